@@ -1,0 +1,19 @@
+/** Jest runs ESM TypeScript through swc; types are checked by `npm run check:types`. */
+export default {
+  testEnvironment: 'node',
+  injectGlobals: false,
+  extensionsToTreatAsEsm: ['.ts'],
+  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        jsc: { parser: { syntax: 'typescript' }, target: 'es2024' },
+        module: { type: 'es6' },
+        sourceMaps: 'inline',
+      },
+    ],
+  },
+  testTimeout: 60_000,
+  maxWorkers: 2,
+};
