@@ -1,0 +1,76 @@
+/** The DSL's error object (RFC 9457 shape): dsl-reference.md "Error" and "Standard Error Types". */
+export interface DslError {
+  type: string;
+  status: number;
+  title?: string;
+  detail?: string;
+  /** JSON pointer of the task that raised it, such as `/do/0/callAgent`. */
+  instance?: string;
+}
+
+export const STANDARD_ERRORS = {
+  configuration: 400,
+  validation: 400,
+  expression: 400,
+  authentication: 401,
+  authorization: 403,
+  timeout: 408,
+  communication: 500,
+  runtime: 500,
+} as const;
+
+export type StandardErrorName = keyof typeof STANDARD_ERRORS;
+
+const TITLES: Record<StandardErrorName, string> = {
+  configuration: 'Configuration Error',
+  validation: 'Validation Error',
+  expression: 'Expression Error',
+  authentication: 'Authentication Error',
+  authorization: 'Authorization Error',
+  timeout: 'Timeout',
+  communication: 'Communication Error',
+  runtime: 'Runtime Error',
+};
+
+const BASE = 'https://open-workflow-specification.org/spec/1.0.0/errors/';
+
+/** The two hosts and two paths under which the standard's own documents name the standard errors. */
+const KNOWN_FORMS =
+  /^https:\/\/(?:www\.)?(?:open-workflow-specification\.org|serverlessworkflow\.io)\/(?:spec\/[^/]+\/errors|dsl\/errors\/types|errors\/types)\/([a-z-]+)\/?$/;
+
+export function isStandardErrorName(name: string): name is StandardErrorName {
+  return Object.hasOwn(STANDARD_ERRORS, name);
+}
+
+/** The type URI that we emit for a standard error. */
+export function errorType(name: StandardErrorName): string {
+  return BASE + name;
+}
+
+/** The standard error's name behind a type URI in any of the forms in use; null for other types. */
+export function standardErrorName(type: string): StandardErrorName | null {
+  const name = KNOWN_FORMS.exec(type)?.[1];
+  return name !== undefined && isStandardErrorName(name) ? name : null;
+}
+
+/** Whether two error types mean the same: standard errors by name, all others to the letter. */
+export function sameErrorType(a: string, b: string): boolean {
+  if (a === b) return true;
+  const name = standardErrorName(a);
+  return name !== null && name === standardErrorName(b);
+}
+
+/** A standard error; `status` and `title` default to the standard's. */
+export function standardError(
+  name: StandardErrorName,
+  detail: string,
+  more: { status?: number; title?: string; instance?: string } = {},
+): DslError {
+  return {
+    type: errorType(name),
+    status: more.status ?? STANDARD_ERRORS[name],
+    title: more.title ?? TITLES[name],
+    detail,
+    ...(more.instance === undefined ? {} : { instance: more.instance }),
+  };
+}
