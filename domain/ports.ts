@@ -1,0 +1,76 @@
+/** What the domain needs from outside, as types: adapters reach agents, the gateway reaches Temporal. */
+
+export { Fault } from '../contracts/fault.ts';
+
+/** An agent version as a run holds it from its start on: what is read live (status, visibility, secrets) is not in here. */
+export interface PinnedAgent {
+  id: string;
+  owner_id: string;
+  name: string;
+  version: string;
+  type: string;
+  execution_type: string | null;
+  url: string | null;
+  configuration: Record<string, unknown>;
+  input_schema: Record<string, unknown>;
+  output_schema: Record<string, unknown>;
+  authentication_type: string | null;
+  authentication_config: Record<string, unknown> | null;
+  capabilities_streaming: boolean;
+}
+
+/** One invocation. `secret` reads the agent owner's store, null where the name is unknown; `heartbeat` keeps a long call alive. */
+export interface AgentCall {
+  agent: PinnedAgent;
+  input: unknown;
+  idempotencyKey: string;
+  timeoutMs: number;
+  signal: AbortSignal;
+  secret(name: string): Promise<string | null>;
+  heartbeat(details?: unknown): void;
+}
+
+/** What an invocation consumed; counts of tokens and requests, duration in milliseconds. */
+export interface Usage {
+  input_tokens?: number;
+  output_tokens?: number;
+  total_tokens?: number;
+  requests?: number;
+  duration_ms?: number;
+  model?: string;
+  [key: string]: unknown;
+}
+
+/** `output` is plain JSON. `warnings` are sentences for the run's log. */
+export interface AgentResult {
+  output: unknown;
+  usage?: Usage;
+  warnings?: string[];
+}
+
+/** Throws `Fault` for every failure of the counterpart, and the signal's reason when the call is cancelled. */
+export interface AgentAdapter {
+  invoke(call: AgentCall): Promise<AgentResult>;
+}
+
+/**
+ * The definition language's `call: http`. `with` has its expressions evaluated and its named authentications put in place;
+ * `variables` fill the URI template's `{name}`; `secret` reads the workflow owner's store, for `{use: name}` of an authentication.
+ */
+export interface HttpCall {
+  with: Record<string, unknown>;
+  variables: Record<string, unknown>;
+  idempotencyKey: string;
+  timeoutMs: number;
+  signal: AbortSignal;
+  secret(name: string): Promise<string | null>;
+  heartbeat(details?: unknown): void;
+}
+
+export type HttpResult = AgentResult;
+
+/** What activities are given: the way to every kind of counterpart. */
+export interface Adapters {
+  invoke(call: AgentCall): Promise<AgentResult>;
+  http(call: HttpCall): Promise<HttpResult>;
+}
