@@ -1,0 +1,117 @@
+/** Settings. The only place that reads `process.env`; the same names, with their meaning, are in `.env.example`. */
+import * as z from 'zod';
+import { encryptionKeys, hostMap, list, notAvailable, port, switchOn, trustProxy, webUrl } from './env-types.ts';
+
+const schema = z.object({
+  PORT: port(0).default(3000),
+  HOST: z.string().default('127.0.0.1'),
+  BASE_URL: webUrl().optional(),
+  DATA_DIR: z.string().default('.cadenza'),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a URL like postgres://user:password@host:5432/database' }).optional(),
+  POSTGRES_PORT: port(0).optional(),
+
+  TEMPORAL_ADDRESS: z.string().regex(/^[^\s/:]+:\d+$|^\[[0-9a-fA-F:]+\]:\d+$/, 'must be host:port').optional(),
+  TEMPORAL_NAMESPACE: z.string().default('default'),
+  TEMPORAL_TASK_QUEUE: z.string().default('cadenza'),
+  TEMPORAL_API_KEY: z.string().optional(),
+  TEMPORAL_TLS: switchOn().optional(),
+  TEMPORAL_TLS_CA: z.string().optional(),
+  TEMPORAL_TLS_CERT: z.string().optional(),
+  TEMPORAL_TLS_KEY: z.string().optional(),
+  TEMPORAL_TLS_SERVER_NAME: z.string().optional(),
+  TEMPORAL_UI_URL: webUrl().optional(),
+  TEMPORAL_PORT: port(0).optional(),
+  TEMPORAL_UI_PORT: port(0).optional(),
+
+  ADMIN_USERNAME: z.string().default('admin'),
+  ADMIN_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
+  ENCRYPTION_KEYS: encryptionKeys().default([]),
+  PUBLIC_AGENT_CARDS: switchOn().default(false),
+  CORS_ORIGINS: list(z.url({ protocol: /^https?$/, error: 'must be origins such as https://app.example.com' })).default([]),
+  TRUST_PROXY: trustProxy().default(0),
+  EGRESS_ALLOW: list(z.string()).default([]),
+  EGRESS_HOST_MAP: hostMap().default([]),
+  RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).default(90),
+
+  OIDC_ISSUER: notAvailable('an external OpenID Connect issuer'),
+  OIDC_AUDIENCE: notAvailable('an external OpenID Connect issuer'),
+  OIDC_JWKS_URL: notAvailable('an external OpenID Connect issuer'),
+  OIDC_ROLES_CLAIM: notAvailable('an external OpenID Connect issuer'),
+  FILES_DIR: notAvailable('a file store'),
+  FILES_S3_URL: notAvailable('a file store'),
+});
+
+export const settingNames: readonly string[] = Object.keys(schema.shape);
+
+type Settings = z.output<typeof schema>;
+type Reserved = 'OIDC_ISSUER' | 'OIDC_AUDIENCE' | 'OIDC_JWKS_URL' | 'OIDC_ROLES_CLAIM' | 'FILES_DIR' | 'FILES_S3_URL';
+
+/** Settings under the names of their variables, parsed; lists are arrays, switches booleans, ports numbers. */
+export type Env = Omit<Settings, Reserved | 'BASE_URL'> & {
+  /** Without a slash at the end. */
+  BASE_URL: string;
+};
+
+/** What a process that serves needs beyond the defaults. */
+export type ServerEnv = Env & { DATABASE_URL: string; TEMPORAL_ADDRESS: string };
+
+export type EnvSource = Record<string, string | undefined>;
+export type EnvProblem = { name: string; message: string };
+
+/** Reads settings without side effects: the settings, or every problem at once. An empty variable counts as unset. */
+export function parseEnv(source: EnvSource): { env: Env } | { problems: EnvProblem[] } {
+  const given = Object.fromEntries(
+    settingNames.flatMap((name) => {
+      const value = source[name]?.trim();
+      return value === undefined || value === '' ? [] : [[name, value]];
+    }),
+  );
+  const parsed = schema.safeParse(given);
+  const problems: EnvProblem[] = parsed.success
+    ? []
+    : parsed.error.issues.map((issue) => ({ name: String(issue.path[0]), message: issue.message }));
+  for (const [one, other] of [['TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'], ['TEMPORAL_TLS_KEY', 'TEMPORAL_TLS_CERT']] as const) {
+    if (given[one] && !given[other]) problems.push({ name: other, message: `is needed with ${one}` });
+  }
+  if (!parsed.success || problems.length > 0) return { problems };
+  const { BASE_URL, ...rest } = parsed.data;
+  return { env: { ...rest, BASE_URL: BASE_URL ?? defaultBaseUrl(rest.HOST, rest.PORT) } };
+}
+
+/** Settings of this process; prints every problem to stderr and exits with 2 if there is one. */
+export function loadEnv(source: EnvSource = process.env): Env {
+  const result = parseEnv(source);
+  return 'env' in result ? result.env : refuse(result.problems);
+}
+
+/** As `loadEnv`, for api, worker and migrate, which need a database and (the first two) Temporal. */
+export function loadServerEnv(source: EnvSource = process.env): ServerEnv {
+  const env = loadEnv(source);
+  const { DATABASE_URL, TEMPORAL_ADDRESS, ENCRYPTION_KEYS } = env;
+  const problems: EnvProblem[] = [];
+  if (!DATABASE_URL) problems.push({ name: 'DATABASE_URL', message: 'is needed (npm start brings its own)' });
+  if (!TEMPORAL_ADDRESS) problems.push({ name: 'TEMPORAL_ADDRESS', message: 'is needed (npm start brings its own)' });
+  if (ENCRYPTION_KEYS.length === 0) problems.push({ name: 'ENCRYPTION_KEYS', message: 'is needed (npm start brings its own)' });
+  if (!DATABASE_URL || !TEMPORAL_ADDRESS || problems.length > 0) return refuse(problems);
+  return { ...env, DATABASE_URL, TEMPORAL_ADDRESS };
+}
+
+/** The variables to hand to a child process: this process's own with changes on top (`undefined` removes one). */
+export function childEnv(changes: EnvSource, source: EnvSource = process.env): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries({ ...source, ...changes }).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}
+
+function defaultBaseUrl(host: string, portNumber: number): string {
+  const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${portNumber}`;
+}
+
+function refuse(problems: EnvProblem[]): never {
+  const lines = problems.map(({ name, message }) => `  ${name} ${message}`);
+  process.stderr.write(`Cadenza cannot start with these settings (see .env.example):\n${lines.join('\n')}\n`);
+  process.exit(2);
+}

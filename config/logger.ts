@@ -1,0 +1,43 @@
+/** JSON logs by pino. Every object, error and message is scrubbed of secrets before it is written. */
+import { pino, type DestinationStream, type Logger } from 'pino';
+import { redact, redactText } from './redact.ts';
+
+export type { Logger } from 'pino';
+
+/**
+ * A logger that writes one JSON object a line to stdout, or to `destination`: `level` as a word, `time` in RFC 3339,
+ * `name` of the process. Put errors under `err`.
+ */
+export function createLogger(options: { name: string; level?: string; destination?: DestinationStream }): Logger {
+  const logger = pino(
+    {
+      name: options.name,
+      level: options.level ?? 'info',
+      timestamp: pino.stdTimeFunctions.isoTime,
+      // `redact` writes errors itself, so that causes and own fields are scrubbed too.
+      serializers: { err: (value: unknown) => value },
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (entry) => redactObject(entry),
+      },
+      hooks: {
+        logMethod(args, method) {
+          const scrubbed = args.map((arg: unknown) => (typeof arg === 'string' ? redactText(arg) : arg));
+          // pino types its arguments as a tuple by overload; mapping keeps count and order.
+          return method.apply(this, scrubbed as typeof args);
+        },
+      },
+    },
+    options.destination ?? pino.destination({ fd: 1, sync: true }),
+  );
+  // pino does not pass a child's bindings through its formatters; children inherit this method.
+  const child = logger.child;
+  logger.child = function (this: Logger, bindings: Record<string, unknown>, ...rest: unknown[]) {
+    return Reflect.apply(child, this, [redactObject(bindings), ...rest]);
+  } as typeof child;
+  return logger;
+}
+
+function redactObject(value: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, redact(entry, key)]));
+}

@@ -1,0 +1,89 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
+import { parseEnv, settingNames, type Env } from '../../../config/env.ts';
+
+const key = Buffer.alloc(32, 7).toString('base64');
+
+function read(source: Record<string, string>): Env {
+  const result = parseEnv(source);
+  if (!('env' in result)) throw new Error(JSON.stringify(result.problems));
+  return result.env;
+}
+
+function problemsOf(source: Record<string, string>): Record<string, string> {
+  const result = parseEnv(source);
+  return 'problems' in result ? Object.fromEntries(result.problems.map(({ name, message }) => [name, message])) : {};
+}
+
+describe('settings', () => {
+  test('.env.example names every setting once, and no other', () => {
+    const example = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8');
+    const named = [...example.matchAll(/^#? ?([A-Z][A-Z0-9_]+)=/gm)].map((match) => match[1]);
+    expect(named.toSorted()).toEqual(settingNames.toSorted());
+  });
+
+  test('the values in .env.example are valid, and defaults are shown as they are', () => {
+    const example = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8');
+    const shown = Object.fromEntries([...example.matchAll(/^# ([A-Z][A-Z0-9_]+)=(.+)$/gm)].map((match) => [match[1] ?? '', match[2] ?? '']));
+    expect(problemsOf(shown)).toEqual({});
+    const defaults = read({});
+    const env = read(shown);
+    for (const name of ['PORT', 'HOST', 'DATA_DIR', 'LOG_LEVEL', 'TEMPORAL_NAMESPACE', 'TEMPORAL_TASK_QUEUE', 'ADMIN_USERNAME', 'PUBLIC_AGENT_CARDS', 'TRUST_PROXY', 'RETENTION_DAYS'] as const) {
+      expect([name, env[name]]).toEqual([name, defaults[name]]);
+    }
+  });
+
+  test('nothing is needed; the base URL follows host and port', () => {
+    expect(read({})).toMatchObject({ PORT: 3000, BASE_URL: 'http://127.0.0.1:3000', DATA_DIR: '.cadenza', ENCRYPTION_KEYS: [] });
+    expect(read({ HOST: '0.0.0.0', PORT: '8080' }).BASE_URL).toBe('http://localhost:8080');
+    expect(read({ HOST: '::1', PORT: '8080' }).BASE_URL).toBe('http://[::1]:8080');
+    expect(read({ BASE_URL: 'https://cadenza.example.com/base/' }).BASE_URL).toBe('https://cadenza.example.com/base');
+  });
+
+  test('an empty variable counts as unset', () => {
+    expect(read({ PORT: '', ADMIN_PASSWORD: ' ' })).toMatchObject({ PORT: 3000 });
+  });
+
+  test('lists, switches, keys and maps are parsed', () => {
+    const env = read({
+      CORS_ORIGINS: 'https://a.example, https://b.example',
+      TRUST_PROXY: 'true',
+      PUBLIC_AGENT_CARDS: '1',
+      ENCRYPTION_KEYS: `new:${key},old:${key}`,
+      EGRESS_HOST_MAP: 'https://api.example.com=http://127.0.0.1:9000/',
+    });
+    expect(env.CORS_ORIGINS).toEqual(['https://a.example', 'https://b.example']);
+    expect(env.TRUST_PROXY).toBe(1);
+    expect(env.PUBLIC_AGENT_CARDS).toBe(true);
+    expect(env.ENCRYPTION_KEYS.map(({ id, key: bytes }) => [id, bytes.length])).toEqual([['new', 32], ['old', 32]]);
+    expect(env.EGRESS_HOST_MAP).toEqual([{ from: 'https://api.example.com', to: 'http://127.0.0.1:9000' }]);
+  });
+
+  test('every problem is told, at once, and no value is repeated', () => {
+    const problems = problemsOf({
+      PORT: '70000', DATABASE_URL: 'mysql://root:hunter2@db/x', TEMPORAL_ADDRESS: 'http://t:7233', ADMIN_PASSWORD: 'short',
+      ENCRYPTION_KEYS: 'a:c2hvcnQ=', LOG_LEVEL: 'loud', TRUST_PROXY: 'maybe', EGRESS_HOST_MAP: 'a=b', CORS_ORIGINS: '*',
+      RETENTION_DAYS: '0', TEMPORAL_TLS_CERT: '/cert.pem', OIDC_ISSUER: 'https://id.example', BASE_URL: 'ftp://x',
+    });
+    expect(Object.keys(problems).toSorted()).toEqual([
+      'ADMIN_PASSWORD', 'BASE_URL', 'CORS_ORIGINS', 'DATABASE_URL', 'EGRESS_HOST_MAP', 'ENCRYPTION_KEYS', 'LOG_LEVEL', 'OIDC_ISSUER',
+      'PORT', 'RETENTION_DAYS', 'TEMPORAL_ADDRESS', 'TEMPORAL_TLS_KEY', 'TRUST_PROXY',
+    ]);
+    expect(problems['OIDC_ISSUER']).toContain('not available yet');
+    expect(JSON.stringify(problems)).not.toMatch(/hunter2|c2hvcnQ/);
+  });
+
+  test.each([['1e3'], ['-1'], ['3000.5'], ['0x10'], ['abc']])('PORT=%s is refused', (value) => {
+    expect(problemsOf({ PORT: value })).toHaveProperty('PORT');
+  });
+
+  test('a process with bad settings prints them all and exits with 2', () => {
+    const program = "import { loadServerEnv } from './config/env.ts'; loadServerEnv();";
+    const run = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+      cwd: new URL('../../..', import.meta.url), encoding: 'utf8', env: { PATH: '' },
+    });
+    expect(run.status).toBe(2);
+    expect(run.stderr).toMatch(/DATABASE_URL is needed[^]*TEMPORAL_ADDRESS is needed[^]*ENCRYPTION_KEYS is needed/);
+  });
+});
