@@ -1,0 +1,86 @@
+/**
+ * Signals to runs: a row first, then the signal with the row's id, repeated until the workflow acknowledges it
+ * in a batch. So Temporal away loses nothing, and the workflow drops an id that it has seen.
+ */
+import { v7 as uuidv7 } from 'uuid';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import type { RunSignal } from '../../contracts/temporal.ts';
+
+type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
+export type NewSignal = WithoutId<RunSignal>;
+
+/**
+ * Writes a signal's row; the id is the caller's where the signal has one of its own (a decision's).
+ * @returns the signal's id, or null if the run is over and takes none.
+ */
+export async function enqueueSignal(
+  em: EntityManager,
+  runId: string,
+  signal: NewSignal,
+  options: { id?: string; by?: string | null } = {},
+): Promise<string | null> {
+  const id = options.id ?? uuidv7();
+  const { kind, ...payload } = signal;
+  const rows = await em.execute<{ id: string }[]>(
+    `insert into run_signal (id, run_id, kind, payload, by_id)
+     select ?::uuid, r.id, ?, ?::json, ?::uuid from run r
+      where r.id = ? and r.status not in ('cancelled', 'faulted', 'completed')
+     on conflict (id) do nothing returning id`,
+    [id, kind, JSON.stringify(payload), options.by ?? null, runId],
+  );
+  return rows[0]?.id ?? null;
+}
+
+export interface OpenSignal {
+  run_id: string;
+  signal: RunSignal;
+}
+
+interface SignalRow {
+  id: string;
+  run_id: string;
+  kind: string;
+  payload: Record<string, unknown>;
+}
+
+const toOpenSignal = (row: SignalRow): OpenSignal => ({
+  run_id: row.run_id,
+  // The row was written from a NewSignal.
+  signal: { ...row.payload, id: row.id, kind: row.kind } as unknown as RunSignal,
+});
+
+/** The given signals, those not yet received. */
+export async function readSignals(em: EntityManager, ids: string[]): Promise<OpenSignal[]> {
+  if (ids.length === 0) return [];
+  const rows = await em.execute<SignalRow[]>(
+    `select id, run_id, kind, payload from run_signal where id = any(?::uuid[]) and received_at is null order by created_at, id`,
+    [`{${ids.join(',')}}`],
+  );
+  return rows.map(toOpenSignal);
+}
+
+/**
+ * Signals due to be sent again, each moved on by a doubling pause of 10 s to 10 min, so that copies do not send the same.
+ * Those of runs that still wait for their start are left for later.
+ */
+export async function takeDueSignals(em: EntityManager, limit: number): Promise<OpenSignal[]> {
+  const rows = await em.execute<SignalRow[]>(
+    `update run_signal s
+        set attempts = s.attempts + 1,
+            next_at = clock_timestamp() + least(interval '10 minutes', interval '10 seconds' * power(2, least(s.attempts, 10)))
+      where s.id in (
+        select i.id from run_signal i join run r on r.id = i.run_id
+         where i.received_at is null and i.next_at <= clock_timestamp() - interval '5 seconds' and r.status <> 'pending'
+         order by i.next_at limit ? for update of i skip locked)
+     returning s.id, s.run_id, s.kind, s.payload`,
+    [limit],
+  );
+  return rows.map(toOpenSignal);
+}
+
+export async function markDelivered(em: EntityManager, ids: string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await em.execute(`update run_signal set delivered_at = coalesce(delivered_at, clock_timestamp()) where id = any(?::uuid[])`, [
+    `{${ids.join(',')}}`,
+  ]);
+}
