@@ -1,0 +1,92 @@
+/** Which hosts and addresses agents and workflows may reach: the parsed settings EGRESS_ALLOW and EGRESS_HOST_MAP. */
+import ipaddr from 'ipaddr.js';
+
+export interface EgressRules {
+  /** Why an address is refused for this host, in words for users; null when it may be called. */
+  refusal(hostname: string, address: string): string | null;
+  /** The origin that stands in for another one, null for most. */
+  mapped(origin: string): string | null;
+}
+
+/** Addresses in public ranges that answer only a cloud's own machines. */
+const METADATA_ADDRESSES = new Set(['168.63.129.16']);
+
+const RANGE_WORDS: Record<string, string> = {
+  private: 'a private address',
+  uniqueLocal: 'a private address',
+  loopback: 'a loopback address',
+  linkLocal: 'a link-local address',
+  carrierGradeNat: 'a carrier-grade NAT address',
+  multicast: 'a multicast address',
+  unspecified: 'an unspecified address',
+};
+
+/**
+ * `allow`: host names, `*.domain`, addresses and networks (`10.0.0.0/8`), comma-separated. `hostMap`: `https://host=http://127.0.0.1:port,…`.
+ * Throws an Error that names the faulty entry.
+ */
+export function parseEgressRules(settings: { allow?: string; hostMap?: string }): EgressRules {
+  const names = new Set<string>();
+  const suffixes: string[] = [];
+  const networks: [ipaddr.IPv4 | ipaddr.IPv6, number][] = [];
+  for (const entry of entriesOf(settings.allow)) {
+    const network = parseNetwork(entry);
+    if (network !== null) networks.push(network);
+    else if (/^\*\.[a-z0-9.-]+$/.test(entry)) suffixes.push(entry.slice(1));
+    else if (/^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/.test(entry)) names.add(entry);
+    else throw new Error(`EGRESS_ALLOW: "${entry}" is neither a host name, an address nor a network`);
+  }
+  const map = new Map(entriesOf(settings.hostMap).map(parseMapping));
+
+  const allowed = (hostname: string, address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
+    names.has(hostname) ||
+    suffixes.some((suffix) => hostname.endsWith(suffix)) ||
+    networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
+
+  return {
+    mapped: (origin) => map.get(origin) ?? null,
+    refusal(hostname, address) {
+      // A mapped IPv6 address reaches the IPv4 one, so that one is judged.
+      const parsed = ipaddr.process(address);
+      if (allowed(hostname.toLowerCase().replace(/\.$/, ''), parsed)) return null;
+      if (METADATA_ADDRESSES.has(parsed.toString())) return "a cloud's metadata address";
+      const range = parsed.range();
+      if (range !== 'unicast') return RANGE_WORDS[range] ?? 'a reserved address';
+      // Outside 2000::/3 nothing is assigned for public use, IPv4-compatible addresses among it.
+      if (parsed.kind() === 'ipv6' && !parsed.match(ipaddr.IPv6.parse('2000::'), 3)) return 'a reserved address';
+      return null;
+    },
+  };
+}
+
+function entriesOf(list: string | undefined): string[] {
+  return (list ?? '')
+    .split(',')
+    .map((entry) => entry.trim().toLowerCase())
+    .filter((entry) => entry !== '');
+}
+
+function parseNetwork(entry: string): [ipaddr.IPv4 | ipaddr.IPv6, number] | null {
+  const text = entry.replace(/^\[(.*)\]$/, '$1');
+  if (ipaddr.isValidCIDR(text)) {
+    const [address, bits] = ipaddr.parseCIDR(text);
+    return [address, bits];
+  }
+  if (!ipaddr.IPv6.isValid(text) && !ipaddr.IPv4.isValidFourPartDecimal(text)) return null;
+  const address = ipaddr.process(text);
+  return [address, address.kind() === 'ipv4' ? 32 : 128];
+}
+
+function parseMapping(entry: string): [string, string] {
+  const [from, to, ...rest] = entry.split('=').map((side) => side.trim());
+  if (from === undefined || to === undefined || rest.length > 0 || !isOrigin(from) || !isOrigin(to)) {
+    throw new Error(`EGRESS_HOST_MAP: "${entry}" is not of the form https://host=http://127.0.0.1:port`);
+  }
+  return [new URL(from).origin, new URL(to).origin];
+}
+
+function isOrigin(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const url = new URL(text);
+  return /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '';
+}

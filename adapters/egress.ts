@@ -1,0 +1,217 @@
+/** The one way out: every request of an adapter passes here, each connection and each redirect checked against the rules. */
+import { lookup as systemLookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import type { LookupFunction } from 'node:net';
+import { Agent, buildConnector, request as send } from 'undici';
+import { Fault, fault } from '../contracts/fault.ts';
+import { codeOf } from './error-code.ts';
+import { parseEgressRules } from './egress-rules.ts';
+import type { EgressRules } from './egress-rules.ts';
+import { readBody } from './response-body.ts';
+
+export const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
+const MAX_REDIRECTS = 5;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** What may follow a redirect to another origin: nothing that could be a credential. */
+const HEADERS_FOR_ANY_ORIGIN = new Set(['accept', 'accept-language', 'content-type', 'user-agent']);
+
+export interface EgressRequest {
+  url: string;
+  /** Upper case. */
+  method: string;
+  /** Names in lower case. */
+  headers?: Record<string, string>;
+  body?: string;
+  /** For the whole exchange, redirects and body included. */
+  timeoutMs: number;
+  signal: AbortSignal;
+  maxBytes?: number;
+  /** Default true: up to 5, as the Fetch standard does them; 3xx answers are returned otherwise. */
+  followRedirects?: boolean;
+}
+
+/** Header names are in lower case. `url` is the last one asked; `bytes` is the decoded body. */
+export interface EgressResponse {
+  status: number;
+  headers: Record<string, string>;
+  bytes: Uint8Array;
+  url: string;
+}
+
+export interface EgressPolicy {
+  /** Throws `Fault` for what the counterpart or the rules refuse, and the signal's reason when it is aborted. */
+  request(request: EgressRequest): Promise<EgressResponse>;
+  close(): Promise<void>;
+}
+
+export type HostLookup = (hostname: string) => Promise<{ address: string; family: number }[]>;
+
+/** Settings as in EGRESS_ALLOW and EGRESS_HOST_MAP; throws an Error for a faulty one. `lookup` is for tests. */
+export function createEgressPolicy(settings: { allow?: string; hostMap?: string; lookup?: HostLookup } = {}): EgressPolicy {
+  const rules = parseEgressRules(settings);
+  const checked = checkedAgent(rules, settings.lookup ?? ((hostname) => systemLookup(hostname, { all: true })));
+  // Where the operator maps a host to, is trusted as it stands.
+  const mapped = new Agent({ allowH2: false, connect: { timeout: CONNECT_TIMEOUT_MS } });
+
+  const once = async (url: URL, request: EgressRequest, headers: Record<string, string>, signal: AbortSignal) => {
+    const target = rules.mapped(url.origin);
+    const answer = await send(target === null ? url : new URL(url.pathname + url.search, target), {
+      dispatcher: target === null ? checked : mapped,
+      method: request.method,
+      headers: { 'accept-encoding': 'gzip, deflate, br', ...headers, ...(target === null ? {} : { host: url.host }) },
+      ...(request.body === undefined ? {} : { body: request.body }),
+      signal,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+    return { ...answer, headers: flatHeaders(answer.headers) };
+  };
+
+  const follow = async (first: EgressRequest, signal: AbortSignal): Promise<EgressResponse> => {
+    const maxBytes = first.maxBytes ?? MAX_RESPONSE_BYTES;
+    let request = first;
+    let url = webUrl(first.url);
+    for (let hop = 0; ; hop += 1) {
+      const answer = await once(url, request, request.headers ?? {}, signal);
+      const location = answer.headers['location'];
+      if (first.followRedirects === false || location === undefined || ![301, 302, 303, 307, 308].includes(answer.statusCode)) {
+        const bytes = await readBody(answer.body, { ...answer, method: request.method, maxBytes });
+        return { status: answer.statusCode, headers: answer.headers, bytes, url: url.href };
+      }
+      answer.body.on('error', () => undefined).destroy();
+      if (hop === MAX_REDIRECTS) throw fault('communication', `${url.host} redirected more than ${MAX_REDIRECTS} times`, { status: 502 });
+      const next = redirectTarget(url, location);
+      request = redirected(request, answer.statusCode, url, next);
+      url = next;
+    }
+  };
+
+  return {
+    async request(request) {
+      request.signal.throwIfAborted();
+      const deadline = AbortSignal.timeout(request.timeoutMs);
+      try {
+        return await follow(request, AbortSignal.any([request.signal, deadline]));
+      } catch (error) {
+        if (request.signal.aborted) throw request.signal.reason;
+        if (error instanceof Fault) throw error;
+        if (deadline.aborted) {
+          throw fault('timeout', `${hostOf(request.url)} did not answer ${request.method} within ${request.timeoutMs} ms`, { cause: error });
+        }
+        throw connectionFault(request, error);
+      }
+    },
+    async close() {
+      await Promise.all([checked.destroy(), mapped.destroy()]);
+    },
+  };
+}
+
+/** Resolves once, judges every address, and connects to those that were judged: a second answer of DNS is never asked for. */
+function checkedAgent(rules: EgressRules, resolve: HostLookup): Agent {
+  const judge = (hostname: string, addresses: readonly string[]): void => {
+    for (const address of addresses) {
+      const refusal = rules.refusal(hostname, address);
+      if (refusal !== null) {
+        throw fault('authorization', `Calling ${hostname} is not allowed: it is ${refusal} (see the setting EGRESS_ALLOW)`);
+      }
+    }
+  };
+  const lookup: LookupFunction = (hostname, options, callback) => {
+    resolve(hostname)
+      .then((found) => {
+        judge(hostname, found.map(({ address }) => address));
+        const [first] = found;
+        if (first === undefined) throw new Error(`${hostname} has no address`);
+        if (options.all === true) callback(null, found);
+        else callback(null, first.address, first.family);
+      })
+      .catch((error: Error) => callback(error, '', 0));
+  };
+  const connect = buildConnector({ lookup, allowH2: false, timeout: CONNECT_TIMEOUT_MS });
+  return new Agent({
+    allowH2: false,
+    connect(options, callback) {
+      // Node does not look up what is an address already.
+      const literal = options.hostname.replace(/^\[(.*)\]$/, '$1');
+      try {
+        if (isIP(literal) !== 0) judge(literal, [literal]);
+      } catch (error) {
+        callback(error as Error, null); // judge throws Faults only
+        return;
+      }
+      connect(options, callback);
+    },
+  });
+}
+
+function webUrl(text: string): URL {
+  if (!URL.canParse(text)) throw fault('configuration', 'The address to call is not an absolute URL');
+  const url = new URL(text);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw fault('configuration', `Only http and https addresses can be called, not ${url.protocol}`);
+  if (url.username !== '' || url.password !== '') throw fault('configuration', 'Credentials in an address are not sent; configure an authentication');
+  return url;
+}
+
+function redirectTarget(from: URL, location: string): URL {
+  if (!URL.canParse(location, from.href)) throw fault('communication', `${from.host} redirected to something that is not a URL`, { status: 502 });
+  const next = webUrl(new URL(location, from).href);
+  if (from.protocol === 'https:' && next.protocol === 'http:') {
+    throw fault('communication', `${from.host} redirected from https to http, which is not followed`, { status: 502 });
+  }
+  return next;
+}
+
+/** Fetch standard, "HTTP-redirect fetch". */
+function redirected(request: EgressRequest, status: number, from: URL, to: URL): EgressRequest {
+  const { body, ...rest } = request;
+  const asGet = status === 303 ? request.method !== 'HEAD' : status < 303 && request.method === 'POST';
+  const crossOrigin = from.origin !== to.origin;
+  if (!asGet && crossOrigin && body !== undefined) {
+    throw fault('communication', `${from.host} redirected a ${request.method} with its body to another host, which is not followed`, { status: 502 });
+  }
+  const headers = Object.entries(request.headers ?? {}).filter(
+    ([name]) => (!crossOrigin || HEADERS_FOR_ANY_ORIGIN.has(name)) && !(asGet && name.startsWith('content-')),
+  );
+  return {
+    ...rest,
+    headers: Object.fromEntries(headers),
+    method: asGet ? 'GET' : request.method,
+    ...(body === undefined || asGet ? {} : { body }),
+  };
+}
+
+function flatHeaders(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, Array.isArray(value) ? value.join(', ') : value]])),
+  );
+}
+
+const CONNECTION_WORDS: Record<string, string> = {
+  ECONNREFUSED: 'refused the connection',
+  ECONNRESET: 'closed the connection',
+  EPIPE: 'closed the connection',
+  ENOTFOUND: 'has no address in DNS',
+  EAI_AGAIN: 'could not be looked up in DNS',
+  EHOSTUNREACH: 'cannot be reached',
+  ENETUNREACH: 'cannot be reached',
+  ETIMEDOUT: 'cannot be reached',
+  UND_ERR_CONNECT_TIMEOUT: 'did not accept a connection in time',
+  UND_ERR_SOCKET: 'closed the connection',
+  UND_ERR_HEADERS_OVERFLOW: 'sent too many headers',
+};
+
+/** Words of our own: messages of libraries may quote header values. */
+function connectionFault(request: EgressRequest, error: unknown): Fault {
+  const host = hostOf(request.url);
+  const code = codeOf(error);
+  if (code === 'UND_ERR_INVALID_ARG') return fault('configuration', `The request to ${host} has an invalid method or header`, { cause: error });
+  const words = CONNECTION_WORDS[code] ?? (code.startsWith('ERR_TLS') || code.includes('CERT') ? 'has a certificate that is not trusted' : null);
+  return words === null
+    ? fault('communication', `${host} did not give a valid HTTP answer${code === '' ? '' : ` (${code})`}`, { status: 502, cause: error })
+    : fault('communication', `${host} ${words}`, { status: 503, cause: error });
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : 'The address';
+}
