@@ -1,11 +1,11 @@
 import type { Task, TaskItem, TaskKind } from './model.ts';
 
 /** `for` before `do`: a for task has both keys. */
-const KINDS: readonly TaskKind[] = ['for', 'try', 'listen', 'call', 'do', 'emit', 'fork', 'raise', 'run', 'set', 'switch', 'wait'];
+export const TASK_KINDS: readonly TaskKind[] = ['for', 'try', 'listen', 'call', 'do', 'emit', 'fork', 'raise', 'run', 'set', 'switch', 'wait'];
 
 /** The kind of a task, by its key; undefined if it has none of them. */
 export function taskKindOf(task: object): TaskKind | undefined {
-  return KINDS.find((kind) => Object.hasOwn(task, kind));
+  return TASK_KINDS.find((kind) => Object.hasOwn(task, kind));
 }
 
 /** The kind of a task of a valid definition. Throws if it has none. */
@@ -45,8 +45,9 @@ export type Callee =
 
 const BUILTINS = ['http', 'agent', 'human', 'openapi', 'grpc', 'asyncapi', 'a2a', 'mcp'] as const;
 
-export function resolveCallee(call: string, functions: Record<string, unknown> | undefined): Callee | undefined {
-  if (functions !== undefined && Object.hasOwn(functions, call)) return { kind: 'function', name: call };
+export function resolveCallee(call: string, functions: Record<string, unknown> | readonly string[] | undefined): Callee | undefined {
+  const defined = Array.isArray(functions) ? functions.includes(call) : functions !== undefined && Object.hasOwn(functions, call);
+  if (defined) return { kind: 'function', name: call };
   const { name, version, catalog } = parseFunctionName(call);
   const builtin = BUILTINS.find((known) => known === name);
   if (builtin === undefined) return undefined;

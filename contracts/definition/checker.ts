@@ -1,0 +1,127 @@
+import { analyzeExpression, analyzeText, type Analysis } from './jq.ts';
+import { at, isObject, quote, type Problems } from './problems.ts';
+import { DSL_VARIABLES, isAvailable, SITE_NAMES, type Place } from './scope.ts';
+import { didYouMean } from './suggest.ts';
+
+/** What a definition refers to outside itself. Only literal names: expressions are resolved at run time. */
+export interface References {
+  agents: { pointer: string; agent: string; version?: string }[];
+  workflows: { pointer: string; namespace: string; name: string; version: string }[];
+  secrets: { pointer: string; name: string }[];
+}
+
+/** The names of `use`, each list without duplicates. */
+export interface UseNames {
+  authentications: readonly string[];
+  catalogs: readonly string[];
+  errors: readonly string[];
+  functions: readonly string[];
+  retries: readonly string[];
+  secrets: readonly string[];
+  timeouts: readonly string[];
+}
+
+/** Checks a task list with everything below it. */
+export type CheckTasks = (checker: Checker, list: unknown, pointer: string, locals: readonly string[], options?: { parallel?: boolean }) => void;
+
+/** What the check of one definition shares: problems, references, the names that can be referred to. */
+export class Checker {
+  readonly references: References = { agents: [], workflows: [], secrets: [] };
+  /** Names that catches give their error: reusable retry policies may read any of them. */
+  readonly catchNames = new Set<string>(['error']);
+  readonly problems: Problems;
+  readonly use: UseNames;
+  readonly #checkTasks: CheckTasks;
+
+  constructor(problems: Problems, use: UseNames, checkTasks: CheckTasks) {
+    this.problems = problems;
+    this.use = use;
+    this.#checkTasks = checkTasks;
+  }
+
+  tasks(list: unknown, pointer: string, locals: readonly string[], options?: { parallel?: boolean }): void {
+    this.#checkTasks(this, list, pointer, locals, options);
+  }
+
+  /** An expression field: bare jq, or the whole in `${ … }`. */
+  expression(value: unknown, pointer: string, place: Place): void {
+    if (typeof value !== 'string' || value === '') return;
+    this.#report(value.includes('${') ? analyzeText(value) : analyzeExpression(value), pointer, place);
+  }
+
+  /** `from`, `as`, `set`: an expression field if it is a text, else data whose texts may hold `${ … }`. */
+  transformation(value: unknown, pointer: string, place: Place): void {
+    if (typeof value === 'string') this.expression(value, pointer, place);
+    else this.template(value, pointer, place);
+  }
+
+  /** Data whose texts may hold `${ … }`, whole or embedded. */
+  template(value: unknown, pointer: string, place: Place): void {
+    if (typeof value === 'string') {
+      if (value.includes('${')) this.#report(analyzeText(value), pointer, place);
+      else if (looksLikeExpression(value)) {
+        this.problems.warning(pointer, 'plain_text', `${quote(value)} is passed on as text: to evaluate it write ${quote(`\${ ${value.trim()} }`)}`);
+      }
+    } else if (Array.isArray(value)) {
+      for (const [index, item] of value.entries()) this.template(item, at(pointer, index), place);
+    } else if (isObject(value)) {
+      for (const [key, item] of Object.entries(value)) this.template(item, at(pointer, key), place);
+    }
+  }
+
+  /** A text in which `${ … }` may stand, but no warning for what looks like jq (titles, URIs). */
+  text(value: unknown, pointer: string, place: Place): void {
+    if (typeof value === 'string' && value.includes('${')) this.#report(analyzeText(value), pointer, place);
+  }
+
+  /** A name of `use.<section>`; an unknown one is an error with the nearest known name. */
+  name(section: keyof UseNames, name: string, pointer: string, hint = ''): void {
+    const known = this.use[section];
+    if (known.includes(name)) return;
+    const singular = section.replace(/ies$/, 'y').replace(/s$/, '');
+    const suggestion = didYouMean(name, known) || (hint === '' ? '' : `; ${hint}`);
+    this.problems.error(pointer, `unknown_${singular}`, `use.${section} has no ${quote(name)}${suggestion}`);
+  }
+
+  secret(name: string, pointer: string): void {
+    this.name('secrets', name, pointer, 'declare it in use.secrets');
+    this.references.secrets.push({ pointer, name });
+  }
+
+  #report(analysis: Analysis, pointer: string, place: Place): void {
+    for (const { message, line, column, suggestion } of analysis.problems) {
+      const hint = suggestion === undefined ? '' : `, did you mean ${quote(suggestion)}?`;
+      this.problems.error(pointer, 'expression', `line ${line}, column ${column}: ${message}${hint}`);
+    }
+    for (const variable of analysis.variables) this.#variable(variable, pointer, place);
+    for (const name of analysis.secrets) this.secret(name, pointer);
+  }
+
+  #variable(variable: string, pointer: string, place: Place): void {
+    if (!isAvailable(variable, place)) {
+      this.#unavailable(variable, pointer, place);
+    } else if ((variable === 'secrets' || variable === 'authorization') && place.secrets !== 'allow' && !place.locals.includes(variable)) {
+      if (place.secrets === 'refuse') {
+        this.problems.error(pointer, 'secret_exposed', `$${variable} would be kept in the run's data: use it in "with" of call: http, or in an authentication`);
+      } else {
+        this.problems.unsupported(pointer, 'secret_here', `$${variable} is read in "with" of call: http and in authentications only: move it there`);
+      }
+    }
+  }
+
+  #unavailable(variable: string, pointer: string, place: Place): void {
+    if (DSL_VARIABLES.some((known) => known === variable)) {
+      this.problems.error(pointer, 'variable_not_available', `$${variable} does not exist in ${SITE_NAMES[place.site]}`);
+      return;
+    }
+    const known = [...place.locals, ...DSL_VARIABLES.filter((name) => isAvailable(name, place))];
+    const suggestion = didYouMean(variable, known);
+    const hint = suggestion === '' ? `; in scope: ${known.map((name) => `$${name}`).join(' ')}` : suggestion.replace('"', '"$');
+    this.problems.error(pointer, 'undefined_variable', `$${variable} is not defined${hint}`);
+  }
+}
+
+/** `$error`, `.customer.name`: most likely meant to be evaluated. */
+function looksLikeExpression(text: string): boolean {
+  return text.length <= 200 && /^\s*(?:\$[A-Za-z_]\w*|\.[A-Za-z_]\w*)(?:\.[A-Za-z_]\w*|\[\d*\])*\s*$/.test(text);
+}

@@ -1,0 +1,35 @@
+import { anything, duration, name } from '../common-shapes.ts';
+import { at, quote } from '../problems.ts';
+import { byType, exact } from '../shape.ts';
+import { z } from 'zod';
+import { isVersionRange } from '../version-range.ts';
+import type { Call } from './call.ts';
+import { inTask } from './kind.ts';
+
+/** `call: agent` (interface-decisions §5). */
+export const agentCall: Call = {
+  arguments: exact({
+    agent: name,
+    version: name.optional(),
+    input: anything.optional(),
+    skill: name.optional(),
+    timeout: duration.optional(),
+    stream: byType({ boolean: z.boolean(), string: name }).optional(),
+  }),
+  check(parameters, pointer, locals, checker) {
+    const place = inTask(locals);
+    const { agent, version, stream } = parameters;
+    for (const key of ['agent', 'version', 'skill', 'timeout', 'stream']) checker.text(parameters[key], at(pointer, key), place);
+    checker.template(parameters['input'], at(pointer, 'input'), place);
+    const literalVersion = typeof version === 'string' && !version.includes('${') ? version : undefined;
+    if (literalVersion !== undefined && !isVersionRange(literalVersion)) {
+      checker.problems.error(at(pointer, 'version'), 'version', `${quote(literalVersion)} is no semantic version or range such as 1.2.0, ^1.2.0 or >=1.0.0 <2.0.0`);
+    }
+    if (typeof stream === 'string' && !stream.includes('${')) {
+      checker.problems.error(at(pointer, 'stream'), 'wrong_type', '"stream" has to be true, false or an expression');
+    }
+    if (typeof agent === 'string' && agent !== '' && !agent.includes('${')) {
+      checker.references.agents.push({ pointer: at(pointer, 'agent'), agent, ...(literalVersion === undefined ? {} : { version: literalVersion }) });
+    }
+  },
+};

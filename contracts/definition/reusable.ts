@@ -1,0 +1,103 @@
+/** Parts that stand in tasks and in `use` alike: durations, timeouts, errors, retries, endpoints, authentications. */
+import type { Checker } from './checker.ts';
+import { isExpression } from './common-shapes.ts';
+import { durationToMs } from './duration.ts';
+import { at, isObject, own, quote } from './problems.ts';
+import type { Place } from './scope.ts';
+import { unsupported } from './support.ts';
+
+export function checkDuration(duration: unknown, pointer: string, place: Place, checker: Checker): void {
+  checker.text(duration, pointer, place);
+}
+
+/** Milliseconds of a literal duration; undefined for expressions and for what the shape has refused. */
+export function literalMs(duration: unknown): number | undefined {
+  if (duration === undefined || isExpression(duration)) return undefined;
+  try {
+    return durationToMs(duration);
+  } catch {
+    return undefined;
+  }
+}
+
+export function checkTimeout(timeout: unknown, pointer: string, place: Place, checker: Checker): void {
+  if (typeof timeout === 'string') {
+    const meant = literalMs(timeout) === undefined ? '' : `a duration is written {"after": ${quote(timeout)}}`;
+    checker.name('timeouts', timeout, pointer, meant);
+  } else {
+    checkDuration(own(timeout, 'after'), at(pointer, 'after'), place, checker);
+  }
+}
+
+/** The texts of an error that is raised; they are kept with the run, so no secrets. */
+export function checkError(error: Record<string, unknown>, pointer: string, locals: readonly string[], checker: Checker): void {
+  for (const key of ['type', 'instance', 'title', 'detail']) {
+    checker.text(error[key], at(pointer, key), { site: 'definition', locals, secrets: 'refuse' });
+  }
+  const { status } = error;
+  if (typeof status === 'number' && (status < 100 || status > 599)) {
+    checker.problems.error(at(pointer, 'status'), 'invalid_value', '"status" has to be an HTTP status, 100 to 599');
+  }
+}
+
+export function checkRetry(retry: Record<string, unknown>, pointer: string, locals: readonly string[], checker: Checker): void {
+  const place: Place = { site: 'definition', locals, secrets: 'unsupported' };
+  checker.expression(retry['when'], at(pointer, 'when'), place);
+  checker.expression(retry['exceptWhen'], at(pointer, 'exceptWhen'), place);
+  checkDuration(retry['delay'], at(pointer, 'delay'), place, checker);
+  const { backoff, limit, jitter } = retry;
+  for (const [strategy, parameters] of isObject(backoff) ? Object.entries(backoff) : []) {
+    if (isObject(parameters) && Object.keys(parameters).length > 0) unsupported(checker, at(pointer, 'backoff', strategy), 'retry.backoff');
+  }
+  checkDuration(own(limit, 'duration'), at(pointer, 'limit', 'duration'), place, checker);
+  checkDuration(own(own(limit, 'attempt'), 'duration'), at(pointer, 'limit', 'attempt', 'duration'), place, checker);
+  for (const key of ['from', 'to']) checkDuration(own(jitter, key), at(pointer, 'jitter', key), place, checker);
+  const from = literalMs(own(jitter, 'from'));
+  const to = literalMs(own(jitter, 'to'));
+  if (from !== undefined && to !== undefined && from > to) checker.problems.error(at(pointer, 'jitter'), 'invalid_value', 'jitter.from is longer than jitter.to');
+  const count = own(own(limit, 'attempt'), 'count');
+  if (count === undefined && own(limit, 'duration') === undefined && retry['when'] === undefined && retry['exceptWhen'] === undefined) {
+    checker.problems.warning(pointer, 'retry_without_limit', 'retries for ever: set limit.attempt.count or limit.duration');
+  }
+}
+
+/** A URI, URI template or expression, with its authentication. */
+export function checkEndpoint(endpoint: unknown, pointer: string, locals: readonly string[], checker: Checker): void {
+  const uri = isObject(endpoint) ? endpoint['uri'] : endpoint;
+  const uriPointer = isObject(endpoint) ? at(pointer, 'uri') : pointer;
+  const place: Place = { site: 'definition', locals, secrets: 'unsupported' };
+  checker.text(uri, uriPointer, place);
+  if (typeof uri === 'string' && !uri.includes('${')) checkTemplate(uri, uriPointer, checker);
+  checkAuthentication(own(endpoint, 'authentication'), at(pointer, 'authentication'), locals, checker);
+}
+
+/** Only `{name}` of RFC 6570 (dsl-reference.md, URI Template). */
+function checkTemplate(uri: string, pointer: string, checker: Checker): void {
+  for (const [, expression = ''] of uri.matchAll(/\{([^{}]*)\}/g)) {
+    if (/^[A-Za-z0-9_.%-]+$/.test(expression)) continue;
+    checker.problems.error(pointer, 'uri_template', `${quote(`{${expression}}`)}: only {name} with the name of a property of the task's input is possible here, or \${ … }`);
+  }
+  if (/[{}]/.test(uri.replaceAll(/\{[^{}]*\}/g, ''))) checker.problems.error(pointer, 'uri_template', 'a brace in the URI is not closed');
+}
+
+/** Inline, or `use: <name of use.authentications>`; in a scheme `use: <name of use.secrets>`. */
+export function checkAuthentication(policy: unknown, pointer: string, locals: readonly string[], checker: Checker): void {
+  if (!isObject(policy)) return;
+  if (typeof policy['use'] === 'string') checker.name('authentications', policy['use'], at(pointer, 'use'));
+  for (const scheme of ['basic', 'bearer', 'digest', 'oauth2', 'oidc']) {
+    const configuration = policy[scheme];
+    if (!isObject(configuration)) continue;
+    const place = at(pointer, scheme);
+    if (scheme === 'digest' || scheme === 'oauth2' || scheme === 'oidc') unsupported(checker, place, `auth.${scheme}`);
+    const secret = configuration['use'];
+    if (typeof secret === 'string') checker.secret(secret, at(place, 'use'));
+    else checkTexts(configuration, place, { site: 'definition', locals, secrets: 'allow' }, checker);
+  }
+}
+
+function checkTexts(value: unknown, pointer: string, place: Place, checker: Checker): void {
+  if (typeof value === 'string') checker.text(value, pointer, place);
+  else if (typeof value === 'object' && value !== null) {
+    for (const [key, item] of Object.entries(value)) checkTexts(item, at(pointer, key), place, checker);
+  }
+}

@@ -1,0 +1,37 @@
+/** What of the DSL is recognised and not run yet, with what to do instead. Move a line out when it works. */
+import type { Checker } from './checker.ts';
+
+const INSTEAD = {
+  emit: 'emit is not supported yet: call an agent or an HTTP endpoint that publishes the event',
+  listen: 'listen is not supported yet: wait for a person with call: human, or ask an endpoint in a loop with wait',
+  'run.container': 'run: container is not supported yet: register the container as an agent and use call: agent',
+  'run.script': 'run: script is not supported yet: use set with jq, or an agent that runs the script',
+  'run.shell': 'run: shell is not supported yet: use an agent that runs the command',
+  'run.return': 'a child workflow has no process streams: leave "return" away, the output is the output of the workflow',
+  'call.openapi': 'call: openapi is not supported yet: use call: http with the method and URL of the operation',
+  'call.grpc': 'call: grpc is not supported yet: use call: http, or an agent in front of the service',
+  'call.asyncapi': 'call: asyncapi is not supported yet: use call: http, or an agent in front of the broker',
+  'call.a2a': 'call: a2a is not supported yet: register the agent and use call: agent',
+  'call.mcp': 'call: mcp is not supported yet: register the server as an agent and use call: agent',
+  'call.url': 'functions by URL are not supported yet: define the function in use.functions',
+  'call.catalog': 'functions of catalogs are not supported yet: define the function in use.functions',
+  schedule: 'schedule is not supported yet: start runs with POST /workflows/{id}/run',
+  extensions: 'extensions are not supported yet: put the tasks before and after in the list itself',
+  catalogs: 'catalogs are not supported yet: define the functions in use.functions',
+  'evaluate.language': 'expressions are jq: other languages are not supported',
+  'evaluate.mode': 'loose evaluation is not supported yet: write expressions as ${ … } and leave "mode" away',
+  'schema.resource': 'external schemas are not supported yet: put the JSON Schema into "document"',
+  'schema.format': 'only JSON Schema (format: json) is supported',
+  'auth.digest': 'digest authentication is not supported yet: use basic or bearer',
+  'auth.oauth2': 'oauth2 authentication is not supported yet: use bearer with a token from the secrets',
+  'auth.oidc': 'oidc authentication is not supported yet: use bearer with a token from the secrets',
+  'retry.backoff': 'parameters of a backoff are not supported: leave the object empty',
+  dsl: 'only version 1.0.x of the DSL is supported: set document.dsl to 1.0.3',
+} as const;
+
+export type Unsupported = keyof typeof INSTEAD;
+
+/** Reports a feature that makes a definition valid but not runnable. */
+export function unsupported(checker: Pick<Checker, 'problems'>, pointer: string, feature: Unsupported): void {
+  checker.problems.unsupported(pointer, `unsupported_${feature.replaceAll('.', '_')}`, INSTEAD[feature]);
+}
