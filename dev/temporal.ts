@@ -1,0 +1,118 @@
+/** The local Temporal server of the embedded set-up, on a SQLite file, tuned as docs/architecture.md says. */
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Connection } from '@temporalio/client';
+import { childEnv } from '../config/env.ts';
+import { endProcess, listProcesses, signal, spawnServer, waitForEnd, type Exit, type ServerProcess } from './os-process.ts';
+import { choosePort } from './ports.ts';
+import { findTemporalBinary, type Progress } from './temporal-binary.ts';
+
+export type TemporalOptions = {
+  /** The database is `<dataDir>/temporal/temporal.db`. The caller makes sure that nobody else uses the folder. */
+  dataDir: string;
+  /** Undefined: the usual one (7233, 8233) if free, else any free one; 0: any free one. */
+  port?: number | undefined;
+  uiPort?: number | undefined;
+  /** Made beside `default`. */
+  namespaces?: readonly string[];
+  /** Trades the safety of the data on a power failure for speed. */
+  throwaway?: boolean;
+  progress?: Progress;
+};
+
+export type EmbeddedTemporal = {
+  /** host:port of the frontend (gRPC). */
+  address: string;
+  port: number;
+  uiUrl: string;
+  uiPort: number;
+  pid: number;
+  exited: Promise<Exit>;
+  /** Ends the server within 10 s, in order if possible. */
+  stop(): Promise<void>;
+};
+
+const readyTimeoutMs = 60_000;
+const host = '127.0.0.1';
+
+/** With the default of 20 a hop waits about 45 ms after a short burst. */
+const maxPollRps = ['history.transferProcessorMaxPollRPS', 'history.timerProcessorMaxPollRPS', 'history.visibilityProcessorMaxPollRPS'];
+
+/** The names are those of contracts/temporal.ts. */
+const searchAttributes = ['CadenzaOwner', 'CadenzaWorkflow', 'CadenzaStatus'];
+
+/**
+ * Starts a Temporal server on the data of `dataDir`, ending one that was left there first. Resolves when the frontend serves
+ * every namespace. A database whose first start was cut short is made anew.
+ */
+export async function startTemporal(options: TemporalOptions): Promise<EmbeddedTemporal> {
+  const { dataDir, namespaces = [], throwaway = false, progress = () => {} } = options;
+  mkdirSync(join(dataDir, 'temporal'), { recursive: true, mode: 0o700 });
+  const folder = join(realpathSync(dataDir), 'temporal');
+  const database = join(folder, 'temporal.db');
+  const complete = join(folder, 'complete');
+  await endLeftover(database);
+  if (!existsSync(complete)) {
+    for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${database}${suffix}`, { force: true });
+  }
+  const binary = await findTemporalBinary(progress);
+  const port = await choosePort({ what: 'Temporal', wanted: options.port, usual: 7233 });
+  const uiPort = await choosePort({ what: "Temporal's UI", wanted: options.uiPort, usual: 8233 });
+  const logFile = join(dataDir, 'temporal.log');
+  const server = await spawnServer({
+    command: binary, cwd: folder, logFile, env: temporalEnv(),
+    args: [
+      'server', 'start-dev', '--log-level', 'warn', '--ip', host, '--port', String(port), '--ui-port', String(uiPort), '--db-filename', database,
+      '--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', `synchronous=${throwaway ? 'off' : 'normal'}`,
+      ...maxPollRps.flatMap((key) => ['--dynamic-config-value', `${key}=5000`]),
+      ...searchAttributes.flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
+      ...namespaces.flatMap((name) => ['--namespace', name]),
+    ],
+  });
+  const stop = () => endProcess(server.pid, [{ signal: 'SIGTERM', waitMs: 9_000 }]);
+  const address = `${host}:${port}`;
+  try {
+    await waitUntilReady(server, address, ['default', ...namespaces], logFile);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  writeFileSync(complete, '');
+  return { address, port, uiUrl: `http://${host}:${uiPort}`, uiPort, pid: server.pid, exited: server.exited, stop };
+}
+
+/** The CLI reads TEMPORAL_* variables and a profile of its own, which would win over our flags. */
+function temporalEnv(): Record<string, string> {
+  return Object.fromEntries(Object.entries(childEnv({})).filter(([name]) => !name.startsWith('TEMPORAL_')));
+}
+
+async function waitUntilReady(server: ServerProcess, address: string, namespaces: readonly string[], logFile: string): Promise<void> {
+  const deadline = Date.now() + readyTimeoutMs;
+  let last: unknown;
+  while (!server.hasExited() && Date.now() < deadline) {
+    try {
+      const connection = await Connection.connect({ address, connectTimeout: 1_000 });
+      try {
+        for (const namespace of namespaces) await connection.workflowService.describeNamespace({ namespace });
+        return;
+      } finally {
+        await connection.close();
+      }
+    } catch (error) {
+      last = error;
+      await sleep(50);
+    }
+  }
+  const tail = readFileSync(logFile, 'utf8').trim().split('\n').slice(-10).join('\n');
+  throw new Error(`Temporal did not start. The end of ${logFile}:\n${tail}`, { cause: last });
+}
+
+async function endLeftover(database: string): Promise<void> {
+  const left = (await listProcesses()).filter(({ command }) => command.includes(` server start-dev `) && command.includes(` --db-filename ${database} `));
+  const pids = left.map(({ pid }) => pid);
+  for (const pid of pids) signal(pid, 'SIGTERM');
+  if (await waitForEnd(pids, 5_000)) return;
+  for (const pid of pids) signal(pid, 'SIGKILL');
+  if (!(await waitForEnd(pids, 5_000))) throw new Error(`Process ${pids.join(', ')} of an earlier Temporal server on ${database} cannot be ended.`);
+}
