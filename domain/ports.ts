@@ -1,5 +1,7 @@
 /** What the domain needs from outside, as types: adapters reach agents, the gateway reaches Temporal. */
 
+import type { RunSignal, RunStart } from '../contracts/temporal.ts';
+
 export { Fault } from '../contracts/fault.ts';
 
 /** An agent version as a run holds it from its start on: what is read live (status, visibility, secrets) is not in here. */
@@ -74,3 +76,19 @@ export interface Adapters {
   invoke(call: AgentCall): Promise<AgentResult>;
   http(call: HttpCall): Promise<HttpResult>;
 }
+
+/** The way to Temporal. `unavailable` is thrown as `TemporalUnavailable`: the row stays, the reconciler goes on. */
+export interface TemporalGateway {
+  /** Starts a run's workflow; one that was started before is success. @returns Temporal's run id. */
+  start(run: RunStart): Promise<string>;
+  /** `gone`: there is no such execution, or it is closed. */
+  signal(runId: string, signal: RunSignal): Promise<'sent' | 'gone'>;
+  terminate(runId: string, reason: string): Promise<void>;
+  /** The execution's status as Temporal names it, lower case; null if it knows none. */
+  describe(runId: string): Promise<string | null>;
+  /** Executions of runs that ended otherwise than completed or continued since then. */
+  abnormallyClosed(since: Date): Promise<{ runId: string; status: string }[]>;
+  ping(): Promise<boolean>;
+}
+
+export class TemporalUnavailable extends Error {}

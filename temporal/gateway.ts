@@ -1,0 +1,97 @@
+/** The port to Temporal on the SDK's client. Used by api and worker alike. */
+import { isGrpcServiceError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
+import { RUN_WORKFLOW, runSignal, runWorkflowId, TASK_QUEUE } from '../contracts/temporal.ts';
+import type { RunSignal, RunStart } from '../contracts/temporal.ts';
+import { TemporalUnavailable } from '../domain/ports.ts';
+import type { TemporalGateway } from '../domain/ports.ts';
+
+export interface GatewayOptions {
+  client: Client;
+  /** Default: the product's own. */
+  taskQueue?: string;
+}
+
+const CALL_TIMEOUT_MS = 5_000;
+/** Codes of gRPC. */
+const NOT_FOUND = 5;
+/** CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE: worth asking again. */
+const PASSING = [1, 4, 8, 10, 13, 14];
+
+export function createGateway({ client, taskQueue = TASK_QUEUE }: GatewayOptions): TemporalGateway {
+  const call = async <T>(run: () => Promise<T>): Promise<T> => {
+    try {
+      return await client.connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, run);
+    } catch (error) {
+      throw isUnavailable(error) ? new TemporalUnavailable(String(error), { cause: error }) : error;
+    }
+  };
+  const handle = (runId: string) => client.workflow.getHandle(runWorkflowId(runId));
+  return {
+    start: (run) => call(() => start(client, taskQueue, run)),
+    signal: (runId, signal) =>
+      call(() =>
+        unlessGone<'sent' | 'gone'>('gone', async () => {
+          await handle(runId).signal<[RunSignal]>(runSignal, signal);
+          return 'sent';
+        }),
+      ),
+    terminate: (runId, reason) => call(() => unlessGone(undefined, async () => void (await handle(runId).terminate(reason)))),
+    describe: (runId) => call(() => unlessGone(null, async () => (await handle(runId).describe()).status.name.toLowerCase())),
+    abnormallyClosed: (since) => call(() => abnormallyClosed(client, since)),
+    ping: () =>
+      call(() => client.workflowService.getSystemInfo({})).then(
+        () => true,
+        () => false,
+      ),
+  };
+}
+
+async function start(client: Client, taskQueue: string, run: RunStart): Promise<string> {
+  try {
+    const handle = await client.workflow.start(RUN_WORKFLOW, {
+      workflowId: runWorkflowId(run.run_id),
+      taskQueue,
+      args: [{ run_id: run.run_id, start: run }],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      // Without it a second start after the end would run everything again.
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      staticSummary: `Run of ${run.name}`.slice(0, 200),
+      staticDetails: `Run \`${run.run_id}\`${run.workflow_id === null ? '' : ` of workflow \`${run.workflow_id}\``}`,
+    });
+    return handle.firstExecutionRunId;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return '';
+    throw error;
+  }
+}
+
+async function unlessGone<T>(gone: T, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError || (isGrpcServiceError(error) && Number(error.code) === NOT_FOUND)) return gone;
+    throw error;
+  }
+}
+
+async function abnormallyClosed(client: Client, since: Date): Promise<{ runId: string; status: string }[]> {
+  const prefix = runWorkflowId('');
+  const query =
+    `WorkflowType = '${RUN_WORKFLOW}' and CloseTime > '${since.toISOString()}' and ` +
+    `ExecutionStatus in ('Failed', 'Canceled', 'Terminated', 'TimedOut')`;
+  const closed: { runId: string; status: string }[] = [];
+  for await (const execution of client.workflow.list({ query })) {
+    if (execution.workflowId.startsWith(prefix)) {
+      closed.push({ runId: execution.workflowId.slice(prefix.length), status: execution.status.name.toLowerCase() });
+    }
+  }
+  return closed;
+}
+
+function isUnavailable(error: unknown): boolean {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (isGrpcServiceError(cause) && PASSING.includes(Number(cause.code))) return true;
+  }
+  return false;
+}
