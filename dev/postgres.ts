@@ -27,6 +27,7 @@ export type EmbeddedPostgres = {
   url: string;
   port: number;
   pid: number;
+  clusterDir: string;
   /** When the server ends, for whatever reason. */
   exited: Promise<Exit>;
   /** Ends the server within 10 s, in order if possible. */
@@ -63,7 +64,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
     await stop();
     throw error;
   }
-  return { url: `postgres://cadenza:${password}@127.0.0.1:${port}/cadenza`, port, pid: server.pid, exited: server.exited, stop };
+  return { url: `postgres://cadenza:${password}@127.0.0.1:${port}/cadenza`, port, pid: server.pid, clusterDir: cluster, exited: server.exited, stop };
 }
 
 function binaries(): string {

@@ -1,0 +1,56 @@
+/** The process behind one server of a test run: `node server-process.ts postgres|temporal <folder> <pid of jest>`. */
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { isAlive } from '../../dev/os-process.ts';
+import { startPostgres } from '../../dev/postgres.ts';
+import { startTemporal } from '../../dev/temporal.ts';
+import { publish } from './run-folder.ts';
+import { namespaceNames, templateDatabase, type Service } from './servers.ts';
+
+const [service, folder, jestPid] = process.argv.slice(2) as [Service, string, string];
+const stopping = Promise.withResolvers<void>();
+for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => stopping.resolve());
+publish(folder, `${service}.pid`, String(process.pid));
+try {
+  const server = service === 'postgres' ? await postgres() : await temporal();
+  publish(folder, service, JSON.stringify(server.shared));
+  void goneJest().then(() => stopping.resolve());
+  await stopping.promise;
+  await server.stop();
+} catch (error) {
+  publish(folder, `${service}.failed`, error instanceof Error ? (error.stack ?? error.message) : String(error));
+  process.exitCode = 1;
+}
+if (!isAlive(Number(jestPid))) rmSync(folder, { recursive: true, force: true });
+process.exit();
+
+async function postgres() {
+  const server = await startPostgres({ dataDir: join(folder, 'postgres-data'), throwaway: true });
+  const adminUrl = server.url.replace(/[^/]*$/, 'postgres');
+  const client = new pg.Client({ connectionString: adminUrl });
+  await client.connect();
+  await client.query(`CREATE DATABASE ${templateDatabase}`);
+  await client.end();
+  const migrations = new URL('../../db/migrate.ts', import.meta.url);
+  if (existsSync(migrations)) {
+    const { migrate } = (await import(migrations.href)) as { migrate(url: string): Promise<unknown> };
+    await migrate(server.url.replace(/[^/]*$/, templateDatabase));
+  }
+  const stop = async () => {
+    await server.stop();
+    rmSync(server.clusterDir, { recursive: true, force: true });
+  };
+  return { shared: { adminUrl }, stop };
+}
+
+async function temporal() {
+  const server = await startTemporal({ dataDir: join(folder, 'temporal-data'), port: 0, uiPort: 0, throwaway: true, namespaces: namespaceNames });
+  return { shared: { address: server.address, uiUrl: server.uiUrl }, stop: server.stop };
+}
+
+/** A killed jest runs no teardown. */
+async function goneJest(): Promise<void> {
+  while (isAlive(Number(jestPid))) await sleep(1_000);
+}

@@ -1,0 +1,64 @@
+/**
+ * Real PostgreSQL and Temporal for tests: one of each for the whole test run, started when a test file first asks, so that
+ * unit tests pay for none. Each test file gets a database and a namespace of its own.
+ */
+import { randomUUID } from 'node:crypto';
+import { spawn } from 'node:child_process';
+import { openSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { claim, published, runFolder } from './run-folder.ts';
+
+export type Service = 'postgres' | 'temporal';
+export type TestDatabase = {
+  /** Of a database with all migrations and no rows. */
+  url: string;
+  /** Ends its connections and removes it; not a duty, the whole server goes after the run. */
+  drop(): Promise<void>;
+};
+export type TestTemporal = { address: string; uiUrl: string; namespace: string; taskQueue: string };
+
+export const templateDatabase = 'cadenza_template';
+/** Made at the server's start, with search attributes: one made later is not known everywhere for seconds. */
+export const namespaceNames: readonly string[] = Array.from({ length: 120 }, (_unused, index) => `test-${index + 1}`);
+
+/** Longer than starting takes, the build of a Temporal server apart. */
+const startTimeoutMs = 50_000;
+
+/** A database of its own for the caller, cloned from the migrated template. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const { adminUrl } = (await demand('postgres')) as { adminUrl: string };
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  await execute(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${templateDatabase}`);
+  return { url: adminUrl.replace(/[^/]*$/, name), drop: () => execute(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
+}
+
+/** A Temporal namespace and task queue of their own for the caller. */
+export async function testTemporal(): Promise<TestTemporal> {
+  const { address, uiUrl } = (await demand('temporal')) as { address: string; uiUrl: string };
+  const namespace = namespaceNames.find((name) => claim(name));
+  if (!namespace) throw new Error(`More than ${namespaceNames.length} namespaces were asked for: raise the number in servers.ts.`);
+  return { address, uiUrl, namespace, taskQueue: namespace };
+}
+
+async function demand(service: Service): Promise<unknown> {
+  if (claim(service)) {
+    const log = openSync(join(runFolder(), `${service}.log`), 'a');
+    const program = fileURLToPath(new URL('server-process.ts', import.meta.url));
+    // Jest's main process is the parent of its workers, or this process itself when it runs in band.
+    const jestPid = process.env['JEST_WORKER_ID'] && process.send ? process.ppid : process.pid;
+    spawn(process.execPath, [program, service, runFolder(), String(jestPid)], { detached: true, stdio: ['ignore', log, log] }).unref();
+  }
+  return JSON.parse(await published(service, startTimeoutMs)) as unknown;
+}
+
+async function execute(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
