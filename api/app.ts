@@ -1,0 +1,72 @@
+/** Composition root of the HTTP side: everything comes in as arguments. */
+import Koa from 'koa';
+
+import type { Env } from '../config/env.ts';
+import type { Logger } from '../config/logger.ts';
+import type { Orm } from '../db/orm.ts';
+import { createSigningKeys, type SigningKeys } from '../domain/auth/signing-keys.ts';
+import type { TemporalGateway } from '../domain/ports.ts';
+import { createEncryption, type Encryption } from '../domain/secrets/encryption.ts';
+import type { Endpoint } from './endpoint.ts';
+import { errorsMiddleware } from './middleware/errors.ts';
+import { requestIdMiddleware } from './middleware/request-id.ts';
+import { createRouter } from './router.ts';
+import { allEndpoints } from './routes/index.ts';
+
+export interface CreateAppOptions {
+  orm: Orm;
+  env: Env;
+  logger: Logger;
+  temporal: TemporalGateway;
+  /** Answers off their schema are a 500 instead of a line in the log: development and tests. */
+  strictResponses?: boolean;
+  /** More endpoints than the product's: tests of the layer itself. */
+  endpoints?: (deps: AppDeps) => Endpoint[];
+}
+
+/** What routes are given. */
+export interface AppDeps extends Omit<CreateAppOptions, 'endpoints'> {
+  encryption: Encryption;
+  keys: SigningKeys;
+  /** True from the first signal to stop: readiness goes away before the server does. */
+  isStopping: () => boolean;
+}
+
+export interface App {
+  koa: Koa;
+  deps: AppDeps;
+  endpoints: Endpoint[];
+  /** From now on `/readyz` answers 503, and open streams are told to end. */
+  stop(): void;
+}
+
+export function createApp(options: CreateAppOptions): App {
+  const { orm, env, logger } = options;
+  const fork = () => orm.em.fork();
+  let stopping = false;
+  const encryption = createEncryption(env.ENCRYPTION_KEYS);
+  const keys = createSigningKeys(fork, encryption);
+  const deps: AppDeps = { ...options, encryption, keys, isStopping: () => stopping };
+  const endpoints = [...allEndpoints(deps), ...(options.endpoints?.(deps) ?? [])];
+
+  const koa = new Koa({ proxy: env.TRUST_PROXY > 0, maxIpsCount: env.TRUST_PROXY });
+  // Errors of sockets that clients closed are not ours; all others were answered and logged below.
+  koa.on('error', (error: unknown) => logger.debug({ err: error }, 'connection error'));
+  koa.use(requestIdMiddleware(logger));
+  koa.use(errorsMiddleware(logger));
+  const routes = createRouter(endpoints, {
+    fork,
+    logger,
+    keys,
+    issuer: env.BASE_URL,
+    baseUrl: env.BASE_URL,
+    strictResponses: options.strictResponses ?? false,
+  });
+  for (const route of routes) {
+    koa.use(route);
+  }
+  const stop = () => {
+    stopping = true;
+  };
+  return { koa, deps, endpoints, stop };
+}

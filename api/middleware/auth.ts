@@ -1,0 +1,92 @@
+/** Bearer tokens: koa-jwt verifies the token, the user's row says what they may do now. */
+import type { Context, Middleware } from 'koa';
+import koaJwt from 'koa-jwt';
+
+import type { EntityManager } from '../../db/orm.ts';
+import { actorOfClaims, audience, claimsSchema } from '../../domain/auth/access-token.ts';
+import { anonymous, hasRole, type Actor } from '../../domain/auth/actor.ts';
+import { AppError, forbidden } from '../../domain/errors.ts';
+import type { SigningKeys } from '../../domain/auth/signing-keys.ts';
+import type { Endpoint } from '../endpoint.ts';
+
+export interface AuthDeps {
+  keys: SigningKeys;
+  issuer: string;
+  fork: () => EntityManager;
+}
+
+/** Sets `ctx.state.actor`, or throws 401, then 403. */
+export function authMiddleware(deps: AuthDeps, endpoint: Pick<Endpoint, 'role' | 'anonymousToo'>): Middleware {
+  const { role, anonymousToo } = endpoint;
+  if (role === 'public') {
+    return async (ctx, next) => {
+      ctx.state['actor'] = anonymous;
+      await next();
+    };
+  }
+  const verify = koaJwt({
+    // The types know no KeyObject; jsonwebtoken, which gets it, does.
+    secret: async (header: { typ?: string; kid?: string }) => (await verificationKey(deps.keys, header)) as unknown as string,
+    algorithms: ['ES256'],
+    audience,
+    issuer: deps.issuer,
+    key: 'claims',
+    getToken: bearerToken,
+  });
+  return async (ctx, next) => {
+    if (anonymousToo && !ctx.get('authorization')) {
+      ctx.state['actor'] = anonymous;
+      await next();
+      return;
+    }
+    await verify(ctx, async () => {}).catch((error: unknown) => {
+      throw isRefusal(error) ? unauthorized(ctx) : causeOf(error);
+    });
+    const claims = claimsSchema.safeParse(ctx.state['claims']);
+    const actor: Actor | null = claims.success ? await actorOfClaims(deps.fork(), claims.data) : null;
+    if (!actor) {
+      throw unauthorized(ctx);
+    }
+    ctx.state['actor'] = actor;
+    if (!hasRole(actor, role)) {
+      throw forbidden(`This needs the role ${role}.`, 'role_required');
+    }
+    await next();
+  };
+}
+
+async function verificationKey(keys: SigningKeys, header: { typ?: string; kid?: string }): Promise<unknown> {
+  if (!/^(application\/)?at\+jwt$/i.test(header.typ ?? '') || !header.kid) {
+    throw new TokenRefused('not an access token of ours');
+  }
+  const key = await keys.publicKey(header.kid);
+  if (!key) {
+    throw new TokenRefused('unknown key');
+  }
+  return key;
+}
+
+class TokenRefused extends Error {}
+
+/** koa-jwt answers 401 to every failure, a database that is away included. */
+function isRefusal(error: unknown): boolean {
+  const cause = causeOf(error);
+  return cause === error || cause instanceof TokenRefused || (cause instanceof Error && /^(JsonWebTokenError|TokenExpiredError|NotBeforeError)$/.test(cause.name)) || (cause instanceof Error && cause.message === 'Invalid token');
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error && 'originalError' in error ? error.originalError : error;
+}
+
+function bearerToken(ctx: Context): string | null {
+  return /^Bearer +([^\s]+) *$/i.exec(ctx.get('authorization'))?.[1] ?? null;
+}
+
+/** RFC 6750 section 3. */
+function unauthorized(ctx: Context): AppError {
+  const sent = ctx.get('authorization') !== '';
+  const detail = sent ? 'The access token is not valid, or no longer.' : 'This needs an access token: Authorization: Bearer <token>.';
+  return new AppError('unauthorized', sent ? 'invalid_token' : 'token_required', detail, {
+    headers: { 'WWW-Authenticate': sent ? 'Bearer realm="cadenza", error="invalid_token"' : 'Bearer realm="cadenza"' },
+  });
+}

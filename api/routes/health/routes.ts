@@ -1,0 +1,71 @@
+import * as z from 'zod';
+
+import { latestMigration } from '../../../db/migrations/index.ts';
+import { migrationTable } from '../../../db/migration-table.ts';
+import type { AppDeps } from '../../app.ts';
+import { endpoint, type Endpoint } from '../../endpoint.ts';
+
+const check = z.enum(['ok', 'down', 'not_migrated', 'stopping']);
+const readiness = z.object({
+  status: z.enum(['ok', 'degraded', 'down']),
+  checks: z.object({ database: check, temporal: check, server: check }),
+}).meta({ id: 'Readiness' });
+
+/** A check that takes longer counts as failed. */
+const checkTimeoutMs = 3_000;
+
+export function healthEndpoints(deps: AppDeps): Endpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/healthz',
+      operationId: 'getHealth',
+      summary: 'Whether the process lives',
+      tags: ['operations'],
+      role: 'public',
+      responses: { 200: z.object({ status: z.literal('ok') }) },
+      handler: async () => ({ status: 200, body: { status: 'ok' }, headers: { 'Cache-Control': 'no-store' } }),
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/readyz',
+      operationId: 'getReadiness',
+      summary: 'Whether the process can serve; degraded while Temporal is away',
+      tags: ['operations'],
+      role: 'public',
+      responses: { 200: readiness, 503: readiness },
+      handler: async (c) => {
+        const [database, temporal] = await Promise.all([
+          within(databaseState(c.em), 'down' as const),
+          within(deps.temporal.ping().then((ok) => (ok ? ('ok' as const) : ('down' as const))), 'down' as const),
+        ]);
+        const server = deps.isStopping() ? ('stopping' as const) : ('ok' as const);
+        const down = database !== 'ok' || server !== 'ok';
+        const status = down ? 'down' : temporal === 'ok' ? 'ok' : 'degraded';
+        return {
+          status: down ? 503 : 200,
+          body: { status, checks: { database, temporal, server } },
+          headers: { 'Cache-Control': 'no-store', ...(down ? { 'Retry-After': '5' } : {}) },
+        };
+      },
+    }),
+  ];
+}
+
+async function databaseState(em: { execute<T extends object[]>(sql: string, params?: unknown[]): Promise<T> }): Promise<'ok' | 'not_migrated'> {
+  const [table] = await em.execute<{ name: string | null }[]>('select to_regclass(?)::text as name', [migrationTable]);
+  if (!table?.name) {
+    return 'not_migrated';
+  }
+  const done = await em.execute<object[]>(`select 1 from ${migrationTable} where name = ?`, [latestMigration]);
+  return done.length === 1 ? 'ok' : 'not_migrated';
+}
+
+/** The fallback on failure, and when it takes too long. */
+async function within<T>(work: Promise<T>, fallback: T): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<T>((resolve) => {
+    timer = setTimeout(resolve, checkTimeoutMs, fallback);
+  });
+  return Promise.race([work.catch(() => fallback), late]).finally(() => clearTimeout(timer));
+}

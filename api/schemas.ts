@@ -1,0 +1,63 @@
+/** Pieces of schemas that many endpoints share. */
+import * as z from 'zod';
+
+/** Length in characters (code points), as the specification counts. */
+export function text(limits: { min?: number; max?: number } = {}) {
+  const { min = 0, max } = limits;
+  return z
+    .string()
+    .check((context) => {
+      const length = codePoints(context.value);
+      if (length < min) {
+        const message = min === 1 ? 'must not be empty' : `must have at least ${min} characters`;
+        context.issues.push({ code: 'custom', input: context.value, message, params: { code: 'too_short' } });
+      }
+      if (max !== undefined && length > max) {
+        const message = `must have at most ${max} characters, has ${length}`;
+        context.issues.push({ code: 'custom', input: context.value, message, params: { code: 'too_long' } });
+      }
+    })
+    .meta({ ...(min > 0 ? { minLength: min } : {}), ...(max === undefined ? {} : { maxLength: max }) });
+}
+
+export const uuid = z.guid().meta({ format: 'uuid' });
+/** RFC 3339, UTC. */
+export const timestamp = z.iso.datetime();
+export const jsonObject = z.record(z.string(), z.unknown());
+export const httpUrl = (max = 255) =>
+  text({ max }).refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), 'must be an http or https URL').meta({ format: 'uri' });
+
+/** `{id}` in a path. */
+export const idParams = z.object({ id: uuid });
+
+/** Paging of every list: take these into `query`. */
+export const pageQuery = {
+  limit: z.coerce.number().int().min(1).max(200).default(50).meta({ description: 'Records on a page.' }),
+  cursor: z.string().optional().meta({ description: 'Opaque: from the `Link` header of the page before.' }),
+};
+
+/** `true` or `false` in a query. */
+export const flag = z.enum(['true', 'false']).transform((value) => value === 'true').meta({ type: 'boolean' });
+
+/** RFC 9457, with our stable `code` and all errors of a body at once. */
+export const problemSchema = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    instance: z.string(),
+    code: z.string().meta({ description: 'A stable word that a client can switch on.' }),
+    request_id: z.string(),
+    errors: z.array(z.looseObject({ pointer: z.string(), code: z.string(), message: z.string() })).optional(),
+  })
+  .loose()
+  .meta({ id: 'Problem' });
+
+export function codePoints(value: string): number {
+  let count = 0;
+  for (const _ of value) {
+    count += 1;
+  }
+  return count;
+}

@@ -1,0 +1,16 @@
+import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
+
+/** A machine client: acts as its user by the client-credentials grant. */
+export const AuthClient = defineEntity({
+  name: 'AuthClient',
+  tableName: 'auth_client',
+  properties: {
+    id: p.uuid().primary(),
+    user_id: p.uuid(),
+    name: p.text(),
+    secret_hash: p.text().hidden(),
+    created_at: p.datetime(),
+    last_used: p.datetime().nullable(),
+  },
+});
+export type AuthClient = InferEntity<typeof AuthClient>;

@@ -1,0 +1,24 @@
+import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
+
+export const UserAccount = defineEntity({
+  name: 'UserAccount',
+  tableName: 'user_account',
+  properties: {
+    id: p.uuid().primary(),
+    username: p.text(),
+    email: p.text(),
+    display_name: p.text().nullable(),
+    password_hash: p.text().hidden(),
+    roles: p.array<Role>(),
+    groups: p.array(),
+    status: p.text().$type<'active' | 'disabled'>().default('active'),
+    /** Every access token carries it; raising it ends all tokens at once. */
+    token_epoch: p.integer().default(1),
+    created_at: p.datetime(),
+    updated_at: p.datetime(),
+  },
+});
+export type UserAccount = InferEntity<typeof UserAccount>;
+
+/** Cumulative: each has the rights of those before it. */
+export type Role = 'viewer' | 'approver' | 'builder' | 'admin';

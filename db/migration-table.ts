@@ -1,0 +1,2 @@
+/** Where the names of the migrations that ran are kept. */
+export const migrationTable = 'schema_migration';

@@ -1,0 +1,6 @@
+import { Migration0001Auth } from './0001-auth.ts';
+
+/** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
+export const migrations = [{ name: '0001-auth', class: Migration0001Auth }];
+
+export const latestMigration = migrations.at(-1)?.name ?? '';

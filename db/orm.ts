@@ -1,0 +1,43 @@
+import { MikroORM } from '@mikro-orm/postgresql';
+
+import { entities } from './entities/index.ts';
+
+export { LockMode, raw, sql, UniqueConstraintViolationException } from '@mikro-orm/postgresql';
+export type { EntityManager, FilterQuery } from '@mikro-orm/postgresql';
+
+export type Orm = MikroORM;
+
+export interface OrmOptions {
+  /** `postgres://…` */
+  url: string;
+  /** Called with warnings of the ORM, such as a connection that the server dropped. */
+  logger?: { warn(message: string): void };
+  /** Connections at most; default 10. */
+  poolSize?: number;
+  /** After which PostgreSQL ends a statement; default 30 s. */
+  statementTimeoutMs?: number;
+}
+
+/**
+ * The ORM over PostgreSQL. Does not connect: the first query does, so that a process can start while PostgreSQL is away.
+ * Fork `orm.em` for each unit of work; close with `orm.close(true)`.
+ */
+export function createOrm(options: OrmOptions): Orm {
+  return new MikroORM({
+    entities,
+    clientUrl: options.url,
+    // An unfinished unit of work must never leak into another request.
+    allowGlobalContext: false,
+    forceUtcTimezone: true,
+    pool: { min: 0, max: options.poolSize ?? 10, idleTimeoutMillis: 30_000 },
+    driverOptions: {
+      application_name: 'cadenza',
+      connectionTimeoutMillis: 5_000,
+      statement_timeout: options.statementTimeoutMs ?? 30_000,
+      idle_in_transaction_session_timeout: 60_000,
+      keepAlive: true,
+    },
+    logger: (message) => options.logger?.warn(message),
+    colors: false,
+  });
+}

@@ -1,0 +1,38 @@
+/** AES-256-GCM for values at rest. What is encrypted names its key, so keys can rotate. */
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+
+export interface Encryption {
+  /** `context` says whose value it is (`secret:<owner>:<name>`); a value moved elsewhere does not decrypt. */
+  encrypt(plain: string, context: string): string;
+  /** Throws when the key is unknown, the context another, or the text was changed. */
+  decrypt(encrypted: string, context: string): string;
+}
+
+/** Keys are 32 bytes each. The first encrypts, the others still decrypt. */
+export function createEncryption(keys: readonly { id: string; key: Buffer }[]): Encryption {
+  const [current] = keys;
+  if (!current) {
+    throw new Error('ENCRYPTION_KEYS names no key');
+  }
+  return {
+    encrypt(plain, context) {
+      const iv = randomBytes(12);
+      const cipher = createCipheriv('aes-256-gcm', current.key, iv);
+      cipher.setAAD(Buffer.from(context));
+      const sealed = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+      return ['v1', current.id, iv.toString('base64url'), sealed.toString('base64url')].join('.');
+    },
+    decrypt(encrypted, context) {
+      const [version, id, iv, sealed] = encrypted.split('.');
+      const found = keys.find((key) => key.id === id);
+      if (version !== 'v1' || !iv || !sealed || !found) {
+        throw new Error(`cannot decrypt: ${found ? 'unknown format' : `no encryption key with id ${id ?? ''}`}`);
+      }
+      const bytes = Buffer.from(sealed, 'base64url');
+      const decipher = createDecipheriv('aes-256-gcm', found.key, Buffer.from(iv, 'base64url'));
+      decipher.setAAD(Buffer.from(context));
+      decipher.setAuthTag(bytes.subarray(-16));
+      return decipher.update(bytes.subarray(0, -16), undefined, 'utf8') + decipher.final('utf8');
+    },
+  };
+}

@@ -1,0 +1,179 @@
+/** The real API on a real database, for tests of endpoints. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { randomBytes } from 'node:crypto';
+import { pino } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+
+import { createApp, type App, type CreateAppOptions } from '../../api/app.ts';
+import { parseEnv, type Env } from '../../config/env.ts';
+import { createOrm, type Orm } from '../../db/orm.ts';
+import { firstPartyClient, signAccessToken } from '../../domain/auth/access-token.ts';
+import type { Role } from '../../domain/auth/actor.ts';
+import type { TemporalGateway } from '../../domain/ports.ts';
+import { TemporalUnavailable } from '../../domain/ports.ts';
+import { createTestDatabase } from './servers.ts';
+
+export interface TestUser {
+  id: string;
+  username: string;
+  roles: Role[];
+  groups: string[];
+  /** An access token as a log-in gives it. */
+  token: string;
+}
+
+export interface Reply {
+  status: number;
+  headers: Headers;
+  /** Parsed JSON, text of other types, or null without a body. */
+  body: any; // tests look into answers freely
+}
+
+export interface RequestOptions {
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+export interface Client {
+  get(path: string, options?: RequestOptions): Promise<Reply>;
+  post(path: string, body?: unknown, options?: RequestOptions): Promise<Reply>;
+  put(path: string, body?: unknown, options?: RequestOptions): Promise<Reply>;
+  patch(path: string, body?: unknown, options?: RequestOptions): Promise<Reply>;
+  delete(path: string, options?: RequestOptions): Promise<Reply>;
+  request(method: string, path: string, options?: RequestOptions): Promise<Reply>;
+}
+
+export interface TestApp {
+  app: App;
+  orm: Orm;
+  env: Env;
+  url: string;
+  databaseUrl: string;
+  /** Without a token. */
+  anonymous: Client;
+  /** As a user; a role stands for one user of that role, made at first use. */
+  as(who: Role | TestUser): Promise<Client>;
+  /** The user that `as(role)` is. */
+  user(role: Role): Promise<TestUser>;
+  createUser(options?: { username?: string; roles?: Role[]; groups?: string[] }): Promise<TestUser>;
+  close(): Promise<void>;
+}
+
+export interface TestAppOptions extends Partial<Pick<CreateAppOptions, 'temporal' | 'endpoints'>> {
+  /** Variables over the defaults. */
+  env?: Record<string, string>;
+  /** Another copy of the API on the same database: it is not dropped at the end. */
+  databaseUrl?: string;
+  encryptionKeys?: string;
+}
+
+/** Temporal away: nothing starts, nothing is signalled, rows stay for the reconciler. */
+export const noTemporal: TemporalGateway = {
+  start: async () => away(),
+  signal: async () => away(),
+  terminate: async () => away(),
+  describe: async () => away(),
+  abnormallyClosed: async () => away(),
+  ping: async () => false,
+};
+
+function away(): never {
+  throw new TemporalUnavailable('no Temporal in this test');
+}
+
+/** The same for every app of a test run, so that copies on one database read each other's secrets. */
+const testKeys = `test:${randomBytes(32).toString('base64')}`;
+
+/** Starts the API on a port of its own and a migrated database of its own. Close it in `afterAll`. */
+export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const database = options.databaseUrl ? null : await createTestDatabase();
+  const databaseUrl = options.databaseUrl ?? database?.url ?? '';
+  const server: Server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // A server that listens on TCP has an address of this form.
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const parsed = parseEnv({ BASE_URL: url, DATABASE_URL: databaseUrl, ENCRYPTION_KEYS: options.encryptionKeys ?? testKeys, ...options.env });
+  if ('problems' in parsed) {
+    throw new Error(JSON.stringify(parsed.problems));
+  }
+  const { env } = parsed;
+  const orm = createOrm({ url: databaseUrl });
+  const app = createApp({
+    orm,
+    env,
+    logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
+    temporal: options.temporal ?? noTemporal,
+    strictResponses: true,
+    ...(options.endpoints ? { endpoints: options.endpoints } : {}),
+  });
+  server.on('request', app.koa.callback());
+
+  const ofRole = new Map<Role, Promise<TestUser>>();
+  const createUser: TestApp['createUser'] = (given = {}) => insertUser(app, given);
+  const user = (role: Role) => {
+    const known = ofRole.get(role) ?? createUser({ username: `the-${role}`, roles: [role] });
+    ofRole.set(role, known);
+    return known;
+  };
+  return {
+    app, orm, env, url, databaseUrl, createUser, user,
+    anonymous: createClient(url),
+    as: async (who) => createClient(url, (typeof who === 'string' ? await user(who) : who).token),
+    close: async () => {
+      app.stop();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await orm.close(true);
+      await database?.drop();
+    },
+  };
+}
+
+/** A user with a session, without the cost of hashing and checking a password. */
+async function insertUser(app: App, given: { username?: string; roles?: Role[]; groups?: string[] }): Promise<TestUser> {
+  const { orm, env, keys } = app.deps;
+  const id = uuidv7();
+  const sid = uuidv7();
+  const user = { username: given.username ?? `user-${id.slice(-12)}`, roles: given.roles ?? ['builder' as const], groups: given.groups ?? [] };
+  const em = orm.em.fork();
+  await em.execute('insert into user_account (id, username, email, password_hash, roles, groups) values (?, ?, ?, ?, ?::text[], ?::text[])', [
+    id, user.username, `${user.username}@example.com`, 'none', textArray(user.roles), textArray(user.groups),
+  ]);
+  await em.execute(`insert into auth_session (id, user_id, expires_at) values (?, ?, now() + interval '1 day')`, [sid, id]);
+  const token = await signAccessToken(keys, env.BASE_URL, { sub: id, sid, client_id: firstPartyClient, epoch: 1, scope: user.roles.join(' '), jti: uuidv7() });
+  return { id, ...user, token };
+}
+
+function textArray(values: readonly string[]): string {
+  return `{${values.map((value) => JSON.stringify(value)).join(',')}}`;
+}
+
+/** A small HTTP client. A path is below the app's address; bodies are sent as JSON unless they are text or bytes. */
+export function createClient(baseUrl: string, token?: string): Client {
+  const request: Client['request'] = async (method, path, options = {}) => {
+    const raw = typeof options.body === 'string' || options.body instanceof Uint8Array;
+    const response = await fetch(URL.canParse(path) ? path : baseUrl + path, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+        ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...options.headers,
+      },
+      ...(options.body === undefined ? {} : { body: raw ? (options.body as string) : JSON.stringify(options.body) }),
+    });
+    const text = await response.text();
+    const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
+    return { status: response.status, headers: response.headers, body: text === '' ? null : isJson ? JSON.parse(text) : text };
+  };
+  const withBody = (method: string) => (path: string, body?: unknown, options: RequestOptions = {}) => request(method, path, { ...options, body });
+  return {
+    request,
+    get: (path, options) => request('GET', path, options),
+    post: withBody('POST'),
+    put: withBody('PUT'),
+    patch: withBody('PATCH'),
+    delete: (path, options) => request('DELETE', path, options),
+  };
+}
