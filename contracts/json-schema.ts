@@ -126,12 +126,10 @@ class SchemaCheck {
 
   #reference(content: unknown, place: string): void {
     if (typeof content !== 'string') return this.#error(place, 'a reference has to be a text');
-    if (!content.startsWith('#')) {
-      if (isObject(this.#root) && this.#root['$id'] === undefined) this.#error(place, `${quote(content)}: only references inside the document (#/$defs/…) are possible`);
-      return;
-    }
-    const fragment = content.slice(1);
-    if (fragment === '' || !fragment.startsWith('/')) return;
+    const id = own(this.#root, '$id');
+    const [base = '', fragment = ''] = content.split('#', 2);
+    if (base !== '' && base !== id) return this.#error(place, `${quote(content)}: only references inside the document (#/$defs/…) are possible`);
+    if (!fragment.startsWith('/')) return;
     let current = this.#root;
     for (const token of fragment.slice(1).split('/')) {
       const key = unescape(token);

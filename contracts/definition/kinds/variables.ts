@@ -21,7 +21,8 @@ export function declareVariables(checker: Checker, pointer: string, locals: read
     } else if (declared.includes(variable)) {
       checker.problems.error(place, 'duplicate_name', `$${variable} is declared twice`);
     }
-    declared.push(variable);
+    // With a `$` too many it is used without one: that is one mistake, not two.
+    declared.push(variable.replace(/^\$/, ''));
   }
   return [...locals.filter((name) => !declared.includes(name)), ...declared];
 }

@@ -1,0 +1,27 @@
+import { expect, test } from '@jest/globals';
+import { validateDefinition } from '../../../contracts/definition/validate.ts';
+import { mistakes } from './mistakes.ts';
+import { correct } from './correct.ts';
+
+test('the definition that the mistakes are made in is valid and runnable', () => {
+  const result = validateDefinition(correct());
+  expect(result.problems).toEqual([]);
+  expect(result.runnable).toBe(true);
+});
+
+const all = [...mistakes];
+
+test.each(all.map((mistake) => [mistake.title, mistake] as const))('%s', (_title, { change, expected }) => {
+  const definition = correct();
+  change(definition);
+  const { problems, valid, runnable } = validateDefinition(definition);
+  expect(problems.map(({ severity, code, pointer, message }) => `${severity} ${code} ${pointer}: ${message}`)).toEqual(
+    expected.map((text) => expect.stringContaining(text)),
+  );
+  expect(valid).toBe(!expected.some((text) => text.startsWith('error')));
+  expect(runnable).toBe(!expected.some((text) => text.startsWith('error') || text.startsWith('unsupported')));
+});
+
+test('there are enough mistakes', () => {
+  expect(all.length).toBeGreaterThanOrEqual(60);
+});
