@@ -29,7 +29,7 @@ export function correct(): Loose {
             method: 'get',
             endpoint: { uri: 'https://example.com/items/{note}', authentication: { use: 'shop' } },
             headers: { accept: 'application/json', 'x-key': '${ $secrets.shopToken }' },
-            query: { limit: 3 },
+            query: { limit: '3' },
           },
           timeout: 'short',
           output: { as: '{items: .items, input: $input}' },

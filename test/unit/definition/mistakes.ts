@@ -90,7 +90,7 @@ export const mistakes: Mistake[] = [
   { title: 'run with two processes', change: (d) => (task(d, 'both').fork.branches[1].right.run.shell = { command: 'ls' }), expected: ['error invalid_value /do/3/both/fork/branches/1/right/run: "run" needs exactly one of', 'unsupported unsupported_run_shell'] },
   { title: 'a shell', change: (d) => (task(d, 'both').fork.branches[1].right.run = { shell: { command: 'ls' } }), expected: ['unsupported unsupported_run_shell /do/3/both/fork/branches/1/right/run/shell: run: shell is not supported yet: use an agent'] },
   { title: 'run without a version', change: (d) => delete task(d, 'both').fork.branches[1].right.run.workflow.version, expected: ['error required /do/3/both/fork/branches/1/right/run/workflow/version'] },
-  { title: 'emit', change: (d) => (d.do[0].prepare = { emit: { event: { with: { type: 'a.b' } } } }), expected: ['unsupported unsupported_emit /do/0/prepare/emit'] },
+  { title: 'emit', change: (d) => (d.do[0].prepare = { emit: { event: { with: { source: 'https://example.com', type: 'a.b' } } } }), expected: ['unsupported unsupported_emit /do/0/prepare/emit'] },
   { title: 'emit without a type', change: (d) => (d.do[0].prepare = { emit: { event: { with: {} } } }), expected: ['error required /do/0/prepare/emit/event/with/type', 'unsupported unsupported_emit /do/0/prepare/emit'] },
   { title: 'listen to nothing', change: (d) => (d.do[0].prepare = { listen: { to: {} } }), expected: ['error invalid_value /do/0/prepare/listen/to: "to" needs exactly one of: all, any, one', 'unsupported unsupported_listen'] },
 
