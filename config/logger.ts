@@ -31,7 +31,7 @@ export function createLogger(options: { name: string; level?: string; destinatio
     options.destination ?? pino.destination({ fd: 1, sync: true }),
   );
   // pino does not pass a child's bindings through its formatters; children inherit this method.
-  const child = logger.child;
+  const { child } = Object.getPrototypeOf(logger) as Pick<Logger, 'child'>;
   logger.child = function (this: Logger, bindings: Record<string, unknown>, ...rest: unknown[]) {
     return Reflect.apply(child, this, [redactObject(bindings), ...rest]);
   } as typeof child;

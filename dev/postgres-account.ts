@@ -28,9 +28,12 @@ export async function choosePostgresAccount(binDir: string, homeDir: string, roo
   const namespace = ['-U', `--map-user=${user.uid}`, `--map-group=${user.gid}`, '--'];
   const inNamespace = { binDir, homeDir, wrap: (command: string, args: readonly string[]) => ({ command: 'unshare', args: [...namespace, command, ...args] }) };
   if (rootMode !== 'user') {
-    const refusal = await run('unshare', [...namespace, join(binDir, 'postgres'), '--version']).then(() => undefined, (error: unknown) => error);
-    if (!refusal) return inNamespace;
-    if (rootMode === 'namespace') throw refusal;
+    try {
+      await run('unshare', [...namespace, join(binDir, 'postgres'), '--version']);
+      return inNamespace;
+    } catch (error) {
+      if (rootMode === 'namespace') throw error;
+    }
   }
   const reachableHome = (await canUse(homeDir, user, '-w')) ? homeDir : `/var/tmp/cadenza-${createHash('sha256').update(homeDir).digest('hex').slice(0, 16)}`;
   mkdirSync(reachableHome, { recursive: true, mode: 0o700 });

@@ -1,8 +1,11 @@
 /** After a commit: what became rows goes to Temporal. What does not arrive is repeated by the reconciler. */
 import type { MikroORM } from '@mikro-orm/postgresql';
+import { standardError } from '../../contracts/dsl-error.ts';
+import { EVENT } from '../../contracts/run-events.ts';
+import type { RunEnd } from '../../contracts/run-events.ts';
 import { TemporalUnavailable } from '../ports.ts';
 import type { TemporalGateway } from '../ports.ts';
-import { closeLostRun } from './lost.ts';
+import { appendEvents, serviceEvent } from './events.ts';
 import { markDelivered, readSignals } from './signals.ts';
 import type { OpenSignal } from './signals.ts';
 import { markStarted, readRunStart } from './start.ts';
@@ -45,4 +48,33 @@ export async function sendSignals({ orm, temporal }: DispatchDeps, signals: Open
   }
   await markDelivered(orm.em.fork(), delivered);
   return delivered;
+}
+
+/**
+ * Closes the row of a run whose execution is gone although the row is open, so that nobody waits for ever. Asks Temporal
+ * first; an execution that runs, or that ended its run itself, is left alone.
+ */
+export async function closeLostRun(deps: DispatchDeps, runId: string): Promise<boolean> {
+  const status = await deps.temporal.describe(runId);
+  if (status === 'running') return false;
+  const cancelled = status === 'canceled' || status === 'terminated';
+  const end: RunEnd = cancelled
+    ? { status: 'cancelled' }
+    : { status: 'faulted', error: standardError('runtime', `Temporal's execution of the run is ${status ?? 'not there any more'}`) };
+  const event = serviceEvent({
+    key: 'run:ended',
+    type: cancelled ? EVENT.runCancelled : EVENT.runFaulted,
+    level: cancelled ? 'warn' : 'error',
+    message: cancelled ? `Run cancelled: its execution was ${String(status)}` : `Run faulted: ${end.error?.detail ?? ''}`,
+    data: { execution: status, ...(end.error ? { error: end.error } : {}) },
+  });
+  const em = deps.orm.em.fork();
+  const { closed, signals } = await em.transactional(async (tx) => {
+    // A run that was never started is the reconciler's to start, not lost.
+    const [row] = await tx.execute<{ status: string }[]>(`select status from run where id = ? for update`, [runId]);
+    if (!row || row.status === 'pending') return { closed: true, signals: [] };
+    return appendEvents(tx, runId, { events: [event], projection: null, acks: [] }, { end });
+  });
+  await deliverSignals(deps, signals);
+  return !closed;
 }

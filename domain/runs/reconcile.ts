@@ -3,9 +3,8 @@
  * rows whose execution is gone. Looks only at the few odd rows, by index.
  */
 import { TemporalUnavailable } from '../ports.ts';
-import { sendSignals, startRun } from './dispatch.ts';
+import { closeLostRun, sendSignals, startRun } from './dispatch.ts';
 import type { DispatchDeps } from './dispatch.ts';
-import { closeLostRun } from './lost.ts';
 import { takeDueSignals } from './signals.ts';
 import { takePendingRuns } from './start.ts';
 
