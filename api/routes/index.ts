@@ -1,8 +1,9 @@
 import type { AppDeps } from '../app.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { healthEndpoints } from './health/routes.ts';
+import { workflowEndpoints } from './workflows/routes.ts';
 
 /** Every endpoint of the product. A new resource adds its line here. */
 export function allEndpoints(deps: AppDeps): Endpoint[] {
-  return [...healthEndpoints(deps)];
+  return [...healthEndpoints(deps), ...workflowEndpoints()];
 }

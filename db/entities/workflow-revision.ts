@@ -1,0 +1,36 @@
+import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
+
+import type { Problem } from '../../contracts/definition/validate.ts';
+
+/** An agent that a definition names, as resolved when it was saved; `pointer` leads to the name in the definition. */
+export interface ResolvedAgent {
+  pointer: string;
+  agent: string;
+  agent_id: string;
+  version: string | null;
+}
+
+/** One state of a definition. Written once, never changed. */
+export const WorkflowRevision = defineEntity({
+  name: 'WorkflowRevision',
+  tableName: 'workflow_revision',
+  properties: {
+    workflow_id: p.uuid().primary(),
+    revision: p.integer().primary(),
+    /** As the author wrote it, `document` completed; keys keep their order. */
+    definition: p.json<Record<string, unknown>>().columnType('json'),
+    /** SHA-256 of the definition as canonical JSON, hexadecimal. */
+    digest: p.text(),
+    valid: p.boolean(),
+    runnable: p.boolean(),
+    problems: p.json<Problem[]>(),
+    input_schema: p.json<Record<string, unknown> | boolean>().columnType('json').nullable(),
+    agents: p.json<ResolvedAgent[]>(),
+    dsl_namespace: p.text().nullable(),
+    dsl_name: p.text().nullable(),
+    dsl_version: p.text().nullable(),
+    created_by: p.uuid(),
+    created_at: p.datetime(),
+  },
+});
+export type WorkflowRevision = InferEntity<typeof WorkflowRevision>;

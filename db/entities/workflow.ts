@@ -1,0 +1,24 @@
+import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
+
+export type Visibility = 'private' | 'public';
+
+/** What stays the same while the definition changes; `valid` and `runnable` are those of the current revision. */
+export const Workflow = defineEntity({
+  name: 'Workflow',
+  tableName: 'workflow',
+  properties: {
+    id: p.uuid().primary(),
+    owner_id: p.uuid(),
+    name: p.text(),
+    description: p.text().nullable(),
+    visibility: p.text().$type<Visibility>(),
+    tags: p.array(),
+    revision: p.integer(),
+    valid: p.boolean(),
+    runnable: p.boolean(),
+    archived_at: p.datetime().nullable(),
+    created_at: p.datetime(),
+    updated_at: p.datetime(),
+  },
+});
+export type Workflow = InferEntity<typeof Workflow>;

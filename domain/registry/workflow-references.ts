@@ -1,0 +1,31 @@
+import type { EntityManager } from '../../db/orm.ts';
+
+export interface WorkflowReference {
+  namespace: string;
+  name: string;
+  /** A semantic version, or `latest`. */
+  version: string;
+}
+
+/**
+ * The workflow and revision that `run: workflow` names, with the rights of `ownerId`: the owner's own first, then public
+ * ones; of several the newest, and of one workflow the newest revision with that version (`latest`: its current one).
+ */
+export async function findByReference(
+  em: EntityManager,
+  ownerId: string,
+  { namespace, name, version }: WorkflowReference,
+): Promise<{ workflow_id: string; revision: number } | null> {
+  const rows = await em.execute<{ workflow_id: string; revision: number }[]>(
+    `select r.workflow_id, r.revision
+       from workflow_revision r
+       join workflow w on w.id = r.workflow_id
+      where r.dsl_namespace = ? and r.dsl_name = ?
+        and case when ? = 'latest' then r.revision = w.revision else r.dsl_version = ? end
+        and w.archived_at is null and (w.owner_id = ? or w.visibility = 'public')
+      order by (w.owner_id = ?) desc, w.id desc, r.revision desc
+      limit 1`,
+    [namespace, name, version, version, ownerId, ownerId],
+  );
+  return rows[0] ?? null;
+}
