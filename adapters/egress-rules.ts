@@ -21,22 +21,26 @@ const RANGE_WORDS: Record<string, string> = {
   unspecified: 'an unspecified address',
 };
 
-/**
- * `allow`: host names, `*.domain`, addresses and networks (`10.0.0.0/8`), comma-separated. `hostMap`: `https://host=http://127.0.0.1:port,…`.
- * Throws an Error that names the faulty entry.
- */
-export function parseEgressRules(settings: { allow?: string; hostMap?: string }): EgressRules {
+export interface EgressSettings {
+  /** Host names, `*.domain`, addresses and networks such as `10.0.0.0/8`. */
+  allow?: readonly string[];
+  /** Origins that stand in for others, such as `https://api.example.com` → `http://127.0.0.1:9000`. */
+  hostMap?: readonly { from: string; to: string }[];
+}
+
+/** Throws an Error that names the faulty entry. */
+export function parseEgressRules(settings: EgressSettings): EgressRules {
   const names = new Set<string>();
   const suffixes: string[] = [];
   const networks: [ipaddr.IPv4 | ipaddr.IPv6, number][] = [];
-  for (const entry of entriesOf(settings.allow)) {
+  for (const entry of (settings.allow ?? []).map((each) => each.trim().toLowerCase())) {
     const network = parseNetwork(entry);
     if (network !== null) networks.push(network);
     else if (/^\*\.[a-z0-9.-]+$/.test(entry)) suffixes.push(entry.slice(1));
     else if (/^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/.test(entry)) names.add(entry);
     else throw new Error(`EGRESS_ALLOW: "${entry}" is neither a host name, an address nor a network`);
   }
-  const map = new Map(entriesOf(settings.hostMap).map(parseMapping));
+  const map = new Map((settings.hostMap ?? []).map(({ from, to }) => [new URL(from).origin, new URL(to).origin]));
 
   const allowed = (hostname: string, address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
     names.has(hostname) ||
@@ -59,13 +63,6 @@ export function parseEgressRules(settings: { allow?: string; hostMap?: string })
   };
 }
 
-function entriesOf(list: string | undefined): string[] {
-  return (list ?? '')
-    .split(',')
-    .map((entry) => entry.trim().toLowerCase())
-    .filter((entry) => entry !== '');
-}
-
 function parseNetwork(entry: string): [ipaddr.IPv4 | ipaddr.IPv6, number] | null {
   const text = entry.replace(/^\[(.*)\]$/, '$1');
   if (ipaddr.isValidCIDR(text)) {
@@ -75,18 +72,4 @@ function parseNetwork(entry: string): [ipaddr.IPv4 | ipaddr.IPv6, number] | null
   if (!ipaddr.IPv6.isValid(text) && !ipaddr.IPv4.isValidFourPartDecimal(text)) return null;
   const address = ipaddr.process(text);
   return [address, address.kind() === 'ipv4' ? 32 : 128];
-}
-
-function parseMapping(entry: string): [string, string] {
-  const [from, to, ...rest] = entry.split('=').map((side) => side.trim());
-  if (from === undefined || to === undefined || rest.length > 0 || !isOrigin(from) || !isOrigin(to)) {
-    throw new Error(`EGRESS_HOST_MAP: "${entry}" is not of the form https://host=http://127.0.0.1:port`);
-  }
-  return [new URL(from).origin, new URL(to).origin];
-}
-
-function isOrigin(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const url = new URL(text);
-  return /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '';
 }

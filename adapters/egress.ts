@@ -6,7 +6,7 @@ import { Agent, buildConnector, request as send } from 'undici';
 import { Fault, fault } from '../contracts/fault.ts';
 import { codeOf } from './error-code.ts';
 import { parseEgressRules } from './egress-rules.ts';
-import type { EgressRules } from './egress-rules.ts';
+import type { EgressRules, EgressSettings } from './egress-rules.ts';
 import { readBody } from './response-body.ts';
 
 export const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
@@ -47,7 +47,7 @@ export interface EgressPolicy {
 export type HostLookup = (hostname: string) => Promise<{ address: string; family: number }[]>;
 
 /** Settings as in EGRESS_ALLOW and EGRESS_HOST_MAP; throws an Error for a faulty one. `lookup` is for tests. */
-export function createEgressPolicy(settings: { allow?: string; hostMap?: string; lookup?: HostLookup } = {}): EgressPolicy {
+export function createEgressPolicy(settings: EgressSettings & { lookup?: HostLookup } = {}): EgressPolicy {
   const rules = parseEgressRules(settings);
   const checked = checkedAgent(rules, settings.lookup ?? ((hostname) => systemLookup(hostname, { all: true })));
   // Where the operator maps a host to, is trusted as it stands.

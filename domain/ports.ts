@@ -28,8 +28,8 @@ export interface AgentCall {
   idempotencyKey: string;
   timeoutMs: number;
   signal: AbortSignal;
-  secret(name: string): Promise<string | null>;
-  heartbeat(details?: unknown): void;
+  secret: (name: string) => Promise<string | null>;
+  heartbeat: (details?: unknown) => void;
 }
 
 /** What an invocation consumed; counts of tokens and requests, duration in milliseconds. */
@@ -65,8 +65,10 @@ export interface HttpCall {
   idempotencyKey: string;
   timeoutMs: number;
   signal: AbortSignal;
-  secret(name: string): Promise<string | null>;
-  heartbeat(details?: unknown): void;
+  secret: (name: string) => Promise<string | null>;
+  /** Secret values that evaluated expressions put into `with`: kept out of the output and of errors. */
+  sensitive?: readonly string[];
+  heartbeat: (details?: unknown) => void;
 }
 
 export type HttpResult = AgentResult;

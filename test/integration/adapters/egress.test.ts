@@ -17,7 +17,7 @@ async function server(handler: Parameters<typeof startServer>[0]): Promise<TestS
   return started;
 }
 
-function policy(settings: Parameters<typeof createEgressPolicy>[0] = { allow: '127.0.0.1' }): EgressPolicy {
+function policy(settings: Parameters<typeof createEgressPolicy>[0] = { allow: ['127.0.0.1'] }): EgressPolicy {
   const created = createEgressPolicy(settings);
   open.push(created);
   return created;
@@ -61,7 +61,7 @@ test('a rebinding name is connected to the address that was judged', async () =>
   const target = await server((_, response) => void response.end('judged'));
   const answers = ['127.0.0.1', '169.254.169.254'];
   let lookups = 0;
-  const egress = policy({ allow: '127.0.0.1', lookup: async () => [{ address: answers[lookups++] ?? '10.0.0.1', family: 4 }] });
+  const egress = policy({ allow: ['127.0.0.1'], lookup: async () => [{ address: answers[lookups++] ?? '10.0.0.1', family: 4 }] });
   const answer = await egress.request(get(`http://rebind.test:${target.port}/`));
   expect(Buffer.from(answer.bytes).toString()).toBe('judged');
   expect(lookups).toBe(1);
@@ -74,7 +74,7 @@ test.each(['file:///etc/passwd', 'gopher://127.0.0.1/', 'http://user:pass@127.0.
 test('each redirect is checked again', async () => {
   const inner = await server((_, response) => void response.end('inner'));
   const outer = await server((_, response) => void response.writeHead(302, { location: `http://localhost:${inner.port}/` }).end());
-  const egress = policy({ allow: '127.0.0.1', lookup: async () => [{ address: '10.0.0.1', family: 4 }] });
+  const egress = policy({ allow: ['127.0.0.1'], lookup: async () => [{ address: '10.0.0.1', family: 4 }] });
   expect(await failure(egress.request(get(outer.url)))).toMatchObject({ kind: 'authorization' });
   expect(inner.seen).toHaveLength(0);
 });
@@ -110,7 +110,7 @@ test('a redirect loop ends', async () => {
 
 test('a host can be mapped to a stub that sees the host it stands for', async () => {
   const stub = await server((_, response) => void response.end('stub'));
-  const answer = await policy({ hostMap: `https://api.example.com=${stub.url}` }).request(get('https://api.example.com/v1/x?y=1'));
+  const answer = await policy({ hostMap: [{ from: 'https://api.example.com', to: stub.url }] }).request(get('https://api.example.com/v1/x?y=1'));
   expect(answer.url).toBe('https://api.example.com/v1/x?y=1');
   expect(stub.seen[0]).toMatchObject({ path: '/v1/x?y=1', headers: { host: 'api.example.com' } });
 });

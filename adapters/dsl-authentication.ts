@@ -1,0 +1,189 @@
+/** The DSL's authentication policies (dsl-reference.md "Authentication") for `call: http`. */
+import { createHmac, randomUUID } from 'node:crypto';
+import { fault } from '../contracts/fault.ts';
+import type { HttpCall } from '../domain/ports.ts';
+import { digestAuthorization } from './digest.ts';
+import type { EgressPolicy, EgressResponse } from './egress.ts';
+import { basicCredentials } from './oauth-token.ts';
+import type { TokenRequest, TokenSource } from './oauth-token.ts';
+import type { Sensitive } from './sensitive.ts';
+
+export interface DslCredentials {
+  headers: Record<string, string>;
+  /** After a 401: the headers to try once more with, null to leave it at that. */
+  challenged(answer: EgressResponse, request: { method: string; url: string }): Record<string, string> | null;
+}
+
+interface Tools {
+  egress: EgressPolicy;
+  tokens: TokenSource;
+  sensitive: Sensitive;
+  limits: { timeoutMs: number; signal: AbortSignal };
+}
+
+type Values = Record<string, unknown>;
+
+/** `policy`: evaluated, with exactly one scheme; `{use: name}` inside a scheme reads a secret: an object, `user:password`, or a bare token. */
+export async function dslCredentials(policy: unknown, call: HttpCall, tools: Tools): Promise<DslCredentials> {
+  const schemes = isObject(policy) ? policy : {};
+  const [scheme] = Object.keys(schemes);
+  if (scheme === undefined) return { headers: {}, challenged: () => null };
+  const values = await schemeValues(scheme, schemes[scheme], call, tools.sensitive);
+  switch (scheme) {
+    case 'basic': {
+      const value = basicCredentials(text(values, 'username'), text(values, 'password'));
+      tools.sensitive.protect(text(values, 'password'), '<PASSWORD>');
+      tools.sensitive.protect(value.slice('Basic '.length), '<CREDENTIALS>');
+      return { headers: { authorization: value }, challenged: () => null };
+    }
+    case 'bearer':
+      return bearer(text(values, 'token'), tools.sensitive);
+    case 'digest': {
+      const account = { username: text(values, 'username'), password: text(values, 'password') };
+      tools.sensitive.protect(account.password, '<PASSWORD>');
+      return {
+        headers: {},
+        challenged: (answer, request) => {
+          const value = digestAuthorization(answer.headers['www-authenticate'] ?? '', { ...request, ...account });
+          return value === null ? null : { authorization: value };
+        },
+      };
+    }
+    case 'oauth2':
+    case 'oidc': {
+      const request = await tokenRequest(scheme, values, tools);
+      const token = await tools.tokens.token(request, tools.limits);
+      return {
+        ...bearer(token, tools.sensitive),
+        challenged: () => {
+          tools.tokens.forget(request);
+          return null;
+        },
+      };
+    }
+    default:
+      throw fault('configuration', `The authentication "${scheme}" is not known`);
+  }
+}
+
+function bearer(token: string, sensitive: Sensitive): DslCredentials {
+  sensitive.protect(token, '<TOKEN>');
+  return { headers: { authorization: `Bearer ${token}` }, challenged: () => null };
+}
+
+async function schemeValues(scheme: string, given: unknown, call: HttpCall, sensitive: Sensitive): Promise<Values> {
+  if (!isObject(given)) throw fault('configuration', `The authentication "${scheme}" must be an object`);
+  const name = given['use'];
+  if (typeof name !== 'string') return given;
+  const secret = await call.secret(name);
+  if (secret === null) throw fault('configuration', `The secret ${name} is not in the workflow owner's store`);
+  sensitive.protect(secret, `<${name}>`);
+  const parsed = parseObject(secret);
+  if (parsed !== null) {
+    for (const value of Object.values(parsed)) if (typeof value === 'string') sensitive.protect(value, `<${name}>`);
+    return parsed;
+  }
+  if (scheme === 'bearer') return { token: secret };
+  const [username = '', ...password] = secret.split(':');
+  if (password.length > 0 && (scheme === 'basic' || scheme === 'digest')) return { username, password: password.join(':') };
+  throw fault('configuration', `The secret ${name} must be a JSON object with the fields of "${scheme}"`);
+}
+
+async function tokenRequest(scheme: 'oauth2' | 'oidc', values: Values, tools: Tools): Promise<TokenRequest> {
+  const grant = text(values, 'grant');
+  const client: Values = isObject(values['client']) ? values['client'] : {};
+  const how = optional(client, 'authentication') ?? 'client_secret_post';
+  const clientId = optional(client, 'id');
+  const clientSecret = optional(client, 'secret');
+  if (clientSecret !== undefined) tools.sensitive.protect(clientSecret, '<CLIENT_SECRET>');
+  const tokenUrl = await tokenEndpoint(scheme, values, tools);
+  const list = (key: string): string | undefined => {
+    const items = values[key];
+    return Array.isArray(items) && items.length > 0 ? items.map(String).join(' ') : undefined;
+  };
+  const parameters: Record<string, string | undefined> = { grant_type: grant, scope: list('scopes'), audience: list('audiences') };
+  if (grant === 'password') {
+    parameters['username'] = text(values, 'username');
+    parameters['password'] = text(values, 'password');
+    tools.sensitive.protect(parameters['password'], '<PASSWORD>');
+  } else if (grant === 'urn:ietf:params:oauth:grant-type:token-exchange') {
+    for (const party of ['subject', 'actor']) {
+      const token = values[party];
+      if (!isObject(token)) continue;
+      parameters[`${party}_token`] = text(token, 'token');
+      parameters[`${party}_token_type`] = text(token, 'type');
+    }
+  } else if (grant !== 'client_credentials') {
+    throw fault('configuration', `The grant "${grant}" is not available in a workflow: there is nobody to ask and no token to refresh`);
+  }
+  if (how === 'private_key_jwt' || how === 'client_secret_jwt') {
+    parameters['client_assertion_type'] = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+    parameters['client_assertion'] = optional(client, 'assertion') ?? clientAssertion(how, clientId ?? '', clientSecret, tokenUrl);
+  } else if (how !== 'client_secret_post' && how !== 'client_secret_basic' && how !== 'none') {
+    throw fault('configuration', `The client authentication "${how}" is not known`);
+  }
+  const encoding = isObject(values['request']) ? optional(values['request'], 'encoding') : undefined;
+  const usesSecret = how === 'client_secret_post' || how === 'client_secret_basic';
+  return {
+    tokenUrl,
+    parameters: Object.fromEntries(Object.entries(parameters).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]]))),
+    ...(clientId === undefined ? {} : { clientId }),
+    ...(clientSecret === undefined || !usesSecret ? {} : { clientSecret }),
+    clientAuthentication: how === 'client_secret_basic' || how === 'client_secret_post' ? how : 'none',
+    ...(encoding === 'application/json' ? { encoding } : {}),
+  };
+}
+
+/** OAuth2: authority and path; OpenID Connect: the discovery document's `token_endpoint`. */
+async function tokenEndpoint(scheme: 'oauth2' | 'oidc', values: Values, tools: Tools): Promise<string> {
+  const authority = text(values, 'authority');
+  if (scheme === 'oauth2') {
+    const path = (isObject(values['endpoints']) ? optional(values['endpoints'], 'token') : undefined) ?? '/oauth2/token';
+    if (URL.canParse(path)) return path;
+    return `${authority.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`;
+  }
+  const discovery = authority.includes('/.well-known/') ? authority : `${authority.replace(/\/+$/, '')}/.well-known/openid-configuration`;
+  const answer = await tools.egress.request({ url: discovery, method: 'GET', headers: { accept: 'application/json' }, ...tools.limits });
+  const document = parseObject(Buffer.from(answer.bytes).toString());
+  const endpoint = document === null ? undefined : optional(document, 'token_endpoint');
+  if (answer.status !== 200 || endpoint === undefined) {
+    throw fault('communication', `${new URL(discovery).host} has no OpenID Connect discovery document`, { status: answer.status >= 400 ? answer.status : 502 });
+  }
+  return endpoint;
+}
+
+/** RFC 7523 §3, signed with the client's secret. */
+function clientAssertion(how: string, clientId: string, clientSecret: string | undefined, audience: string): string {
+  if (how === 'private_key_jwt' || clientSecret === undefined) {
+    throw fault('configuration', how === 'private_key_jwt' ? 'private_key_jwt needs client.assertion' : 'client_secret_jwt needs client.secret');
+  }
+  const now = Math.floor(Date.now() / 1000);
+  const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const signed = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ iss: clientId, sub: clientId, aud: audience, jti: randomUUID(), iat: now, exp: now + 120 })}`;
+  return `${signed}.${createHmac('sha256', clientSecret).update(signed).digest('base64url')}`;
+}
+
+function text(values: Values, key: string): string {
+  const value = optional(values, key);
+  if (value === undefined) throw fault('configuration', `The authentication needs "${key}"`);
+  return value;
+}
+
+function optional(values: Values, key: string): string | undefined {
+  const value = values[key];
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function isObject(value: unknown): value is Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function parseObject(json: string): Values | null {
+  try {
+    const value: unknown = JSON.parse(json);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

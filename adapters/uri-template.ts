@@ -1,0 +1,38 @@
+import { fault } from '../contracts/fault.ts';
+
+const VARIABLE = /\{([^{}]*)\}/g;
+
+/** Names of the `{name}` variables, in order. */
+export function uriVariables(template: string): string[] {
+  return [...template.matchAll(VARIABLE)].map((match) => match[1] ?? '');
+}
+
+/**
+ * Simple string expansion of RFC 6570 as far as the DSL has it (dsl-reference.md "URI Template"): top-level values that are
+ * strings, numbers, booleans or null, percent-encoded; anything else is an expression error. A missing value is empty,
+ * or with `required` a validation error. A value can never climb in the path: `..` as a whole segment is refused.
+ */
+export function expandUri(template: string, variables: Record<string, unknown>, options: { required?: boolean } = {}): string {
+  const expanded = template.replace(VARIABLE, (_, name: string) => {
+    const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
+    if (value === undefined || value === null) {
+      if (options.required === true) throw fault('validation', `The address needs "${name}", which the input does not have`);
+      return '';
+    }
+    if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
+      throw fault('expression', `The address needs "${name}" to be a string, number or boolean`);
+    }
+    return encodeUnreserved(String(value));
+  });
+  const segments = template.split(/[?#]/, 1)[0]?.split('/') ?? [];
+  const climbs = expanded
+    .split(/[?#]/, 1)[0]
+    ?.split('/')
+    .some((segment, index) => /^(\.|%2e){1,2}$/i.test(segment) && segments[index] !== segment);
+  if (climbs === true) throw fault('validation', 'A value in the address is "." or "..", which would lead to another path');
+  return expanded;
+}
+
+function encodeUnreserved(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+}
