@@ -82,7 +82,7 @@ export function reportShape(schema: z.ZodType, value: unknown, pointer: string, 
 
 function reportUnknownKeys(issue: z.core.$ZodIssueUnrecognizedKeys, pointer: string, problems: Problems, what: string): void {
   const known = issue.message === '' ? [] : issue.message.split(' ');
-  const owner = issue.path.length === 0 ? what : quote(String(issue.path.at(-1)));
+  const owner = issue.path.length === 0 ? what : placeName(issue.path);
   for (const key of issue.keys) {
     const suggestion = didYouMean(key, known);
     const hint = suggestion === '' ? `; known: ${known.join(', ')}` : suggestion;
@@ -101,7 +101,7 @@ function reportIssue(
   const place = at(pointer, ...issue.path);
   const found = valueAt(value, issue.path);
   const name = String(issue.path.at(-1) ?? '');
-  const subject = issue.path.length === 0 ? what : quote(name);
+  const subject = issue.path.length === 0 ? what : placeName(issue.path);
   if (found === undefined && issue.path.length > 0) {
     const misspelt = unknown.get(at('', ...issue.path.slice(0, -1))) ?? [];
     // "endpont" is unknown and "endpoint" missing: one mistake, told once.
@@ -121,6 +121,12 @@ function reportIssue(
   } else {
     problems.error(place, 'invalid_value', `${subject}: ${issue.message}`);
   }
+}
+
+/** `"with"`, or `item 2 of "branches"`. */
+function placeName(path: readonly PropertyKey[]): string {
+  const last = path.at(-1);
+  return typeof last === 'number' ? `item ${last + 1} of ${quote(String(path.at(-2) ?? ''))}` : quote(String(last));
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {

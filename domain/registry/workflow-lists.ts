@@ -17,7 +17,10 @@ export interface WorkflowFilter {
 /** What the actor may see, after the id `before`, at most `limit`. */
 export async function listWorkflows(em: EntityManager, actor: Actor, filter: WorkflowFilter, paging: { before?: string | undefined; limit: number }): Promise<WorkflowState[]> {
   const conditions: FilterQuery<Workflow>[] = [{ archived_at: null }];
-  if (!isAdmin(actor)) conditions.push({ $or: [{ owner_id: actor.id }, { visibility: 'public' }] });
+  if (!isAdmin(actor)) {
+    // Private ones are the actor's own: said to the planner, which cannot know.
+    conditions.push(filter.visibility === 'private' ? { owner_id: actor.id } : { $or: [{ owner_id: actor.id }, { visibility: 'public' }] });
+  }
   if (paging.before !== undefined) conditions.push({ id: { $lt: paging.before } });
   if (filter.owner_id !== undefined) conditions.push({ owner_id: filter.owner_id });
   if (filter.visibility !== undefined) conditions.push({ visibility: filter.visibility });

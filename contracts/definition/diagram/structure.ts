@@ -108,8 +108,14 @@ function detailOf(kind: string, task: Record<string, unknown>): string {
   if (kind === 'for') return shorten(`in ${text(own(task['for'], 'in'))}`);
   if (kind === 'raise') return shorten(text(isObject(own(task['raise'], 'error')) ? own(own(task['raise'], 'error'), 'title') : own(task['raise'], 'error')));
   if (kind === 'run') return shorten(`workflow ${text(own(own(task['run'], 'workflow'), 'name'))}`);
-  if (kind === 'wait') return shorten(typeof task['wait'] === 'string' ? task['wait'] : Object.entries(asObject(task['wait'])).map(([unit, amount]) => `${String(amount)} ${unit}`).join(' '));
+  if (kind === 'wait') return shorten(durationText(task['wait']));
   return '';
+}
+
+function durationText(duration: unknown): string {
+  if (typeof duration === 'string') return duration;
+  const units = Object.entries(asObject(duration)).filter(([, amount]) => typeof amount === 'number');
+  return units.map(([unit, amount]) => `${Number(amount)} ${unit}`).join(' ');
 }
 
 function text(value: unknown): string {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { at, isObject, own } from '../problems.ts';
+import { SEMVER } from '../document.ts';
+import { at, isObject, own, quote } from '../problems.ts';
 import { anything, duration, externalResource, freeObject, name, taskBase, text } from '../common-shapes.ts';
 import { checkDuration, checkEndpoint } from '../reusable.ts';
 import { exact, refuse } from '../shape.ts';
@@ -63,8 +64,12 @@ export const runKind: Kind = {
     if (!isObject(child)) return;
     const returned = own(run, 'return');
     if (returned !== undefined && returned !== 'stdout') unsupported(checker, at(place, 'return'), 'run.return');
+    for (const key of ['namespace', 'name', 'version']) checker.text(child[key], at(place, 'workflow', key), inTask(locals));
     checker.template(child['input'], at(place, 'workflow', 'input'), inTask(locals));
     const { namespace, name: called, version } = child;
+    if (typeof version === 'string' && version !== '' && version !== 'latest' && !version.includes('${') && !SEMVER.test(version)) {
+      checker.problems.error(at(place, 'workflow', 'version'), 'version', `${quote(version)} has to be a semantic version such as 1.0.0, or latest`);
+    }
     if (typeof namespace === 'string' && typeof called === 'string' && typeof version === 'string' && !`${namespace}${called}${version}`.includes('${')) {
       checker.references.workflows.push({ pointer: at(place, 'workflow'), namespace, name: called, version });
     }

@@ -90,6 +90,7 @@ export const mistakes: Mistake[] = [
   { title: 'run with two processes', change: (d) => (task(d, 'both').fork.branches[1].right.run.shell = { command: 'ls' }), expected: ['error invalid_value /do/3/both/fork/branches/1/right/run: "run" needs exactly one of', 'unsupported unsupported_run_shell'] },
   { title: 'a shell', change: (d) => (task(d, 'both').fork.branches[1].right.run = { shell: { command: 'ls' } }), expected: ['unsupported unsupported_run_shell /do/3/both/fork/branches/1/right/run/shell: run: shell is not supported yet: use an agent'] },
   { title: 'run without a version', change: (d) => delete task(d, 'both').fork.branches[1].right.run.workflow.version, expected: ['error required /do/3/both/fork/branches/1/right/run/workflow/version'] },
+  { title: 'run with a version that is none', change: (d) => (task(d, 'both').fork.branches[1].right.run.workflow.version = '1'), expected: ['error version /do/3/both/fork/branches/1/right/run/workflow/version: "1" has to be a semantic version such as 1.0.0, or latest'] },
   { title: 'emit', change: (d) => (d.do[0].prepare = { emit: { event: { with: { source: 'https://example.com', type: 'a.b' } } } }), expected: ['unsupported unsupported_emit /do/0/prepare/emit'] },
   { title: 'emit without a type', change: (d) => (d.do[0].prepare = { emit: { event: { with: {} } } }), expected: ['error required /do/0/prepare/emit/event/with/type', 'unsupported unsupported_emit /do/0/prepare/emit'] },
   { title: 'listen to nothing', change: (d) => (d.do[0].prepare = { listen: { to: {} } }), expected: ['error invalid_value /do/0/prepare/listen/to: "to" needs exactly one of: all, any, one', 'unsupported unsupported_listen'] },
@@ -129,7 +130,7 @@ export const mistakes: Mistake[] = [
   { title: 'a quorum that nobody can reach', change: (d) => Object.assign(task(d, 'ask').with, { candidates: { users: ['ann'] }, escalate: undefined }) && delete task(d, 'ask').with.escalate, expected: ['error quorum_unreachable /do/4/ask/with/quorum/approvals: needs 2 people, and 1 can decide'] },
   { title: 'a role that is none', change: (d) => (task(d, 'ask').with.escalate[0].to.roles = ['admins']), expected: ['error unknown_role /do/4/ask/with/escalate/0/to/roles/0: there is no role "admins", did you mean "admin"?'] },
   { title: 'a priority over 100', change: (d) => (task(d, 'ask').with.priority = 101), expected: ['error invalid_value /do/4/ask/with/priority'] },
-  { title: 'a typo in escalate', change: (d) => rename(task(d, 'ask').with.escalate[0], 'after', 'afer'), expected: ['error unknown_property /do/4/ask/with/escalate/0/afer: "0" has no property "afer", did you mean "after"?'] },
+  { title: 'a typo in escalate', change: (d) => rename(task(d, 'ask').with.escalate[0], 'after', 'afer'), expected: ['error unknown_property /do/4/ask/with/escalate/0/afer: item 1 of "escalate" has no property "afer", did you mean "after"?'] },
   { title: 'a due that is none', change: (d) => (task(d, 'ask').with.due = 'tomorrow'), expected: ['error invalid_value /do/4/ask/with/due: "due" is no duration'] },
 
   // schemas
