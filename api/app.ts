@@ -60,6 +60,7 @@ export function createApp(options: CreateAppOptions): App {
     keys,
     issuer: env.BASE_URL,
     baseUrl: env.BASE_URL,
+    fingerprint: (text) => encryption.fingerprint(text),
     strictResponses: options.strictResponses ?? false,
   });
   for (const route of routes) {

@@ -70,6 +70,8 @@ export interface EndpointDefinition<
   query?: Q;
   /** Unknown fields are a 422 that names them; no body at all counts as `{}`. */
   body?: B;
+  /** Instead of `body`: one schema per media type. */
+  bodies?: Record<string, B>;
   /** The record that clients read here: its fields that `body` does not take are ignored, not refused. */
   record?: z.ZodObject;
   /** Media types taken; default JSON in all its `+json` forms. */
@@ -109,4 +111,9 @@ export function media(types: Record<string, z.ZodType>): MediaResponse {
 
 export function isMedia(declared: ResponseDeclaration): declared is MediaResponse {
   return declared !== null && 'media' in declared;
+}
+
+/** Media types of the request body. */
+export function consumedTypes(endpoint: Endpoint): string[] {
+  return endpoint.consumes ?? (endpoint.bodies ? Object.keys(endpoint.bodies) : ['application/json']);
 }

@@ -7,6 +7,7 @@ const schema = z.object({
   HOST: z.string().default('127.0.0.1'),
   BASE_URL: webUrl().optional(),
   DATA_DIR: z.string().default('.cadenza'),
+  NODE_ENV: z.string().optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a URL like postgres://user:password@host:5432/database' }).optional(),

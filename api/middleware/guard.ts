@@ -51,9 +51,9 @@ export function parseQuery(endpoint: Endpoint, query: Record<string, string | st
   return result.data;
 }
 
-/** 422 with all errors at once. `value` is parsed JSON, or the fields of a form. */
-export function parseBody(endpoint: Endpoint, value: unknown): unknown {
-  const schema = endpoint.body ?? z.object({});
+/** 422 with all errors at once. `value` is parsed JSON, or the fields of a form; `type` the media type it came in. */
+export function parseBody(endpoint: Endpoint, value: unknown, type: string): unknown {
+  const schema = endpoint.bodies?.[type] ?? endpoint.body ?? z.object({});
   const characters = unstorable(value);
   const result = strict(schema).safeParse(withoutServerSet(endpoint, value), { reportInput: true });
   const errors = [...characters, ...(result.success ? [] : fieldErrors(result.error, 'field'))];

@@ -6,7 +6,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
 import { AppError } from '../../domain/errors.ts';
 import type { Endpoint, EndpointContext, EndpointResponse } from '../endpoint.ts';
-import { isMedia } from '../endpoint.ts';
+import { consumedTypes, isMedia } from '../endpoint.ts';
 import { bodyLimitBytes, checkMediaType, decodeText, parseJson, readRawBody, type RawBody } from './body.ts';
 import { databaseCode } from './errors.ts';
 import { checkResponse, parseBody, parseParams, parseQuery } from './guard.ts';
@@ -16,6 +16,8 @@ export interface RunDeps {
   fork: () => EntityManager;
   logger: Logger;
   baseUrl: string;
+  /** A keyed hash: bodies may hold passwords, which a plain hash would give away. */
+  fingerprint: (text: string) => string;
   /** Answers off their schema are a 500 (development, tests) instead of a line in the log. */
   strictResponses: boolean;
 }
@@ -30,7 +32,7 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
     // Read before the transaction opens, so that a slow client holds no connection; what is wrong with it is told in its turn.
     const read = takesBody ? await readLater(ctx, endpoint) : null;
     const actor: Actor = ctx.state['actor'];
-    const scope = idempotent && read && !(read instanceof AppError) && actor.id ? idempotencyScope(ctx, actor, read.bytes) : null;
+    const scope = idempotent && read && !(read instanceof AppError) && actor.id ? idempotencyScope(ctx, actor, read.bytes, deps.fingerprint) : null;
 
     const attempt = async (em: EntityManager) => {
       const actions: AfterCommit[] = [];
@@ -108,7 +110,7 @@ function makeContext(
     return read === null ? undefined : parseSyntax(read, endpoint);
   });
   const parsedQuery = once(() => parseQuery(endpoint, ctx.query));
-  const parsedBody = once(() => (read === null ? undefined : parseBody(endpoint, syntax())));
+  const parsedBody = once(() => (read === null ? undefined : parseBody(endpoint, syntax(), mediaTypeOf(read, endpoint))));
   // `never`: the endpoint's own handler is the one that these schemas belong to.
   return {
     em,
@@ -147,12 +149,17 @@ function parseSyntax(read: RawBody | AppError, endpoint: Endpoint): unknown {
   if (read.bytes.length === 0) {
     return {};
   }
-  checkMediaType(read, endpoint.consumes ?? ['application/json']);
+  checkMediaType(read, consumedTypes(endpoint));
   const text = decodeText(read.bytes);
   if (read.type === 'application/x-www-form-urlencoded') {
     return formFields(text);
   }
   return /\bjson$/.test(read.type) ? parseJson(text) : text;
+}
+
+/** No body counts as an empty one of the type that it was sent as, else of JSON. */
+function mediaTypeOf(read: RawBody | AppError, endpoint: Endpoint): string {
+  return read instanceof AppError || !consumedTypes(endpoint).includes(read.type) ? 'application/json' : read.type;
 }
 
 function formFields(text: string): Record<string, string | string[]> {

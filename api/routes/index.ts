@@ -1,9 +1,18 @@
 import type { AppDeps } from '../app.ts';
 import type { Endpoint } from '../endpoint.ts';
+import { authEndpoints } from './auth/routes.ts';
 import { healthEndpoints } from './health/routes.ts';
+import { meEndpoints } from './users/me.ts';
+import { userEndpoints } from './users/routes.ts';
 import { workflowEndpoints } from './workflows/routes.ts';
 
 /** Every endpoint of the product. A new resource adds its line here. */
 export function allEndpoints(deps: AppDeps): Endpoint[] {
-  return [...healthEndpoints(deps), ...workflowEndpoints()];
+  return [
+    ...healthEndpoints(deps),
+    ...authEndpoints(deps),
+    ...meEndpoints(),
+    ...userEndpoints(),
+    ...workflowEndpoints(),
+  ];
 }

@@ -10,8 +10,6 @@ const rotateAfterMs = 30 * 24 * 3_600_000;
 /** A replaced key stays valid so long; a token lives 15 minutes. */
 const keepReplacedMs = 24 * 3_600_000;
 const cacheMs = 60_000;
-/** An unknown `kid` makes us look again, but not for each of a flood of forged tokens. */
-const missCacheMs = 2_000;
 
 export interface PublicJwk {
   kty: string;
@@ -97,10 +95,11 @@ export function createSigningKeys(fork: () => EntityManager, encryption: Encrypt
     },
     async publicKey(kid) {
       const loaded = await load(cacheMs);
-      return loaded.publicKeys.get(kid) ?? (await load(missCacheMs)).publicKeys.get(kid) ?? null;
+      // Unknown here may be new there: another copy of the API may have made it a moment ago.
+      return loaded.publicKeys.get(kid) ?? (await load(-1)).publicKeys.get(kid) ?? null;
     },
     async jwks() {
-      const loaded = await load(missCacheMs);
+      const loaded = await load(-1);
       return { keys: loaded.rows.map((row) => row.public_jwk) };
     },
   };

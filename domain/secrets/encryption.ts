@@ -1,11 +1,13 @@
 /** AES-256-GCM for values at rest. What is encrypted names its key, so keys can rotate. */
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 
 export interface Encryption {
   /** `context` says whose value it is (`secret:<owner>:<name>`); a value moved elsewhere does not decrypt. */
   encrypt(plain: string, context: string): string;
   /** Throws when the key is unknown, the context another, or the text was changed. */
   decrypt(encrypted: string, context: string): string;
+  /** A keyed hash (HMAC-SHA-256), base64url: tells whether two texts are the same, and nothing else about them. */
+  fingerprint(text: string): string;
 }
 
 /** Keys are 32 bytes each. The first encrypts, the others still decrypt. */
@@ -14,7 +16,9 @@ export function createEncryption(keys: readonly { id: string; key: Buffer }[]): 
   if (!current) {
     throw new Error('ENCRYPTION_KEYS names no key');
   }
+  const macKey = Buffer.from(hkdfSync('sha256', current.key, '', 'cadenza fingerprint', 32));
   return {
+    fingerprint: (text) => createHmac('sha256', macKey).update(text).digest('base64url'),
     encrypt(plain, context) {
       const iv = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', current.key, iv);

@@ -1,0 +1,86 @@
+/** The API as a process: `npm run start:api`. Any number of copies may run beside each other. */
+import { createServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { loadServerEnv, type ServerEnv } from '../config/env.ts';
+import { createLogger, type Logger } from '../config/logger.ts';
+import { createOrm, type Orm } from '../db/orm.ts';
+import { seedAdmin } from '../domain/auth/seed.ts';
+import { createGateway } from '../temporal/gateway.ts';
+import { createTemporalClient } from '../temporal/client.ts';
+import { createApp } from './app.ts';
+
+/** Load balancers stop sending when `/readyz` says so; until then the server goes on answering. */
+const unreadyMs = 1_000;
+/** Requests that take longer are cut off. */
+const drainMs = 10_000;
+
+const env = loadServerEnv();
+const logger = createLogger({ name: 'api', level: env.LOG_LEVEL });
+const orm = createOrm({ url: env.DATABASE_URL, logger });
+const client = createTemporalClient({ address: env.TEMPORAL_ADDRESS, namespace: env.TEMPORAL_NAMESPACE, apiKey: env.TEMPORAL_API_KEY });
+const app = createApp({
+  orm,
+  env,
+  logger,
+  temporal: createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE }),
+  strictResponses: env.NODE_ENV === 'development',
+});
+
+const server = createServer({ keepAliveTimeout: 65_000, headersTimeout: 66_000, requestTimeout: 300_000 });
+const answer = app.koa.callback();
+server.on('request', (request, response) => void answer(request, response));
+server.on('clientError', (_error, socket) => {
+  if (socket.writable) {
+    const body = JSON.stringify({ type: 'about:blank', title: 'Bad Request', status: 400, detail: 'This is not an HTTP request.', code: 'malformed_request' });
+    socket.end(`HTTP/1.1 400 Bad Request\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
+  }
+});
+server.listen(env.PORT, env.HOST, () => logger.info({ address: server.address() }, 'listening'));
+server.on('error', (error) => {
+  logger.fatal({ err: error }, 'cannot listen');
+  process.exit(1);
+});
+let stopping = false;
+void seedWhenPossible(orm, env, logger);
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  process.on(signal, () => {
+    if (!stopping) {
+      stopping = true;
+      void stop(signal);
+    }
+  });
+}
+
+/** Readiness goes first, then the server drains, then the connections close. */
+async function stop(signal: string): Promise<void> {
+  logger.info({ signal }, 'stopping');
+  app.stop();
+  await sleep(unreadyMs);
+  const closed = new Promise((resolve) => server.close(resolve));
+  server.closeIdleConnections();
+  await Promise.race([closed, sleep(drainMs)]);
+  server.closeAllConnections();
+  await Promise.allSettled([orm.close(true), client.connection.close()]);
+  logger.info('stopped');
+  process.exit(0);
+}
+
+/** The first administrator, if a password is given; the database may come later than this process. */
+async function seedWhenPossible(database: Orm, settings: ServerEnv, log: Logger): Promise<void> {
+  if (!settings.ADMIN_PASSWORD) {
+    return;
+  }
+  for (let waitMs = 500; !stopping; waitMs = Math.min(waitMs * 2, 15_000)) {
+    try {
+      const made = await seedAdmin(database, { username: settings.ADMIN_USERNAME, password: settings.ADMIN_PASSWORD });
+      if (made) {
+        log.info({ username: made.username }, 'created the first administrator');
+      }
+      return;
+    } catch (error) {
+      log.warn({ err: error }, 'cannot look for the first administrator yet');
+      await sleep(waitMs);
+    }
+  }
+}

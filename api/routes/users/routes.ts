@@ -1,0 +1,110 @@
+import * as z from 'zod';
+
+import { longestPassword, shortestPassword } from '../../../domain/auth/password.ts';
+import { createUser, getUser, listUsers, updateUser } from '../../../domain/auth/users.ts';
+import { checkIfMatch, etag } from '../../conditional.ts';
+import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { decodeCursor, idCursor, page } from '../../paging.ts';
+import { idParams, pageQuery, text } from '../../schemas.ts';
+import type { UserAccount } from '../../../db/entities/user-account.ts';
+import { presentUser, role, userRecord } from './presenter.ts';
+
+export const newPassword = text({ min: shortestPassword, max: longestPassword });
+/** No `@`: a username must never look like another user's e-mail address. */
+const username = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'has 1 to 100 letters, digits, dots, underscores and hyphens');
+const fields = {
+  username,
+  email: z.email().max(254),
+  display_name: text({ max: 255 }).nullable().optional(),
+  roles: z.array(role).min(1).max(4),
+  groups: z.array(text({ min: 1, max: 100 })).max(100),
+};
+
+/** For administrators. */
+export function userEndpoints(): Endpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/users',
+      operationId: 'listUsers',
+      summary: 'List users, oldest first',
+      tags: ['users'],
+      role: 'admin',
+      query: z.object({
+        ...pageQuery,
+        q: z.string().max(255).optional().meta({ description: 'Part of the username, e-mail address or display name.' }),
+        role: role.optional(),
+        group: z.string().optional(),
+        status: z.enum(['active', 'disabled']).optional(),
+      }),
+      responses: { 200: z.array(userRecord) },
+      handler: async (c) => {
+        const { limit, cursor, ...filter } = c.query;
+        const users = await listUsers(c.em, { ...filter, limit, after: decodeCursor(cursor, idCursor)?.[0] });
+        const { items, headers } = page(c, users, limit, (user) => [user.id]);
+        return { status: 200, body: items.map(presentUser), headers };
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/users',
+      operationId: 'createUser',
+      summary: 'Create a user',
+      tags: ['users'],
+      role: 'admin',
+      body: z.object({ ...fields, groups: fields.groups.default([]), password: newPassword }),
+      record: userRecord,
+      responses: { 201: userRecord },
+      errors: [409],
+      handler: async (c) => {
+        const user = await createUser(c.em, c.body);
+        return { status: 201, body: presentUser(user), headers: { Location: `/users/${user.id}`, ETag: tagOf(user) } };
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/users/{id}',
+      operationId: 'getUser',
+      summary: 'Read a user',
+      tags: ['users'],
+      role: 'admin',
+      params: idParams,
+      responses: { 200: userRecord },
+      handler: async (c) => {
+        const user = await getUser(c.em, c.params.id);
+        return { status: 200, body: presentUser(user), headers: { ETag: tagOf(user) } };
+      },
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: '/users/{id}',
+      operationId: 'updateUser',
+      summary: 'Change, disable or enable a user, or reset the password',
+      description: 'A disabled user\'s tokens stop working at once; a new password ends all sessions.',
+      tags: ['users'],
+      role: 'admin',
+      params: idParams,
+      body: z.object({ ...fields, status: z.enum(['active', 'disabled']), password: newPassword }).partial(),
+      record: userRecord,
+      responses: { 200: userRecord },
+      errors: [409, 412],
+      handler: async (c) => {
+        const user = await getUser(c.em, c.params.id, true);
+        c.checkSyntax();
+        checkIfMatch(c.ctx, tagOf(user));
+        const changed = await updateUser(c.em, user, withoutUndefined(c.body));
+        return { status: 200, body: presentUser(changed), headers: { ETag: tagOf(changed) } };
+      },
+    }),
+  ];
+}
+
+function tagOf(user: UserAccount): string {
+  return etag(user.id, user.updated_at);
+}
+
+/** What a merge patch does not name stays. */
+function withoutUndefined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  // Only the members that are undefined go, so the others have their own types.
+  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
+}

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import { createClient, startTestApp, type Client, type TestApp } from '../../support/app.ts';
+
+const good = { username: 'ada', email: 'ada@example.com', password: 'a long enough one', roles: ['approver'], groups: ['finance', 'finance'] };
+let app: TestApp;
+let admin: Client;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  admin = await app.as('admin');
+});
+afterAll(() => app.close());
+
+test('401 without a token, 403 for everybody but administrators', async () => {
+  const builder = await app.as('builder');
+  const { id } = await app.user('viewer');
+  for (const [method, path] of [['GET', '/users'], ['POST', '/users'], ['GET', `/users/${id}`], ['PATCH', `/users/${id}`]] as const) {
+    expect((await app.anonymous.request(method, path)).status).toBe(401);
+    expect((await builder.request(method, path)).status).toBe(403);
+  }
+  for (const [method, path] of [['GET', '/users/me'], ['POST', '/users/me/password'], ['GET', '/users/me/clients'], ['POST', '/users/me/clients'], ['DELETE', `/users/me/clients/${id}`]] as const) {
+    expect((await app.anonymous.request(method, path)).status).toBe(401);
+  }
+});
+
+test('create, read, and never show the password', async () => {
+  const made = await admin.post('/users', good, { headers: { 'idempotency-key': 'new-user' } });
+  expect(made.status).toBe(201);
+  expect(made.body).toEqual({
+    id: expect.any(String), username: 'ada', email: 'ada@example.com', display_name: null, roles: ['approver'], groups: ['finance'],
+    status: 'active', created_at: expect.any(String), updated_at: expect.any(String),
+  });
+  expect(made.headers.get('location')).toBe(`/users/${made.body.id}`);
+  expect((await admin.post('/users', good, { headers: { 'idempotency-key': 'new-user' } })).headers.get('idempotency-replayed')).toBe('true');
+  expect((await admin.get(`/users/${made.body.id}`)).body).toEqual(made.body);
+  const [kept] = await app.orm.em.fork().execute<{ fingerprint: string; body: string }[]>('select * from idempotency_record');
+  expect(JSON.stringify(kept)).not.toContain(good.password);
+  expect((await admin.get('/users/0190d4c2-0000-7000-8000-000000000000')).status).toBe(404);
+  expect((await admin.get('/users/nobody')).status).toBe(404);
+});
+
+test('names and addresses are taken once, in any case; mistakes come all at once', async () => {
+  const sameName = await admin.post('/users', { ...good, username: 'ADA', email: 'other@example.com' });
+  expect([sameName.status, sameName.body.code]).toEqual([409, 'username_taken']);
+  expect((await admin.post('/users', { ...good, username: 'other', email: 'Ada@Example.com' })).body.code).toBe('email_taken');
+  const wrong = await admin.post('/users', { username: 'a@b', email: 'x', password: 'short', roles: ['king'], groups: [''], id: 'mine' });
+  expect(wrong.status).toBe(422);
+  expect(wrong.body.errors.map((error: { pointer: string }) => error.pointer)).toEqual(['/username', '/email', '/roles/0', '/groups/0', '/password']);
+});
+
+test('two at once with one name: one is made, the other is a conflict', async () => {
+  const replies = await Promise.all([1, 2].map(() => admin.post('/users', { ...good, username: 'twin', email: 'twin@example.com' })));
+  expect(replies.map((reply) => reply.status).toSorted()).toEqual([201, 409]);
+});
+
+test('change with ETag; what a client read it may send back; null clears', async () => {
+  const user = await app.createUser({ roles: ['viewer'] });
+  const read = await admin.get(`/users/${user.id}`);
+  const path = `/users/${user.id}`;
+  const changed = await admin.patch(path, { ...read.body, display_name: 'Grace', roles: ['builder'] }, { headers: { 'if-match': read.headers.get('etag') ?? '' } });
+  expect(changed.body).toMatchObject({ display_name: 'Grace', roles: ['builder'] });
+  expect(changed.headers.get('etag')).not.toBe(read.headers.get('etag'));
+  const stale = await admin.patch(path, { display_name: 'X' }, { headers: { 'if-match': read.headers.get('etag') ?? '' } });
+  expect([stale.status, stale.body.code]).toEqual([412, 'precondition_failed']);
+  expect((await admin.patch(path, { display_name: null }, { headers: { 'if-match': '*' } })).body.display_name).toBeNull();
+  expect((await admin.patch(path, { password_hash: 'x' })).body.errors[0].code).toBe('unknown_field');
+  expect((await admin.patch(path, '[]')).status).toBe(422);
+});
+
+test('roles count from the next request on; disabled users stop at once and come back with a new log-in', async () => {
+  const user = await app.createUser({ roles: ['admin'] });
+  const client = createClient(app.url, user.token);
+  expect((await client.get('/users')).status).toBe(200);
+  await admin.patch(`/users/${user.id}`, { roles: ['viewer'] });
+  expect((await client.get('/users')).status).toBe(403);
+  await admin.patch(`/users/${user.id}`, { status: 'disabled' });
+  expect((await client.get('/users/me')).status).toBe(401);
+  await admin.patch(`/users/${user.id}`, { status: 'active', password: 'a reset password' });
+  expect((await client.get('/users/me')).status).toBe(401);
+  expect((await app.anonymous.post('/auth/token', { username: user.username, password: 'a reset password' })).status).toBe(200);
+});
+
+test('the last administrator cannot be shut out', async () => {
+  const { id } = await app.user('admin');
+  for (const changes of [{ roles: ['viewer'] }, { status: 'disabled' }]) {
+    const reply = await admin.patch(`/users/${id}`, changes);
+    expect([reply.status, reply.body.code]).toEqual([409, 'last_admin']);
+  }
+});
+
+test('lists by page, with filters', async () => {
+  const all: string[] = [];
+  let path: string | undefined = '/users?limit=3';
+  while (path) {
+    const reply: Awaited<ReturnType<Client['get']>> = await admin.get(path);
+    expect(reply.body.length).toBeLessThanOrEqual(3);
+    all.push(...reply.body.map((user: { id: string }) => user.id));
+    path = /<(.+)>/.exec(reply.headers.get('link') ?? '')?.[1];
+  }
+  expect(all).toEqual([...new Set(all)].toSorted());
+  expect(all.length).toBeGreaterThan(4);
+  expect((await admin.get('/users?group=finance')).body.map((user: { username: string }) => user.username)).toEqual(['ada', 'twin']);
+  expect((await admin.get('/users?role=admin')).body.map((user: { username: string }) => user.username)).toEqual(['the-admin']);
+  expect((await admin.get('/users?q=AD&status=active')).body.map((user: { username: string }) => user.username)).toEqual(['the-admin', 'ada']);
+  expect((await admin.get('/users?q=%25')).body).toEqual([]);
+  expect((await admin.get('/users?role=king')).status).toBe(400);
+});
+
+test('machine clients by page', async () => {
+  const user = createClient(app.url, (await app.createUser()).token);
+  for (const name of ['a', 'b', 'c']) {
+    await user.post('/users/me/clients', { name });
+  }
+  const first = await user.get('/users/me/clients?limit=2');
+  expect(first.body).toHaveLength(2);
+  const second = await user.get(/<(.+)>/.exec(first.headers.get('link') ?? '')?.[1] ?? '');
+  expect(second.body.map((client: { name: string }) => client.name)).toEqual(['c']);
+  expect((await user.post('/users/me/clients', { name: '' })).status).toBe(422);
+});
