@@ -1,9 +1,13 @@
 import type { EntitySchema } from '@mikro-orm/postgresql';
 
+import { AgentSkill } from './agent-skill.ts';
+import { AgentVersion } from './agent-version.ts';
+import { Agent } from './agent.ts';
 import { AuthClient } from './auth-client.ts';
+import { Secret } from './secret.ts';
 import { UserAccount } from './user-account.ts';
 import { WorkflowRevision } from './workflow-revision.ts';
 import { Workflow } from './workflow.ts';
 
 /** Every entity that the ORM knows. */
-export const entities: EntitySchema[] = [AuthClient, UserAccount, Workflow, WorkflowRevision];
+export const entities: EntitySchema[] = [Agent, AgentSkill, AgentVersion, AuthClient, Secret, UserAccount, Workflow, WorkflowRevision];

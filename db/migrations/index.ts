@@ -1,9 +1,11 @@
 import { Migration0001Auth } from './0001-auth.ts';
+import { Migration0002Agents } from './0002-agents.ts';
 import { Migration0003Workflows } from './0003-workflows.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
 export const migrations = [
   { name: '0001-auth', class: Migration0001Auth },
+  { name: '0002-agents', class: Migration0002Agents },
   { name: '0003-workflows', class: Migration0003Workflows },
 ];
 

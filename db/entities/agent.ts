@@ -1,0 +1,45 @@
+import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
+
+import type { Visibility } from './workflow.ts';
+
+export type AgentStatus = 'active' | 'inactive' | 'deprecated';
+type JsonObject = Record<string, unknown>;
+
+/** interface-spec 2.1. `configuration` and schemas are those of the current version, null where unset. */
+export const Agent = defineEntity({
+  name: 'Agent',
+  tableName: 'agent',
+  properties: {
+    id: p.uuid().primary(),
+    name: p.text(),
+    description: p.text().nullable(),
+    type: p.text(),
+    execution_type: p.text().nullable(),
+    status: p.text().$type<AgentStatus>(),
+    /** Names the current version. */
+    version: p.text(),
+    created_at: p.datetime(),
+    updated_at: p.datetime(),
+    last_used: p.datetime().nullable(),
+    owner_id: p.uuid(),
+    visibility: p.text().$type<Visibility>(),
+    documentation: p.text().nullable(),
+    license: p.text().nullable(),
+    repository_url: p.text().nullable(),
+    configuration: p.json<JsonObject>().columnType('json').nullable(),
+    input_schema: p.json<JsonObject>().columnType('json').nullable(),
+    output_schema: p.json<JsonObject>().columnType('json').nullable(),
+    modalities: p.array().nullable(),
+    capabilities: p.array().nullable(),
+    url: p.text().nullable(),
+    provider_name: p.text().nullable(),
+    provider_url: p.text().nullable(),
+    authentication_type: p.text().nullable(),
+    authentication_config: p.json<JsonObject>().columnType('json').nullable(),
+    capabilities_streaming: p.boolean(),
+    capabilities_push: p.boolean(),
+    capabilities_history: p.boolean(),
+    tags: p.array().nullable(),
+  },
+});
+export type Agent = InferEntity<typeof Agent>;
