@@ -1,0 +1,2 @@
+import type { Family } from './types.ts';
+export const regex: Family = {};

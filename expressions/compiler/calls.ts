@@ -1,0 +1,212 @@
+/** Definitions and calls: functions of the program, filters passed as arguments, builtins. */
+import { builtins, refused } from '../builtins/index.ts';
+import { exceed, rt } from '../runtime.ts';
+import { suggest } from '../suggest.ts';
+import type { FunctionNode, Node } from '../ast.ts';
+import type { Json } from '../values/json-types.ts';
+import { Closure, Code, Env, lookupUp, multi, product, single, type One, type Paths } from './code.ts';
+import { failCompile, type Context } from './context.ts';
+import { preludeFunction } from './prelude.ts';
+import { Scope, UserFunction } from './scope.ts';
+
+type CallNode = Extract<Node, { t: 'call' }>;
+
+/** Functions that were found to have other than one output, so that they are not tried again. */
+const knownMulti = new WeakSet<FunctionNode>();
+
+export function compileDefinition(node: FunctionNode, body: Node, scope: Scope, context: Context): Code {
+  const fn = new UserFunction(node, scope);
+  compileFunction(fn, context);
+  return context.compile(body, scope.bind({ kind: 'function', name: node.name, arity: node.params.length, fn }));
+}
+
+function compileFunction(fn: UserFunction, context: Context): void {
+  const { node } = fn;
+  let scope = fn.scope.bind({ kind: 'function', name: node.name, arity: node.params.length, fn });
+  for (const { name, isValue } of node.params) scope = scope.bind(isValue ? { kind: 'variable', name, isParam: true } : { kind: 'closure', name });
+  fn.isSingle = !knownMulti.has(node);
+  fn.isAssumed = false;
+  fn.code = context.compile(node.body, scope);
+  if (fn.code.one !== null) return;
+  knownMulti.add(node);
+  const wasWrong = fn.isSingle && fn.isAssumed;
+  fn.isSingle = false;
+  if (wasWrong) fn.code = context.compile(node.body, scope);
+}
+
+export function compileCall(node: CallNode, scope: Scope, context: Context): Code {
+  const { name, args, at } = node;
+  const found = scope.findFunction(name, args.length);
+  const entry = found?.entry;
+  if (found && entry) {
+    const hops = scope.depth - found.depth;
+    if (entry.kind === 'function') return compileUserCall(entry.fn, node, scope, context);
+    const lookup = lookupUp(hops);
+    if (entry.kind === 'variable') return single((env) => lookup(env) as Json, 1);
+    return compileClosureCall(lookup, at);
+  }
+  const key = `${name}/${args.length}`;
+  const builtin = builtins.get(key);
+  if (builtin !== undefined) {
+    if (builtin.kind === 'jq') {
+      // A scope of its own at the depth of the call: the body must not see the caller's names.
+      const fn = new UserFunction(preludeFunction(builtin.source, at), new Scope(null, null, scope.depth));
+      compileFunction(fn, context);
+      return compileUserCall(fn, node, scope, context);
+    }
+    const codes = args.map((arg) => context.compile(arg, scope));
+    if (builtin.kind === 'macro') return builtin.build(codes, at);
+    return compileValueCall(builtin.fn, codes, builtin.firstOuter === true, at);
+  }
+  const reason = refused.get(name);
+  if (reason !== undefined) failCompile(context, at, `${key} is not available: ${reason}`, 'refused');
+  const arities = visibleFunctions(scope).filter((candidate) => candidate.startsWith(`${name}/`));
+  if (arities.length > 0) failCompile(context, at, `${key} is not defined, but ${arities.join(' and ')} ${arities.length > 1 ? 'are' : 'is'}`, 'undefined_function', arities[0]);
+  const names = new Set(visibleFunctions(scope).map((candidate) => candidate.slice(0, candidate.lastIndexOf('/'))));
+  return failCompile(context, at, `${key} is not defined`, 'undefined_function', suggest(name, names));
+}
+
+function visibleFunctions(scope: Scope): string[] {
+  const names: string[] = [];
+  for (let s: Scope | null = scope; s !== null; s = s.up) {
+    if (s.entry?.kind === 'function') names.push(`${s.entry.name}/${s.entry.arity}`);
+    else if (s.entry?.kind === 'closure') names.push(`${s.entry.name}/0`);
+  }
+  return [...names, ...builtins.keys()];
+}
+
+/** A builtin that works on values: called for every combination of its arguments. */
+function compileValueCall(fn: (input: Json, ...args: Json[]) => Json, codes: Code[], firstOuter: boolean, at: number): Code {
+  const [a, b] = codes;
+  const ones = codes.map((code) => code.one).filter((one): one is One => one !== null);
+  const weight = Math.max(0, ...codes.map((code) => code.weight)) + 4;
+  if (ones.length === codes.length) {
+    const [first, second] = ones;
+    if (first === undefined) {
+      return single((_, input) => {
+        rt.at = at;
+        return fn(input);
+      }, weight);
+    }
+    if (second === undefined) {
+      return single((env, input) => {
+        const x = first(env, input);
+        rt.at = at;
+        return fn(input, x);
+      }, weight);
+    }
+    return single((env, input) => {
+      const values = ones.map((one) => one(env, input));
+      rt.at = at;
+      return fn(input, ...values);
+    }, weight);
+  }
+  const sum = codes.reduce((total, code) => total + code.weight + 2, 4);
+  if (a !== undefined && b === undefined) {
+    return multi((env, input, out) => a.each(env, input, (x) => {
+      rt.at = at;
+      return out(fn(input, x));
+    }), sum);
+  }
+  const order = firstOuter ? codes.toReversed() : codes;
+  return multi((env, input, out) => {
+    const values: Json[] = [];
+    return product(order, env, input, values, () => {
+      rt.at = at;
+      return out(fn(input, ...(firstOuter ? values.toReversed() : values)));
+    });
+  }, sum);
+}
+
+/** Counts a call, and refuses it before the JavaScript stack could overflow. */
+export function enter(weight: number): void {
+  if (--rt.stepsLeft < 0) exceed('steps');
+  if ((rt.recursion += weight) > rt.limits.recursion) exceed('recursion');
+}
+
+function compileClosureCall(lookup: (env: Env | null) => unknown, at: number): Code {
+  const resolve = (env: Env | null): Closure => {
+    const closure = lookup(env);
+    rt.at = at;
+    // The compiler put a closure at this place of the chain.
+    return closure as Closure;
+  };
+  return multi((env, input, out) => {
+    const { code, env: inner } = resolve(env);
+    enter(code.weight + 2);
+    const go = code.each(inner, input, out);
+    rt.recursion -= code.weight + 2;
+    return go;
+  }, 2, () => (env, path, input, out) => {
+    const { code, env: inner } = resolve(env);
+    enter(code.weight * 2 + 2);
+    const go = code.paths(inner, path, input, out);
+    rt.recursion -= code.weight * 2 + 2;
+    return go;
+  });
+}
+
+type Argument = { kind: 'value'; code: Code } | { kind: 'closure'; make: (env: Env | null) => unknown };
+
+/** An argument that is itself a filter parameter is handed on as it is, so that chains stay short. */
+function closureArgument(node: Node, scope: Scope, context: Context): Argument {
+  if (node.t === 'call' && node.args.length === 0) {
+    const found = scope.findFunction(node.name, 0);
+    if (found?.entry?.kind === 'closure') return { kind: 'closure', make: lookupUp(scope.depth - found.depth) };
+  }
+  const code = context.compile(node, scope);
+  return { kind: 'closure', make: (env) => new Closure(code, env) };
+}
+
+function compileUserCall(fn: UserFunction, node: CallNode, scope: Scope, context: Context): Code {
+  const { at } = node;
+  const hops = scope.depth - fn.scope.depth;
+  const args = node.args.map((arg, i): Argument => (fn.node.params[i]?.isValue ? { kind: 'value', code: context.compile(arg, scope) } : closureArgument(arg, scope, context)));
+  if (fn.code === null) fn.isAssumed = true;
+  const base = (env: Env | null): Env | null => {
+    let found = env;
+    for (let i = 0; i < hops; i++) found = found?.up ?? null;
+    return found;
+  };
+  /** Binds the arguments, the first one being the outermost loop. */
+  const bind = (i: number, env: Env | null, input: Json, inner: Env | null, k: (inner: Env | null) => boolean): boolean => {
+    const arg = args[i];
+    if (arg === undefined) return k(inner);
+    if (arg.kind === 'closure') return bind(i + 1, env, input, new Env(arg.make(env), inner), k);
+    if (arg.code.one) return bind(i + 1, env, input, new Env(arg.code.one(env, input), inner), k);
+    return arg.code.each(env, input, (value) => bind(i + 1, env, input, new Env(value, inner), k));
+  };
+  const argWeight = args.reduce((sum, arg) => sum + (arg.kind === 'value' ? arg.code.weight : 0) + 1, 1);
+  const body = (): Code => fn.code ?? single(() => null, 1);
+  const paths = (): Paths => (env, path, input, out) => bind(0, env, input, base(env), (inner) => {
+    const code = body();
+    rt.at = at;
+    enter(code.weight * 2 + argWeight);
+    const go = code.paths(inner, path, input, out);
+    rt.recursion -= code.weight * 2 + argWeight;
+    return go;
+  });
+  if (fn.isSingle && args.every((arg) => arg.kind === 'closure' || arg.code.one !== null)) {
+    return single((env, input) => {
+      const code = body();
+      rt.at = at;
+      enter(code.weight + 1);
+      let inner = base(env);
+      for (const arg of args) {
+        if (arg.kind === 'closure') inner = new Env(arg.make(env), inner);
+        else if (arg.code.one) inner = new Env(arg.code.one(env, input), inner);
+      }
+      const result = code.one ? code.one(inner, input) : null;
+      rt.recursion -= code.weight + 1;
+      return result;
+    }, 2, paths);
+  }
+  return multi((env, input, out) => bind(0, env, input, base(env), (inner) => {
+    const code = body();
+    rt.at = at;
+    enter(code.weight + argWeight);
+    const go = code.each(inner, input, out);
+    rt.recursion -= code.weight + argWeight;
+    return go;
+  }), 2 + argWeight, paths);
+}
