@@ -3,7 +3,7 @@ import type { Checker } from './checker.ts';
 import { isExpression } from './common-shapes.ts';
 import { durationToMs } from './duration.ts';
 import { at, isObject, own, quote } from './problems.ts';
-import type { Place } from './scope.ts';
+import type { Place, SecretPolicy } from './scope.ts';
 import { unsupported } from './support.ts';
 
 export function checkDuration(duration: unknown, pointer: string, place: Place, checker: Checker): void {
@@ -62,10 +62,10 @@ export function checkRetry(retry: Record<string, unknown>, pointer: string, loca
 }
 
 /** A URI, URI template or expression, with its authentication. */
-export function checkEndpoint(endpoint: unknown, pointer: string, locals: readonly string[], checker: Checker): void {
+export function checkEndpoint(endpoint: unknown, pointer: string, locals: readonly string[], checker: Checker, secrets: SecretPolicy = 'unsupported'): void {
   const uri = isObject(endpoint) ? endpoint['uri'] : endpoint;
   const uriPointer = isObject(endpoint) ? at(pointer, 'uri') : pointer;
-  const place: Place = { site: 'definition', locals, secrets: 'unsupported' };
+  const place: Place = { site: 'definition', locals, secrets };
   checker.text(uri, uriPointer, place);
   if (typeof uri === 'string' && !uri.includes('${')) checkTemplate(uri, uriPointer, checker);
   checkAuthentication(own(endpoint, 'authentication'), at(pointer, 'authentication'), locals, checker);

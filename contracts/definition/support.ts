@@ -8,6 +8,7 @@ const INSTEAD = {
   'run.script': 'run: script is not supported yet: use set with jq, or an agent that runs the script',
   'run.shell': 'run: shell is not supported yet: use an agent that runs the command',
   'run.return': 'a child workflow has no process streams: leave "return" away, the output is the output of the workflow',
+  'run.reference': 'the workflow to run is named literally: choose between several with switch',
   'call.openapi': 'call: openapi is not supported yet: use call: http with the method and URL of the operation',
   'call.grpc': 'call: grpc is not supported yet: use call: http, or an agent in front of the service',
   'call.asyncapi': 'call: asyncapi is not supported yet: use call: http, or an agent in front of the broker',

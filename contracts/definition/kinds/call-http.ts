@@ -28,15 +28,17 @@ export const httpCall: Call = {
     if (typeof method === 'string' && !method.includes('${') && !METHODS.includes(method.toUpperCase())) {
       checker.problems.error(at(pointer, 'method'), 'not_allowed', `${quote(method)} is not one of ${METHODS.join(', ')}${didYouMean(method.toUpperCase(), METHODS)}`);
     }
-    checkEndpoint(parameters['endpoint'], at(pointer, 'endpoint'), locals, checker);
+    checkEndpoint(parameters['endpoint'], at(pointer, 'endpoint'), locals, checker, 'allow');
     const isText = typeof parameters['endpoint'] === 'string';
     const uri = isText ? parameters['endpoint'] : own(parameters['endpoint'], 'uri');
     if (typeof uri === 'string' && uri !== '' && !/^(?:https?:\/\/|\s*\$\{|\{)/i.test(uri)) {
       checker.problems.error(isText ? at(pointer, 'endpoint') : at(pointer, 'endpoint', 'uri'), 'endpoint', `${quote(uri)} has to begin with http:// or https://`);
     }
     for (const key of ['headers', 'query']) {
-      if (typeof parameters[key] === 'string') checker.expression(parameters[key], at(pointer, key), place);
-      else checker.template(parameters[key], at(pointer, key), place);
+      const value = parameters[key];
+      if (typeof value === 'string' && value !== '' && !/^\s*\$\{[\s\S]*\}\s*$/.test(value)) {
+        checker.problems.error(at(pointer, key), 'wrong_type', `"${key}" has to be an object, or an expression that gives one: \${ … }`);
+      } else checker.template(value, at(pointer, key), place);
     }
     checker.template(parameters['body'], at(pointer, 'body'), place);
   },

@@ -58,11 +58,12 @@ function checkPeople(people: unknown, pointer: string, locals: readonly string[]
   const place = inTask(locals, 'refuse');
   for (const kind of KINDS_OF_PEOPLE) {
     const value = people[kind];
-    if (typeof value === 'string') checker.expression(value, at(pointer, kind), place);
-    for (const [index, who] of Array.isArray(value) ? value.entries() : []) {
-      checker.text(who, at(pointer, kind, index), place);
+    const listed: unknown[] = Array.isArray(value) ? value : [value];
+    for (const [index, who] of listed.entries()) {
+      const where = Array.isArray(value) ? at(pointer, kind, index) : at(pointer, kind);
+      checker.text(who, where, place);
       if (kind === 'roles' && typeof who === 'string' && !who.includes('${') && !ROLES.includes(who)) {
-        checker.problems.error(at(pointer, kind, index), 'unknown_role', `there is no role ${quote(who)}${didYouMean(who, ROLES) || `; roles: ${ROLES.join(', ')}`}`);
+        checker.problems.error(where, 'unknown_role', `there is no role ${quote(who)}${didYouMean(who, ROLES) || `; roles: ${ROLES.join(', ')}`}`);
       }
     }
   }
@@ -121,10 +122,9 @@ function checkQuorum(parameters: Record<string, unknown>, pointer: string, check
   }
   const users = own(candidates, 'users');
   const open = ['roles', 'groups'].some((kind) => own(candidates, kind) !== undefined) || parameters['escalate'] !== undefined;
-  const listed = Array.isArray(users) ? users.filter((user) => typeof user === 'string') : undefined;
-  const unknownNumber = typeof users === 'string' || listed?.some((user) => user.includes('${')) === true || open;
-  if (unknownNumber) return;
-  const people = new Set([...(listed ?? []), ...(typeof assignee === 'string' ? [assignee] : [])]).size || 1;
+  const listed = (Array.isArray(users) ? users : [users]).filter((user) => typeof user === 'string');
+  if (open || listed.some((user) => user.includes('${'))) return;
+  const people = new Set([...listed, ...(typeof assignee === 'string' ? [assignee] : [])]).size || 1;
   const { approvals } = quorum;
   if (typeof approvals === 'number' && approvals > people) {
     checker.problems.error(at(place, 'approvals'), 'quorum_unreachable', `needs ${approvals} people, and ${people} can decide: add candidates`);

@@ -64,7 +64,10 @@ export const runKind: Kind = {
     if (!isObject(child)) return;
     const returned = own(run, 'return');
     if (returned !== undefined && returned !== 'stdout') unsupported(checker, at(place, 'return'), 'run.return');
-    for (const key of ['namespace', 'name', 'version']) checker.text(child[key], at(place, 'workflow', key), inTask(locals));
+    for (const key of ['namespace', 'name', 'version']) {
+      const value = child[key];
+      if (typeof value === 'string' && value.includes('${')) unsupported(checker, at(place, 'workflow', key), 'run.reference');
+    }
     checker.template(child['input'], at(place, 'workflow', 'input'), inTask(locals));
     const { namespace, name: called, version } = child;
     if (typeof version === 'string' && version !== '' && version !== 'latest' && !version.includes('${') && !SEMVER.test(version)) {

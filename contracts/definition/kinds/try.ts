@@ -34,7 +34,9 @@ export const tryKind: Kind = {
     const place = at(pointer, 'catch');
     const inner = declareVariables(checker, place, locals, [{ key: 'as', value: own(caught, 'as'), fallback: 'error' }]);
     for (const variable of inner.slice(-1)) checker.catchNames.add(variable);
-    checkErrorType(own(own(own(caught, 'errors'), 'with'), 'type'), at(place, 'errors', 'with', 'type'), checker.problems);
+    const matched = own(own(caught, 'errors'), 'with');
+    for (const key of ['type', 'instance', 'title', 'detail']) checker.text(own(matched, key), at(place, 'errors', 'with', key), inTask(locals));
+    checkErrorType(own(matched, 'type'), at(place, 'errors', 'with', 'type'), checker.problems);
     checker.expression(own(caught, 'when'), at(place, 'when'), inTask(inner));
     checker.expression(own(caught, 'exceptWhen'), at(place, 'exceptWhen'), inTask(inner));
     const retry = own(caught, 'retry');
