@@ -95,6 +95,9 @@ export class Checker {
     }
     for (const variable of analysis.variables) this.#variable(variable, pointer, place);
     for (const name of analysis.secrets) this.secret(name, pointer);
+    if (analysis.allSecrets && !place.locals.includes('secrets')) {
+      this.problems.error(pointer, 'secret_name', 'name the secret that is read: $secrets.<name> or $secrets["<name>"]');
+    }
   }
 
   #variable(variable: string, pointer: string, place: Place): void {

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { validateDefinition } from '../../../contracts/definition/validate.ts';
 import { mistakes } from './mistakes.ts';
+import { mistakesInExpressions } from './mistakes-in-expressions.ts';
 import { correct } from './correct.ts';
 
 test('the definition that the mistakes are made in is valid and runnable', () => {
@@ -9,7 +10,7 @@ test('the definition that the mistakes are made in is valid and runnable', () =>
   expect(result.runnable).toBe(true);
 });
 
-const all = [...mistakes];
+const all = [...mistakes, ...mistakesInExpressions];
 
 test.each(all.map((mistake) => [mistake.title, mistake] as const))('%s', (_title, { change, expected }) => {
   const definition = correct();
