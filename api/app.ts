@@ -12,6 +12,7 @@ import { errorsMiddleware } from './middleware/errors.ts';
 import { requestIdMiddleware } from './middleware/request-id.ts';
 import { createRouter } from './router.ts';
 import { allEndpoints } from './routes/index.ts';
+import { referenceEndpoints } from './routes/reference/routes.ts';
 
 export interface CreateAppOptions {
   orm: Orm;
@@ -47,7 +48,11 @@ export function createApp(options: CreateAppOptions): App {
   const encryption = createEncryption(env.ENCRYPTION_KEYS);
   const keys = createSigningKeys(fork, encryption);
   const deps: AppDeps = { ...options, encryption, keys, isStopping: () => stopping };
-  const endpoints = [...allEndpoints(deps), ...(options.endpoints?.(deps) ?? [])];
+  const endpoints: Endpoint[] = [
+    ...allEndpoints(deps),
+    ...referenceEndpoints(deps, () => endpoints),
+    ...(options.endpoints?.(deps) ?? []),
+  ];
 
   const koa = new Koa({ proxy: env.TRUST_PROXY > 0, maxIpsCount: env.TRUST_PROXY });
   // Errors of sockets that clients closed are not ours; all others were answered and logged below.

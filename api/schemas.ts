@@ -37,7 +37,7 @@ export const pageQuery = {
 };
 
 /** `true` or `false` in a query. */
-export const flag = z.enum(['true', 'false']).transform((value) => value === 'true').meta({ type: 'boolean' });
+export const flag = z.enum(['true', 'false']).transform((value) => value === 'true').meta({ jsonSchema: { type: 'boolean' } });
 
 /** RFC 9457, with our stable `code` and all errors of a body at once. */
 export const problemSchema = z

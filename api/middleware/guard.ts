@@ -12,7 +12,7 @@ const serverSet = ['id', 'created_at', 'updated_at', 'owner_id', 'last_used'];
 const strictCache = new WeakMap<z.ZodType, z.ZodType>();
 
 /** The schema with unknown fields refused at its top, unless it says otherwise itself. */
-function strict(schema: z.ZodType): z.ZodType {
+export function strict(schema: z.ZodType): z.ZodType {
   let found = strictCache.get(schema);
   if (!found) {
     found = schema instanceof z.ZodObject && schema.def.catchall === undefined ? schema.strict() : schema;

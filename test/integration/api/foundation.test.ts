@@ -208,3 +208,14 @@ test('health and readiness', async () => {
   expect(ready.status).toBe(200);
   expect(ready.body).toEqual({ status: 'degraded', checks: { database: 'ok', temporal: 'down', server: 'ok' } });
 });
+
+test('the document and its page, for everybody', async () => {
+  const document = await app.anonymous.get('/openapi.json');
+  expect(document.status).toBe(200);
+  expect(document.body).toMatchObject({ openapi: '3.1.0', servers: [{ url: app.url }, { url: `${app.url}/api/v1` }] });
+  const page = await app.anonymous.get('/docs', { headers: { accept: 'text/html' } });
+  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/);
+  expect(page.body).toContain('createThing');
+  expect(page.body).not.toMatch(/<script|https:\/\/(?!open)/);
+});

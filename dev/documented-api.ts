@@ -1,0 +1,23 @@
+/** The interface as documented: the product's endpoints, at the address that a fresh clone has. */
+import { pino } from 'pino';
+
+import { createApp } from '../api/app.ts';
+import type { Endpoint } from '../api/endpoint.ts';
+import { createOpenApi, type OpenApiDocument } from '../api/openapi.ts';
+import { parseEnv } from '../config/env.ts';
+import { createOrm } from '../db/orm.ts';
+import type { TemporalGateway } from '../domain/ports.ts';
+
+/** Declarations only: nothing is called, so nothing is connected. */
+export function declaredEndpoints(): Endpoint[] {
+  const parsed = parseEnv({ BASE_URL: 'http://localhost:3000', ENCRYPTION_KEYS: `none:${Buffer.alloc(32).toString('base64')}` });
+  if ('problems' in parsed) {
+    throw new Error(JSON.stringify(parsed.problems));
+  }
+  const orm = createOrm({ url: 'postgres://nobody@localhost/nowhere' });
+  return createApp({ orm, env: parsed.env, logger: pino({ level: 'silent' }), temporal: {} as TemporalGateway }).endpoints;
+}
+
+export function documentedApi(): OpenApiDocument {
+  return createOpenApi(declaredEndpoints(), 'http://localhost:3000');
+}
