@@ -5,9 +5,14 @@ import { AgentVersion } from './agent-version.ts';
 import { Agent } from './agent.ts';
 import { AuthClient } from './auth-client.ts';
 import { Secret } from './secret.ts';
+import { HitlAudit } from './hitl-audit.ts';
+import { HitlComment } from './hitl-comment.ts';
+import { HitlDecision } from './hitl-decision.ts';
+import { HitlTask } from './hitl-task.ts';
+import { HitlVote } from './hitl-vote.ts';
 import { UserAccount } from './user-account.ts';
 import { WorkflowRevision } from './workflow-revision.ts';
 import { Workflow } from './workflow.ts';
 
 /** Every entity that the ORM knows. */
-export const entities: EntitySchema[] = [Agent, AgentSkill, AgentVersion, AuthClient, Secret, UserAccount, Workflow, WorkflowRevision];
+export const entities: EntitySchema[] = [Agent, AgentSkill, AgentVersion, AuthClient, HitlAudit, HitlComment, HitlDecision, HitlTask, HitlVote, Secret, UserAccount, Workflow, WorkflowRevision];

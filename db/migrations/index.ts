@@ -1,12 +1,16 @@
 import { Migration0001Auth } from './0001-auth.ts';
 import { Migration0002Agents } from './0002-agents.ts';
 import { Migration0003Workflows } from './0003-workflows.ts';
+import { Migration0004Runs } from './0004-runs.ts';
+import { Migration0005Hitl } from './0005-hitl.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
 export const migrations = [
   { name: '0001-auth', class: Migration0001Auth },
   { name: '0002-agents', class: Migration0002Agents },
   { name: '0003-workflows', class: Migration0003Workflows },
+  { name: '0004-runs', class: Migration0004Runs },
+  { name: '0005-hitl', class: Migration0005Hitl },
 ];
 
 export const latestMigration = migrations.at(-1)?.name ?? '';

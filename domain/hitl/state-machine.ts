@@ -1,0 +1,116 @@
+/**
+ * What may happen to a human task, and what it becomes: pure, so that it can be tested against a model. Who may act at all is
+ * policy.ts's question; here everybody who comes may. States: interface-decisions §6; votes: §5; the clock's part: architecture §4.
+ */
+
+export type TaskStatus = 'open' | 'claimed' | 'decided' | 'expired' | 'cancelled';
+export const UNDECIDED = ['open', 'claimed'] as const satisfies TaskStatus[];
+
+/** Distinct people that a word needs: `rejections` for `reject`, `approvals` for every other. */
+export interface Quorum {
+  approvals: number;
+  rejections: number;
+  exclude_initiator: boolean;
+}
+
+export interface TaskState {
+  status: TaskStatus;
+  claimed_by: string | null;
+  quorum: Quorum | null;
+  /** With a quorum: who voted for what. */
+  votes: readonly { by: string; decision: string }[];
+}
+
+/** `late`: the database's clock is past the expiry. `any`: an admin, who may also act on what others hold. */
+export type Command =
+  | { kind: 'decide'; by: string; decision: string; late: boolean }
+  | { kind: 'claim'; by: string; late: boolean }
+  | { kind: 'release'; by: string; any: boolean; late: boolean }
+  | { kind: 'delegate'; by: string; to: string; any: boolean; late: boolean }
+  | { kind: 'expire' }
+  | { kind: 'cancel' };
+
+export type PersonCommand = Extract<Command, { by: string }>;
+
+export type Refusal =
+  | 'already_decided'
+  | 'task_expired'
+  | 'task_cancelled'
+  | 'claimed_by_another'
+  | 'already_voted'
+  | 'quorum_not_claimable'
+  | 'not_claimed';
+
+/** `voted`: stored, the task stays open. `unchanged`: what was asked for is so already. */
+export type Change = 'voted' | 'decided' | 'claimed' | 'released' | 'delegated' | 'expired' | 'cancelled' | 'unchanged';
+
+/** A refused command may still change the state: who comes too late finds the task expired by that. */
+export type Step = { state: TaskState; change: Change } | { state: TaskState; refused: Refusal };
+
+const CLOSED: Record<Exclude<TaskStatus, 'open' | 'claimed'>, Refusal> = {
+  decided: 'already_decided',
+  expired: 'task_expired',
+  cancelled: 'task_cancelled',
+};
+
+export function isUndecided(status: TaskStatus): status is (typeof UNDECIDED)[number] {
+  return status === 'open' || status === 'claimed';
+}
+
+export function step(state: TaskState, command: Command): Step {
+  const { status } = state;
+  if (!isUndecided(status)) {
+    const ours = command.kind === 'expire' || command.kind === 'cancel';
+    return ours ? { state, change: 'unchanged' } : { state, refused: CLOSED[status] };
+  }
+  switch (command.kind) {
+    case 'expire':
+      return { state: { ...state, status: 'expired' }, change: 'expired' };
+    case 'cancel':
+      return { state: { ...state, status: 'cancelled' }, change: 'cancelled' };
+    default:
+      return command.late ? { state: { ...state, status: 'expired' }, refused: 'task_expired' } : byPerson(state, command);
+  }
+}
+
+/** Why a person's command would be refused whatever it says in detail; null if it would not. */
+export function refusal(state: TaskState, command: PersonCommand): Refusal | null {
+  const result = step(state, command);
+  return 'refused' in result ? result.refused : null;
+}
+
+function byPerson(state: TaskState, command: PersonCommand): Step {
+  const held = state.claimed_by !== null && state.claimed_by !== command.by;
+  switch (command.kind) {
+    case 'decide':
+      if (held) return { state, refused: 'claimed_by_another' };
+      return state.quorum ? vote(state, state.quorum, command) : { state: { ...state, status: 'decided' }, change: 'decided' };
+    case 'claim':
+      if (state.quorum) return { state, refused: 'quorum_not_claimable' };
+      if (held) return { state, refused: 'claimed_by_another' };
+      if (state.claimed_by !== null) return { state, change: 'unchanged' };
+      return { state: { ...state, status: 'claimed', claimed_by: command.by }, change: 'claimed' };
+    case 'release':
+      if (state.claimed_by === null) return { state, refused: 'not_claimed' };
+      if (held && !command.any) return { state, refused: 'claimed_by_another' };
+      return { state: { ...state, status: 'open', claimed_by: null }, change: 'released' };
+    case 'delegate':
+      if (held && !command.any) return { state, refused: 'claimed_by_another' };
+      // Who has had their say cannot lend it to somebody else.
+      if (!command.any && hasVoted(state, command.by)) return { state, refused: 'already_voted' };
+      // A claim goes along: what was reserved stays reserved, for the one who now has it.
+      return { state: { ...state, claimed_by: state.claimed_by === null ? null : command.to }, change: 'delegated' };
+  }
+}
+
+function vote(state: TaskState, quorum: Quorum, { by, decision }: { by: string; decision: string }): Step {
+  if (hasVoted(state, by)) return { state, refused: 'already_voted' };
+  const votes = [...state.votes, { by, decision }];
+  const needed = decision === 'reject' ? quorum.rejections : quorum.approvals;
+  const reached = votes.filter((cast) => cast.decision === decision).length >= needed;
+  return reached ? { state: { ...state, votes, status: 'decided' }, change: 'decided' } : { state: { ...state, votes }, change: 'voted' };
+}
+
+function hasVoted(state: TaskState, by: string): boolean {
+  return state.votes.some((cast) => cast.by === by);
+}
