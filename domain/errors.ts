@@ -28,6 +28,8 @@ export interface AppErrorOptions {
   /** More members of the problem, for clients: `{decision: …}`. */
   extra?: Record<string, unknown>;
   headers?: Record<string, string>;
+  /** The transaction commits although the request is refused: what it found out is written. */
+  keepsChanges?: boolean;
 }
 
 /** `code` is a stable word that a client can switch on; `detail` one sentence for people. */
@@ -39,6 +41,7 @@ export class AppError extends Error {
   readonly errors: FieldError[] | undefined;
   readonly extra: Record<string, unknown> | undefined;
   readonly headers: Record<string, string> | undefined;
+  readonly keepsChanges: boolean;
 
   constructor(kind: ErrorKind, code: string, detail: string, options: AppErrorOptions = {}) {
     super(detail);
@@ -48,6 +51,7 @@ export class AppError extends Error {
     this.errors = options.errors;
     this.extra = options.extra;
     this.headers = options.headers;
+    this.keepsChanges = options.keepsChanges ?? false;
   }
 }
 

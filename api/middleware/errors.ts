@@ -41,23 +41,29 @@ function sendProblem(ctx: Context, error: AppError | null, cause: unknown, logge
     ctx.res.destroy();
     return;
   }
+  const problem = problemOf(ctx, error);
+  ctx.status = problem.status;
+  ctx.body = JSON.stringify(problem);
+  ctx.type = 'application/problem+json';
+  for (const [name, value] of Object.entries(error?.headers ?? {})) {
+    ctx.set(name, value);
+  }
+}
+
+/** The problem's members, also for one of several results in a body. Null: unknown, so a 500. */
+export function problemOf(ctx: Context, error: AppError | null) {
   const status = error ? statusOf[error.kind] : 500;
-  ctx.status = status;
-  ctx.body = JSON.stringify({
+  return {
     type: 'about:blank',
     title: STATUS_CODES[status] ?? 'Error',
     status,
     detail: error?.detail ?? 'Something went wrong on our side. The request id helps to find it in the log.',
     instance: ctx.path,
     code: error?.code ?? 'internal',
-    request_id: ctx.state['requestId'],
-    ...(error?.errors ? { errors: error.errors } : {}),
+    request_id: String(ctx.state['requestId']),
+    ...(error?.errors ? { errors: error.errors.map((one) => ({ ...one })) } : {}),
     ...error?.extra,
-  });
-  ctx.type = 'application/problem+json';
-  for (const [name, value] of Object.entries(error?.headers ?? {})) {
-    ctx.set(name, value);
-  }
+  };
 }
 
 /** Null: unknown, so a 500. */

@@ -8,8 +8,8 @@ import { AppError } from '../../domain/errors.ts';
 import type { Endpoint, EndpointContext, EndpointResponse } from '../endpoint.ts';
 import { consumedTypes, isMedia } from '../endpoint.ts';
 import { bodyLimitBytes, checkMediaType, decodeText, parseJson, readRawBody, type RawBody } from './body.ts';
-import { databaseCode } from './errors.ts';
 import { checkResponse, parseBody, parseParams, parseQuery } from './guard.ts';
+import { inTransaction } from '../transaction.ts';
 import { claimKey, idempotencyScope, storeAnswer } from './idempotency.ts';
 
 export interface RunDeps {
@@ -49,7 +49,7 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
       }
       return { response, actions, replayed: false, c };
     };
-    const done = transactional ? await inTransaction(deps, attempt) : await attempt(deps.fork());
+    const done = transactional ? await inTransaction(deps.fork, attempt) : await attempt(deps.fork());
 
     let { response } = done;
     if (done.replayed && endpoint.onReplay && /\bwait\b/i.test(ctx.get('prefer'))) {
@@ -76,20 +76,6 @@ function replaced(first: EndpointResponse, newer: EndpointResponse | void): Endp
 }
 
 type AfterCommit = () => Promise<EndpointResponse | void>;
-
-/** Repeats what lost against a concurrent transaction: nothing outside of the database has happened yet. */
-async function inTransaction<T>(deps: RunDeps, work: (em: EntityManager) => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await deps.fork().transactional(work);
-    } catch (error) {
-      const code = databaseCode(error);
-      if (attempt === 3 || (code !== '40001' && code !== '40P01')) {
-        throw error;
-      }
-    }
-  }
-}
 
 async function readLater(ctx: Context, endpoint: Endpoint): Promise<RawBody | AppError> {
   try {
