@@ -2,6 +2,7 @@ import type { AppDeps } from '../app.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { authEndpoints } from './auth/routes.ts';
 import { healthEndpoints } from './health/routes.ts';
+import { hitlEndpoints } from './hitl/routes.ts';
 import { meEndpoints } from './users/me.ts';
 import { userEndpoints } from './users/routes.ts';
 import { workflowEndpoints } from './workflows/routes.ts';
@@ -13,6 +14,7 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...authEndpoints(deps),
     ...meEndpoints(),
     ...userEndpoints(),
+    ...hitlEndpoints(deps),
     ...workflowEndpoints(),
   ];
 }

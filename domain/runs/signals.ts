@@ -80,7 +80,11 @@ export async function takeDueSignals(em: EntityManager, limit: number): Promise<
 
 export async function markDelivered(em: EntityManager, ids: string[]): Promise<void> {
   if (ids.length === 0) return;
-  await em.execute(`update run_signal set delivered_at = coalesce(delivered_at, clock_timestamp()) where id = any(?::uuid[])`, [
-    `{${ids.join(',')}}`,
-  ]);
+  // A decision has its signal's id, and shows whether the run has been told.
+  await em.execute(
+    `with sent as (
+       update run_signal set delivered_at = coalesce(delivered_at, clock_timestamp()) where id = any(?::uuid[]) returning id, delivered_at)
+     update hitl_decision d set delivered_at = coalesce(d.delivered_at, sent.delivered_at) from sent where d.id = sent.id`,
+    [`{${ids.join(',')}}`],
+  );
 }

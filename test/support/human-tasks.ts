@@ -1,0 +1,59 @@
+/** Human tasks of runs that no workflow drives: rows as an activity would write them. */
+import { v7 as uuidv7 } from 'uuid';
+import type { NewHumanTask } from '../../contracts/activities.ts';
+import type { RunStatus } from '../../contracts/run-events.ts';
+import type { Orm } from '../../db/orm.ts';
+import { createHumanTask } from '../../domain/hitl/lifecycle.ts';
+import { lockRun } from '../../domain/runs/events.ts';
+
+export interface NewRun {
+  owner: string;
+  root?: string;
+  status?: RunStatus;
+}
+
+export async function insertRun(orm: Orm, { owner, root, status = 'waiting' }: NewRun): Promise<string> {
+  const id = uuidv7();
+  await orm.em.fork().execute(
+    `insert into run (id, workflow_name, definition, status, owner_id, root_run_id) values (?, 'purchase', '{}', ?, ?, ?)`,
+    [id, status, owner, root ?? id],
+  );
+  return id;
+}
+
+export function newTask(runId: string, given: Partial<NewHumanTask> = {}): NewHumanTask {
+  return {
+    id: uuidv7(),
+    run_id: runId,
+    task: '/do/1/review',
+    task_name: 'review',
+    title: 'Approve the purchase',
+    description: null,
+    subject: { amount: 10 },
+    form_schema: null,
+    decisions: [
+      { id: 'approve', label: 'Approve', requires_comment: false },
+      { id: 'reject', label: 'Reject', requires_comment: false },
+    ],
+    assignee: null,
+    candidates: { users: [], roles: ['approver'], groups: [] },
+    priority: 50,
+    due_at: null,
+    expires_at: null,
+    quorum: null,
+    ...given,
+  };
+}
+
+/** Inserts a task as the activity does. @returns its id. */
+export async function insertTask(orm: Orm, runId: string, given: Partial<NewHumanTask> = {}): Promise<string> {
+  const task = newTask(runId, given);
+  await orm.em.fork().transactional(async (em) => {
+    await lockRun(em, runId);
+    await createHumanTask(em, task);
+  });
+  return task.id;
+}
+
+export const inOneHour = (): string => new Date(Date.now() + 3_600_000).toISOString();
+export const aMomentAgo = (): string => new Date(Date.now() - 1_000).toISOString();
