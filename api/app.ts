@@ -8,6 +8,7 @@ import { createSigningKeys, type SigningKeys } from '../domain/auth/signing-keys
 import type { TemporalGateway } from '../domain/ports.ts';
 import { createEncryption, type Encryption } from '../domain/secrets/encryption.ts';
 import type { Endpoint } from './endpoint.ts';
+import { corsMiddleware } from './middleware/cors.ts';
 import { errorsMiddleware } from './middleware/errors.ts';
 import { requestIdMiddleware } from './middleware/request-id.ts';
 import { createRouter } from './router.ts';
@@ -58,6 +59,9 @@ export function createApp(options: CreateAppOptions): App {
   // Errors of sockets that clients closed are not ours; all others were answered and logged below.
   koa.on('error', (error: unknown) => logger.debug({ err: error }, 'connection error'));
   koa.use(requestIdMiddleware(logger));
+  if (env.CORS_ORIGINS.length > 0) {
+    koa.use(corsMiddleware(env.CORS_ORIGINS));
+  }
   koa.use(errorsMiddleware(logger));
   const routes = createRouter(endpoints, {
     fork,

@@ -14,6 +14,7 @@ import { createApp } from './app.ts';
 const unreadyMs = 1_000;
 /** Requests that take longer are cut off. */
 const drainMs = 10_000;
+const closeMs = 2_000;
 
 const env = loadServerEnv();
 const logger = createLogger({ name: 'api', level: env.LOG_LEVEL });
@@ -58,10 +59,12 @@ async function stop(signal: string): Promise<void> {
   app.stop();
   await sleep(unreadyMs);
   const closed = new Promise((resolve) => server.close(resolve));
-  server.closeIdleConnections();
+  // Connections that clients keep alive are closed as soon as their last answer is out.
+  const sweep = setInterval(() => server.closeIdleConnections(), 100);
   await Promise.race([closed, sleep(drainMs)]);
+  clearInterval(sweep);
   server.closeAllConnections();
-  await Promise.allSettled([orm.close(true), client.connection.close()]);
+  await Promise.race([Promise.allSettled([orm.close(true), client.connection.close()]), sleep(closeMs)]);
   logger.info('stopped');
   process.exit(0);
 }

@@ -11,6 +11,7 @@ export function requestIdMiddleware(logger: Logger): Middleware {
     const startedMs = performance.now();
     ctx.state['requestId'] = requestId;
     ctx.set('X-Request-Id', requestId);
+    ctx.set('X-Content-Type-Options', 'nosniff');
     ctx.res.once('close', () => {
       const durationMs = Math.round(performance.now() - startedMs);
       logger.info(

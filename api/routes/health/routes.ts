@@ -11,8 +11,9 @@ const readiness = z.object({
   checks: z.object({ database: check, temporal: check, server: check }),
 }).meta({ id: 'Readiness' });
 
-/** A check that takes longer counts as failed. */
-const checkTimeoutMs = 3_000;
+/** A check that takes longer counts as failed. Temporal's client waits for a connection where there is none. */
+const databaseTimeoutMs = 3_000;
+const temporalTimeoutMs = 1_000;
 
 export function healthEndpoints(deps: AppDeps): Endpoint[] {
   return [
@@ -36,8 +37,8 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: readiness, 503: readiness },
       handler: async (c) => {
         const [database, temporal] = await Promise.all([
-          within(databaseState(c.em), 'down' as const),
-          within(deps.temporal.ping().then((ok) => (ok ? ('ok' as const) : ('down' as const))), 'down' as const),
+          within(databaseTimeoutMs, databaseState(c.em), 'down' as const),
+          within(temporalTimeoutMs, deps.temporal.ping().then((ok) => (ok ? ('ok' as const) : ('down' as const))), 'down' as const),
         ]);
         const server = deps.isStopping() ? ('stopping' as const) : ('ok' as const);
         const down = database !== 'ok' || server !== 'ok';
@@ -62,10 +63,10 @@ async function databaseState(em: { execute<T extends object[]>(sql: string, para
 }
 
 /** The fallback on failure, and when it takes too long. */
-async function within<T>(work: Promise<T>, fallback: T): Promise<T> {
+async function within<T>(timeoutMs: number, work: Promise<T>, fallback: T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<T>((resolve) => {
-    timer = setTimeout(resolve, checkTimeoutMs, fallback);
+    timer = setTimeout(resolve, timeoutMs, fallback);
   });
   return Promise.race([work.catch(() => fallback), late]).finally(() => clearTimeout(timer));
 }

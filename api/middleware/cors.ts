@@ -1,0 +1,27 @@
+import type { Middleware } from 'koa';
+
+const allowedHeaders = 'Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, Prefer, X-Request-Id';
+const exposedHeaders = 'ETag, Idempotency-Replayed, Link, Location, Preference-Applied, Retry-After, WWW-Authenticate, X-Request-Id';
+
+/** Lets pages of these origins call the API. Tokens travel in a header, so no credentials mode. */
+export function corsMiddleware(origins: readonly string[]): Middleware {
+  const allowed = new Set(origins.map((origin) => new URL(origin).origin));
+  return async (ctx, next) => {
+    ctx.vary('Origin');
+    const origin = ctx.get('origin');
+    if (!allowed.has(origin)) {
+      await next();
+      return;
+    }
+    ctx.set('Access-Control-Allow-Origin', origin);
+    ctx.set('Access-Control-Expose-Headers', exposedHeaders);
+    if (ctx.method === 'OPTIONS' && ctx.get('access-control-request-method')) {
+      ctx.set('Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE');
+      ctx.set('Access-Control-Allow-Headers', allowedHeaders);
+      ctx.set('Access-Control-Max-Age', '600');
+      ctx.status = 204;
+      return;
+    }
+    await next();
+  };
+}

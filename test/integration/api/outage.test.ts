@@ -1,0 +1,74 @@
+/** PostgreSQL away, as a client of the API sees it. */
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import { createClient, startTestApp, type TestApp } from '../../support/app.ts';
+
+let direct: TestApp;
+let app: TestApp;
+let proxy: Server;
+const sockets = new Set<Socket>();
+let away = false;
+
+beforeAll(async () => {
+  direct = await startTestApp({ env: { CORS_ORIGINS: 'https://app.example.com' } });
+  const target = new URL(direct.databaseUrl);
+  proxy = createServer((socket) => {
+    const upstream = away ? null : connect(Number(target.port), target.hostname);
+    for (const one of [socket, upstream]) {
+      one?.on('error', () => {});
+      if (one) sockets.add(one);
+    }
+    if (upstream) {
+      socket.pipe(upstream).pipe(socket);
+    } else {
+      socket.destroy();
+    }
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const url = new URL(direct.databaseUrl);
+  url.hostname = '127.0.0.1';
+  url.port = String((proxy.address() as AddressInfo).port);
+  app = await startTestApp({ databaseUrl: url.href, env: { BASE_URL: direct.env.BASE_URL } });
+});
+afterAll(async () => {
+  await app.close();
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => proxy.close(resolve));
+  await direct.close();
+});
+
+test('503 with Retry-After while it is away, by itself good again after', async () => {
+  const { token } = await direct.user('admin');
+  const admin = createClient(app.url, token);
+  expect((await admin.get('/users')).status).toBe(200);
+  away = true;
+  for (const socket of sockets) socket.destroy();
+  for (const reply of [await admin.get('/users'), await admin.post('/users', {}), await app.anonymous.post('/auth/token', { username: 'a', password: 'b' })]) {
+    expect([reply.status, reply.body.code, reply.headers.get('retry-after')]).toEqual([503, 'database_unavailable', '5']);
+  }
+  expect((await app.anonymous.get('/readyz')).body).toMatchObject({ status: 'down', checks: { database: 'down' } });
+  expect((await app.anonymous.get('/readyz')).status).toBe(503);
+  expect((await app.anonymous.get('/healthz')).status).toBe(200);
+  expect((await app.anonymous.get('/nowhere')).status).toBe(404);
+  away = false;
+  expect((await admin.get('/users')).status).toBe(200);
+  expect((await app.anonymous.get('/readyz')).status).toBe(200);
+});
+
+test('readiness goes away when the server is told to stop', async () => {
+  app.app.stop();
+  const reply = await app.anonymous.get('/readyz');
+  expect([reply.status, reply.body.checks.server]).toEqual([503, 'stopping']);
+  expect((await app.anonymous.get('/healthz')).status).toBe(200);
+});
+
+test('CORS for the origins that are configured, only', async () => {
+  const preflight = await direct.anonymous.request('OPTIONS', '/users', { headers: { origin: 'https://app.example.com', 'access-control-request-method': 'POST' } });
+  expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, 'https://app.example.com']);
+  const refused = await direct.anonymous.get('/users', { headers: { origin: 'https://app.example.com' } });
+  expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, 'https://app.example.com']);
+  expect(refused.headers.get('access-control-expose-headers')).toContain('Link');
+  expect((await direct.anonymous.get('/healthz', { headers: { origin: 'https://evil.example.com' } })).headers.get('access-control-allow-origin')).toBeNull();
+});
