@@ -21,6 +21,8 @@ export type PostgresOptions = {
   throwaway?: boolean;
   /** How to run as root; by default what works. */
   rootMode?: RootMode;
+  /** Called when there is a process, before it takes connections. */
+  spawned?: (pid: number) => Promise<void>;
 };
 
 export type EmbeddedPostgres = {
@@ -33,6 +35,9 @@ export type EmbeddedPostgres = {
   /** Ends the server within 10 s, in order if possible. */
   stop(): Promise<void>;
 };
+
+/** Fast shutdown, then immediate. */
+export const postgresStop = [{ signal: 'SIGINT', waitMs: 6_000 }, { signal: 'SIGQUIT', waitMs: 2_000 }] as const;
 
 const run = promisify(execFile);
 const passwordFile = 'cadenza-password';
@@ -56,8 +61,9 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
     ...account.wrap(join(account.binDir, 'postgres'), ['-D', cluster, ...serverSettings(port, options.throwaway ?? false)]),
     cwd: account.homeDir, env: postgresEnv(), logFile,
   });
-  const stop = () => endProcess(server.pid, [{ signal: 'SIGINT', waitMs: 7_000 }, { signal: 'SIGQUIT', waitMs: 2_000 }]);
+  const stop = () => endProcess(server.pid, postgresStop);
   try {
+    await options.spawned?.(server.pid);
     await waitUntilReady(server, cluster, logFile);
     await createDatabase(`postgres://cadenza:${password}@127.0.0.1:${port}/postgres`);
   } catch (error) {

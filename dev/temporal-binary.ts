@@ -14,7 +14,7 @@ export type Progress = (line: string) => void;
 const run = promisify(execFile);
 
 /** Path of a `temporal` binary that runs; fetched or built into the cache if there is none. Throws with the choices left. */
-export async function findTemporalBinary(progress: Progress, env: EnvSource = childEnv({})): Promise<string> {
+export async function findTemporalBinary(progress: Progress, abort?: AbortSignal, env: EnvSource = childEnv({})): Promise<string> {
   const cacheDir = join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'cadenza', `temporal-${temporalCliVersion}`);
   const cached = join(cacheDir, 'temporal');
   const onPath = (env['PATH'] ?? '').split(delimiter).filter(Boolean).map((folder) => join(folder, 'temporal'));
@@ -27,12 +27,13 @@ export async function findTemporalBinary(progress: Progress, env: EnvSource = ch
   try {
     for (const [what, make] of [['download', download], ['go install', goInstall]] as const) {
       try {
-        const made = await make(half, progress, env);
+        const made = await make(half, progress, env, abort);
         if (!(await runs(made))) throw new Error('the binary does not run');
         chmodSync(made, 0o755);
         renameSync(made, cached);
         return cached;
       } catch (error) {
+        abort?.throwIfAborted();
         failures.push(`${what}: ${error instanceof Error ? error.message.split('\n')[0] : String(error)}`);
         progress(`Temporal by ${failures.at(-1)}`);
       }
@@ -64,11 +65,11 @@ async function download(folder: string, progress: Progress): Promise<string> {
   return join(folder, name);
 }
 
-async function goInstall(folder: string, progress: Progress, env: EnvSource): Promise<string> {
+async function goInstall(folder: string, progress: Progress, env: EnvSource, abort?: AbortSignal): Promise<string> {
   const started = Date.now();
   const tell = () => progress(`building Temporal ${temporalCliVersion} with Go, about 3 minutes, once … ${Math.round((Date.now() - started) / 1000)} s`);
   const child = spawn('go', ['install', `github.com/temporalio/cli/cmd/temporal@${temporalCliVersion}`], {
-    env: childEnv({ GOBIN: folder }, env), stdio: ['ignore', 'ignore', 'pipe'], cwd: folder,
+    env: childEnv({ GOBIN: folder }, env), stdio: ['ignore', 'ignore', 'pipe'], cwd: folder, ...(abort ? { signal: abort } : {}),
   });
   const timer = setInterval(tell, 15_000);
   try {

@@ -19,6 +19,10 @@ export type TemporalOptions = {
   /** Trades the safety of the data on a power failure for speed. */
   throwaway?: boolean;
   progress?: Progress;
+  /** Called when there is a process, before it serves. */
+  spawned?: (pid: number) => Promise<void>;
+  /** Gives up a download or build. */
+  abort?: AbortSignal;
 };
 
 export type EmbeddedTemporal = {
@@ -32,6 +36,8 @@ export type EmbeddedTemporal = {
   /** Ends the server within 10 s, in order if possible. */
   stop(): Promise<void>;
 };
+
+export const temporalStop = [{ signal: 'SIGTERM', waitMs: 8_000 }] as const;
 
 const readyTimeoutMs = 60_000;
 const host = '127.0.0.1';
@@ -56,7 +62,7 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
   if (!existsSync(complete)) {
     for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${database}${suffix}`, { force: true });
   }
-  const binary = await findTemporalBinary(progress);
+  const binary = await findTemporalBinary(progress, options.abort);
   const port = await choosePort({ what: 'Temporal', wanted: options.port, usual: 7233 });
   const uiPort = await choosePort({ what: "Temporal's UI", wanted: options.uiPort, usual: 8233 });
   const logFile = join(dataDir, 'temporal.log');
@@ -70,9 +76,10 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
       ...namespaces.flatMap((name) => ['--namespace', name]),
     ],
   });
-  const stop = () => endProcess(server.pid, [{ signal: 'SIGTERM', waitMs: 9_000 }]);
+  const stop = () => endProcess(server.pid, temporalStop);
   const address = `${host}:${port}`;
   try {
+    await options.spawned?.(server.pid);
     await waitUntilReady(server, address, ['default', ...namespaces], logFile);
   } catch (error) {
     await stop();

@@ -12,7 +12,7 @@ import { claim, published, runFolder } from './run-folder.ts';
 
 export type Service = 'postgres' | 'temporal';
 export type TestDatabase = {
-  /** Of a database with all migrations and no rows. */
+  /** Of a database with all migrations and no rows, or of an empty one. */
   url: string;
   /** Ends its connections and removes it; not a duty, the whole server goes after the run. */
   drop(): Promise<void>;
@@ -26,11 +26,11 @@ export const namespaceNames: readonly string[] = Array.from({ length: 120 }, (_u
 /** Longer than starting takes, the build of a Temporal server apart. */
 const startTimeoutMs = 50_000;
 
-/** A database of its own for the caller, cloned from the migrated template. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+/** A database of its own for the caller, cloned from the migrated template, or an empty one. */
+export async function createTestDatabase(options: { empty?: boolean } = {}): Promise<TestDatabase> {
   const { adminUrl } = (await demand('postgres')) as { adminUrl: string };
   const name = `test_${randomUUID().replaceAll('-', '')}`;
-  await execute(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${templateDatabase}`);
+  await execute(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${options.empty ? 'template1' : templateDatabase}`);
   return { url: adminUrl.replace(/[^/]*$/, name), drop: () => execute(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
 }
 

@@ -1,0 +1,143 @@
+/** One instance per data folder: its lock, and the list of processes by which the next start ends what a kill left. */
+import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as z from 'zod';
+import { endProcess, identityOf } from './os-process.ts';
+
+const record = z.object({ role: z.string(), pid: z.int(), identity: z.string(), started_at: z.string() });
+const fileSchema = z.object({ base_url: z.string().nullable(), processes: z.array(record) });
+
+type ProcessRecord = z.infer<typeof record>;
+
+export type Instance = {
+  /** Remembers the running process of a role in processes.json, in place of the one before. */
+  remember(role: string, pid: number): Promise<void>;
+  announce(baseUrl: string): void;
+  /** Ends what an earlier instance left, those that use the servers first. Returns the roles. */
+  endLeftovers(): Promise<string[]>;
+  release(): void;
+};
+
+/** Thrown where another instance is alive on the same data. */
+export class InstanceRuns extends Error {}
+
+const lockRole = 'npm start';
+/** Ending these first lets them finish while their servers are still there. */
+const clients = ['api', 'worker', 'migrate'];
+const takeoverMs = 10_000;
+
+/** Takes the data folder, from a dead instance too; throws InstanceRuns if a living one has it. */
+export async function claimInstance(dataDir: string): Promise<Instance> {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const lock = join(dataDir, 'lock');
+  const list = join(dataDir, 'processes.json');
+  await takeLock(dataDir, lock, list);
+  const own = await describe(lockRole, process.pid);
+  const left = read(list).processes.filter(({ role }) => role !== lockRole);
+  let content: z.infer<typeof fileSchema> = { base_url: null, processes: [own, ...left] };
+  const write = () => replaceFile(list, `${JSON.stringify(content, null, 2)}\n`);
+  write();
+  return {
+    async remember(role, pid) {
+      const entry = await describe(role, pid);
+      content = { ...content, processes: [...content.processes.filter((other) => other.role !== role), entry] };
+      write();
+    },
+    announce(baseUrl) {
+      content = { ...content, base_url: baseUrl };
+      write();
+    },
+    async endLeftovers() {
+      const alive: ProcessRecord[] = [];
+      for (const entry of left) if (await isSame(entry)) alive.push(entry);
+      const first = alive.filter(({ role }) => clients.includes(role));
+      const then = alive.filter(({ role }) => !clients.includes(role));
+      await Promise.all(first.map(({ pid }) => endProcess(pid, [{ signal: 'SIGTERM', waitMs: 3_000 }])));
+      await Promise.all(then.map(({ pid }) => endProcess(pid, [{ signal: 'SIGINT', waitMs: 4_000 }])));
+      content = { ...content, processes: [own] };
+      write();
+      return alive.map(({ role }) => role);
+    },
+    release() {
+      rmSync(list, { force: true });
+      rmSync(lock, { force: true });
+    },
+  };
+}
+
+async function takeLock(dataDir: string, lock: string, list: string): Promise<void> {
+  const mine = `${lock}.${process.pid}`;
+  writeFileSync(mine, JSON.stringify(await describe(lockRole, process.pid)), { mode: 0o600 });
+  const giveUpAt = Date.now() + 2 * takeoverMs;
+  try {
+    while (!linked(mine, lock)) {
+      const holder = attempt(() => record.parse(JSON.parse(readFileSync(lock, 'utf8'))));
+      if (holder && (await isSame(holder))) {
+        const { base_url } = read(list);
+        throw new InstanceRuns(
+          `Cadenza runs on ${dataDir} already (process ${holder.pid}${base_url ? `, ${base_url}` : ''}). Stop it first, or give this one another DATA_DIR and PORT.`,
+        );
+      }
+      await removeStale(lock, holder);
+      if (Date.now() > giveUpAt) throw new Error(`The lock ${lock} cannot be taken.`);
+    }
+  } finally {
+    rmSync(mine, { force: true });
+  }
+}
+
+/** Only one at a time may remove a dead instance's lock, or the second would remove the first one's new lock. */
+async function removeStale(lock: string, holder: ProcessRecord | undefined): Promise<void> {
+  const guard = `${lock}.takeover`;
+  try {
+    mkdirSync(guard);
+  } catch {
+    const since = attempt(() => statSync(guard).mtimeMs);
+    if (since !== undefined && Date.now() - since > takeoverMs) attempt(() => rmdirSync(guard));
+    await sleep(50);
+    return;
+  }
+  try {
+    const now = attempt(() => record.parse(JSON.parse(readFileSync(lock, 'utf8'))));
+    if (now?.pid === holder?.pid && now?.identity === holder?.identity) rmSync(lock, { force: true });
+  } finally {
+    attempt(() => rmdirSync(guard));
+  }
+}
+
+async function describe(role: string, pid: number): Promise<ProcessRecord> {
+  return { role, pid, identity: (await identityOf(pid)) ?? 'gone', started_at: new Date().toISOString() };
+}
+
+async function isSame({ pid, identity }: ProcessRecord): Promise<boolean> {
+  return (await identityOf(pid)) === identity;
+}
+
+function read(list: string): z.infer<typeof fileSchema> {
+  const content = existsSync(list) ? attempt(() => fileSchema.parse(JSON.parse(readFileSync(list, 'utf8')))) : undefined;
+  return content ?? { base_url: null, processes: [] };
+}
+
+function replaceFile(path: string, content: string): void {
+  writeFileSync(`${path}.part`, content, { mode: 0o600 });
+  renameSync(`${path}.part`, path);
+}
+
+function linked(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function attempt<T>(action: () => T): T | undefined {
+  try {
+    return action();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,194 @@
+/** All of Cadenza on one machine: embedded servers where none are given, migrations, api and worker, kept running. */
+import { mkdirSync, realpathSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { childEnv, loadEnv, type Env, type EnvSource } from '../config/env.ts';
+import { generateEncryptionKeys, generatePassword, keptSecret, lastLines, logFileOf } from './data-dir.ts';
+import { claimInstance, type Instance } from './instance.ts';
+import { spawnServer, type ServerProcess } from './os-process.ts';
+import { choosePort } from './ports.ts';
+import { postgresStop, startPostgres } from './postgres.ts';
+import { createSupervisor, type Service, type Supervisor } from './supervisor.ts';
+import { startTemporal, temporalStop } from './temporal.ts';
+
+/** Files that Node runs: `migrate` ends with 0; the others serve, log JSON, and on SIGTERM drain and end with 0. */
+export type Programs = { migrate: string; api: string; worker: string };
+
+export type Stack = {
+  baseUrl: string;
+  temporalAddress: string;
+  temporalUiUrl: string | undefined;
+  /** Only if there was no user yet. */
+  admin: { username: string; password: string; generated: boolean } | undefined;
+  dataDir: string;
+};
+
+export type StackStart = {
+  /** When `/readyz` answers 200. Rejects if something does not come up; what did is stopped then. */
+  ready: Promise<Stack>;
+  /** Drains api and worker, then ends the servers: at most 20 s, at any moment of the start too. */
+  stop(): Promise<void>;
+};
+
+type Context = { env: Env; dataDir: string; supervisor: Supervisor; say: (line: string) => void; abort: AbortSignal };
+
+const loopback = '127.0.0.0/8,::1/128,localhost';
+const drain = [{ signal: 'SIGTERM', waitMs: 9_000 }] as const;
+const readyTimeoutMs = 60_000;
+
+export function startStack(env: Env, programs: Programs, say: (line: string) => void): StackStart {
+  const aborting = new AbortController();
+  let instance: Instance | undefined;
+  const supervisor = createSupervisor({ say, remember: async (role, pid) => instance?.remember(role, pid) });
+  mkdirSync(env.DATA_DIR, { recursive: true, mode: 0o700 });
+  const context: Context = { env, dataDir: realpathSync(env.DATA_DIR), supervisor, say, abort: aborting.signal };
+  const up = (async () => {
+    instance = await claimInstance(context.dataDir);
+    const left = await instance.endLeftovers();
+    if (left.length > 0) say(`ended what an earlier start had left running: ${left.join(', ')}`);
+    const stack = await bringUp(context, programs);
+    instance.announce(stack.baseUrl);
+    return stack;
+  })();
+  let stopped: Promise<void> | undefined;
+  const stop = () => (stopped ??= (async () => {
+    aborting.abort(new Error('stopped'));
+    await supervisor.stop(['migrate', 'api', 'worker']);
+    await supervisor.stop(['PostgreSQL', 'Temporal']);
+    // A step of the start that is under way ends what it has begun when it sees the stop.
+    await Promise.race([up.catch(() => undefined), sleep(5_000, undefined, { ref: false })]);
+    instance?.release();
+  })());
+  const ready = up.catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
+  return { ready, stop };
+}
+
+async function bringUp(context: Context, programs: Programs): Promise<Stack> {
+  const { env, dataDir, supervisor } = context;
+  const port = await choosePort({ what: 'the API (PORT)', wanted: env.PORT, host: env.HOST });
+  const baseUrl = loadEnv(childEnv({ PORT: String(port) })).BASE_URL;
+  const encryptionKeys = env.ENCRYPTION_KEYS.length > 0 ? {} : { ENCRYPTION_KEYS: keptSecret(dataDir, 'encryption-keys', generateEncryptionKeys) };
+  const shared = { PORT: String(port), BASE_URL: baseUrl, DATA_DIR: dataDir, ...encryptionKeys, ...(env.EGRESS_ALLOW.length > 0 ? {} : { EGRESS_ALLOW: loopback }) };
+  const [database, temporal] = await Promise.all([
+    databaseOf(context).then(async (url) => {
+      await supervisor.complete(programOf(context, 'migrate', programs.migrate, { ...shared, DATABASE_URL: url }));
+      return { url, admin: await firstAdmin(context, url) };
+    }),
+    temporalOf(context),
+  ]);
+  const settings: EnvSource = {
+    ...shared, DATABASE_URL: database.url, TEMPORAL_ADDRESS: temporal.address, TEMPORAL_UI_URL: temporal.uiUrl,
+    ...(database.admin ? { ADMIN_PASSWORD: database.admin.password } : {}),
+  };
+  const readyUrl = `http://${reachable(env.HOST)}:${port}/readyz`;
+  await Promise.all([
+    supervisor.run(programOf(context, 'api', programs.api, settings, (running) => waitForAnswer(context, running, readyUrl))),
+    supervisor.run(programOf(context, 'worker', programs.worker, settings)),
+  ]);
+  await waitUntilReady(context, readyUrl);
+  return { baseUrl, temporalAddress: temporal.address, temporalUiUrl: temporal.uiUrl, admin: database.admin, dataDir };
+}
+
+/** Address of the database given, or of an embedded one that keeps its port when it has to be started again. */
+async function databaseOf({ env, dataDir, supervisor, say }: Context): Promise<string> {
+  if (env.DATABASE_URL) return env.DATABASE_URL;
+  let last: { url: string; port: number } | undefined;
+  await supervisor.run({
+    role: 'PostgreSQL', stop: postgresStop, logFile: logFileOf(dataDir, 'postgres'),
+    start: async (_attempt, spawned) => {
+      const port = last?.port ?? env.POSTGRES_PORT;
+      const server = await startPostgres({ dataDir, spawned, ...(port === undefined ? {} : { port }) });
+      if (!last) say(`PostgreSQL on 127.0.0.1:${server.port}`);
+      last = server;
+      return server;
+    },
+  });
+  if (!last) throw new Error('PostgreSQL did not start');
+  return last.url;
+}
+
+async function temporalOf(context: Context): Promise<{ address: string; uiUrl: string | undefined }> {
+  const { env, dataDir, supervisor, say, abort } = context;
+  if (env.TEMPORAL_ADDRESS) return { address: env.TEMPORAL_ADDRESS, uiUrl: env.TEMPORAL_UI_URL };
+  let last: { address: string; uiUrl: string; port: number; uiPort: number } | undefined;
+  await supervisor.run({
+    role: 'Temporal', stop: temporalStop, logFile: logFileOf(dataDir, 'temporal'),
+    start: async (_attempt, spawned) => {
+      const server = await startTemporal({
+        dataDir, spawned, abort, progress: say, port: last?.port ?? env.TEMPORAL_PORT, uiPort: last?.uiPort ?? env.TEMPORAL_UI_PORT,
+        namespaces: env.TEMPORAL_NAMESPACE === 'default' ? [] : [env.TEMPORAL_NAMESPACE],
+      });
+      if (!last) say(`Temporal on ${server.address}`);
+      last = server;
+      return server;
+    },
+  });
+  if (!last) throw new Error('Temporal did not start');
+  return { address: last.address, uiUrl: env.TEMPORAL_UI_URL ?? last.uiUrl };
+}
+
+function programOf({ dataDir }: Context, role: string, file: string, settings: EnvSource, isUp?: (running: ServerProcess) => Promise<void>): Service {
+  const logFile = logFileOf(dataDir, role);
+  return {
+    role, stop: drain, logFile,
+    start: async (_attempt, spawned) => {
+      const running = await spawnServer({ command: process.execPath, args: ['--enable-source-maps', file], env: childEnv(settings), logFile });
+      await spawned(running.pid);
+      await isUp?.(running);
+      return running;
+    },
+  };
+}
+
+/** The administrator that the api makes at its start if there is no user; the generated password is kept for later reading. */
+async function firstAdmin({ env, dataDir }: Context, databaseUrl: string): Promise<Stack['admin']> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ found: boolean }>('SELECT EXISTS (SELECT 1 FROM user_account) AS found');
+    if (rows[0]?.found) return undefined;
+  } finally {
+    await client.end();
+  }
+  const password = env.ADMIN_PASSWORD ?? keptSecret(dataDir, 'admin-password', generatePassword);
+  return { username: env.ADMIN_USERNAME, password, generated: env.ADMIN_PASSWORD === undefined };
+}
+
+/** Until the api listens, whatever it answers; throws with the end of its log if it ends instead. */
+async function waitForAnswer({ dataDir }: Context, running: ServerProcess, url: string): Promise<void> {
+  const deadline = Date.now() + readyTimeoutMs;
+  while ((await statusOf(url)) === undefined) {
+    if (running.hasExited()) throw new Error(`the api ended at once. The end of its log:\n${lastLines(logFileOf(dataDir, 'api'), 20)}`);
+    if (Date.now() > deadline) return;
+    await sleep(50);
+  }
+}
+
+async function waitUntilReady({ dataDir, abort }: Context, url: string): Promise<void> {
+  const deadline = Date.now() + readyTimeoutMs;
+  for (;;) {
+    abort.throwIfAborted();
+    const status = await statusOf(url);
+    if (status === 200) return;
+    if (Date.now() > deadline) {
+      throw new Error(`${url} answered ${status ?? 'nothing'} for ${readyTimeoutMs / 1000} s. The end of the api's log:\n${lastLines(logFileOf(dataDir, 'api'), 20)}`);
+    }
+    await sleep(50);
+  }
+}
+
+async function statusOf(url: string): Promise<number | undefined> {
+  return fetch(url, { signal: AbortSignal.timeout(5_000) }).then(async (response) => {
+    await response.body?.cancel();
+    return response.status;
+  }, () => undefined);
+}
+
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}

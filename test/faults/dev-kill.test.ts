@@ -1,0 +1,80 @@
+/** Kills of the embedded set-up's processes: one at a time, the parent alone, and all of them. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { isAlive, waitForEnd } from '../../dev/os-process.ts';
+import { eventually, upFolder, type Up, type UpFolder } from '../support/up-process.ts';
+
+let folder: UpFolder;
+let up: Up;
+let url: string;
+
+const settings = async () => (await (await fetch(`${url}/settings`)).json()) as Record<string, string>;
+const note = async (text: string) => {
+  const client = new pg.Client({ connectionString: (await settings())['DATABASE_URL'] });
+  await client.connect();
+  await client.query('INSERT INTO note (text) VALUES ($1)', [text]);
+  await client.end();
+};
+const notes = async () => (await (await fetch(`${url}/readyz`)).json()) as string[];
+const readyAgain = () => eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
+
+beforeAll(async () => {
+  folder = upFolder();
+  up = folder.start();
+  url = await up.ready();
+  await note('first');
+});
+afterAll(() => folder.clean());
+
+describe('a kill -9', () => {
+  test.each(['api', 'worker', 'PostgreSQL', 'Temporal'])('of %s alone: it is back, where it was', async (role) => {
+    const before = { pid: folder.pidOf(role), settings: await settings() };
+    const others = Object.entries(folder.pids()).filter(([other]) => other !== role && other !== 'migrate');
+    process.kill(before.pid, 'SIGKILL');
+    await eventually(async () => {
+      expect(folder.pidOf(role)).not.toBe(before.pid);
+      expect(up.output()).toContain(`${role} is back`);
+    });
+    await readyAgain();
+    expect(await notes()).toContain('first');
+    expect(await settings()).toMatchObject({ DATABASE_URL: before.settings['DATABASE_URL'], TEMPORAL_ADDRESS: before.settings['TEMPORAL_ADDRESS'] });
+    for (const [other, pid] of others) expect([other, folder.pidOf(other), isAlive(pid)]).toEqual([other, pid, true]);
+  });
+
+  test('of api, worker, PostgreSQL and Temporal together: all are back', async () => {
+    const before = folder.pids();
+    const roles = ['api', 'worker', 'PostgreSQL', 'Temporal'];
+    for (const role of roles) process.kill(before[role]!, 'SIGKILL');
+    await eventually(async () => {
+      for (const role of roles) expect(isAlive(folder.pidOf(role)) && folder.pidOf(role) !== before[role]).toBe(true);
+    });
+    await readyAgain();
+    expect(await notes()).toContain('first');
+  });
+
+  test('of the parent alone: the next start takes over, ending api and worker in order', async () => {
+    const { migrate: _migrate, ...before } = folder.pids();
+    process.kill(up.pid, 'SIGKILL');
+    await up.exited;
+    expect(Object.entries(before).filter(([role, pid]) => role !== 'npm start' && !isAlive(pid))).toEqual([]);
+    up = folder.start();
+    url = await up.ready();
+    expect(up.output()).toMatch(/ended what an earlier start had left running: (api|worker|PostgreSQL|Temporal)/);
+    expect(Object.values(before).filter(isAlive)).toEqual([]);
+    expect((await notes()).toSorted()).toEqual(['api drained', 'first', 'worker drained']);
+  });
+
+  test('of everything: the next start recovers within 10 s', async () => {
+    const left = [up.pid, ...(await folder.running())];
+    for (const pid of left) process.kill(pid, 'SIGKILL');
+    expect(await waitForEnd(left, 5_000)).toBe(true);
+    const at = Date.now();
+    up = folder.start();
+    url = await up.ready();
+    expect(Date.now() - at).toBeLessThan(10_000);
+    expect(await notes()).toContain('first');
+    up.interrupt();
+    expect(await up.exited).toBe(0);
+    expect(await folder.running()).toEqual([]);
+  });
+});
