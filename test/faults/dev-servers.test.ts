@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { isAlive } from '../../dev/os-process.ts';
@@ -19,7 +19,8 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const server of servers) await server.stop();
-  for (const server of servers) if ('clusterDir' in server) rmSync(server.clusterDir, { recursive: true, force: true });
+  // As an unprivileged user PostgreSQL keeps its data in a folder of its own.
+  for (const server of servers) if ('clusterDir' in server && !server.clusterDir.startsWith(dataDir)) rmSync(dirname(server.clusterDir), { recursive: true, force: true });
   rmSync(dataDir, { recursive: true, force: true });
 });
 
