@@ -32,9 +32,9 @@ const MAX_DEPTH = 64;
 const MAX_PROBLEMS = 50;
 const MAX_PATTERN_LENGTH = 1000;
 
-/** Problems of `schema`, with pointers into it; empty if it is a valid JSON Schema. */
-export function checkJsonSchema(schema: unknown): SchemaProblem[] {
-  const check = new SchemaCheck(schema);
+/** Problems of `schema`, with pointers into it; empty if it is a valid JSON Schema. `warnings: false`: errors only. */
+export function checkJsonSchema(schema: unknown, options: { warnings?: boolean } = {}): SchemaProblem[] {
+  const check = new SchemaCheck(schema, options.warnings ?? true);
   check.schema(schema, '', 0);
   return check.problems;
 }
@@ -43,8 +43,11 @@ class SchemaCheck {
   readonly problems: SchemaProblem[] = [];
   readonly #root: unknown;
 
-  constructor(root: unknown) {
+  readonly #warnings: boolean;
+
+  constructor(root: unknown, warnings: boolean) {
     this.#root = root;
+    this.#warnings = warnings;
   }
 
   schema(value: unknown, pointer: string, depth: number): void {
@@ -60,6 +63,7 @@ class SchemaCheck {
   }
 
   #unknown(keyword: string, place: string, owner: Record<string, unknown>): void {
+    if (!this.#warnings || this.problems.length >= MAX_PROBLEMS) return;
     const suggestion = closest(keyword, Object.keys(KEYWORDS).filter((known) => !Object.hasOwn(owner, known)));
     if (suggestion === undefined || keyword.startsWith('x-')) return;
     this.#add({ pointer: place, message: `${quote(keyword)} is no keyword of JSON Schema and has no effect, did you mean "${suggestion}"?`, severity: 'warning' });

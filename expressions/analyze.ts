@@ -39,6 +39,9 @@ interface Names {
   isRoot: boolean;
 }
 
+/** More help nobody, and each costs a search for what was meant. */
+const maxProblems = 20;
+
 class Analyzer {
   readonly problems: Problem[] = [];
   readonly variables = new Set<string>();
@@ -209,7 +212,7 @@ class Analyzer {
     if (names.variables.has(name)) return;
     if (name === 'ENV') return this.report('refused', at, '$ENV is not available: an expression has no environment');
     this.variables.add(name);
-    if (this.allowed !== null && !this.allowed.has(name)) {
+    if (this.allowed !== null && !this.allowed.has(name) && this.problems.length < maxProblems) {
       this.report('undefined_variable', at, `$${name} is not defined`, suggest(name, [...this.allowed, ...names.variables], '$'));
     }
     return undefined;
@@ -226,6 +229,7 @@ class Analyzer {
       this.functions.add(key);
       return;
     }
+    if (this.problems.length >= maxProblems) return;
     const reason = refused.get(node.name);
     if (reason !== undefined) return this.report('refused', node.at, `${key} is not available: ${reason}`);
     const all = [...names.functions, ...builtins.keys()];

@@ -45,7 +45,7 @@ export class Checker {
 
   /** An expression field: bare jq, or the whole in `${ … }`. */
   expression(value: unknown, pointer: string, place: Place): void {
-    if (typeof value !== 'string' || value === '') return;
+    if (typeof value !== 'string' || value === '' || this.problems.full) return;
     this.#report(value.includes('${') ? analyzeText(value) : analyzeExpression(value), pointer, place);
   }
 
@@ -57,6 +57,7 @@ export class Checker {
 
   /** Data whose texts may hold `${ … }`, whole or embedded. */
   template(value: unknown, pointer: string, place: Place): void {
+    if (this.problems.full) return;
     if (typeof value === 'string') {
       if (value.includes('${')) this.#report(analyzeText(value), pointer, place);
       else if (looksLikeExpression(value)) {
@@ -71,13 +72,13 @@ export class Checker {
 
   /** A text in which `${ … }` may stand, but no warning for what looks like jq (titles, URIs). */
   text(value: unknown, pointer: string, place: Place): void {
-    if (typeof value === 'string' && value.includes('${')) this.#report(analyzeText(value), pointer, place);
+    if (typeof value === 'string' && value.includes('${') && !this.problems.full) this.#report(analyzeText(value), pointer, place);
   }
 
   /** A name of `use.<section>`; an unknown one is an error with the nearest known name. */
   name(section: keyof UseNames, name: string, pointer: string, hint = ''): void {
     const known = this.use[section];
-    if (known.includes(name)) return;
+    if (known.includes(name) || this.problems.full) return;
     const singular = section.replace(/ies$/, 'y').replace(/s$/, '');
     const suggestion = didYouMean(name, known) || (hint === '' ? '' : `; ${hint}`);
     this.problems.error(pointer, `unknown_${singular}`, `use.${section} has no ${quote(name)}${suggestion}`);

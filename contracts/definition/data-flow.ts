@@ -35,8 +35,8 @@ function checkSchema(schema: unknown, pointer: string, checker: Checker): void {
 
 /** A JSON Schema 2020-12 in the definition. */
 export function checkInlineSchema(document: unknown, pointer: string, checker: Checker): void {
-  if (document === undefined || typeof document === 'boolean') return;
-  for (const found of checkJsonSchema(document)) {
+  if (document === undefined || typeof document === 'boolean' || checker.problems.full) return;
+  for (const found of checkJsonSchema(document, { warnings: !checker.problems.warned })) {
     const message = `not a valid JSON Schema: ${found.message}`;
     if (found.severity === 'warning') checker.problems.warning(`${pointer}${found.pointer}`, 'json_schema', found.message);
     else checker.problems.error(`${pointer}${found.pointer}`, 'json_schema', message);

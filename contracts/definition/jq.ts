@@ -11,14 +11,22 @@ export interface Analysis {
   allSecrets: boolean;
 }
 
+/** Characters of one expression; longer ones belong into several tasks, and would not be compiled. */
+const MAX_LENGTH = 50_000;
+
 /** Bare jq. */
 export function analyzeExpression(source: string): Analysis {
-  return digest(analyze(source));
+  return source.length > MAX_LENGTH ? tooLong() : digest(analyze(source));
 }
 
 /** Text with `${ … }`, whole or embedded. */
 export function analyzeText(text: string): Analysis {
-  return digest(analyze(text, { mode: 'strict' }));
+  return text.length > MAX_LENGTH ? tooLong() : digest(analyze(text, { mode: 'strict' }));
+}
+
+function tooLong(): Analysis {
+  const message = `an expression may have at most ${MAX_LENGTH} characters: split it over several tasks`;
+  return { problems: [{ message, line: 1, column: 1 }], variables: [], secrets: [], allSecrets: false };
 }
 
 /** `$secrets.name` or `$secrets["any name"]` at the beginning of a path. */

@@ -8,13 +8,27 @@ export interface Problem {
   severity: Severity;
 }
 
-/** More than these help nobody, and a hostile definition could have a million. */
+/** Of each severity: more help nobody, and a hostile definition could have a million. */
 export const MAX_PROBLEMS = 100;
 
-/** Collects problems in the order in which they are found; the same one is kept once. */
+/**
+ * Collects problems in the order in which they are found; the same one is kept once. Too many errors end the check;
+ * of too many others the first are kept, for they do not make a definition invalid.
+ */
 export class Problems {
   readonly list: Problem[] = [];
   readonly #seen = new Set<string>();
+  readonly #counts: Record<Severity, number> = { error: 0, unsupported: 0, warning: 0 };
+
+  /** No more errors are kept: looking for more, and for suggestions, would be time wasted. */
+  get full(): boolean {
+    return this.#counts.error > MAX_PROBLEMS;
+  }
+
+  /** The same for warnings, which never end the check. */
+  get warned(): boolean {
+    return this.#counts.warning >= MAX_PROBLEMS;
+  }
 
   error(pointer: string, code: string, message: string): void {
     this.#add({ pointer, code, message, severity: 'error' });
@@ -29,19 +43,17 @@ export class Problems {
   }
 
   #add(problem: Problem): void {
+    const { severity } = problem;
+    if (this.#counts[severity] > MAX_PROBLEMS) return;
     const key = `${problem.pointer} ${problem.code} ${problem.message}`;
-    if (this.#seen.has(key) || this.#seen.size > MAX_PROBLEMS) return;
+    if (this.#seen.has(key)) return;
     this.#seen.add(key);
-    if (this.#seen.size <= MAX_PROBLEMS) {
+    this.#counts[severity]++;
+    if (this.#counts[severity] <= MAX_PROBLEMS) {
       this.list.push(problem);
-      return;
+    } else if (severity === 'error') {
+      this.list.push({ pointer: '', code: 'too_many_problems', message: `more than ${MAX_PROBLEMS} errors: the others are not shown`, severity });
     }
-    this.list.push({
-      pointer: '',
-      code: 'too_many_problems',
-      message: `more than ${MAX_PROBLEMS} problems: the others are not shown`,
-      severity: 'error',
-    });
   }
 }
 

@@ -69,13 +69,14 @@ const TYPE_NAMES: Record<string, string> = {
 export function reportShape(schema: z.ZodType, value: unknown, pointer: string, problems: Problems, what: string): boolean {
   const result = schema.safeParse(value);
   if (result.success) return true;
+  if (problems.full) return false;
   const unknown = new Map<string, string[]>();
   for (const issue of result.error.issues) {
     if (issue.code === 'unrecognized_keys') unknown.set(at('', ...issue.path), issue.keys);
   }
   for (const issue of result.error.issues) {
     if (issue.code === 'unrecognized_keys') reportUnknownKeys(issue, pointer, problems, what);
-    else reportIssue(issue, value, pointer, problems, unknown, what);
+    else if (!problems.full) reportIssue(issue, value, pointer, problems, unknown, what);
   }
   return false;
 }
@@ -84,6 +85,7 @@ function reportUnknownKeys(issue: z.core.$ZodIssueUnrecognizedKeys, pointer: str
   const known = issue.message === '' ? [] : issue.message.split(' ');
   const owner = issue.path.length === 0 ? what : placeName(issue.path);
   for (const key of issue.keys) {
+    if (problems.full) return;
     const suggestion = didYouMean(key, known);
     const hint = suggestion === '' ? `; known: ${known.join(', ')}` : suggestion;
     problems.error(at(pointer, ...issue.path, key), 'unknown_property', `${owner} has no property ${quote(key)}${hint}`);

@@ -47,6 +47,7 @@ export function taskChecks(): { checkTasks: CheckTasks; checkTask: (checker: Che
     const listed: ListedTask[] = [];
     const names = new Set<string>();
     for (const [index, item] of list.entries()) {
+      if (checker.problems.full) return;
       const place = at(pointer, index);
       const entry = singleEntry(item, place, checker);
       if (entry === undefined) continue;

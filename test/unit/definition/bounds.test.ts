@@ -35,6 +35,21 @@ test('the number of problems is bounded', () => {
   expect(found.at(-1)).toBe('too_many_problems');
 });
 
+test('any number of warnings leaves a definition valid', () => {
+  const texts = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`k${index}`, '.json']));
+  const result = validateDefinition({ do: [{ a: { set: texts } }, { b: { sett: 1 } }] });
+  expect(result.problems.filter(({ severity }) => severity === 'warning')).toHaveLength(100);
+  expect(result.problems.filter(({ severity }) => severity === 'error')).toHaveLength(1);
+  expect(validateDefinition({ do: [{ a: { set: texts } }] }).runnable).toBe(true);
+});
+
+test('many schemas with many odd keywords are checked in time', () => {
+  const document = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`requir${index}`, 1]));
+  const started = performance.now();
+  validateDefinition({ do: Array.from({ length: 1000 }, (_, index) => ({ [`t${index}`]: { set: { a: 1 }, input: { schema: { document } } } })) });
+  expect(performance.now() - started).toBeLessThan(6000);
+});
+
 test('names of the prototype are names like others, or refused', () => {
   const hostile: unknown = JSON.parse('{"do": [{"__proto__": {"set": {"a": 1}}}]}');
   expect(codes(hostile)).toEqual(['forbidden_name']);
@@ -86,4 +101,14 @@ test('references are collected, expressions are not', () => {
     workflows: [{ pointer: '/do/2/c/run/workflow', namespace: 'default', name: 'other', version: '1.0.0' }],
     secrets: [{ pointer: '/do/3/d/with/endpoint/authentication/bearer/use', name: 'token' }],
   });
+});
+
+test('hostile expressions cost no time', () => {
+  const unknown = `\${ ${'foo | '.repeat(8000)}. }`;
+  const started = performance.now();
+  expect(codes({ do: [{ a: { set: { b: unknown } } }] })).toEqual(Array.from({ length: 20 }, () => 'expression'));
+  const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, '${ foo | bar | $x | $secrets.y }']));
+  expect(codes({ do: [{ a: { set: many } }] })).toHaveLength(101);
+  expect(codes({ do: [{ a: { if: '.a | '.repeat(100_000), set: { b: 1 } } }] })).toEqual(['expression']);
+  expect(performance.now() - started).toBeLessThan(3000);
 });
