@@ -26,6 +26,8 @@ const description = text({ max: 100_000 });
 const tagList = z.array(text({ min: 1, max: 100 })).max(50);
 const definition = jsonObject.meta({ description: 'Open Workflow Specification DSL 1.0.x as JSON; a missing `document` is completed from `name`.' });
 
+const revisionNumber = z.int().min(1).max(2_147_483_647);
+
 const newWorkflow = z.object({
   name,
   definition,
@@ -185,7 +187,7 @@ function revisionEndpoints(): Endpoint[] {
       handler: async (c) => {
         const { workflow } = await getWorkflow(c.em, c.actor, c.params.id);
         const { limit, cursor } = c.query;
-        const before = decodeCursor(cursor, z.tuple([z.int()]))?.[0];
+        const before = decodeCursor(cursor, z.tuple([revisionNumber]))?.[0];
         const { items, headers } = page(c, await listRevisions(c.em, workflow, { before, limit: limit + 1 }), limit, ({ revision }) => [revision]);
         return { status: 200, body: items.map(presentRevision), headers };
       },
@@ -197,7 +199,7 @@ function revisionEndpoints(): Endpoint[] {
       summary: 'One revision of a workflow',
       tags,
       role: 'viewer',
-      params: z.object({ ...idParams.shape, revision: z.coerce.number().int().min(1).max(2_147_483_647) }),
+      params: z.object({ ...idParams.shape, revision: z.coerce.number().pipe(revisionNumber) }),
       responses: { 200: revisionRecord },
       handler: async (c) => {
         const { workflow } = await getWorkflow(c.em, c.actor, c.params.id);

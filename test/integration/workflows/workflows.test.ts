@@ -263,6 +263,11 @@ test('revisions are paged', async () => {
   expect(first.body.map(({ revision }: { revision: number }) => revision)).toEqual([5, 4]);
   const link = /<([^>]+)>/.exec(first.headers.get('link') ?? '')?.[1] ?? '';
   expect((await builder.get(link)).body.map(({ revision }: { revision: number }) => revision)).toEqual([3, 2]);
+  for (const key of [[1e12], ['x'], [], 5, ['01890000-0000-7000-8000-000000000000']]) {
+    const cursor = Buffer.from(JSON.stringify(key)).toString('base64url');
+    expect((await builder.get(`/workflows/${id}/revisions?cursor=${cursor}`)).status).toBe(400);
+  }
+  expect((await builder.get(`/workflows/${id}/revisions/99999999999`)).status).toBe(404);
 });
 
 test('the diagram is Mermaid, or SVG by Accept', async () => {
