@@ -199,7 +199,7 @@ function revisionEndpoints(): Endpoint[] {
       summary: 'One revision of a workflow',
       tags,
       role: 'viewer',
-      params: z.object({ ...idParams.shape, revision: z.coerce.number().pipe(revisionNumber) }),
+      params: z.object({ ...idParams.shape, revision: z.coerce.number().int().min(1).max(2_147_483_647) }),
       responses: { 200: revisionRecord },
       handler: async (c) => {
         const { workflow } = await getWorkflow(c.em, c.actor, c.params.id);
