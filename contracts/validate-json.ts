@@ -9,7 +9,7 @@ export interface Violation {
 }
 
 /** Keywords that only pass on what their parts report. */
-const CONTAINERS = new Set(['properties', 'patternProperties', 'items', 'prefixItems', 'allOf', '$ref', 'dependentSchemas', 'then', 'else']);
+const CONTAINERS = new Set(['properties', 'patternProperties', 'items', 'prefixItems', 'allOf', '$ref', 'dependentSchemas', 'then', 'else', 'additionalProperties', 'unevaluatedProperties', 'unevaluatedItems']);
 const MAX_VIOLATIONS = 20;
 
 const validators = new WeakMap<object, Validator>();
@@ -28,8 +28,9 @@ export function violations(schema: Record<string, unknown> | boolean | null | un
   const leaves = errors.filter((error) => !CONTAINERS.has(error.keyword));
   const seen = new Set<string>();
   const found: Violation[] = [];
-  for (const { instanceLocation, error } of leaves.length > 0 ? leaves : errors) {
-    const violation = { pointer: instanceLocation.replace(/^#/, ''), message: error };
+  for (const { instanceLocation, keyword, error } of leaves.length > 0 ? leaves : errors) {
+    // The validator gives URI fragments.
+    const violation = { pointer: decodeURI(instanceLocation.replace(/^#/, '')), message: keyword === 'false' ? 'Nothing is allowed here.' : error };
     const key = JSON.stringify(violation);
     if (!seen.has(key) && found.length < MAX_VIOLATIONS) found.push(violation);
     seen.add(key);
