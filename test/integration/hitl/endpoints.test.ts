@@ -190,6 +190,7 @@ describe('deciding', () => {
     expect(await pointers({ amount: 0 })).toEqual(['/payload/amount']);
     expect(await pointers({ amount: 1, 'a/b': ['x', 2] })).toEqual(['/payload/a~1b/1']);
     expect(await pointers([])).toEqual(['/payload']);
+    expect(await pointers({ amount: 1, 'no such ü': 1 })).toEqual(['/payload/no such ü']);
     expect((await asAnn.post(path, { decision: 'approve', payload: { amount: 3 } })).body.decision.payload).toEqual({ amount: 3 });
     const other = await task({ ...forAnn, form_schema });
     expect((await asAnn.post(`/hitl/tasks/${other}/decision`, { decision: 'reject' })).body.decision).toMatchObject({ decision: 'reject', payload: null });
@@ -376,5 +377,19 @@ describe('several decisions at once', () => {
     expect((await asViewer.post('/hitl/decisions', { decisions })).status).toBe(403);
     expect((await asAnn.post('/hitl/decisions', { decisions: [] })).status).toBe(422);
     expect((await asAnn.post('/hitl/decisions', { decisions: [{ task_id: 'x', decision: 'approve', more: 1 }] })).status).toBe(422);
+  });
+
+  test('a batch that was cut off half-way can be sent again with its Idempotency-Key', async () => {
+    const [one, two] = [await task(forAnn), await task(forAnn)];
+    const headers = { 'idempotency-key': 'batch' };
+    const decisions = [{ task_id: one, decision: 'approve' }, { task_id: two, decision: 'reject' }];
+    const first = await asAnn.post('/hitl/decisions', { decisions }, { headers });
+    expect(first.body.results.map((result: { status: number }) => result.status)).toEqual([200, 200]);
+    // As a crash before the end would leave it: the second task was not reached, the whole answer not stored.
+    const fresh = await task(forAnn);
+    await rows(`delete from idempotency_record where key = 'batch' and path in ('/hitl/decisions', '/hitl/decisions#1')`, []);
+    const again = await asAnn.post('/hitl/decisions', { decisions: [decisions[0], { task_id: fresh, decision: 'reject' }] }, { headers });
+    expect(again.body.results).toMatchObject([first.body.results[0], { task_id: fresh, status: 200 }]);
+    expect((await audit(one)).map((row) => row.action)).toEqual(['created', 'decided']);
   });
 });
