@@ -7,18 +7,19 @@ import type { Endpoint } from './endpoint.ts';
 import { authMiddleware, type AuthDeps } from './middleware/auth.ts';
 import { runEndpoint, type RunDeps } from './middleware/run-endpoint.ts';
 
-/** The routes, and what answers where none fits. */
+/** What answers where no route fits, and the routes. */
 export function createRouter(endpoints: readonly Endpoint[], deps: AuthDeps & RunDeps): Middleware[] {
   const router = new Router({ sensitive: true });
   for (const endpoint of endpoints.toSorted(byLiterals)) {
     const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
     router.register([path, `/api/v1${path}`], [endpoint.method], [authMiddleware(deps, endpoint), runEndpoint(deps, endpoint)]);
   }
-  // Routes never call on: whoever comes past them found none.
+  const refuse: Middleware = async (ctx, next) => {
+    refuseUnknown(router, ctx);
+    await next();
+  };
   // The router adds `params` and `router` to the context itself; its type asks for them beforehand.
-  return [router.routes() as unknown as Middleware, async (ctx) => {
-    throw refusal(router, ctx);
-  }];
+  return [refuse, router.routes() as unknown as Middleware];
 }
 
 /** `/users/me` goes before `/users/{id}`. */
@@ -27,12 +28,15 @@ function byLiterals(one: Endpoint, other: Endpoint): number {
   return key(one) < key(other) ? -1 : 1;
 }
 
-/** 405 where the path exists for other methods, else 404. */
-function refusal(router: Router, ctx: Context): AppError {
-  const methods = router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods);
+/** 404 where no path fits; 405 where the most literal one that fits takes other methods: `/users/me` is no user's id. */
+function refuseUnknown(router: Router, ctx: Context): void {
+  const layers = router.match(ctx.path, ctx.method).path;
+  const methods = layers.filter((layer) => layer.path === layers[0]?.path).flatMap((layer) => layer.methods);
   if (methods.length === 0) {
-    return notFound('path');
+    throw notFound('path');
   }
-  const allow = [...new Set(methods)].toSorted().join(', ');
-  return new AppError('method_not_allowed', 'method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } });
+  if (!methods.includes(ctx.method)) {
+    const allow = [...new Set(methods)].toSorted().join(', ');
+    throw new AppError('method_not_allowed', 'method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } });
+  }
 }

@@ -27,6 +27,13 @@ export const jsonObject = z.record(z.string(), z.unknown());
 export const httpUrl = (max = 255) =>
   text({ max }).refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), 'must be an http or https URL').meta({ format: 'uri' });
 
+/** RFC 5321: 64 characters before the `@`, 254 in all. */
+export const emailAddress = z
+  .email()
+  .max(254)
+  .refine((value) => value.indexOf('@') <= 64, 'has more than 64 characters before the @')
+  .refine((value) => value.slice(value.indexOf('@') + 1).split('.').every((label) => label.length <= 63 && !label.endsWith('-')), 'has no valid host name');
+
 /** `{id}` in a path. */
 export const idParams = z.object({ id: uuid });
 

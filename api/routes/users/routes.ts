@@ -5,7 +5,7 @@ import { createUser, getUser, listUsers, updateUser } from '../../../domain/auth
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { decodeCursor, idCursor, page } from '../../paging.ts';
-import { idParams, pageQuery, text } from '../../schemas.ts';
+import { emailAddress, idParams, pageQuery, text } from '../../schemas.ts';
 import type { UserAccount } from '../../../db/entities/user-account.ts';
 import { presentUser, role, userRecord } from './presenter.ts';
 
@@ -14,7 +14,7 @@ export const newPassword = text({ min: shortestPassword, max: longestPassword })
 const username = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'has 1 to 100 letters, digits, dots, underscores and hyphens');
 const fields = {
   username,
-  email: z.email().max(254),
+  email: emailAddress,
   display_name: text({ max: 255 }).nullable().optional(),
   roles: z.array(role).min(1).max(4),
   groups: z.array(text({ min: 1, max: 100 })).max(100),

@@ -99,6 +99,8 @@ test('404 for unknown paths and ids that are none; 405 with Allow; 406', async (
   const wrongMethod = await builder.delete('/things');
   expect(wrongMethod.status).toBe(405);
   expect(wrongMethod.headers.get('allow')).toBe('GET, HEAD, POST');
+  const shadowed = await builder.patch('/users/me', {});
+  expect([shadowed.status, shadowed.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   expect((await builder.get('/things', { headers: { accept: 'text/html' } })).status).toBe(406);
 });
 

@@ -85,4 +85,4 @@ test('two copies start on an empty database, make one administrator, log JSON wi
   const other = once(two.child, 'exit');
   two.child.kill('SIGINT');
   expect(await other).toEqual([0, null]);
-});
+}, 120_000);

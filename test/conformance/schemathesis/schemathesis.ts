@@ -1,0 +1,74 @@
+/** schemathesis against the real API: throws generated requests at every endpoint of the OpenAPI document. */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+import { startTestApp } from '../../support/app.ts';
+
+const version = '4.32.5';
+/** They may end the session that the requests come with: the others would see nothing but 401 after them. */
+const endingSessions = ['updateUser', 'changeMyPassword', 'revokeToken'];
+const installMs = 120_000;
+const run = promisify(execFile);
+
+export interface Outcome {
+  ok: boolean;
+  output: string;
+}
+
+/** The program, installed from PyPI into the user's cache if need be; or why there is none. */
+export async function findSchemathesis(): Promise<{ program: string } | { missing: string }> {
+  const folder = join(homedir(), '.cache', 'cadenza', `schemathesis-${version}`);
+  const program = join(folder, 'bin', 'schemathesis');
+  if (existsSync(program)) {
+    return { program };
+  }
+  try {
+    await run('python3', ['-m', 'venv', folder], { timeout: installMs });
+    await run(join(folder, 'bin', 'pip'), ['install', '--quiet', `schemathesis==${version}`], { timeout: installMs });
+    return { program };
+  } catch (error) {
+    return { missing: String(error).split('\n')[0] ?? '' };
+  }
+}
+
+/**
+ * Runs it as an administrator. `examples` is the number of generated requests an endpoint; `seed` makes a run repeatable.
+ * No 5xx, nothing off its schema, nothing undeclared, no invalid request accepted.
+ */
+export async function runSchemathesis(program: string, options: { examples: number; seed?: number; part: 'most' | 'ending-sessions' }): Promise<Outcome> {
+  const app = await startTestApp();
+  // Another administrator, so that requests which change users do not shut us out.
+  await app.createUser({ username: 'spare', roles: ['admin'] });
+  const admin = await app.createUser({ username: 'tester', roles: ['admin'] });
+  const args = [
+    'run', `${app.url}/openapi.json`,
+    '--url', app.url,
+    '--header', `Authorization: Bearer ${admin.token}`,
+    '--max-examples', String(options.examples),
+    '--continue-on-failure',
+    '--checks', 'all',
+    // Its finds are about what JSON Schema cannot say: names that are taken, definitions with a mistake, other formats.
+    '--exclude-checks', 'positive_data_acceptance,object_level_authorization',
+    '--phases', 'examples,coverage,fuzzing,stateful',
+    '--request-timeout', '20',
+    '--no-color',
+    '--generation-database', 'none',
+    ...(options.seed === undefined ? [] : ['--seed', String(options.seed)]),
+    ...endingSessions.flatMap((id) => [options.part === 'most' ? '--exclude-operation-id' : '--include-operation-id', id]),
+  ];
+  try {
+    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+    }
+    const [code] = await once(child, 'close');
+    return { ok: code === 0, output };
+  } finally {
+    await app.close();
+  }
+}
