@@ -1,0 +1,116 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
+import type { AgentCall } from '../../../domain/ports.ts';
+import { agentCall, faultOf } from '../../support/agent-call.ts';
+import { sendJson, startServer } from '../../support/http-server.ts';
+import type { TestServer } from '../../support/http-server.ts';
+
+const open: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((each) => each.close()));
+});
+
+/** An OpenAI-compatible server that says `content`. */
+async function model(content: string | ((body: any) => string), status = 200): Promise<TestServer> {
+  const started = await startServer((request, response) => {
+    if (status !== 200) return sendJson(response, { error: { message: `no: ${request.headers.authorization}`, type: 'x' } }, status);
+    sendJson(response, {
+      id: 'c1',
+      object: 'chat.completion',
+      created: 1,
+      model: 'tiny-2026',
+      choices: [{ index: 0, message: { role: 'assistant', content: typeof content === 'string' ? content : content(JSON.parse(request.body)) }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 11, completion_tokens: 5, total_tokens: 16 },
+    });
+  });
+  open.push(started);
+  return started;
+}
+
+function invoke(call: AgentCall) {
+  const egress = createEgressPolicy({ allow: ['127.0.0.1'] });
+  open.push(egress);
+  return createAdapters({ egress }).invoke(call);
+}
+
+const llm = (target: TestServer, more: Record<string, unknown> = {}) => ({ type: 'llm', configuration: { base_url: `${target.url}/v1`, model: 'tiny', ...more } });
+const bodyOf = (target: TestServer, index = 0) => JSON.parse(target.seen[index]?.body ?? '{}');
+
+test('a string is the prompt; text, model and usage come back', async () => {
+  const target = await model('Hello!');
+  const result = await invoke(agentCall(llm(target, { system: 'Be kind.', temperature: 0.5, max_tokens: 50, api_key: '<LLM_KEY>' }), 'Hi', { secrets: { LLM_KEY: 'sk-very-secret' } }));
+  expect(result.output).toEqual({ text: 'Hello!', finish_reason: 'stop', model: 'tiny-2026' });
+  expect(result.usage).toMatchObject({ input_tokens: 11, output_tokens: 5, total_tokens: 16, requests: 1, model: 'tiny-2026' });
+  expect(target.seen[0]).toMatchObject({ path: '/v1/chat/completions', headers: { authorization: 'Bearer sk-very-secret', 'idempotency-key': 'run-1/do/0/call/1/1' } });
+  expect(bodyOf(target)).toMatchObject({
+    model: 'tiny',
+    temperature: 0.5,
+    max_tokens: 50,
+    messages: [{ role: 'system', content: 'Be kind.' }, { role: 'user', content: 'Hi' }],
+  });
+});
+
+test('prompt, messages, a template, and any JSON are understood', async () => {
+  const target = await model('ok');
+  await invoke(agentCall(llm(target), { prompt: 'from prompt' }));
+  await invoke(agentCall(llm(target), { messages: [{ role: 'system', content: 's' }, { role: 'user', content: [{ type: 'text', text: 'u' }] }, { role: 'assistant', content: 'a' }] }));
+  await invoke(agentCall(llm(target, { prompt: 'Sum up: ${ .text }' }), { text: 'long' }));
+  await invoke(agentCall(llm(target), { any: 1 }));
+  expect(target.seen.map((_, index) => bodyOf(target, index).messages.map(({ role, content }: any) => `${role}:${content}`))).toEqual([
+    ['user:from prompt'],
+    ['system:s', 'user:u', 'assistant:a'],
+    ['user:Sum up: long'],
+    ['user:{"any":1}'],
+  ]);
+  expect(await faultOf(invoke(agentCall(llm(target), { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://10.0.0.1/' } }] }] })))).toMatchObject({ kind: 'validation' });
+});
+
+const schema = { type: 'object', properties: { mood: { type: 'string' } }, required: ['mood'] };
+
+test('an output schema is sent, and the object is the output', async () => {
+  const target = await model('{"mood":"good"}');
+  const result = await invoke(agentCall({ ...llm(target), output_schema: schema }, 'How?'));
+  expect(result.output).toEqual({ mood: 'good' });
+  expect(result.usage).toMatchObject({ total_tokens: 16 });
+  expect(bodyOf(target).response_format).toMatchObject({ type: 'json_schema', json_schema: { schema: { properties: { mood: { type: 'string' } } } } });
+});
+
+test('an object in a fenced block is found; prose faults; a schema of our own form is met by text', async () => {
+  const fenced = await model('```json\n{"mood":"fine"}\n```');
+  expect((await invoke(agentCall({ ...llm(fenced), output_schema: schema }, 'x'))).output).toEqual({ mood: 'fine' });
+  const prose = await model('I feel fine.');
+  expect(await faultOf(invoke(agentCall({ ...llm(prose), output_schema: schema }, 'x')))).toMatchObject({ kind: 'validation' });
+  expect((await invoke(agentCall({ ...llm(prose), output_schema: { type: 'object', properties: { text: { type: 'string' } } } }, 'x'))).output).toMatchObject({ text: 'I feel fine.' });
+});
+
+test.each([
+  [401, 'authentication'],
+  [403, 'authorization'],
+  [429, 'communication'],
+  [500, 'communication'],
+])('%i is a %s fault after one request, without the key', async (status, kind) => {
+  const target = await model('', status);
+  const found = await faultOf(invoke(agentCall(llm(target, { api_key: '<LLM_KEY>' }), 'x', { secrets: { LLM_KEY: 'sk-very-secret' } })));
+  expect(found).toMatchObject({ kind, status });
+  expect(found.detail).not.toContain('sk-very-secret');
+  expect(target.seen).toHaveLength(1);
+});
+
+test('nonsense, refused addresses, timeouts and cancellation', async () => {
+  const nonsense = await startServer((_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":'));
+  open.push(nonsense);
+  expect(await faultOf(invoke(agentCall(llm(nonsense), 'x')))).toMatchObject({ kind: 'communication', status: 502 });
+  expect(await faultOf(invoke(agentCall({ type: 'llm', configuration: { base_url: 'http://10.0.0.1/v1', model: 'm' } }, 'x')))).toMatchObject({ kind: 'authorization' });
+
+  const hanging = await startServer(() => undefined);
+  open.push(hanging);
+  expect(await faultOf(invoke(agentCall(llm(hanging, { timeout: 100 }), 'x')))).toMatchObject({ kind: 'timeout' });
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(new Error('run cancelled')), 50);
+  await expect(invoke(agentCall(llm(hanging), 'x', { signal: controller.signal }))).rejects.toThrow('run cancelled');
+});
+
+test('without base_url or model it faults', async () => {
+  expect(await faultOf(invoke(agentCall({ type: 'llm' }, 'x')))).toMatchObject({ kind: 'configuration', detail: expect.stringContaining('base_url') });
+  expect(await faultOf(invoke(agentCall({ type: 'llm', url: 'http://127.0.0.1/' }, 'x')))).toMatchObject({ kind: 'configuration', detail: expect.stringContaining('model') });
+});
