@@ -1,8 +1,11 @@
 import type { AppDeps } from '../app.ts';
 import type { Endpoint } from '../endpoint.ts';
+import { agentDocsEndpoints } from './agent-docs/routes.ts';
+import { agentEndpoints } from './agents/routes.ts';
 import { authEndpoints } from './auth/routes.ts';
 import { healthEndpoints } from './health/routes.ts';
 import { hitlEndpoints } from './hitl/routes.ts';
+import { secretEndpoints } from './secrets/routes.ts';
 import { meEndpoints } from './users/me.ts';
 import { userEndpoints } from './users/routes.ts';
 import { workflowEndpoints } from './workflows/routes.ts';
@@ -14,6 +17,9 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...authEndpoints(deps),
     ...meEndpoints(),
     ...userEndpoints(),
+    ...agentEndpoints(deps),
+    ...agentDocsEndpoints(),
+    ...secretEndpoints(deps),
     ...hitlEndpoints(deps),
     ...workflowEndpoints(),
   ];

@@ -1,0 +1,99 @@
+/** What clients send about agents. Limits are those of interface-spec 8, in characters. */
+import * as z from 'zod';
+
+import { AGENT_STATUSES, AGENT_TYPES, AUTHENTICATION_TYPES, EXECUTION_TYPES } from '../../../contracts/agent-types.ts';
+import { httpUrl, jsonObject, text } from '../../schemas.ts';
+
+/** Semantic Versioning 2.0.0, the standard's own expression. */
+const SEMVER =
+  /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$/;
+
+export const semanticVersion = text({ min: 1, max: 50 })
+  .refine((value) => SEMVER.test(value) && value.split(/[-+]/, 1).join('').split('.').every((part) => Number.isSafeInteger(Number(part))), 'must be a semantic version such as 1.2.0')
+  .meta({ pattern: SEMVER.source });
+
+const texts = z.array(z.string()).nullish();
+const object = jsonObject.nullish();
+const agentName = text({ min: 1, max: 255 });
+const agentType = z.enum(AGENT_TYPES);
+const visibility = z.enum(['private', 'public']);
+
+/** Those that may be unset; null is unset. */
+const optionalFields = {
+  description: z.string().nullish(),
+  execution_type: z.enum(EXECUTION_TYPES).nullish(),
+  status: z.enum(AGENT_STATUSES).nullish(),
+  documentation: z.string().nullish(),
+  license: text({ max: 100 }).nullish(),
+  repository_url: httpUrl(255).nullish(),
+  configuration: object,
+  input_schema: object.meta({ description: 'JSON Schema 2020-12.' }),
+  output_schema: object.meta({ description: 'JSON Schema 2020-12.' }),
+  modalities: texts,
+  capabilities: texts,
+  url: httpUrl(255).nullish(),
+  provider_name: text({ max: 100 }).nullish(),
+  provider_url: httpUrl(255).nullish(),
+  authentication_type: z.enum(AUTHENTICATION_TYPES).nullish(),
+  authentication_config: object,
+  capabilities_streaming: z.boolean().nullish(),
+  capabilities_push: z.boolean().nullish(),
+  capabilities_history: z.boolean().nullish(),
+  tags: texts,
+};
+
+const skillFields = {
+  name: text({ min: 1, max: 100 }),
+  description: z.string().nullish(),
+  tags: texts,
+  examples: texts,
+  input_modes: texts,
+  output_modes: texts,
+};
+
+/** `id` and `agent_id` are ignored: a skill may be given as it was read. */
+const inlineSkill = z.strictObject({ ...skillFields, id: z.unknown().optional(), agent_id: z.unknown().optional() });
+
+export const newAgent = z.object({
+  name: agentName,
+  type: agentType,
+  version: semanticVersion,
+  visibility,
+  ...optionalFields,
+  skills: z.array(inlineSkill).nullish(),
+});
+
+/** Merge patch (RFC 7396): null clears; objects merge, lists are replaced. */
+export const agentPatch = z.object({
+  name: agentName.optional(),
+  type: agentType.optional(),
+  version: semanticVersion.optional(),
+  visibility: visibility.optional(),
+  ...optionalFields,
+});
+
+export const newVersion = z.object({
+  version: semanticVersion,
+  configuration: object,
+  input_schema: object,
+  output_schema: object,
+  changelog: z.string().nullish(),
+});
+
+export const versionPatch = newVersion.omit({ version: true });
+
+export const newSkill = z.object(skillFields);
+export const skillPatch = z.object({ ...skillFields, name: skillFields.name.optional() });
+
+export const agentFilters = {
+  type: z.enum(AGENT_TYPES).optional(),
+  status: z.enum(AGENT_STATUSES).optional(),
+  visibility: visibility.optional(),
+  owner_id: z.guid().optional(),
+  capability: z.string().optional(),
+  modality: z.string().optional(),
+  tag: z.string().optional(),
+  q: z.string().max(255).optional().meta({ description: 'In name or description.' }),
+  name: z.string().optional(),
+  version: z.string().optional().meta({ description: 'The current version.' }),
+};

@@ -1,0 +1,86 @@
+import * as z from 'zod';
+
+import { getAgent, getAgentForChange } from '../../../domain/registry/agent-service.ts';
+import { addSkill, deleteSkill, getSkill, listSkills, updateSkill } from '../../../domain/registry/agent-skills.ts';
+import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { decodeCursor, idCursor, page } from '../../paging.ts';
+import { idParams, pageQuery, uuid } from '../../schemas.ts';
+import { skillChange, skillOfNew } from './fields.ts';
+import { presentSkill, skillRecord } from './presenter.ts';
+import { newSkill, skillPatch } from './schemas.ts';
+
+const tags = ['agents'];
+const skillParams = z.object({ ...idParams.shape, skill_id: uuid });
+
+export function skillEndpoints(): Endpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/agents/{id}/skills',
+      operationId: 'listAgentSkills',
+      summary: 'The skills of an agent, oldest first',
+      tags,
+      role: 'viewer',
+      params: idParams,
+      query: z.object(pageQuery),
+      responses: { 200: z.array(skillRecord) },
+      handler: async (c) => {
+        const agent = await getAgent(c.em, c.actor, c.params.id);
+        const { limit, cursor } = c.query;
+        const after = decodeCursor(cursor, idCursor)?.[0];
+        const { items, headers } = page(c, await listSkills(c.em, agent, { after, limit: limit + 1 }), limit, ({ id }) => [id]);
+        return { status: 200, body: items.map(presentSkill), headers };
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/agents/{id}/skills',
+      operationId: 'createAgentSkill',
+      summary: 'Add a skill',
+      tags,
+      role: 'builder',
+      params: idParams,
+      body: newSkill,
+      record: skillRecord,
+      responses: { 201: skillRecord },
+      handler: async (c) => {
+        const agent = await getAgentForChange(c.em, c.actor, c.params.id);
+        const skill = await addSkill(c.em, agent, skillOfNew(c.body));
+        return { status: 201, body: presentSkill(skill), headers: { Location: `${c.baseUrl}/agents/${agent.id}/skills/${skill.id}` } };
+      },
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: '/agents/{id}/skills/{skill_id}',
+      operationId: 'updateAgentSkill',
+      summary: 'Change a skill',
+      tags,
+      role: 'builder',
+      params: skillParams,
+      body: skillPatch,
+      record: skillRecord,
+      consumes: ['application/json', 'application/merge-patch+json'],
+      responses: { 200: skillRecord },
+      handler: async (c) => {
+        const agent = await getAgentForChange(c.em, c.actor, c.params.id);
+        const skill = await getSkill(c.em, agent, c.params.skill_id);
+        return { status: 200, body: presentSkill(await updateSkill(c.em, agent, skill, skillChange(c.body))) };
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/agents/{id}/skills/{skill_id}',
+      operationId: 'deleteAgentSkill',
+      summary: 'Remove a skill',
+      tags,
+      role: 'builder',
+      params: skillParams,
+      responses: { 204: null },
+      handler: async (c) => {
+        const agent = await getAgentForChange(c.em, c.actor, c.params.id);
+        await deleteSkill(c.em, agent, await getSkill(c.em, agent, c.params.skill_id));
+        return { status: 204 };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,151 @@
+import * as z from 'zod';
+
+import type { AgentVersion } from '../../../db/entities/agent-version.ts';
+import type { Agent } from '../../../db/entities/agent.ts';
+import { getAgent, getAgentForChange } from '../../../domain/registry/agent-service.ts';
+import {
+  addDraft,
+  checkDraft,
+  checkNewVersion,
+  contentOf,
+  deprecateVersion,
+  getVersion,
+  listVersions,
+  publishVersion,
+  updateDraft,
+} from '../../../domain/registry/agent-versions.ts';
+import { createSecretMover } from '../../../domain/registry/literal-secrets.ts';
+import type { AppDeps } from '../../app.ts';
+import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
+import { decodeCursor, idCursor, page } from '../../paging.ts';
+import { idParams, pageQuery } from '../../schemas.ts';
+import { contentOfNew, contentPatch } from './fields.ts';
+import { presentVersion, versionRecord } from './presenter.ts';
+import { newVersion, versionPatch } from './schemas.ts';
+
+const tags = ['agents'];
+const versionParams = z.object({ ...idParams.shape, version: z.string() });
+
+export function versionEndpoints({ encryption }: Pick<AppDeps, 'encryption'>): Endpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/agents/{id}/versions',
+      operationId: 'listAgentVersions',
+      summary: 'The versions of an agent, newest first',
+      tags,
+      role: 'viewer',
+      params: idParams,
+      query: z.object(pageQuery),
+      responses: { 200: z.array(versionRecord) },
+      handler: async (c) => {
+        const agent = await getAgent(c.em, c.actor, c.params.id);
+        const { limit, cursor } = c.query;
+        const before = decodeCursor(cursor, idCursor)?.[0];
+        const { items, headers } = page(c, await listVersions(c.em, agent, { before, limit: limit + 1 }), limit, ({ id }) => [id]);
+        return { status: 200, body: items.map(presentVersion), headers };
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/agents/{id}/versions',
+      operationId: 'createAgentVersion',
+      summary: 'Add a draft beside the current version; what is not given is taken from that one',
+      description: 'The draft becomes the current version when it is published, or when `PATCH /agents/{id}` names it.',
+      tags,
+      role: 'builder',
+      params: idParams,
+      body: newVersion,
+      record: versionRecord,
+      responses: { 201: versionRecord },
+      errors: [409],
+      handler: async (c) => {
+        const agent = await getAgentForChange(c.em, c.actor, c.params.id);
+        await checkNewVersion(c.em, agent, c.body.version);
+        const content = contentOfNew(c.body, contentOf(agent));
+        const configuration = await createSecretMover(c.em, encryption, agent).move(content.configuration, 'configuration');
+        const draft = await addDraft(c.em, c.actor, agent, c.body.version, { ...content, configuration }, c.body.changelog ?? null);
+        agent.updated_at = new Date();
+        const location = `${c.baseUrl}/agents/${agent.id}/versions/${encodeURIComponent(draft.version)}`;
+        return { status: 201, body: presentVersion(draft), headers: { Location: location } };
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/agents/{id}/versions/{version}',
+      operationId: 'getAgentVersion',
+      summary: 'One version of an agent',
+      tags,
+      role: 'viewer',
+      params: versionParams,
+      responses: { 200: versionRecord },
+      handler: async (c) => {
+        const agent = await getAgent(c.em, c.actor, c.params.id);
+        return { status: 200, body: presentVersion(await getVersion(c.em, agent, c.params.version)) };
+      },
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: '/agents/{id}/versions/{version}',
+      operationId: 'updateAgentVersion',
+      summary: 'Change a draft',
+      tags,
+      role: 'builder',
+      params: versionParams,
+      body: versionPatch,
+      record: versionRecord,
+      consumes: ['application/json', 'application/merge-patch+json'],
+      responses: { 200: versionRecord },
+      errors: [409],
+      handler: async (c) => {
+        const { agent, version } = await loadForChange(c);
+        checkDraft(version);
+        const { changelog, ...parts } = c.body;
+        const content = contentPatch(parts)(contentOf(agent.version === version.version ? agent : version));
+        const configuration = await createSecretMover(c.em, encryption, agent).move(content.configuration, 'configuration');
+        const change = { ...content, configuration, ...(changelog === undefined ? {} : { changelog }) };
+        return { status: 200, body: presentVersion(await updateDraft(c.em, agent, version, change)) };
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/agents/{id}/versions/{version}/publish',
+      operationId: 'publishAgentVersion',
+      summary: 'Make a draft immutable; it becomes the current version if it is higher than that',
+      tags,
+      role: 'builder',
+      params: versionParams,
+      body: z.object({}),
+      responses: { 200: versionRecord },
+      errors: [409],
+      handler: async (c) => {
+        const { agent, version } = await loadForChange(c);
+        return { status: 200, body: presentVersion(await publishVersion(c.em, agent, version)) };
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/agents/{id}/versions/{version}/deprecate',
+      operationId: 'deprecateAgentVersion',
+      summary: 'Advise against a published version; it stays usable',
+      tags,
+      role: 'builder',
+      params: versionParams,
+      body: z.object({}),
+      responses: { 200: versionRecord },
+      errors: [409],
+      handler: async (c) => {
+        const { agent, version } = await loadForChange(c);
+        return { status: 200, body: presentVersion(await deprecateVersion(c.em, agent, version)) };
+      },
+    }),
+  ];
+}
+
+/** With the agent locked; refusals in their order: 404, 403, then what is wrong with the body as such. */
+async function loadForChange(c: EndpointContext<{ id: string; version: string }>): Promise<{ agent: Agent; version: AgentVersion }> {
+  const agent = await getAgentForChange(c.em, c.actor, c.params.id);
+  const version = await getVersion(c.em, agent, c.params.version);
+  c.checkSyntax();
+  return { agent, version };
+}

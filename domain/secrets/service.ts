@@ -1,0 +1,53 @@
+/** A user's secrets: stored encrypted, read by nobody but the call that needs one. */
+import { Secret } from '../../db/entities/secret.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import type { Actor } from '../auth/actor.ts';
+import { notFound } from '../errors.ts';
+import type { Encryption } from './encryption.ts';
+
+/** Placeholders are upper case; the other characters are for names in a definition's `use.secrets`. */
+export const secretName = /^[A-Za-z_][A-Za-z0-9_.-]{0,254}$/;
+
+/** Creates or replaces. @returns the record, and whether it is new. */
+export async function putSecret(
+  em: EntityManager,
+  encryption: Encryption,
+  ownerId: string,
+  given: { name: string; value: string },
+): Promise<{ secret: Secret; created: boolean }> {
+  const encrypted = encryption.encrypt(given.value, contextOf(ownerId, given.name));
+  const [row] = await em.execute<{ created: boolean }[]>(
+    `insert into secret (owner_id, name, value_encrypted) values (?, ?, ?)
+     on conflict (owner_id, name) do update set value_encrypted = excluded.value_encrypted, updated_at = clock_timestamp()
+     returning (xmax = 0) as created`,
+    [ownerId, given.name, encrypted],
+  );
+  const secret = await em.findOneOrFail(Secret, { owner_id: ownerId, name: given.name }, { refresh: true });
+  return { secret, created: row?.created ?? false };
+}
+
+export async function getSecret(em: EntityManager, actor: Actor, name: string): Promise<Secret> {
+  const secret = await em.findOne(Secret, { owner_id: actor.id, name });
+  if (secret === null) throw notFound('secret');
+  return secret;
+}
+
+/** The actor's own, by name, after the name `after`. */
+export async function listSecrets(em: EntityManager, actor: Actor, paging: { after?: string | undefined; limit: number }): Promise<Secret[]> {
+  return em.find(Secret, { owner_id: actor.id, ...(paging.after === undefined ? {} : { name: { $gt: paging.after } }) }, { orderBy: { name: 'asc' }, limit: paging.limit });
+}
+
+export async function deleteSecret(em: EntityManager, actor: Actor, name: string): Promise<void> {
+  const deleted = await em.nativeDelete(Secret, { owner_id: actor.id, name });
+  if (deleted === 0) throw notFound('secret');
+}
+
+/** The value in the clear, null where the owner has no secret of that name. For activities, at the moment of a call. */
+export async function resolveSecret(em: EntityManager, encryption: Encryption, ownerId: string, name: string): Promise<string | null> {
+  const [row] = await em.execute<{ value_encrypted: string }[]>('select value_encrypted from secret where owner_id = ? and name = ?', [ownerId, name]);
+  return row === undefined ? null : encryption.decrypt(row.value_encrypted, contextOf(ownerId, name));
+}
+
+function contextOf(ownerId: string, name: string): string {
+  return `secret:${ownerId}:${name}`;
+}
