@@ -78,7 +78,7 @@ function fieldErrors(error: z.ZodError, what: 'field' | 'parameter'): FieldError
     if (issue.code === 'unrecognized_keys') {
       return issue.keys.map((key) => ({ pointer: jsonPointer([...issue.path, key]), code: `unknown_${what}`, message: `is not a ${what} here` }));
     }
-    if (issue.code === 'invalid_type' && issue.input === undefined) {
+    if ((issue.code === 'invalid_type' || issue.code === 'invalid_value') && issue.input === undefined) {
       return [{ pointer, code: 'required', message: 'is required' }];
     }
     if (issue.code === 'custom') {
