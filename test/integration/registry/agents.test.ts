@@ -87,7 +87,7 @@ test('every field is taken and given back, skills inline', async () => {
   const agent = await create({ ...fields, skills: [{ name: 's1', tags: ['x'] }, { name: 's2', description: 'd', examples: ['e'], input_modes: ['text'], output_modes: ['json'] }] });
   expect(agent).toMatchObject(fields);
   expect(JSON.stringify(agent.configuration)).toBe(JSON.stringify(fields.configuration));
-  expect(agent.skills.map(({ id: _, ...skill }: Record<string, unknown>) => skill)).toEqual([
+  expect(agent.skills).toMatchObject([
     { agent_id: agent.id, name: 's1', description: null, tags: ['x'], examples: null, input_modes: null, output_modes: null },
     { agent_id: agent.id, name: 's2', description: 'd', tags: null, examples: ['e'], input_modes: ['text'], output_modes: ['json'] },
   ]);
