@@ -34,7 +34,7 @@ const filters = {
   q: text({ min: 1, max: 255 }).optional().meta({ description: 'Part of title, description, task or workflow name.' }),
 };
 
-const position = z.tuple([z.int(), z.guid()]);
+const position = z.tuple([z.int().min(-100).max(0), z.guid()]);
 
 export function hitlEndpoints(deps: AppDeps): Endpoint[] {
   return [...readEndpoints(), ...decisionEndpoints(deps), ...handoverEndpoints()];
