@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { loadServerEnv, type ServerEnv } from '../config/env.ts';
 import { createLogger, type Logger } from '../config/logger.ts';
 import { createOrm, type Orm } from '../db/orm.ts';
+import { removeExpired } from '../domain/auth/cleanup.ts';
 import { seedAdmin } from '../domain/auth/seed.ts';
 import { createGateway } from '../temporal/gateway.ts';
 import { createTemporalClient } from '../temporal/client.ts';
@@ -15,6 +16,7 @@ const unreadyMs = 1_000;
 /** Requests that take longer are cut off. */
 const drainMs = 10_000;
 const closeMs = 2_000;
+const cleanupMs = 10 * 60_000;
 
 const env = loadServerEnv();
 const logger = createLogger({ name: 'api', level: env.LOG_LEVEL });
@@ -31,10 +33,9 @@ const app = createApp({
 const server = createServer({ keepAliveTimeout: 65_000, headersTimeout: 66_000, requestTimeout: 300_000 });
 const answer = app.koa.callback();
 server.on('request', (request, response) => void answer(request, response));
-server.on('clientError', (_error, socket) => {
+server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
   if (socket.writable) {
-    const body = JSON.stringify({ type: 'about:blank', title: 'Bad Request', status: 400, detail: 'This is not an HTTP request.', code: 'malformed_request' });
-    socket.end(`HTTP/1.1 400 Bad Request\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
+    socket.end(malformedRequest(error.code ?? ''));
   }
 });
 server.listen(env.PORT, env.HOST, () => logger.info({ address: server.address() }, 'listening'));
@@ -42,6 +43,9 @@ server.on('error', (error) => {
   logger.fatal({ err: error }, 'cannot listen');
   process.exit(1);
 });
+const cleanup = setInterval(() => {
+  removeExpired(orm.em.fork()).catch((error: unknown) => logger.warn({ err: error }, 'cleanup failed'));
+}, cleanupMs);
 let stopping = false;
 void seedWhenPossible(orm, env, logger);
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -53,10 +57,21 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
+/** The answer to what is not HTTP at all, or too much of it, or too slow. */
+function malformedRequest(code: string): string {
+  const [status, title] =
+    code === 'HPE_HEADER_OVERFLOW' ? [431, 'Request Header Fields Too Large']
+    : code === 'ERR_HTTP_REQUEST_TIMEOUT' ? [408, 'Request Timeout']
+    : [400, 'Bad Request'];
+  const body = JSON.stringify({ type: 'about:blank', title, status, detail: 'The request could not be read.', code: 'malformed_request' });
+  return `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`;
+}
+
 /** Readiness goes first, then the server drains, then the connections close. */
 async function stop(signal: string): Promise<void> {
   logger.info({ signal }, 'stopping');
   app.stop();
+  clearInterval(cleanup);
   await sleep(unreadyMs);
   const closed = new Promise((resolve) => server.close(resolve));
   // Connections that clients keep alive are closed as soon as their last answer is out.

@@ -3,7 +3,7 @@ import type { Context, Middleware } from 'koa';
 
 import type { Logger } from '../../config/logger.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import type { Actor } from '../../domain/auth/actor.ts';
+import { anonymous, type Actor } from '../../domain/auth/actor.ts';
 import { AppError } from '../../domain/errors.ts';
 import type { Endpoint, EndpointContext, EndpointResponse } from '../endpoint.ts';
 import { consumedTypes, isMedia } from '../endpoint.ts';
@@ -32,7 +32,7 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
     // Read before the transaction opens, so that a slow client holds no connection; what is wrong with it is told in its turn.
     const read = takesBody ? await readLater(ctx, endpoint) : null;
     const actor: Actor = ctx.state['actor'];
-    const scope = idempotent && read && !(read instanceof AppError) && actor.id ? idempotencyScope(ctx, actor, read.bytes, deps.fingerprint) : null;
+    const scope = idempotent && read && !(read instanceof AppError) && actor !== anonymous ? idempotencyScope(ctx, actor, read.bytes, deps.fingerprint) : null;
 
     const attempt = async (em: EntityManager) => {
       const actions: AfterCommit[] = [];

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { createLocalJWKSet, decodeJwt, jwtVerify, SignJWT, generateKeyPair } from 'jose';
 
+import { removeExpired } from '../../../domain/auth/cleanup.ts';
 import { seedAdmin } from '../../../domain/auth/seed.ts';
 import { createClient, startTestApp, type Client, type Reply, type TestApp } from '../../support/app.ts';
 
@@ -237,6 +238,22 @@ test('a key that is too old is replaced; tokens of the old one stay good', async
   await copy.close();
   const [row] = await em.execute<{ private_key_encrypted: string }[]>('select private_key_encrypted from signing_key');
   expect(row?.private_key_encrypted).toMatch(/^v1\.test\./);
+});
+
+test('what expired is removed, what holds stays', async () => {
+  const user = await register();
+  const session = (await logIn(user.username)).body;
+  await logIn(user.username, 'wrong wrong wrong');
+  const em = app.orm.em.fork();
+  await em.execute(`insert into auth_session (id, user_id, expires_at) select gen_random_uuid(), ?, now() - interval '2 days' from generate_series(1, 3)`, [user.id]);
+  await em.execute(`insert into login_attempt (id, account, address, at) values (gen_random_uuid(), 'a', 'b', now() - interval '2 hours')`);
+  await em.execute(`update idempotency_record set expires_at = now() - interval '1 second'`);
+  await admin.post('/users', { username: 'keyed', email: 'keyed@example.com', password, roles: ['viewer'] }, { headers: { 'idempotency-key': 'kept' } });
+  expect(await removeExpired(em)).toBe(4);
+  expect(await removeExpired(em)).toBe(0);
+  expect((await me(session.access_token)).status).toBe(200);
+  const [left] = await em.execute<{ attempts: string; records: string }[]>('select (select count(*) from login_attempt) as attempts, (select count(*) from idempotency_record) as records');
+  expect(left).toEqual({ attempts: '1', records: '1' });
 });
 
 test('the first administrator is made once, only where there is nobody', async () => {
