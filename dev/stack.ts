@@ -33,7 +33,8 @@ export type StackStart = {
 type Context = { env: Env; dataDir: string; supervisor: Supervisor; say: (line: string) => void; abort: AbortSignal };
 
 const loopback = '127.0.0.0/8,::1/128,localhost';
-const drain = [{ signal: 'SIGTERM', waitMs: 9_000 }] as const;
+/** Longer than the api gives open requests; a worker's activities are taken up again elsewhere. */
+const drain = [{ signal: 'SIGTERM', waitMs: 11_000 }] as const;
 const readyTimeoutMs = 60_000;
 
 export function startStack(env: Env, programs: Programs, say: (line: string) => void): StackStart {
@@ -89,6 +90,7 @@ async function bringUp(context: Context, programs: Programs): Promise<Stack> {
     supervisor.run(programOf(context, 'worker', programs.worker, settings)),
   ]);
   await waitUntilReady(context, readyUrl);
+  if (database.admin) await waitForAdmin(context, database.url);
   return { baseUrl, temporalAddress: temporal.address, temporalUiUrl: temporal.uiUrl, admin: database.admin, dataDir };
 }
 
@@ -145,16 +147,29 @@ function programOf({ dataDir }: Context, role: string, file: string, settings: E
 
 /** The administrator that the api makes at its start if there is no user; the generated password is kept for later reading. */
 async function firstAdmin({ env, dataDir }: Context, databaseUrl: string): Promise<Stack['admin']> {
+  if (await hasUsers(databaseUrl)) return undefined;
+  const password = env.ADMIN_PASSWORD ?? keptSecret(dataDir, 'admin-password', generatePassword);
+  return { username: env.ADMIN_USERNAME, password, generated: env.ADMIN_PASSWORD === undefined };
+}
+
+/** The api makes it beside serving; who reads `ready` may log in at once. */
+async function waitForAdmin({ abort }: Context, databaseUrl: string): Promise<void> {
+  for (const deadline = Date.now() + readyTimeoutMs; Date.now() < deadline; await sleep(50)) {
+    abort.throwIfAborted();
+    if (await hasUsers(databaseUrl)) return;
+  }
+  throw new Error('the api did not make the administrator');
+}
+
+async function hasUsers(databaseUrl: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {
     const { rows } = await client.query<{ found: boolean }>('SELECT EXISTS (SELECT 1 FROM user_account) AS found');
-    if (rows[0]?.found) return undefined;
+    return rows[0]?.found === true;
   } finally {
     await client.end();
   }
-  const password = env.ADMIN_PASSWORD ?? keptSecret(dataDir, 'admin-password', generatePassword);
-  return { username: env.ADMIN_USERNAME, password, generated: env.ADMIN_PASSWORD === undefined };
 }
 
 /** Until the api listens, whatever it answers; throws with the end of its log if it ends instead. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { childEnv } from '../config/env.ts';
+import { SEARCH_ATTRIBUTES } from '../contracts/temporal.ts';
 import { endProcess, listProcesses, signal, spawnServer, waitForEnd, type Exit, type ServerProcess } from './os-process.ts';
 import { choosePort } from './ports.ts';
 import { findTemporalBinary, type Progress } from './temporal-binary.ts';
@@ -45,9 +46,6 @@ const host = '127.0.0.1';
 /** With the default of 20 a hop waits about 45 ms after a short burst. */
 const maxPollRps = ['history.transferProcessorMaxPollRPS', 'history.timerProcessorMaxPollRPS', 'history.visibilityProcessorMaxPollRPS'];
 
-/** The names are those of contracts/temporal.ts. */
-const searchAttributes = ['CadenzaOwner', 'CadenzaWorkflow', 'CadenzaStatus'];
-
 /**
  * Starts a Temporal server on the data of `dataDir`, ending one that was left there first. Resolves when the frontend serves
  * every namespace. A database whose first start was cut short is made anew.
@@ -72,7 +70,7 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
       'server', 'start-dev', '--log-level', 'warn', '--ip', host, '--port', String(port), '--ui-port', String(uiPort), '--db-filename', database,
       '--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', `synchronous=${throwaway ? 'off' : 'normal'}`,
       ...maxPollRps.flatMap((key) => ['--dynamic-config-value', `${key}=5000`]),
-      ...searchAttributes.flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
+      ...Object.values(SEARCH_ATTRIBUTES).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
       ...namespaces.flatMap((name) => ['--namespace', name]),
     ],
   });

@@ -1,0 +1,17 @@
+# One image for every process of Cadenza: `docker run … api`, `worker` or `migrate`.
+FROM node:24-bookworm-slim AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --no-audit --no-fund
+
+FROM node:24-bookworm-slim
+# Temporal's connections are checked against the system's certificates.
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*
+WORKDIR /app
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
+COPY --from=dependencies /app/node_modules ./node_modules
+COPY . .
+USER node
+EXPOSE 3000
+ENTRYPOINT ["sh", "/app/docker/entrypoint.sh"]
+CMD ["api"]

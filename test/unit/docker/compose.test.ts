@@ -1,0 +1,96 @@
+/** docker-compose.yml and Dockerfile, as far as they can be checked where no container engine runs. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { parseEnv, settingNames } from '../../../config/env.ts';
+import { SEARCH_ATTRIBUTES } from '../../../contracts/temporal.ts';
+
+type Service = {
+  image: string;
+  command?: string[];
+  entrypoint?: string[];
+  environment?: Record<string, string | number>;
+  depends_on?: Record<string, { condition: string }>;
+  healthcheck?: { test: string[] };
+  ports?: string[];
+  volumes?: string[];
+};
+
+const root = join(import.meta.dirname, '../../..');
+const read = (name: string) => readFileSync(join(root, name), 'utf8');
+const text = read('docker-compose.yml');
+const { services, volumes } = parse(text, { merge: true }) as { services: Record<string, Service>; volumes: Record<string, unknown> };
+const all = Object.entries(services);
+const once = ['temporal-schema', 'temporal-namespace', 'migrate'];
+
+describe('docker-compose.yml', () => {
+  test('has every process of the platform', () => {
+    expect(Object.keys(services).toSorted()).toEqual(['api', 'migrate', 'postgres', 'temporal', 'temporal-namespace', 'temporal-schema', 'temporal-ui', 'worker']);
+  });
+
+  test.each(all.filter(([name]) => !once.includes(name)))('%s, which stays, has a health check', (_name, { healthcheck }) => {
+    expect(healthcheck?.test[0]).toMatch(/^CMD/);
+  });
+
+  test.each(all)('%s waits for services that are there: healthy if they stay, completed if they end', (_name, { depends_on = {} }) => {
+    for (const [other, { condition }] of Object.entries(depends_on)) {
+      expect(services).toHaveProperty(other);
+      expect([other, condition]).toEqual([other, once.includes(other) ? 'service_completed_successfully' : 'service_healthy']);
+    }
+  });
+
+  test.each(all)('%s has a pinned image, and files and volumes that exist', (_name, { image, volumes: mounts = [] }) => {
+    expect(image === 'cadenza' || /:\d+(\.\d+)*/.test(image)).toBe(true);
+    for (const [source = ''] of mounts.map((mount) => mount.split(':'))) {
+      expect([source, source.startsWith('./') ? existsSync(join(root, source)) : source in volumes]).toEqual([source, true]);
+    }
+  });
+
+  test('nothing listens beyond the own machine unasked', () => {
+    for (const port of all.flatMap(([, { ports = [] }]) => ports)) expect(port).toMatch(/^127\.0\.0\.1:/);
+  });
+
+  test.each(['api', 'worker', 'migrate'])('the settings of %s are known and valid', (name) => {
+    const { environment = {} } = services[name]!;
+    expect(Object.keys(environment).filter((setting) => !settingNames.includes(setting))).toEqual([]);
+    const given: Record<string, string> = { POSTGRES_PASSWORD: 'secret', ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`, ADMIN_PASSWORD: 'a long password' };
+    const source = Object.fromEntries(Object.entries(environment).map(([setting, value]) => [
+      setting, String(value).replaceAll(/\$\{(\w+)(?::?[-?]([^}]*))?\}/g, (_match, variable: string, fallback = '') => given[variable] ?? String(fallback)),
+    ]));
+    expect(parseEnv(source)).toHaveProperty('env');
+  });
+
+  test('every variable that it reads is in .env.example', () => {
+    const example = read('.env.example');
+    for (const [, variable = ''] of text.matchAll(/\$\{(\w+)/g)) expect(example).toMatch(new RegExp(`^# ${variable}=`, 'm'));
+  });
+
+  test('Temporal gets the search attributes that the code uses', () => {
+    const script = read('docker/temporal-namespace.sh');
+    for (const name of Object.values(SEARCH_ATTRIBUTES)) expect(script).toContain(name);
+  });
+});
+
+describe('the image', () => {
+  test('every folder of the product is in it, and no other', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    const included = read('.dockerignore').split('\n').filter((line) => line.startsWith('!')).map((line) => line.slice(1));
+    for (const name of ['start:api', 'start:worker', 'migrate']) {
+      const folder = / (\w+)\/\w+\.ts$/.exec(scripts[name] ?? '')?.[1];
+      expect(included).toContain(folder);
+    }
+    expect(included).not.toEqual(expect.arrayContaining(['test']));
+    expect(included).not.toEqual(expect.arrayContaining(['dev']));
+  });
+
+  test.each(['entrypoint.sh', 'temporal-schema.sh', 'temporal-namespace.sh'])('%s is a correct shell script', (name) => {
+    expect(spawnSync('sh', ['-n', join(root, 'docker', name)]).status).toBe(0);
+  });
+
+  test('the entry point refuses what it does not know', () => {
+    const run = spawnSync('sh', [join(root, 'docker/entrypoint.sh'), 'everything'], { encoding: 'utf8' });
+    expect([run.status, run.stderr]).toEqual([64, 'usage: api | worker | migrate\n']);
+  });
+});
