@@ -4,6 +4,7 @@ import Koa from 'koa';
 import type { Env } from '../config/env.ts';
 import type { Logger } from '../config/logger.ts';
 import type { Orm } from '../db/orm.ts';
+import type { RunEventWatcher } from '../db/run-event-watcher.ts';
 import { createSigningKeys, type SigningKeys } from '../domain/auth/signing-keys.ts';
 import type { TemporalGateway } from '../domain/ports.ts';
 import { createEncryption, type Encryption } from '../domain/secrets/encryption.ts';
@@ -20,6 +21,8 @@ export interface CreateAppOptions {
   env: Env;
   logger: Logger;
   temporal: TemporalGateway;
+  /** Wakes those who wait for a run's next event. */
+  runEvents: RunEventWatcher;
   /** Answers off their schema are a 500 instead of a line in the log: development and tests. */
   strictResponses?: boolean;
   /** More endpoints than the product's: tests of the layer itself. */
@@ -77,6 +80,7 @@ export function createApp(options: CreateAppOptions): App {
   }
   const stop = () => {
     stopping = true;
+    void options.runEvents.stop();
   };
   return { koa, deps, endpoints, stop };
 }

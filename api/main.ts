@@ -6,9 +6,12 @@ import { loadServerEnv, type ServerEnv } from '../config/env.ts';
 import { createLogger, type Logger } from '../config/logger.ts';
 import { createOrm, type Orm } from '../db/orm.ts';
 import { removeExpired } from '../domain/auth/cleanup.ts';
+import { createPayloadStore } from '../db/payload-store.ts';
+import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { seedAdmin } from '../domain/auth/seed.ts';
 import { createGateway } from '../temporal/gateway.ts';
-import { createTemporalClient } from '../temporal/client.ts';
+import { createClaimCheckCodec } from '../temporal/claim-check-codec.ts';
+import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
 import { createApp } from './app.ts';
 
 /** Load balancers stop sending when `/readyz` says so; until then the server goes on answering. */
@@ -21,12 +24,13 @@ const cleanupMs = 10 * 60_000;
 const env = loadServerEnv();
 const logger = createLogger({ name: 'api', level: env.LOG_LEVEL });
 const orm = createOrm({ url: env.DATABASE_URL, logger });
-const client = createTemporalClient({ address: env.TEMPORAL_ADDRESS, namespace: env.TEMPORAL_NAMESPACE, apiKey: env.TEMPORAL_API_KEY });
+const client = createTemporalClient(temporalSettings(env), { payloadCodecs: [createClaimCheckCodec(createPayloadStore(orm))] });
 const app = createApp({
   orm,
   env,
   logger,
   temporal: createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE }),
+  runEvents: createRunEventWatcher(env.DATABASE_URL, logger),
   strictResponses: env.NODE_ENV === 'development',
 });
 

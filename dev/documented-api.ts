@@ -6,6 +6,7 @@ import type { Endpoint } from '../api/endpoint.ts';
 import { createOpenApi, type OpenApiDocument } from '../api/openapi.ts';
 import { parseEnv } from '../config/env.ts';
 import { createOrm } from '../db/orm.ts';
+import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import type { TemporalGateway } from '../domain/ports.ts';
 
 /** Declarations only: nothing is called, so nothing is connected. */
@@ -15,7 +16,9 @@ export function declaredEndpoints(): Endpoint[] {
     throw new Error(JSON.stringify(parsed.problems));
   }
   const orm = createOrm({ url: 'postgres://nobody@localhost/nowhere' });
-  return createApp({ orm, env: parsed.env, logger: pino({ level: 'silent' }), temporal: {} as TemporalGateway }).endpoints;
+  const logger = pino({ level: 'silent' });
+  const runEvents = createRunEventWatcher('postgres://nobody@localhost/nowhere', logger);
+  return createApp({ orm, env: parsed.env, logger, runEvents, temporal: {} as TemporalGateway }).endpoints;
 }
 
 export function documentedApi(): OpenApiDocument {

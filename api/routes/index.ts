@@ -6,6 +6,7 @@ import { authEndpoints } from './auth/routes.ts';
 import { healthEndpoints } from './health/routes.ts';
 import { hitlEndpoints } from './hitl/routes.ts';
 import { secretEndpoints } from './secrets/routes.ts';
+import { runsEndpoints } from './runs/routes.ts';
 import { meEndpoints } from './users/me.ts';
 import { userEndpoints } from './users/routes.ts';
 import { workflowEndpoints } from './workflows/routes.ts';
@@ -21,6 +22,7 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...agentDocsEndpoints(),
     ...secretEndpoints(deps),
     ...hitlEndpoints(deps),
+    ...runsEndpoints(deps),
     ...workflowEndpoints(),
   ];
 }

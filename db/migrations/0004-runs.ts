@@ -123,6 +123,13 @@ create table invocation (
   primary key (run_id, key)
 );
 
+create table temporal_payload (
+  digest text primary key,
+  data bytea not null,
+  used_at timestamptz not null default clock_timestamp()
+);
+create index temporal_payload_used on temporal_payload (used_at);
+
 create table usage_record (
   id uuid primary key,
   at timestamptz not null default clock_timestamp(),

@@ -8,6 +8,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { createApp, type App, type CreateAppOptions } from '../../api/app.ts';
 import { parseEnv, type Env } from '../../config/env.ts';
 import { createOrm, type Orm } from '../../db/orm.ts';
+import { createRunEventWatcher } from '../../db/run-event-watcher.ts';
 import { firstPartyClient, signAccessToken } from '../../domain/auth/access-token.ts';
 import type { Role } from '../../domain/auth/actor.ts';
 import type { TemporalGateway } from '../../domain/ports.ts';
@@ -99,10 +100,12 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   }
   const { env } = parsed;
   const orm = createOrm({ url: databaseUrl });
+  const logger = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
   const app = createApp({
     orm,
     env,
-    logger: pino({ level: process.env['TEST_LOG'] ?? 'silent' }),
+    logger,
+    runEvents: createRunEventWatcher(databaseUrl, logger),
     temporal: options.temporal ?? noTemporal,
     strictResponses: true,
     ...(options.endpoints ? { endpoints: options.endpoints } : {}),

@@ -67,10 +67,5 @@ test('whatever is changed: an answer with pointers that lead somewhere, and a pi
 });
 
 test('any JSON is answered', () => {
-  fc.assert(
-    fc.property(json, (value) => {
-      expect(validateDefinition(value).valid).toBe(false);
-    }),
-    { numRuns: 1000, seed: 7 },
-  );
+  fc.assert(fc.property(json, (value) => expect(typeof validateDefinition(value).valid).toBe('boolean')), { numRuns: 1000, seed: 7 });
 });

@@ -1,0 +1,79 @@
+import type { CallHttpInput, RunActivities } from '../contracts/activities.ts';
+import { fault } from '../contracts/fault.ts';
+import { ExpressionError, template } from '../expressions/index.ts';
+import type { ActivityDeps } from './deps.ts';
+import { invokeOnce } from './invocation.ts';
+
+/** The DSL's `call: http`; secrets are the workflow owner's. */
+export function callHttpActivity(deps: ActivityDeps): RunActivities['callHttp'] {
+  return (input) => {
+    let ownerId = '';
+    return invokeOnce(deps, input, {
+      async prepare(em) {
+        const [run] = await em.execute<{ owner_id: string }[]>(
+          `select coalesce(w.owner_id, r.owner_id) as owner_id from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
+          [input.run_id],
+        );
+        ownerId = run?.owner_id ?? '';
+      },
+      idempotent: () => true,
+      async call(calling) {
+        const secret = (name: string): Promise<string | null> => deps.secret(ownerId, name);
+        const args = await withDeferred(input, secret);
+        const { output, usage, warnings } = await deps.adapters.http({
+          with: args,
+          variables: input.variables,
+          timeoutMs: input.timeout_ms,
+          secret,
+          ...calling,
+        });
+        return { output, ...(usage ? { usage: { ...usage } } : {}), ...(warnings ? { warnings } : {}) };
+      },
+    });
+  };
+}
+
+/** Evaluates what reads `$secrets`, here and nowhere else. */
+async function withDeferred(input: CallHttpInput, secret: (name: string) => Promise<string | null>): Promise<Record<string, unknown>> {
+  if (input.deferred.length === 0) return input.with;
+  const secrets: Record<string, unknown> = {};
+  for (const name of input.secrets) {
+    const value = await secret(name);
+    if (value === null) throw fault('authorization', `The workflow's owner has no secret ${JSON.stringify(name)}`);
+    secrets[name] = parsed(value);
+  }
+  const args = structuredClone(input.with);
+  const { input: taskInput, ...variables } = input.scope ?? {};
+  for (const { pointer, expression } of input.deferred) {
+    setAt(args, pointer, evaluate(expression, taskInput, { ...variables, input: taskInput, secrets }));
+  }
+  return args;
+}
+
+function evaluate(expression: string, input: unknown, variables: Record<string, unknown>): unknown {
+  try {
+    return template(expression, { mode: 'strict' }).first(input, { variables, clock: () => new Date() });
+  } catch (error) {
+    // The message could quote the secret.
+    if (error instanceof ExpressionError) throw fault('expression', 'An expression that reads $secrets failed');
+    throw error;
+  }
+}
+
+/** A secret that is a JSON object is one for expressions (`$secrets.api.key`); any other is its text. */
+function parsed(value: string): unknown {
+  try {
+    const json: unknown = JSON.parse(value);
+    return typeof json === 'object' && json !== null ? json : value;
+  } catch {
+    return value;
+  }
+}
+
+function setAt(target: Record<string, unknown>, pointer: string, value: unknown): void {
+  const keys = pointer.split('/').slice(1).map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const last = keys.pop();
+  let holder: Record<string, unknown> = target;
+  for (const key of keys) holder = holder[key] as Record<string, unknown>;
+  if (last !== undefined) holder[last] = value;
+}

@@ -1,0 +1,40 @@
+import type { Expired, RunActivities } from '../contracts/activities.ts';
+import { EVENT } from '../contracts/run-events.ts';
+import { deliverSignals } from '../domain/runs/dispatch.ts';
+import { appendEvents } from '../domain/runs/events.ts';
+import { cancelHumanTasks, createHumanTask, escalateHumanTask, expireHumanTask } from '../domain/hitl/lifecycle.ts';
+import { appendAnd } from './append.ts';
+import type { ActivityDeps } from './deps.ts';
+
+type HumanTaskActivities = Pick<RunActivities, 'createHumanTask' | 'escalateHumanTask' | 'expireHumanTask' | 'cancelHumanTask'>;
+
+/** Task row, its event and the run's status are one transaction (architecture §4). */
+export function humanTaskActivities(deps: ActivityDeps): HumanTaskActivities {
+  return {
+    createHumanTask: (input) => appendAnd(deps, input, (em) => createHumanTask(em, input.human)),
+    escalateHumanTask: (input) => appendAnd(deps, input, (em) => escalateHumanTask(em, input)),
+    cancelHumanTask: (input) => appendAnd(deps, input, (em) => cancelHumanTasks(em, input.run_id, [input.task_id])),
+    async expireHumanTask({ run_id, batch, task_id, event_key, at }) {
+      const result = await deps.orm.em.fork().transactional(async (em): Promise<Expired & { signals: string[] }> => {
+        const before = await appendEvents(em, run_id, batch);
+        if (before.closed) return { closed: true, outcome: 'expired', signals: [] };
+        const expired = await expireHumanTask(em, { task_id });
+        if (expired.outcome === 'decided') return { closed: false, ...expired, signals: before.signals };
+        const event = {
+          key: event_key,
+          type: EVENT.hitlExpired,
+          at,
+          level: 'warn' as const,
+          task: event_key.slice(0, event_key.lastIndexOf('#')),
+          message: 'Nobody decided in time',
+          data: { hitl_task_id: task_id },
+        };
+        await appendEvents(em, run_id, { events: [event], projection: null, acks: [] });
+        return { closed: false, outcome: 'expired', signals: before.signals };
+      });
+      const { signals, ...outcome } = result;
+      await deliverSignals(deps, signals);
+      return outcome;
+    },
+  };
+}

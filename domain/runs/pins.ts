@@ -1,0 +1,69 @@
+/** Which agent versions a run uses: fixed when it starts, or at an expression's first use, under the same rights. */
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { fault } from '../../contracts/fault.ts';
+import { AppError, invalid } from '../errors.ts';
+import type { PinnedAgent } from '../ports.ts';
+import { pinAgent } from '../registry/pin.ts';
+
+export interface AgentReference {
+  /** As the definition writes it: id or name. */
+  agent: string;
+  /** Semantic version or range. */
+  version?: string;
+  /** What the name was resolved to when the definition was saved. */
+  agent_id?: string;
+}
+
+export function pinKey({ agent, version }: Pick<AgentReference, 'agent' | 'version'>): string {
+  return version === undefined ? agent : `${agent}@${version}`;
+}
+
+/** Pins for a run that starts. @throws 422 if an agent is not there for the workflow's owner. */
+export async function pinAll(em: EntityManager, runId: string, ownerId: string, references: AgentReference[]): Promise<void> {
+  const seen = new Set<string>();
+  for (const reference of references) {
+    const key = pinKey(reference);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    await insertPin(em, runId, key, await pin(em, ownerId, reference));
+  }
+}
+
+/** @throws 422, code `unknown_agent` and the like. */
+async function pin(em: EntityManager, ownerId: string, { agent, version, agent_id }: AgentReference): Promise<PinnedAgent> {
+  const result = await pinAgent(em, ownerId, { agent: agent_id ?? agent, version });
+  if (result.found) return result.pinned;
+  throw invalid([{ pointer: '', code: result.reason, message: result.message }], result.message, result.reason);
+}
+
+async function insertPin(em: EntityManager, runId: string, key: string, snapshot: PinnedAgent): Promise<void> {
+  await em.execute(
+    `insert into run_pin (run_id, reference, agent_id, version, snapshot) values (?, ?, ?, ?, ?::json) on conflict do nothing`,
+    [runId, key, snapshot.id, snapshot.version, JSON.stringify(snapshot)],
+  );
+}
+
+/** The pin of a reference; made now (`fresh`) where an expression gave it for the first time. Faults if there is no such agent. */
+export async function pinOf(em: EntityManager, runId: string, reference: AgentReference): Promise<{ snapshot: PinnedAgent; fresh: boolean }> {
+  const key = pinKey(reference);
+  const [row] = await em.execute<{ snapshot: PinnedAgent }[]>(`select snapshot from run_pin where run_id = ? and reference = ?`, [runId, key]);
+  if (row) return { snapshot: row.snapshot, fresh: false };
+  const [owner] = await em.execute<{ owner_id: string }[]>(
+    `select coalesce(w.owner_id, r.owner_id) as owner_id from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
+    [runId],
+  );
+  try {
+    const snapshot = await pin(em, owner?.owner_id ?? '', reference);
+    await insertPin(em, runId, key, snapshot);
+    return { snapshot, fresh: true };
+  } catch (error) {
+    if (error instanceof AppError) throw fault('configuration', error.detail);
+    throw error;
+  }
+}
+
+/** Notes the use. @returns the agent's status now, null if it is gone. */
+export async function useAgent(em: EntityManager, agentId: string): Promise<string | null> {
+  const [row] = await em.execute<{ status: string }[]>(`update agent set last_used = clock_timestamp() where id = ? returning status`, [agentId]);
+  return row?.status ?? null;
+}

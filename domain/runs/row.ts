@@ -1,0 +1,58 @@
+import type { DslError } from '../../contracts/dsl-error.ts';
+import type { RunStatus, WaitingOn } from '../../contracts/run-events.ts';
+
+/** A run's row as queries give it. */
+export interface RunRow {
+  id: string;
+  workflow_id: string | null;
+  workflow_revision: number | null;
+  workflow_name: string;
+  status: RunStatus;
+  waiting_on: WaitingOn[];
+  input: unknown;
+  output: unknown;
+  error: DslError | null;
+  owner_id: string;
+  parent_run_id: string | null;
+  root_run_id: string;
+  retry_of: string | null;
+  agent_id: string | null;
+  usage: Record<string, unknown>;
+  last_seq: number;
+  temporal_run_id: string | null;
+  created_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+}
+
+export const RUN_COLUMNS = `r.id, r.workflow_id, r.workflow_revision, r.workflow_name, r.status, r.waiting_on, r.input, r.output, r.error,
+  r.owner_id, r.parent_run_id, r.root_run_id, r.retry_of, r.agent_id, r.usage, r.last_seq, r.temporal_run_id,
+  r.created_at, r.started_at, r.finished_at`;
+
+export interface TaskRow {
+  reference: string;
+  seq: number;
+  visit: number;
+  name: string;
+  type: string;
+  status: string;
+  attempt: number;
+  started_at: Date;
+  finished_at: Date | null;
+  agent_id: string | null;
+  agent_version: string | null;
+  hitl_task_id: string | null;
+  child_run_id: string | null;
+  usage: Record<string, unknown> | null;
+  error: DslError | null;
+}
+
+export interface EventRow {
+  seq: number;
+  at: Date;
+  level: 'debug' | 'info' | 'warn' | 'error';
+  type: string;
+  task: string | null;
+  message: string;
+  data: Record<string, unknown>;
+}

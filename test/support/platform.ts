@@ -1,0 +1,127 @@
+/** The whole platform in one test file: the real API and a real worker, on a database and a Temporal namespace of their own. */
+import { NativeConnection, Runtime } from '@temporalio/worker';
+import type { WorkflowBundle } from '@temporalio/worker';
+import { pino } from 'pino';
+import { createActivities } from '../../activities/index.ts';
+import { createEgressPolicy } from '../../adapters/egress.ts';
+import { createAdapters } from '../../adapters/index.ts';
+import { createOrm } from '../../db/orm.ts';
+import { createPayloadStore } from '../../db/payload-store.ts';
+import { reconcile } from '../../domain/runs/reconcile.ts';
+import { createEncryption } from '../../domain/secrets/encryption.ts';
+import { resolveSecret } from '../../domain/secrets/service.ts';
+import { createClaimCheckCodec } from '../../temporal/claim-check-codec.ts';
+import { createTemporalClient } from '../../temporal/client.ts';
+import { createGateway } from '../../temporal/gateway.ts';
+import { bundleWorkflows } from '../../worker/bundle.ts';
+import { createWorker } from '../../worker/create-worker.ts';
+import { temporalLogger } from '../../worker/temporal-logger.ts';
+import { startTestApp } from './app.ts';
+import type { Client, TestApp, TestAppOptions } from './app.ts';
+import { oncePerRun } from './run-folder.ts';
+import { createTestDatabase, testTemporal } from './servers.ts';
+
+export interface TestPlatform extends TestApp {
+  /** One pass of the reconciler, which no schedule runs here. */
+  reconcile(): Promise<void>;
+  /** Runs a definition as `builder` to its end. */
+  runToEnd(definition: unknown, input?: Record<string, unknown>): Promise<RunRecord>;
+  /** Stops this worker; `startWorker` starts another. */
+  stopWorker(): Promise<void>;
+  startWorker(): Promise<void>;
+}
+
+// Tests look into answers freely.
+export type RunRecord = Record<string, any>;
+
+export interface PlatformOptions extends Pick<TestAppOptions, 'env'> {
+  /** Default: loopback, where the tests' own servers are. */
+  egressAllow?: string[];
+  worker?: boolean;
+}
+
+let runtimeInstalled = false;
+
+export async function startTestPlatform(options: PlatformOptions = {}): Promise<TestPlatform> {
+  const logger = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
+  if (!runtimeInstalled) Runtime.install({ logger: temporalLogger(logger), shutdownSignals: [] });
+  runtimeInstalled = true;
+  const [database, temporal] = await Promise.all([createTestDatabase(), testTemporal()]);
+  const orm = createOrm({ url: database.url });
+  const dataConverter = { payloadCodecs: [createClaimCheckCodec(createPayloadStore(orm))] };
+  const client = createTemporalClient({ address: temporal.address, namespace: temporal.namespace }, dataConverter);
+  const gateway = createGateway({ client, taskQueue: temporal.taskQueue });
+  const app = await startTestApp({ temporal: gateway, databaseUrl: database.url, ...(options.env ? { env: options.env } : {}) });
+  const encryption = createEncryption(app.env.ENCRYPTION_KEYS);
+  const egress = createEgressPolicy({ allow: options.egressAllow ?? ['127.0.0.0/8', '::1', 'localhost'], hostMap: app.env.EGRESS_HOST_MAP });
+  const activities = createActivities({
+    orm,
+    adapters: createAdapters({ egress }),
+    temporal: gateway,
+    logger,
+    secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),
+  });
+  const connection = await NativeConnection.connect({ address: temporal.address });
+
+  let running: { shutdown(): void; done: Promise<void> } | null = null;
+  const startWorker = async (): Promise<void> => {
+    const workflowBundle = await bundleOncePerRun();
+    const { namespace, taskQueue } = temporal;
+    const worker = await createWorker({ connection, namespace, taskQueue, activities, workflowBundle, dataConverter });
+    running = { shutdown: () => worker.shutdown(), done: worker.run() };
+  };
+  const stopWorker = async (): Promise<void> => {
+    running?.shutdown();
+    await running?.done;
+    running = null;
+  };
+  if (options.worker !== false) await startWorker();
+
+  const close = async (): Promise<void> => {
+    await stopWorker();
+    await connection.close();
+    await client.connection.close();
+    await app.close();
+    await orm.close(true);
+    await database.drop();
+  };
+  return {
+    ...app,
+    close,
+    startWorker,
+    stopWorker,
+    reconcile: async () => void (await reconcile({ orm, temporal: gateway }, { now: new Date(), heartbeat: () => {} })),
+    runToEnd: async (definition, input = {}) => runToEnd(await app.as('builder'), definition, input),
+  };
+}
+
+/** Creates the workflow, runs it, waits for its end. */
+export async function runToEnd(client: Client, definition: unknown, input: Record<string, unknown> = {}): Promise<RunRecord> {
+  const run = await startRun(client, definition, input, 30);
+  if (!['completed', 'faulted', 'cancelled'].includes(run['status'])) throw new Error(`the run is ${run['status']}: ${JSON.stringify(run['logs'])}`);
+  return run;
+}
+
+export async function startRun(client: Client, definition: unknown, input: Record<string, unknown> = {}, waitSeconds = 0): Promise<RunRecord> {
+  const created = await client.post('/workflows', { name: 'test', definition });
+  if (created.status !== 201 || !created.body.runnable) throw new Error(JSON.stringify(created.body));
+  const headers = waitSeconds > 0 ? { prefer: `wait=${waitSeconds}` } : {};
+  const started = await client.post(`/workflows/${created.body.id}/run`, { input_params: input }, { headers });
+  if (started.status !== 201) throw new Error(JSON.stringify(started.body));
+  return started.body;
+}
+
+/** Asks until `ready` gives something; fails after `timeoutMs` with the last answer. */
+export async function until<T>(read: () => Promise<T>, ready: (value: T) => boolean, timeoutMs = 20_000): Promise<T> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const value = await read();
+    if (ready(value)) return value;
+    if (Date.now() > deadline) throw new Error(`not reached: ${JSON.stringify(value)}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function bundleOncePerRun(): Promise<WorkflowBundle> {
+  return JSON.parse(await oncePerRun('workflow-bundle.json', async () => JSON.stringify(await bundleWorkflows()))) as WorkflowBundle;
+}

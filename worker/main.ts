@@ -1,0 +1,53 @@
+/** The worker process: workflows and activities of one task queue. Any number of copies. */
+import { Runtime } from '@temporalio/worker';
+import { createActivities } from '../activities/index.ts';
+import { createAdapters } from '../adapters/index.ts';
+import { createEgressPolicy } from '../adapters/egress.ts';
+import { loadServerEnv } from '../config/env.ts';
+import { createLogger } from '../config/logger.ts';
+import { createOrm } from '../db/orm.ts';
+import { createPayloadStore } from '../db/payload-store.ts';
+import { createEncryption } from '../domain/secrets/encryption.ts';
+import { resolveSecret } from '../domain/secrets/service.ts';
+import { createClaimCheckCodec } from '../temporal/claim-check-codec.ts';
+import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
+import { createGateway } from '../temporal/gateway.ts';
+import { bundleWorkflows } from './bundle.ts';
+import { createWorker } from './create-worker.ts';
+import { connectNative } from './connect.ts';
+import { ensureReconcileSchedule } from './schedule.ts';
+import { temporalLogger } from './temporal-logger.ts';
+
+const env = loadServerEnv();
+const logger = createLogger({ level: env.LOG_LEVEL, name: 'worker' });
+Runtime.install({ logger: temporalLogger(logger), shutdownSignals: [] });
+
+let stop = (): void => process.exit(0);
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop());
+
+const orm = createOrm({ url: env.DATABASE_URL, logger });
+const settings = temporalSettings(env);
+const dataConverter = { payloadCodecs: [createClaimCheckCodec(createPayloadStore(orm))] };
+const client = createTemporalClient(settings, dataConverter);
+const temporal = createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE });
+const encryption = createEncryption(env.ENCRYPTION_KEYS);
+const adapters = createAdapters({ egress: createEgressPolicy({ allow: env.EGRESS_ALLOW, hostMap: env.EGRESS_HOST_MAP }) });
+const activities = createActivities({
+  orm,
+  adapters,
+  temporal,
+  logger,
+  secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),
+});
+
+const [workflowBundle, connection] = await Promise.all([bundleWorkflows(temporalLogger(logger)), connectNative(settings, logger)]);
+await ensureReconcileSchedule(client, env.TEMPORAL_TASK_QUEUE);
+const worker = await createWorker({ connection, namespace: settings.namespace, taskQueue: env.TEMPORAL_TASK_QUEUE, activities, workflowBundle, dataConverter });
+stop = () => {
+  if (worker.getState() === 'RUNNING') worker.shutdown();
+};
+logger.info({ task_queue: env.TEMPORAL_TASK_QUEUE, namespace: settings.namespace }, 'worker ready');
+await worker.run();
+await Promise.allSettled([connection.close(), client.connection.close(), orm.close(true)]);
+logger.info('worker stopped');
+process.exit(0);

@@ -1,0 +1,3 @@
+/** The bundle's one entry. Names are what Temporal knows the workflows by: contracts/temporal.ts. */
+export { run } from './run.ts';
+export { reconcile } from './reconcile.ts';

@@ -1,0 +1,31 @@
+/** One proxy a retry class, with its reason. */
+import { ActivityCancellationType, CancellationScope, proxyActivities } from '@temporalio/workflow';
+import type { RunActivities } from '../../contracts/activities.ts';
+
+/** Database work: short, repeatable at will, and never given up, so a database that is away only delays. */
+const database = proxyActivities<RunActivities>({
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' },
+});
+
+/** Not cancellable: a scope's cancellation takes effect after them. */
+export function writing<T>(run: (activities: typeof database) => Promise<T>): Promise<T> {
+  return CancellationScope.nonCancellable(() => run(database));
+}
+
+/** Over the adapter's own limit, so that the adapter's clear timeout error comes first. */
+const MARGIN_MS = 30_000;
+
+/**
+ * Calls of agents and services. Temporal repeats one only after a lost worker or a failure of our own parts: any
+ * answer or failure of the counterpart comes as a non-retryable fault, so that the definition's `catch` and `retry` see it.
+ */
+export function calling(timeoutMs: number, summary: string): typeof database {
+  return proxyActivities<RunActivities>({
+    startToCloseTimeout: timeoutMs + MARGIN_MS,
+    heartbeatTimeout: '15s',
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+    retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' },
+    summary,
+  });
+}

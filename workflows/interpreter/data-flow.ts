@@ -1,0 +1,66 @@
+/** Expressions and schemas on a task's way: dsl.md "Data Flow" and "Runtime Expressions". */
+import { ExpressionError, template } from '../../expressions/index.ts';
+import type { DataSchema } from '../../contracts/definition/model.ts';
+import { describeViolations, violations } from '../../contracts/validate-json.ts';
+import { fault } from './fault.ts';
+
+export type Variables = Record<string, unknown>;
+
+/** Where an expression stands, for its error. */
+export interface At {
+  ref: string;
+  variables: Variables;
+}
+
+const clock = (): Date => new Date();
+
+/** An expression field (`if`, `when`, `in`, `from`, …): bare jq or `${ … }`. First output; none is null. */
+export function evaluate(source: string, input: unknown, at: At): unknown {
+  return run(source, 'loose', input, at);
+}
+
+/** An expression field as a condition: jq's truth, all but false and null. */
+export function isTrue(source: string, input: unknown, at: At): boolean {
+  const value = evaluate(source, input, at);
+  return value !== false && value !== null && value !== undefined;
+}
+
+/** Any other value of a definition: its strings are literals but for `${ … }`. Data is never looked into. */
+export function resolve(value: unknown, input: unknown, at: At): unknown {
+  if (typeof value === 'string') return value.includes('${') ? run(value, 'strict', input, at) : value;
+  if (Array.isArray(value)) return value.map((item) => resolve(item, input, at));
+  if (typeof value === 'object' && value !== null) {
+    const out: Record<string, unknown> = {};
+    for (const [key, item] of Object.entries(value)) {
+      Object.defineProperty(out, key, { value: resolve(item, input, at), enumerable: true, writable: true, configurable: true });
+    }
+    return out;
+  }
+  return value;
+}
+
+/** `from` and `as`: an expression, or an object with expressions in it. */
+export function transform(spec: string | Record<string, unknown> | undefined, input: unknown, at: At): unknown {
+  if (spec === undefined) return input;
+  return typeof spec === 'string' ? evaluate(spec, input, at) : resolve(spec, input, at);
+}
+
+function run(source: string, mode: 'strict' | 'loose', input: unknown, at: At): unknown {
+  try {
+    return template(source, { mode }).first(input, { variables: at.variables, clock });
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    const where = error.kind === 'compile' ? ` (line ${error.line}, column ${error.column})` : '';
+    throw fault('expression', `${error.message}${where} in ${shorten(source)}`, at.ref);
+  }
+}
+
+/** Faults with the DSL's validation error that names each place that does not fit. */
+export function validate(schema: DataSchema | undefined, value: unknown, what: string, ref: string): void {
+  const found = violations(schema?.document, value);
+  if (found.length > 0) throw fault('validation', `${what} does not fit its schema: ${describeViolations(found)}`, ref);
+}
+
+function shorten(source: string): string {
+  return source.length > 200 ? `${source.slice(0, 200)}…` : source;
+}

@@ -1,0 +1,41 @@
+/** `call: agent` (interface-decisions §5): one activity an invocation; an agent of type `workflow` is a child run. */
+import type { AgentArguments } from '../../../contracts/definition/model.ts';
+import { resolve } from '../data-flow.ts';
+import type { At } from '../data-flow.ts';
+import type { Execution, Outcome, Task } from '../execution.ts';
+import { fault } from '../fault.ts';
+import { toMs } from '../run-task.ts';
+import { calling } from '../activities.ts';
+import { runChild } from './child.ts';
+import { invoke, outcomeOf } from './invoke.ts';
+
+/** What the specification grants a single serverless function; a longer agent says so by `timeout`. */
+const DEFAULT_TIMEOUT_MS = 15 * 60_000;
+
+export async function callAgent(x: Execution, args: AgentArguments, task: Task, input: unknown, at: At): Promise<Outcome> {
+  if (task.frame.child) return runChild(x, task, { id: '', revision: null }, null);
+  const agent = resolve(args.agent, input, at);
+  if (typeof agent !== 'string' || agent === '') throw fault('configuration', 'with.agent must give the id or the name of an agent', task.ref);
+  const version = resolve(args.version, input, at);
+  const skill = resolve(args.skill, input, at);
+  const timeoutMs = args.timeout === undefined ? DEFAULT_TIMEOUT_MS : toMs(args.timeout, at, input);
+  const request = {
+    run_id: x.start.run_id,
+    task: task.ref,
+    name: task.name,
+    visit: task.visit,
+    attempt: task.attempt,
+    agent,
+    ...(typeof version === 'string' ? { version } : {}),
+    ...(typeof skill === 'string' ? { skill } : {}),
+    input: args.input === undefined ? input : resolve(args.input, input, at),
+    timeout_ms: timeoutMs,
+  };
+  const result = await invoke(x, task, (batch) => calling(timeoutMs, `${task.name}: agent`).invokeAgent({ ...request, batch }));
+  if (result.child) {
+    const { workflow_id, revision, input: childInput } = result.child;
+    const child = await runChild(x, task, { id: workflow_id, revision }, childInput);
+    return { ...child, data: { ...child.data, ...outcomeOf(x, task, result).data } };
+  }
+  return outcomeOf(x, task, result);
+}

@@ -1,0 +1,23 @@
+const LIMIT = 8 * 1024;
+
+/** `{output: value}` for the log where it is small, else `{output_omitted: true}`. */
+export function preview(name: string, value: unknown): Record<string, unknown> {
+  return fits(value, { left: LIMIT }) ? { [name]: value } : { [`${name}_omitted`]: true };
+}
+
+/** Whether the value's JSON has at most `left` characters, without writing all of it. */
+function fits(value: unknown, budget: { left: number }): boolean {
+  if (typeof value === 'string') budget.left -= value.length + 2;
+  else if (typeof value !== 'object' || value === null) budget.left -= 8;
+  else if (Array.isArray(value)) {
+    for (const item of value) if (!fits(item, budget)) return false;
+    budget.left -= 2;
+  } else {
+    for (const [key, item] of Object.entries(value)) {
+      budget.left -= key.length + 4;
+      if (!fits(item, budget)) return false;
+    }
+    budget.left -= 2;
+  }
+  return budget.left >= 0;
+}

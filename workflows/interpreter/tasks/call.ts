@@ -1,0 +1,39 @@
+import type { AgentArguments, CallTask, HttpArguments, HumanArguments } from '../../../contracts/definition/model.ts';
+import { resolve } from '../data-flow.ts';
+import type { At } from '../data-flow.ts';
+import type { Execution, Outcome, Task } from '../execution.ts';
+import { fault } from '../fault.ts';
+import { callAgent } from '../functions/agent.ts';
+import { callHttp } from '../functions/http.ts';
+import { callHuman } from '../functions/human.ts';
+import { pointer } from '../pointer.ts';
+import { runTask } from '../run-task.ts';
+
+/**
+ * dsl-reference.md "Call". A name of `use.functions` wins over the short forms of the default catalog; such a function is
+ * a task whose input is the call's `with`.
+ */
+export async function runCall(x: Execution, definition: CallTask, task: Task, input: unknown, at: At): Promise<Outcome> {
+  const { call } = definition;
+  const functions = x.definition.use?.functions;
+  const custom = functions && Object.hasOwn(functions, call) ? functions[call] : undefined;
+  if (custom) {
+    const body = (task.frame.body ??= { raw: definition.with === undefined ? input : resolve(definition.with, input, at) });
+    const result = await runTask(x, call, pointer('/use/functions', call), custom, body, task.env);
+    return { output: result.output };
+  }
+  // `with` has the shape that validation has checked for the function's name.
+  const args: unknown = definition.with ?? {};
+  switch (call) {
+    case 'agent':
+    case 'agent:1.0.0@default':
+      return callAgent(x, args as AgentArguments, task, input, at);
+    case 'human':
+    case 'human:1.0.0@default':
+      return callHuman(x, args as HumanArguments, task, input, at);
+    case 'http':
+      return callHttp(x, args as HttpArguments, task, input, at);
+    default:
+      throw fault('configuration', `The function ${JSON.stringify(call)} is not available yet`, task.ref);
+  }
+}

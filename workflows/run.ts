@@ -1,0 +1,106 @@
+/** A run: handlers first, then the definition, in one workflow; at the end one activity closes the run's row. */
+import { CancellationScope, condition, continueAsNew, isCancellation, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
+import { EVENT } from '../contracts/run-events.ts';
+import type { NewRunEvent, RunEnd } from '../contracts/run-events.ts';
+import { runSignal, runStatusQuery } from '../contracts/temporal.ts';
+import type { RunArgs, RunSignal } from '../contracts/temporal.ts';
+import { standardError } from '../contracts/dsl-error.ts';
+import { writing } from './interpreter/activities.ts';
+import { Execution } from './interpreter/execution.ts';
+import { DslFault, isRunClosed } from './interpreter/fault.ts';
+import { interpret } from './interpreter/interpret.ts';
+import { checkpointOf, initialState, stateForRetry, STATE_VERSION } from './interpreter/state.ts';
+import type { Checkpoint, RunState } from './interpreter/state.ts';
+import { runKind } from './interpreter/tasks/index.ts';
+import { receive } from './signals.ts';
+
+export async function run(args: RunArgs): Promise<void> {
+  const { start } = args;
+  const state = stateOf(args);
+  const x = new Execution(start, state, {
+    runKind,
+    append: (batch) => writing((activities) => activities.appendEvents({ run_id: start.run_id, batch })),
+  });
+  const work = new CancellationScope();
+  setHandler(runSignal, (signal: RunSignal) => receive(x, signal, () => work.cancel()));
+  setHandler(runStatusQuery, () => ({ ...x.status(), task: x.status().waiting_on[0]?.task ?? null }));
+
+  if (state.started_at === null) {
+    state.started_at = new Date().toISOString();
+    x.journal.add(started(x));
+  }
+  let over = false;
+  const flusher = CancellationScope.nonCancellable(() => x.journal.flushWhenBlocked(() => over));
+  try {
+    const end = await Promise.race([finish(x, work), x.quietForContinueAsNew().then(() => null)]);
+    if (end === null) await continueAsNew<typeof run>({ ...args, state });
+    else await close(x, end);
+  } finally {
+    over = true;
+  }
+  await flusher;
+  await CancellationScope.nonCancellable(() => condition(() => x.journal.inFlight === 0));
+}
+
+function stateOf({ start, state }: RunArgs): RunState {
+  // Both were made by this code; the version guards against a worker from before.
+  const carried = state as RunState | undefined;
+  if (carried) {
+    if (carried.version !== STATE_VERSION) throw new Error('the carried state is of another version');
+    return carried;
+  }
+  return start.checkpoint ? stateForRetry(start.checkpoint as Checkpoint) : initialState(start.input);
+}
+
+async function finish(x: Execution, work: CancellationScope): Promise<{ end: RunEnd; checkpoint?: Checkpoint } | 'closed'> {
+  try {
+    return { end: { status: 'completed', output: await work.run(() => interpret(x)) } };
+  } catch (error) {
+    if (isRunClosed(error) || x.journal.closed) return 'closed';
+    if (isCancellation(error)) return { end: { status: 'cancelled' } };
+    if (error instanceof DslFault) return { end: { status: 'faulted', error: error.error }, checkpoint: checkpointOf(x.state) };
+    throw error;
+  }
+}
+
+/** The run's last activity, whatever was cancelled before. */
+async function close(x: Execution, result: Awaited<ReturnType<typeof finish>>): Promise<void> {
+  if (result === 'closed') return;
+  const { end, checkpoint } = result;
+  await CancellationScope.nonCancellable(async () => {
+    await x.journal.drain();
+    const event = ended(x, end);
+    setCurrentDetails(`**${end.status}**${end.error ? `: ${end.error.title ?? end.error.type}, ${end.error.detail ?? ''}` : ''}`);
+    await x.journal.carry(
+      (batch) =>
+        writing((activities) =>
+          activities.endRun({ run_id: x.start.run_id, batch, end, ...(checkpoint === undefined ? {} : { checkpoint }) }),
+        ),
+      [event],
+    );
+  });
+}
+
+function started(x: Execution): NewRunEvent {
+  const { name, namespace, version } = x.definition.document;
+  const startedAt = x.state.started_at;
+  return x.event(EVENT.runStarted, 'started', `Run of ${x.start.name} started`, {
+    data: { name: x.qualifiedName, definition: { name, namespace, version }, startedAt, execution: workflowInfo().runId },
+  });
+}
+
+function ended(x: Execution, end: RunEnd): NewRunEvent {
+  const name = x.qualifiedName;
+  const at = new Date().toISOString();
+  switch (end.status) {
+    case 'completed':
+      return x.event(EVENT.runCompleted, 'ended', 'Run completed', { data: { name, completedAt: at } });
+    case 'cancelled':
+      return x.event(EVENT.runCancelled, 'ended', 'Run cancelled', { level: 'warn', data: { name, cancelledAt: at } });
+    case 'faulted': {
+      const error = end.error ?? standardError('runtime', 'unknown');
+      const message = `Run faulted: ${error.detail ?? error.title ?? error.type}`;
+      return x.event(EVENT.runFaulted, 'ended', message, { level: 'error', data: { name, faultedAt: at, error } });
+    }
+  }
+}
