@@ -3,6 +3,7 @@ import * as z from 'zod';
 
 import { badRequest } from '../domain/errors.ts';
 import type { EndpointContext } from './endpoint.ts';
+import { unstorable } from './middleware/body.ts';
 
 /**
  * Cuts rows, of which one more than `limit` was asked for, to a page. `keyOf` gives the values that the list is sorted by,
@@ -30,10 +31,14 @@ export function decodeCursor<T>(cursor: string | undefined, schema: z.ZodType<T>
     return undefined;
   }
   try {
-    return schema.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')));
+    const key: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+    if (unstorable(key).length === 0) {
+      return schema.parse(key);
+    }
   } catch {
-    throw badRequest('invalid_cursor', 'The cursor is not one of this list.', [{ pointer: 'cursor', code: 'invalid_cursor', message: 'take it from the Link header' }]);
+    // Told below.
   }
+  throw badRequest('invalid_cursor', 'The cursor is not one of this list.', [{ pointer: 'cursor', code: 'invalid_cursor', message: 'take it from the Link header' }]);
 }
 
 /** For lists sorted by id alone. */

@@ -87,7 +87,8 @@ function toAppError(error: unknown): AppError | null {
 const awayCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EPIPE', 'EHOSTUNREACH', 'ENOENT', '57014', '53300', '42P01', '3D000']);
 
 function isAway(code: string): boolean {
-  return awayCodes.has(code) || /^(08|57P)/.test(code) || code === 'connection';
+  // 08P01 is a statement that PostgreSQL could not read: ours to mend.
+  return awayCodes.has(code) || /^(08(?!P01)|57P)/.test(code) || code === 'connection';
 }
 
 /** SQLSTATE or system error code of a failure of the database, at whatever depth; null if it is not one. */

@@ -57,7 +57,8 @@ test('403 for a role that is too low, before 404 and before the body', async () 
 });
 
 test('404 for what does not exist, before 400, 415 and 422', async () => {
-  const named = guarded.filter(namesSomething);
+  // A PUT may make what its path names.
+  const named = guarded.filter((endpoint) => namesSomething(endpoint) && endpoint.method !== 'PUT');
   expect(await wrongAnswers(named, (one) => admin.request(one.method, `${pathOf(one)}?colour=red`), (reply) => reply.status === 404 && reply.body.code === 'not_found')).toEqual([]);
   const withBody = named.filter(takesJson);
   expect(await wrongAnswers(withBody, (one) => admin.request(one.method, pathOf(one), { body: '{' }), (reply) => reply.status === 404)).toEqual([]);
