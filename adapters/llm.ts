@@ -1,7 +1,7 @@
 /** Agents of kind `llm`: one chat completion of an OpenAI-compatible API an invocation, by the AI SDK. */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { APICallError, NoObjectGeneratedError, Output, generateText, jsonSchema } from 'ai';
-import type { LanguageModelUsage, ModelMessage } from 'ai';
+import type { CallWarning, LanguageModelUsage, ModelMessage } from 'ai';
 import { llmConfiguration } from '../contracts/agent-configuration.ts';
 import type { LlmConfiguration } from '../contracts/agent-configuration.ts';
 import { Fault, fault } from '../contracts/fault.ts';
@@ -16,12 +16,16 @@ import { loadSensitive } from './sensitive.ts';
 import type { Sensitive } from './sensitive.ts';
 import { renderTemplate } from './templates.ts';
 
+// Warnings go into the run's log, not to the console.
+globalThis.AI_SDK_LOG_WARNINGS = false;
+
 interface Completion {
   text: string;
   object: unknown;
   finishReason: string | undefined;
   usage: LanguageModelUsage | undefined;
   model: string | undefined;
+  warnings: CallWarning[] | undefined;
 }
 
 /**
@@ -68,6 +72,8 @@ export function createLlmAdapter(deps: { egress: EgressPolicy; tokens: TokenSour
         return {
           output: sensitive.clean(outputOf(completion, call.agent.output_schema, sensitive.fill(model))),
           usage: usageOf(completion, sensitive.fill(model), performance.now() - startedAt),
+          // That the API is not given the schema is what such a configuration asks for.
+          warnings: (completion.warnings ?? []).filter((warning) => !('feature' in warning && warning.feature === 'responseFormat')).map(warningText),
         };
       } catch (error) {
         if (call.signal.aborted) throw call.signal.reason;
@@ -86,11 +92,14 @@ async function complete(
   const { system, temperature, max_tokens: maxTokens, top_p: topP, frequency_penalty: frequency, presence_penalty: presence, seed, stop } = configuration;
   const schema = call.agent.output_schema;
   const structured = wantsObject(schema) && configuration.structured_output !== 'none';
+  // Where the API is not given the schema, the model is.
+  const told = structured && configuration.structured_output === 'json_object' ? `Answer with one JSON object that fits this JSON Schema:\n${JSON.stringify(schema)}` : undefined;
+  const instructions = [system, told].filter((text) => text !== undefined).join('\n\n');
   const settings = {
     model,
     messages: messagesOf(configuration.prompt === undefined ? call.input : renderTemplate(configuration.prompt, call.input, sensitive, 'prompt')),
     allowSystemInMessages: true,
-    ...(system === undefined ? {} : { instructions: system }),
+    ...(instructions === '' ? {} : { instructions }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
     ...(topP === undefined ? {} : { topP }),
@@ -104,15 +113,15 @@ async function complete(
   };
   if (!structured) {
     const result = await generateText(settings);
-    return { text: result.text, object: undefined, finishReason: result.finishReason, usage: result.usage, model: result.response.modelId };
+    return { text: result.text, object: undefined, finishReason: result.finishReason, usage: result.usage, model: result.response.modelId, warnings: result.warnings };
   }
   try {
     const result = await generateText({ ...settings, output: Output.object({ schema: jsonSchema(schema) }) });
-    return { text: result.text, object: result.output, finishReason: result.finishReason, usage: result.usage, model: result.response.modelId };
+    return { text: result.text, object: result.output, finishReason: result.finishReason, usage: result.usage, model: result.response.modelId, warnings: result.warnings };
   } catch (error) {
     // The model answered, but not with JSON: outputOf judges it.
     if (!NoObjectGeneratedError.isInstance(error)) throw error;
-    return { text: error.text ?? '', object: undefined, finishReason: error.finishReason, usage: error.usage, model: error.response?.modelId };
+    return { text: error.text ?? '', object: undefined, finishReason: error.finishReason, usage: error.usage, model: error.response?.modelId, warnings: undefined };
   }
 }
 
@@ -151,6 +160,11 @@ function usageOf(completion: Completion, model: string, durationMs: number): Usa
     duration_ms: Math.round(durationMs),
     model: completion.model ?? model,
   };
+}
+
+function warningText(warning: CallWarning): string {
+  if (!('feature' in warning)) return `The model's API: ${warning.message}`;
+  return `The model's API: ${warning.feature} is not supported${warning.details === undefined ? '' : ` (${warning.details})`}`;
 }
 
 function messagesOf(input: unknown): ModelMessage[] {

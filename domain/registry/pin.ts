@@ -21,7 +21,7 @@ const uuidPattern = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
 /**
  * `ownerId` is whose rights count: the workflow's owner, or who invokes an agent by itself. A name means their own agent first,
- * then a public one if only one has it. A range takes the highest published version in it, then a deprecated one, then a draft.
+ * then a public one if only one has it. In a transaction the agent cannot be deleted until its end. A range takes the highest published version in it, then a deprecated one, then a draft.
  */
 export async function pinAgent(em: EntityManager, ownerId: string, reference: AgentReference): Promise<Pinned> {
   const agents = await candidates(em, ownerId, reference.agent);
@@ -30,6 +30,7 @@ export async function pinAgent(em: EntityManager, ownerId: string, reference: Ag
   if (agents.length > 1) {
     return { found: false, reason: 'ambiguous_agent', message: `There are several public agents ${JSON.stringify(reference.agent)}: name it by its id.` };
   }
+  if (!(await keepsExisting(em, agent.id))) return { found: false, reason: 'unknown_agent', message: `There is no agent ${JSON.stringify(reference.agent)}.` };
   const version = await chooseVersion(em, agent, reference.version);
   if (version === null) {
     return { found: false, reason: 'unknown_version', message: `Agent ${JSON.stringify(agent.name)} has no version ${JSON.stringify(reference.version)}.` };
@@ -41,6 +42,13 @@ export async function pinAgent(em: EntityManager, ownerId: string, reference: Ag
 export async function agentStatus(em: EntityManager, agentId: string): Promise<AgentStatus | null> {
   const [row] = await em.execute<{ status: AgentStatus }[]>('select status from agent where id = ?', [agentId]);
   return row?.status ?? null;
+}
+
+/** In a transaction: nobody deletes the agent until it ends, so that who deletes it then sees the run. */
+async function keepsExisting(em: EntityManager, agentId: string): Promise<boolean> {
+  if (!em.isInTransaction()) return true;
+  const rows = await em.execute('select 1 from agent where id = ? for key share', [agentId]);
+  return rows.length > 0;
 }
 
 async function candidates(em: EntityManager, ownerId: string, agent: string): Promise<Agent[]> {

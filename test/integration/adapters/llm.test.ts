@@ -75,6 +75,16 @@ test('an output schema is sent, and the object is the output', async () => {
   expect(bodyOf(target).response_format).toMatchObject({ type: 'json_schema', json_schema: { schema: { properties: { mood: { type: 'string' } } } } });
 });
 
+test('structured_output says how the schema gets to the model', async () => {
+  const target = await model('{"mood":"good"}');
+  const result = await invoke(agentCall({ ...llm(target, { structured_output: 'json_object', system: 'Be kind.' }), output_schema: schema }, 'How?'));
+  expect(result.output).toEqual({ mood: 'good' });
+  expect(bodyOf(target).response_format).toEqual({ type: 'json_object' });
+  expect(bodyOf(target).messages[0]).toEqual({ role: 'system', content: expect.stringContaining('"mood"') });
+  await invoke(agentCall({ ...llm(target, { structured_output: 'none' }), output_schema: schema }, 'How?'));
+  expect(bodyOf(target, 1).response_format).toBeUndefined();
+});
+
 test('an object in a fenced block is found; prose faults; a schema of our own form is met by text', async () => {
   const fenced = await model('```json\n{"mood":"fine"}\n```');
   expect((await invoke(agentCall({ ...llm(fenced), output_schema: schema }, 'x'))).output).toEqual({ mood: 'fine' });
