@@ -23,8 +23,9 @@ function pathOf(endpoint: Endpoint): string {
   return endpoint.path.replaceAll(/\{\w+\}/g, nobody);
 }
 
+/** What has to exist to be named; a PUT makes what its path names. */
 function namesSomething(endpoint: Endpoint): boolean {
-  return endpoint.path.includes('{');
+  return endpoint.path.includes('{') && endpoint.method !== 'PUT';
 }
 
 function takesJson(endpoint: Endpoint): boolean {

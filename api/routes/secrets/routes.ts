@@ -27,7 +27,7 @@ export function secretEndpoints({ encryption }: Pick<AppDeps, 'encryption'>): En
       responses: { 200: z.array(secretRecord) },
       handler: async (c) => {
         const { limit, cursor } = c.query;
-        const after = decodeCursor(cursor, z.tuple([z.string()]))?.[0];
+        const after = decodeCursor(cursor, z.tuple([z.string().regex(secretName)]))?.[0];
         const { items, headers } = page(c, await listSecrets(c.em, c.actor, { after, limit: limit + 1 }), limit, ({ name }) => [name]);
         return { status: 200, body: items.map(presentSecret), headers };
       },
