@@ -34,10 +34,10 @@ export function finish(value: Json, allowance: Allowance): Json {
 function measure(root: Json[] | JsonObject, allowance: Allowance): void {
   const stack: (Json[] | JsonObject)[] = [root];
   const depths: number[] = [1];
-  const maxDepth = rt.limits.depth;
+  const maxDepth = Math.min(rt.limits.outputDepth, rt.limits.depth);
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
     const depth = depths.pop() ?? 0;
-    if (depth > maxDepth) exceed('depth');
+    if (depth > maxDepth) exceed('outputDepth');
     const values = Array.isArray(node) ? node : Object.values(node);
     allowance.size -= values.length + 1;
     if (allowance.size < 0) exceed('outputSize');

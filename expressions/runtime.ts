@@ -11,8 +11,10 @@ export interface Limits {
   outputs: number;
   /** Values inside the outputs, counting every element and every 100 characters of text as one. */
   outputSize: number;
-  /** Nesting of data. */
+  /** Nesting of data that functions walk through. */
   depth: number;
+  /** Nesting of outputs: deeper ones would overflow the stack of whoever serialises them. */
+  outputDepth: number;
   /** Nesting of calls, in units of about one JavaScript stack frame. */
   recursion: number;
   /** Elements of one array. */
@@ -26,15 +28,16 @@ export interface Limits {
 }
 
 export const defaultLimits: Limits = {
-  steps: 5_000_000,
+  steps: 2_000_000,
   outputs: 1_000_000,
   outputSize: 2_000_000,
   depth: 9_999,
-  recursion: 2_500,
+  outputDepth: 2_000,
+  recursion: 3_500,
   arrayLength: 1_000_000,
   stringLength: 16_000_000,
   regexSubject: 1_000_000,
-  regexSteps: 5_000_000,
+  regexSteps: 4_000_000,
 };
 
 export interface Runtime {
@@ -66,6 +69,7 @@ const nouns: Record<keyof Limits, string> = {
   outputs: 'outputs',
   outputSize: 'output size',
   depth: 'depth',
+  outputDepth: 'output depth',
   recursion: 'recursion depth',
   arrayLength: 'array length',
   stringLength: 'string length',
@@ -75,12 +79,17 @@ const nouns: Record<keyof Limits, string> = {
 
 /** Raises the error of an exhausted budget; `message` replaces the standard text. */
 export function exceed(limit: keyof Limits, message?: string): never {
-  return raiseValue(message ?? `limit exceeded: ${nouns[limit]} (${rt.limits[limit]})`, limit === 'recursion' ? 'depth' : limit);
+  return raiseValue(message ?? `limit exceeded: ${nouns[limit]} (${rt.limits[limit]})`, limit === 'recursion' || limit === 'outputDepth' ? 'depth' : limit);
 }
 
 /** Counts `n` steps. */
 export function tick(n: number): void {
   if ((rt.stepsLeft -= n) < 0) exceed('steps');
+}
+
+/** Counts a caught error: unwinding costs the host as much as dozens of steps. */
+export function tickCatch(): void {
+  tick(50);
 }
 
 /** Refuses a string of `length` characters that is about to be made. */

@@ -112,6 +112,7 @@ function recurseWhile(f: Code, condition: Code): Code {
 function pathsBuiltin(filter: Code | null): Code {
   return multi((env, input, out) => recurse.paths(env, rootPath(input), input, (path, node) => {
     if (path.length === 0) return true;
+    tick(path.length >> 1);
     if (!filter) return out(pathKeys(path));
     return filter.each(env, node, (ok) => (isTrue(ok) ? out(pathKeys(path)) : true));
   }), (filter?.weight ?? 0) + 5);

@@ -1,6 +1,6 @@
 /** `as`, destructuring, `reduce`, `foreach`, `label`/`break` and variables. */
 import { Break, breakTo, raise } from '../errors.ts';
-import { rt, tick } from '../runtime.ts';
+import { rt, tickCatch } from '../runtime.ts';
 import { suggest } from '../suggest.ts';
 import type { Node, Pattern } from '../ast.ts';
 import { get } from '../values/access.ts';
@@ -71,8 +71,8 @@ function compileStep(pattern: Pattern, scope: Scope, context: Context): Step {
 
 function patternWeight(pattern: Pattern): number {
   if (pattern.t === 'var') return 1;
-  if (pattern.t === 'array') return pattern.elements.reduce((sum, element) => sum + 2 + patternWeight(element), 1);
-  return pattern.entries.reduce((sum, { value }) => sum + 5 + (value ? patternWeight(value) : 0), 1);
+  if (pattern.t === 'array') return pattern.elements.reduce((sum, element) => sum + 3 + patternWeight(element), 1);
+  return pattern.entries.reduce((sum, { value }) => sum + 6 + (value ? patternWeight(value) : 0), 1);
 }
 
 /** All the variables of a `?//` are bound in every alternative: to null where it has none. */
@@ -113,7 +113,6 @@ function compilePatterns(patterns: Pattern[], scope: Scope, context: Context): B
       } catch (error) {
         if (caught(error) === undefined) throw error;
         rt.recursion = recursion;
-        tick(1);
       }
     }
   };
@@ -228,6 +227,7 @@ export function compileLabel(node: NodeOf<'label'>, scope: Scope, context: Conte
     } catch (error) {
       if (!(error instanceof Break) || error.id !== id) throw error;
       rt.recursion = recursion;
+      tickCatch();
       return true;
     }
   };

@@ -139,9 +139,9 @@ function compileClosureCall(lookup: (env: Env | null) => unknown, at: number): C
     return go;
   }, 2, () => (env, path, input, out) => {
     const { code, env: inner } = resolve(env);
-    enter(code.weight * 2 + 2);
+    enter(code.weight * 3 + 2);
     const go = code.paths(inner, path, input, out);
-    rt.recursion -= code.weight * 2 + 2;
+    rt.recursion -= code.weight * 3 + 2;
     return go;
   });
 }
@@ -181,9 +181,9 @@ function compileUserCall(fn: UserFunction, node: CallNode, scope: Scope, context
   const paths = (): Paths => (env, path, input, out) => bind(0, env, input, base(env), (inner) => {
     const code = body();
     rt.at = at;
-    enter(code.weight * 2 + argWeight);
+    enter(code.weight * 3 + argWeight);
     const go = code.paths(inner, path, input, out);
-    rt.recursion -= code.weight * 2 + argWeight;
+    rt.recursion -= code.weight * 3 + argWeight;
     return go;
   });
   if (fn.isSingle && args.every((arg) => arg.kind === 'closure' || arg.code.one !== null)) {

@@ -5,6 +5,7 @@
  * third form, made when first needed.
  */
 import { Break, Raise, raise } from '../errors.ts';
+import { tickCatch } from '../runtime.ts';
 import { dump } from '../values/json.ts';
 import type { Json } from '../values/json-types.ts';
 
@@ -140,10 +141,12 @@ export function firstOf(code: Code, env: Env | null, input: Json): Json | undefi
 
 /** The value that `catch` sees, or undefined when the exception is none of jq's. */
 export function caught(error: unknown): Json | undefined {
+  if (!(error instanceof Raise || error instanceof Break)) return undefined;
+  // With the steps used up nothing can go on anyway; the handler may still give a value.
+  if (!(error instanceof Raise && error.limit === 'steps')) tickCatch();
   if (error instanceof Raise) return error.value;
   // jq lets `try` see a break as an object that only a label understands.
-  if (error instanceof Break) return { __jq: 0 };
-  return undefined;
+  return { __jq: 0 };
 }
 
 /** Runs all codes for every combination of their outputs, the last code being the outermost loop. */

@@ -14,17 +14,17 @@ const comparisonMessage = 'Comparison too deep';
 export function equals(a: Json, b: Json, depth = 0): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
-  if (depth > shallow) return equalsDeep(a, b, depth);
+  if (depth > shallow || depth >= rt.limits.depth) return equalsDeep(a, b, depth);
   if (Array.isArray(a)) {
     if (!Array.isArray(b) || a.length !== b.length) return false;
-    tick(a.length);
+    tick(a.length + 1);
     for (let i = 0; i < a.length; i++) if (!equals(a[i] ?? null, b[i] ?? null, depth + 1)) return false;
     return true;
   }
   if (Array.isArray(b)) return false;
   const keys = Object.keys(a);
   if (keys.length !== Object.keys(b).length) return false;
-  tick(keys.length);
+  tick(keys.length + 1);
   for (const key of keys) {
     if (!Object.hasOwn(b, key) || !equals(a[key] ?? null, b[key] ?? null, depth + 1)) return false;
   }
@@ -76,7 +76,7 @@ export function compare(a: Json, b: Json, depth = 0): number {
   const kind = rank(a);
   const order = kind - rank(b);
   if (order !== 0 || kind < 5) return order;
-  if (depth > shallow) return compareDeep(a, b, depth);
+  if (depth > shallow || depth >= rt.limits.depth) return compareDeep(a, b, depth);
   for (const [x, y] of pairs(a, b)) {
     const result = compare(x, y, depth + 1);
     if (result !== 0) return result;

@@ -40,10 +40,10 @@ function scalar(value: Json): string {
 /** A value as compact JSON text. NaN is null, infinities are the largest double. */
 export function toJson(value: Json, depth = 0): string {
   if (typeof value !== 'object' || value === null) return scalar(value);
-  if (depth > 100) return toJsonDeep(value, depth);
+  if (depth > 100 || depth >= rt.limits.depth) return toJsonDeep(value, depth);
   let out = '';
   if (Array.isArray(value)) {
-    tick(value.length);
+    tick(value.length + 1);
     for (let i = 0; i < value.length; i++) {
       if (i > 0) out += ',';
       const element = value[i] ?? null;
@@ -53,7 +53,7 @@ export function toJson(value: Json, depth = 0): string {
     return `[${out}]`;
   }
   const keys = Object.keys(value);
-  tick(keys.length);
+  tick(keys.length + 1);
   for (const key of keys) {
     if (out !== '') out += ',';
     out += `${quote(key)}:${toJson(value[key] ?? null, depth + 1)}`;

@@ -1,0 +1,92 @@
+import { expect, test } from '@jest/globals';
+import { compile, ExpressionError, type Json, type Limits } from '../../../expressions/index.ts';
+
+function nested(levels: number): Json {
+  let value: Json = null;
+  for (let i = 0; i < levels; i++) value = [value];
+  return value;
+}
+
+function errorOf(program: string, input: Json, limits?: Partial<Limits>): ExpressionError {
+  try {
+    compile(program).all(input, limits ? { limits } : {});
+  } catch (error) {
+    if (error instanceof ExpressionError) return error;
+    throw error;
+  }
+  throw new Error(`${program} did not fail`);
+}
+
+/** Far above what these take, far below what they would take without a budget. */
+const patienceMs = 5_000;
+
+const hostile: [string, Json, string][] = [
+  ['. * 1e9', 'abc', 'stringLength'],
+  ['[range(1e12)]', null, 'arrayLength'],
+  ['def f: f; f', null, 'depth'],
+  ['def f: 1, f; [f]', null, 'depth'],
+  ['def f(g): f(g|g); f(.)', null, 'depth'],
+  ['def f: path(f); f', null, 'depth'],
+  ['def f: . as [$a, $b] | f; f', null, 'depth'],
+  ['def f: try f catch f; f', null, 'steps'],
+  ['[limit(1e9; repeat(1))]', null, 'arrayLength'],
+  ['until(false; .)', null, 'steps'],
+  ['last(repeat(1))', null, 'steps'],
+  ['[recurse(. + 1)]', 1, 'arrayLength'],
+  ['first(range(1e12) | select(. < 0))', null, 'steps'],
+  ['reduce range(100) as $i ([1]; . + .)', null, 'arrayLength'],
+  ['reduce range(100) as $i ("x"; . + .)', null, 'stringLength'],
+  ['reduce range(100) as $i ([1]; [., .])', null, 'outputSize'],
+  ['reduce range(100) as $i ([1]; [., .]) | tojson', null, 'steps'],
+  ['reduce range(99) as $i ([1]; [., .]) | . == (reduce range(99) as $i ([1]; [., .]))', null, 'steps'],
+  ['reduce range(99) as $i ([1]; [., .]) | flatten', null, 'steps'],
+  ['reduce range(99) as $i ([1]; [., .]) | walk(.)', null, 'steps'],
+  ['repeat(1)', null, 'outputs'],
+  ['tojson', nested(10_000), 'depth'],
+  ['[..] | length', nested(10_000), 'depth'],
+  ['walk(.)', nested(10_000), 'depth'],
+  ['flatten', nested(10_000), 'depth'],
+  ['[., .] | sort', nested(10_000), 'depth'],
+  ['. == (tojson | fromjson)', nested(10_000), 'depth'],
+  ['.', nested(10_000), 'depth'],
+  ['[.]', nested(100_000), 'depth'],
+  ['test("(a+)+$")', `${'a'.repeat(40)}b`, 'regexSteps'],
+  ['test("(a|a)*$")', `${'a'.repeat(40)}b`, 'regexSteps'],
+  ['test("^(([a-z])+.)+[A-Z]([a-z])+$")', 'a'.repeat(60), 'regexSteps'],
+  ['test("(?<=a*)b")', 'a'.repeat(20_000), 'regexSteps'],
+  ['test("x")', 'x'.repeat(2_000_000), 'regexSubject'],
+  ['.[5e8] = 1', null, 'arrayLength'],
+];
+
+test.each(hostile)('%s ends with a limit error, and the next evaluation works', (program, input, limit) => {
+  const started = performance.now();
+  const error = errorOf(program, input);
+  expect(performance.now() - started).toBeLessThan(patienceMs);
+  expect({ kind: error.kind, limit: error.limit }).toEqual({ kind: 'limit', limit });
+  expect(compile('.a + 1').first({ a: 1 })).toBe(2);
+});
+
+test('a limit error can be caught by the program, and its message names the limit', () => {
+  expect(compile('try (def f: f; f) catch .').first(null)).toBe('limit exceeded: recursion depth (3500)');
+  expect(compile('try last(range(1e9)) catch .').first(null)).toBe('limit exceeded: steps (2000000)');
+  expect(compile('try ([limit(1e9; repeat(1))]) catch "stopped"').first(null)).toBe('stopped');
+});
+
+test('the budgets can be set for an evaluation', () => {
+  expect(errorOf('[range(100)]', null, { steps: 50 }).limit).toBe('steps');
+  expect(errorOf('range(100)', null, { outputs: 50 }).limit).toBe('outputs');
+  expect(errorOf('[range(100)]', null, { outputSize: 50 }).limit).toBe('outputSize');
+  expect(errorOf('"abc" * 100', null, { stringLength: 50 }).limit).toBe('stringLength');
+  expect(errorOf('tojson', nested(60), { depth: 50 }).limit).toBe('depth');
+  expect(errorOf('test("a")', 'b'.repeat(60), { regexSubject: 50 }).limit).toBe('regexSubject');
+  expect(compile('[range(100)] | length').first(null)).toBe(100);
+});
+
+test('counts are no recursion: big ones work', () => {
+  const all = compile('[until(. > 1e6; . + 1), last(range(1e5)), ([recurse(if . < 1e5 then . + 1 else empty end)] | length), reduce range(1e5) as $x (0; . + 1), ([limit(1e5; repeat(1))] | length), ([while(. < 1e5; . + 1)] | length)]');
+  expect(all.first(0)).toEqual([1_000_001, 99_999, 100_001, 100_000, 100_000, 100_000]);
+});
+
+test('data just below the depth limit is walked through', () => {
+  expect(compile('[([..] | length), (tojson | length), (flatten | length), ([., .] | sort | length)]').first(nested(9_000))).toEqual([9_001, 18_004, 1, 2]);
+});
