@@ -17,7 +17,7 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...healthEndpoints(deps),
     ...authEndpoints(deps),
     ...meEndpoints(),
-    ...userEndpoints(),
+    ...userEndpoints(deps),
     ...agentEndpoints(deps),
     ...agentDocsEndpoints(),
     ...secretEndpoints(deps),

@@ -2,10 +2,12 @@ import * as z from 'zod';
 
 import { longestPassword, shortestPassword } from '../../../domain/auth/password.ts';
 import { createUser, getUser, listUsers, updateUser } from '../../../domain/auth/users.ts';
+import { transferOwnership } from '../../../domain/auth/transfer.ts';
+import type { AppDeps } from '../../app.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { decodeCursor, idCursor, page } from '../../paging.ts';
-import { emailAddress, idParams, pageQuery, text } from '../../schemas.ts';
+import { emailAddress, idParams, pageQuery, text, uuid } from '../../schemas.ts';
 import type { UserAccount } from '../../../db/entities/user-account.ts';
 import { presentUser, role, userRecord } from './presenter.ts';
 
@@ -21,8 +23,26 @@ const fields = {
 };
 
 /** For administrators. */
-export function userEndpoints(): Endpoint[] {
+export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
   return [
+    endpoint({
+      method: 'POST',
+      path: '/users/{id}/transfer',
+      operationId: 'transferUser',
+      summary: 'Hand over what a user owns to another one',
+      description: 'Agents, workflows and runs get the new owner; secrets are copied, except where the new owner has one of that name.',
+      tags: ['users'],
+      role: 'admin',
+      params: idParams,
+      body: z.object({ to: uuid }),
+      responses: {
+        200: z.object({ agents: z.int(), workflows: z.int(), runs: z.int(), secrets: z.int(), secrets_kept: z.array(z.string()) }).meta({ id: 'Transfer' }),
+      },
+      handler: async (c) => {
+        await getUser(c.em, c.params.id);
+        return { status: 200, body: await transferOwnership(c.em, deps.encryption, { from: c.params.id, to: c.body.to }) };
+      },
+    }),
     endpoint({
       method: 'GET',
       path: '/users',

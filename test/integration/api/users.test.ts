@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
+import { resolveSecret } from '../../../domain/secrets/service.ts';
 import { createClient, startTestApp, type Client, type TestApp } from '../../support/app.ts';
 
 const good = { username: 'ada', email: 'ada@example.com', password: 'a long enough one', roles: ['approver'], groups: ['finance', 'finance'] };
@@ -117,4 +118,27 @@ test('machine clients by page', async () => {
   const second = await user.get(/<(.+)>/.exec(first.headers.get('link') ?? '')?.[1] ?? '');
   expect(second.body.map((client: { name: string }) => client.name)).toEqual(['c']);
   expect((await user.post('/users/me/clients', { name: '' })).status).toBe(422);
+});
+
+test('what a user owns can be handed over, secrets included', async () => {
+  const [from, to] = [await app.createUser(), await app.createUser()];
+  const [leaver, heir] = [await app.as(from), await app.as(to)];
+  const agent = await leaver.post('/agents', { name: 'kept', type: 'api', version: '1.0.0', visibility: 'private', configuration: { endpoint: 'https://example.com', api_key: 'literal' } });
+  expect(agent.status).toBe(201);
+  await leaver.put('/secrets/SHARED', { value: 'theirs' });
+  await heir.put('/secrets/SHARED', { value: 'mine' });
+  expect((await heir.get(`/agents/${agent.body.id}`)).status).toBe(404);
+  const path = `/users/${from.id}/transfer`;
+  expect((await heir.post(path, { to: to.id })).status).toBe(403);
+  expect((await admin.post(path, { to: from.id })).body.errors[0].pointer).toBe('/to');
+  expect((await admin.post(path, { to: '0190d4c2-0000-7000-8000-000000000000' })).status).toBe(422);
+  await admin.patch(`/users/${from.id}`, { status: 'disabled' });
+  const done = await admin.post(path, { to: to.id });
+  expect(done.body).toEqual({ agents: 1, workflows: 0, runs: 0, secrets: 1, secrets_kept: ['SHARED'] });
+  expect((await heir.get(`/agents/${agent.body.id}`)).body.owner_id).toBe(to.id);
+  const names = (await heir.get('/secrets')).body.map((secret: { name: string }) => secret.name);
+  expect(names).toEqual([expect.stringMatching(/^AGENT_/), 'SHARED']);
+  const name = names[0];
+  expect(await resolveSecret(app.orm.em.fork(), app.app.deps.encryption, to.id, name)).toBe('literal');
+  expect((await admin.post(`/users/${to.id}/transfer`, { to: from.id })).body.errors[0].message).toBe('is no active user');
 });

@@ -1,0 +1,35 @@
+/** Hands over what a user owns, such as after disabling them. */
+import type { EntityManager } from '../../db/orm.ts';
+import { invalid } from '../errors.ts';
+import type { Encryption } from '../secrets/encryption.ts';
+import { copySecrets } from '../secrets/service.ts';
+import { getUser } from './users.ts';
+
+/** In the order in which rows are locked everywhere: runs before their tasks. */
+const owned = ['agent', 'workflow', 'run', 'hitl_task'] as const;
+
+export interface Transferred {
+  agents: number;
+  workflows: number;
+  runs: number;
+  /** Copied, so that runs under way still find those that their agents were pinned with. */
+  secrets: number;
+  /** Names that the new owner had already: theirs are used from now on. */
+  secrets_kept: string[];
+}
+
+export async function transferOwnership(em: EntityManager, encryption: Encryption, args: { from: string; to: string }): Promise<Transferred> {
+  const target = await em.execute<{ status: string }[]>('select status from user_account where id = ? for share', [args.to]);
+  const wrong = args.from === args.to ? 'is the same user' : target[0]?.status !== 'active' ? 'is no active user' : null;
+  if (wrong) {
+    throw invalid([{ pointer: '/to', code: 'invalid_user', message: wrong }]);
+  }
+  await getUser(em, args.from, true);
+  const counts = { agent: 0, workflow: 0, run: 0, hitl_task: 0 };
+  for (const table of owned) {
+    const rows = await em.execute<object[]>(`update ${table} set owner_id = ? where owner_id = ? returning 1`, [args.to, args.from]);
+    counts[table] = rows.length;
+  }
+  const secrets = await copySecrets(em, encryption, args);
+  return { agents: counts.agent, workflows: counts.workflow, runs: counts.run, secrets: secrets.copied, secrets_kept: secrets.kept };
+}
