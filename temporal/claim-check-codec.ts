@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
-import { temporal } from '@temporalio/proto';
+import proto from '@temporalio/proto';
 import type { Payload, PayloadCodec } from '@temporalio/common';
 
 export interface PayloadStore {
@@ -22,7 +22,8 @@ const STORED = 'binary/cadenza-stored';
 
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
-const PayloadMessage = temporal.api.common.v1.Payload;
+// CommonJS without names that Node can see: everything is in the default export.
+const PayloadMessage = proto.temporal.api.common.v1.Payload;
 
 export function createClaimCheckCodec(store: PayloadStore): PayloadCodec {
   return {

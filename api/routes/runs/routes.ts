@@ -1,7 +1,6 @@
 /** Runs: interface-decisions §4. */
 import * as z from 'zod';
 import { isTerminal } from '../../../contracts/run-events.ts';
-import { notFound } from '../../../domain/errors.ts';
 import { deliverSignals } from '../../../domain/runs/dispatch.ts';
 import { eventsAfter, getRun, listRuns, tasksAfter } from '../../../domain/runs/queries.ts';
 import { getRunnable } from '../../../domain/runs/runnable.ts';
@@ -10,11 +9,13 @@ import type { CommandKind } from '../../../domain/runs/service.ts';
 import type { AppDeps } from '../../app.ts';
 import { preferredWaitSeconds } from '../../conditional.ts';
 import { endpoint, media } from '../../endpoint.ts';
-import type { Endpoint, EndpointContext, EndpointResponse } from '../../endpoint.ts';
+import type { Endpoint } from '../../endpoint.ts';
 import { decodeCursor, idCursor, page } from '../../paging.ts';
 import { idParams, jsonObject, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 import { presentEvent, presentRun, presentRunSummary, presentTask } from './presenter.ts';
 import { logEntrySchema, logLevel, runSchema, runStatus, runSummarySchema, runTaskSchema } from './schemas.ts';
+import { agentRunEndpoints } from './agent-runs.ts';
+import { replayWaiting } from './replay.ts';
 import { streamRun } from './stream.ts';
 import { presenterOf, respondStarted, waitForEnd } from './started.ts';
 
@@ -59,7 +60,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
         const runId = await runWorkflow(c.em, c.actor, workflow, c.body.input_params);
         return respondStarted(deps, c, runId);
       },
-      onReplay: (c, first) => replay(deps, c, first),
+      onReplay: (c, first) => replayWaiting(deps, c, first),
     });
 
   const command = (kind: CommandKind, summary: string): Endpoint =>
@@ -84,6 +85,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
     });
 
   return [
+    ...agentRunEndpoints(deps),
     runRoute('/workflows/{id}/run', 'runWorkflow', 'Run a workflow'),
     runRoute('/workflows/{id}/execute', 'executeWorkflow', 'Run a workflow (alias)'),
 
@@ -230,17 +232,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
         c.checkSyntax();
         return respondStarted(deps, c, await retryRun(c.em, c.actor, c.params.id));
       },
-      onReplay: (c, first) => replay(deps, c, first),
+      onReplay: (c, first) => replayWaiting(deps, c, first),
     }),
   ];
 }
-
-/** A replay with `Prefer: wait` waits again. */
-async function replay(deps: AppDeps, c: EndpointContext, first: EndpointResponse): Promise<EndpointResponse | void> {
-  const seconds = preferredWaitSeconds(c.ctx);
-  const id = (first.body as { id?: string } | undefined)?.id;
-  if (seconds === null) return;
-  if (id === undefined) throw notFound('run');
-  return { status: first.status, body: await waitForEnd(deps, c.actor, id, seconds), headers: { 'Preference-Applied': `wait=${seconds}` } };
-}
-
