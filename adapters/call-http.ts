@@ -28,7 +28,7 @@ export function createHttpCaller(deps: { egress: EgressPolicy; tokens: TokenSour
         const method = methodOf(given);
         const { uri, authentication } = endpointOf(endpoint);
         const url = addQuery(expandUri(uri, call.variables), query);
-        const headers: Record<string, string> = { accept: 'application/json, */*;q=0.8', 'idempotency-key': headerSafe(call.idempotencyKey), ...headersOf(call.with['headers']) };
+        const headers: Record<string, string> = { accept: 'application/json, */*;q=0.8', 'user-agent': 'Cadenza', 'idempotency-key': headerSafe(call.idempotencyKey), ...headersOf(call.with['headers']) };
         const encoded = body === undefined || body === null ? null : bodyOf(body, headers['content-type'], true);
         if (encoded !== null) headers['content-type'] = encoded.contentType;
 

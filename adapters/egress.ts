@@ -206,7 +206,7 @@ function connectionFault(request: EgressRequest, error: unknown): Fault {
   const host = hostOf(request.url);
   const code = codeOf(error);
   if (code === 'UND_ERR_INVALID_ARG') return fault('configuration', `The request to ${host} has an invalid method or header`, { cause: error });
-  const words = CONNECTION_WORDS[code] ?? (code.startsWith('ERR_TLS') || code.includes('CERT') ? 'has a certificate that is not trusted' : null);
+  const words = CONNECTION_WORDS[code] ?? (code.startsWith('ERR_TLS') || /CERT|VERIFY/.test(code) ? 'has a certificate that is not trusted' : null);
   return words === null
     ? fault('communication', `${host} did not give a valid HTTP answer${code === '' ? '' : ` (${code})`}`, { status: 502, cause: error })
     : fault('communication', `${host} ${words}`, { status: 503, cause: error });
