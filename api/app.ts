@@ -74,6 +74,7 @@ export function createApp(options: CreateAppOptions): App {
     baseUrl: env.BASE_URL,
     fingerprint: (text) => encryption.fingerprint(text),
     strictResponses: options.strictResponses ?? false,
+    requestsPerMinute: env.RATE_LIMIT_PER_MINUTE,
   });
   for (const route of routes) {
     koa.use(route);

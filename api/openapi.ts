@@ -18,7 +18,7 @@ const problemTitles: Record<number, string> = {
   413: 'The body is too large.',
   415: 'The body is in a media type that is not read here.',
   422: 'The body is not valid; all mistakes at once.',
-  429: 'Too many attempts.',
+  429: 'Too many attempts, or requests where a limit is configured.',
   503: 'The database is away.',
 };
 
@@ -141,7 +141,7 @@ function impliedProblems(endpoint: Endpoint): number[] {
   const hasContent = Object.values(endpoint.responses).some((declared) => declared !== null);
   return [
     400,
-    ...(endpoint.role === 'public' ? [] : [401]),
+    ...(endpoint.role === 'public' ? [] : [401, 429]),
     ...(endpoint.role === 'public' || endpoint.role === 'viewer' ? [] : [403]),
     ...(endpoint.path.includes('{') ? [404] : []),
     ...(hasContent ? [406] : []),

@@ -5,14 +5,21 @@ import type { Context, Middleware } from 'koa';
 import { AppError, notFound } from '../domain/errors.ts';
 import type { Endpoint } from './endpoint.ts';
 import { authMiddleware, type AuthDeps } from './middleware/auth.ts';
+import { rateLimitMiddleware } from './middleware/rate-limit.ts';
 import { runEndpoint, type RunDeps } from './middleware/run-endpoint.ts';
 
+export interface RouterDeps extends AuthDeps, RunDeps {
+  /** Of one user; 0: as many as they like. */
+  requestsPerMinute: number;
+}
+
 /** What answers where no route fits, and the routes. */
-export function createRouter(endpoints: readonly Endpoint[], deps: AuthDeps & RunDeps): Middleware[] {
+export function createRouter(endpoints: readonly Endpoint[], deps: RouterDeps): Middleware[] {
   const router = new Router({ sensitive: true });
+  const limits = deps.requestsPerMinute > 0 ? [rateLimitMiddleware(deps.fork, deps.requestsPerMinute)] : [];
   for (const endpoint of endpoints.toSorted(byLiterals)) {
     const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
-    router.register([path, `/api/v1${path}`], [endpoint.method], [authMiddleware(deps, endpoint), runEndpoint(deps, endpoint)]);
+    router.register([path, `/api/v1${path}`], [endpoint.method], [authMiddleware(deps, endpoint), ...limits, runEndpoint(deps, endpoint)]);
   }
   const refuse: Middleware = async (ctx, next) => {
     refuseUnknown(router, ctx);

@@ -34,6 +34,7 @@ const schema = z.object({
   TRUST_PROXY: trustProxy().default(0),
   EGRESS_ALLOW: list(z.string()).default([]),
   EGRESS_HOST_MAP: hostMap().default([]),
+  RATE_LIMIT_PER_MINUTE: z.coerce.number().int().min(0).max(1_000_000).default(0),
   RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).default(90),
 
   OIDC_ISSUER: notAvailable('an external OpenID Connect issuer'),

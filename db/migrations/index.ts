@@ -3,6 +3,7 @@ import { Migration0002Agents } from './0002-agents.ts';
 import { Migration0003Workflows } from './0003-workflows.ts';
 import { Migration0004Runs } from './0004-runs.ts';
 import { Migration0005Hitl } from './0005-hitl.ts';
+import { Migration0007RateLimit } from './0007-rate-limit.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
 export const migrations = [
@@ -11,6 +12,7 @@ export const migrations = [
   { name: '0003-workflows', class: Migration0003Workflows },
   { name: '0004-runs', class: Migration0004Runs },
   { name: '0005-hitl', class: Migration0005Hitl },
+  { name: '0007-rate-limit', class: Migration0007RateLimit },
 ];
 
 export const latestMigration = migrations.at(-1)?.name ?? '';

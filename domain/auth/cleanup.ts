@@ -11,6 +11,7 @@ export async function removeExpired(em: EntityManager): Promise<number> {
   const tables = [
     ['idempotency_record', 'expires_at < now()'],
     ['login_attempt', `at < now() - interval '1 hour'`],
+    ['request_count', `minute < now() - interval '1 hour'`],
     // A used refresh token is kept as long as its session, so that its reuse is noticed.
     ['auth_session', `expires_at < now() - interval '1 day'`],
   ] as const;

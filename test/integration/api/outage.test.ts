@@ -72,3 +72,23 @@ test('CORS for the origins that are configured, only', async () => {
   expect(refused.headers.get('access-control-expose-headers')).toContain('Link');
   expect((await direct.anonymous.get('/healthz', { headers: { origin: 'https://evil.example.com' } })).headers.get('access-control-allow-origin')).toBeNull();
 });
+
+test('a limit of requests a minute, where one is configured, on all copies', async () => {
+  const options = { databaseUrl: direct.databaseUrl, env: { BASE_URL: direct.env.BASE_URL, RATE_LIMIT_PER_MINUTE: '5' } };
+  const copies = [await startTestApp(options), await startTestApp(options)];
+  const { token } = await direct.createUser();
+  const replies = [];
+  for (let index = 0; index < 12; index += 1) {
+    replies.push(await createClient(copies[index % 2]?.url ?? '', token).get('/users/me'));
+  }
+  // A minute may begin in between, once.
+  expect(replies.filter((reply) => reply.status === 200).length).toBeLessThanOrEqual(10);
+  const refused = replies.find((reply) => reply.status === 429);
+  expect(refused?.body.code).toBe('rate_limited');
+  expect(refused?.headers.get('ratelimit-policy')).toBe('"user";q=5;w=60');
+  expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(replies[0]?.headers.get('ratelimit')).toMatch(/^"user";r=4;t=\d+$/);
+  expect((await createClient(copies[0]?.url ?? '', (await direct.createUser()).token).get('/users/me')).status).toBe(200);
+  expect((await copies[0]?.anonymous.get('/healthz'))?.headers.get('ratelimit')).toBeNull();
+  await Promise.all(copies.map((copy) => copy.close()));
+});
