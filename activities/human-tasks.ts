@@ -3,6 +3,7 @@ import { EVENT } from '../contracts/run-events.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
 import { appendEvents } from '../domain/runs/events.ts';
 import { cancelHumanTasks, createHumanTask, escalateHumanTask, expireHumanTask } from '../domain/hitl/lifecycle.ts';
+import { cancelledEvent } from '../domain/hitl/task-events.ts';
 import { appendAnd } from './append.ts';
 import type { ActivityDeps } from './deps.ts';
 
@@ -13,13 +14,19 @@ export function humanTaskActivities(deps: ActivityDeps): HumanTaskActivities {
   return {
     createHumanTask: (input) => appendAnd(deps, input, (em) => createHumanTask(em, input.human)),
     escalateHumanTask: (input) => appendAnd(deps, input, (em) => escalateHumanTask(em, input)),
-    cancelHumanTask: (input) => appendAnd(deps, input, (em) => cancelHumanTasks(em, input.run_id, [input.task_id])),
+    cancelHumanTask: ({ task_id, ...input }) =>
+      appendAnd(deps, input, async (em) => {
+        const cancelled = await cancelHumanTasks(em, input.run_id, [task_id]);
+        await appendEvents(em, input.run_id, { events: cancelled.map(cancelledEvent), projection: null, acks: [] });
+      }),
     async expireHumanTask({ run_id, batch, task_id, event_key, at }) {
       const result = await deps.orm.em.fork().transactional(async (em): Promise<Expired & { signals: string[] }> => {
         const before = await appendEvents(em, run_id, batch);
         if (before.closed) return { closed: true, outcome: 'expired', signals: [] };
         const expired = await expireHumanTask(em, { task_id });
         if (expired.outcome === 'decided') return { closed: false, ...expired, signals: before.signals };
+        // A request that came too late may have expired it, and told so, before.
+        if (!expired.fresh) return { closed: false, outcome: 'expired', signals: before.signals };
         const event = {
           key: event_key,
           type: EVENT.hitlExpired,

@@ -12,6 +12,7 @@ import { readDecisionPayload } from './decision-payload.ts';
 import { candidateKeys, textArray, union, userKeys } from './principals.ts';
 import type { Candidates } from './principals.ts';
 import type { TaskStatus } from './state-machine.ts';
+import type { TaskReference } from './task-events.ts';
 
 /** Inserts the task unless it is there. Where nobody is named, the run's owner is the assignee. */
 export async function createHumanTask(em: EntityManager, given: NewHumanTask): Promise<void> {
@@ -56,15 +57,15 @@ export async function expireHumanTask(em: EntityManager, { task_id }: { task_id:
   return { outcome: 'expired', fresh: true };
 }
 
-/** Cancels the run's undecided tasks, or those named of them. @returns those that it cancelled, with their JSON pointers. */
-export async function cancelHumanTasks(em: EntityManager, runId: string, taskIds?: string[]): Promise<{ id: string; task: string }[]> {
+/** Cancels the run's undecided tasks, or those named of them. @returns those that it cancelled: their events are the caller's to write. */
+export async function cancelHumanTasks(em: EntityManager, runId: string, taskIds?: string[]): Promise<TaskReference[]> {
   // Locked by id first: an update alone takes its rows in any order.
-  const rows = await em.execute<{ id: string; task: string }[]>(
+  const rows = await em.execute<TaskReference[]>(
     `with undecided as (
        select id from hitl_task where run_id = ? and status in ('open', 'claimed')${taskIds ? ' and id = any(?::uuid[])' : ''}
         order by id for update)
      update hitl_task t set status = 'cancelled', updated_at = clock_timestamp() from undecided u where t.id = u.id
-     returning t.id, t.task`,
+     returning t.id, t.task, t.task_name`,
     taskIds ? [runId, textArray(taskIds)] : [runId],
   );
   await audit(em, runId, 'cancelled', rows.map((row) => row.id));

@@ -4,7 +4,7 @@
  * content (422). Must run inside the caller's transaction.
  */
 import type { EntityManager } from '../../db/orm.ts';
-import { EVENT, isTerminal } from '../../contracts/run-events.ts';
+import { isTerminal } from '../../contracts/run-events.ts';
 import type { Actor } from '../auth/actor.ts';
 import { conflict, notFound } from '../errors.ts';
 import { appendEvents, lockRun, serviceEvent } from '../runs/events.ts';
@@ -16,6 +16,7 @@ import { checkMayAct, checkSees } from './policy.ts';
 import { refused } from './refusals.ts';
 import { refusal, step } from './state-machine.ts';
 import type { PersonCommand, TaskState } from './state-machine.ts';
+import { expiredEvent } from './task-events.ts';
 
 export interface Caller {
   actor: Actor;
@@ -98,13 +99,5 @@ export async function record(em: EntityManager, { actor, via }: Caller, { task, 
 async function expire(em: EntityManager, task: HumanTask): Promise<void> {
   await em.execute(`update hitl_task set status = 'expired', updated_at = clock_timestamp() where id = ?`, [task.id]);
   await writeAudit(em, [{ task_id: task.id, run_id: task.run_id, action: 'expired', via: 'workflow', actor: null }]);
-  const event = serviceEvent({
-    key: `hitl:${task.id}:expired`,
-    type: EVENT.hitlExpired,
-    level: 'warn',
-    task: task.task,
-    message: `${task.task_name}: nobody decided in time`,
-    data: { hitl_task_id: task.id },
-  });
-  await appendEvents(em, task.run_id, { events: [event], projection: null, acks: [] });
+  await appendEvents(em, task.run_id, { events: [expiredEvent(task)], projection: null, acks: [] });
 }

@@ -8,6 +8,7 @@ import { isTerminal } from '../../contracts/run-events.ts';
 import type { EventBatch, NewRunEvent, RunEnd, RunProjection, RunStatus, WaitingOn } from '../../contracts/run-events.ts';
 import { closeOpenTasks, projectTasks } from './task-projection.ts';
 import { enqueueSignal } from './signals.ts';
+import { storable } from '../storable.ts';
 import { closeHumanTasks, projectDecisions } from './hitl-projection.ts';
 
 export interface AppendResult {
@@ -54,7 +55,9 @@ export async function appendEvents(
 ): Promise<AppendResult> {
   const run = await lockRun(em, runId);
   if (run === null || isTerminal(run.status)) return { closed: true, signals: [] };
-  const written = await insertEvents(em, run, batch.events);
+  // Open tasks close before the run shows its end, in the log as in the tables: nothing follows a terminal event.
+  const closing = ending ? await closeHumanTasks(em, run.id) : [];
+  const written = await insertEvents(em, run, [...batch.events.slice(0, -1), ...closing, ...batch.events.slice(-1)]);
   if (written.length > 0) {
     await projectTasks(em, run.id, written);
     await projectDecisions(em, written);
@@ -87,7 +90,7 @@ async function insertEvents(em: EntityManager, run: LockedRun, events: NewRunEve
      insert into run_event (run_id, seq, key, type, at, level, task, message, data)
      select ?::uuid, ?::int + n, key, type, at, level, task, message, data from fresh order by n
      returning seq, key`,
-    [JSON.stringify(events), run.id, run.id, run.id, run.last_seq],
+    [JSON.stringify(storable(events)), run.id, run.id, run.id, run.last_seq],
   );
   const byKey = new Map(rows.map((row) => [row.key, row.seq]));
   const written: WrittenEvent[] = [];
@@ -131,7 +134,6 @@ async function endRun(em: EntityManager, run: LockedRun, end: RunEnd, checkpoint
     [end.status, end.output === undefined ? null : JSON.stringify(end.output), end.error ? JSON.stringify(end.error) : null, run.id],
   );
   await closeOpenTasks(em, run.id, end.status);
-  await closeHumanTasks(em, run.id);
   await em.execute(`update run_signal set received_at = clock_timestamp() where run_id = ? and received_at is null`, [run.id]);
   if (checkpoint !== undefined && end.status === 'faulted') {
     await em.execute(`insert into run_checkpoint (run_id, state) values (?, ?::json) on conflict do nothing`, [

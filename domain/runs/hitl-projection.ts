@@ -1,7 +1,9 @@
 /** What the run's log and end mean for its human tasks. The tables are HITL's; the lock order is the run's. */
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { EVENT } from '../../contracts/run-events.ts';
+import type { NewRunEvent } from '../../contracts/run-events.ts';
 import { cancelHumanTasks } from '../hitl/lifecycle.ts';
+import { cancelledEvent } from '../hitl/task-events.ts';
 import type { WrittenEvent } from './events.ts';
 
 /** Times of the decisions whose arrival or use the log tells. */
@@ -18,6 +20,7 @@ export async function projectDecisions(em: EntityManager, events: WrittenEvent[]
   }
 }
 
-export async function closeHumanTasks(em: EntityManager, runId: string): Promise<void> {
-  await cancelHumanTasks(em, runId);
+/** Cancels what nobody has decided. @returns the events that tell of it, for before the run's last one. */
+export async function closeHumanTasks(em: EntityManager, runId: string): Promise<NewRunEvent[]> {
+  return (await cancelHumanTasks(em, runId)).map(cancelledEvent);
 }

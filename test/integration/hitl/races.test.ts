@@ -1,8 +1,9 @@
 /** Many at once on one task: exactly one wins, nobody is left without an answer (architecture §4). */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { EVENT } from '../../../contracts/run-events.ts';
 import type { RunSignal } from '../../../contracts/temporal.ts';
 import { cancelHumanTasks, createHumanTask, escalateHumanTask, expireHumanTask } from '../../../domain/hitl/lifecycle.ts';
-import { appendEvents, lockRun } from '../../../domain/runs/events.ts';
+import { appendEvents, lockRun, serviceEvent } from '../../../domain/runs/events.ts';
 import { noTemporal, startTestApp } from '../../support/app.ts';
 import type { Client, Reply, TestApp, TestUser } from '../../support/app.ts';
 import { insertRun, insertTask, newTask } from '../../support/human-tasks.ts';
@@ -96,7 +97,10 @@ test('the end of the run cancels what is open, and nobody decides it any more', 
   const open = await insertTask(app.orm, runId);
   const decided = await insertTask(app.orm, runId);
   await people[0]?.post(`/hitl/tasks/${decided}/decision`, { decision: 'approve' });
-  await inRun(runId, (em) => appendEvents(em, runId, { events: [], projection: null, acks: [] }, { end: { status: 'cancelled' } }));
+  const last = serviceEvent({ key: 'run:ended', type: EVENT.runCancelled, message: 'over' });
+  await inRun(runId, (em) => appendEvents(em, runId, { events: [last], projection: null, acks: [] }, { end: { status: 'cancelled' } }));
+  const log = await rows<{ type: string }>(`select type from run_event where run_id = ? order by seq`, [runId]);
+  expect(log.map((event) => event.type)).toEqual([EVENT.hitlDecided, EVENT.hitlCancelled, EVENT.runCancelled]);
   expect((await people[1]?.post(`/hitl/tasks/${open}/decision`, { decision: 'approve' }))?.body).toMatchObject({ code: 'task_cancelled', decision: null });
   expect(await rows(`select status from hitl_task where run_id = ? order by id`, [runId])).toEqual([{ status: 'cancelled' }, { status: 'decided' }]);
   expect(await rows(`select action, via from hitl_audit where task_id = ? order by id`, [open])).toMatchObject([{ action: 'created' }, { action: 'cancelled', via: 'workflow' }]);
@@ -117,7 +121,7 @@ test('activities may repeat everything: the same rows, one audit row each', asyn
     candidates: { users: ['p1', String.raw`nobody\u0000`, 'p2'], roles: ['admin'], groups: ['bosses'] },
     escalation_level: 2,
   });
-  expect(await inRun(runId, (em) => cancelHumanTasks(em, runId, [task.id]))).toEqual([{ id: task.id, task: '/do/1/review' }]);
+  expect(await inRun(runId, (em) => cancelHumanTasks(em, runId, [task.id]))).toEqual([{ id: task.id, task: '/do/1/review', task_name: 'review' }]);
   expect(await inRun(runId, (em) => cancelHumanTasks(em, runId, [task.id]))).toEqual([]);
   await inRun(runId, (em) => escalateHumanTask(em, { task_id: task.id, level: 3, to: { users: [], roles: [], groups: ['late'] } }));
   const audit = await rows<{ action: string }>(`select action from hitl_audit where task_id = ? order by id`, [task.id]);
