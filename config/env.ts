@@ -1,4 +1,5 @@
 /** Settings. The only place that reads `process.env`; the same names, with their meaning, are in `.env.example`. */
+import { existsSync } from 'node:fs';
 import * as z from 'zod';
 import { encryptionKeys, hostMap, list, notAvailable, port, switchOn, trustProxy, webUrl } from './env-types.ts';
 
@@ -82,14 +83,17 @@ export function parseEnv(source: EnvSource): { env: Env } | { problems: EnvProbl
   return { env: { ...rest, BASE_URL: BASE_URL ?? defaultBaseUrl(rest.HOST, rest.PORT) } };
 }
 
-/** Settings of this process; prints every problem to stderr and exits with 2 if there is one. */
-export function loadEnv(source: EnvSource = process.env): Env {
+/**
+ * Settings of this process, by default its variables and those of the file `.env` in the working directory, which do not win
+ * over them; prints every problem to stderr and exits with 2 if there is one.
+ */
+export function loadEnv(source: EnvSource = variables()): Env {
   const result = parseEnv(source);
   return 'env' in result ? result.env : refuse(result.problems);
 }
 
 /** As `loadEnv`, for api, worker and migrate, which need a database and (the first two) Temporal. */
-export function loadServerEnv(source: EnvSource = process.env): ServerEnv {
+export function loadServerEnv(source: EnvSource = variables()): ServerEnv {
   const env = loadEnv(source);
   const { DATABASE_URL, TEMPORAL_ADDRESS, ENCRYPTION_KEYS } = env;
   const problems: EnvProblem[] = [];
@@ -101,10 +105,15 @@ export function loadServerEnv(source: EnvSource = process.env): ServerEnv {
 }
 
 /** The variables to hand to a child process: this process's own with changes on top (`undefined` removes one). */
-export function childEnv(changes: EnvSource, source: EnvSource = process.env): Record<string, string> {
+export function childEnv(changes: EnvSource, source: EnvSource = variables()): Record<string, string> {
   return Object.fromEntries(
     Object.entries({ ...source, ...changes }).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );
+}
+
+function variables(): EnvSource {
+  if (existsSync('.env')) process.loadEnvFile('.env');
+  return process.env;
 }
 
 function defaultBaseUrl(host: string, portNumber: number): string {

@@ -36,6 +36,8 @@ const loopback = '127.0.0.0/8,::1/128,localhost';
 /** Longer than the api gives open requests; a worker's activities are taken up again elsewhere. */
 const drain = [{ signal: 'SIGTERM', waitMs: 11_000 }] as const;
 const readyTimeoutMs = 60_000;
+/** In this time a worker with bad settings or a broken bundle has ended. */
+const workerTrialMs = 1_500;
 
 export function startStack(env: Env, programs: Programs, say: (line: string) => void): StackStart {
   const aborting = new AbortController();
@@ -87,7 +89,7 @@ async function bringUp(context: Context, programs: Programs): Promise<Stack> {
   const readyUrl = `http://${reachable(env.HOST)}:${port}/readyz`;
   await Promise.all([
     supervisor.run(programOf(context, 'api', programs.api, settings, (running) => waitForAnswer(context, running, readyUrl))),
-    supervisor.run(programOf(context, 'worker', programs.worker, settings)),
+    supervisor.run(programOf(context, 'worker', programs.worker, settings, (running) => waitForWorker(context, running))),
   ]);
   await waitUntilReady(context, readyUrl);
   if (database.admin) await waitForAdmin(context, database.url);
@@ -172,14 +174,21 @@ async function hasUsers(databaseUrl: string): Promise<boolean> {
   }
 }
 
-/** Until the api listens, whatever it answers; throws with the end of its log if it ends instead. */
+/** Until the api listens, whatever it answers. */
 async function waitForAnswer({ dataDir }: Context, running: ServerProcess, url: string): Promise<void> {
-  const deadline = Date.now() + readyTimeoutMs;
-  while ((await statusOf(url)) === undefined) {
-    if (running.hasExited()) throw new Error(`the api ended at once. The end of its log:\n${lastLines(logFileOf(dataDir, 'api'), 20)}`);
-    if (Date.now() > deadline) return;
-    await sleep(50);
+  for (const deadline = Date.now() + readyTimeoutMs; Date.now() < deadline && (await statusOf(url)) === undefined; await sleep(50)) {
+    if (running.hasExited()) throw endedAtOnce('api', dataDir);
   }
+}
+
+/** Until the worker has run for a while: it says nothing as long as Temporal is away, and need not end for that. */
+async function waitForWorker({ dataDir }: Context, running: ServerProcess): Promise<void> {
+  await Promise.race([running.exited, sleep(workerTrialMs)]);
+  if (running.hasExited()) throw endedAtOnce('worker', dataDir);
+}
+
+function endedAtOnce(role: string, dataDir: string): Error {
+  return new Error(`the ${role} ended at once. The end of its log:\n${lastLines(logFileOf(dataDir, role), 20)}`);
 }
 
 async function waitUntilReady({ dataDir, abort }: Context, url: string): Promise<void> {

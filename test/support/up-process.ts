@@ -43,6 +43,8 @@ export function upFolder(parent = tmpdir()): UpFolder {
     start(env = {}, options = {}) {
       const { program = stubUp, ...identity } = options;
       const child = spawn(process.execPath, [program], {
+        // Not the project's folder, which may hold a developer's `.env`.
+        cwd: parent,
         env: { ...cleanEnv(), PORT: '0', TEMPORAL_PORT: '0', TEMPORAL_UI_PORT: '0', DATA_DIR: dataDir, ...env }, detached: true, stdio: ['ignore', 'pipe', 'pipe'], ...identity,
       });
       const up = watch(child);

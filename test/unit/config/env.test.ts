@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parseEnv, settingNames, type Env } from '../../../config/env.ts';
 
@@ -79,11 +81,20 @@ describe('settings', () => {
   });
 
   test('a process with bad settings prints them all and exits with 2', () => {
-    const program = "import { loadServerEnv } from './config/env.ts'; loadServerEnv();";
+    const program = "import { loadServerEnv } from './env.ts'; loadServerEnv();";
     const run = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
-      cwd: new URL('../../..', import.meta.url), encoding: 'utf8', env: { PATH: '' },
+      cwd: new URL('../../../config', import.meta.url), encoding: 'utf8', env: { PATH: '' },
     });
     expect(run.status).toBe(2);
     expect(run.stderr).toMatch(/DATABASE_URL is needed[^]*TEMPORAL_ADDRESS is needed[^]*ENCRYPTION_KEYS is needed/);
+  });
+
+  test('a file .env in the working directory fills what is not set', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'cadenza-env-'));
+    writeFileSync(join(folder, '.env'), 'PORT=4001\nHOST=0.0.0.0\n');
+    const program = `import { loadEnv } from '${new URL('../../../config/env.ts', import.meta.url).href}'; const { PORT, HOST } = loadEnv(); process.stdout.write(HOST + PORT)`;
+    const run = spawnSync(process.execPath, ['--input-type=module', '-e', program], { cwd: folder, encoding: 'utf8', env: { HOST: '127.0.0.2' } });
+    rmSync(folder, { recursive: true });
+    expect(run.stdout).toBe('127.0.0.24001');
   });
 });
