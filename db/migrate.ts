@@ -4,7 +4,7 @@ import { Migrator } from '@mikro-orm/migrations';
 import pg from 'pg';
 
 import { migrationTable } from './migration-table.ts';
-import { latestMigration, migrations } from './migrations/index.ts';
+import { migrationNames, migrations } from './migrations/index.ts';
 
 /** Any number, as long as nothing else in this database locks it. */
 const lockKey = 7_240_931;
@@ -47,8 +47,8 @@ async function isMigrated(client: pg.Client): Promise<boolean> {
   if (table.rows[0].name === null) {
     return false;
   }
-  const last = await client.query(`select 1 from ${migrationTable} where name = $1`, [latestMigration]);
-  return last.rowCount === 1;
+  const done = await client.query(`select 1 from ${migrationTable} where name = any($1)`, [migrationNames]);
+  return done.rowCount === migrationNames.length;
 }
 
 if (import.meta.main) {

@@ -15,4 +15,4 @@ export const migrations = [
   { name: '0007-rate-limit', class: Migration0007RateLimit },
 ];
 
-export const latestMigration = migrations.at(-1)?.name ?? '';
+export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-import { latestMigration } from '../../../db/migrations/index.ts';
+import { migrationNames } from '../../../db/migrations/index.ts';
 import { migrationTable } from '../../../db/migration-table.ts';
 import type { AppDeps } from '../../app.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
@@ -58,8 +58,8 @@ async function databaseState(em: { execute<T extends object[]>(sql: string, para
   if (!table?.name) {
     return 'not_migrated';
   }
-  const done = await em.execute<object[]>(`select 1 from ${migrationTable} where name = ?`, [latestMigration]);
-  return done.length === 1 ? 'ok' : 'not_migrated';
+  const done = await em.execute<object[]>(`select 1 from ${migrationTable} where name in (?)`, [migrationNames]);
+  return done.length === migrationNames.length ? 'ok' : 'not_migrated';
 }
 
 /** The fallback on failure, and when it takes too long. */

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import pg from 'pg';
+
+import { migrate } from '../../../db/migrate.ts';
+import { migrationNames } from '../../../db/migrations/index.ts';
+import { startTestApp, type TestApp } from '../../support/app.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/servers.ts';
+
+let database: TestDatabase;
+let app: TestApp;
+let client: pg.Client;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  app = await startTestApp({ databaseUrl: database.url });
+});
+afterAll(async () => {
+  await app.close();
+  await client.end();
+  await database.drop();
+});
+
+test('several processes migrate an empty database at once: one does it, the others wait', async () => {
+  await client.query('drop schema public cascade; create schema public');
+  expect((await app.anonymous.get('/readyz')).body.checks.database).toBe('not_migrated');
+  expect((await app.anonymous.get('/readyz')).status).toBe(503);
+  expect((await app.anonymous.post('/auth/token', { username: 'a', password: 'b' })).status).toBe(503);
+  const done = await Promise.all([1, 2, 3].map(() => migrate(database.url)));
+  expect(done.map((names) => names.length).toSorted((a, b) => a - b)).toEqual([0, 0, migrationNames.length]);
+  expect((await app.anonymous.get('/readyz')).status).toBe(200);
+  expect(await migrate(database.url)).toEqual([]);
+});
+
+test('a migration that is missing in the middle is noticed', async () => {
+  await client.query('delete from schema_migration where name = $1', [migrationNames.at(-2)]);
+  expect((await app.anonymous.get('/readyz')).body.checks.database).toBe('not_migrated');
+  await client.query('insert into schema_migration (name) values ($1)', [migrationNames.at(-2)]);
+  expect((await app.anonymous.get('/readyz')).body.checks.database).toBe('ok');
+});
+
+test('each foreign key has an index, each time a zone, text has no length', async () => {
+  const { rows: keys } = await client.query(`
+    select c.conrelid::regclass::text as "table", a.attname as "column"
+    from pg_constraint c join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
+    where c.contype = 'f' and c.connamespace = 'public'::regnamespace
+      and not exists (select 1 from pg_index i where i.indrelid = c.conrelid and i.indkey[0] = c.conkey[1])`);
+  expect(keys).toEqual([]);
+  const { rows: times } = await client.query(`
+    select table_name, column_name from information_schema.columns
+    where table_schema = 'public' and table_name <> 'schema_migration' and data_type in ('timestamp without time zone', 'character varying', 'character')`);
+  expect(times).toEqual([]);
+});
