@@ -31,7 +31,7 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
       description:
         "An agent of type `workflow` gives a run of that workflow; any other a run with `workflow_id: null` and the agent's name as `workflow_name`. " +
         'With `Prefer: wait=N` the answer waits up to N seconds (60 at most) for the end.',
-      tags: ['agents', 'runs'],
+      tags: ['agents'],
       role: 'builder',
       params: idParams,
       body: z.object({ input: z.unknown().default({}) }),
@@ -55,7 +55,7 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
       path: '/agents/{id}/runs',
       operationId: 'listAgentRuns',
       summary: "The caller's runs that use the agent, newest first",
-      tags: ['agents', 'runs'],
+      tags: ['agents'],
       role: 'viewer',
       params: idParams,
       query: z.object(pageQuery),
