@@ -19,9 +19,10 @@ export function callHttpActivity(deps: ActivityDeps): RunActivities['callHttp'] 
       idempotent: () => true,
       async call(calling) {
         const secret = (name: string): Promise<string | null> => deps.secret(ownerId, name);
-        const args = await withDeferred(input, secret);
+        const { args, sensitive } = await withDeferred(input, secret);
         const { output, usage, warnings } = await deps.adapters.http({
           with: args,
+          sensitive,
           variables: input.variables,
           timeoutMs: input.timeout_ms,
           secret,
@@ -33,9 +34,12 @@ export function callHttpActivity(deps: ActivityDeps): RunActivities['callHttp'] 
   };
 }
 
-/** Evaluates what reads `$secrets`, here and nowhere else. */
-async function withDeferred(input: CallHttpInput, secret: (name: string) => Promise<string | null>): Promise<Record<string, unknown>> {
-  if (input.deferred.length === 0) return input.with;
+/** Evaluates what reads `$secrets`, here and nowhere else. `sensitive`: all texts that must not come back in the output. */
+async function withDeferred(
+  input: CallHttpInput,
+  secret: (name: string) => Promise<string | null>,
+): Promise<{ args: Record<string, unknown>; sensitive: string[] }> {
+  if (input.deferred.length === 0) return { args: input.with, sensitive: [] };
   const secrets: Record<string, unknown> = {};
   for (const name of input.secrets) {
     const value = await secret(name);
@@ -44,10 +48,18 @@ async function withDeferred(input: CallHttpInput, secret: (name: string) => Prom
   }
   const args = structuredClone(input.with);
   const { input: taskInput, ...variables } = input.scope ?? {};
+  const sensitive = textsIn(secrets);
   for (const { pointer, expression } of input.deferred) {
-    setAt(args, pointer, evaluate(expression, taskInput, { ...variables, input: taskInput, secrets }));
+    const value = evaluate(expression, taskInput, { ...variables, input: taskInput, secrets });
+    sensitive.push(...textsIn(value));
+    setAt(args, pointer, value);
   }
-  return args;
+  return { args, sensitive };
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
 function evaluate(expression: string, input: unknown, variables: Record<string, unknown>): unknown {

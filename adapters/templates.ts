@@ -4,6 +4,8 @@ import { fault } from '../contracts/fault.ts';
 import { replacePlaceholders } from '../contracts/placeholders.ts';
 import type { Sensitive } from './sensitive.ts';
 
+const SECRET_PREFIX = '__secret_';
+
 /**
  * Evaluates all strings of a stored JSON value: a string that is one `${ … }` becomes its value, others become text.
  * `name` says in errors which setting is meant. Throws `Fault` (expression).
@@ -19,7 +21,7 @@ function renderText(text: string, input: unknown, sensitive: Sensitive, name: st
   if (!text.includes('${')) return sensitive.fill(text);
   const variables: Record<string, unknown> = {};
   const variable = (secretName: string): string => {
-    const variableName = `__secret_${secretName}`;
+    const variableName = `${SECRET_PREFIX}${secretName}`;
     variables[variableName] = sensitive.value(secretName);
     return `$${variableName}`;
   };
@@ -32,7 +34,11 @@ function renderText(text: string, input: unknown, sensitive: Sensitive, name: st
     )
     .join('');
   try {
-    return template(source, { mode: 'strict', variables: Object.keys(variables) }).first(input, { variables });
+    const value = template(source, { mode: 'strict', variables: Object.keys(variables) }).first(input, { variables });
+    // jq may have changed the secret's form, as @base64 does.
+    const [used] = Object.keys(variables);
+    if (used !== undefined && typeof value === 'string') sensitive.protect(value, `<${used.slice(SECRET_PREFIX.length)}>`);
+    return value;
   } catch (error) {
     const message = error instanceof Error ? sensitive.redact(error.message) : '';
     throw fault('expression', `${name} of the agent's configuration cannot be evaluated: ${message}`, { cause: error });

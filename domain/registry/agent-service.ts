@@ -126,11 +126,3 @@ export async function deleteAgent(em: EntityManager, agent: Agent): Promise<void
   await em.nativeDelete(Secret, { owner_id: agent.owner_id, name: { $like: `${prefixOf(agent.id).replaceAll('_', String.raw`\_`)}%` } });
   await em.nativeDelete(Agent, { id: agent.id });
 }
-
-/** Set by invocations; to the second, so that many at once do not queue for one row. */
-export async function touchLastUsed(em: EntityManager, agentId: string): Promise<void> {
-  await em.execute(
-    `update agent set last_used = clock_timestamp() where id = ? and (last_used is null or last_used < clock_timestamp() - interval '1 second')`,
-    [agentId],
-  );
-}

@@ -38,12 +38,6 @@ export async function pinAgent(em: EntityManager, ownerId: string, reference: Ag
   return { found: true, pinned: snapshot(agent, version), status: agent.status, version_status: version.status, owner_id: agent.owner_id };
 }
 
-/** Status, read live at each invocation; null for an agent that is gone. */
-export async function agentStatus(em: EntityManager, agentId: string): Promise<AgentStatus | null> {
-  const [row] = await em.execute<{ status: AgentStatus }[]>('select status from agent where id = ?', [agentId]);
-  return row?.status ?? null;
-}
-
 /** In a transaction: nobody deletes the agent until it ends, so that who deletes it then sees the run. */
 async function keepsExisting(em: EntityManager, agentId: string): Promise<boolean> {
   if (!em.isInTransaction()) return true;

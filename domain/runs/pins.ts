@@ -62,8 +62,15 @@ export async function pinOf(em: EntityManager, runId: string, reference: AgentRe
   }
 }
 
-/** Notes the use. @returns the agent's status now, null if it is gone. */
+/** Notes the use, to the second, so that many runs at once do not queue for the agent's row. @returns the agent's status now, null if it is gone. */
 export async function useAgent(em: EntityManager, agentId: string): Promise<string | null> {
-  const [row] = await em.execute<{ status: string }[]>(`update agent set last_used = clock_timestamp() where id = ? returning status`, [agentId]);
+  const [row] = await em.execute<{ status: string }[]>(
+    `with used as (
+       update agent set last_used = clock_timestamp()
+        where id = ? and (last_used is null or last_used < clock_timestamp() - interval '1 second')
+     )
+     select status from agent where id = ?`,
+    [agentId, agentId],
+  );
   return row?.status ?? null;
 }

@@ -121,9 +121,10 @@ test('a secret can be part of an expression, also beside braces, strings and com
     'X-Object': '${ {a: "}<USER>", b: .b} | tojson }<PASS>',
     'X-Comment': '${ .b # a } and a "\n }|${ "\\("<USER>" | ascii_upcase)" }',
   };
-  await invoke(agentCall({ configuration: { endpoint: target.url, headers } }, { b: 2 }, { secrets: { USER: 'ada', PASS: 'p}"\\(.b)${ .b }' } }));
+  const { output } = await invoke(agentCall({ configuration: { endpoint: target.url, headers } }, { b: 2 }, { secrets: { USER: 'ada', PASS: 'p}"\\(.b)${ .b }' } }));
   const [seen] = target.seen;
   expect(seen?.headers.authorization).toBe(`Basic ${Buffer.from('ada:p}"\\(.b)${ .b }').toString('base64')}`);
+  expect(JSON.stringify(output)).not.toContain((seen?.headers.authorization ?? '').slice('Basic '.length));
   expect(seen?.headers['x-object']).toBe('{"a":"}ada","b":2}p}"\\(.b)${ .b }');
   expect(seen?.headers['x-comment']).toBe('2|ADA');
 });
