@@ -6,6 +6,7 @@ import type { Logger } from '../config/logger.ts';
 import type { Orm } from '../db/orm.ts';
 import type { RunEventWatcher } from '../db/run-event-watcher.ts';
 import { createSigningKeys, type SigningKeys } from '../domain/auth/signing-keys.ts';
+import type { FileStore } from '../domain/files/ports.ts';
 import type { TemporalGateway } from '../domain/ports.ts';
 import { createEncryption, type Encryption } from '../domain/secrets/encryption.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -23,6 +24,7 @@ export interface CreateAppOptions {
   temporal: TemporalGateway;
   /** Wakes those who wait for a run's next event. */
   runEvents: RunEventWatcher;
+  files: FileStore;
   /** Answers off their schema are a 500 instead of a line in the log: development and tests. */
   strictResponses?: boolean;
   /** More endpoints than the product's: tests of the layer itself. */

@@ -10,7 +10,7 @@ import type { Actor, Role } from '../domain/auth/actor.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Other than JSON: `media({ 'image/svg+xml': z.string() })`. Strings are checked, streams and buffers are not. */
+/** Other than JSON: `media({ 'image/svg+xml': z.string() })`; all types as `*\/*`. Strings are checked, streams and buffers are not. */
 export interface MediaResponse {
   media: Record<string, z.ZodType>;
 }
@@ -76,7 +76,7 @@ export interface EndpointDefinition<
   record?: z.ZodObject;
   /** Media types taken; default JSON in all its `+json` forms. */
   consumes?: string[];
-  /** The handler reads `ctx.req` itself. */
+  /** The handler reads `ctx.req` itself; `bodies` only document. With `idempotent: true` it also keeps the key itself. */
   rawBody?: boolean;
   /** Default 2 MiB. */
   bodyLimitBytes?: number;

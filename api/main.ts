@@ -9,6 +9,7 @@ import { removeExpired } from '../domain/auth/cleanup.ts';
 import { createPayloadStore } from '../db/payload-store.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { seedAdmin } from '../domain/auth/seed.ts';
+import { createLocalFileStore } from '../domain/files/local-file-store.ts';
 import { createGateway } from '../temporal/gateway.ts';
 import { createClaimCheckCodec } from '../temporal/claim-check-codec.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
@@ -31,6 +32,7 @@ const app = createApp({
   logger,
   temporal: createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE }),
   runEvents: createRunEventWatcher(env.DATABASE_URL, logger),
+  files: createLocalFileStore(env.FILES_DIR),
   strictResponses: env.NODE_ENV === 'development',
 });
 

@@ -17,6 +17,7 @@ const problemTitles: Record<number, string> = {
   412: 'It was changed since it was read.',
   413: 'The body is too large.',
   415: 'The body is in a media type that is not read here.',
+  416: 'There are no such bytes; `Content-Range` says how many there are.',
   422: 'The body is not valid; all mistakes at once.',
   429: 'Too many attempts, or requests where a limit is configured.',
   503: 'The database is away.',
@@ -110,7 +111,11 @@ function requestBody(endpoint: Endpoint, components: Components): Json {
     return {};
   }
   if (endpoint.rawBody) {
-    return { requestBody: { required: true, content: Object.fromEntries(consumedTypes(endpoint).map((type) => [type, {}])) } };
+    const content = consumedTypes(endpoint).map((type) => {
+      const schema = endpoint.bodies?.[type];
+      return [type, schema ? { schema: components.schema(schema, 'input') } : {}];
+    });
+    return { requestBody: { required: true, content: Object.fromEntries(content) } };
   }
   const schemaOf = (type: string) => strict(endpoint.bodies?.[type] ?? endpoint.body ?? z.object({}));
   const types = consumedTypes(endpoint);
@@ -171,5 +176,5 @@ function readsBody(endpoint: Endpoint): boolean {
 }
 
 function isIdempotent(endpoint: Endpoint): boolean {
-  return (endpoint.idempotent ?? endpoint.method === 'POST') && endpoint.role !== 'public' && !endpoint.rawBody;
+  return (endpoint.idempotent ?? (endpoint.method === 'POST' && !endpoint.rawBody)) && endpoint.role !== 'public';
 }

@@ -36,25 +36,27 @@ const schema = z.object({
   EGRESS_ALLOW: list(z.string()).default([]),
   EGRESS_HOST_MAP: hostMap().default([]),
   RATE_LIMIT_PER_MINUTE: z.coerce.number().int().min(0).max(1_000_000).default(0),
+  FILES_DIR: z.string().optional(),
   RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).default(90),
 
   OIDC_ISSUER: notAvailable('an external OpenID Connect issuer'),
   OIDC_AUDIENCE: notAvailable('an external OpenID Connect issuer'),
   OIDC_JWKS_URL: notAvailable('an external OpenID Connect issuer'),
   OIDC_ROLES_CLAIM: notAvailable('an external OpenID Connect issuer'),
-  FILES_DIR: notAvailable('a file store'),
-  FILES_S3_URL: notAvailable('a file store'),
+  FILES_S3_URL: notAvailable('an S3-compatible file store'),
 });
 
 export const settingNames: readonly string[] = Object.keys(schema.shape);
 
 type Settings = z.output<typeof schema>;
-type Reserved = 'OIDC_ISSUER' | 'OIDC_AUDIENCE' | 'OIDC_JWKS_URL' | 'OIDC_ROLES_CLAIM' | 'FILES_DIR' | 'FILES_S3_URL';
+type Reserved = 'OIDC_ISSUER' | 'OIDC_AUDIENCE' | 'OIDC_JWKS_URL' | 'OIDC_ROLES_CLAIM' | 'FILES_S3_URL';
 
 /** Settings under the names of their variables, parsed; lists are arrays, switches booleans, ports numbers. */
-export type Env = Omit<Settings, Reserved | 'BASE_URL'> & {
+export type Env = Omit<Settings, Reserved | 'BASE_URL' | 'FILES_DIR'> & {
   /** Without a slash at the end. */
   BASE_URL: string;
+  /** Folder of the local file store. */
+  FILES_DIR: string;
 };
 
 /** What a process that serves needs beyond the defaults. */
@@ -79,8 +81,8 @@ export function parseEnv(source: EnvSource): { env: Env } | { problems: EnvProbl
     if (given[one] && !given[other]) problems.push({ name: other, message: `is needed with ${one}` });
   }
   if (!parsed.success || problems.length > 0) return { problems };
-  const { BASE_URL, ...rest } = parsed.data;
-  return { env: { ...rest, BASE_URL: BASE_URL ?? defaultBaseUrl(rest.HOST, rest.PORT) } };
+  const { BASE_URL, FILES_DIR, ...rest } = parsed.data;
+  return { env: { ...rest, BASE_URL: BASE_URL ?? defaultBaseUrl(rest.HOST, rest.PORT), FILES_DIR: FILES_DIR ?? `${rest.DATA_DIR.replace(/\/+$/, '')}/files` } };
 }
 
 /**

@@ -7,6 +7,7 @@ import { createOpenApi, type OpenApiDocument } from '../api/openapi.ts';
 import { parseEnv } from '../config/env.ts';
 import { createOrm } from '../db/orm.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
+import type { FileStore } from '../domain/files/ports.ts';
 import type { TemporalGateway } from '../domain/ports.ts';
 
 /** Declarations only: nothing is called, so nothing is connected. */
@@ -18,7 +19,7 @@ export function declaredEndpoints(): Endpoint[] {
   const orm = createOrm({ url: 'postgres://nobody@localhost/nowhere' });
   const logger = pino({ level: 'silent' });
   const runEvents = createRunEventWatcher('postgres://nobody@localhost/nowhere', logger);
-  return createApp({ orm, env: parsed.env, logger, runEvents, temporal: {} as TemporalGateway }).endpoints;
+  return createApp({ orm, env: parsed.env, logger, runEvents, temporal: {} as TemporalGateway, files: {} as FileStore }).endpoints;
 }
 
 export function documentedApi(): OpenApiDocument {

@@ -12,6 +12,7 @@ export type ErrorKind =
   | 'precondition_failed'
   | 'too_large'
   | 'unsupported_media_type'
+  | 'range_not_satisfiable'
   | 'invalid'
   | 'too_many_requests'
   | 'unavailable';

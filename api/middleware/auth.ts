@@ -83,7 +83,7 @@ function bearerToken(ctx: Context): string | null {
 }
 
 /** RFC 6750 section 3. */
-function unauthorized(ctx: Context): AppError {
+export function unauthorized(ctx: Context): AppError {
   const sent = ctx.get('authorization') !== '';
   const detail = sent ? 'The access token is not valid, or no longer.' : 'This needs an access token: Authorization: Bearer <token>.';
   return new AppError('unauthorized', sent ? 'invalid_token' : 'token_required', detail, {

@@ -17,6 +17,7 @@ const statusOf: Record<ErrorKind, number> = {
   precondition_failed: 412,
   too_large: 413,
   unsupported_media_type: 415,
+  range_not_satisfiable: 416,
   invalid: 422,
   too_many_requests: 429,
   unavailable: 503,

@@ -102,7 +102,7 @@ export function checkResponse(endpoint: Endpoint, response: EndpointResponse, th
     return checkValue(declared, response.body, thorough);
   }
   const type = response.type ?? 'application/json';
-  const schema = declared.media[type];
+  const schema = declared.media[type] ?? declared.media['*/*'];
   if (!schema) {
     return `media type ${type} is not declared`;
   }

@@ -164,7 +164,7 @@ function once<T>(compute: () => T): () => T {
 function checkAccept(ctx: Context, endpoint: Endpoint): void {
   const types = Object.values(endpoint.responses).flatMap((declared) =>
     declared === null ? [] : isMedia(declared) ? Object.keys(declared.media) : ['application/json']);
-  if (types.length > 0 && !ctx.accepts([...types, 'application/problem+json'])) {
+  if (types.length > 0 && !types.includes('*/*') && !ctx.accepts([...types, 'application/problem+json'])) {
     throw new AppError('not_acceptable', 'not_acceptable', `This is served as ${[...new Set(types)].join(' or ')}.`);
   }
 }

@@ -4,6 +4,7 @@ import { Migration0003Workflows } from './0003-workflows.ts';
 import { Migration0004Runs } from './0004-runs.ts';
 import { Migration0005Hitl } from './0005-hitl.ts';
 import { Migration0007RateLimit } from './0007-rate-limit.ts';
+import { Migration0007Files } from './0007-files.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
 export const migrations = [
@@ -13,6 +14,7 @@ export const migrations = [
   { name: '0004-runs', class: Migration0004Runs },
   { name: '0005-hitl', class: Migration0005Hitl },
   { name: '0007-rate-limit', class: Migration0007RateLimit },
+  { name: '0007-files', class: Migration0007Files },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -2,6 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 
@@ -11,8 +12,10 @@ import { createOrm, type Orm } from '../../db/orm.ts';
 import { createRunEventWatcher } from '../../db/run-event-watcher.ts';
 import { firstPartyClient, signAccessToken } from '../../domain/auth/access-token.ts';
 import type { Role } from '../../domain/auth/actor.ts';
+import { createLocalFileStore } from '../../domain/files/local-file-store.ts';
 import type { TemporalGateway } from '../../domain/ports.ts';
 import { TemporalUnavailable } from '../../domain/ports.ts';
+import { runFolder } from './run-folder.ts';
 import { createTestDatabase } from './servers.ts';
 
 export interface TestUser {
@@ -94,7 +97,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   // A server that listens on TCP has an address of this form.
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const parsed = parseEnv({ BASE_URL: url, DATABASE_URL: databaseUrl, ENCRYPTION_KEYS: options.encryptionKeys ?? testKeys, ...options.env });
+  const parsed = parseEnv({ BASE_URL: url, DATABASE_URL: databaseUrl, ENCRYPTION_KEYS: options.encryptionKeys ?? testKeys, FILES_DIR: filesOf(databaseUrl), ...options.env });
   if ('problems' in parsed) {
     throw new Error(JSON.stringify(parsed.problems));
   }
@@ -102,6 +105,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const orm = createOrm({ url: databaseUrl });
   const logger = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
   const app = createApp({
+    files: createLocalFileStore(env.FILES_DIR),
     orm,
     env,
     logger,
@@ -131,6 +135,11 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       await database?.drop();
     },
   };
+}
+
+/** Copies of the API on one database share their files; the folder goes with the test run's. */
+function filesOf(databaseUrl: string): string {
+  return join(runFolder(), `files-${databaseUrl.split('/').at(-1) ?? ''}`);
 }
 
 /** A user with a session, without the cost of hashing and checking a password. */

@@ -1,0 +1,22 @@
+import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
+
+import type { Visibility } from './workflow.ts';
+
+/** What is known of a file; its bytes are in the file store, under the same id. */
+export const StoredFile = defineEntity({
+  name: 'StoredFile',
+  tableName: 'file',
+  properties: {
+    id: p.uuid().primary(),
+    owner_id: p.uuid(),
+    name: p.text(),
+    media_type: p.text(),
+    /** Bytes. */
+    size: p.integer(),
+    /** Lower-case hex. */
+    sha256: p.text(),
+    visibility: p.text().$type<Visibility>(),
+    created_at: p.datetime(),
+  },
+});
+export type StoredFile = InferEntity<typeof StoredFile>;

@@ -1,0 +1,59 @@
+/** Links that read one file without a log-in, for a time: a JWT signed with the platform's keys. */
+import { errors, jwtVerify, SignJWT } from 'jose';
+
+import type { SigningKeys } from '../auth/signing-keys.ts';
+import { AppError } from '../errors.ts';
+
+const TYPE = 'file-link+jwt';
+const AUDIENCE = 'cadenza-files';
+/** A replaced signing key is kept for a day: a link must not outlive it. */
+export const longestLinkSeconds = 24 * 3600;
+export const defaultLinkSeconds = 3600;
+
+export interface FileLink {
+  url: string;
+  expires_at: Date;
+}
+
+export interface LinkDeps {
+  keys: Pick<SigningKeys, 'current' | 'publicKey'>;
+  /** Without a slash at the end. */
+  baseUrl: string;
+}
+
+/** An address that gives the file to whoever has it; `seconds` at most a day. */
+export async function createFileLink({ keys, baseUrl }: LinkDeps, fileId: string, seconds = defaultLinkSeconds): Promise<FileLink> {
+  const { kid, privateKey } = await keys.current();
+  const issuedAt = Math.floor(Date.now() / 1000);
+  const expiresAt = issuedAt + Math.min(seconds, longestLinkSeconds);
+  const token = await new SignJWT({})
+    .setProtectedHeader({ alg: 'ES256', typ: TYPE, kid })
+    .setIssuer(baseUrl)
+    .setAudience(AUDIENCE)
+    .setSubject(fileId)
+    .setIssuedAt(issuedAt)
+    .setExpirationTime(expiresAt)
+    .sign(privateKey);
+  return { url: `${baseUrl}/files/${fileId}?token=${token}`, expires_at: new Date(expiresAt * 1000) };
+}
+
+/** @throws 410 for a link that is over, 401 for what is no link of ours to this file. */
+export async function checkFileLink({ keys, baseUrl }: LinkDeps, fileId: string, token: string): Promise<void> {
+  try {
+    await jwtVerify(
+      token,
+      async ({ kid }) => {
+        const key = kid === undefined ? null : await keys.publicKey(kid);
+        if (key === null) throw new errors.JWKSNoMatchingKey();
+        return key;
+      },
+      { algorithms: ['ES256'], typ: TYPE, issuer: baseUrl, audience: AUDIENCE, subject: fileId, requiredClaims: ['exp'] },
+    );
+  } catch (error) {
+    if (error instanceof errors.JWTExpired) throw new AppError('gone', 'link_expired', 'The link is over: ask for another one.');
+    if (error instanceof errors.JOSEError) {
+      throw new AppError('unauthorized', 'invalid_link', 'The link is not valid.', { headers: { 'WWW-Authenticate': 'Bearer realm="cadenza"' } });
+    }
+    throw error;
+  }
+}
