@@ -73,7 +73,7 @@ export async function commandRun(em: EntityManager, actor: Actor, id: string, ki
   if (!run) return [];
   if (isTerminal(run.status)) {
     if (kind === 'cancel' && run.status === 'cancelled') return [];
-    throw conflict('run_finished', `The run is ${run.status}: it can't be ${COMMAND_WORDS[kind]}.`, { status: run.status });
+    throw conflict('run_finished', `The run is ${run.status}: it can't be ${COMMAND_WORDS[kind]}.`, { run_status: run.status });
   }
   if (kind === 'cancel' && run.status === 'pending') {
     const event = serviceEvent({ key: 'run:ended', type: EVENT.runCancelled, level: 'warn', message: 'Run cancelled before it started', data: { by: actor.id } });
@@ -83,7 +83,7 @@ export async function commandRun(em: EntityManager, actor: Actor, id: string, ki
   const open = await openCommand(em, id);
   if (open === kind) return [];
   const suspended = open === null ? run.status === 'suspended' : open === 'suspend';
-  if (kind === 'resume' && !suspended) throw conflict('run_not_suspended', 'The run is not suspended.', { status: run.status });
+  if (kind === 'resume' && !suspended) throw conflict('run_not_suspended', 'The run is not suspended.', { run_status: run.status });
   if (kind === 'suspend' && suspended) return [];
   const signal = await enqueueSignal(em, id, { kind, by: actor.id, at: new Date().toISOString() }, { by: actor.id });
   return signal === null ? [] : [signal];
@@ -109,14 +109,14 @@ export async function terminateRun(em: EntityManager, actor: Actor, id: string, 
     data: { by: actor.id, terminated: true },
   });
   const { closed, signals } = await appendEvents(em, id, { events: [event], projection: null, acks: [] }, { end: { status: 'cancelled' } });
-  if (closed) throw conflict('run_finished', `The run is ${run.status}: it can't be terminated.`, { status: run.status });
+  if (closed) throw conflict('run_finished', `The run is ${run.status}: it can't be terminated.`, { run_status: run.status });
   return signals;
 }
 
 /** A new run from the failed task on: same revision and input, agents pinned anew. @throws 409 without a checkpoint. */
 export async function retryRun(em: EntityManager, actor: Actor, id: string): Promise<string> {
   const run = await getRun(em, actor, id);
-  if (run.status !== 'faulted') throw conflict('run_not_faulted', `Only a faulted run can be retried; this one is ${run.status}.`, { status: run.status });
+  if (run.status !== 'faulted') throw conflict('run_not_faulted', `Only a faulted run can be retried; this one is ${run.status}.`, { run_status: run.status });
   const [row] = await em.execute<{ definition: unknown; rights_of: string; has_checkpoint: boolean }[]>(
     `select r.definition, coalesce(w.owner_id, r.owner_id) as rights_of, c.run_id is not null as has_checkpoint
        from run r left join workflow w on w.id = r.workflow_id left join run_checkpoint c on c.run_id = r.id where r.id = ?`,
