@@ -27,5 +27,5 @@ export function createWriter() {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const port = Number(process.argv[2] ?? 4000);
-  createWriter().listen(port, '127.0.0.1', () => console.log(`writer agent on http://127.0.0.1:${port}`));
+  createWriter().listen(port, '127.0.0.1', () => process.stdout.write(`writer agent on http://127.0.0.1:${port}\n`));
 }
