@@ -1,13 +1,13 @@
 /** Health check of a worker's container: Temporal has heard of this host's worker on its task queue within the last minutes. */
 import { hostname } from 'node:os';
 import { loadServerEnv } from '../config/env.ts';
-import { createTemporalClient } from '../temporal/client.ts';
+import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
 
 const workflowQueue = 1;
 const timeoutMs = 5_000;
 
 const env = loadServerEnv();
-const client = createTemporalClient({ address: env.TEMPORAL_ADDRESS, namespace: env.TEMPORAL_NAMESPACE, apiKey: env.TEMPORAL_API_KEY });
+const client = createTemporalClient(temporalSettings(env));
 const { pollers } = await client.withDeadline(Date.now() + timeoutMs, () =>
   client.workflowService.describeTaskQueue({
     namespace: env.TEMPORAL_NAMESPACE,

@@ -1,0 +1,66 @@
+/** The whole of `npm start`, with the real programs. Kills and refusals are tested with stand-ins in test/faults. */
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually, upFolder, type Up, type UpFolder } from '../../support/up-process.ts';
+
+const program = join(import.meta.dirname, '../../../dev/up.ts');
+
+let folder: UpFolder;
+let up: Up;
+let url: string;
+let password: string;
+
+async function logIn(): Promise<{ status: number; token: string }> {
+  const response = await fetch(`${url}/auth/token`, {
+    method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ username: 'admin', password }),
+  });
+  const { access_token = '' } = (await response.json()) as { access_token?: string };
+  return { status: response.status, token: access_token };
+}
+
+const logs = () => readdirSync(folder.dataDir).filter((name) => name.endsWith('.log')).map((name) => readFileSync(join(folder.dataDir, name), 'utf8')).join('\n');
+
+beforeAll(async () => {
+  folder = upFolder();
+  up = folder.start({}, { program });
+  url = await up.ready();
+  password = /Admin +admin \/ (\S+)/.exec(up.output())?.[1] ?? '';
+});
+afterAll(() => folder.clean());
+
+describe('npm start', () => {
+  test('the administrator can log in with the printed password as soon as it says ready', async () => {
+    const { status, token } = await logIn();
+    expect(status).toBe(200);
+    expect((await fetch(`${url}/agents`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
+  });
+
+  test('the worker takes up work, and the readiness knows of both servers', async () => {
+    await eventually(async () => expect(logs()).toContain('"msg":"worker ready"'), 45_000);
+    const response = await fetch(`${url}/readyz`);
+    expect([response.status, await response.json()]).toEqual([200, expect.objectContaining({ status: 'ok' })]);
+  });
+
+  test('no log holds the password, a token or a key', async () => {
+    const { token } = await logIn();
+    const keys = readFileSync(join(folder.dataDir, 'encryption-keys'), 'utf8').trim();
+    for (const secret of [password, token, keys.split(':')[1] ?? keys]) expect(logs().includes(secret)).toBe(false);
+  });
+
+  test('Ctrl-C drains api and worker and ends all; the next start keeps the administrator', async () => {
+    const at = Date.now();
+    up.interrupt();
+    expect(await up.exited).toBe(0);
+    expect(Date.now() - at).toBeLessThan(20_000);
+    expect(logs()).toMatch(/"name":"api".*"msg":"stopped"/);
+    expect(logs()).toContain('"msg":"worker stopped"');
+    expect(await folder.running()).toEqual([]);
+    up = folder.start({}, { program });
+    url = await up.ready();
+    expect(up.output()).not.toContain('Admin ');
+    expect((await logIn()).status).toBe(200);
+    up.interrupt();
+    expect(await up.exited).toBe(0);
+  }, 120_000);
+});
