@@ -1,0 +1,154 @@
+/** Registered agents used by runs, end to end: secrets, schemas, pins, status, errors. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import { agentBody } from '../../support/agent-body.ts';
+import type { Client } from '../../support/app.ts';
+import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
+import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+
+let platform: TestPlatform;
+let builder: Client;
+let target: TestServer;
+
+beforeAll(async () => {
+  platform = await startTestPlatform();
+  builder = await platform.as('builder');
+  target = await startServer((request, response) => {
+    const status = Number(/\/status\/(\d+)/.exec(request.path)?.[1] ?? 200);
+    sendJson(response, { path: request.path, authorization: request.headers.authorization ?? null, key: request.headers['x-key'] ?? null, body: request.body === '' ? null : JSON.parse(request.body) }, status);
+  });
+});
+afterAll(async () => {
+  await target.close();
+  await platform.close();
+});
+
+const register = async (more: Record<string, unknown>) => {
+  const reply = await builder.post('/agents', agentBody(more));
+  expect({ status: reply.status, errors: reply.body.errors }).toEqual({ status: 201, errors: undefined });
+  return reply.body;
+};
+const callAgent = (agent: string, input: unknown = {}, more: Record<string, unknown> = {}) => ({ do: [{ ask: { call: 'agent', with: { agent, input, ...more } } }] });
+
+test('an agent gets its input and its secret; the secret is nowhere to be read afterwards', async () => {
+  const secret = 'sk-live-0123456789abcdef';
+  const agent = await register({
+    name: 'echo', configuration: { endpoint: `${target.url}/echo`, headers: { Authorization: secret, 'X-Key': '${ "<EXTRA>:" | @base64 }' } },
+  });
+  await builder.put('/secrets/EXTRA', { value: 'extra-secret-value' });
+  const run = await platform.runToEnd(callAgent('echo', { q: '${ .question }', trap: '<EXTRA>' }), { question: 'why?' });
+  expect(run).toMatchObject({ status: 'completed', output: { path: '/echo', body: { q: 'why?', trap: '<EXTRA>' } } });
+  expect(run['output'].authorization).toMatch(/^<AGENT_[0-9A-F]{32}_AUTHORIZATION_1>$/);
+  const seen = target.seen.at(-1);
+  expect(seen?.headers.authorization).toBe(secret);
+  expect(seen?.headers['x-key']).toBe(Buffer.from('extra-secret-value:').toString('base64'));
+  expect(run['tasks'][0]).toMatchObject({ agent_id: agent.id, agent_version: '1.0.0' });
+  expect((await builder.get(`/agents/${agent.id}`)).body.last_used).not.toBeNull();
+
+  const em = platform.orm.em.fork();
+  const tables = await em.execute<{ name: string }[]>(`select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`);
+  for (const { name } of tables) {
+    const [dump] = await em.execute<{ text: string | null }[]>(`select string_agg(t::text, ' ') as text from "${name}" t`);
+    for (const value of [secret, 'extra-secret-value', Buffer.from('extra-secret-value:').toString('base64')]) {
+      expect([name, (dump?.text ?? '').includes(value)]).toEqual([name, false]);
+    }
+  }
+});
+
+test('call: http with a secret of the workflow owner, which an echo does not bring back', async () => {
+  await builder.put('/secrets/service', { value: { token: 'from-the-store-1234' } });
+  const run = await platform.runToEnd({
+    use: { secrets: ['service'] },
+    do: [{ ask: { call: 'http', with: { method: 'post', endpoint: { uri: `${target.url}/items/{id}`, authentication: { bearer: { use: 'service' } } }, headers: { 'X-Key': '${ $secrets.service.token }' }, body: { n: '${ .n }' } } } }],
+  }, { id: 'a b', n: 1 });
+  expect(run).toMatchObject({ status: 'completed', output: { path: '/items/a%20b', body: { n: 1 } } });
+  expect(target.seen.at(-1)?.headers).toMatchObject({ authorization: 'Bearer from-the-store-1234', 'x-key': 'from-the-store-1234' });
+  expect(JSON.stringify(run)).not.toContain('from-the-store-1234');
+});
+
+test('what goes wrong can be caught by type and status', async () => {
+  await register({ name: 'failing', configuration: { endpoint: `${target.url}/status/{code}`, method: 'GET' } });
+  const caught = async (code: number, filter: Record<string, unknown>) => {
+    const run = await platform.runToEnd({
+      do: [{ guarded: { try: [{ ask: { call: 'agent', with: { agent: 'failing', input: { code } } } }], catch: { errors: { with: filter }, as: 'problem', do: [{ told: { set: { status: '${ $problem.status }' } } }] } } }],
+    });
+    return run['status'] === 'completed' ? run['output'].status : run['error'].status;
+  };
+  const errors = 'https://open-workflow-specification.org/spec/1.0.0/errors';
+  expect(await caught(503, { type: `${errors}/communication`, status: 503 })).toBe(503);
+  expect(await caught(401, { type: `${errors}/authentication` })).toBe(401);
+  const faulted = await platform.runToEnd(callAgent('failing', { code: 404 }));
+  expect(faulted).toMatchObject({ status: 'faulted', error: { type: `${errors}/communication`, status: 404, instance: '/do/0/ask' } });
+});
+
+test('schemas are enforced on both sides', async () => {
+  await register({
+    name: 'strict', configuration: { endpoint: `${target.url}/x`, response: '.body' }, input_schema: { type: 'object', required: ['a'] }, output_schema: { type: 'object', properties: { a: { type: 'number' } } },
+  });
+  expect(await platform.runToEnd(callAgent('strict', { a: 1 }))).toMatchObject({ status: 'completed', output: { a: 1 } });
+  for (const input of [{}, { a: 'text' }]) {
+    expect(await platform.runToEnd(callAgent('strict', input))).toMatchObject({ status: 'faulted', error: { type: expect.stringContaining('/validation') } });
+  }
+});
+
+test('inactive faults, deprecated warns, what is not available yet says so, without configuration it faults', async () => {
+  const agent = await register({ name: 'aging', configuration: { endpoint: `${target.url}/x` } });
+  await builder.patch(`/agents/${agent.id}`, { status: 'inactive' });
+  const inactive = await platform.runToEnd(callAgent('aging'));
+  expect(inactive).toMatchObject({ status: 'faulted', error: { detail: expect.stringContaining('inactive') } });
+  await builder.patch(`/agents/${agent.id}`, { status: 'deprecated' });
+  const deprecated = await platform.runToEnd(callAgent('aging'));
+  expect(deprecated['status']).toBe('completed');
+  expect(JSON.stringify(deprecated['logs'])).toContain('is deprecated');
+  await register({ name: 'container', type: 'docker' });
+  expect(await platform.runToEnd(callAgent('container'))).toMatchObject({ status: 'faulted', error: { detail: expect.stringContaining('not available yet') } });
+  await register({ name: 'bare' });
+  expect(await platform.runToEnd(callAgent('bare'))).toMatchObject({ status: 'faulted', error: { type: expect.stringContaining('/configuration') } });
+});
+
+test('a definition can name a version or a range', async () => {
+  const { id } = await register({ name: 'versioned', configuration: { endpoint: `${target.url}/v1` } });
+  await builder.post(`/agents/${id}/versions/1.0.0/publish`, {});
+  await builder.patch(`/agents/${id}`, { version: '2.0.0', configuration: { endpoint: `${target.url}/v2` } });
+  const path = async (version?: string) => (await platform.runToEnd(callAgent('versioned', {}, version === undefined ? {} : { version })))['output'].path;
+  expect([await path(), await path('1.0.0'), await path('^1.0.0')]).toEqual(['/v2', '/v1', '/v1']);
+});
+
+test('a public agent of somebody else is called with its owner’s secrets', async () => {
+  const other = await platform.createUser();
+  const theirs = await platform.as(other);
+  await theirs.put('/secrets/THEIR_KEY', { value: 'their-key-value' });
+  await theirs.post('/agents', agentBody({ name: 'theirs', visibility: 'public', configuration: { endpoint: `${target.url}/t`, headers: { 'X-Key': '<THEIR_KEY>' } } }));
+  expect(await platform.runToEnd(callAgent('theirs'))).toMatchObject({ status: 'completed' });
+  expect(target.seen.at(-1)?.headers['x-key']).toBe('their-key-value');
+});
+
+test('a model answers through an OpenAI-compatible API, and what it used is booked', async () => {
+  const model = await startServer((_, response) =>
+    sendJson(response, {
+      id: 'c', object: 'chat.completion', created: 1, model: 'tiny', usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
+      choices: [{ index: 0, message: { role: 'assistant', content: '{"mood":"fine"}' }, finish_reason: 'stop' }],
+    }));
+  try {
+    await register({
+      name: 'model', type: 'llm', configuration: { base_url: model.url, model: 'tiny', api_key: 'sk-literal-key' },
+      output_schema: { type: 'object', properties: { mood: { type: 'string' } }, required: ['mood'] },
+    });
+    const run = await platform.runToEnd(callAgent('model', { prompt: 'How?' }));
+    expect(run).toMatchObject({ status: 'completed', output: { mood: 'fine' } });
+    expect(run['tasks'][0].usage).toMatchObject({ input_tokens: 7, output_tokens: 3, total_tokens: 10 });
+    expect(model.seen[0]?.headers.authorization).toBe('Bearer sk-literal-key');
+    expect(JSON.stringify(run)).not.toContain('sk-literal-key');
+  } finally {
+    await model.close();
+  }
+});
+
+test('an agent with an unfinished run is not deleted', async () => {
+  const { id } = await register({ name: 'busy', configuration: { endpoint: `${target.url}/x` } });
+  const definition = { do: [{ pause: { wait: { seconds: 30 } } }, { ask: { call: 'agent', with: { agent: 'busy', input: {} } } }] };
+  const { body: workflow } = await builder.post('/workflows', { name: 'w', definition });
+  const { body: run } = await builder.post(`/workflows/${workflow.id}/run`, {});
+  expect((await builder.delete(`/agents/${id}`)).status).toBe(409);
+  await builder.post(`/runs/${run.id}/cancel`, {}, { headers: { prefer: 'wait=20' } });
+});
