@@ -1,0 +1,108 @@
+/** The Open Workflow Specification's conformance test kit, each scenario through the HTTP API. The feature files stay as they are. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { sameErrorType } from '../../../contracts/dsl-error.ts';
+import type { Client } from '../../support/app.ts';
+import { conformancePath } from '../../support/conformance.ts';
+import { startTestPlatform } from '../../support/platform.ts';
+import type { RunRecord, TestPlatform } from '../../support/platform.ts';
+import { scenariosOf } from './gherkin.ts';
+import type { Scenario } from './gherkin.ts';
+import { startStubServices } from './stub-services.ts';
+import type { StubServices } from './stub-services.ts';
+
+let platform: TestPlatform;
+let stub: StubServices;
+let client: Client;
+
+beforeAll(async () => {
+  stub = await startStubServices();
+  const EGRESS_HOST_MAP = ['https://petstore.swagger.io', 'https://httpbin.org'].map((host) => `${host}=${stub.origin}`).join(',');
+  platform = await startTestPlatform({ env: { EGRESS_HOST_MAP } });
+  client = await platform.as('builder');
+});
+afterAll(async () => {
+  await platform.close();
+  await stub.close();
+});
+
+/** Scenarios whose feature is not built yet: they must say so, and fail here once it is. */
+const NOT_YET: Record<string, string> = {
+  'Call OpenAPI With Content Output': 'unsupported_call_openapi',
+  'Call OpenAPI With Response Output': 'unsupported_call_openapi',
+  'Emit Task': 'unsupported_emit',
+};
+
+const folder = conformancePath('open-workflow/ctk/features');
+const features = readdirSync(folder).filter((file) => file.endsWith('.feature'));
+
+test('the kit is there, whole', () => {
+  const scenarios = features.flatMap((file) => scenariosOf(readFileSync(`${folder}/${file}`, 'utf8')));
+  expect([features.length, scenarios.length]).toEqual([11, 21]);
+});
+
+describe.each(features)('%s', (file) => {
+  test.each(scenariosOf(readFileSync(`${folder}/${file}`, 'utf8')).map((scenario): [string, Scenario] => [scenario.name, scenario]))(
+    '%s',
+    async (name, scenario) => {
+      const code = NOT_YET[name];
+      if (code !== undefined) {
+        const { body } = await client.post('/workflows/validate', { definition: scenario.steps[0]?.argument });
+        expect(body).toMatchObject({ valid: true, runnable: false, problems: [{ code, severity: 'unsupported' }] });
+        return;
+      }
+      const run = await execute(scenario);
+      const assertions = scenario.steps.filter(({ text }) => !/^(a workflow with definition|the workflow input is|the workflow is executed)/.test(text));
+      expect(assertions.length).toBeGreaterThan(0);
+      for (const { text, argument } of assertions) check(run, text, argument);
+    },
+  );
+});
+
+async function execute({ steps }: Scenario): Promise<RunRecord> {
+  const argument = (pattern: RegExp): unknown => steps.find(({ text }) => pattern.test(text))?.argument;
+  const created = await client.post('/workflows', { name: 'ctk', definition: argument(/^a workflow with definition/) });
+  expect(created.body.problems).toEqual([]);
+  const run = await client.post(
+    `/workflows/${created.body.id}/run`,
+    { input_params: argument(/^the workflow input is/) ?? {} },
+    { headers: { prefer: 'wait=30' } },
+  );
+  expect(run.status).toBe(201);
+  return run.body;
+}
+
+/** Throws for a step that it does not know: nothing passes unlooked at. */
+function check(run: RunRecord, text: string, argument: unknown): void {
+  const { status, output, error } = run;
+  const started = run['tasks'].map((task: RunRecord) => task['name']);
+  const ordered = /^(\w+) should run (first|last|after (\w+))$/.exec(text);
+  const property = /^the workflow output should have a '([^']+)' property (with value|containing (\d+) items)/.exec(text);
+  if (/^the workflow should complete with output/.test(text)) expect({ status, output }).toEqual({ status: 'completed', output: argument });
+  else if (text === 'the workflow should complete') expect({ status, error }).toEqual({ status: 'completed', error: null });
+  else if (text === 'the workflow should fault') expect(status).toBe('faulted');
+  else if (/^the workflow should fault with error/.test(text)) expectError(run, argument as RunRecord);
+  else if (/^the workflow output should have properties/.test(text)) {
+    for (const [, path = ''] of text.matchAll(/'([^']+)'/g)) expect(output).toHaveProperty(path.split('.'));
+  } else if (property) {
+    const [, path = '', , count] = property;
+    if (count === undefined) expect(output).toHaveProperty(path.split('.'), argument);
+    else expect(at(output, path)).toHaveLength(Number(count));
+  } else if (ordered) {
+    const [, name, where, after] = ordered;
+    if (where === 'first') expect(started[0]).toBe(name);
+    else if (where === 'last') expect(started.at(-1)).toBe(name);
+    else expect(started.indexOf(name)).toBeGreaterThan(started.indexOf(after));
+  } else throw new Error(`unknown step: ${text}`);
+}
+
+/** Standard error types by their name, over the hosts and paths in use. */
+function expectError(run: RunRecord, { type, ...rest }: RunRecord): void {
+  expect(run).toMatchObject({ status: 'faulted', error: rest });
+  expect(sameErrorType(run['error'].type, type)).toBe(true);
+}
+
+function at(value: unknown, path: string): unknown {
+  // Any step of the path may be missing.
+  return path.split('.').reduce<unknown>((current, key) => (current as Record<string, unknown> | undefined)?.[key], value);
+}
