@@ -78,11 +78,11 @@ function check(run: RunRecord, text: string, argument: unknown): void {
   const started = run['tasks'].map((task: RunRecord) => task['name']);
   const ordered = /^(\w+) should run (first|last|after (\w+))$/.exec(text);
   const property = /^the workflow output should have a '([^']+)' property (with value|containing (\d+) items)/.exec(text);
-  if (/^the workflow should complete with output/.test(text)) expect({ status, output }).toEqual({ status: 'completed', output: argument });
+  if (text.startsWith('the workflow should complete with output')) expect({ status, output }).toEqual({ status: 'completed', output: argument });
   else if (text === 'the workflow should complete') expect({ status, error }).toEqual({ status: 'completed', error: null });
   else if (text === 'the workflow should fault') expect(status).toBe('faulted');
-  else if (/^the workflow should fault with error/.test(text)) expectError(run, argument as RunRecord);
-  else if (/^the workflow output should have properties/.test(text)) {
+  else if (text.startsWith('the workflow should fault with error')) expectError(run, argument as RunRecord);
+  else if (text.startsWith('the workflow output should have properties')) {
     for (const [, path = ''] of text.matchAll(/'([^']+)'/g)) expect(output).toHaveProperty(path.split('.'));
   } else if (property) {
     const [, path = '', , count] = property;
