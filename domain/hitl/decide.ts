@@ -85,8 +85,9 @@ async function writeDecision(em: EntityManager, caller: Caller, locked: LockedTa
     message: `${caller.actor.username} decided ${decision.decision}`,
     data: { decision_id: decision.id, decision: decision.decision },
   });
-  const payload = await readDecisionPayload(em, task.id);
-  await enqueueSignal(em, task.run_id, { kind: 'hitl.decision', ...payload }, { id: decision.id, by: caller.actor.id });
+  const { id: decision_id, delivered: _, ...said } = decision;
+  const payload = task.quorum ? await readDecisionPayload(em, task.id) : { task_id: task.id, decision_id, ...said };
+  await enqueueSignal(em, task.run_id, { kind: 'hitl.decision', ...payload }, { id: decision_id, by: caller.actor.id });
   return decision.id;
 }
 

@@ -1,5 +1,6 @@
 /** `call: human` end to end: real API, real worker, real Temporal (interface-decisions §5, §6; architecture §4). */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { decide as decideTask } from '../../../domain/hitl/service.ts';
 import type { Client, TestUser } from '../../support/app.ts';
 import { startRun, startTestPlatform, until } from '../../support/platform.ts';
 import type { RunRecord, TestPlatform } from '../../support/platform.ts';
@@ -95,6 +96,37 @@ describe('a human task', () => {
     expect(types(received)).not.toContain('decision-applied');
     await builder.post(`/runs/${run['id']}/resume`);
     expect(await ended(run)).toMatchObject({ status: 'completed', output: { decision: 'approve' } });
+  });
+
+  test('a decision that could not be delivered is brought by the reconciler', async () => {
+    const run = await start(human());
+    const task = await taskOf(run);
+    const em = platform.orm.em.fork();
+    const { decision } = await em.transactional((tx) => decideTask(tx, ann, { taskId: task['id'], via: 'api', submission: () => ({ decision: 'approve' }) }));
+    expect((await asAnn.get(`/hitl/tasks/${task['id']}`)).body.decision).toEqual({ ...decision, delivered: false });
+    await em.execute(`update run_signal set next_at = clock_timestamp() - interval '1 minute' where id = ?`, [decision.id]);
+    await platform.reconcile();
+    expect(await ended(run)).toMatchObject({ status: 'completed', output: { decision: 'approve', decided_by: ann.id } });
+    expect((await asAnn.get(`/hitl/tasks/${task['id']}`)).body.decision.delivered).toBe(true);
+  });
+
+  test('a decision that comes several times is applied once', async () => {
+    const run = await start({ do: [{ each: { for: { in: '[1, 2]' }, do: [{ review: { call: 'human', with: forAnn } }] } }] });
+    const first = await taskOf(run);
+    const { decision } = (await decide(asAnn, first, { decision: 'approve' })).body;
+    const { id, delivered: _, ...said } = decision;
+    const [second] = await until(() => tasksOf(run), (found) => found.length === 1 && found[0]?.['id'] !== first['id']);
+    for (let time = 0; time < 3; time++) {
+      await platform.app.deps.temporal.signal(run['id'], { id, kind: 'hitl.decision', task_id: first['id'], decision_id: id, ...said });
+    }
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect((await read(run))['status']).toBe('waiting');
+    await decide(asAnn, second ?? {}, { decision: 'reject' });
+    const done = await ended(run);
+    expect(done).toMatchObject({ status: 'completed', output: { decision: 'reject' } });
+    expect(types(done).filter((type) => type === 'decision-received')).toHaveLength(2);
+    expect(types(done).filter((type) => type === 'decision-applied')).toHaveLength(2);
+    gapless(done);
   });
 
   test('a quorum: all votes are in the output', async () => {
