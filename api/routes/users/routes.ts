@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { longestPassword, shortestPassword } from '../../../domain/auth/password.ts';
 import { createUser, getUser, listUsers, updateUser } from '../../../domain/auth/users.ts';
 import { transferOwnership } from '../../../domain/auth/transfer.ts';
+import { handOverTasks } from '../../../domain/hitl/hand-over.ts';
 import type { AppDeps } from '../../app.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
@@ -30,17 +31,19 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
       path: '/users/{id}/transfer',
       operationId: 'transferUser',
       summary: 'Hand over what a user owns to another one',
-      description: 'Agents, workflows and runs get the new owner; secrets are copied, except where the new owner has one of that name.',
+      description: 'Agents, workflows and runs get the new owner, and undecided human tasks the new assignee; secrets are copied, except where the new owner has one of that name.',
       tags: ['users'],
       role: 'admin',
       params: idParams,
       body: z.object({ to: uuid }),
       responses: {
-        200: z.object({ agents: z.int(), workflows: z.int(), runs: z.int(), files: z.int(), secrets: z.int(), secrets_kept: z.array(z.string()) }).meta({ id: 'Transfer' }),
+        200: z.object({ agents: z.int(), workflows: z.int(), runs: z.int(), files: z.int(), human_tasks: z.int(), secrets: z.int(), secrets_kept: z.array(z.string()) }).meta({ id: 'Transfer' }),
       },
       handler: async (c) => {
         await getUser(c.em, c.params.id);
-        return { status: 200, body: await transferOwnership(c.em, deps.encryption, { from: c.params.id, to: c.body.to }) };
+        const people = { from: c.params.id, to: c.body.to };
+        const transferred = await transferOwnership(c.em, deps.encryption, people);
+        return { status: 200, body: { ...transferred, human_tasks: await handOverTasks(c.em, { actor: c.actor, via: 'api' }, people) } };
       },
     }),
     endpoint({

@@ -340,6 +340,25 @@ describe('claim, release, delegate, comment', () => {
     expect((await audit(id)).at(-1)).toMatchObject({ action: 'delegated', as_admin: true });
   });
 
+  test('what somebody leaves behind goes to their successor', async () => {
+    const gone = await app.createUser({ username: 'gone', roles: ['builder'] });
+    const successor = await app.createUser({ username: 'successor', roles: ['builder'] });
+    const asSuccessor = await app.as(successor);
+    const run = await insertRun(app.orm, { owner: gone.id });
+    const theirs = await task({ candidates: { users: [], roles: [], groups: [] } }, run);
+    const held = await task({ candidates: { users: ['gone', 'ann'], roles: [], groups: [] } });
+    await (await app.as(gone)).post(`/hitl/tasks/${held}/claim`);
+    const done = await task({ assignee: 'gone' }, run);
+    await (await app.as(gone)).post(`/hitl/tasks/${done}/decision`, { decision: 'reject' });
+    const reply = await asAdmin.post(`/users/${gone.id}/transfer`, { to: successor.id });
+    expect(reply.body).toMatchObject({ runs: 1, human_tasks: 2 });
+    expect((await asAnn.get(`/hitl/tasks/${held}`)).body).toMatchObject({ status: 'claimed', claimed_by: successor.id, assignee: null });
+    expect((await asSuccessor.get(`/hitl/tasks/${theirs}`)).body).toMatchObject({ assignee: successor.id });
+    expect((await asSuccessor.get(`/hitl/tasks/${done}`)).body).toMatchObject({ assignee: 'gone', status: 'decided' });
+    for (const id of [theirs, held]) expect((await asSuccessor.post(`/hitl/tasks/${id}/decision`, { decision: 'approve' })).status).toBe(200);
+    expect((await audit(held)).map((row) => row.action)).toEqual(['created', 'claimed', 'delegated', 'decided']);
+  });
+
   test('comments by all who see the task', async () => {
     const id = await task(forAnn);
     const path = `/hitl/tasks/${id}/comments`;
