@@ -97,7 +97,7 @@ function parameters(endpoint: Endpoint, components: Components): Json[] {
   if (isIdempotent(endpoint)) {
     inHeader.push({
       name: 'Idempotency-Key', in: 'header', description: 'A repeat with the same key and body within 24 h gives the first answer again.',
-      schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+      schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]([ -~]*[!-~])?$' },
     });
   }
   if (endpoint.errors?.includes(412)) {

@@ -43,6 +43,11 @@ export const pageQuery = {
   cursor: z.string().optional().meta({ description: 'Opaque: from the `Link` header of the page before.' }),
 };
 
+/** One event of a `text/event-stream`: the document describes events, what is sent is a stream. */
+export const serverSentEvent = z.object({
+  id: z.string().optional(), event: z.string().optional(), data: z.string().meta({ description: 'JSON.' }),
+});
+
 /** `true` or `false` in a query. */
 export const flag = z.enum(['true', 'false']).transform((value) => value === 'true').meta({ jsonSchema: { type: 'boolean' } });
 

@@ -55,6 +55,8 @@ function sendProblem(ctx: Context, error: AppError | null, cause: unknown, logge
 export function problemOf(ctx: Context, error: AppError | null) {
   const status = error ? statusOf[error.kind] : 500;
   return {
+    // First, so that no member of its own can hide one of the standard's.
+    ...error?.extra,
     type: 'about:blank',
     title: STATUS_CODES[status] ?? 'Error',
     status,
@@ -63,7 +65,6 @@ export function problemOf(ctx: Context, error: AppError | null) {
     code: error?.code ?? 'internal',
     request_id: String(ctx.state['requestId']),
     ...(error?.errors ? { errors: error.errors.map((one) => ({ ...one })) } : {}),
-    ...error?.extra,
   };
 }
 

@@ -20,7 +20,7 @@ export function idempotencyScope(ctx: Context, actor: Actor, body: Buffer, hash:
   if (ctx.req.headers['idempotency-key'] === undefined) {
     return null;
   }
-  if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
+  if (!/^(?=.{1,255}$)[!-~](?:[ -~]*[!-~])?$/.test(key)) {
     throw badRequest('invalid_idempotency_key', 'An Idempotency-Key has 1 to 255 printable ASCII characters.');
   }
   const path = ctx.path.replace(/^\/api\/v1(?=\/)/, '').replace(/\/+$/, '');

@@ -7,7 +7,7 @@ import type { Endpoint } from '../../api/endpoint.ts';
 import type { OpenApiDocument } from '../../api/openapi.ts';
 import { declaredEndpoints, documentedApi } from '../../dev/documented-api.ts';
 
-type Operation = { operationId: string; summary: string; tags: string[]; security?: unknown[]; responses: Record<string, { content?: Record<string, { schema: unknown }> }>; parameters: { name: string; in: string }[] };
+type Operation = { requestBody?: { content: Record<string, { schema: unknown }> }; operationId: string; summary: string; tags: string[]; security?: unknown[]; responses: Record<string, { content?: Record<string, { schema: unknown }> }>; parameters: { name: string; in: string }[] };
 
 let document: OpenApiDocument;
 let endpoints: Endpoint[];
@@ -76,10 +76,23 @@ test('house rules: paths are lower case, path parameters are declared, unknown f
     const names = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
     expect([endpoint.path, Object.keys(endpoint.params?.shape ?? {}).toSorted()]).toEqual([endpoint.path, names.toSorted()]);
   }
+  const open: string[] = [];
   for (const [name, operation] of operations) {
-    const body = (operation as unknown as { requestBody?: { content: Record<string, { schema: object }> } }).requestBody?.content['application/json']?.schema;
-    if (body && 'properties' in body) {
-      expect([name, 'additionalProperties' in body]).toEqual([name, true]);
-    }
+    openObjects(operation.requestBody?.content['application/json']?.schema, name, open, new Set());
   }
+  expect(open).toEqual([]);
 });
+
+/** Objects with named fields that do not say what becomes of other fields. */
+function openObjects(schema: unknown, path: string, found: string[], seen: Set<string>): void {
+  if (typeof schema !== 'object' || schema === null) return;
+  if ('$ref' in schema && typeof schema.$ref === 'string') {
+    const name = schema.$ref.split('/').at(-1) ?? '';
+    if (seen.has(name)) return;
+    seen.add(name);
+    openObjects((document.components['schemas'] as Record<string, unknown>)[name], `${path} ${name}`, found, seen);
+    return;
+  }
+  if ('type' in schema && schema.type === 'object' && 'properties' in schema && !('additionalProperties' in schema)) found.push(path);
+  for (const [key, entry] of Object.entries(schema)) openObjects(entry, `${path}/${key}`, found, seen);
+}

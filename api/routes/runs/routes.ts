@@ -11,7 +11,7 @@ import { preferredWaitSeconds } from '../../conditional.ts';
 import { endpoint, media } from '../../endpoint.ts';
 import type { Endpoint } from '../../endpoint.ts';
 import { decodeCursor, idCursor, page } from '../../paging.ts';
-import { idParams, jsonObject, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+import { idParams, jsonObject, pageQuery, serverSentEvent, text, timestamp, uuid } from '../../schemas.ts';
 import { presentEvent, presentRun, presentRunSummary, presentTask } from './presenter.ts';
 import { logEntrySchema, logLevel, runSchema, runStatus, runSummarySchema, runTaskSchema } from './schemas.ts';
 import { agentRunEndpoints } from './agent-runs.ts';
@@ -184,7 +184,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       tags: ['runs'],
       role: 'viewer',
       params: idParams,
-      responses: { 200: media({ 'text/event-stream': z.string() }), 204: null },
+      responses: { 200: media({ 'text/event-stream': serverSentEvent }), 204: null },
       errors: [404],
       handler: (c) => streamRun(deps, c),
     }),

@@ -2,7 +2,8 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { mkdtemp } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -61,7 +62,8 @@ export async function runSchemathesis(program: string, options: { examples: numb
     ...endingSessions.flatMap((id) => [options.part === 'most' ? '--exclude-operation-id' : '--include-operation-id', id]),
   ];
   try {
-    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    // It keeps files where it runs.
+    const child = spawn(program, args, { cwd: await mkdtemp(join(tmpdir(), 'cadenza-schemathesis-')), stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => (output += text));

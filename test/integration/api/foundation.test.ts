@@ -34,7 +34,7 @@ function testEndpoints(): Endpoint[] {
       handler: async (c) => {
         if (c.params.id === missing) throw notFound('thing');
         c.checkSyntax();
-        if (c.params.id === taken) throw conflict('taken', 'It is taken.', { decision: 'approve' });
+        if (c.params.id === taken) throw conflict('taken', 'It is taken.', { decision: 'approve', status: 'open' });
         return { status: 200, body: { ok: c.body.name.length > 0 } };
       },
     }),
