@@ -2,7 +2,7 @@
 import { raise } from '../errors.ts';
 import { exceed, rt, tick } from '../runtime.ts';
 import { add as plus, sum } from '../values/arith.ts';
-import { indexesOf } from '../values/access.ts';
+import { get, indexesOf, slice } from '../values/access.ts';
 import { compare, equals } from '../values/compare.ts';
 import { describe, toText, typeError } from '../values/json.ts';
 import { isObject, type Json } from '../values/json-types.ts';
@@ -106,11 +106,9 @@ function flattenTo(input: Json, depth: number): Json {
 }
 
 function indices(input: Json, what: Json): Json {
-  if (what === null) return null;
   if (Array.isArray(input)) return indexesOf(input, Array.isArray(what) ? what : [what]);
   if (typeof input === 'string' && typeof what === 'string') return textIndexes(input, what);
-  if (input === null && (typeof what === 'string' || typeof what === 'number')) return null;
-  return raise(`Cannot index ${describe(input).replace(/ .*/s, '')} with ${describe(what)}`);
+  return get(input, what);
 }
 
 function reverse(input: Json): Json {
@@ -198,8 +196,8 @@ export const arrays: Family = {
   'max_by/1': byKeys((values, keys) => extreme(values, keys, false), 'cannot be iterated over'),
   'reverse/0': value(reverse),
   'indices/1': value((input, what) => indices(input, what ?? null)),
-  'index/1': value((input, what) => firstIndex(indices(input, what ?? null))),
-  'rindex/1': value((input, what) => lastIndex(indices(input, what ?? null))),
+  'index/1': value((input, what) => get(indices(input, what ?? null), 0)),
+  'rindex/1': value((input, what) => get(slice(indices(input, what ?? null), -1, null), 0)),
   'join/1': value((input, separator) => join(input, separator ?? null)),
   'transpose/0': jq('def transpose: [range(0; map(length)|max // 0) as $i | [.[][$i]]];'),
   'bsearch/1': value((input, target) => bsearch(input, target ?? null)),
@@ -207,11 +205,3 @@ export const arrays: Family = {
   'combinations/1': jq('def combinations(n): . as $dot | [range(n) | $dot] | combinations;'),
   'toarray/0': value((input) => (Array.isArray(input) ? input : [input])),
 };
-
-function firstIndex(found: Json): Json {
-  return Array.isArray(found) ? (found[0] ?? null) : null;
-}
-
-function lastIndex(found: Json): Json {
-  return Array.isArray(found) ? (found[found.length - 1] ?? null) : null;
-}

@@ -111,10 +111,10 @@ function recurseWhile(f: Code, condition: Code): Code {
 
 function pathsBuiltin(filter: Code | null): Code {
   return multi((env, input, out) => recurse.paths(env, rootPath(input), input, (path, node) => {
-    if (path.length === 0) return true;
     tick(path.length >> 1);
-    if (!filter) return out(pathKeys(path));
-    return filter.each(env, node, (ok) => (isTrue(ok) ? out(pathKeys(path)) : true));
+    const emit = (): boolean => path.length === 0 || out(pathKeys(path));
+    // The root is asked too, although its empty path is never an output.
+    return filter ? filter.each(env, node, (ok) => !isTrue(ok) || emit()) : emit();
   }), (filter?.weight ?? 0) + 5);
 }
 

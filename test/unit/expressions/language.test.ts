@@ -82,6 +82,8 @@ test.each<[string, Json, Json[]]>([
   ['first(label $out | 1, break $out)', null, [1]],
   ['reduce (1, 2) as $x (0; empty)', null, [null]],
   ['[.[] as [$a] ?// $a | $a]', [[1], 2], [[1, 2]]],
+  ['index("a"), rindex("a"), [paths(type == "number")]', { b: 1 }, [null, null, [['b']]]],
+  ['indices(null)', [1, null], [[1]]],
   ['@base32 | ., @base32d', 'hällo', ['NDB2I3DMN4======', 'hällo']],
   ['[strptime("%d %b %Y")[0:3], (0 | strftime("%a %j %U %V %G"))]', '05 Mar 2015', [[[2015, 2, 5], 'Thu 001 00 01 1970']]],
   ['[match("(?<y>\\\\d{4})-(?<m>\\\\d\\\\d)"; "g") | .captures | map({(.name): .string}) | add]', '2020-01 2021-02', [[{ y: '2020', m: '01' }, { y: '2021', m: '02' }]]],
