@@ -30,7 +30,7 @@ export function violations(schema: Record<string, unknown> | boolean | null | un
   const found: Violation[] = [];
   for (const { instanceLocation, keyword, error } of leaves.length > 0 ? leaves : errors) {
     // The validator gives URI fragments.
-    const violation = { pointer: decodeURI(instanceLocation.replace(/^#/, '')), message: keyword === 'false' ? 'Nothing is allowed here.' : error };
+    const violation = { pointer: decodeURIComponent(instanceLocation.replace(/^#/, '')), message: keyword === 'false' ? 'Nothing is allowed here.' : error };
     const key = JSON.stringify(violation);
     if (!seen.has(key) && found.length < MAX_VIOLATIONS) found.push(violation);
     seen.add(key);
