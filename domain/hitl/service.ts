@@ -50,9 +50,8 @@ export function listQuery(actor: Actor, filters: TaskFilters, { after, limit }: 
   else where(`t.status in (${status.map(() => '?').join(', ')})`, ...status);
   if (filters.scope === 'mine') where(`t.principals && ?::text[]`, textArray(principalsOf(actor)));
   if (filters.priority !== undefined) where(`-t.priority = ?`, -filters.priority);
-  if (filters.overdue !== undefined) {
-    where(`${filters.overdue ? '' : 'not '}coalesce(t.status in ('open', 'claimed') and t.due_at < clock_timestamp(), false)`);
-  }
+  if (filters.overdue === true) where(`t.status in ('open', 'claimed') and t.due_at < now()`);
+  if (filters.overdue === false) where(`(t.status not in ('open', 'claimed') or t.due_at is null or t.due_at >= now())`);
   if (filters.run_id !== undefined) where(`t.run_id = ?`, filters.run_id);
   if (filters.workflow_id !== undefined) where(`t.workflow_id = ?`, filters.workflow_id);
   if (filters.q !== undefined) {

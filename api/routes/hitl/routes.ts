@@ -80,6 +80,7 @@ function decisionEndpoints(deps: AppDeps): Endpoint[] {
       path: '/hitl/tasks/{id}/decision',
       operationId: 'decideHumanTask',
       summary: 'Decide a human task, or vote on it',
+      description: 'Refused by state, the problem has the winning decision in `decision`, null where there is none: decided already, expired, cancelled, claimed by another, voted already.',
       tags,
       role: 'approver',
       params: idParams,

@@ -65,6 +65,7 @@ test.each<[string, Actor, Partial<TaskFilters>, TaskPage | undefined, number]>([
   ['their second page', one, {}, { limit: 50, after: [-30, uuidv7()] }, 3_000],
   ['what they decided', narrow, { status: ['decided'] }, undefined, 1_000],
   ['what is overdue', narrow, { overdue: true }, undefined, 1_000],
+  ['what of everything is overdue', admin, { scope: 'all', overdue: true }, undefined, 4_000],
   ['one run', one, { run_id: '' }, undefined, 100],
   ['one workflow', one, { workflow_id: workflowId }, undefined, 3_000],
   ['everything undecided', admin, { scope: 'all' }, undefined, 100],
