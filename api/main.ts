@@ -1,5 +1,4 @@
 /** The API as a process: `npm run start:api`. Any number of copies may run beside each other. */
-import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { loadServerEnv, type ServerEnv } from '../config/env.ts';
@@ -14,6 +13,7 @@ import { createGateway } from '../temporal/gateway.ts';
 import { createClaimCheckCodec } from '../temporal/claim-check-codec.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
 import { createApp } from './app.ts';
+import { createHttpServer } from './http-server.ts';
 
 /** Load balancers stop sending when `/readyz` says so; until then the server goes on answering. */
 const unreadyMs = 1_000;
@@ -36,14 +36,7 @@ const app = createApp({
   strictResponses: env.NODE_ENV === 'development',
 });
 
-const server = createServer({ keepAliveTimeout: 65_000, headersTimeout: 66_000, requestTimeout: 300_000 });
-const answer = app.koa.callback();
-server.on('request', (request, response) => void answer(request, response));
-server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-  if (socket.writable) {
-    socket.end(malformedRequest(error.code ?? ''));
-  }
-});
+const server = createHttpServer(app.koa);
 server.listen(env.PORT, env.HOST, () => logger.info({ address: server.address() }, 'listening'));
 server.on('error', (error) => {
   logger.fatal({ err: error }, 'cannot listen');
@@ -61,16 +54,6 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       void stop(signal);
     }
   });
-}
-
-/** The answer to what is not HTTP at all, or too much of it, or too slow. */
-function malformedRequest(code: string): string {
-  const [status, title] =
-    code === 'HPE_HEADER_OVERFLOW' ? [431, 'Request Header Fields Too Large']
-    : code === 'ERR_HTTP_REQUEST_TIMEOUT' ? [408, 'Request Timeout']
-    : [400, 'Bad Request'];
-  const body = JSON.stringify({ type: 'about:blank', title, status, detail: 'The request could not be read.', code: 'malformed_request' });
-  return `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`;
 }
 
 /** Readiness goes first, then the server drains, then the connections close. */

@@ -20,6 +20,7 @@ const problemTitles: Record<number, string> = {
   416: 'There are no such bytes; `Content-Range` says how many there are.',
   422: 'The body is not valid; all mistakes at once.',
   429: 'Too many attempts, or requests where a limit is configured.',
+  431: 'The address and the headers are too long together.',
   503: 'The database is away.',
 };
 
@@ -152,6 +153,8 @@ function impliedProblems(endpoint: Endpoint): number[] {
     ...(hasContent ? [406] : []),
     ...(readsBody(endpoint) ? [413, 415, 422] : []),
     ...(isIdempotent(endpoint) ? [409] : []),
+    // Long queries are part of the head of a request.
+    ...(endpoint.query ? [431] : []),
     503,
   ];
 }

@@ -192,6 +192,11 @@ function send(ctx: Context, response: EndpointResponse): void {
     return;
   }
   const type = response.type ?? 'application/json';
-  ctx.body = type.endsWith('json') ? JSON.stringify(response.body) : response.body;
+  ctx.body = type.endsWith('json') && !isContent(response.body) ? JSON.stringify(response.body) : response.body;
   ctx.set('Content-Type', type.startsWith('text/') && !type.includes('charset') ? `${type}; charset=utf-8` : type);
+}
+
+/** A stream or bytes: a file that is JSON goes out as it is. */
+function isContent(body: unknown): boolean {
+  return Buffer.isBuffer(body) || (typeof body === 'object' && body !== null && 'pipe' in body && typeof body.pipe === 'function');
 }

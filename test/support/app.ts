@@ -1,5 +1,4 @@
 /** The real API on a real database, for tests of endpoints. */
-import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -7,6 +6,7 @@ import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 
 import { createApp, type App, type CreateAppOptions } from '../../api/app.ts';
+import { createHttpServer, serve } from '../../api/http-server.ts';
 import { parseEnv, type Env } from '../../config/env.ts';
 import { createOrm, type Orm } from '../../db/orm.ts';
 import { createRunEventWatcher } from '../../db/run-event-watcher.ts';
@@ -93,7 +93,7 @@ const testKeys = `test:${randomBytes(32).toString('base64')}`;
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const database = options.databaseUrl ? null : await createTestDatabase();
   const databaseUrl = options.databaseUrl ?? database?.url ?? '';
-  const server: Server = createServer();
+  const server = createHttpServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   // A server that listens on TCP has an address of this form.
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -114,7 +114,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     strictResponses: true,
     ...(options.endpoints ? { endpoints: options.endpoints } : {}),
   });
-  server.on('request', app.koa.callback());
+  serve(server, app.koa);
 
   const ofRole = new Map<Role, Promise<TestUser>>();
   const createUser: TestApp['createUser'] = (given = {}) => insertUser(app, given);

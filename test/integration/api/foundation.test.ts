@@ -221,3 +221,9 @@ test('the document and its page, for everybody', async () => {
   expect(page.body).toContain('createThing');
   expect(page.body).not.toMatch(/<script|https:\/\/(?!open)/);
 });
+
+test('long queries are read, longer ones are a problem too', async () => {
+  expect((await viewer.get(`/things?status=${'x'.repeat(40_000)}`)).status).toBe(400);
+  const reply = await viewer.get(`/things?status=${'x'.repeat(70_000)}`);
+  expect([reply.status, reply.body.code]).toEqual([431, 'malformed_request']);
+});
