@@ -1,6 +1,9 @@
 import type { MikroORM } from '@mikro-orm/postgresql';
 import type { Logger } from '../config/logger.ts';
-import type { Adapters, TemporalGateway } from '../domain/ports.ts';
+import type { DeliveryKinds } from '../domain/delivery/kind.ts';
+import type { RetryPolicy } from '../domain/delivery/retry.ts';
+import type { FileStore } from '../domain/files/ports.ts';
+import type { Adapters, DeliverySender, TemporalGateway } from '../domain/ports.ts';
 
 /** Everything that activities reach the world by; made by the composition root. */
 export interface ActivityDeps {
@@ -8,6 +11,13 @@ export interface ActivityDeps {
   adapters: Adapters;
   temporal: TemporalGateway;
   logger: Logger;
+  files: FileStore;
+  deliveries: {
+    kinds: DeliveryKinds;
+    sender: DeliverySender;
+    /** Default: `standardRetry`. */
+    retry?: RetryPolicy;
+  };
   /** Secrets of a user, decrypted; null if there is none of that name. */
   secret(ownerId: string, name: string): Promise<string | null>;
 }

@@ -1,8 +1,9 @@
-/** Every side effect of a run. Composition: one file each. */
-import type { RunActivities } from '../contracts/activities.ts';
+/** Every side effect. Composition: one file each. */
+import type { DeliveryActivities, RunActivities } from '../contracts/activities.ts';
 import type { ActivityDeps } from './deps.ts';
 import { callHttpActivity } from './call-http.ts';
 import { childRunActivities } from './child-runs.ts';
+import { deliveryActivities } from './deliver-next.ts';
 import { humanTaskActivities } from './human-tasks.ts';
 import { invokeAgentActivity } from './invoke-agent.ts';
 import { reconcileActivity } from './reconcile.ts';
@@ -10,11 +11,12 @@ import { runLogActivities } from './run-log.ts';
 
 export type { ActivityDeps } from './deps.ts';
 
-export function createActivities(deps: ActivityDeps): RunActivities {
+export function createActivities(deps: ActivityDeps): RunActivities & DeliveryActivities {
   return {
     ...runLogActivities(deps),
     ...humanTaskActivities(deps),
     ...childRunActivities(deps),
+    ...deliveryActivities(deps),
     invokeAgent: invokeAgentActivity(deps),
     callHttp: callHttpActivity(deps),
     reconcile: reconcileActivity(deps),

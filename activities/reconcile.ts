@@ -1,12 +1,34 @@
 import { Context } from '@temporalio/activity';
 import type { RunActivities } from '../contracts/activities.ts';
+import { removeOldDeliveries } from '../domain/delivery/outbox.ts';
+import { reconcileDeliveries } from '../domain/delivery/reconcile.ts';
+import { sweepFiles } from '../domain/files/service.ts';
 import { reconcile } from '../domain/runs/reconcile.ts';
 import type { ActivityDeps } from './deps.ts';
 
+const SWEEP_EVERY_MS = 3_600_000;
+/** The log of deliveries goes back so far. */
+const DELIVERY_DAYS = 30;
+
 export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'] {
+  let sweptAtMs = 0;
   return async () => {
-    const result = await reconcile(deps, { now: new Date(), heartbeat: () => Context.current().heartbeat() });
-    if (result.started + result.signalled + result.closed > 0) deps.logger.info(result, 'reconciled');
+    const heartbeat = () => Context.current().heartbeat();
+    const result = await reconcile(deps, { now: new Date(), heartbeat });
+    const woken = await reconcileDeliveries({ ...deps, kinds: deps.deliveries.kinds }, { heartbeat });
+    if (result.started + result.signalled + result.closed + woken > 0) deps.logger.info({ ...result, woken }, 'reconciled');
+    if (Date.now() - sweptAtMs >= SWEEP_EVERY_MS) {
+      sweptAtMs = Date.now();
+      await sweep(deps, heartbeat);
+    }
     return result;
   };
+}
+
+/** What is over and belongs to nobody: once an hour, and after each start of a worker. */
+async function sweep({ orm, files, logger }: ActivityDeps, heartbeat: () => void): Promise<void> {
+  const removedFiles = await sweepFiles(orm.em.fork(), files);
+  heartbeat();
+  const removedDeliveries = await removeOldDeliveries(orm.em.fork(), DELIVERY_DAYS);
+  if (removedFiles + removedDeliveries > 0) logger.info({ files: removedFiles, deliveries: removedDeliveries }, 'swept');
 }

@@ -4,6 +4,8 @@ import ipaddr from 'ipaddr.js';
 export interface EgressRules {
   /** Why an address is refused for this host, in words for users; null when it may be called. */
   refusal(hostname: string, address: string): string | null;
+  /** Whether the operator named it in EGRESS_ALLOW; what is merely public is not. */
+  named(hostname: string, address: string): boolean;
   /** The origin that stands in for another one, null for most. */
   mapped(origin: string): string | null;
 }
@@ -49,10 +51,11 @@ export function parseEgressRules(settings: EgressSettings): EgressRules {
 
   return {
     mapped: (origin) => map.get(origin) ?? null,
+    named: (hostname, address) => allowed(plainName(hostname), ipaddr.process(address)),
     refusal(hostname, address) {
       // A mapped IPv6 address reaches the IPv4 one, so that one is judged.
       const parsed = ipaddr.process(address);
-      if (allowed(hostname.toLowerCase().replace(/\.$/, ''), parsed)) return null;
+      if (allowed(plainName(hostname), parsed)) return null;
       if (METADATA_ADDRESSES.has(parsed.toString())) return "a cloud's metadata address";
       const range = parsed.range();
       if (range !== 'unicast') return RANGE_WORDS[range] ?? 'a reserved address';
@@ -61,6 +64,10 @@ export function parseEgressRules(settings: EgressSettings): EgressRules {
       return null;
     },
   };
+}
+
+function plainName(hostname: string): string {
+  return hostname.toLowerCase().replace(/\.$/, '');
 }
 
 function parseNetwork(entry: string): [ipaddr.IPv4 | ipaddr.IPv6, number] | null {

@@ -10,6 +10,7 @@ import type { EgressRules, EgressSettings } from './egress-rules.ts';
 import { readBody } from './response-body.ts';
 
 export const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
+const IGNORED_BODY_BYTES = 64 * 1024;
 const MAX_REDIRECTS = 5;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** What may follow a redirect to another origin: nothing that could be a credential. */
@@ -28,6 +29,10 @@ export interface EgressRequest {
   maxBytes?: number;
   /** Default true: up to 5, as the Fetch standard does them; 3xx answers are returned otherwise. */
   followRedirects?: boolean;
+  /** http without TLS only to what EGRESS_ALLOW names. */
+  plainOnlyAllowed?: boolean;
+  /** The status is what counts: a little of the body is read, so that the connection can be used again, and thrown away. */
+  ignoreBody?: boolean;
 }
 
 /** Header names are in lower case. `url` is the last one asked; `bytes` is the decoded body. */
@@ -49,14 +54,16 @@ export type HostLookup = (hostname: string) => Promise<{ address: string; family
 /** Settings as in EGRESS_ALLOW and EGRESS_HOST_MAP; throws an Error for a faulty one. `lookup` is for tests. */
 export function createEgressPolicy(settings: EgressSettings & { lookup?: HostLookup } = {}): EgressPolicy {
   const rules = parseEgressRules(settings);
-  const checked = checkedAgent(rules, settings.lookup ?? ((hostname) => systemLookup(hostname, { all: true })));
+  const resolve = settings.lookup ?? ((hostname: string) => systemLookup(hostname, { all: true }));
+  const checked = checkedAgent(rules, resolve, false);
+  const strict = checkedAgent(rules, resolve, true);
   // Where the operator maps a host to, is trusted as it stands.
   const mapped = new Agent({ allowH2: false, connect: { timeout: CONNECT_TIMEOUT_MS } });
 
   const once = async (url: URL, request: EgressRequest, headers: Record<string, string>, signal: AbortSignal) => {
     const target = rules.mapped(url.origin);
     const answer = await send(target === null ? url : new URL(url.pathname + url.search, target), {
-      dispatcher: target === null ? checked : mapped,
+      dispatcher: target !== null ? mapped : request.plainOnlyAllowed === true ? strict : checked,
       method: request.method,
       headers: { 'accept-encoding': 'gzip, deflate, br', ...headers, ...(target === null ? {} : { host: url.host }) },
       ...(request.body === undefined ? {} : { body: request.body }),
@@ -75,6 +82,11 @@ export function createEgressPolicy(settings: EgressSettings & { lookup?: HostLoo
       const answer = await once(url, request, request.headers ?? {}, signal);
       const location = answer.headers['location'];
       if (first.followRedirects === false || location === undefined || ![301, 302, 303, 307, 308].includes(answer.statusCode)) {
+        if (first.ignoreBody === true) {
+          // Neither a slow nor a broken body changes what the status said.
+          await answer.body.dump({ limit: IGNORED_BODY_BYTES, signal }).catch(() => undefined);
+          return { status: answer.statusCode, headers: answer.headers, bytes: new Uint8Array(0), url: url.href };
+        }
         const bytes = await readBody(answer.body, { ...answer, method: request.method, maxBytes });
         return { status: answer.statusCode, headers: answer.headers, bytes, url: url.href };
       }
@@ -102,25 +114,28 @@ export function createEgressPolicy(settings: EgressSettings & { lookup?: HostLoo
       }
     },
     async close() {
-      await Promise.all([checked.destroy(), mapped.destroy()]);
+      await Promise.all([checked.destroy(), strict.destroy(), mapped.destroy()]);
     },
   };
 }
 
 /** Resolves once, judges every address, and connects to those that were judged: a second answer of DNS is never asked for. */
-function checkedAgent(rules: EgressRules, resolve: HostLookup): Agent {
-  const judge = (hostname: string, addresses: readonly string[]): void => {
+function checkedAgent(rules: EgressRules, resolve: HostLookup, plainOnlyAllowed: boolean): Agent {
+  const judge = (hostname: string, addresses: readonly string[], plain: boolean): void => {
     for (const address of addresses) {
       const refusal = rules.refusal(hostname, address);
       if (refusal !== null) {
         throw fault('authorization', `Calling ${hostname} is not allowed: it is ${refusal} (see the setting EGRESS_ALLOW)`);
       }
+      if (plain && !rules.named(hostname, address)) {
+        throw fault('authorization', `Calling ${hostname} without TLS is not allowed: use https (see the setting EGRESS_ALLOW)`);
+      }
     }
   };
-  const lookup: LookupFunction = (hostname, options, callback) => {
+  const lookupFor = (plain: boolean): LookupFunction => (hostname, options, callback) => {
     resolve(hostname)
       .then((found) => {
-        judge(hostname, found.map(({ address }) => address));
+        judge(hostname, found.map(({ address }) => address), plain);
         const [first] = found;
         if (first === undefined) throw new Error(`${hostname} has no address`);
         if (options.all === true) callback(null, found);
@@ -128,19 +143,20 @@ function checkedAgent(rules: EgressRules, resolve: HostLookup): Agent {
       })
       .catch((error: Error) => callback(error, '', 0));
   };
-  const connect = buildConnector({ lookup, allowH2: false, timeout: CONNECT_TIMEOUT_MS });
+  const connectors = [false, true].map((plain) => buildConnector({ lookup: lookupFor(plain), allowH2: false, timeout: CONNECT_TIMEOUT_MS }));
   return new Agent({
     allowH2: false,
     connect(options, callback) {
       // Node does not look up what is an address already.
+      const plain = plainOnlyAllowed && options.protocol === 'http:';
       const literal = options.hostname.replace(/^\[(.*)\]$/, '$1');
       try {
-        if (isIP(literal) !== 0) judge(literal, [literal]);
+        if (isIP(literal) !== 0) judge(literal, [literal], plain);
       } catch (error) {
         callback(error as Error, null); // judge throws Faults only
         return;
       }
-      connect(options, callback);
+      connectors[plain ? 1 : 0]?.(options, callback);
     },
   });
 }

@@ -128,6 +128,11 @@ export interface RunActivities {
   reconcile(): Promise<{ started: number; signalled: number; closed: number }>;
 }
 
+export interface DeliveryActivities {
+  /** Sends what is due to one target, in order. `wait_ms` null: nothing is pending. */
+  deliverNext(targetId: string): Promise<{ sent: number; wait_ms: number | null }>;
+}
+
 /** `type` of the non-retryable ApplicationFailures that our activities throw; `details[0]` of a fault is its DslError. */
 export const FAILURE = { fault: 'Fault', closed: 'RunClosed' } as const;
 export type FaultDetails = [DslError];

@@ -6,10 +6,16 @@ import type { RunStatus, WaitingOn } from './run-events.ts';
 export const TASK_QUEUE = 'cadenza';
 export const RUN_WORKFLOW = 'run';
 export const RECONCILE_WORKFLOW = 'reconcile';
+export const DELIVER_WORKFLOW = 'deliver';
 export const RECONCILE_SCHEDULE = 'cadenza-reconcile';
 
 export function runWorkflowId(runId: string): string {
   return `run-${runId}`;
+}
+
+/** One execution a target of deliveries, so that its messages keep their order. */
+export function deliverWorkflowId(targetId: string): string {
+  return `deliver-${targetId}`;
 }
 
 export const SEARCH_ATTRIBUTES = {
@@ -63,5 +69,6 @@ export interface ChildDonePayload {
   error?: DslError | null;
 }
 
+export const wakeSignal = defineSignal('wake');
 export const runSignal = defineSignal<[RunSignal]>('run.signal');
 export const runStatusQuery = defineQuery<{ status: RunStatus; waiting_on: WaitingOn[]; task: string | null }>('run.status');

@@ -11,10 +11,13 @@ export interface RunWatch {
 }
 
 export interface RunEventWatcher {
+  /** `anyRun` for all of them. */
   watch(runId: string): RunWatch;
   /** Wakes everybody, so that streams can end. */
   stop(): Promise<void>;
 }
+
+export const anyRun = '*';
 
 const CHANNEL = 'run_event';
 const POLL_MS = 1_000;
@@ -37,7 +40,10 @@ export function createRunEventWatcher(url: string, logger: { warn(details: objec
     };
     fresh.on('error', lost);
     fresh.on('end', lost);
-    fresh.on('notification', ({ payload }) => payload && wake(payload));
+    fresh.on('notification', ({ payload }) => {
+      if (payload) wake(payload);
+      wake(anyRun);
+    });
     try {
       await fresh.connect();
       await fresh.query(`listen ${CHANNEL}`);

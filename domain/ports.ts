@@ -91,6 +91,26 @@ export interface TemporalGateway {
   /** Executions of runs that ended otherwise than completed or continued since then. */
   abnormallyClosed(since: Date): Promise<{ runId: string; status: string }[]>;
   ping(): Promise<boolean>;
+  /** Makes a target's deliveries go on now; starts its workflow if none runs. */
+  wakeDelivery(targetId: string): Promise<void>;
+}
+
+/** The way out for deliveries: POST to addresses that users named. */
+export interface DeliverySender {
+  /**
+   * `refusal`: no answer came, in words for the log; nothing was sent where the rules refuse the address. The body of an
+   * answer is not kept. Throws the signal's reason when it is aborted.
+   */
+  send(request: DeliveryRequest): Promise<{ status: number; retry_after_ms: number | null } | { refusal: string }>;
+}
+
+export interface DeliveryRequest {
+  url: string;
+  /** Names in lower case. */
+  headers: Record<string, string>;
+  body: string;
+  timeoutMs: number;
+  signal: AbortSignal;
 }
 
 export class TemporalUnavailable extends Error {}

@@ -1,7 +1,7 @@
 /** The port to Temporal on the SDK's client. Used by api and worker alike. */
 import { isGrpcServiceError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import type { Client } from '@temporalio/client';
-import { RUN_WORKFLOW, runSignal, runWorkflowId, TASK_QUEUE } from '../contracts/temporal.ts';
+import { DELIVER_WORKFLOW, deliverWorkflowId, RUN_WORKFLOW, runSignal, runWorkflowId, TASK_QUEUE, wakeSignal } from '../contracts/temporal.ts';
 import type { RunSignal, RunStart } from '../contracts/temporal.ts';
 import { TemporalUnavailable } from '../domain/ports.ts';
 import type { TemporalGateway } from '../domain/ports.ts';
@@ -39,6 +39,16 @@ export function createGateway({ client, taskQueue = TASK_QUEUE }: GatewayOptions
     terminate: (runId, reason) => call(() => unlessGone(undefined, async () => void (await handle(runId).terminate(reason)))),
     describe: (runId) => call(() => unlessGone(null, async () => (await handle(runId).describe()).status.name.toLowerCase())),
     abnormallyClosed: (since) => call(() => abnormallyClosed(client, since)),
+    wakeDelivery: (targetId) =>
+      call(async () => {
+        await client.workflow.signalWithStart(DELIVER_WORKFLOW, {
+          workflowId: deliverWorkflowId(targetId),
+          taskQueue,
+          args: [targetId],
+          signal: wakeSignal,
+          staticSummary: 'Deliveries to one target',
+        });
+      }),
     ping: () =>
       call(() => client.workflowService.getSystemInfo({})).then(
         () => true,

@@ -2,13 +2,13 @@
 import { Worker } from '@temporalio/worker';
 import type { NativeConnection, WorkflowBundle } from '@temporalio/worker';
 import type { DataConverter } from '@temporalio/common';
-import type { RunActivities } from '../contracts/activities.ts';
+import type { DeliveryActivities, RunActivities } from '../contracts/activities.ts';
 
 export interface CreateWorkerOptions {
   connection: NativeConnection;
   namespace: string;
   taskQueue: string;
-  activities: RunActivities;
+  activities: RunActivities & DeliveryActivities;
   workflowBundle: WorkflowBundle;
   dataConverter?: DataConverter;
   /** Invocations and database work at once. */

@@ -1,12 +1,17 @@
 /** The worker process: workflows and activities of one task queue. Any number of copies. */
 import { Runtime } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
+import { createDeliverySender } from '../adapters/delivery-sender.ts';
 import { createAdapters } from '../adapters/index.ts';
 import { createEgressPolicy } from '../adapters/egress.ts';
 import { loadServerEnv } from '../config/env.ts';
 import { createLogger } from '../config/logger.ts';
 import { createOrm } from '../db/orm.ts';
 import { createPayloadStore } from '../db/payload-store.ts';
+import { createRunEventWatcher } from '../db/run-event-watcher.ts';
+import { createSigningKeys } from '../domain/auth/signing-keys.ts';
+import { createDeliveryKinds } from '../domain/delivery/kinds.ts';
+import { createLocalFileStore } from '../domain/files/local-file-store.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
 import { resolveSecret } from '../domain/secrets/service.ts';
 import { createClaimCheckCodec } from '../temporal/claim-check-codec.ts';
@@ -15,6 +20,7 @@ import { createGateway } from '../temporal/gateway.ts';
 import { bundleWorkflows } from './bundle.ts';
 import { createWorker } from './create-worker.ts';
 import { connectNative } from './connect.ts';
+import { startEventPump } from './event-pump.ts';
 import { ensureReconcileSchedule } from './schedule.ts';
 import { temporalLogger } from './temporal-logger.ts';
 
@@ -31,23 +37,31 @@ const dataConverter = { payloadCodecs: [createClaimCheckCodec(createPayloadStore
 const client = createTemporalClient(settings, dataConverter);
 const temporal = createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE });
 const encryption = createEncryption(env.ENCRYPTION_KEYS);
-const adapters = createAdapters({ egress: createEgressPolicy({ allow: env.EGRESS_ALLOW, hostMap: env.EGRESS_HOST_MAP }) });
+const egress = createEgressPolicy({ allow: env.EGRESS_ALLOW, hostMap: env.EGRESS_HOST_MAP });
+const adapters = createAdapters({ egress });
+const keys = createSigningKeys(() => orm.em.fork(), encryption);
+const kinds = createDeliveryKinds({ orm, encryption, keys, baseUrl: env.BASE_URL });
 const activities = createActivities({
   orm,
   adapters,
   temporal,
   logger,
+  files: createLocalFileStore(env.FILES_DIR),
+  deliveries: { kinds, sender: createDeliverySender(egress) },
   secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),
 });
 
 const [workflowBundle, connection] = await Promise.all([bundleWorkflows(temporalLogger(logger)), connectNative(settings, logger)]);
 await ensureReconcileSchedule(client, env.TEMPORAL_TASK_QUEUE);
 const worker = await createWorker({ connection, namespace: settings.namespace, taskQueue: env.TEMPORAL_TASK_QUEUE, activities, workflowBundle, dataConverter });
+const runEvents = createRunEventWatcher(env.DATABASE_URL, logger);
+const pump = startEventPump({ orm, kinds, temporal, runEvents, logger });
 stop = () => {
   if (worker.getState() === 'RUNNING') worker.shutdown();
 };
 logger.info({ task_queue: env.TEMPORAL_TASK_QUEUE, namespace: settings.namespace }, 'worker ready');
 await worker.run();
+await Promise.allSettled([pump.stop(), runEvents.stop()]);
 await Promise.allSettled([connection.close(), client.connection.close(), orm.close(true)]);
 logger.info('worker stopped');
 process.exit(0);

@@ -10,6 +10,7 @@ import { secretEndpoints } from './secrets/routes.ts';
 import { runsEndpoints } from './runs/routes.ts';
 import { meEndpoints } from './users/me.ts';
 import { userEndpoints } from './users/routes.ts';
+import { webhookEndpoints } from './webhooks/routes.ts';
 import { workflowEndpoints } from './workflows/routes.ts';
 
 /** Every endpoint of the product. A new resource adds its line here. */
@@ -26,5 +27,6 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...runsEndpoints(deps),
     ...workflowEndpoints(),
     ...fileEndpoints(deps),
+    ...webhookEndpoints(deps),
   ];
 }

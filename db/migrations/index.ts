@@ -5,6 +5,7 @@ import { Migration0004Runs } from './0004-runs.ts';
 import { Migration0005Hitl } from './0005-hitl.ts';
 import { Migration0007RateLimit } from './0007-rate-limit.ts';
 import { Migration0007Files } from './0007-files.ts';
+import { Migration0007Webhooks } from './0007-webhooks.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
 export const migrations = [
@@ -15,6 +16,7 @@ export const migrations = [
   { name: '0005-hitl', class: Migration0005Hitl },
   { name: '0007-rate-limit', class: Migration0007RateLimit },
   { name: '0007-files', class: Migration0007Files },
+  { name: '0007-webhooks', class: Migration0007Webhooks },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -77,6 +77,8 @@ export async function appendEvents(
 async function insertEvents(em: EntityManager, run: LockedRun, events: NewRunEvent[]): Promise<WrittenEvent[]> {
   if (events.length === 0) return [];
   const rows = await em.execute<{ seq: number; key: string }[]>(
+    // A run's events keep their order in the log of all runs too: a transaction that began before the one that wrote the
+    // event before, and got the run's lock after it, takes that one's place. No reader is past it while this one is open.
     `with incoming as (
        select i.* from rows from (
          json_to_recordset(?::json) as (key text, type text, at timestamptz, level text, task text, message text, data json)
@@ -87,10 +89,12 @@ async function insertEvents(em: EntityManager, run: LockedRun, events: NewRunEve
      ), updated as (
        update run set last_seq = last_seq + (select count(*) from fresh) where id = ?
      )
-     insert into run_event (run_id, seq, key, type, at, level, task, message, data)
-     select ?::uuid, ?::int + n, key, type, at, level, task, message, data from fresh order by n
+     insert into run_event (run_id, seq, key, type, at, level, task, message, data, tx)
+     select ?::uuid, ?::int + n, key, type, at, level, task, message, data,
+            greatest(pg_current_xact_id(), (select e.tx from run_event e where e.run_id = ? order by e.seq desc limit 1))
+       from fresh order by n
      returning seq, key`,
-    [JSON.stringify(storable(events)), run.id, run.id, run.id, run.last_seq],
+    [JSON.stringify(storable(events)), run.id, run.id, run.id, run.last_seq, run.id],
   );
   const byKey = new Map(rows.map((row) => [row.key, row.seq]));
   const written: WrittenEvent[] = [];

@@ -80,6 +80,7 @@ export const noTemporal: TemporalGateway = {
   describe: async () => away(),
   abnormallyClosed: async () => away(),
   ping: async () => false,
+  wakeDelivery: async () => away(),
 };
 
 function away(): never {

@@ -3,10 +3,17 @@ import { NativeConnection, Runtime } from '@temporalio/worker';
 import type { WorkflowBundle } from '@temporalio/worker';
 import { pino } from 'pino';
 import { createActivities } from '../../activities/index.ts';
-import { createEgressPolicy } from '../../adapters/egress.ts';
+import { createEgressPolicy, type HostLookup } from '../../adapters/egress.ts';
+import { createDeliverySender } from '../../adapters/delivery-sender.ts';
 import { createAdapters } from '../../adapters/index.ts';
 import { createOrm } from '../../db/orm.ts';
+import { createRunEventWatcher } from '../../db/run-event-watcher.ts';
 import { createPayloadStore } from '../../db/payload-store.ts';
+import { createSigningKeys } from '../../domain/auth/signing-keys.ts';
+import { createDeliveryKinds } from '../../domain/delivery/kinds.ts';
+import { reconcileDeliveries } from '../../domain/delivery/reconcile.ts';
+import { standardRetry, type RetryPolicy } from '../../domain/delivery/retry.ts';
+import { createLocalFileStore } from '../../domain/files/local-file-store.ts';
 import { reconcile } from '../../domain/runs/reconcile.ts';
 import { createEncryption } from '../../domain/secrets/encryption.ts';
 import { resolveSecret } from '../../domain/secrets/service.ts';
@@ -14,6 +21,7 @@ import { createClaimCheckCodec } from '../../temporal/claim-check-codec.ts';
 import { createTemporalClient } from '../../temporal/client.ts';
 import { createGateway } from '../../temporal/gateway.ts';
 import { bundleWorkflows } from '../../worker/bundle.ts';
+import { startEventPump } from '../../worker/event-pump.ts';
 import { createWorker } from '../../worker/create-worker.ts';
 import { temporalLogger } from '../../worker/temporal-logger.ts';
 import { startTestApp } from './app.ts';
@@ -38,6 +46,10 @@ export interface PlatformOptions extends Pick<TestAppOptions, 'env'> {
   /** Default: loopback, where the tests' own servers are. */
   egressAllow?: string[];
   worker?: boolean;
+  /** Instead of DNS. */
+  lookup?: HostLookup;
+  /** Over the standard one: tests cannot wait for hours. */
+  deliveryRetry?: Partial<RetryPolicy>;
 }
 
 let runtimeInstalled = false;
@@ -53,12 +65,17 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   const gateway = createGateway({ client, taskQueue: temporal.taskQueue });
   const app = await startTestApp({ temporal: gateway, databaseUrl: database.url, ...(options.env ? { env: options.env } : {}) });
   const encryption = createEncryption(app.env.ENCRYPTION_KEYS);
-  const egress = createEgressPolicy({ allow: options.egressAllow ?? ['127.0.0.0/8', '::1', 'localhost'], hostMap: app.env.EGRESS_HOST_MAP });
+  const egress = createEgressPolicy({ allow: options.egressAllow ?? ['127.0.0.0/8', '::1', 'localhost'], hostMap: app.env.EGRESS_HOST_MAP, ...(options.lookup ? { lookup: options.lookup } : {}) });
+  const keys = createSigningKeys(() => orm.em.fork(), encryption);
+  const kinds = createDeliveryKinds({ orm, encryption, keys, baseUrl: app.env.BASE_URL });
+  const runEvents = createRunEventWatcher(database.url, logger);
   const activities = createActivities({
     orm,
     adapters: createAdapters({ egress }),
     temporal: gateway,
     logger,
+    files: createLocalFileStore(app.env.FILES_DIR),
+    deliveries: { kinds, sender: createDeliverySender(egress), retry: { ...standardRetry, ...options.deliveryRetry } },
     secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),
   });
   const connection = await NativeConnection.connect({ address: temporal.address });
@@ -68,7 +85,8 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     const workflowBundle = await bundleOncePerRun();
     const { namespace, taskQueue } = temporal;
     const worker = await createWorker({ connection, namespace, taskQueue, activities, workflowBundle, dataConverter });
-    running = { shutdown: () => worker.shutdown(), done: worker.run() };
+    const pump = startEventPump({ orm, kinds, temporal: gateway, runEvents, logger });
+    running = { shutdown: () => worker.shutdown(), done: worker.run().finally(() => pump.stop()) };
   };
   const stopWorker = async (): Promise<void> => {
     running?.shutdown();
@@ -79,6 +97,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
 
   const close = async (): Promise<void> => {
     await stopWorker();
+    await runEvents.stop();
     await connection.close();
     await client.connection.close();
     await app.close();
@@ -90,7 +109,10 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     close,
     startWorker,
     stopWorker,
-    reconcile: async () => void (await reconcile({ orm, temporal: gateway }, { now: new Date(), heartbeat: () => {} })),
+    reconcile: async () => {
+      await reconcile({ orm, temporal: gateway }, { now: new Date(), heartbeat: () => {} });
+      await reconcileDeliveries({ orm, kinds, temporal: gateway }, { heartbeat: () => {}, overdueMs: 0 });
+    },
     runToEnd: async (definition, input = {}) => runToEnd(await app.as('builder'), definition, input),
   };
 }

@@ -1,0 +1,77 @@
+/** The only way from webhooks and their deliveries to JSON. The secret is shown by the answer that makes it, nowhere else. */
+import * as z from 'zod';
+
+import type { DeliveryRow } from '../../../domain/delivery/outbox.ts';
+import type { Webhook } from '../../../domain/webhooks/service.ts';
+import { timestamp, uuid } from '../../schemas.ts';
+
+export const webhookRecord = z
+  .object({
+    id: uuid,
+    owner_id: uuid,
+    url: z.string(),
+    types: z.array(z.string()).meta({ description: 'Types of events: a name with all that continue it after a dot, or a pattern with `*`; empty: all.' }),
+    description: z.string().nullable(),
+    active: z.boolean(),
+    disabled_reason: z.enum(['gone', 'failing']).nullable().meta({ description: 'Why the platform switched it off: it answered 410, or deliveries were given up.' }),
+    disabled_at: timestamp.nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'Webhook' });
+
+export const newWebhookRecord = webhookRecord.extend({ secret: z.string().meta({ description: 'Shown this once.' }) }).meta({ id: 'NewWebhook' });
+
+const attemptRecord = z.object({ at: timestamp, status: z.int().nullable(), error: z.string().nullable(), duration_ms: z.int() });
+
+export const deliveryRecord = z
+  .object({
+    id: uuid,
+    webhook_id: uuid,
+    event_id: z.string().meta({ description: '`id` of the CloudEvent, and `webhook-id` of the request.' }),
+    type: z.string(),
+    run_id: uuid.nullable(),
+    seq: z.int().nullable().meta({ description: "Of the event in the run's log." }),
+    status: z.enum(['pending', 'delivered', 'failed']),
+    attempts: z.int(),
+    attempt_log: z.array(attemptRecord).meta({ description: 'The last 50 attempts, oldest first.' }),
+    response_status: z.int().nullable(),
+    error: z.string().nullable(),
+    redelivery_of: uuid.nullable(),
+    created_at: timestamp,
+    last_attempt_at: timestamp.nullable(),
+    next_attempt_at: timestamp.nullable(),
+    delivered_at: timestamp.nullable(),
+  })
+  .meta({ id: 'Delivery' });
+
+export const deliveryDetail = deliveryRecord.extend({ body: z.string().meta({ description: 'As it is sent.' }) }).meta({ id: 'DeliveryDetail' });
+
+export function presentWebhook(webhook: Webhook): z.input<typeof webhookRecord> {
+  const { id, owner_id, url, types, description, active, disabled_reason } = webhook;
+  return {
+    id, owner_id, url, types, description, active, disabled_reason,
+    disabled_at: optionalTime(webhook.disabled_at),
+    created_at: time(webhook.created_at),
+    updated_at: time(webhook.updated_at),
+  };
+}
+
+export function presentDelivery(row: DeliveryRow): z.input<typeof deliveryRecord> {
+  const { id, target_id, message_id, type, run_id, seq, status, attempts, attempt_log, response_status, error, redelivery_of } = row;
+  return {
+    id, webhook_id: target_id, event_id: message_id, type, run_id, seq, status, attempts, attempt_log, response_status, error, redelivery_of,
+    created_at: time(row.created_at),
+    last_attempt_at: optionalTime(row.last_attempt_at),
+    next_attempt_at: optionalTime(row.next_attempt_at),
+    delivered_at: optionalTime(row.delivered_at),
+  };
+}
+
+function time(value: Date | string): string {
+  return new Date(value).toISOString();
+}
+
+function optionalTime(value: Date | string | null): string | null {
+  return value === null ? null : time(value);
+}

@@ -1,0 +1,156 @@
+/** Webhooks: subscriptions of their owner to the events that the owner may see. */
+import { v7 as uuidv7 } from 'uuid';
+
+import type { EntityManager } from '../../db/orm.ts';
+import { isAdmin, type Actor } from '../auth/actor.ts';
+import { enqueue, enqueueAgain, findDelivery, type DeliveryRow } from '../delivery/outbox.ts';
+import { addTarget, removeTarget, updateTarget, type DisabledReason } from '../delivery/target.ts';
+import { conflict, notFound } from '../errors.ts';
+import type { Encryption } from '../secrets/encryption.ts';
+import { secretContext, webhookKindName, webhookMessage } from './kind.ts';
+import { newSecret } from './signature.ts';
+
+export interface Webhook {
+  id: string;
+  owner_id: string;
+  url: string;
+  types: string[];
+  description: string | null;
+  active: boolean;
+  disabled_reason: DisabledReason | null;
+  disabled_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const COLUMNS = `t.id, t.owner_id, t.url, to_json(t.types) as types, w.description, t.active, t.disabled_reason, t.disabled_at, t.created_at, t.updated_at`;
+const FROM = 'webhook w join delivery_target t on t.id = w.id';
+export const testEventType = 'io.cadenza.webhook.test.v1';
+
+export interface NewWebhook {
+  url: string;
+  types: string[];
+  description: string | null;
+  active: boolean;
+  secret: string | undefined;
+}
+
+/** @returns the id, and the secret that receivers verify with: it is never shown again. */
+export async function createWebhook(em: EntityManager, encryption: Encryption, actor: Actor, fields: NewWebhook): Promise<{ id: string; secret: string }> {
+  const id = uuidv7();
+  const secret = fields.secret ?? newSecret();
+  await addTarget(em, { id, kind: webhookKindName, owner_id: actor.id, url: fields.url, types: fields.types, active: fields.active });
+  await em.execute('insert into webhook (id, description, secret_encrypted) values (?, ?, ?)', [id, fields.description, encryption.encrypt(secret, secretContext(id))]);
+  return { id, secret };
+}
+
+/** Seen and changed by its owner and admins. @throws 404 */
+export async function getWebhook(em: EntityManager, actor: Actor, id: string, options: { lock?: boolean } = {}): Promise<Webhook> {
+  const [row] = await em.execute<Webhook[]>(`select ${COLUMNS} from ${FROM} where w.id = ?${options.lock ? ' for update of t' : ''}`, [id]);
+  if (!row || !(row.owner_id === actor.id || isAdmin(actor))) throw notFound('webhook');
+  return row;
+}
+
+/** Newest first, below the id `before`. An admin sees everybody's. */
+export async function listWebhooks(
+  em: EntityManager,
+  actor: Actor,
+  filter: { owner_id?: string | undefined; active?: boolean | undefined },
+  paging: { before?: string | undefined; limit: number },
+): Promise<Webhook[]> {
+  const where = ['true'];
+  const params: unknown[] = [];
+  const add = (sql: string, value: unknown): void => {
+    where.push(sql);
+    params.push(value);
+  };
+  if (!isAdmin(actor)) add('t.owner_id = ?', actor.id);
+  if (filter.owner_id !== undefined) add('t.owner_id = ?', filter.owner_id);
+  if (filter.active !== undefined) add('t.active = ?', filter.active);
+  if (paging.before !== undefined) add('w.id < ?', paging.before);
+  return em.execute<Webhook[]>(`select ${COLUMNS} from ${FROM} where ${where.join(' and ')} order by w.id desc limit ?`, [...params, paging.limit]);
+}
+
+export interface WebhookChanges {
+  url?: string | undefined;
+  types?: string[] | undefined;
+  description?: string | null | undefined;
+  active?: boolean | undefined;
+  secret?: string | undefined;
+}
+
+/** @returns whether deliveries are due: wake it after the commit. */
+export async function updateWebhook(em: EntityManager, encryption: Encryption, webhook: Webhook, changes: WebhookChanges): Promise<boolean> {
+  const { url, types, active, description, secret } = changes;
+  const due = await updateTarget(em, webhook.id, {
+    ...(url === undefined ? {} : { url }),
+    ...(types === undefined ? {} : { types }),
+    ...(active === undefined ? {} : { active }),
+  });
+  if (description !== undefined) await em.execute('update webhook set description = ? where id = ?', [description, webhook.id]);
+  if (secret !== undefined) {
+    await em.execute('update webhook set secret_encrypted = ? where id = ?', [encryption.encrypt(secret, secretContext(webhook.id)), webhook.id]);
+  }
+  return due;
+}
+
+export async function deleteWebhook(em: EntityManager, webhook: Webhook): Promise<void> {
+  await removeTarget(em, webhook.id);
+}
+
+/** An event of its own, to see whether it arrives. @throws 409 if the webhook is not active. */
+export async function sendTest(em: EntityManager, webhook: Webhook, actor: Actor, baseUrl: string): Promise<Enqueued> {
+  mustBeActive(webhook);
+  const message = webhookMessage({
+    specversion: '1.0',
+    id: uuidv7(),
+    source: `${baseUrl}/webhooks/${webhook.id}`,
+    type: testEventType,
+    time: new Date().toISOString(),
+    datacontenttype: 'application/json',
+    data: { message: 'This is a test.', webhook_id: webhook.id, sent_by: actor.id },
+  });
+  return firstOf(em, webhook.id, await enqueue(em, webhook.id, [{ ...message, run_id: null, seq: null, part: 0 }]));
+}
+
+export interface Enqueued {
+  delivery: DeliveryRow;
+  due: boolean;
+}
+
+/** @throws 404; 409 while it is pending or the webhook is not active. */
+export async function redeliver(em: EntityManager, webhook: Webhook, deliveryId: string): Promise<Enqueued> {
+  const row = await findDelivery(em, webhook.id, deliveryId);
+  if (!row) throw notFound('delivery');
+  mustBeActive(webhook);
+  if (row.status === 'pending') throw conflict('delivery_pending', 'The delivery is still being tried.');
+  return firstOf(em, webhook.id, await enqueueAgain(em, webhook.id, [row]));
+}
+
+export const mostRedelivered = 1_000;
+
+/** All that failed since then and was not sent again yet, oldest first, at most `mostRedelivered`. */
+export async function redeliverFailed(em: EntityManager, webhook: Webhook, since: Date | null): Promise<{ count: number; due: boolean }> {
+  mustBeActive(webhook);
+  const rows = await em.execute<DeliveryRow[]>(
+    `select d.id, d.message_id, d.type, d.content_type, d.body, d.run_id, d.seq, d.redelivery_of from delivery d
+      where d.target_id = ? and d.status = 'failed' and d.redelivery_of is null and d.created_at >= coalesce(?::timestamptz, '-infinity')
+        and not exists (select 1 from delivery n where n.target_id = d.target_id and n.redelivery_of = d.id and n.status <> 'failed')
+      order by d.ord limit ?`,
+    [webhook.id, since?.toISOString() ?? null, mostRedelivered],
+  );
+  const { ids, due } = await enqueueAgain(em, webhook.id, rows);
+  return { count: ids.length, due };
+}
+
+async function firstOf(em: EntityManager, webhookId: string, { ids, due }: { ids: string[]; due: boolean }): Promise<Enqueued> {
+  const [id] = ids;
+  const delivery = id === undefined ? null : await findDelivery(em, webhookId, id);
+  if (!delivery) throw notFound('webhook');
+  return { delivery, due };
+}
+
+function mustBeActive(webhook: Webhook): void {
+  if (!webhook.active) throw conflict('webhook_inactive', 'The webhook is not active: PATCH it with {"active": true} first.');
+}
+

@@ -1,0 +1,45 @@
+/** Puts events into the outbox as soon as they are committed. What it misses, the reconciler finds. */
+import type { Logger } from '../config/logger.ts';
+import { anyRun, type RunEventWatcher } from '../db/run-event-watcher.ts';
+import { fanOut, type FanOutDeps } from '../domain/delivery/fan-out.ts';
+import { wakeTargets } from '../domain/delivery/reconcile.ts';
+import type { TemporalGateway } from '../domain/ports.ts';
+
+export interface EventPumpDeps extends FanOutDeps {
+  temporal: Pick<TemporalGateway, 'wakeDelivery'>;
+  runEvents: RunEventWatcher;
+  logger: Logger;
+}
+
+const IDLE_MS = 5_000;
+/** While open transactions hold events back. */
+const BEHIND_MS = { first: 20, longest: 1_000 };
+
+export function startEventPump(deps: EventPumpDeps): { stop(): Promise<void> } {
+  const watch = deps.runEvents.watch(anyRun);
+  let stopped = false;
+
+  const run = async (): Promise<void> => {
+    let behindMs = BEHIND_MS.first;
+    while (!stopped) {
+      let pauseMs = BEHIND_MS.longest;
+      try {
+        const { due, state } = await fanOut(deps);
+        await wakeTargets(deps.temporal, due);
+        behindMs = state === 'behind' ? Math.min(behindMs * 2, BEHIND_MS.longest) : BEHIND_MS.first;
+        pauseMs = state === 'more' ? 0 : state === 'behind' ? behindMs : IDLE_MS;
+      } catch (error) {
+        deps.logger.warn({ err: error }, 'cannot hand events to deliveries, trying again');
+      }
+      if (pauseMs > 0 && !stopped) await watch.next(pauseMs);
+    }
+  };
+  const done = run();
+  return {
+    async stop() {
+      stopped = true;
+      watch.close();
+      await done;
+    },
+  };
+}
