@@ -30,7 +30,7 @@ const app = createApp({
   orm,
   env,
   logger,
-  temporal: createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE }),
+  temporal: createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE, baseUrl: env.BASE_URL }),
   runEvents: createRunEventWatcher(env.DATABASE_URL, logger),
   files: createLocalFileStore(env.FILES_DIR),
   strictResponses: env.NODE_ENV === 'development',

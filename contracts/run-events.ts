@@ -37,6 +37,7 @@ export const EVENT = {
   taskFaulted: 'io.serverlessworkflow.task.faulted.v1',
   taskCompleted: 'io.serverlessworkflow.task.completed.v1',
   taskSkipped: 'io.cadenza.task.skipped.v1',
+  eventEmitted: 'io.cadenza.event.emitted.v1',
   agentPinned: 'io.cadenza.agent.pinned.v1',
   agentWarning: 'io.cadenza.agent.warning.v1',
   childCreated: 'io.cadenza.child.created.v1',

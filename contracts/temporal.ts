@@ -41,6 +41,8 @@ export interface RunStart {
 
 export interface RunArgs {
   start: RunStart;
+  /** Where the run is served: the source of its events. */
+  run_url?: string;
   /** Interpreter state carried over a continue-as-new. */
   state?: unknown;
 }

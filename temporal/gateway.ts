@@ -10,6 +10,8 @@ export interface GatewayOptions {
   client: Client;
   /** Default: the product's own. */
   taskQueue?: string;
+  /** Of the API, without a slash at the end: runs name themselves in their events. */
+  baseUrl: string;
 }
 
 const CALL_TIMEOUT_MS = 5_000;
@@ -18,7 +20,7 @@ const NOT_FOUND = 5;
 /** CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE: worth asking again. */
 const PASSING = [1, 4, 8, 10, 13, 14];
 
-export function createGateway({ client, taskQueue = TASK_QUEUE }: GatewayOptions): TemporalGateway {
+export function createGateway({ client, taskQueue = TASK_QUEUE, baseUrl }: GatewayOptions): TemporalGateway {
   const call = async <T>(run: () => Promise<T>): Promise<T> => {
     try {
       return await client.connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, run);
@@ -28,7 +30,7 @@ export function createGateway({ client, taskQueue = TASK_QUEUE }: GatewayOptions
   };
   const handle = (runId: string) => client.workflow.getHandle(runWorkflowId(runId));
   return {
-    start: (run) => call(() => start(client, taskQueue, run)),
+    start: (run) => call(() => start(client, taskQueue, run, `${baseUrl}/runs/${run.run_id}`)),
     signal: (runId, signal) =>
       call(() =>
         unlessGone<'sent' | 'gone'>('gone', async () => {
@@ -57,12 +59,12 @@ export function createGateway({ client, taskQueue = TASK_QUEUE }: GatewayOptions
   };
 }
 
-async function start(client: Client, taskQueue: string, run: RunStart): Promise<string> {
+async function start(client: Client, taskQueue: string, run: RunStart, runUrl: string): Promise<string> {
   try {
     const handle = await client.workflow.start(RUN_WORKFLOW, {
       workflowId: runWorkflowId(run.run_id),
       taskQueue,
-      args: [{ run_id: run.run_id, start: run }],
+      args: [{ run_id: run.run_id, start: run, run_url: runUrl }],
       workflowIdConflictPolicy: 'USE_EXISTING',
       // Without it a second start after the end would run everything again.
       workflowIdReusePolicy: 'REJECT_DUPLICATE',

@@ -19,6 +19,7 @@ export async function run(args: RunArgs): Promise<void> {
   const state = stateOf(args);
   const x = new Execution(start, state, {
     runKind,
+    url: args.run_url,
     append: (batch) => writing((activities) => activities.appendEvents({ run_id: start.run_id, batch })),
   });
   const work = new CancellationScope();

@@ -2,7 +2,6 @@
 import type { Checker } from './checker.ts';
 
 const INSTEAD = {
-  emit: 'emit is not supported yet: call an agent or an HTTP endpoint that publishes the event',
   listen: 'listen is not supported yet: wait for a person with call: human, or ask an endpoint in a loop with wait',
   'run.container': 'run: container is not supported yet: register the container as an agent and use call: agent',
   'run.script': 'run: script is not supported yet: use set with jq, or an agent that runs the script',

@@ -52,6 +52,9 @@ export interface PlatformOptions extends Pick<TestAppOptions, 'env'> {
   deliveryRetry?: Partial<RetryPolicy>;
 }
 
+/** Where runs say that they are: their source in events. */
+export const TEST_BASE_URL = 'https://cadenza.test';
+
 let runtimeInstalled = false;
 
 export async function startTestPlatform(options: PlatformOptions = {}): Promise<TestPlatform> {
@@ -62,7 +65,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   const orm = createOrm({ url: database.url });
   const dataConverter = { payloadCodecs: [createClaimCheckCodec(createPayloadStore(orm))] };
   const client = createTemporalClient({ address: temporal.address, namespace: temporal.namespace }, dataConverter);
-  const gateway = createGateway({ client, taskQueue: temporal.taskQueue });
+  const gateway = createGateway({ client, taskQueue: temporal.taskQueue, baseUrl: TEST_BASE_URL });
   const app = await startTestApp({ temporal: gateway, databaseUrl: database.url, ...(options.env ? { env: options.env } : {}) });
   const encryption = createEncryption(app.env.ENCRYPTION_KEYS);
   const egress = createEgressPolicy({ allow: options.egressAllow ?? ['127.0.0.0/8', '::1', 'localhost'], hostMap: app.env.EGRESS_HOST_MAP, ...(options.lookup ? { lookup: options.lookup } : {}) });

@@ -44,6 +44,8 @@ export type RunKind = (x: Execution, definition: TaskDefinition, task: Task, inp
 
 export interface ExecutionPorts {
   append(batch: EventBatch): Promise<{ closed: boolean }>;
+  /** Where the run is served. */
+  url?: string | undefined;
   /** Kinds run task lists, which run tasks of any kind: the circle is closed here. */
   runKind: RunKind;
 }
@@ -51,6 +53,8 @@ export interface ExecutionPorts {
 export class Execution {
   readonly runKind: RunKind;
   readonly start: RunStart;
+  /** The source of events that name none. */
+  readonly url: string;
   readonly definition: Definition;
   readonly state: RunState;
   readonly journal: Journal;
@@ -65,6 +69,7 @@ export class Execution {
   constructor(start: RunStart, state: RunState, ports: ExecutionPorts) {
     this.runKind = ports.runKind;
     this.start = start;
+    this.url = ports.url ?? `/runs/${start.run_id}`;
     // Validated when the run was created; the type is what validation promises.
     this.definition = start.definition as Definition;
     this.state = state;

@@ -30,7 +30,6 @@ afterAll(async () => {
 const NOT_YET: Record<string, string> = {
   'Call OpenAPI With Content Output': 'unsupported_call_openapi',
   'Call OpenAPI With Response Output': 'unsupported_call_openapi',
-  'Emit Task': 'unsupported_emit',
 };
 
 const folder = conformancePath('open-workflow/ctk/features');

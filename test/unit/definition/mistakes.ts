@@ -91,8 +91,10 @@ export const mistakes: Mistake[] = [
   { title: 'a shell', change: (d) => (task(d, 'both').fork.branches[1].right.run = { shell: { command: 'ls' } }), expected: ['unsupported unsupported_run_shell /do/3/both/fork/branches/1/right/run/shell: run: shell is not supported yet: use an agent'] },
   { title: 'run without a version', change: (d) => delete task(d, 'both').fork.branches[1].right.run.workflow.version, expected: ['error required /do/3/both/fork/branches/1/right/run/workflow/version'] },
   { title: 'run with a version that is none', change: (d) => (task(d, 'both').fork.branches[1].right.run.workflow.version = '1'), expected: ['error version /do/3/both/fork/branches/1/right/run/workflow/version: "1" has to be a semantic version such as 1.0.0, or latest'] },
-  { title: 'emit', change: (d) => (d.do[0].prepare = { emit: { event: { with: { source: 'https://example.com', type: 'a.b' } } } }), expected: ['unsupported unsupported_emit /do/0/prepare/emit'] },
-  { title: 'emit without a type', change: (d) => (d.do[0].prepare = { emit: { event: { with: {} } } }), expected: ['error required /do/0/prepare/emit/event/with/type', 'unsupported unsupported_emit /do/0/prepare/emit'] },
+  { title: 'emit', change: (d) => (d.do[0].prepare = { emit: { event: { with: { source: 'https://example.com', type: 'a.b' } } } }), expected: [] },
+  { title: 'emit without a type', change: (d) => (d.do[0].prepare = { emit: { event: { with: {} } } }), expected: ['error required /do/0/prepare/emit/event/with/type'] },
+  { title: 'emit with an attribute that CloudEvents has not', change: (d) => (d.do[0].prepare = { emit: { event: { with: { type: 'a.b', order_id: '1' } } } }), expected: ['error not_allowed /do/0/prepare/emit/event/with/order_id'] },
+  { title: 'emit in another version of CloudEvents', change: (d) => (d.do[0].prepare = { emit: { event: { with: { type: 'a.b', specversion: '0.3' } } } }), expected: ['error not_allowed /do/0/prepare/emit/event/with/specversion'] },
   { title: 'listen to nothing', change: (d) => (d.do[0].prepare = { listen: { to: {} } }), expected: ['error invalid_value /do/0/prepare/listen/to: "to" needs exactly one of: all, any, one', 'unsupported unsupported_listen'] },
 
   // calls

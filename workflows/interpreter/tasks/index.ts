@@ -6,6 +6,7 @@ import { fault } from '../fault.ts';
 import { taskType } from '../task-type.ts';
 import { runCall } from './call.ts';
 import { runDo } from './do.ts';
+import { runEmit } from './emit.ts';
 import { runFor } from './for.ts';
 import { runFork } from './fork.ts';
 import { runRaise } from './raise.ts';
@@ -17,6 +18,7 @@ import { runWait } from './wait.ts';
 
 export async function runKind(x: Execution, definition: TaskDefinition, task: Task, input: unknown, at: At): Promise<Outcome> {
   if ('call' in definition) return runCall(x, definition, task, input, at);
+  if ('emit' in definition) return runEmit(x, definition, task, input, at);
   if ('for' in definition) return runFor(x, definition, task, input, at);
   if ('do' in definition) return runDo(x, definition, task, input);
   if ('fork' in definition) return runFork(x, definition, task, input);
