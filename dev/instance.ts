@@ -3,6 +3,7 @@ import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, rmdi
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
+import { attempt } from './attempt.ts';
 import { endProcess, identityOf } from './os-process.ts';
 
 const record = z.object({ role: z.string(), pid: z.int(), identity: z.string(), started_at: z.string() });
@@ -131,13 +132,5 @@ function linked(from: string, to: string): boolean {
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
     throw error;
-  }
-}
-
-function attempt<T>(action: () => T): T | undefined {
-  try {
-    return action();
-  } catch {
-    return undefined;
   }
 }

@@ -1,9 +1,9 @@
 /** Operating system processes of the embedded set-up: starting in a group of their own, finding, telling apart, ending. */
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { attempt } from './attempt.ts';
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null };
 export type ServerProcess = { pid: number; exited: Promise<Exit>; hasExited(): boolean };
@@ -111,12 +111,4 @@ function statOf(pid: number): { state: string; startTime: string } | undefined {
   // The second field, the name in brackets, may hold spaces and brackets itself.
   const fields = attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))?.replace(/^.*\) /s, '').split(' ');
   return fields && { state: fields[0] ?? '', startTime: fields[19] ?? '' };
-}
-
-function attempt<T>(action: () => T): T | undefined {
-  try {
-    return action();
-  } catch {
-    return undefined;
-  }
 }
