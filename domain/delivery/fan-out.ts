@@ -4,6 +4,7 @@
  */
 import type { EntityManager, Orm } from '../../db/orm.ts';
 import type { Actor, Role } from '../auth/actor.ts';
+import { cloudEventTypeOf } from '../events/cloud-event.ts';
 import { readLog, type LogEvent } from '../events/log-reader.ts';
 import { positionBefore, type Position } from '../events/position.ts';
 import { matchesType } from '../events/type-filter.ts';
@@ -88,7 +89,7 @@ async function buildAll(em: EntityManager, kinds: DeliveryKinds, events: readonl
 }
 
 function wants(target: DeliveryTarget, event: LogEvent): boolean {
-  return (target.run_id === null || target.run_id === event.run_id) && matchesType(target.types, event.type);
+  return (target.run_id === null || target.run_id === event.run_id) && matchesType(target.types, cloudEventTypeOf(event));
 }
 
 type WatcherRow = DeliveryTarget & { from_tx: string; username: string; roles: Role[]; groups: string[] };

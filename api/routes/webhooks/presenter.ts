@@ -28,7 +28,7 @@ export const deliveryRecord = z
   .object({
     id: uuid,
     webhook_id: uuid,
-    event_id: z.string().meta({ description: '`id` of the CloudEvent, and `webhook-id` of the request.' }),
+    event_id: z.string().meta({ description: '`webhook-id` of the request, and `id` of the CloudEvent, unless a task of a workflow emitted it.' }),
     type: z.string(),
     run_id: uuid.nullable(),
     seq: z.int().nullable().meta({ description: "Of the event in the run's log." }),

@@ -160,6 +160,21 @@ test('types filter; an admin sees all runs; a candidate gets the events of the h
   await client.delete(`/webhooks/${ofCandidate}`);
 });
 
+test('what a task emits is passed on as it was emitted, by its own type', async () => {
+  const [filtered, everything] = [await receiver(() => 200), await receiver(() => 200)];
+  await subscribe(filtered.url, { types: ['com.example'] });
+  await subscribe(everything.url);
+  const event = { id: '1', source: 'https://example.com', type: 'com.example.told.v1', tenant: 't', data: { a: 1 } };
+  const run = await startRun(builder, { do: [1, 2].map((n) => ({ [`tell${n}`]: { emit: { event: { with: event } } } })) }, {}, 30);
+  const events = await until(async () => eventsOf(filtered), ({ length }) => length >= 2);
+  expect(events).toEqual(Array.from({ length: 2 }, () => ({ specversion: '1.0', time: expect.any(String), datacontenttype: 'application/json', ...event })));
+  expect(events[1]).toEqual(run['output']);
+  // Their author gave both the same id: a receiver must not take the second for a repeat of the first.
+  expect(new Set(filtered.seen.map(({ headers }) => headers['webhook-id'])).size).toBe(2);
+  await until(async () => everything.seen.length, (count) => count >= run['logs'].length);
+  expect(eventsOf(everything).filter(({ type }) => type.includes('emitted'))).toEqual([]);
+});
+
 test('a target that is down gets everything, in order, when it is back; worker and Temporal signal lost in between', async () => {
   let up = false;
   const server = await receiver(() => (up ? 200 : 503));
