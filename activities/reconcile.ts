@@ -2,13 +2,14 @@ import { Context } from '@temporalio/activity';
 import type { RunActivities } from '../contracts/activities.ts';
 import { removeOldDeliveries } from '../domain/delivery/outbox.ts';
 import { reconcileDeliveries } from '../domain/delivery/reconcile.ts';
+import { removeOldInboundEvents } from '../domain/events/inbound.ts';
 import { sweepFiles } from '../domain/files/service.ts';
 import { reconcile } from '../domain/runs/reconcile.ts';
 import type { ActivityDeps } from './deps.ts';
 
 const SWEEP_EVERY_MS = 3_600_000;
-/** The log of deliveries goes back so far. */
-const DELIVERY_DAYS = 30;
+/** The log of deliveries, and events from outside, go back so far. */
+const EVENT_DAYS = 30;
 
 export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'] {
   let sweptAtMs = 0;
@@ -29,6 +30,7 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
 async function sweep({ orm, files, logger }: ActivityDeps, heartbeat: () => void): Promise<void> {
   const removedFiles = await sweepFiles(orm.em.fork(), files);
   heartbeat();
-  const removedDeliveries = await removeOldDeliveries(orm.em.fork(), DELIVERY_DAYS);
-  if (removedFiles + removedDeliveries > 0) logger.info({ files: removedFiles, deliveries: removedDeliveries }, 'swept');
+  const removedDeliveries = await removeOldDeliveries(orm.em.fork(), EVENT_DAYS);
+  const removedEvents = await removeOldInboundEvents(orm.em.fork(), EVENT_DAYS);
+  if (removedFiles + removedDeliveries + removedEvents > 0) logger.info({ files: removedFiles, deliveries: removedDeliveries, events: removedEvents }, 'swept');
 }

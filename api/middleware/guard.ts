@@ -52,7 +52,7 @@ export function parseQuery(endpoint: Endpoint, query: Record<string, string | st
 }
 
 /** 422 with all errors at once. `value` is parsed JSON, or the fields of a form; `type` the media type it came in. */
-export function parseBody(endpoint: Endpoint, value: unknown, type: string): unknown {
+export function parseBody(endpoint: Pick<Endpoint, 'body' | 'bodies' | 'record'>, value: unknown, type: string): unknown {
   const schema = endpoint.bodies?.[type] ?? endpoint.body ?? z.object({});
   const characters = unstorable(value);
   const result = strict(schema).safeParse(withoutServerSet(endpoint, value), { reportInput: true });
@@ -63,7 +63,7 @@ export function parseBody(endpoint: Endpoint, value: unknown, type: string): unk
   return result.data;
 }
 
-function withoutServerSet(endpoint: Endpoint, value: unknown): unknown {
+function withoutServerSet(endpoint: Pick<Endpoint, 'body' | 'record'>, value: unknown): unknown {
   if (!(endpoint.body instanceof z.ZodObject) || typeof value !== 'object' || value === null || Array.isArray(value)) {
     return value;
   }

@@ -3,6 +3,7 @@ import type { Endpoint } from '../endpoint.ts';
 import { agentDocsEndpoints } from './agent-docs/routes.ts';
 import { agentEndpoints } from './agents/routes.ts';
 import { authEndpoints } from './auth/routes.ts';
+import { eventEndpoints } from './events/routes.ts';
 import { fileEndpoints } from './files/routes.ts';
 import { healthEndpoints } from './health/routes.ts';
 import { hitlEndpoints } from './hitl/routes.ts';
@@ -28,5 +29,6 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...workflowEndpoints(),
     ...fileEndpoints(deps),
     ...webhookEndpoints(deps),
+    ...eventEndpoints(deps),
   ];
 }

@@ -6,13 +6,14 @@ import { copySecrets } from '../secrets/service.ts';
 import { getUser } from './users.ts';
 
 /** In the order in which rows are locked everywhere: runs before their tasks. */
-const owned = ['agent', 'workflow', 'run', 'hitl_task', 'file'] as const;
+const owned = ['agent', 'workflow', 'run', 'hitl_task', 'file', 'delivery_target'] as const;
 
 export interface Transferred {
   agents: number;
   workflows: number;
   runs: number;
   files: number;
+  webhooks: number;
   /** Copied, so that runs under way still find those that their agents were pinned with. */
   secrets: number;
   /** Names that the new owner had already: theirs are used from now on. */
@@ -26,11 +27,11 @@ export async function transferOwnership(em: EntityManager, encryption: Encryptio
     throw invalid([{ pointer: '/to', code: 'invalid_user', message: wrong }]);
   }
   await getUser(em, args.from, true);
-  const counts = { agent: 0, workflow: 0, run: 0, hitl_task: 0, file: 0 };
+  const counts = { agent: 0, workflow: 0, run: 0, hitl_task: 0, file: 0, delivery_target: 0 };
   for (const table of owned) {
     const rows = await em.execute<object[]>(`update ${table} set owner_id = ? where owner_id = ? returning 1`, [args.to, args.from]);
     counts[table] = rows.length;
   }
   const secrets = await copySecrets(em, encryption, args);
-  return { agents: counts.agent, workflows: counts.workflow, runs: counts.run, files: counts.file, secrets: secrets.copied, secrets_kept: secrets.kept };
+  return { agents: counts.agent, workflows: counts.workflow, runs: counts.run, files: counts.file, webhooks: counts.delivery_target, secrets: secrets.copied, secrets_kept: secrets.kept };
 }

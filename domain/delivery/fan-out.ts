@@ -57,9 +57,9 @@ async function pass(em: EntityManager, kinds: DeliveryKinds): Promise<FannedOut>
     [CURSOR],
   );
   if (!locked) return { due: [], state: 'behind' };
-  const { events, oldestOpenTx } = await readLog(em, locked, { limit: BATCH });
+  const { events, oldestOpenTx, behind } = await readLog(em, locked, { limit: BATCH });
   const last = events.at(-1);
-  if (!last) return { due: [], state: 'behind' };
+  if (!last) return { due: [], state: behind ? 'behind' : 'done' };
   const messages = await buildAll(em, kinds, events);
   const due: string[] = [];
   // By id: two who append to the same targets take them in the same order.
@@ -68,7 +68,7 @@ async function pass(em: EntityManager, kinds: DeliveryKinds): Promise<FannedOut>
   }
   const full = events.length === BATCH;
   await moveCursor(em, full ? last.position : positionBefore(oldestOpenTx));
-  return { due, state: full ? 'more' : 'behind' };
+  return { due, state: full ? 'more' : behind ? 'behind' : 'done' };
 }
 
 async function buildAll(em: EntityManager, kinds: DeliveryKinds, events: readonly LogEvent[]): Promise<Map<string, Outgoing[]>> {

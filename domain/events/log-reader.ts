@@ -24,6 +24,8 @@ export interface LogPage {
   events: LogEvent[];
   /** The oldest transaction still open when the page was read: all that is older has been seen, if the page is not full. */
   oldestOpenTx: string;
+  /** Open transactions hold back what is committed already: read again soon. */
+  behind: boolean;
 }
 
 type Row = Omit<LogEvent, 'position'> & Position;
@@ -34,9 +36,9 @@ type Row = Omit<LogEvent, 'position'> & Position;
  */
 export async function readLog(em: EntityManager, after: Position, options: { limit: number; runsOf?: string | undefined }): Promise<LogPage> {
   // One statement: the snapshot that judges is the snapshot that is read.
-  const rows = await em.execute<(Row & { oldest: string })[]>(
+  const rows = await em.execute<(Row & { oldest: string; behind: boolean })[]>(
     `with now as materialized (select pg_snapshot_xmin(pg_current_snapshot()) as oldest)
-     select now.oldest::text as oldest, p.*
+     select now.oldest::text as oldest, exists (select 1 from run_event h where h.tx >= now.oldest) as behind, p.*
        from now left join lateral (
          select e.tx::text as tx, e.gpos::text as gpos, e.run_id, e.seq, e.type, e.at, e.level, e.task, e.message, e.data,
                 r.owner_id as run_owner_id, r.workflow_id, r.workflow_name
@@ -49,10 +51,10 @@ export async function readLog(em: EntityManager, after: Position, options: { lim
     [after.tx, after.gpos, ...(options.runsOf === undefined ? [] : [options.runsOf]), options.limit],
   );
   const events = rows.filter((row) => row.run_id !== null).map((row): LogEvent => {
-    const { tx, gpos, oldest: _, ...event } = row;
+    const { tx, gpos, oldest: _oldest, behind: _behind, ...event } = row;
     return { ...event, at: new Date(event.at), position: { tx, gpos } };
   });
-  return { events, oldestOpenTx: rows[0]?.oldest ?? after.tx };
+  return { events, oldestOpenTx: rows[0]?.oldest ?? after.tx, behind: rows[0]?.behind ?? false };
 }
 
 /** Where a reader starts who wants only what comes from now on. */

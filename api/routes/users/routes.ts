@@ -37,7 +37,7 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
       params: idParams,
       body: z.object({ to: uuid }),
       responses: {
-        200: z.object({ agents: z.int(), workflows: z.int(), runs: z.int(), files: z.int(), human_tasks: z.int(), secrets: z.int(), secrets_kept: z.array(z.string()) }).meta({ id: 'Transfer' }),
+        200: z.object({ agents: z.int(), workflows: z.int(), runs: z.int(), files: z.int(), webhooks: z.int(), human_tasks: z.int(), secrets: z.int(), secrets_kept: z.array(z.string()) }).meta({ id: 'Transfer' }),
       },
       handler: async (c) => {
         await getUser(c.em, c.params.id);
