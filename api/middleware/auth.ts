@@ -26,7 +26,7 @@ export function authMiddleware(deps: AuthDeps, endpoint: Pick<Endpoint, 'role' |
   }
   const verify = koaJwt({
     // The types know no KeyObject; jsonwebtoken, which gets it, does.
-    secret: async (header: { typ?: string; kid?: string }) => (await verificationKey(deps.keys, header)) as unknown as string,
+    secret: async (header: { typ?: unknown; kid?: unknown }) => (await verificationKey(deps.keys, header)) as unknown as string,
     algorithms: ['ES256'],
     audience,
     issuer: deps.issuer,
@@ -40,7 +40,8 @@ export function authMiddleware(deps: AuthDeps, endpoint: Pick<Endpoint, 'role' |
       return;
     }
     await verify(ctx, async () => {}).catch((error: unknown) => {
-      throw isRefusal(error) ? unauthorized(ctx) : causeOf(error);
+      const cause = causeOf(error);
+      throw cause instanceof LookupFailed ? cause.cause : unauthorized(ctx);
     });
     const claims = claimsSchema.safeParse(ctx.state['claims']);
     const actor: Actor | null = claims.success ? await actorOfClaims(deps.fork(), claims.data) : null;
@@ -55,24 +56,21 @@ export function authMiddleware(deps: AuthDeps, endpoint: Pick<Endpoint, 'role' |
   };
 }
 
-async function verificationKey(keys: SigningKeys, header: { typ?: string; kid?: string }): Promise<unknown> {
-  if (!/^(application\/)?at\+jwt$/i.test(header.typ ?? '') || !header.kid) {
-    throw new TokenRefused('not an access token of ours');
+async function verificationKey(keys: SigningKeys, header: { typ?: unknown; kid?: unknown }): Promise<unknown> {
+  if (!/^(application\/)?at\+jwt$/i.test(String(header.typ)) || typeof header.kid !== 'string') {
+    throw new Error('not an access token of ours');
   }
-  const key = await keys.publicKey(header.kid);
+  const key = await keys.publicKey(header.kid).catch((error: unknown) => {
+    throw new LookupFailed('cannot look for keys', { cause: error });
+  });
   if (!key) {
-    throw new TokenRefused('unknown key');
+    throw new Error('unknown key');
   }
   return key;
 }
 
-class TokenRefused extends Error {}
-
-/** koa-jwt answers 401 to every failure, a database that is away included. */
-function isRefusal(error: unknown): boolean {
-  const cause = causeOf(error);
-  return cause === error || cause instanceof TokenRefused || (cause instanceof Error && /^(JsonWebTokenError|TokenExpiredError|NotBeforeError)$/.test(cause.name)) || (cause instanceof Error && cause.message === 'Invalid token');
-}
+/** koa-jwt answers 401 to every failure; this one is not the token's. */
+class LookupFailed extends Error {}
 
 function causeOf(error: unknown): unknown {
   return error instanceof Error && 'originalError' in error ? error.originalError : error;

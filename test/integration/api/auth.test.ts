@@ -146,6 +146,11 @@ test('tokens that are not exactly ours are refused', async () => {
   const sign = (changes: object, header: object = {}) =>
     new SignJWT({ ...claims, ...changes }).setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid, ...header }).sign(real.privateKey);
   expect((await me(await sign({}))).status).toBe(200);
+  const encode = (text: string) => Buffer.from(text).toString('base64url');
+  const nonsense = ['a', 'a.b.c', 'e30.e30.e30', `${encode('{')}.${encode('{}')}.x`, `${encode('null')}.${encode('null')}.x`, `${encode('{"alg":"ES256","typ":"at+jwt","kid":"x"}')}.${encode('{')}.x`, `${encode(`{"alg":"ES256","typ":"at+jwt","kid":${JSON.stringify(kid)}}`)}.${encode('nope')}.eHg`, `${encode('{"alg":"ES256","typ":7,"kid":["x"]}')}.${encode('{}')}.x`, '....', '\u00e9'];
+  for (const one of nonsense) {
+    expect([one, (await me(one)).status]).toEqual([one, 401]);
+  }
   const bad = [forged, unsigned, await sign({}, { typ: 'JWT' }), await sign({ aud: 'other' }), await sign({ iss: 'https://other' }), await sign({ exp: 1 }), await sign({ sub: 'x' }), await sign({ epoch: 2 })];
   for (const one of bad) {
     expect((await me(one)).status).toBe(401);
