@@ -1,0 +1,22 @@
+/** What a developer would write by hand for the same work, for the benchmark to compare with. */
+import { condition, defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
+
+export interface BaselineActivities {
+  call(step: number): Promise<unknown>;
+}
+
+const { call } = proxyActivities<BaselineActivities>({ startToCloseTimeout: '1m' });
+export const decided = defineSignal('decided');
+
+export async function sequence(steps: number): Promise<void> {
+  for (let i = 0; i < steps; i++) await call(i);
+}
+
+export async function askThenCall(): Promise<void> {
+  let ready = false;
+  setHandler(decided, () => {
+    ready = true;
+  });
+  await condition(() => ready);
+  await call(0);
+}
