@@ -7,18 +7,14 @@ import { invokeOnce } from './invocation.ts';
 /** The DSL's `call: http`; secrets are the workflow owner's. */
 export function callHttpActivity(deps: ActivityDeps): RunActivities['callHttp'] {
   return (input) => {
-    let ownerId = '';
+    // Asked for only where a secret is.
+    let ownerId: Promise<string> | null = null;
+    const secret = async (name: string): Promise<string | null> => deps.secret(await (ownerId ??= rightsOf(deps, input.run_id)), name);
     return invokeOnce(deps, input, {
-      async prepare(em) {
-        const [run] = await em.execute<{ owner_id: string }[]>(
-          `select coalesce(w.owner_id, r.owner_id) as owner_id from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
-          [input.run_id],
-        );
-        ownerId = run?.owner_id ?? '';
-      },
+      pin: null,
+      prepare: async () => {},
       idempotent: () => true,
       async call(calling) {
-        const secret = (name: string): Promise<string | null> => deps.secret(ownerId, name);
         const { args, sensitive } = await withDeferred(input, secret);
         const { output, usage, warnings } = await deps.adapters.http({
           with: args,
@@ -32,6 +28,15 @@ export function callHttpActivity(deps: ActivityDeps): RunActivities['callHttp'] 
       },
     });
   };
+}
+
+/** A workflow's calls use its owner's secrets, whoever runs it. */
+async function rightsOf({ orm }: ActivityDeps, runId: string): Promise<string> {
+  const [run] = await orm.em.fork().execute<{ owner_id: string }[]>(
+    `select coalesce(w.owner_id, r.owner_id) as owner_id from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
+    [runId],
+  );
+  return run?.owner_id ?? '';
 }
 
 /** Evaluates what reads `$secrets`, here and nowhere else. `sensitive`: all texts that must not come back in the output. */

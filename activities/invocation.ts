@@ -4,13 +4,12 @@
  */
 import { CancelledFailure, Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import type { EntityManager } from '@mikro-orm/postgresql';
-import { v7 as uuidv7 } from 'uuid';
 import { FAILURE } from '../contracts/activities.ts';
 import type { InvocationRef, Invoked, WithBatch } from '../contracts/activities.ts';
-import type { DslError } from '../contracts/dsl-error.ts';
 import { Fault, fault } from '../contracts/fault.ts';
-import { appendOrStop } from './append.ts';
+import { deliverSignals } from '../domain/runs/dispatch.ts';
+import { beginInvocation, failInvocation, finishInvocation } from '../domain/runs/invocations.ts';
+import type { Begun } from '../domain/runs/invocations.ts';
 import type { ActivityDeps } from './deps.ts';
 
 const HEARTBEAT_MS = 4_000;
@@ -22,17 +21,13 @@ export interface Calling {
 }
 
 export interface Invocation {
-  /** Rights, pins, state: in the transaction of the batch and the claim. */
-  prepare?(em: EntityManager): Promise<void>;
+  /** Key of the agent's pin; null where there is none. */
+  pin: string | null;
+  /** What the call needs; may refuse it by a fault. */
+  prepare(begun: Begun): Promise<void>;
   /** False: a call whose outcome is not known is not repeated. */
   idempotent(): boolean;
   call(calling: Calling): Promise<Invoked>;
-}
-
-interface Claim {
-  claimed_before: boolean;
-  result: Invoked | null;
-  error: DslError | null;
 }
 
 /** The same in every Temporal attempt; another in each visit and DSL attempt. */
@@ -41,25 +36,18 @@ export function invocationKey(runId: string, ref: InvocationRef): string {
 }
 
 export async function invokeOnce(deps: ActivityDeps, input: WithBatch & InvocationRef, invocation: Invocation): Promise<Invoked> {
-  const key = invocationKey(input.run_id, input);
-  let claim: Claim = { claimed_before: false, result: null, error: null };
+  const { run_id: runId, batch, task, name, visit, attempt } = input;
+  const key = invocationKey(runId, input);
   const context = Context.current();
   const timer = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
   try {
-    await appendOrStop(deps, input, async (em) => {
-      claim = await claimKey(em, input.run_id, key);
-      if (claim.result || claim.error) return;
-      try {
-        await invocation.prepare?.(em);
-      } catch (error) {
-        // The batch is written all the same: workflow code takes a fault for a sign of that.
-        if (!(error instanceof Fault)) throw error;
-        claim.error = error.error;
-      }
-    });
-    if (claim.result) return claim.result;
-    if (claim.error) throw new Fault(claim.error);
-    if (claim.claimed_before && !invocation.idempotent()) {
+    const begun = await beginInvocation(deps.orm.em.fork(), runId, batch, { task, name, visit, attempt, key, pin: invocation.pin });
+    if (begun.closed) throw ApplicationFailure.nonRetryable('The run is over', FAILURE.closed);
+    await deliverSignals(deps, begun.signals);
+    if (begun.result) return begun.result;
+    if (begun.error) throw new Fault(begun.error);
+    await invocation.prepare(begun);
+    if (begun.claimed_before && !invocation.idempotent()) {
       throw fault('communication', 'The outcome of an earlier call is unknown, and the agent is not idempotent (configuration.retry.idempotent is false)');
     }
     const result = await invocation.call({
@@ -67,7 +55,7 @@ export async function invokeOnce(deps: ActivityDeps, input: WithBatch & Invocati
       signal: context.cancellationSignal,
       heartbeat: (details) => context.heartbeat(details),
     });
-    await finish(deps, input.run_id, key, result);
+    await finishInvocation(deps.orm.em.fork(), runId, key, result);
     return result;
   } catch (error) {
     if (context.cancellationSignal.aborted) {
@@ -76,40 +64,9 @@ export async function invokeOnce(deps: ActivityDeps, input: WithBatch & Invocati
       throw new CancelledFailure('The invocation was cancelled');
     }
     if (!(error instanceof Fault)) throw error;
-    await deps.orm.em.fork().execute(`update invocation set finished_at = clock_timestamp(), error = ?::json where run_id = ? and key = ?`, [
-      JSON.stringify(error.error),
-      input.run_id,
-      key,
-    ]);
+    await failInvocation(deps.orm.em.fork(), runId, key, error.error);
     throw ApplicationFailure.create({ type: FAILURE.fault, message: error.message, nonRetryable: true, details: [error.error] });
   } finally {
     clearInterval(timer);
   }
-}
-
-async function claimKey(em: EntityManager, runId: string, key: string): Promise<Claim> {
-  const inserted = await em.execute(`insert into invocation (run_id, key) values (?, ?) on conflict do nothing returning key`, [runId, key]);
-  if (inserted.length > 0) return { claimed_before: false, result: null, error: null };
-  const [row] = await em.execute<{ result: Invoked | null; error: DslError | null }[]>(
-    `select result, error from invocation where run_id = ? and key = ?`,
-    [runId, key],
-  );
-  return { claimed_before: true, result: row?.result ?? null, error: row?.error ?? null };
-}
-
-async function finish(deps: ActivityDeps, runId: string, key: string, result: Invoked): Promise<void> {
-  const { agent_id = null, agent_version = null, usage } = result;
-  await deps.orm.em.fork().transactional(async (em) => {
-    const updated = await em.execute<{ key: string }[]>(
-      `update invocation set finished_at = clock_timestamp(), result = ?::json, agent_id = ?, agent_version = ?
-        where run_id = ? and key = ? and finished_at is null returning key`,
-      [JSON.stringify(result), agent_id, agent_version, runId, key],
-    );
-    if (updated.length === 0 || usage === undefined) return;
-    await em.execute(
-      `insert into usage_record (id, run_id, user_id, agent_id, agent_version, usage)
-       select ?, r.id, r.owner_id, ?, ?, ?::jsonb from run r where r.id = ?`,
-      [uuidv7(), agent_id, agent_version, JSON.stringify(usage), runId],
-    );
-  });
 }

@@ -1,5 +1,4 @@
 /** An agent's invocation: its pinned version, its owner's secrets, its schemas on both sides. */
-import type { EntityManager } from '@mikro-orm/postgresql';
 import type { InvokeAgentInput, Invoked, RunActivities } from '../contracts/activities.ts';
 import { EVENT } from '../contracts/run-events.ts';
 import type { NewRunEvent } from '../contracts/run-events.ts';
@@ -7,7 +6,7 @@ import { fault } from '../contracts/fault.ts';
 import { describeViolations, violations } from '../contracts/validate-json.ts';
 import type { PinnedAgent } from '../domain/ports.ts';
 import { appendEvents } from '../domain/runs/events.ts';
-import { pinOf, useAgent } from '../domain/runs/pins.ts';
+import { pinKey, pinOf, useAgent } from '../domain/runs/pins.ts';
 import type { ActivityDeps } from './deps.ts';
 import { invokeOnce } from './invocation.ts';
 
@@ -24,33 +23,30 @@ export function invokeAgentActivity(deps: ActivityDeps): RunActivities['invokeAg
       return prepared.agent;
     };
     return invokeOnce(deps, input, {
-      async prepare(em) {
-        prepared = await prepare(em, input);
+      pin: pinKey(input),
+      async prepare({ snapshot, agent_status: status }) {
+        prepared = snapshot ? admit(snapshot, status) : await pinNow(deps, input);
       },
-      idempotent: () => prepared === null || isIdempotent(agent()),
+      idempotent: () => isIdempotent(agent()),
       call: (calling) => call(deps, input, agent(), prepared?.warnings ?? [], calling),
     });
   };
 }
 
-async function prepare(em: EntityManager, input: InvokeAgentInput): Promise<Prepared> {
-  const { snapshot, fresh } = await pinOf(em, input.run_id, { agent: input.agent, ...(input.version === undefined ? {} : { version: input.version }) });
-  await showAgent(em, input, snapshot);
-  if (fresh) await appendEvents(em, input.run_id, { events: [pinned(input, snapshot)], projection: null, acks: [] });
-  const status = await useAgent(em, snapshot.id);
-  if (status === null) throw fault('configuration', `The agent ${snapshot.name} does not exist any more`);
-  if (status === 'inactive') throw fault('configuration', `The agent ${snapshot.name} is inactive`);
-  return { agent: snapshot, warnings: status === 'deprecated' ? [`The agent ${snapshot.name} is deprecated`] : [] };
+function admit(agent: PinnedAgent, status: string | null): Prepared {
+  if (status === null) throw fault('configuration', `The agent ${agent.name} does not exist any more`);
+  if (status === 'inactive') throw fault('configuration', `The agent ${agent.name} is inactive`);
+  return { agent, warnings: status === 'deprecated' ? [`The agent ${agent.name} is deprecated`] : [] };
 }
 
-async function showAgent(em: EntityManager, input: InvokeAgentInput, agent: PinnedAgent): Promise<void> {
-  await em.execute(`update run_task set agent_id = ?, agent_version = ? where run_id = ? and reference = ? and visit = ?`, [
-    agent.id,
-    agent.version,
-    input.run_id,
-    input.task,
-    input.visit,
-  ]);
+/** An agent that an expression named: pinned at its first use, by an event that says so. */
+function pinNow(deps: ActivityDeps, input: InvokeAgentInput): Promise<Prepared> {
+  return deps.orm.em.fork().transactional(async (em) => {
+    const { agent, version } = input;
+    const { snapshot } = await pinOf(em, input.run_id, { agent, ...(version === undefined ? {} : { version }) });
+    await appendEvents(em, input.run_id, { events: [pinned(input, snapshot)], projection: null, acks: [] });
+    return admit(snapshot, await useAgent(em, snapshot.id));
+  });
 }
 
 function pinned(input: InvokeAgentInput, agent: PinnedAgent): NewRunEvent {

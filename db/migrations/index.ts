@@ -6,6 +6,7 @@ import { Migration0005Hitl } from './0005-hitl.ts';
 import { Migration0007RateLimit } from './0007-rate-limit.ts';
 import { Migration0007Files } from './0007-files.ts';
 import { Migration0007Webhooks } from './0007-webhooks.ts';
+import { Migration0009AppendFunctions } from './0009-append-functions.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
 export const migrations = [
@@ -17,6 +18,7 @@ export const migrations = [
   { name: '0007-rate-limit', class: Migration0007RateLimit },
   { name: '0007-files', class: Migration0007Files },
   { name: '0007-webhooks', class: Migration0007Webhooks },
+  { name: '0009-append-functions', class: Migration0009AppendFunctions },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -4,12 +4,12 @@
  * follows a terminal event. Must run inside the caller's transaction.
  */
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { v7 as uuidv7 } from 'uuid';
 import { isTerminal } from '../../contracts/run-events.ts';
-import type { EventBatch, NewRunEvent, RunEnd, RunProjection, RunStatus, WaitingOn } from '../../contracts/run-events.ts';
-import { closeOpenTasks, projectTasks } from './task-projection.ts';
+import type { EventBatch, NewRunEvent, RunEnd, RunStatus } from '../../contracts/run-events.ts';
+import { closeHumanTasks, closeOpenTasks } from './ending.ts';
 import { enqueueSignal } from './signals.ts';
 import { storable } from '../storable.ts';
-import { closeHumanTasks, projectDecisions } from './hitl-projection.ts';
 
 export interface AppendResult {
   /** The run was terminal before: nothing was written. */
@@ -21,25 +21,12 @@ export interface AppendResult {
 export interface LockedRun {
   id: string;
   status: RunStatus;
-  last_seq: number;
-  projection_counter: string;
-  waiting_on: WaitingOn[];
   parent_run_id: string | null;
-  owner_id: string;
-  usage: Record<string, unknown>;
-}
-
-export interface WrittenEvent extends NewRunEvent {
-  seq: number;
 }
 
 /** Locks the run's row; null if there is none. Lock order everywhere: run row, then its task rows by id. */
 export async function lockRun(em: EntityManager, runId: string): Promise<LockedRun | null> {
-  const rows = await em.execute<LockedRun[]>(
-    `select id, status, last_seq, projection_counter, waiting_on, parent_run_id, owner_id, usage
-       from run where id = ? for update`,
-    [runId],
-  );
+  const rows = await em.execute<LockedRun[]>(`select id, status, parent_run_id from run where id = ? for update`, [runId]);
   return rows[0] ?? null;
 }
 
@@ -53,82 +40,38 @@ export async function appendEvents(
   batch: EventBatch,
   ending?: { end: RunEnd; checkpoint?: unknown },
 ): Promise<AppendResult> {
+  if (!ending) return append(em, runId, batch);
   const run = await lockRun(em, runId);
   if (run === null || isTerminal(run.status)) return { closed: true, signals: [] };
   // Open tasks close before the run shows its end, in the log as in the tables: nothing follows a terminal event.
-  const closing = ending ? await closeHumanTasks(em, run.id) : [];
-  const written = await insertEvents(em, run, [...batch.events.slice(0, -1), ...closing, ...batch.events.slice(-1)]);
-  if (written.length > 0) {
-    await projectTasks(em, run.id, written);
-    await projectDecisions(em, written);
-  }
-  if (batch.acks.length > 0) {
-    await em.execute(`update run_signal set received_at = clock_timestamp() where id = any(?::uuid[]) and received_at is null`, [
-      `{${batch.acks.join(',')}}`,
-    ]);
-  }
-  const signals: string[] = [];
-  if (ending) signals.push(...(await endRun(em, run, ending.end, ending.checkpoint)));
-  else if (batch.projection) signals.push(...(await project(em, run, batch.projection)));
-  if (written.length > 0) await em.execute(`select pg_notify('run_event', ?)`, [run.id]);
-  return { closed: false, signals };
+  const closing = await closeHumanTasks(em, run.id);
+  const events = [...batch.events.slice(0, -1), ...closing, ...batch.events.slice(-1)];
+  const { signals } = await append(em, runId, { ...batch, events, projection: null });
+  return { closed: false, signals: [...signals, ...(await endRun(em, run, ending.end, ending.checkpoint))] };
 }
 
-async function insertEvents(em: EntityManager, run: LockedRun, events: NewRunEvent[]): Promise<WrittenEvent[]> {
-  if (events.length === 0) return [];
-  const rows = await em.execute<{ seq: number; key: string }[]>(
-    // A run's events keep their order in the log of all runs too: a transaction that began before the one that wrote the
-    // event before, and got the run's lock after it, takes that one's place. No reader is past it while this one is open.
-    `with incoming as (
-       select i.* from rows from (
-         json_to_recordset(?::json) as (key text, type text, at timestamptz, level text, task text, message text, data json)
-       ) with ordinality as i (key, type, at, level, task, message, data, ord)
-     ), fresh as (
-       select *, row_number() over (order by ord) as n from incoming i
-        where not exists (select 1 from run_event e where e.run_id = ? and e.key = i.key)
-     ), updated as (
-       update run set last_seq = last_seq + (select count(*) from fresh) where id = ?
-     )
-     insert into run_event (run_id, seq, key, type, at, level, task, message, data, tx)
-     select ?::uuid, ?::int + n, key, type, at, level, task, message, data,
-            greatest(pg_current_xact_id(), (select e.tx from run_event e where e.run_id = ? order by e.seq desc limit 1))
-       from fresh order by n
-     returning seq, key`,
-    [JSON.stringify(storable(events)), run.id, run.id, run.id, run.last_seq, run.id],
-  );
-  const byKey = new Map(rows.map((row) => [row.key, row.seq]));
-  const written: WrittenEvent[] = [];
-  for (const event of events) {
-    const seq = byKey.get(event.key);
-    if (seq !== undefined) written.push({ ...event, seq });
-  }
-  run.last_seq += written.length;
-  return written.sort((a, b) => a.seq - b.seq);
+/** The arguments of the database's `append_run_events`, which all its callers share. */
+export function appendArguments(runId: string, batch: EventBatch): { sql: string; values: unknown[]; signal: string } {
+  const signal = uuidv7();
+  const values = [
+    runId,
+    JSON.stringify(storable(batch.events)),
+    batch.projection === null ? null : JSON.stringify(batch.projection),
+    `{${batch.acks.join(',')}}`,
+    signal,
+  ];
+  return { sql: '?::uuid, ?::json, ?::jsonb, ?::uuid[], ?::uuid', values, signal };
 }
 
-/** Takes status and `waiting_on` of a later batch; tells the parent when what this run waits for changes. */
-async function project(em: EntityManager, run: LockedRun, projection: RunProjection): Promise<string[]> {
-  if (projection.counter <= Number(run.projection_counter)) return [];
-  await em.execute(
-    `update run set projection_counter = ?, status = ?, waiting_on = ?::jsonb,
-            started_at = coalesce(started_at, clock_timestamp()) where id = ?`,
-    [projection.counter, projection.status, JSON.stringify(projection.waiting_on), run.id],
-  );
-  if (run.parent_run_id === null) return [];
-  const before = humanWaits(run.status, run.waiting_on);
-  const after = humanWaits(projection.status, projection.waiting_on);
-  if (JSON.stringify(before) === JSON.stringify(after)) return [];
-  const id = await enqueueSignal(em, run.parent_run_id, {
-    kind: 'child.waiting',
-    child_run_id: run.id,
-    waiting_on: after,
-    counter: projection.counter,
-  });
-  return id === null ? [] : [id];
-}
-
-function humanWaits(status: RunStatus, waitingOn: WaitingOn[]): WaitingOn[] {
-  return status === 'waiting' ? waitingOn.filter((wait) => wait.kind === 'human') : [];
+/**
+ * db/migrations/0009: locks the run's row, numbers and inserts the events that are not there yet, folds them into
+ * `run_task`, notes what was received, takes status and `waiting_on` of a later batch, and tells the parent of a run whose
+ * waiting for people changes.
+ */
+async function append(em: EntityManager, runId: string, batch: EventBatch): Promise<AppendResult> {
+  const { sql, values, signal } = appendArguments(runId, batch);
+  const [row] = await em.execute<{ result: { closed: boolean; signalled?: boolean } }[]>(`select append_run_events(${sql}) as result`, values);
+  return { closed: row?.result.closed ?? true, signals: row?.result.signalled ? [signal] : [] };
 }
 
 async function endRun(em: EntityManager, run: LockedRun, end: RunEnd, checkpoint: unknown): Promise<string[]> {

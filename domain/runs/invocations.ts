@@ -1,0 +1,61 @@
+/** `invocation`: what was asked of a counterpart under which idempotency key, and what came of it. */
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { v7 as uuidv7 } from 'uuid';
+import type { InvocationRef, Invoked } from '../../contracts/activities.ts';
+import type { DslError } from '../../contracts/dsl-error.ts';
+import type { EventBatch } from '../../contracts/run-events.ts';
+import type { PinnedAgent } from '../ports.ts';
+import { storable } from '../storable.ts';
+import { appendArguments } from './events.ts';
+
+export interface Begun {
+  closed: boolean;
+  signals: string[];
+  /** Somebody began it before: a repeat after a lost worker. */
+  claimed_before: boolean;
+  result: Invoked | null;
+  error: DslError | null;
+  /** The pinned agent, and its status now; null where the pin is not there yet. */
+  snapshot: PinnedAgent | null;
+  agent_status: string | null;
+}
+
+/** Appends the batch, claims the key, reads the pin: one statement (db/migrations/0009). */
+export async function beginInvocation(
+  em: EntityManager,
+  runId: string,
+  batch: EventBatch,
+  invocation: InvocationRef & { key: string; pin: string | null },
+): Promise<Begun> {
+  const { sql, values, signal } = appendArguments(runId, batch);
+  const [row] = await em.execute<{ result: Omit<Begun, 'signals'> & { signalled?: boolean } }[]>(
+    `select begin_invocation(${sql}, ?::text, ?::text, ?::text, ?::int) as result`,
+    [...values, invocation.key, invocation.pin, invocation.task, invocation.visit],
+  );
+  if (!row || row.result.closed) {
+    return { closed: true, signals: [], claimed_before: false, result: null, error: null, snapshot: null, agent_status: null };
+  }
+  return { ...row.result, signals: row.result.signalled ? [signal] : [] };
+}
+
+/** Keeps the result, for a repeat, and books what was used. */
+export async function finishInvocation(em: EntityManager, runId: string, key: string, result: Invoked): Promise<void> {
+  const { agent_id = null, agent_version = null, usage } = result;
+  await em.execute(`select finish_invocation(?::uuid, ?::text, ?::json, ?::uuid, ?::text, ?::jsonb, ?::uuid)`, [
+    runId,
+    key,
+    JSON.stringify(storable(result)),
+    agent_id,
+    agent_version,
+    usage === undefined ? null : JSON.stringify(storable(usage)),
+    uuidv7(),
+  ]);
+}
+
+export async function failInvocation(em: EntityManager, runId: string, key: string, error: DslError): Promise<void> {
+  await em.execute(`update invocation set finished_at = clock_timestamp(), error = ?::json where run_id = ? and key = ?`, [
+    JSON.stringify(storable(error)),
+    runId,
+    key,
+  ]);
+}
