@@ -9,24 +9,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
-import { bundleWorkflowCode, NativeConnection, Runtime, Worker } from '@temporalio/worker';
-import { pino } from 'pino';
-import { createActivities } from '../../activities/index.ts';
+import { bundleWorkflowCode, NativeConnection, Worker } from '@temporalio/worker';
 import { createEgressPolicy } from '../../adapters/egress.ts';
 import { createAdapters } from '../../adapters/index.ts';
 import { migrate } from '../../db/migrate.ts';
-import { createOrm } from '../../db/orm.ts';
-import { createPayloadStore } from '../../db/payload-store.ts';
 import { startPostgres } from '../../dev/postgres.ts';
 import { startTemporal } from '../../dev/temporal.ts';
 import type { PinnedAgent } from '../../domain/ports.ts';
-import { createClaimCheckCodec } from '../../temporal/claim-check-codec.ts';
 import { createTemporalClient } from '../../temporal/client.ts';
-import { createGateway } from '../../temporal/gateway.ts';
-import { bundleWorkflows } from '../../worker/bundle.ts';
-import { createWorker } from '../../worker/create-worker.ts';
-import { temporalLogger } from '../../worker/temporal-logger.ts';
-import { startTestApp } from '../support/app.ts';
+import { startTestPlatform } from '../support/platform.ts';
 import { runFolderVariable } from '../support/run-folder.ts';
 import type { BaselineActivities } from './baseline/workflows.ts';
 
@@ -37,8 +28,6 @@ const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Ma
 const folder = mkdtempSync(join(tmpdir(), 'cadenza-bench-'));
 // What the tests' helpers share in a run.
 process.env[runFolderVariable] = folder;
-const logger = pino({ level: 'error' });
-Runtime.install({ logger: temporalLogger(pino({ level: 'silent' })), shutdownSignals: [] });
 const [postgres, temporal] = await Promise.all([startPostgres({ dataDir: join(folder, 'postgres') }), startTemporal({ dataDir: join(folder, 'temporal') })]);
 await migrate(postgres.url);
 
@@ -53,15 +42,14 @@ const agentServer = createServer((request, response) => {
 await new Promise<void>((resolve) => agentServer.listen(0, '127.0.0.1', resolve));
 const agentUrl = `http://127.0.0.1:${(agentServer.address() as AddressInfo).port}`;
 
-const orm = createOrm({ url: postgres.url });
-const dataConverter = { payloadCodecs: [createClaimCheckCodec(createPayloadStore(orm))] };
-const client = createTemporalClient({ address: temporal.address, namespace: 'default' }, dataConverter);
-const gateway = createGateway({ client });
-const adapters = createAdapters({ egress: createEgressPolicy({ allow: ['127.0.0.0/8'] }) });
-const activities = createActivities({ orm, adapters, temporal: gateway, logger, secret: async () => null });
+const server = { address: temporal.address, namespace: 'default' };
+const client = createTemporalClient(server);
+const platform = await startTestPlatform({
+  servers: { database: { url: postgres.url, drop: async () => {} }, temporal: { ...server, taskQueue: 'cadenza' } },
+});
+// After the platform, which installs the SDK's runtime.
 const connection = await NativeConnection.connect({ address: temporal.address });
-const worker = await createWorker({ connection, namespace: 'default', taskQueue: 'cadenza', activities, workflowBundle: await bundleWorkflows(), dataConverter });
-const working = worker.run();
+const adapters = createAdapters({ egress: createEgressPolicy({ allow: ['127.0.0.0/8'] }) });
 
 const pinned: PinnedAgent = {
   id: 'baseline', owner_id: 'baseline', name: 'echo', version: '1.0.0', type: 'api', execution_type: null, url: null,
@@ -77,8 +65,7 @@ const baselineBundle = await bundleWorkflowCode({ workflowsPath: fileURLToPath(n
 const baseline = await Worker.create({ connection, taskQueue: 'baseline', activities: { ...baselineActivities }, workflowBundle: baselineBundle });
 const baselining = baseline.run();
 
-const app = await startTestApp({ temporal: gateway, databaseUrl: postgres.url });
-const builder = await app.as('builder');
+const builder = await platform.as('builder');
 const { body: agent } = await builder.post('/agents', { name: 'echo', type: 'api', version: '1.0.0', visibility: 'private', configuration: { endpoint: agentUrl } });
 const workflowOf = async (tasks: unknown[]): Promise<string> => (await builder.post('/workflows', { name: 'bench', definition: { do: tasks } })).body.id;
 const step = (i: number) => ({ [`step${i}`]: { call: 'agent', with: { agent: agent.id, input: { step: i } } } });
@@ -106,7 +93,7 @@ async function decisionCadenza(): Promise<number> {
   await new Promise((resolve) => setTimeout(resolve, 100));
   const reached = nextCall();
   const at = performance.now();
-  await Promise.all([reached, (await app.as('admin')).post(`/hitl/tasks/${task.id}/decision`, { decision: 'approve' })]);
+  await Promise.all([reached, (await platform.as('admin')).post(`/hitl/tasks/${task.id}/decision`, { decision: 'approve' })]);
   return performance.now() - at;
 }
 async function decisionByHand(): Promise<number> {
@@ -154,13 +141,11 @@ row('100 steps', c100, h100, 'ms', '');
 row('runs/s, 16 at once, one step', rc, rh, '/s', '≥ 0.85');
 row('decision → next step', dc, dh, 'ms', '≤ 2');
 
-await app.close();
-worker.shutdown();
 baseline.shutdown();
-await Promise.all([working, baselining]);
+await baselining;
+await platform.close();
 await connection.close();
 await client.connection.close();
-await orm.close(true);
 agentServer.close();
 await Promise.all([postgres.stop(), temporal.stop()]);
 rmSync(folder, { recursive: true, force: true });

@@ -42,7 +42,14 @@ export interface TestPlatform extends TestApp {
 // Tests look into answers freely.
 export type RunRecord = Record<string, any>;
 
+/** Default: those of the test run. Benchmarks bring durable ones. */
+export interface PlatformServers {
+  database: { url: string; drop(): Promise<void> };
+  temporal: { address: string; namespace: string; taskQueue: string };
+}
+
 export interface PlatformOptions extends Pick<TestAppOptions, 'env'> {
+  servers?: PlatformServers;
   /** Default: loopback, where the tests' own servers are. */
   egressAllow?: string[];
   worker?: boolean;
@@ -57,11 +64,16 @@ export const TEST_BASE_URL = 'https://cadenza.test';
 
 let runtimeInstalled = false;
 
+async function ownServers(): Promise<PlatformServers> {
+  const [database, temporal] = await Promise.all([createTestDatabase(), testTemporal()]);
+  return { database, temporal };
+}
+
 export async function startTestPlatform(options: PlatformOptions = {}): Promise<TestPlatform> {
   const logger = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
   if (!runtimeInstalled) Runtime.install({ logger: temporalLogger(logger), shutdownSignals: [] });
   runtimeInstalled = true;
-  const [database, temporal] = await Promise.all([createTestDatabase(), testTemporal()]);
+  const { database, temporal } = options.servers ?? (await ownServers());
   const orm = createOrm({ url: database.url });
   const dataConverter = { payloadCodecs: [createClaimCheckCodec(createPayloadStore(orm))] };
   const client = createTemporalClient({ address: temporal.address, namespace: temporal.namespace }, dataConverter);
