@@ -34,6 +34,11 @@ export const emailAddress = z
   .refine((value) => value.indexOf('@') <= 64, 'has more than 64 characters before the @')
   .refine((value) => value.slice(value.indexOf('@') + 1).split('.').every((label) => label.length <= 63 && !label.endsWith('-')), 'has no valid host name');
 
+/** Of a copy that was installed from the marketplace; null for what was made here. */
+export const provenanceRecord = z
+  .object({ item_id: uuid, version: z.string(), digest: z.string(), publisher: z.object({ id: uuid, username: z.string() }), installed_at: timestamp })
+  .meta({ id: 'Provenance', description: 'The marketplace item that it is a copy of.' });
+
 /** `{id}` in a path. */
 export const idParams = z.object({ id: uuid });
 

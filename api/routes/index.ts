@@ -7,6 +7,7 @@ import { eventEndpoints } from './events/routes.ts';
 import { fileEndpoints } from './files/routes.ts';
 import { healthEndpoints } from './health/routes.ts';
 import { hitlEndpoints } from './hitl/routes.ts';
+import { marketplaceEndpoints } from './marketplace/routes.ts';
 import { secretEndpoints } from './secrets/routes.ts';
 import { runsEndpoints } from './runs/routes.ts';
 import { meEndpoints } from './users/me.ts';
@@ -26,6 +27,7 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...secretEndpoints(deps),
     ...hitlEndpoints(deps),
     ...runsEndpoints(deps),
+    ...marketplaceEndpoints(deps),
     ...workflowEndpoints(),
     ...fileEndpoints(deps),
     ...webhookEndpoints(deps),

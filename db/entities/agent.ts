@@ -1,5 +1,6 @@
 import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
+import type { Provenance } from './marketplace-item.ts';
 import type { Visibility } from './workflow.ts';
 
 export type AgentStatus = 'active' | 'inactive' | 'deprecated';
@@ -40,6 +41,8 @@ export const Agent = defineEntity({
     capabilities_push: p.boolean(),
     capabilities_history: p.boolean(),
     tags: p.array().nullable(),
+    /** Of a copy that was installed from the marketplace. */
+    provenance: p.json<Provenance>().nullable(),
   },
 });
 export type Agent = InferEntity<typeof Agent>;

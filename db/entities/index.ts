@@ -10,10 +10,19 @@ import { HitlComment } from './hitl-comment.ts';
 import { HitlDecision } from './hitl-decision.ts';
 import { HitlTask } from './hitl-task.ts';
 import { HitlVote } from './hitl-vote.ts';
+import { MarketplaceInstall } from './marketplace-install.ts';
+import { MarketplaceItem } from './marketplace-item.ts';
+import { MarketplaceReview } from './marketplace-review.ts';
+import { MarketplaceVersion } from './marketplace-version.ts';
 import { StoredFile } from './stored-file.ts';
 import { UserAccount } from './user-account.ts';
 import { WorkflowRevision } from './workflow-revision.ts';
 import { Workflow } from './workflow.ts';
 
 /** Every entity that the ORM knows. */
-export const entities: EntitySchema[] = [Agent, AgentSkill, AgentVersion, AuthClient, HitlAudit, HitlComment, HitlDecision, HitlTask, HitlVote, Secret, StoredFile, UserAccount, Workflow, WorkflowRevision];
+export const entities: EntitySchema[] = [
+  Agent, AgentSkill, AgentVersion, AuthClient,
+  HitlAudit, HitlComment, HitlDecision, HitlTask, HitlVote,
+  MarketplaceInstall, MarketplaceItem, MarketplaceReview, MarketplaceVersion,
+  Secret, StoredFile, UserAccount, Workflow, WorkflowRevision,
+];

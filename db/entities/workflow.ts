@@ -1,5 +1,7 @@
 import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
+import type { Provenance } from './marketplace-item.ts';
+
 export type Visibility = 'private' | 'public';
 
 /** What stays the same while the definition changes; `valid` and `runnable` are those of the current revision. */
@@ -16,6 +18,8 @@ export const Workflow = defineEntity({
     revision: p.integer(),
     valid: p.boolean(),
     runnable: p.boolean(),
+    /** Of a copy that was installed from the marketplace. */
+    provenance: p.json<Provenance>().nullable(),
     archived_at: p.datetime().nullable(),
     created_at: p.datetime(),
     updated_at: p.datetime(),

@@ -3,6 +3,7 @@ import { Migration0002Agents } from './0002-agents.ts';
 import { Migration0003Workflows } from './0003-workflows.ts';
 import { Migration0004Runs } from './0004-runs.ts';
 import { Migration0005Hitl } from './0005-hitl.ts';
+import { Migration0006Marketplace } from './0006-marketplace.ts';
 import { Migration0007RateLimit } from './0007-rate-limit.ts';
 import { Migration0007Files } from './0007-files.ts';
 import { Migration0007Webhooks } from './0007-webhooks.ts';
@@ -15,6 +16,7 @@ export const migrations = [
   { name: '0003-workflows', class: Migration0003Workflows },
   { name: '0004-runs', class: Migration0004Runs },
   { name: '0005-hitl', class: Migration0005Hitl },
+  { name: '0006-marketplace', class: Migration0006Marketplace },
   { name: '0007-rate-limit', class: Migration0007RateLimit },
   { name: '0007-files', class: Migration0007Files },
   { name: '0007-webhooks', class: Migration0007Webhooks },

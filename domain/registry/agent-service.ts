@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 
 import { AgentSkill } from '../../db/entities/agent-skill.ts';
 import { AgentVersion } from '../../db/entities/agent-version.ts';
+import type { Provenance } from '../../db/entities/marketplace-item.ts';
 import { Agent, type AgentStatus } from '../../db/entities/agent.ts';
 import { Secret } from '../../db/entities/secret.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
@@ -21,14 +22,14 @@ export interface AgentState {
 }
 
 /** The fields of 2.1 that clients set. */
-export type AgentFields = Omit<Agent, 'id' | 'created_at' | 'updated_at' | 'last_used' | 'owner_id'>;
+export type AgentFields = Omit<Agent, 'id' | 'created_at' | 'updated_at' | 'last_used' | 'owner_id' | 'provenance'>;
 /** Fields to set; `content` makes the new content from that of the version that is changed. */
 export interface AgentPatch extends Partial<Omit<AgentFields, keyof VersionContent>> {
   content?: (before: VersionContent) => VersionContent;
 }
 export type SkillFields = Pick<AgentSkill, 'name' | 'description' | 'tags' | 'examples' | 'input_modes' | 'output_modes'>;
 
-export async function createAgent(em: EntityManager, encryption: Encryption, actor: Actor, fields: AgentFields, skills: readonly SkillFields[]): Promise<AgentState> {
+export async function createAgent(em: EntityManager, encryption: Encryption, actor: Actor, fields: AgentFields & { provenance?: Provenance }, skills: readonly SkillFields[]): Promise<AgentState> {
   checkSchemas(contentOf(fields));
   const now = new Date();
   const identity = { id: uuidv7(), owner_id: actor.id };
@@ -41,6 +42,7 @@ export async function createAgent(em: EntityManager, encryption: Encryption, act
     created_at: now,
     updated_at: now,
     last_used: null,
+    provenance: fields.provenance ?? null,
   });
   em.persist(agent);
   await em.flush();

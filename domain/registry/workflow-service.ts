@@ -1,6 +1,7 @@
 /** Workflows: create, read, change (a new revision), archive. `em` is the caller's transaction. */
 import { v7 as uuidv7 } from 'uuid';
 
+import type { Provenance } from '../../db/entities/marketplace-item.ts';
 import { WorkflowRevision } from '../../db/entities/workflow-revision.ts';
 import { Workflow, type Visibility } from '../../db/entities/workflow.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
@@ -23,7 +24,7 @@ export interface NewWorkflow {
   tags: string[];
 }
 
-export async function createWorkflow(em: EntityManager, actor: Actor, given: NewWorkflow): Promise<WorkflowState> {
+export async function createWorkflow(em: EntityManager, actor: Actor, given: NewWorkflow & { provenance?: Provenance }): Promise<WorkflowState> {
   const checked = await checkDefinition(em, actor.id, given.definition, given.name);
   const now = new Date();
   const workflow = em.create(Workflow, {
@@ -36,6 +37,7 @@ export async function createWorkflow(em: EntityManager, actor: Actor, given: New
     revision: 1,
     valid: checked.valid,
     runnable: checked.runnable,
+    provenance: given.provenance ?? null,
     archived_at: null,
     created_at: now,
     updated_at: now,

@@ -48,6 +48,12 @@ export async function resolveSecret(em: EntityManager, encryption: Encryption, o
   return row === undefined ? null : encryption.decrypt(row.value_encrypted, contextOf(ownerId, name));
 }
 
+/** All of a user's secrets in the clear: to look for them where they must not be. */
+export async function readSecrets(em: EntityManager, encryption: Encryption, ownerId: string): Promise<{ name: string; value: string }[]> {
+  const rows = await em.execute<{ name: string; value_encrypted: string }[]>('select name, value_encrypted from secret where owner_id = ? order by name', [ownerId]);
+  return rows.map(({ name, value_encrypted: sealed }) => ({ name, value: encryption.decrypt(sealed, contextOf(ownerId, name)) }));
+}
+
 /** Gives one user's secrets to another too. @returns how many, and the names that the other had already and keeps. */
 export async function copySecrets(em: EntityManager, encryption: Encryption, args: { from: string; to: string }): Promise<{ copied: number; kept: string[] }> {
   const rows = await em.execute<{ name: string; value_encrypted: string }[]>('select name, value_encrypted from secret where owner_id = ? order by name', [args.from]);

@@ -6,7 +6,7 @@ import { AGENT_STATUSES, displayOf } from '../../../contracts/agent-types.ts';
 import type { AgentSkill } from '../../../db/entities/agent-skill.ts';
 import type { AgentVersion } from '../../../db/entities/agent-version.ts';
 import type { AgentState } from '../../../domain/registry/agent-service.ts';
-import { jsonObject, timestamp, uuid } from '../../schemas.ts';
+import { jsonObject, provenanceRecord, timestamp, uuid } from '../../schemas.ts';
 
 const textOrNull = z.string().nullable();
 const textsOrNull = z.array(z.string()).nullable();
@@ -71,6 +71,7 @@ export const agentRecord = z
     capabilities_push: z.boolean(),
     capabilities_history: z.boolean(),
     tags: textsOrNull,
+    provenance: provenanceRecord.nullable(),
     versions: z.array(versionRecord),
     skills: z.array(skillRecord),
     display_type: z.string(),
@@ -115,6 +116,7 @@ export function presentAgent({ agent, versions, skills }: AgentState): z.input<t
     capabilities_push: agent.capabilities_push,
     capabilities_history: agent.capabilities_history,
     tags: agent.tags ?? null,
+    provenance: agent.provenance ?? null,
     versions: versions.map(presentVersion),
     skills: skills.map(presentSkill),
     display_type: display.type,

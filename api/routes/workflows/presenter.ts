@@ -3,7 +3,7 @@ import * as z from 'zod';
 
 import type { WorkflowRevision } from '../../../db/entities/workflow-revision.ts';
 import type { WorkflowState } from '../../../domain/registry/workflow-service.ts';
-import { jsonObject, timestamp, uuid } from '../../schemas.ts';
+import { jsonObject, provenanceRecord, timestamp, uuid } from '../../schemas.ts';
 
 export const problemOfDefinition = z
   .object({
@@ -36,6 +36,7 @@ export const workflowRecord = z
     owner_id: uuid,
     visibility: z.enum(['private', 'public']),
     tags: z.array(z.string()),
+    provenance: provenanceRecord.nullable(),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -68,6 +69,7 @@ export function presentWorkflow({ workflow, revision }: WorkflowState): z.input<
     owner_id: workflow.owner_id,
     visibility: workflow.visibility,
     tags: workflow.tags,
+    provenance: workflow.provenance ?? null,
     created_at: workflow.created_at.toISOString(),
     updated_at: workflow.updated_at.toISOString(),
   };

@@ -1,0 +1,31 @@
+import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
+
+import type { Requirements } from './marketplace-item.ts';
+
+/** A snapshot that was submitted. Its texts become the item's when it is the one that the item shows. */
+export const MarketplaceVersion = defineEntity({
+  name: 'MarketplaceVersion',
+  tableName: 'marketplace_version',
+  properties: {
+    id: p.uuid().primary(),
+    item_id: p.uuid(),
+    version: p.text(),
+    /** SHA-256 of `content` as canonical JSON, hexadecimal. */
+    digest: p.text(),
+    content: p.json<Record<string, unknown>>().columnType('json').lazy(),
+    requires: p.json<Requirements>(),
+    name: p.text(),
+    summary: p.text().nullable(),
+    description: p.text().nullable(),
+    license: p.text().nullable(),
+    categories: p.array(),
+    tags: p.array(),
+    status: p.text().$type<'submitted' | 'approved' | 'rejected'>(),
+    /** Of the last review. */
+    reason: p.text().nullable(),
+    reviewed_by: p.uuid().nullable(),
+    reviewed_at: p.datetime(3).nullable(),
+    submitted_at: p.datetime(3),
+  },
+});
+export type MarketplaceVersion = InferEntity<typeof MarketplaceVersion>;

@@ -1,0 +1,56 @@
+/** Which of the actor's own secrets stands for which name of an item. Only what the actor names is bound, never an equal name. */
+import type { ItemKind } from '../../db/entities/marketplace-item.ts';
+import { Secret } from '../../db/entities/secret.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import type { Actor } from '../auth/actor.ts';
+import { invalid, jsonPointer, type FieldError } from '../errors.ts';
+
+/** What a placeholder in a configuration can name. */
+const PLACEHOLDER_NAME = /^[A-Z][A-Z0-9_]*$/;
+
+export class Bindings {
+  readonly #given: ReadonlyMap<string, string>;
+  /** By full name; `kind` says what the own secret's name has to be fit for. */
+  readonly #offered = new Map<string, { prefix: string; kind: ItemKind }>();
+
+  constructor(given: Record<string, string>) {
+    this.#given = new Map(Object.entries(given));
+  }
+
+  /** Names that may be bound; `prefix` tells those of several agents apart. */
+  offer(prefix: string, names: readonly string[], kind: ItemKind): void {
+    for (const name of names) this.#offered.set(prefix + name, { prefix, kind });
+  }
+
+  /** 422 for names that the item does not ask for, and for secrets that the actor does not have. */
+  async check(em: EntityManager, actor: Actor): Promise<void> {
+    const wanted = [...new Set(this.#given.values())];
+    const own = wanted.length === 0 ? [] : await em.find(Secret, { owner_id: actor.id, name: { $in: wanted } }, { fields: ['name'] });
+    const names = new Set(own.map(({ name }) => name));
+    const errors = [...this.#given].flatMap(([name, secret]): FieldError[] => {
+      const pointer = jsonPointer(['secrets', name]);
+      const offered = this.#offered.get(name);
+      if (offered === undefined) return [{ pointer, code: 'unknown_field', message: `the item needs no secret of this name${this.#known()}` }];
+      if (!names.has(secret)) return [{ pointer, code: 'unknown_secret', message: `you have no secret ${JSON.stringify(secret)}: add it with PUT /secrets/{name}` }];
+      if (offered.kind === 'agent' && !PLACEHOLDER_NAME.test(secret)) {
+        return [{ pointer, code: 'secret_name', message: 'a configuration can only name secrets of upper-case letters, digits and underscores' }];
+      }
+      return [];
+    });
+    if (errors.length > 0) throw invalid(errors);
+  }
+
+  of(prefix: string): (name: string) => string | null {
+    return (name) => this.#given.get(prefix + name) ?? null;
+  }
+
+  /** The names offered with this prefix that are not bound. */
+  missing(prefix: string): string[] {
+    return [...this.#offered].flatMap(([name, offered]) => (offered.prefix === prefix && !this.#given.has(name) ? [name] : []));
+  }
+
+  #known(): string {
+    const names = [...this.#offered.keys()];
+    return names.length === 0 ? '' : `; it needs ${names.slice(0, 20).join(', ')}`;
+  }
+}

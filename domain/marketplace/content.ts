@@ -1,0 +1,61 @@
+/** What travels: a snapshot of an agent version or a workflow revision, free of secrets and of what is its owner's alone. */
+import { createHash } from 'node:crypto';
+
+import * as z from 'zod';
+
+import { canonicalJson } from '../../contracts/canonical-json.ts';
+import { AGENT_TYPES, AUTHENTICATION_TYPES, EXECUTION_TYPES } from '../../contracts/agent-types.ts';
+
+const object = z.record(z.string(), z.unknown());
+const text = z.string().nullable();
+const texts = z.array(z.string()).nullable();
+
+const skill = z.object({ name: z.string(), description: text, tags: texts, examples: texts, input_modes: texts, output_modes: texts });
+
+export const agentContent = z.object({
+  kind: z.literal('agent'),
+  name: z.string(),
+  version: z.string(),
+  description: text,
+  type: z.enum(AGENT_TYPES),
+  execution_type: z.enum(EXECUTION_TYPES).nullable(),
+  documentation: text,
+  license: text,
+  repository_url: text,
+  configuration: object,
+  input_schema: object,
+  output_schema: object,
+  modalities: texts,
+  capabilities: texts,
+  url: text,
+  provider_name: text,
+  provider_url: text,
+  authentication_type: z.enum(AUTHENTICATION_TYPES).nullable(),
+  authentication_config: object.nullable(),
+  capabilities_streaming: z.boolean(),
+  capabilities_push: z.boolean(),
+  capabilities_history: z.boolean(),
+  tags: texts,
+  skills: z.array(skill),
+});
+export type AgentContent = z.infer<typeof agentContent>;
+
+export const workflowContent = z.object({
+  kind: z.literal('workflow'),
+  name: z.string(),
+  revision: z.int(),
+  description: text,
+  tags: z.array(z.string()),
+  definition: object,
+  /** The agents that it names; `pointer` leads to the name in the definition. */
+  agents: z.array(z.object({ pointer: z.string(), agent: z.string(), agent_id: z.string(), version: text })),
+});
+export type WorkflowContent = z.infer<typeof workflowContent>;
+
+export const itemContent = z.discriminatedUnion('kind', [agentContent, workflowContent]);
+export type ItemContent = z.infer<typeof itemContent>;
+
+/** SHA-256 of the content as canonical JSON (RFC 8785), hexadecimal. */
+export function contentDigest(content: ItemContent): string {
+  return createHash('sha256').update(canonicalJson(content)).digest('hex');
+}

@@ -1,0 +1,90 @@
+/** Copies of an item's content in the actor's registry: private, published as they are, with their provenance. */
+import { Agent } from '../../db/entities/agent.ts';
+import type { Provenance } from '../../db/entities/marketplace-item.ts';
+import { Workflow } from '../../db/entities/workflow.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import type { Actor } from '../auth/actor.ts';
+import { createAgent } from '../registry/agent-service.ts';
+import { getVersion, publishVersion } from '../registry/agent-versions.ts';
+import { createWorkflow } from '../registry/workflow-service.ts';
+import type { Encryption } from '../secrets/encryption.ts';
+import { withBindings } from './agent-configuration.ts';
+import type { AgentContent, WorkflowContent } from './content.ts';
+import { bindSecrets, withTexts } from './definition-bindings.ts';
+
+export interface Copy {
+  ref_id: string;
+  name: string;
+  /** Workflows that it runs and that its owner cannot. */
+  missing_workflows: string[];
+}
+
+interface Source<C> {
+  content: C;
+  provenance: Provenance;
+  /** The own secret that a name is bound to, null for none. */
+  bound: (name: string) => string | null;
+}
+
+/** A published version, so an owner who binds a secret later does it in a new draft. */
+export async function copyAgent(em: EntityManager, encryption: Encryption, actor: Actor, { content, provenance, bound }: Source<AgentContent>): Promise<Copy> {
+  const { kind: _kind, skills, configuration, authentication_config: authentication, ...fields } = content;
+  const name = await freeName(em, actor, content.name);
+  const { agent } = await createAgent(
+    em,
+    encryption,
+    actor,
+    {
+      ...fields,
+      name,
+      status: 'active',
+      visibility: 'private',
+      configuration: withBindings(configuration, bound),
+      authentication_config: withBindings(authentication, bound),
+      provenance,
+    },
+    skills,
+  );
+  const version = await getVersion(em, agent, content.version);
+  version.changelog = `Installed from the marketplace: item ${provenance.item_id}, digest ${provenance.digest}.`;
+  await publishVersion(em, agent, version);
+  return { ref_id: agent.id, name, missing_workflows: await missingWorkflows(em, actor, content) };
+}
+
+/** Its agents are named by id, so that none of an equal name takes the place of one that was meant. */
+export async function copyWorkflow(
+  em: EntityManager,
+  actor: Actor,
+  { content, provenance, bound, agentId }: Source<WorkflowContent> & { agentId: (agent: WorkflowContent['agents'][number]) => string },
+): Promise<Copy> {
+  const named = withTexts(content.definition, new Map(content.agents.map((agent) => [agent.pointer, agentId(agent)])));
+  const definition = bindSecrets(named, bound);
+  // Submitting it proved that it can be bound, and an id in the place of a name changes nothing in that.
+  if (definition === null) throw new Error(`the secrets of item ${provenance.item_id} cannot be bound`);
+  const { workflow, revision } = await createWorkflow(em, actor, {
+    name: content.name,
+    description: content.description,
+    definition,
+    visibility: 'private',
+    tags: content.tags,
+    provenance,
+  });
+  const missing = revision.problems.filter(({ code }) => code === 'unknown_workflow').map(({ message }) => /there is no workflow (.*) yet/.exec(message)?.[1] ?? message);
+  return { ref_id: workflow.id, name: workflow.name, missing_workflows: missing };
+}
+
+async function missingWorkflows(em: EntityManager, actor: Actor, { type, configuration }: AgentContent): Promise<string[]> {
+  const id = configuration['workflow_id'];
+  if (type !== 'workflow' || typeof id !== 'string') return [];
+  const found = /^[0-9a-f-]{36}$/i.test(id) ? await em.findOne(Workflow, { id: id.toLowerCase(), archived_at: null }) : null;
+  return found !== null && (found.owner_id === actor.id || found.visibility === 'public') ? [] : [id];
+}
+
+/** Another own agent of the name would make it ambiguous in every definition that says it: ` (2)` and so on. */
+async function freeName(em: EntityManager, actor: Actor, wanted: string): Promise<string> {
+  for (let count = 1; ; count += 1) {
+    const suffix = count === 1 ? '' : ` (${count})`;
+    const name = `${[...wanted].slice(0, 255 - suffix.length).join('')}${suffix}`;
+    if ((await em.count(Agent, { owner_id: actor.id, name })) === 0) return name;
+  }
+}
