@@ -27,7 +27,7 @@ export async function submitted(client: Client, what: { id: string; version?: st
 }
 
 /** Published, submitted and approved. */
-export async function approvedItem(client: Client, admin: Client, what: Body | null = null, more: Record<string, unknown> = {}): Promise<Body> {
+export async function approvedItem(client: Client, admin: Client, what?: Body, more: Record<string, unknown> = {}): Promise<Body> {
   const item = await submitted(client, what ?? (await publishedAgent(client)), more);
   return ok(await admin.post(`/marketplace/items/${item.id}/approve`), 200);
 }

@@ -96,6 +96,7 @@ test('creates a workflow and completes its document', async () => {
     owner_id: (await app.user('builder')).id,
     visibility: 'private',
     tags: ['demo'],
+    provenance: null,
     created_at: expect.any(String),
     updated_at: expect.any(String),
   });
@@ -126,8 +127,8 @@ test('an invalid definition is kept as a draft with its problems', async () => {
     runnable: false,
     problems: [{ pointer: '/do/0/a/cal', code: 'unknown_task', message: '"cal" is no kind of task, did you mean "call"?', severity: 'error' }],
   });
-  const unsupported = await create({ definition: { do: [{ a: { emit: { event: { with: { source: 'https://a.example', type: 'b' } } } } }] } });
-  expect(unsupported).toMatchObject({ valid: true, runnable: false, problems: [{ severity: 'unsupported', code: 'unsupported_emit' }] });
+  const unsupported = await create({ definition: { evaluate: { mode: 'loose' }, do: [{ a: { set: {} } }] } });
+  expect(unsupported).toMatchObject({ valid: true, runnable: false, problems: [{ severity: 'unsupported', code: 'unsupported_evaluate_mode' }] });
   const empty = await create({ definition: {} });
   expect(empty).toMatchObject({ valid: false, problems: [{ pointer: '/do', code: 'required' }] });
 });
