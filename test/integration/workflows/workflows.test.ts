@@ -127,7 +127,7 @@ test('an invalid definition is kept as a draft with its problems', async () => {
     runnable: false,
     problems: [{ pointer: '/do/0/a/cal', code: 'unknown_task', message: '"cal" is no kind of task, did you mean "call"?', severity: 'error' }],
   });
-  const unsupported = await create({ definition: { evaluate: { mode: 'loose' }, do: [{ a: { set: {} } }] } });
+  const unsupported = await create({ definition: { evaluate: { mode: 'loose' }, do: [{ a: { set: { b: 1 } } }] } });
   expect(unsupported).toMatchObject({ valid: true, runnable: false, problems: [{ severity: 'unsupported', code: 'unsupported_evaluate_mode' }] });
   const empty = await create({ definition: {} });
   expect(empty).toMatchObject({ valid: false, problems: [{ pointer: '/do', code: 'required' }] });
