@@ -3,9 +3,10 @@ import { Break, breakTo, raise } from '../errors.ts';
 import { rt, tickCatch } from '../runtime.ts';
 import { suggest } from '../suggest.ts';
 import type { Node, Pattern } from '../ast.ts';
-import { get } from '../values/access.ts';
+import { get, type Owned } from '../values/access.ts';
 import type { Json } from '../values/json-types.ts';
 import { caught, Code, Env, lookupUp, maxWeight, multi, single, type Out, type PathOut, type Paths } from './code.ts';
+import { inPlace } from './accumulate.ts';
 import { failCompile, type Context } from './context.ts';
 import type { Scope } from './scope.ts';
 
@@ -165,8 +166,17 @@ export function compileReduce(node: NodeOf<'reduce'>, scope: Scope, context: Con
   const init = context.compile(node.init, scope);
   const update = context.compile(node.update, bound.scope);
   const simple = node.patterns.length === 1 && node.patterns[0]?.t === 'var';
+  const step = simple ? inPlace(node.update, (child) => context.compile(child, bound.scope)) : null;
   const run = (env: Env | null, input: Json, start: Json): Json => {
     let state = start;
+    if (step) {
+      const owned: Owned = new Set();
+      source.each(env, input, (value) => {
+        state = step(new Env(value, env), state, owned);
+        return true;
+      });
+      return state;
+    }
     source.each(env, input, (value) => {
       if (simple) {
         state = lastOf(update, new Env(value, env), state);

@@ -87,7 +87,8 @@ export function compileUpdate(node: UpdateNode, scope: Scope, context: Context):
   return multi((env, input, out) => right.each(env, input, (operand) => out(apply(env, input, operand))), weight);
 }
 
-function arithmetic(op: '+=' | '-=' | '*=' | '/=' | '%='): '+' | '-' | '*' | '/' | '%' {
+/** The operator of an arithmetic update. */
+export function arithmetic(op: '+=' | '-=' | '*=' | '/=' | '%='): '+' | '-' | '*' | '/' | '%' {
   switch (op) {
     case '+=':
       return '+';

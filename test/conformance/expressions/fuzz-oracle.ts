@@ -45,6 +45,11 @@ export async function raw(input: string, filter: string, flags: string[]): Promi
   }
 }
 
+/** Drops the instance; the next call makes a new one. */
+export function renew(): void {
+  instance = null;
+}
+
 const envelope = (program: string): string => `(try {outputs: [limit(50; ${program})]} catch {error: true})`;
 
 /** Outcomes by jq; null where jq could not run the program at all. */

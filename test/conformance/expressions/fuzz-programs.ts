@@ -97,7 +97,7 @@ export class Generator {
       case 13: return `(if ${f()} then ${f()} ${this.next() < 0.5 ? `else ${f()} ` : ''}end)`;
       case 14: return `(try ${this.wrap(f())} catch ${this.pick(['.', '"caught"'])})`.replace('catch .)', 'catch "caught")');
       case 15: return `(${f()})?`;
-      case 16: return `(reduce ${this.wrap(f())} as $x (first(${f()}); ${this.pick(['. + $x', '[., $x]', '. + 1', '$x', f()])}))`;
+      case 16: return `(reduce ${this.wrap(f())} as $x (first(${f()}); ${this.update(depth)}))`;
       case 17: return `(foreach ${this.wrap(f())} as $x (first(${f()}); ${this.pick(['. + $x', '[., $x]', f()])}${this.next() < 0.5 ? `; [$x, .]` : ''}))`;
       case 18: return `(${this.wrap(f())} as $v | ${this.pick(['[$v, .]', '$v', `$v | ${f()}`, f()])})`;
       case 19: return `(${this.wrap(f())} as [$p, $q] | [$q, $p])`;
@@ -116,6 +116,16 @@ export class Generator {
       case 32: return `[limit(${this.pick(['0', '1', '2', '3'])}; ${f()})]`;
       default: return `-(${f()})`;
     }
+  }
+
+  /** An update of a `reduce`, mostly of the forms that change the state in place. */
+  private update(depth: number): string {
+    const f = (): string => this.filter(depth - 2);
+    const step = (): string => this.pick([
+      '. + $x', '[., $x]', '. + 1', '$x', f(), '. + [$x]', '. + [.]', '. + {a: $x}', '. + {b: .}', '.a += [$x]', '.a = .', '.b = .a', '.a |= [., .]',
+      '.a.b += 1', '.a.c += [.a]', '.b += {c: $x}', '.[$x | tostring] = $x', '.["k"] += {d: .a}', 'if .a then .a += [$x] else .a = [] end', '.a //= [.b]', `.a = ${f()}`, `.b += ${f()}`, '.c = [.a, .b]', '.a[0] = .', '.[1] = $x', '.[0] = .[1]', '.[0:1] = [$x]',
+    ]);
+    return Array.from({ length: 1 + this.int(3) }, step).join(' | ');
   }
 
   private wrap(text: string): string {
