@@ -1,6 +1,8 @@
 /** Tokens to syntax tree, by the grammar and the precedences of jq's parser.y. */
 import { compileError } from './errors.ts';
-import { keywords, lex, type Token } from './lexer.ts';
+import { lex, type Token } from './lexer.ts';
+import { balance } from './balance.ts';
+import { ObjectParser } from './parser-objects.ts';
 import { PatternParser } from './parser-patterns.ts';
 import type { BinaryOperator, FunctionNode, Node, Param, UpdateOperator } from './ast.ts';
 import { describe } from './values/json.ts';
@@ -46,15 +48,6 @@ export function parseEmbedded(source: string, start: number): { node: Node; end:
   return { node: new Parser(source, tokens, 0).program(), end };
 }
 
-/** Joins parts of an associative operator to a balanced tree, so that long lists stay shallow. */
-function balance(parts: Node[], t: 'pipe' | 'comma'): Node {
-  const first = parts[0];
-  if (parts.length === 1 && first) return first;
-  const middle = parts.length >> 1;
-  const left = balance(parts.slice(0, middle), t);
-  return { t, left, right: balance(parts.slice(middle), t), at: left.at };
-}
-
 export class Parser {
   private position = 0;
   private readonly source: string;
@@ -87,6 +80,11 @@ export class Parser {
     const token = this.peek();
     if (token.type !== 'end') this.position++;
     return token;
+  }
+
+  /** Gives back the token that was taken last. */
+  back(): void {
+    this.position--;
   }
 
   isOp(text: string): boolean {
@@ -378,7 +376,7 @@ export class Parser {
         return { t: 'array', body, at };
       }
       case '{':
-        return this.object(at);
+        return new ObjectParser(this).object(at);
       default:
         return this.unexpected(token);
     }
@@ -462,59 +460,8 @@ export class Parser {
     return this.program();
   }
 
-  private object(at: number): Node {
-    const entries: { key: Node; value: Node }[] = [];
-    while (!this.isOp('}')) {
-      entries.push(this.objectEntry());
-      if (!this.accept(',')) break;
-    }
-    if (!this.isOp('}')) {
-      const token = this.peek();
-      if (this.isOp('+') || this.isOp(':')) this.fail(token.at, 'May need parentheses around object key expression');
-      this.unexpected(token, "'}'");
-    }
-    this.take();
-    return { t: 'object', entries, at };
-  }
-
-  private objectEntry(): { key: Node; value: Node } {
-    const token = this.take();
-    const { at, text } = token;
-    const literal: Node = { t: 'literal', value: text, at };
-    if (token.type === 'word' || (token.type === 'keyword' && keywords.has(text))) {
-      if (this.accept(':')) return { key: literal, value: this.objectValue() };
-      return { key: literal, value: { t: 'index', of: { t: 'identity', at }, key: literal, optional: false, at } };
-    }
-    if (token.type === 'variable') {
-      const value: Node = text === '__loc__' ? this.location(at) : { t: 'variable', name: text, at };
-      if (text !== '__loc__' && this.accept(':')) return { key: value, value: this.objectValue() };
-      return { key: literal, value };
-    }
-    if (token.type === 'string' || (token.type === 'format' && this.peek().type === 'string')) {
-      this.position--;
-      const key = this.string();
-      if (this.accept(':')) return { key, value: this.objectValue() };
-      return { key, value: { t: 'index', of: { t: 'identity', at }, key, optional: false, at } };
-    }
-    if (token.type === 'op' && text === '(') {
-      const key = this.query();
-      this.expect(')');
-      this.checkKey(key);
-      this.expect(':');
-      return { key, value: this.objectValue() };
-    }
-    if (token.type === 'number') this.fail(at, 'May need parentheses around object key expression');
-    return this.unexpected(token);
-  }
-
   /** A constant that is no string cannot be a key; jq says so when it compiles. */
   checkKey(key: Node): void {
     if (key.t === 'literal' && typeof key.value !== 'string') this.fail(key.at, `Cannot use ${describe(key.value)} as object key`);
-  }
-
-  private objectValue(): Node {
-    const stages = [this.expression(0)];
-    while (this.accept('|')) stages.push(this.expression(0));
-    return balance(stages, 'pipe');
   }
 }

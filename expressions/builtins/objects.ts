@@ -7,7 +7,9 @@ import { isObject, isTrue, kindOf, type Json, type JsonObject } from '../values/
 import { getKey, putKey, sortedKeys } from '../values/objects.ts';
 import { codePointLength, utf8Length } from '../values/text.ts';
 import { raise } from '../errors.ts';
-import { collect, compilePipe, iterate } from '../compiler/filters.ts';
+import { iterate } from '../compiler/access.ts';
+import { collect } from '../compiler/construct.ts';
+import { compilePipe } from '../compiler/filters.ts';
 import { firstOf, multi, single, type Code } from '../compiler/code.ts';
 import { modifyElements } from '../compiler/changes.ts';
 import { jq, macro, value, type Family } from './types.ts';

@@ -4,7 +4,7 @@ import { toText } from '../values/json.ts';
 import type { Json, JsonObject } from '../values/json-types.ts';
 import { putKey } from '../values/objects.ts';
 import { single, type Code, type Env } from '../compiler/code.ts';
-import { iterate } from '../compiler/filters.ts';
+import { iterate } from '../compiler/access.ts';
 import { need } from './paths.ts';
 import { jq, macro, type Family } from './types.ts';
 

@@ -3,9 +3,11 @@ import { rt } from '../runtime.ts';
 import type { Node } from '../ast.ts';
 import { applyFormat } from '../builtins/formats.ts';
 import { negate } from '../values/arith.ts';
+import { compileIndex, compileIterate, compileSlice } from './access.ts';
 import { compileBind, compileBreak, compileForeach, compileLabel, compileReduce, compileVariable } from './bindings.ts';
 import { compileCall, compileDefinition } from './calls.ts';
 import { single, type Code } from './code.ts';
+import { compileArray, compileObject, compileString } from './construct.ts';
 import type { Context } from './context.ts';
 import * as filter from './filters.ts';
 import { Scope } from './scope.ts';
@@ -27,7 +29,7 @@ function compileNode(node: Node, scope: Scope, context: Context): Code {
       return single(() => value, 1);
     }
     case 'string':
-      return filter.compileString(node.format, node.parts.map((part) => (typeof part === 'string' ? part : sub(part))), node.at);
+      return compileString(node.format, node.parts.map((part) => (typeof part === 'string' ? part : sub(part))), node.at);
     case 'format': {
       const { name, at } = node;
       return single((_, input) => {
@@ -36,11 +38,11 @@ function compileNode(node: Node, scope: Scope, context: Context): Code {
       }, 2);
     }
     case 'index':
-      return filter.compileIndex(sub(node.of), node.key.t === 'literal' ? node.key.value : undefined, sub(node.key), node.optional, node.at);
+      return compileIndex(sub(node.of), node.key.t === 'literal' ? node.key.value : undefined, sub(node.key), node.optional, node.at);
     case 'slice':
-      return filter.compileSlice(sub(node.of), node.from && sub(node.from), node.to && sub(node.to), node.optional, node.at);
+      return compileSlice(sub(node.of), node.from && sub(node.from), node.to && sub(node.to), node.optional, node.at);
     case 'iterate':
-      return filter.compileIterate(sub(node.of), node.optional, node.at);
+      return compileIterate(sub(node.of), node.optional, node.at);
     case 'try':
       return filter.compileTry(sub(node.body), node.handler && sub(node.handler));
     case 'negate':
@@ -77,9 +79,9 @@ function compileNode(node: Node, scope: Scope, context: Context): Code {
     case 'variable':
       return compileVariable(node, scope, context);
     case 'array':
-      return filter.compileArray(node.body && sub(node.body));
+      return compileArray(node.body && sub(node.body));
     case 'object':
-      return filter.compileObject(node.entries.map(({ key, value }) => ({ key: sub(key), name: key.t === 'literal' && typeof key.value === 'string' ? key.value : null, value: sub(value) })), node.at);
+      return compileObject(node.entries.map(({ key, value }) => ({ key: sub(key), name: key.t === 'literal' && typeof key.value === 'string' ? key.value : null, value: sub(value) })), node.at);
   }
 }
 
