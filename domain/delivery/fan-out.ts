@@ -9,7 +9,7 @@ import { readLog, type LogEvent } from '../events/log-reader.ts';
 import { positionBefore, type Position } from '../events/position.ts';
 import { matchesType } from '../events/type-filter.ts';
 import { maySeeEvent, taskAudiences, taskOf } from '../events/visibility.ts';
-import type { DeliveryKinds } from './kind.ts';
+import type { DeliveryKind, DeliveryKinds } from './kind.ts';
 import { enqueue, type Outgoing } from './outbox.ts';
 import { TARGET_COLUMNS, type DeliveryTarget } from './target.ts';
 
@@ -78,14 +78,21 @@ async function buildAll(em: EntityManager, kinds: DeliveryKinds, events: readonl
   for (const event of events) {
     const tx = BigInt(event.position.tx);
     for (const { target, from, actor } of watchers) {
-      const kind = kinds[target.kind];
-      if (!kind || tx < from || !wants(target, event) || !maySeeEvent(actor, event, audiences)) continue;
+      const kind = kindOf(kinds, target);
+      if (tx < from || !wants(target, event) || !maySeeEvent(actor, event, audiences)) continue;
       const built = await kind.build(em, event, target);
       const outgoing = built.map((message, part) => ({ ...message, run_id: event.run_id, seq: event.seq, part }));
       messages.set(target.id, [...(messages.get(target.id) ?? []), ...outgoing]);
     }
   }
   return messages;
+}
+
+/** A worker of an older version must not pass over what a newer one knows how to send: it leaves the events to that one. */
+function kindOf(kinds: DeliveryKinds, { id, kind }: DeliveryTarget): DeliveryKind {
+  const found = kinds[kind];
+  if (!found) throw new Error(`delivery target ${id} is of kind ${kind}, which this version does not know`);
+  return found;
 }
 
 function wants(target: DeliveryTarget, event: LogEvent): boolean {

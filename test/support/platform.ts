@@ -27,7 +27,7 @@ import { temporalLogger } from '../../worker/temporal-logger.ts';
 import { startTestApp } from './app.ts';
 import type { Client, TestApp, TestAppOptions } from './app.ts';
 import { oncePerRun } from './run-folder.ts';
-import { createTestDatabase, testTemporal } from './servers.ts';
+import { createTestDatabase, testTemporal, type TestTemporal } from './servers.ts';
 
 export interface TestPlatform extends TestApp {
   /** One pass of the reconciler, which no schedule runs here. */
@@ -37,6 +37,8 @@ export interface TestPlatform extends TestApp {
   /** Stops this worker; `startWorker` starts another. */
   stopWorker(): Promise<void>;
   startWorker(): Promise<void>;
+  /** For a worker in a process of its own. */
+  temporal: TestTemporal;
 }
 
 // Tests look into answers freely.
@@ -122,6 +124,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   return {
     ...app,
     close,
+    temporal,
     startWorker,
     stopWorker,
     reconcile: async () => {
