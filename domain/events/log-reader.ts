@@ -35,10 +35,14 @@ type Row = Omit<LogEvent, 'position'> & Position;
  * which others may see too.
  */
 export async function readLog(em: EntityManager, after: Position, options: { limit: number; runsOf?: string | undefined }): Promise<LogPage> {
-  // One statement: the snapshot that judges is the snapshot that is read.
+  // One statement: the snapshot that judges is the snapshot that is read. The last event is looked up by the end of the
+  // index: asked whether there is any, the planner reads the table.
   const rows = await em.execute<(Row & { oldest: string; behind: boolean })[]>(
-    `with now as materialized (select pg_snapshot_xmin(pg_current_snapshot()) as oldest)
-     select now.oldest::text as oldest, exists (select 1 from run_event h where h.tx >= now.oldest) as behind, p.*
+    `with now as materialized (
+       select s.oldest, coalesce((select h.tx >= s.oldest from run_event h order by h.tx desc, h.gpos desc limit 1), false) as behind
+         from (select pg_snapshot_xmin(pg_current_snapshot()) as oldest) s
+     )
+     select now.oldest::text as oldest, now.behind, p.*
        from now left join lateral (
          select e.tx::text as tx, e.gpos::text as gpos, e.run_id, e.seq, e.type, e.at, e.level, e.task, e.message, e.data,
                 r.owner_id as run_owner_id, r.workflow_id, r.workflow_name
