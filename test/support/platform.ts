@@ -38,7 +38,7 @@ export interface TestPlatform extends TestApp {
   stopWorker(): Promise<void>;
   startWorker(): Promise<void>;
   /** For a worker in a process of its own. */
-  temporal: TestTemporal;
+  temporal: Omit<TestTemporal, 'uiUrl'>;
 }
 
 // Tests look into answers freely.
