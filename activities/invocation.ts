@@ -55,7 +55,10 @@ export async function invokeOnce(deps: ActivityDeps, input: WithBatch & Invocati
       signal: context.cancellationSignal,
       heartbeat: (details) => context.heartbeat(details),
     });
-    await finishInvocation(deps.orm.em.fork(), runId, key, result);
+    const kept = finishInvocation(deps.orm.em.fork(), runId, key, result);
+    // Where a repeat may call again with the same key, the kept result only spares that call: nobody waits for it.
+    if (invocation.idempotent()) kept.catch((error: unknown) => deps.logger.warn({ err: error, run_id: runId }, 'cannot keep the result of a call'));
+    else await kept;
     return result;
   } catch (error) {
     if (context.cancellationSignal.aborted) {

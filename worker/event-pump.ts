@@ -1,4 +1,5 @@
 /** Puts events into the outbox as soon as they are committed. What it misses, the reconciler finds. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../config/logger.ts';
 import { anyRun, type RunEventWatcher } from '../db/run-event-watcher.ts';
 import { fanOut, type FanOutDeps } from '../domain/delivery/fan-out.ts';
@@ -12,12 +13,16 @@ export interface EventPumpDeps extends FanOutDeps {
 }
 
 const IDLE_MS = 5_000;
+/** Where no target wants events, runs must not pay for a look at each. */
+const UNWANTED_MS = 1_000;
 /** While open transactions hold events back. */
 const BEHIND_MS = { first: 20, longest: 1_000 };
 
 export function startEventPump(deps: EventPumpDeps): { stop(): Promise<void> } {
   const watch = deps.runEvents.watch(anyRun);
   let stopped = false;
+  let interrupt = (): void => {};
+  const stopping = new Promise<void>((resolve) => (interrupt = resolve));
 
   const run = async (): Promise<void> => {
     let behindMs = BEHIND_MS.first;
@@ -27,6 +32,7 @@ export function startEventPump(deps: EventPumpDeps): { stop(): Promise<void> } {
         const { due, state } = await fanOut(deps);
         await wakeTargets(deps.temporal, due);
         behindMs = state === 'behind' ? Math.min(behindMs * 2, BEHIND_MS.longest) : BEHIND_MS.first;
+        if (state === 'unwanted') await Promise.race([sleep(UNWANTED_MS), stopping]);
         pauseMs = state === 'more' ? 0 : state === 'behind' ? behindMs : IDLE_MS;
       } catch (error) {
         deps.logger.warn({ err: error }, 'cannot hand events to deliveries, trying again');
@@ -38,6 +44,7 @@ export function startEventPump(deps: EventPumpDeps): { stop(): Promise<void> } {
   return {
     async stop() {
       stopped = true;
+      interrupt();
       watch.close();
       await done;
     },

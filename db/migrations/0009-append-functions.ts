@@ -17,7 +17,7 @@ declare
   waits_before jsonb;
   waits_after jsonb;
 begin
-  select id, status, projection_counter, waiting_on, last_seq, parent_run_id into r from run where id = p_run for update;
+  select id, status, projection_counter, waiting_on, last_seq, parent_run_id, owner_id into r from run where id = p_run for update;
   if not found or r.status in ('cancelled', 'faulted', 'completed') then
     return '{"closed": true}';
   end if;
@@ -81,6 +81,10 @@ begin
         child_run_id = coalesce(excluded.child_run_id, t.child_run_id),
         usage = coalesce(excluded.usage, t.usage),
         error = coalesce(excluded.error, t.error)
+    ), used as (
+      insert into usage_record (id, run_id, user_id, agent_id, agent_version, usage)
+      select gen_random_uuid(), p_run, r.owner_id, (data ->> 'agent_id')::uuid, data ->> 'agent_version', (data -> 'usage')::jsonb
+        from inserted where type = 'io.serverlessworkflow.task.completed.v1' and data ->> 'usage' is not null
     ), received as (
       update hitl_decision d set received_at = clock_timestamp() from inserted i
        where i.type = 'io.cadenza.hitl.decision-received.v1' and d.id = (i.data ->> 'decision_id')::uuid and d.received_at is null
@@ -161,17 +165,6 @@ begin
   -- json, not jsonb: keys of users' data keep their order.
   return json_build_object('closed', false, 'signalled', appended -> 'signalled', 'claimed_before', claimed_before,
                            'result', earlier_result, 'error', earlier_error, 'snapshot', pinned_snapshot, 'agent_status', agent_status);
-end $$;
-
-create function finish_invocation(p_run uuid, p_key text, p_result json, p_agent uuid, p_version text, p_usage jsonb, p_usage_id uuid) returns void
-language plpgsql as $$
-begin
-  update invocation set finished_at = clock_timestamp(), result = p_result, agent_id = p_agent, agent_version = p_version
-   where run_id = p_run and key = p_key and finished_at is null;
-  if found and p_usage is not null then
-    insert into usage_record (id, run_id, user_id, agent_id, agent_version, usage)
-    select p_usage_id, r.id, r.owner_id, p_agent, p_version, p_usage from run r where r.id = p_run;
-  end if;
 end $$;
 `);
   }

@@ -21,8 +21,8 @@ export interface FanOutDeps {
 export interface FannedOut {
   /** Targets to wake. */
   due: string[];
-  /** `more`: call again at once. `behind`: transactions still open hold events back. `done`: all was read. */
-  state: 'more' | 'behind' | 'done';
+  /** `more`: call again at once. `behind`: transactions still open hold events back. `done`: all was read. `unwanted`: nobody wants any. */
+  state: 'more' | 'behind' | 'done' | 'unwanted';
 }
 
 const BATCH = 500;
@@ -46,7 +46,7 @@ export async function fanOut({ orm, kinds }: FanOutDeps): Promise<FannedOut> {
   if (!look.targets) {
     // Nobody wants them: a target that is not committed yet wants only what is not older than itself, which is not skipped.
     await skipAll(em);
-    return { due: [], state: 'done' };
+    return { due: [], state: 'unwanted' };
   }
   return em.transactional((tx) => pass(tx, kinds));
 }

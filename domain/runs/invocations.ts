@@ -1,6 +1,5 @@
 /** `invocation`: what was asked of a counterpart under which idempotency key, and what came of it. */
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { v7 as uuidv7 } from 'uuid';
 import type { InvocationRef, Invoked } from '../../contracts/activities.ts';
 import type { DslError } from '../../contracts/dsl-error.ts';
 import type { EventBatch } from '../../contracts/run-events.ts';
@@ -38,18 +37,14 @@ export async function beginInvocation(
   return { ...row.result, signals: row.result.signalled ? [signal] : [] };
 }
 
-/** Keeps the result, for a repeat, and books what was used. */
+/** Keeps the result, for a repeat after a lost worker. */
 export async function finishInvocation(em: EntityManager, runId: string, key: string, result: Invoked): Promise<void> {
-  const { agent_id = null, agent_version = null, usage } = result;
-  await em.execute(`select finish_invocation(?::uuid, ?::text, ?::json, ?::uuid, ?::text, ?::jsonb, ?::uuid)`, [
-    runId,
-    key,
-    JSON.stringify(storable(result)),
-    agent_id,
-    agent_version,
-    usage === undefined ? null : JSON.stringify(storable(usage)),
-    uuidv7(),
-  ]);
+  const { agent_id = null, agent_version = null } = result;
+  await em.execute(
+    `update invocation set finished_at = clock_timestamp(), result = ?::json, agent_id = ?, agent_version = ?
+      where run_id = ? and key = ? and finished_at is null`,
+    [JSON.stringify(storable(result)), agent_id, agent_version, runId, key],
+  );
 }
 
 export async function failInvocation(em: EntityManager, runId: string, key: string, error: DslError): Promise<void> {

@@ -31,12 +31,14 @@ export async function waitForEnd(deps: AppDeps, actor: Actor, runId: string, sec
   const watch = deps.runEvents.watch(runId);
   try {
     for (;;) {
-      const run = await getRun(deps.orm.em.fork(), actor, runId);
+      const [row] = await deps.orm.em.fork().execute<{ status: string }[]>(`select status from run where id = ?`, [runId]);
       const left = until - Date.now();
-      if (isTerminal(run.status) || left <= 0 || deps.isStopping()) return await presentRun(deps.orm.em.fork(), presenterOf(deps), run);
+      if (!row || isTerminal(row.status) || left <= 0 || deps.isStopping()) break;
       await watch.next(left);
     }
   } finally {
     watch.close();
   }
+  const em = deps.orm.em.fork();
+  return presentRun(em, presenterOf(deps), await getRun(em, actor, runId));
 }
