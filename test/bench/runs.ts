@@ -45,7 +45,7 @@ const agentUrl = `http://127.0.0.1:${(agentServer.address() as AddressInfo).port
 const server = { address: temporal.address, namespace: 'default' };
 const client = createTemporalClient(server);
 const platform = await startTestPlatform({
-  servers: { database: { url: postgres.url, drop: async () => {} }, temporal: { ...server, taskQueue: 'cadenza' } },
+  servers: { database: { url: postgres.url, drop: async () => {} }, temporal: { ...server, uiUrl: '', taskQueue: 'cadenza' } },
 });
 // After the platform, which installs the SDK's runtime.
 const connection = await NativeConnection.connect({ address: temporal.address });

@@ -47,7 +47,7 @@ export type RunRecord = Record<string, any>;
 /** Default: those of the test run. Benchmarks bring durable ones. */
 export interface PlatformServers {
   database: { url: string; drop(): Promise<void> };
-  temporal: { address: string; namespace: string; taskQueue: string };
+  temporal: TestTemporal;
 }
 
 export interface PlatformOptions extends Pick<TestAppOptions, 'env'> {
