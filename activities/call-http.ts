@@ -4,22 +4,24 @@ import { ExpressionError, template } from '../expressions/index.ts';
 import type { ActivityDeps } from './deps.ts';
 import { invokeOnce } from './invocation.ts';
 
-/** The DSL's `call: http`; secrets are the workflow owner's. */
+/** The DSL's `call: http` and `call: openapi`; secrets are those that the definition declares, of the workflow's owner. */
 export function callHttpActivity(deps: ActivityDeps): RunActivities['callHttp'] {
   return (input) => {
     // Asked for only where a secret is.
     let ownerId: Promise<string> | null = null;
-    const secret = async (name: string): Promise<string | null> => deps.secret(await (ownerId ??= rightsOf(deps, input.run_id)), name);
+    const secret = async (name: string): Promise<string | null> => {
+      if (!input.secrets.includes(name)) throw fault('authorization', `The definition does not declare the secret ${JSON.stringify(name)} in use.secrets`);
+      return deps.secret(await (ownerId ??= rightsOf(deps, input.run_id)), name);
+    };
     return invokeOnce(deps, input, {
       pin: null,
       prepare: async () => {},
       idempotent: () => true,
       async call(calling) {
         const { args, sensitive } = await withDeferred(input, secret);
-        const { output, usage, warnings } = await deps.adapters.http({
+        const { output, usage, warnings } = await deps.adapters[input.function]({
           with: args,
           sensitive,
-          variables: input.variables,
           timeoutMs: input.timeout_ms,
           secret,
           ...calling,
@@ -39,6 +41,8 @@ async function rightsOf({ orm }: ActivityDeps, runId: string): Promise<string> {
   return run?.owner_id ?? '';
 }
 
+const ADDRESS = /^(\/document)?\/endpoint(\/uri)?$/;
+
 /** Evaluates what reads `$secrets`, here and nowhere else. `sensitive`: all texts that must not come back in the output. */
 async function withDeferred(
   input: CallHttpInput,
@@ -56,6 +60,8 @@ async function withDeferred(
   const sensitive = textsIn(secrets);
   for (const { pointer, expression } of input.deferred) {
     const value = evaluate(expression, taskInput, { ...variables, input: taskInput, secrets });
+    // An object in place of an address could choose the secret that it is called with.
+    if (ADDRESS.test(pointer) && typeof value !== 'string') throw fault('expression', 'The expression of the endpoint must give a text');
     sensitive.push(...textsIn(value));
     setAt(args, pointer, value);
   }

@@ -53,6 +53,7 @@ export async function dslCredentials(policy: unknown, call: HttpCall, tools: Too
     case 'oidc': {
       const request = await tokenRequest(scheme, values, tools);
       const token = await tools.tokens.token(request, tools.limits);
+      checkIssuer(token, values['issuers'], request.tokenUrl);
       return {
         ...bearer(token, tools.sensitive),
         challenged: () => {
@@ -96,6 +97,8 @@ async function tokenRequest(scheme: 'oauth2' | 'oidc', values: Values, tools: To
   const clientId = optional(client, 'id');
   const clientSecret = optional(client, 'secret');
   if (clientSecret !== undefined) tools.sensitive.protect(clientSecret, '<CLIENT_SECRET>');
+  const assertion = optional(client, 'assertion');
+  if (assertion !== undefined) tools.sensitive.protect(assertion, '<CLIENT_ASSERTION>');
   const tokenUrl = await tokenEndpoint(scheme, values, tools);
   const list = (key: string): string | undefined => {
     const items = values[key];
@@ -111,6 +114,7 @@ async function tokenRequest(scheme: 'oauth2' | 'oidc', values: Values, tools: To
       const token = values[party];
       if (!isObject(token)) continue;
       parameters[`${party}_token`] = text(token, 'token');
+      tools.sensitive.protect(text(token, 'token'), '<TOKEN>');
       parameters[`${party}_token_type`] = text(token, 'type');
     }
   } else if (grant !== 'client_credentials') {
@@ -118,7 +122,7 @@ async function tokenRequest(scheme: 'oauth2' | 'oidc', values: Values, tools: To
   }
   if (how === 'private_key_jwt' || how === 'client_secret_jwt') {
     parameters['client_assertion_type'] = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
-    parameters['client_assertion'] = optional(client, 'assertion') ?? clientAssertion(how, clientId ?? '', clientSecret, tokenUrl);
+    parameters['client_assertion'] = assertion ?? clientAssertion(how, clientId ?? '', clientSecret, tokenUrl);
   } else if (how !== 'client_secret_post' && how !== 'client_secret_basic' && how !== 'none') {
     throw fault('configuration', `The client authentication "${how}" is not known`);
   }
@@ -134,11 +138,25 @@ async function tokenRequest(scheme: 'oauth2' | 'oidc', values: Values, tools: To
   };
 }
 
-/** OAuth2: authority and path; OpenID Connect: the discovery document's `token_endpoint`. */
+/** `issuers`: who may have issued the token. It comes from the authority itself, so its signature is not looked at. */
+function checkIssuer(token: string, issuers: unknown, tokenUrl: string): void {
+  if (!Array.isArray(issuers) || issuers.length === 0) return;
+  const claims = parseObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+  const issuer = claims === null ? undefined : optional(claims, 'iss');
+  if (issuer !== undefined && issuers.includes(issuer)) return;
+  const { host } = new URL(tokenUrl);
+  throw fault('authentication', issuer === undefined ? `The token of ${host} names no issuer, so "issuers" cannot be checked` : `The token of ${host} is of another issuer than "issuers" names`);
+}
+
+/**
+ * OAuth2: authority and path; OpenID Connect, and an OAuth2 authority that is the address of a discovery document: that
+ * document's `token_endpoint`.
+ */
 async function tokenEndpoint(scheme: 'oauth2' | 'oidc', values: Values, tools: Tools): Promise<string> {
   const authority = text(values, 'authority');
-  if (scheme === 'oauth2') {
-    const path = (isObject(values['endpoints']) ? optional(values['endpoints'], 'token') : undefined) ?? '/oauth2/token';
+  const given = isObject(values['endpoints']) ? optional(values['endpoints'], 'token') : undefined;
+  if (scheme === 'oauth2' && (given !== undefined || !authority.includes('/.well-known/'))) {
+    const path = given ?? '/oauth2/token';
     if (URL.canParse(path)) return path;
     return `${authority.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`;
   }

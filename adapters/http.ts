@@ -12,7 +12,7 @@ import type { TokenSource } from './oauth-token.ts';
 import { loadSensitive } from './sensitive.ts';
 import type { Sensitive } from './sensitive.ts';
 import { renderTemplate } from './templates.ts';
-import { expandUri, uriVariables } from './uri-template.ts';
+import { expandUri, uriVariables } from '../contracts/uri-template.ts';
 
 const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 const USER_AGENT = 'Cadenza';

@@ -3,6 +3,7 @@ import { agentKind } from '../contracts/agent-configuration.ts';
 import { fault } from '../contracts/fault.ts';
 import type { Adapters, AgentAdapter } from '../domain/ports.ts';
 import { createHttpCaller } from './call-http.ts';
+import { createOpenApiCaller } from './call-openapi.ts';
 import type { EgressPolicy } from './egress.ts';
 import { createHttpAdapter } from './http.ts';
 import { createLlmAdapter } from './llm.ts';
@@ -19,9 +20,11 @@ export function createAdapters(deps: { egress: EgressPolicy }): Adapters {
   const tools = { egress: deps.egress, tokens: createTokenSource(deps.egress) };
   const byKind: Record<string, AgentAdapter> = { api: createHttpAdapter(tools), llm: createLlmAdapter(tools) };
   const caller = createHttpCaller(tools);
+  const openApiCaller = createOpenApiCaller(tools);
   return {
     invoke: (call) => beating(call, () => adapterOf(byKind, agentKind(call.agent)).invoke(call)),
     http: (call) => beating(call, () => caller.http(call)),
+    openapi: (call) => beating(call, () => openApiCaller.openapi(call)),
   };
 }
 

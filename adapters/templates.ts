@@ -2,6 +2,7 @@
 import { template } from '../expressions/index.ts';
 import { fault } from '../contracts/fault.ts';
 import { replacePlaceholders } from '../contracts/placeholders.ts';
+import { splitTemplate } from '../contracts/split-template.ts';
 import type { Sensitive } from './sensitive.ts';
 
 const SECRET_PREFIX = '__secret_';
@@ -43,46 +44,4 @@ function renderText(text: string, input: unknown, sensitive: Sensitive, name: st
     const message = error instanceof Error ? sensitive.redact(error.message) : '';
     throw fault('expression', `${name} of the agent's configuration cannot be evaluated: ${message}`, { cause: error });
   }
-}
-
-/** Texts and `${ … }` parts, the latter with their braces; an unterminated one is left for the compiler to complain about. */
-export function splitTemplate(text: string): { expression: boolean; source: string }[] {
-  const parts: { expression: boolean; source: string }[] = [];
-  let at = 0;
-  for (;;) {
-    const start = text.indexOf('${', at);
-    if (start === -1) break;
-    const end = endOfExpression(text, start + 2);
-    if (start > at) parts.push({ expression: false, source: text.slice(at, start) });
-    parts.push({ expression: true, source: text.slice(start, end) });
-    at = end;
-  }
-  if (at < text.length) parts.push({ expression: false, source: text.slice(at) });
-  return parts;
-}
-
-const CLOSERS: Record<string, string> = { '{': '}', '(': ')', '[': ']' };
-
-/** Offset behind the brace that closes the expression: jq's strings, their interpolations, and comments hold braces too. */
-function endOfExpression(text: string, start: number): number {
-  const open: string[] = ['}'];
-  for (let i = start; i < text.length; i += 1) {
-    const char = text.charAt(i);
-    const innermost = open.at(-1);
-    if (innermost === '"') {
-      if (char === '\\') {
-        if (text.charAt(i + 1) === '(') open.push(')');
-        i += 1;
-      } else if (char === '"') open.pop();
-    } else if (char === '"') open.push('"');
-    else if (char === '#') {
-      const newline = text.indexOf('\n', i);
-      i = newline === -1 ? text.length : newline;
-    } else if (CLOSERS[char] !== undefined) open.push(CLOSERS[char]);
-    else if (char === innermost) {
-      open.pop();
-      if (open.length === 0) return i + 1;
-    }
-  }
-  return text.length;
 }

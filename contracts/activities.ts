@@ -34,7 +34,8 @@ export interface InvokeAgentInput extends WithBatch, InvocationRef {
 }
 
 export interface CallHttpInput extends WithBatch, InvocationRef {
-  /** `with` of the call, its expressions evaluated, all but those in `deferred`; named authentications put in place. */
+  function: 'http' | 'openapi';
+  /** `with` of the call: expressions evaluated, all but those in `deferred`; URI templates filled, named authentications put in place. */
   with: Record<string, unknown>;
   /** Expressions that read `$secrets`: only the activity may evaluate them. `pointer` is where in `with`. */
   deferred: { pointer: string; expression: string }[];
@@ -42,8 +43,6 @@ export interface CallHttpInput extends WithBatch, InvocationRef {
   scope: Record<string, unknown> | null;
   /** Names in the definition's `use.secrets`. */
   secrets: string[];
-  /** Task input: the values of the URI template's variables. */
-  variables: Record<string, unknown>;
   timeout_ms: number;
 }
 

@@ -56,12 +56,11 @@ export interface AgentAdapter {
 }
 
 /**
- * The definition language's `call: http`. `with` has its expressions evaluated and its named authentications put in place;
- * `variables` fill the URI template's `{name}`; `secret` reads the workflow owner's store, for `{use: name}` of an authentication.
+ * The definition language's `call: http` and `call: openapi`. `with` has its expressions evaluated, its URI templates filled
+ * and its named authentications put in place; `secret` reads the workflow owner's store, for `{use: name}` of an authentication.
  */
 export interface HttpCall {
   with: Record<string, unknown>;
-  variables: Record<string, unknown>;
   idempotencyKey: string;
   timeoutMs: number;
   signal: AbortSignal;
@@ -77,6 +76,7 @@ export type HttpResult = AgentResult;
 export interface Adapters {
   invoke(call: AgentCall): Promise<AgentResult>;
   http(call: HttpCall): Promise<HttpResult>;
+  openapi(call: HttpCall): Promise<HttpResult>;
 }
 
 /** The way to Temporal. `unavailable` is thrown as `TemporalUnavailable`: the row stays, the reconciler goes on. */

@@ -1,5 +1,5 @@
 /** The parameters (`with`) of the functions that a `call` task can name. Types only. */
-import type { Duration, Endpoint, ExternalResource } from './model-common.ts';
+import type { Duration, Endpoint, ExternalResource, ReferenceableAuthentication } from './model-common.ts';
 
 /** `call: http`. Any string may hold `${ … }`; the endpoint may also have `{name}` of the task's input. */
 export interface HttpArguments {
@@ -64,11 +64,12 @@ export interface HumanDecision {
   label?: string;
 }
 
+/** `call: openapi`. The body of an operation is the parameter `body`, or the parameters that its schema names. */
 export interface OpenApiArguments {
   document: ExternalResource;
   operationId: string;
   parameters?: Record<string, unknown>;
-  authentication?: unknown;
+  authentication?: ReferenceableAuthentication;
   output?: 'raw' | 'content' | 'response';
   redirect?: boolean;
 }

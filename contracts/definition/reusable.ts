@@ -88,11 +88,30 @@ export function checkAuthentication(policy: unknown, pointer: string, locals: re
     const configuration = policy[scheme];
     if (!isObject(configuration)) continue;
     const place = at(pointer, scheme);
-    if (scheme === 'digest' || scheme === 'oauth2' || scheme === 'oidc') unsupported(checker, place, `auth.${scheme}`);
     const secret = configuration['use'];
-    if (typeof secret === 'string') checker.secret(secret, at(place, 'use'));
-    else checkTexts(configuration, place, { site: 'definition', locals, secrets: 'allow' }, checker);
+    if (typeof secret === 'string') {
+      checker.secret(secret, at(place, 'use'));
+      continue;
+    }
+    if (scheme === 'oauth2' || scheme === 'oidc') checkOAuth(configuration, place, checker);
+    checkTexts(configuration, place, { site: 'definition', locals, secrets: 'allow' }, checker);
   }
+}
+
+/** What dsl-reference.md "OAUTH2 Authentication" requires beyond the shape. */
+function checkOAuth(policy: Record<string, unknown>, pointer: string, checker: Checker): void {
+  const { grant, client } = policy;
+  const needs = (given: unknown, why: string, ...keys: string[]): void => {
+    if (given === undefined) checker.problems.error(at(pointer, ...keys), 'required', `${quote(keys.at(-1) ?? '')} is needed ${why}`);
+  };
+  if (grant === 'authorization_code' || grant === 'refresh_token') unsupported(checker, at(pointer, 'grant'), 'auth.grant');
+  if (grant === 'password') for (const key of ['username', 'password']) needs(policy[key], 'by the grant "password"', key);
+  if (grant === 'urn:ietf:params:oauth:grant-type:token-exchange') needs(policy['subject'], 'by a token exchange', 'subject');
+  const given = own(client, 'authentication');
+  const how = typeof given === 'string' ? given : 'client_secret_post';
+  if (how !== 'none') needs(own(client, 'id'), `with client.authentication ${quote(how)}`, 'client', 'id');
+  if (how === 'private_key_jwt') needs(own(client, 'assertion'), 'with private_key_jwt', 'client', 'assertion');
+  if (how === 'client_secret_jwt' && own(client, 'assertion') === undefined) needs(own(client, 'secret'), 'with client_secret_jwt', 'client', 'secret');
 }
 
 function checkTexts(value: unknown, pointer: string, place: Place, checker: Checker): void {

@@ -8,7 +8,6 @@ const INSTEAD = {
   'run.shell': 'run: shell is not supported yet: use an agent that runs the command',
   'run.return': 'a child workflow has no process streams: leave "return" away, the output is the output of the workflow',
   'run.reference': 'the workflow to run is named literally: choose between several with switch',
-  'call.openapi': 'call: openapi is not supported yet: use call: http with the method and URL of the operation',
   'call.grpc': 'call: grpc is not supported yet: use call: http, or an agent in front of the service',
   'call.asyncapi': 'call: asyncapi is not supported yet: use call: http, or an agent in front of the broker',
   'call.a2a': 'call: a2a is not supported yet: register the agent and use call: agent',
@@ -22,9 +21,7 @@ const INSTEAD = {
   'evaluate.mode': 'loose evaluation is not supported yet: write expressions as ${ … } and leave "mode" away',
   'schema.resource': 'external schemas are not supported yet: put the JSON Schema into "document"',
   'schema.format': 'only JSON Schema (format: json) is supported',
-  'auth.digest': 'digest authentication is not supported yet: use basic or bearer',
-  'auth.oauth2': 'oauth2 authentication is not supported yet: use bearer with a token from the secrets',
-  'auth.oidc': 'oidc authentication is not supported yet: use bearer with a token from the secrets',
+  'auth.grant': 'this grant needs a person at a browser, or a token from one: use client_credentials, password or token exchange, or bearer with a token from the secrets',
   'retry.backoff': 'parameters of a backoff are not supported: leave the object empty',
   dsl: 'only version 1.0.x of the DSL is supported: set document.dsl to 1.0.3',
 } as const;

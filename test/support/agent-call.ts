@@ -40,8 +40,8 @@ export function agentCall(agent: Partial<PinnedAgent>, input: unknown, options: 
   return { agent: pinnedAgent(agent), input, ...common(options) };
 }
 
-export function httpCall(args: Record<string, unknown>, variables: Record<string, unknown> = {}, options: CallOptions = {}): HttpCall {
-  return { with: args, variables, ...common(options) };
+export function httpCall(args: Record<string, unknown>, options: CallOptions = {}): HttpCall {
+  return { with: args, ...common(options) };
 }
 
 /** The fault that a call ends with, its type by the last word. */

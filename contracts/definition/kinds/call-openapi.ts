@@ -17,7 +17,8 @@ export const openapiCall: Call = {
     redirect: z.boolean().optional(),
   }),
   check(parameters, pointer, locals, checker) {
-    checkEndpoint(own(parameters['document'], 'endpoint'), at(pointer, 'document', 'endpoint'), locals, checker);
+    checkEndpoint(own(parameters['document'], 'endpoint'), at(pointer, 'document', 'endpoint'), locals, checker, 'allow');
+    checker.text(parameters['operationId'], at(pointer, 'operationId'), inTask(locals));
     checker.template(parameters['parameters'], at(pointer, 'parameters'), inTask(locals, 'allow'));
     checkAuthentication(parameters['authentication'], at(pointer, 'authentication'), locals, checker);
   },

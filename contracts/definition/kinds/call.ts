@@ -61,7 +61,8 @@ export const callKind: Pick<Kind, 'check'> = {
     const place = at(pointer, 'with');
     if (callee === undefined) return checkUnknown(call, at(pointer, 'call'), checker);
     if (callee.kind === 'function') return checker.template(parameters, place, inTask(locals));
-    if (callee.name !== 'http' && callee.name !== 'agent' && callee.name !== 'human') unsupported(checker, at(pointer, 'call'), `call.${callee.name}`);
+    const { name: called } = callee;
+    if (called !== 'http' && called !== 'openapi' && called !== 'agent' && called !== 'human') unsupported(checker, at(pointer, 'call'), `call.${called}`);
     if (isObject(parameters)) CALLS[callee.name]?.check(parameters, place, locals, checker);
   },
 };

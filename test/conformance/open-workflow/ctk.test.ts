@@ -26,12 +26,6 @@ afterAll(async () => {
   await stub.close();
 });
 
-/** Scenarios whose feature is not built yet: they must say so, and fail here once it is. */
-const NOT_YET: Record<string, string> = {
-  'Call OpenAPI With Content Output': 'unsupported_call_openapi',
-  'Call OpenAPI With Response Output': 'unsupported_call_openapi',
-};
-
 const folder = conformancePath('open-workflow/ctk/features');
 const features = readdirSync(folder).filter((file) => file.endsWith('.feature'));
 
@@ -44,12 +38,6 @@ describe.each(features)('%s', (file) => {
   test.each(scenariosOf(readFileSync(`${folder}/${file}`, 'utf8')).map((scenario): [string, Scenario] => [scenario.name, scenario]))(
     '%s',
     async (name, scenario) => {
-      const code = NOT_YET[name];
-      if (code !== undefined) {
-        const { body } = await client.post('/workflows/validate', { definition: scenario.steps[0]?.argument });
-        expect(body).toMatchObject({ valid: true, runnable: false, problems: [{ code, severity: 'unsupported' }] });
-        return;
-      }
       const run = await execute(scenario);
       const assertions = scenario.steps.filter(({ text }) => !/^(a workflow with definition|the workflow input is|the workflow is executed)/.test(text));
       expect(assertions.length).toBeGreaterThan(0);

@@ -1,8 +1,9 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createSensitive } from '../../../adapters/sensitive.ts';
-import { renderTemplate, splitTemplate } from '../../../adapters/templates.ts';
-import { expandUri } from '../../../adapters/uri-template.ts';
+import { renderTemplate } from '../../../adapters/templates.ts';
+import { splitTemplate } from '../../../contracts/split-template.ts';
+import { expandTemplate, expandUri } from '../../../contracts/uri-template.ts';
 
 test.each([
   ['plain', ['plain']],
@@ -49,6 +50,13 @@ test('a value stays inside of its segment of the path, and keeps its meaning', (
 
 test.each([['/a/{x}', { x: '..' }], ['/a/.{x}/b', { x: '.' }], ['/a/{x}{y}', { x: '.', y: '.' }], ['/{x}', { x: '.' }]])('%s cannot climb by %j', (template, values) => {
   expect(() => expandUri(`https://api.example${template}`, values)).toThrow('another path');
+});
+
+test('only the literal parts of a text with expressions are expanded, and what is inserted is no expression', () => {
+  const values = { id: '${ 1 }', 'a.b': 'x/y', n: 0 };
+  expect(expandTemplate('https://h/{id}/${ {id: 2}.id }?q={a.b}&n={n}&none={none}', values)).toBe('https://h/%24%7B%201%20%7D/${ {id: 2}.id }?q=x%2Fy&n=0&none=');
+  expect(expandTemplate('${ .uri + "/{id}" }', values)).toBe('${ .uri + "/{id}" }');
+  expect(() => expandTemplate('https://h/${ .a | "/?" }/{x}', { x: '..' })).toThrow('another path');
 });
 
 test('redaction hides a secret in every usual form, and leaves short words alone', () => {

@@ -1,22 +1,42 @@
-/** `call: http` (dsl-reference.md "HTTP Call"). What reads `$secrets` is left to the activity. */
-import type { HttpArguments, ReferenceableAuthentication } from '../../../contracts/definition/model.ts';
+/** `call: http` and `call: openapi` (dsl-reference.md "HTTP Call", "OpenAPI Call"). What reads `$secrets` is left to the activity. */
+import type { HttpArguments, OpenApiArguments } from '../../../contracts/definition/model.ts';
 import { resolve } from '../data-flow.ts';
 import type { At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
-import { fault } from '../fault.ts';
 import { calling } from '../activities.ts';
 import { pointer } from '../pointer.ts';
+import { endpointIn, policyIn, uriIsText } from './endpoint.ts';
 import { invoke, outcomeOf } from './invoke.ts';
 
 const TIMEOUT_MS = 5 * 60_000;
 const READS_SECRETS = /\$(?:secrets|authorization)\b/;
 
-export async function callHttp(x: Execution, args: HttpArguments, task: Task, input: unknown, at: At): Promise<Outcome> {
+type Check = (resolved: Record<string, unknown>, deferred: ReadonlySet<string>) => void;
+
+export function callHttp(x: Execution, args: HttpArguments, task: Task, input: unknown, at: At): Promise<Outcome> {
+  const prepared = { ...args, endpoint: endpointIn(x, args.endpoint, task, input) };
+  const check: Check = (resolved, deferred) => uriIsText(args.endpoint, resolved['endpoint'], '/endpoint', deferred, task);
+  return call(x, 'http', prepared, check, task, input, at);
+}
+
+export function callOpenApi(x: Execution, args: OpenApiArguments, task: Task, input: unknown, at: At): Promise<Outcome> {
+  const { document, authentication, ...rest } = args;
+  const prepared = {
+    ...rest,
+    document: { ...document, endpoint: endpointIn(x, document.endpoint, task, input) },
+    ...(authentication === undefined ? {} : { authentication: policyIn(x, authentication, task, input) }),
+  };
+  const check: Check = (resolved, deferred) =>
+    uriIsText(document.endpoint, (resolved['document'] as typeof document).endpoint, '/document/endpoint', deferred, task);
+  return call(x, 'openapi', prepared, check, task, input, at);
+}
+
+async function call(x: Execution, name: 'http' | 'openapi', args: Record<string, unknown>, check: Check, task: Task, input: unknown, at: At): Promise<Outcome> {
   const deferred: { pointer: string; expression: string }[] = [];
-  const args_ = withAuthentication(x, args, task);
-  const resolved = resolveDeferring(args_, input, at, '', deferred) as Record<string, unknown>;
-  const variables = typeof input === 'object' && input !== null && !Array.isArray(input) ? (input as Record<string, unknown>) : {};
+  const resolved = resolveDeferring(args, input, at, '', deferred) as Record<string, unknown>;
+  check(resolved, new Set(deferred.map((each) => each.pointer)));
   const request = {
+    function: name,
     run_id: x.start.run_id,
     task: task.ref,
     name: task.name,
@@ -26,21 +46,10 @@ export async function callHttp(x: Execution, args: HttpArguments, task: Task, in
     deferred,
     scope: deferred.length > 0 ? { ...at.variables, input } : null,
     secrets: x.definition.use?.secrets ?? [],
-    variables,
     timeout_ms: TIMEOUT_MS,
   };
-  const result = await invoke(x, task, (batch) => calling(TIMEOUT_MS, `${task.name}: http`).callHttp({ ...request, batch }));
+  const result = await invoke(x, task, (batch) => calling(TIMEOUT_MS, `${task.name}: ${name}`).callHttp({ ...request, batch }));
   return outcomeOf(x, task, result);
-}
-
-/** `{use: name}` → the authentication of that name in the definition. */
-function withAuthentication(x: Execution, args: HttpArguments, task: Task): HttpArguments {
-  const { endpoint } = args;
-  const authentication: ReferenceableAuthentication | undefined = typeof endpoint === 'string' ? undefined : endpoint.authentication;
-  if (typeof endpoint === 'string' || authentication === undefined || !('use' in authentication)) return args;
-  const found = x.definition.use?.authentications?.[authentication.use];
-  if (!found) throw fault('configuration', `The authentication ${JSON.stringify(authentication.use)} is not defined`, task.ref);
-  return { ...args, endpoint: { ...endpoint, authentication: found } };
 }
 
 function resolveDeferring(value: unknown, input: unknown, at: At, where: string, deferred: { pointer: string; expression: string }[]): unknown {

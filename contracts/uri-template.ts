@@ -1,4 +1,5 @@
-import { fault } from '../contracts/fault.ts';
+import { fault } from './fault.ts';
+import { splitTemplate } from './split-template.ts';
 
 const VARIABLE = /\{([^{}]*)\}/g;
 
@@ -24,15 +25,32 @@ export function expandUri(template: string, variables: Record<string, unknown>, 
     }
     return encodeUnreserved(String(value));
   });
+  refuseClimbing(template, expanded);
+  return expanded;
+}
+
+/** As `expandUri` for a text of the definition that may hold `${ … }`, which stay as they are. */
+export function expandTemplate(text: string, variables: Record<string, unknown>): string {
+  const parts = splitTemplate(text);
+  // A character that no address has stands for each expression, so that none is read as a part of the address.
+  const literal = parts.map(({ expression, source }) => (expression ? EXPRESSION : source.replaceAll(EXPRESSION, ''))).join('');
+  const expressions = parts.filter(({ expression }) => expression).map(({ source }) => source);
+  return expandUri(literal, variables).replaceAll(EXPRESSION, () => expressions.shift() ?? '');
+}
+
+const EXPRESSION = '\uE000';
+
+/** @throws Fault if a value made a whole segment of the path `.` or `..`. */
+export function refuseClimbing(template: string, expanded: string): void {
   const segments = template.split(/[?#]/, 1)[0]?.split('/') ?? [];
   const climbs = expanded
     .split(/[?#]/, 1)[0]
     ?.split('/')
     .some((segment, index) => /^(\.|%2e){1,2}$/i.test(segment) && segments[index] !== segment);
   if (climbs === true) throw fault('validation', 'A value in the address is "." or "..", which would lead to another path');
-  return expanded;
 }
 
-function encodeUnreserved(text: string): string {
+/** All but RFC 3986's unreserved characters. */
+export function encodeUnreserved(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
