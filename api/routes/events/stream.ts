@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { anyRun } from '../../../db/run-event-watcher.ts';
 import { currentActor } from '../../../domain/auth/current-actor.ts';
 import { isAdmin, type Actor } from '../../../domain/auth/actor.ts';
-import { toCloudEvent } from '../../../domain/events/cloud-event.ts';
+import { cloudEventTypeOf, toCloudEvent } from '../../../domain/events/cloud-event.ts';
 import { currentPosition, readLog } from '../../../domain/events/log-reader.ts';
 import { decodePosition, encodePosition, positionBefore, type Position } from '../../../domain/events/position.ts';
 import { matchesType } from '../../../domain/events/type-filter.ts';
@@ -42,8 +42,8 @@ async function* events(deps: AppDeps, first: Actor, from: Position, types: reado
       const audiences = await taskAudiences(em, page.events);
       for (const event of page.events) {
         position = event.position;
-        if (!maySeeEvent(actor, event, audiences) || !matchesType(types, event.type)) continue;
-        yield `id: ${encodePosition(position)}\nevent: ${event.type}\ndata: ${JSON.stringify(toCloudEvent(event, deps.env.BASE_URL))}\n\n`;
+        if (!maySeeEvent(actor, event, audiences) || !matchesType(types, cloudEventTypeOf(event))) continue;
+        yield `id: ${encodePosition(position)}\nevent: ${cloudEventTypeOf(event)}\ndata: ${JSON.stringify(toCloudEvent(event, deps.env.BASE_URL))}\n\n`;
         sentAtMs = Date.now();
       }
       if (deps.isStopping()) return;

@@ -51,6 +51,7 @@ test.each([
   ['type', { type: '${ "" }' }, 'is empty'],
   ['time', { type: 'a.b', time: 'yesterday' }, 'RFC 3339'],
   ['subject', { type: 'a.b', subject: '${ {} }' }, 'must be a text'],
+  ['type', { type: '${ "a.b\\nid: 1" }' }, 'control characters'],
 ])('a %s that no CloudEvent can have faults, and nothing is emitted', async (_name, properties, words) => {
   const run = await emit(properties);
   expect(run).toMatchObject({ status: 'faulted', error: { status: 400, type: expect.stringContaining('/errors/validation'), instance: '/do/0/tell' } });

@@ -36,6 +36,8 @@ function attribute(name: string, value: unknown, task: Task): [string, unknown][
   if (value === null || value === undefined || name === 'specversion') return [];
   const wrong = (why: string) => fault('validation', `The attribute ${JSON.stringify(name)} of the event ${why}`, task.ref);
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') throw wrong('must be a text, a number or a boolean');
+  // Of which lines of a stream and headers are made, too.
+  if (typeof value === 'string' && /[\p{Cc}\p{Cs}]/u.test(value)) throw wrong('has control characters or halves of surrogate pairs');
   if (!STANDARD.has(name)) return [[name, value]];
   const text = String(value);
   if (text === '') throw wrong('is empty');
