@@ -49,16 +49,16 @@ export class Matcher {
   search(from: number): Int32Array | null {
     const { firstPoint, isAnchored } = this.program;
     this.searchStart = from;
+    this.best = null;
     const last = isAnchored ? 0 : this.points.length;
     for (let start = from; start <= last; start++) {
       if (firstPoint >= 0) {
         start = this.points.indexOf(firstPoint, start);
-        if (start < 0) return null;
+        if (start < 0) return this.best;
       }
       this.slots.fill(-1);
       this.stack.length = 0;
       this.returns.length = 0;
-      this.best = null;
       this.slots[0] = start;
       if (--rt.regexStepsLeft < 0) exceed('regexSteps');
       const end = this.run(0, start, null, 0);
@@ -66,10 +66,9 @@ export class Matcher {
         this.slots[1] = end;
         return this.slots.slice();
       }
-      const { best } = this;
-      if (best !== null) return best;
     }
-    return null;
+    // Where the longest match is asked for, every start has been tried.
+    return this.best;
   }
 
   private push(kind: number, a: number, b: number, c: number, ret: Return | null): void {
@@ -220,7 +219,7 @@ export class Matcher {
           // The end of the pattern.
           if (this.notEmpty && at === this.slots[0]) ok = false;
           else if (this.longest) {
-            if (this.best === null || at > (this.best[1] ?? -1)) {
+            if (this.best === null || at - (this.slots[0] ?? 0) > (this.best[1] ?? 0) - (this.best[0] ?? 0)) {
               this.best = this.slots.slice();
               this.best[1] = at;
             }

@@ -74,13 +74,15 @@ class RegexParser {
   }
 
   parse(options: RegexOptions): ParsedRegex {
-    const node = this.choice({ ...options });
+    const node = this.choice(options);
     if (!this.reader.done) throw new RegexError('unmatched close parenthesis');
     for (const resolve of this.pending) resolve();
     return { node, groupCount: this.groupCount, names: this.names };
   }
 
-  private choice(flags: Flags): RegexNode {
+  /** The inside of a group: flags that are set in it end with it. */
+  private choice(outer: Flags): RegexNode {
+    const flags = { ...outer };
     if (++this.nesting > maxNesting) throw new RegexError('parse depth limit over');
     const items = [this.sequence(flags)];
     while (this.reader.accept('|')) items.push(this.sequence(flags));
@@ -230,7 +232,8 @@ class RegexParser {
       else if (char === ':') return this.close(next);
       else if (char === ')') {
         // The flags hold to the end of the group that encloses them, over its alternatives too.
-        return this.choice(next);
+        Object.assign(flags, next);
+        return null;
       } else throw new RegexError(char === '' ? 'end pattern in group' : 'undefined group option');
     }
   }

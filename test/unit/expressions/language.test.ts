@@ -83,6 +83,8 @@ test.each<[string, Json, Json[]]>([
   ['reduce (1, 2) as $x (0; empty)', null, [null]],
   ['[.[] as [$a] ?// $a | $a]', [[1], 2], [[1, 2]]],
   ['index("a"), rindex("a"), [paths(type == "number")]', { b: 1 }, [null, null, [['b']]]],
+  ['[match("x(?i)b|a"; "g").string]', 'AxB', [['A', 'xB']]],
+  ['[match("c?|ab"; "gl").string]', 'abcab', [['ab', 'ab', '']]],
   ['indices(null)', [1, null], [[1]]],
   ['@base32 | ., @base32d', 'hällo', ['NDB2I3DMN4======', 'hällo']],
   ['[strptime("%d %b %Y")[0:3], (0 | strftime("%a %j %U %V %G"))]', '05 Mar 2015', [[[2015, 2, 5], 'Thu 001 00 01 1970']]],
