@@ -2,7 +2,8 @@
 import type { EntityManager } from '../../db/orm.ts';
 import { invalid } from '../errors.ts';
 import type { Encryption } from '../secrets/encryption.ts';
-import { copySecrets } from '../secrets/service.ts';
+import type { Actor } from './actor.ts';
+import { handOverSecrets, renameInAgents, renameInWorkflows, type Renamed } from './transfer-secrets.ts';
 import { getUser } from './users.ts';
 
 /** In the order in which rows are locked everywhere: runs before their tasks. */
@@ -14,24 +15,38 @@ export interface Transferred {
   runs: number;
   files: number;
   webhooks: number;
+  /** Marketplace items. */
+  items: number;
   /** Copied, so that runs under way still find those that their agents were pinned with. */
   secrets: number;
-  /** Names that the new owner had already: theirs are used from now on. */
-  secrets_kept: string[];
+  /** Names that the new owner has for other secrets: what is handed over reads them under these new ones. */
+  secrets_renamed: Renamed;
 }
 
-export async function transferOwnership(em: EntityManager, encryption: Encryption, args: { from: string; to: string }): Promise<Transferred> {
+export async function transferOwnership(em: EntityManager, encryption: Encryption, actor: Actor, args: { from: string; to: string }): Promise<Transferred> {
   const target = await em.execute<{ status: string }[]>('select status from user_account where id = ? for share', [args.to]);
   const wrong = args.from === args.to ? 'is the same user' : target[0]?.status !== 'active' ? 'is no active user' : null;
   if (wrong) {
     throw invalid([{ pointer: '/to', code: 'invalid_user', message: wrong }]);
   }
   await getUser(em, args.from, true);
+  const { copied, renamed } = await handOverSecrets(em, encryption, args);
+  await renameInAgents(em, args.from, renamed);
+  await renameInWorkflows(em, actor, args.from, renamed);
   const counts = { agent: 0, workflow: 0, run: 0, hitl_task: 0, file: 0, delivery_target: 0 };
   for (const table of owned) {
     const rows = await em.execute<object[]>(`update ${table} set owner_id = ? where owner_id = ? returning 1`, [args.to, args.from]);
     counts[table] = rows.length;
   }
-  const secrets = await copySecrets(em, encryption, args);
-  return { agents: counts.agent, workflows: counts.workflow, runs: counts.run, files: counts.file, webhooks: counts.delivery_target, secrets: secrets.copied, secrets_kept: secrets.kept };
+  const items = await em.execute<object[]>('update marketplace_item set publisher_id = ? where publisher_id = ? returning 1', [args.to, args.from]);
+  return {
+    agents: counts.agent,
+    workflows: counts.workflow,
+    runs: counts.run,
+    files: counts.file,
+    webhooks: counts.delivery_target,
+    items: items.length,
+    secrets: copied,
+    secrets_renamed: renamed,
+  };
 }

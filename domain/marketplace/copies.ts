@@ -10,7 +10,7 @@ import { createWorkflow } from '../registry/workflow-service.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { withBindings } from './agent-configuration.ts';
 import type { AgentContent, WorkflowContent } from './content.ts';
-import { bindSecrets, withTexts } from './definition-bindings.ts';
+import { bindSecrets, withTexts } from '../registry/definition-secrets.ts';
 
 export interface Copy {
   ref_id: string;

@@ -12,7 +12,7 @@ import { maySeeWorkflow } from '../registry/workflow-policy.ts';
 import { getRevision } from '../registry/workflow-service.ts';
 import { withoutSecrets } from './agent-configuration.ts';
 import { agentContent, workflowContent, type AgentContent, type ItemContent, type WorkflowContent } from './content.ts';
-import { bindSecrets, secretsOf } from './definition-bindings.ts';
+import { bindSecrets, secretsOf } from '../registry/definition-secrets.ts';
 import { literalsIn, type FoundLiteral, type OwnSecret } from './literals.ts';
 
 export interface Snapshot {
@@ -75,7 +75,7 @@ export async function snapshotWorkflow(em: EntityManager, actor: Actor, own: rea
     definition: revision.definition,
     agents: revision.agents.map(({ pointer, agent, agent_id, version }) => ({ pointer, agent, agent_id, version })),
   });
-  refuseLiterals(literalsIn(content, own, { byKey: true }), 'read it as $secrets.<name>');
+  refuseLiterals(literalsIn({ ...content, definition: withoutSecretNames(content.definition) }, own, { byKey: true }), 'read it as $secrets.<name>');
   const { name, description, tags } = content;
   return { content, requires: { secrets: secretsOf(content.definition), agents: distinct(content.agents) }, defaults: { name, description, license: null, tags } };
 }
@@ -92,6 +92,12 @@ export function refuseLiterals(found: readonly FoundLiteral[], advice: string): 
     'Secrets never travel: this holds one.',
     'literal_secret',
   );
+}
+
+/** `use.secrets` holds names: no literals, although it is called so. */
+function withoutSecretNames(definition: Record<string, unknown>): Record<string, unknown> {
+  const { use } = definition;
+  return typeof use === 'object' && use !== null ? { ...definition, use: { ...use, secrets: [] } } : definition;
 }
 
 function distinct(agents: WorkflowContent['agents']): RequiredAgent[] {

@@ -54,21 +54,6 @@ export async function readSecrets(em: EntityManager, encryption: Encryption, own
   return rows.map(({ name, value_encrypted: sealed }) => ({ name, value: encryption.decrypt(sealed, contextOf(ownerId, name)) }));
 }
 
-/** Gives one user's secrets to another too. @returns how many, and the names that the other had already and keeps. */
-export async function copySecrets(em: EntityManager, encryption: Encryption, args: { from: string; to: string }): Promise<{ copied: number; kept: string[] }> {
-  const rows = await em.execute<{ name: string; value_encrypted: string }[]>('select name, value_encrypted from secret where owner_id = ? order by name', [args.from]);
-  const kept: string[] = [];
-  for (const { name, value_encrypted: sealed } of rows) {
-    const value = encryption.decrypt(sealed, contextOf(args.from, name));
-    const made = await em.execute<object[]>(
-      'insert into secret (owner_id, name, value_encrypted) values (?, ?, ?) on conflict do nothing returning 1',
-      [args.to, name, encryption.encrypt(value, contextOf(args.to, name))],
-    );
-    if (made.length === 0) kept.push(name);
-  }
-  return { copied: rows.length - kept.length, kept };
-}
-
 function contextOf(ownerId: string, name: string): string {
   return `secret:${ownerId}:${name}`;
 }

@@ -31,18 +31,19 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
       path: '/users/{id}/transfer',
       operationId: 'transferUser',
       summary: 'Hand over what a user owns to another one',
-      description: 'Agents, workflows and runs get the new owner, and undecided human tasks the new assignee; secrets are copied, except where the new owner has one of that name.',
+      description: 'Agents, workflows, runs, files, webhooks and marketplace items get the new owner, and undecided human tasks the new assignee. Secrets are copied; where the new owner has another one of a name, the copy gets a new name, and agents and workflows are made to read that one.',
       tags: ['users'],
       role: 'admin',
       params: idParams,
       body: z.object({ to: uuid }),
+      errors: [409],
       responses: {
-        200: z.object({ agents: z.int(), workflows: z.int(), runs: z.int(), files: z.int(), webhooks: z.int(), human_tasks: z.int(), secrets: z.int(), secrets_kept: z.array(z.string()) }).meta({ id: 'Transfer' }),
+        200: z.object({ agents: z.int(), workflows: z.int(), runs: z.int(), files: z.int(), webhooks: z.int(), items: z.int(), human_tasks: z.int(), secrets: z.int(), secrets_renamed: z.record(z.string(), z.string()) }).meta({ id: 'Transfer' }),
       },
       handler: async (c) => {
         await getUser(c.em, c.params.id);
         const people = { from: c.params.id, to: c.body.to };
-        const transferred = await transferOwnership(c.em, deps.encryption, people);
+        const transferred = await transferOwnership(c.em, deps.encryption, c.actor, people);
         return { status: 200, body: { ...transferred, human_tasks: await handOverTasks(c.em, { actor: c.actor, via: 'api' }, people) } };
       },
     }),

@@ -134,10 +134,10 @@ test('what a user owns can be handed over, secrets included', async () => {
   expect((await admin.post(path, { to: '0190d4c2-0000-7000-8000-000000000000' })).status).toBe(422);
   await admin.patch(`/users/${from.id}`, { status: 'disabled' });
   const done = await admin.post(path, { to: to.id });
-  expect(done.body).toEqual({ agents: 1, workflows: 0, runs: 0, files: 0, webhooks: 0, human_tasks: 0, secrets: 1, secrets_kept: ['SHARED'] });
+  expect(done.body).toEqual({ agents: 1, workflows: 0, runs: 0, files: 0, webhooks: 0, items: 0, human_tasks: 0, secrets: 2, secrets_renamed: { SHARED: 'SHARED_2' } });
   expect((await heir.get(`/agents/${agent.body.id}`)).body.owner_id).toBe(to.id);
   const names = (await heir.get('/secrets')).body.map((secret: { name: string }) => secret.name);
-  expect(names).toEqual([expect.stringMatching(/^AGENT_/), 'SHARED']);
+  expect(names).toEqual([expect.stringMatching(/^AGENT_/), 'SHARED', 'SHARED_2']);
   const name = names[0];
   expect(await resolveSecret(app.orm.em.fork(), app.app.deps.encryption, to.id, name)).toBe('literal');
   expect((await admin.post(`/users/${to.id}/transfer`, { to: from.id })).body.errors[0].message).toBe('is no active user');
