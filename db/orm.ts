@@ -23,7 +23,7 @@ export interface OrmOptions {
  * Fork `orm.em` for each unit of work; close with `orm.close(true)`.
  */
 export function createOrm(options: OrmOptions): Orm {
-  return new MikroORM({
+  const orm = new MikroORM({
     entities,
     clientUrl: options.url,
     // An unfinished unit of work must never leak into another request.
@@ -40,4 +40,12 @@ export function createOrm(options: OrmOptions): Orm {
     logger: (message) => options.logger?.warn(message),
     colors: false,
   });
+  // The ORM's own leaves `null` and blanks unquoted, which are then no texts, and escapes as JSON does, which is not PostgreSQL's way.
+  orm.em.getPlatform().marshallArray = textArray;
+  return orm;
+}
+
+/** PostgreSQL's literal of an array of texts, whatever they hold. */
+export function textArray(values: readonly string[]): string {
+  return `{${values.map((value) => `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`).join(',')}}`;
 }

@@ -1,6 +1,5 @@
 /** Who gets deliveries. A webhook and an A2A push configuration each own one target, under their own id. */
-import type { EntityManager } from '../../db/orm.ts';
-import { textArray } from '../hitl/principals.ts';
+import { textArray, type EntityManager } from '../../db/orm.ts';
 
 export interface DeliveryTarget {
   id: string;

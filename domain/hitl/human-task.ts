@@ -1,6 +1,5 @@
 /** The rows of human tasks and what hangs on them, as the services read them. Keys are the columns'; times RFC 3339 in UTC. */
-import type { EntityManager } from '../../db/orm.ts';
-import { textArray } from './principals.ts';
+import { textArray, type EntityManager } from '../../db/orm.ts';
 import type { Candidates } from './principals.ts';
 import type { Quorum, TaskStatus } from './state-machine.ts';
 

@@ -2,14 +2,14 @@
  * What the run does to its human tasks. Each is called in a transaction in which the run's row is locked (architecture §3:
  * run row, then task rows by id), by activities that write the event in the same transaction. Repeating each is harmless.
  */
-import type { EntityManager } from '../../db/orm.ts';
+import { textArray, type EntityManager } from '../../db/orm.ts';
 import type { NewHumanTask } from '../../contracts/activities.ts';
 import type { DecisionPayload } from '../../contracts/temporal.ts';
 import { storable } from '../storable.ts';
 import { writeAudit } from './audit.ts';
 import type { AuditAction } from './audit.ts';
 import { readDecisionPayload } from './decision-payload.ts';
-import { candidateKeys, textArray, union, userKeys } from './principals.ts';
+import { candidateKeys, union, userKeys } from './principals.ts';
 import type { Candidates } from './principals.ts';
 import type { TaskStatus } from './state-machine.ts';
 import type { TaskReference } from './task-events.ts';

@@ -2,7 +2,7 @@
  * Who a task is for, as words that an index can look up: `id:<uuid>`, `name:<username>`, `role:<role>`, `group:<name>`.
  * A task's words are made when it is; a person's when they ask.
  */
-import type { EntityManager } from '../../db/orm.ts';
+import { textArray, type EntityManager } from '../../db/orm.ts';
 import { hasRole, roleNames } from '../auth/actor.ts';
 import type { Actor } from '../auth/actor.ts';
 
@@ -55,6 +55,3 @@ export function union(one: Candidates, other: Candidates): Candidates {
 }
 
 /** PostgreSQL's literal of a `text[]`. */
-export function textArray(values: readonly string[]): string {
-  return `{${values.map((value) => `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`).join(',')}}`;
-}

@@ -1,12 +1,12 @@
 /** Reading human tasks. Lists read the table in which decisions are written, so everybody reads their own writes. */
-import type { EntityManager } from '../../db/orm.ts';
+import { textArray, type EntityManager } from '../../db/orm.ts';
 import { isAdmin } from '../auth/actor.ts';
 import type { Actor } from '../auth/actor.ts';
 import { forbidden } from '../errors.ts';
 import { findTask, TASK_COLUMNS, withDetails } from './human-task.ts';
 import type { HumanTask, HumanTaskView } from './human-task.ts';
 import { checkSees } from './policy.ts';
-import { principalsOf, textArray } from './principals.ts';
+import { principalsOf } from './principals.ts';
 import { UNDECIDED } from './state-machine.ts';
 import type { TaskStatus } from './state-machine.ts';
 
