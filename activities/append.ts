@@ -4,7 +4,8 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { FAILURE } from '../contracts/activities.ts';
 import type { Appended, WithBatch } from '../contracts/activities.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
-import { appendEvents } from '../domain/runs/events.ts';
+import { isTerminal } from '../contracts/run-events.ts';
+import { appendEvents, lockRun } from '../domain/runs/events.ts';
 import type { ActivityDeps } from './deps.ts';
 
 /** Appends, then lets `change` act in the same transaction; nothing of it happens if the run is over. */
@@ -17,6 +18,17 @@ export async function appendAnd(
     const result = await appendEvents(em, run_id, batch);
     if (!result.closed) await change(em);
     return result;
+  });
+  await deliverSignals(deps, signals);
+  return { closed };
+}
+
+/** As `appendAnd`, but the change comes first: for one that the batch's projection tells of. */
+export async function changeAndAppend(deps: ActivityDeps, { run_id, batch }: WithBatch, change: (em: EntityManager) => Promise<unknown>): Promise<Appended> {
+  const { closed, signals } = await deps.orm.em.fork().transactional(async (em) => {
+    const run = await lockRun(em, run_id);
+    if (run && !isTerminal(run.status)) await change(em);
+    return appendEvents(em, run_id, batch);
   });
   await deliverSignals(deps, signals);
   return { closed };

@@ -4,7 +4,7 @@ import { deliverSignals } from '../domain/runs/dispatch.ts';
 import { appendEvents } from '../domain/runs/events.ts';
 import { cancelHumanTasks, createHumanTask, escalateHumanTask, expireHumanTask } from '../domain/hitl/lifecycle.ts';
 import { cancelledEvent } from '../domain/hitl/task-events.ts';
-import { appendAnd } from './append.ts';
+import { appendAnd, changeAndAppend } from './append.ts';
 import type { ActivityDeps } from './deps.ts';
 
 type HumanTaskActivities = Pick<RunActivities, 'createHumanTask' | 'escalateHumanTask' | 'expireHumanTask' | 'cancelHumanTask'>;
@@ -12,7 +12,8 @@ type HumanTaskActivities = Pick<RunActivities, 'createHumanTask' | 'escalateHuma
 /** Task row, its event and the run's status are one transaction (architecture §4). */
 export function humanTaskActivities(deps: ActivityDeps): HumanTaskActivities {
   return {
-    createHumanTask: (input) => appendAnd(deps, input, (em) => createHumanTask(em, input.human)),
+    // What waits for the task is told its title and form: the row is there first.
+    createHumanTask: (input) => changeAndAppend(deps, input, (em) => createHumanTask(em, input.human)),
     escalateHumanTask: (input) => appendAnd(deps, input, (em) => escalateHumanTask(em, input)),
     cancelHumanTask: ({ task_id, ...input }) =>
       appendAnd(deps, input, async (em) => {

@@ -9,6 +9,7 @@ import { createSigningKeys, type SigningKeys } from '../domain/auth/signing-keys
 import type { FileStore } from '../domain/files/ports.ts';
 import type { TemporalGateway } from '../domain/ports.ts';
 import { createEncryption, type Encryption } from '../domain/secrets/encryption.ts';
+import { a2aMiddleware } from './a2a/mount.ts';
 import type { Endpoint } from './endpoint.ts';
 import { corsMiddleware } from './middleware/cors.ts';
 import { errorsMiddleware } from './middleware/errors.ts';
@@ -68,6 +69,7 @@ export function createApp(options: CreateAppOptions): App {
     koa.use(corsMiddleware(env.CORS_ORIGINS));
   }
   koa.use(errorsMiddleware(logger));
+  koa.use(a2aMiddleware(deps));
   const routes = createRouter(endpoints, {
     fork,
     logger,

@@ -31,6 +31,7 @@ const schema = z.object({
   ADMIN_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
   ENCRYPTION_KEYS: encryptionKeys().default([]),
   PUBLIC_AGENT_CARDS: switchOn().default(false),
+  A2A_DEFAULT_AGENT: z.guid('must be the id of an agent').optional(),
   CORS_ORIGINS: list(z.url({ protocol: /^https?$/, error: 'must be origins such as https://app.example.com' })).default([]),
   TRUST_PROXY: trustProxy().default(0),
   EGRESS_ALLOW: list(z.string()).default([]),

@@ -29,6 +29,10 @@ export const EVENT = {
   runCancelled: 'io.serverlessworkflow.workflow.cancelled.v1',
   runFaulted: 'io.serverlessworkflow.workflow.faulted.v1',
   runCompleted: 'io.serverlessworkflow.workflow.completed.v1',
+  /** The run waits, and for a person: `hitl_task_ids`. Written with the change of the run's status. */
+  runInputRequired: 'io.cadenza.workflow.input-required.v1',
+  /** It waits for no person any more. */
+  runInputReceived: 'io.cadenza.workflow.input-received.v1',
   runWarning: 'io.cadenza.workflow.warning.v1',
   cancelRequested: 'io.cadenza.workflow.cancel-requested.v1',
   taskStarted: 'io.serverlessworkflow.task.started.v1',

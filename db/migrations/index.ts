@@ -7,6 +7,7 @@ import { Migration0006Marketplace } from './0006-marketplace.ts';
 import { Migration0007RateLimit } from './0007-rate-limit.ts';
 import { Migration0007Files } from './0007-files.ts';
 import { Migration0007Webhooks } from './0007-webhooks.ts';
+import { Migration0008A2A } from './0008-a2a.ts';
 import { Migration0009AppendFunctions } from './0009-append-functions.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
@@ -20,6 +21,7 @@ export const migrations = [
   { name: '0007-rate-limit', class: Migration0007RateLimit },
   { name: '0007-files', class: Migration0007Files },
   { name: '0007-webhooks', class: Migration0007Webhooks },
+  { name: '0008-a2a', class: Migration0008A2A },
   { name: '0009-append-functions', class: Migration0009AppendFunctions },
 ];
 

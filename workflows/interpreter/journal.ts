@@ -31,6 +31,8 @@ export class Journal {
   #carried = 0;
   #carriedAcks = 0;
   #shown = '';
+  /** The wait that what is shown counts already, while its own activity begins it: no news for other batches. */
+  #begins: WaitingOn | undefined;
   readonly #sizes = new WeakMap<NewRunEvent, number>();
   #inFlight = 0;
   #closed = false;
@@ -77,6 +79,7 @@ export class Journal {
       throw error;
     } finally {
       this.#inFlight--;
+      if (this.#begins === asIf) this.#begins = undefined;
     }
   }
 
@@ -117,7 +120,7 @@ export class Journal {
     return (
       this.#state.events.length > this.#carried ||
       this.#state.acks.length > this.#carriedAcks ||
-      JSON.stringify(this.#port.status()) !== this.#shown
+      JSON.stringify(this.#port.status(this.#begins)) !== this.#shown
     );
   }
 
@@ -162,7 +165,10 @@ export class Journal {
     const status = this.#port.status(asIf);
     // The row may only show a status whose events are in the log by then.
     const projection = complete ? { counter: ++this.#state.counter, ...status } : null;
-    if (complete) this.#shown = JSON.stringify(status);
+    if (complete) {
+      this.#shown = JSON.stringify(status);
+      this.#begins = asIf;
+    }
     return { batch: { events: [...events, ...extra], projection, acks }, sent: events, acks };
   }
 

@@ -1,0 +1,40 @@
+/** Where cards are found: below each agent, and at the host's root for one configured agent. */
+import { createHash } from 'node:crypto';
+import { AgentCard } from '@a2a-js/sdk';
+import type { Context } from 'koa';
+
+import type { A2AAgent } from '../../domain/a2a/agent.ts';
+import type { AppDeps } from '../app.ts';
+import { buildCard, signedCard, unionCard } from './card.ts';
+import { requestedVersion } from './version.ts';
+
+const MAX_AGE_SECONDS = 60;
+const CACHED_CARDS = 500;
+
+/** Signed cards by their ETag: a signature differs each time, so a copy of the API gives the same one while it lives. */
+export type SignedCards = Map<string, unknown>;
+
+export async function sendCard(ctx: Context, deps: AppDeps, target: A2AAgent, signed: SignedCards): Promise<void> {
+  const version = requestedVersion(ctx);
+  const card = buildCard(deps, target);
+  const plain = version === '1.0' ? AgentCard.toJSON(card) : unionCard(deps, target);
+  const tag = `W/"${createHash('sha256').update(JSON.stringify(plain)).digest('base64url').slice(0, 27)}"`;
+  const modified = new Date(target.agent.updated_at);
+  modified.setUTCMilliseconds(0);
+  ctx.set('Vary', 'A2A-Version');
+  ctx.set('ETag', tag);
+  ctx.set('Last-Modified', modified.toUTCString());
+  ctx.set('Cache-Control', `${target.agent.visibility === 'public' && deps.env.PUBLIC_AGENT_CARDS ? 'public' : 'private'}, max-age=${MAX_AGE_SECONDS}`);
+  ctx.status = 200;
+  if (ctx.fresh) {
+    ctx.status = 304;
+    return;
+  }
+  const body = version === '1.0' ? (signed.get(tag) ?? (await signedCard(deps, card))) : plain;
+  if (version === '1.0') {
+    if (signed.size >= CACHED_CARDS) signed.clear();
+    signed.set(tag, body);
+  }
+  ctx.body = JSON.stringify(body);
+  ctx.set('Content-Type', 'application/json');
+}

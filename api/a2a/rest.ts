@@ -1,0 +1,158 @@
+/** HTTP+JSON 1.0. The SDK does not export its own: the routes and their ProtoJSON are here. */
+import {
+  A2A_CONTENT_TYPE, AgentCard, CancelTaskRequest, GetTaskRequest, ListTaskPushNotificationConfigsResponse, ListTasksRequest, ListTasksResponse,
+  SendMessageRequest, StreamResponse, Task, TaskPushNotificationConfig, Message,
+} from '@a2a-js/sdk';
+import { ServerCallContext } from '@a2a-js/sdk/server';
+import type { Context } from 'koa';
+
+import { AppError, badRequest, notFound } from '../../domain/errors.ts';
+import type { A2ACall } from './call.ts';
+import { restError } from './errors.ts';
+import { createRequestHandler } from './request-handler.ts';
+import { sendEvents } from './sse.ts';
+
+type Handler = ReturnType<typeof createRequestHandler>;
+
+interface Request {
+  handler: Handler;
+  context: ServerCallContext;
+  /** Path parameters, decoded. */
+  params: string[];
+  /** Parsed JSON of the body: `{}` where there is none. */
+  body: Record<string, unknown>;
+  query: Record<string, unknown>;
+}
+
+interface Route {
+  method: 'GET' | 'POST' | 'DELETE';
+  path: RegExp;
+  answer?: (request: Request) => Promise<unknown>;
+  stream?: (request: Request) => AsyncGenerator<StreamResponse, void, undefined>;
+}
+
+const TASK = '/tasks/([^/:]+)';
+const CONFIG = `${TASK}/pushNotificationConfigs/([^/:]+)`;
+
+const ROUTES: Route[] = [
+  { method: 'POST', path: /^\/message:send$/, answer: sendMessage },
+  { method: 'POST', path: /^\/message:stream$/, stream: ({ handler, context, body }) => handler.sendMessageStream(SendMessageRequest.fromJSON(body), context) },
+  { method: 'GET', path: /^\/tasks$/, answer: listTasks },
+  { method: 'GET', path: of(TASK), answer: async ({ handler, context, params: [id], query }) => Task.toJSON(await handler.getTask(GetTaskRequest.fromJSON({ ...query, id }), context)) },
+  { method: 'POST', path: of(`${TASK}:cancel`), answer: async ({ handler, context, params: [id], body }) => Task.toJSON(await handler.cancelTask(CancelTaskRequest.fromJSON({ ...body, id }), context)) },
+  { method: 'POST', path: of(`${TASK}:subscribe`), stream: subscribe },
+  { method: 'GET', path: of(`${TASK}:subscribe`), stream: subscribe },
+  { method: 'POST', path: of(`${TASK}/pushNotificationConfigs`), answer: createConfig },
+  { method: 'GET', path: of(`${TASK}/pushNotificationConfigs`), answer: listConfigs },
+  { method: 'GET', path: of(CONFIG), answer: async ({ handler, context, params: [taskId = '', id = ''] }) => TaskPushNotificationConfig.toJSON(await handler.getTaskPushNotificationConfig({ tenant: '', taskId, id }, context)) },
+  { method: 'DELETE', path: of(CONFIG), answer: deleteConfig },
+  { method: 'GET', path: /^\/extendedAgentCard$/, answer: async ({ handler, context }) => AgentCard.toJSON(await handler.getAuthenticatedExtendedAgentCard({ tenant: '' }, context)) },
+];
+
+export interface RestMatch {
+  route: Route;
+  params: string[];
+}
+
+/** @throws 404; 405 where the path is served for other methods. */
+export function matchRest(method: string, path: string): RestMatch {
+  const fitting = ROUTES.flatMap((route) => {
+    const match = route.path.exec(path);
+    return match ? [{ route, params: match.slice(1).map(decode) }] : [];
+  });
+  const found = fitting.find(({ route }) => route.method === method);
+  if (found) return found;
+  if (fitting.length === 0) throw notFound('path');
+  const allow = [...new Set(fitting.map(({ route }) => route.method))].join(', ');
+  throw new AppError('method_not_allowed', 'method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } });
+}
+
+export async function answerRest(ctx: Context, { route, params }: RestMatch, body: unknown, call: A2ACall): Promise<void> {
+  try {
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) throw badRequest('malformed_json', 'The body must be a JSON object.');
+    const context = new ServerCallContext({
+      requestedExtensions: [...call.extensions],
+      user: { isAuthenticated: true, userName: call.actor.username },
+      requestedVersion: call.version,
+    });
+    const request: Request = { handler: createRequestHandler(call), context, params, body: { ...body }, query: readQuery(ctx) };
+    if (route.stream) {
+      const source = route.stream(request);
+      await sendEvents(ctx, { events: toJson(source), lastId: () => call.lastItem.id, onError: (error) => restError(call.thrown ?? error, '1.0').body });
+      return;
+    }
+    sendRest(ctx, 200, (await route.answer?.(request)) ?? {});
+  } catch (error) {
+    const { status, body: said } = restError(call.thrown ?? error, '1.0');
+    sendRest(ctx, status, said);
+  }
+}
+
+/** `application/a2a+json`, unless the client takes only plain JSON. */
+export function sendRest(ctx: Context, status: number, body: unknown): void {
+  ctx.status = status;
+  ctx.body = JSON.stringify(body);
+  const accept = ctx.get('accept');
+  ctx.set('Content-Type', accept === '' || ctx.accepts(A2A_CONTENT_TYPE) ? A2A_CONTENT_TYPE : 'application/json');
+}
+
+async function sendMessage({ handler, context, body }: Request): Promise<unknown> {
+  const result = await handler.sendMessage(SendMessageRequest.fromJSON(body), context);
+  return 'messageId' in result ? { message: Message.toJSON(result) } : { task: Task.toJSON(result) };
+}
+
+async function listTasks({ handler, context, query }: Request): Promise<unknown> {
+  const params = ListTasksRequest.fromJSON(query);
+  const { tasks, ...page } = await handler.listTasks(params, context);
+  const json = ListTasksResponse.toJSON({ tasks, ...page }) as { tasks?: Record<string, unknown>[] };
+  const listed = (json.tasks ?? []).map((task) => (params.includeArtifacts ? { ...task, artifacts: task['artifacts'] ?? [] } : task));
+  return { ...page, tasks: listed };
+}
+
+function subscribe({ handler, context, params: [id = ''] }: Request): AsyncGenerator<StreamResponse, void, undefined> {
+  return handler.resubscribe({ tenant: '', id }, context);
+}
+
+async function createConfig({ handler, context, params: [taskId = ''], body }: Request): Promise<unknown> {
+  return TaskPushNotificationConfig.toJSON(await handler.createTaskPushNotificationConfig(TaskPushNotificationConfig.fromJSON({ ...body, taskId }), context));
+}
+
+async function listConfigs({ handler, context, params: [taskId = ''] }: Request): Promise<unknown> {
+  const { configs, nextPageToken } = await handler.listTaskPushNotificationConfigs({ tenant: '', taskId, pageSize: 0, pageToken: '' }, context);
+  return { configs: [], ...(ListTaskPushNotificationConfigsResponse.toJSON({ configs, nextPageToken }) as object) };
+}
+
+/** `{}`, not an empty 204: the Python client reads JSON in any case. */
+async function deleteConfig({ handler, context, params: [taskId = '', id = ''] }: Request): Promise<unknown> {
+  await handler.deleteTaskPushNotificationConfig({ tenant: '', taskId, id }, context);
+  return {};
+}
+
+async function* toJson(source: AsyncGenerator<StreamResponse, void, undefined>): AsyncGenerator<unknown, void, undefined> {
+  try {
+    for await (const event of source) yield StreamResponse.toJSON(event);
+  } finally {
+    await source.return();
+  }
+}
+
+/** Query parameters as the fields of the request: numbers and booleans are texts there. */
+function readQuery(ctx: Context): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(ctx.query).flatMap(([name, given]) => {
+    const value = Array.isArray(given) ? given[0] : given;
+    if (value === undefined) return [];
+    return [[name, value === 'true' ? true : value === 'false' ? false : value]];
+  }));
+}
+
+function of(path: string): RegExp {
+  return new RegExp(`^${path}$`);
+}
+
+function decode(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return value;
+  }
+}

@@ -1,0 +1,72 @@
+/** A message's parts as the agent's input, and what is refused before a task exists. Pure. */
+import type { A2AMessage, A2APart } from '../../contracts/a2a.ts';
+import { AppError, invalid } from '../errors.ts';
+import type { FieldError } from '../errors.ts';
+import { accepts, mediaTypeOf } from './modes.ts';
+
+/** A file as agents get it. */
+export interface FileReference {
+  file_id?: string;
+  url?: string;
+  name?: string;
+  media_type?: string;
+  size?: number;
+  sha256?: string;
+}
+
+/** The parts' files, in the parts' order: stored ones by id, linked ones by URL. */
+export type FileOfPart = (part: A2APart) => FileReference | null;
+
+/**
+ * `{text, data, files, message_id, context_id}`; a lone data part of an agent with an input schema is the input itself.
+ * `data` is the data part, an array if there are several, null if there is none.
+ */
+export function agentInput(message: A2AMessage, contextId: string, hasSchema: boolean, fileOf: FileOfPart): unknown {
+  const { parts } = message;
+  const data = parts.filter((part) => 'data' in part).map((part) => part.data);
+  const [only] = parts;
+  if (hasSchema && parts.length === 1 && only && 'data' in only) return only.data;
+  return {
+    text: textOf(parts),
+    data: data.length > 1 ? data : (data[0] ?? null),
+    files: parts.flatMap((part) => fileOf(part) ?? []),
+    message_id: message.messageId,
+    context_id: contextId,
+  };
+}
+
+export function textOf(parts: readonly A2APart[]): string {
+  return parts.flatMap(({ text }) => text ?? []).join('\n');
+}
+
+/** @throws content_type_not_supported for the first part that the agent does not take. */
+export function checkInputModes(message: A2AMessage, modes: readonly string[]): void {
+  const refused = message.parts.map(mediaTypeOf).find((type) => !accepts(modes, type));
+  if (refused !== undefined) throw notSupported(`This agent does not take ${refused}; it takes ${modes.join(', ')}.`);
+}
+
+/** @throws content_type_not_supported if the agent gives nothing that the client takes; no wish takes all. */
+export function checkOutputModes(accepted: readonly string[], modes: readonly string[]): void {
+  if (accepted.length === 0 || accepted.some((range) => accepts(modes, range))) return;
+  throw notSupported(`This agent gives ${modes.join(', ')}, and none of the acceptedOutputModes.`);
+}
+
+function notSupported(detail: string): AppError {
+  return new AppError('unsupported_media_type', 'content_type_not_supported', detail);
+}
+
+/** What no codec checks. @throws 422 with all mistakes. */
+export function checkMessage(message: A2AMessage): void {
+  const errors: FieldError[] = [];
+  const add = (pointer: string, code: string, text: string): void => void errors.push({ pointer: `/message${pointer}`, code, message: text });
+  if (message.messageId.trim() === '') add('/messageId', 'required', 'message.messageId is required');
+  if (message.messageId.length > 255) add('/messageId', 'too_long', 'message.messageId has at most 255 characters');
+  if (message.role !== 'ROLE_USER') add('/role', 'invalid', 'message.role must be ROLE_USER: a client speaks as the user');
+  if (message.parts.length === 0) add('/parts', 'required', 'message.parts must have at least one part');
+  message.parts.forEach((part, index) => {
+    const kinds = ['text', 'raw', 'url', 'data'].filter((kind) => kind in part);
+    if (kinds.length !== 1) add(`/parts/${index}`, 'invalid', 'a part has exactly one of text, raw, url, data');
+    if (part.url !== undefined && !/^https?:\/\//i.test(part.url)) add(`/parts/${index}/url`, 'invalid', 'a file URL is http or https');
+  });
+  if (errors.length > 0) throw invalid(errors, errors.map((error) => error.message).join('; '));
+}

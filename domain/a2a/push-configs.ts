@@ -1,0 +1,92 @@
+/** Push notification configs of tasks. Tokens and credentials are encrypted at rest, and shown to their owner. */
+import { v7 as uuidv7 } from 'uuid';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import type { A2APushConfig } from '../../contracts/a2a.ts';
+import { AppError, invalid } from '../errors.ts';
+import type { FieldError } from '../errors.ts';
+import type { Encryption } from '../secrets/encryption.ts';
+
+export type WireVersion = '1.0' | '0.3';
+
+export interface PushConfigRow {
+  task_id: string;
+  id: string;
+  url: string;
+  token_encrypted: string | null;
+  auth_scheme: string | null;
+  auth_credentials_encrypted: string | null;
+  wire_version: WireVersion;
+  created_at: Date;
+}
+
+const MAX_CONFIGS = 20;
+
+/** Creates, or replaces the one of that id. The id is the client's, else ours. @throws 422 */
+export async function savePushConfig(
+  em: EntityManager,
+  encryption: Encryption,
+  config: Omit<A2APushConfig, 'id'> & { id?: string },
+  wireVersion: WireVersion,
+): Promise<A2APushConfig> {
+  const id = config.id === undefined || config.id === '' ? uuidv7() : config.id;
+  check(config, id);
+  const { taskId, url, token, authentication } = config;
+  const [count] = await em.execute<{ n: number }[]>(`select count(*)::int as n from a2a_push_config where task_id = ? and id <> ?`, [taskId, id]);
+  if ((count?.n ?? 0) >= MAX_CONFIGS) throw invalid([{ pointer: '/id', code: 'too_many', message: `a task has at most ${MAX_CONFIGS} push notification configs` }]);
+  const sealed = (value: string | undefined, field: string): string | null => (value ? encryption.encrypt(value, sealContext(taskId, id, field)) : null);
+  await em.execute(
+    `insert into a2a_push_config (task_id, id, url, token_encrypted, auth_scheme, auth_credentials_encrypted, wire_version)
+     values (?, ?, ?, ?, ?, ?, ?)
+     on conflict (task_id, id) do update set url = excluded.url, token_encrypted = excluded.token_encrypted, auth_scheme = excluded.auth_scheme,
+       auth_credentials_encrypted = excluded.auth_credentials_encrypted, wire_version = excluded.wire_version`,
+    [taskId, id, url, sealed(token, 'token'), authentication?.scheme ?? null, sealed(authentication?.credentials, 'credentials'), wireVersion],
+  );
+  return { ...config, id };
+}
+
+export async function listPushConfigs(em: EntityManager, encryption: Encryption, taskId: string): Promise<A2APushConfig[]> {
+  const rows = await em.execute<PushConfigRow[]>(`select * from a2a_push_config where task_id = ? order by created_at, id`, [taskId]);
+  return rows.map((row) => openPushConfig(encryption, row));
+}
+
+/** @throws task_not_found: the protocol has no other word for it. */
+export async function getPushConfig(em: EntityManager, encryption: Encryption, taskId: string, id: string): Promise<A2APushConfig> {
+  const [row] = await em.execute<PushConfigRow[]>(`select * from a2a_push_config where task_id = ? and id = ?`, [taskId, id]);
+  if (!row) throw new AppError('not_found', 'task_not_found', `The task has no push notification config ${JSON.stringify(id)}.`);
+  return openPushConfig(encryption, row);
+}
+
+/** Repeating it is harmless. */
+export async function deletePushConfig(em: EntityManager, taskId: string, id: string): Promise<void> {
+  await em.execute(`delete from a2a_push_config where task_id = ? and id = ?`, [taskId, id]);
+}
+
+export function openPushConfig(encryption: Encryption, row: PushConfigRow): A2APushConfig {
+  const open = (value: string | null, field: string): string | null => (value === null ? null : encryption.decrypt(value, sealContext(row.task_id, row.id, field)));
+  const token = open(row.token_encrypted, 'token');
+  const credentials = open(row.auth_credentials_encrypted, 'credentials');
+  return {
+    id: row.id,
+    taskId: row.task_id,
+    url: row.url,
+    ...(token === null ? {} : { token }),
+    ...(row.auth_scheme === null ? {} : { authentication: { scheme: row.auth_scheme, ...(credentials === null ? {} : { credentials }) } }),
+  };
+}
+
+function check({ url, token, authentication }: Pick<A2APushConfig, 'url' | 'token' | 'authentication'>, id: string): void {
+  const errors: FieldError[] = [];
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (!parsed || !/^https?:$/.test(parsed.protocol)) errors.push({ pointer: '/url', code: 'invalid', message: 'url must be an absolute http or https URL' });
+  else if (parsed.username !== '' || parsed.password !== '') errors.push({ pointer: '/url', code: 'invalid', message: 'url must not hold credentials: use authentication' });
+  if (url.length > 2048) errors.push({ pointer: '/url', code: 'too_long', message: 'url has at most 2048 characters' });
+  if (id.length > 255 || id.includes('/')) errors.push({ pointer: '/id', code: 'invalid', message: 'id has at most 255 characters and no slash' });
+  for (const [pointer, value] of [['/token', token], ['/authentication/scheme', authentication?.scheme], ['/authentication/credentials', authentication?.credentials]] as const) {
+    if (value !== undefined && (/[\r\n\0]/.test(value) || value.length > 8192)) errors.push({ pointer, code: 'invalid', message: 'must fit a header' });
+  }
+  if (errors.length > 0) throw invalid(errors);
+}
+
+function sealContext(taskId: string, id: string, field: string): string {
+  return `a2a_push_config:${taskId}:${id}:${field}`;
+}
