@@ -15,6 +15,7 @@ import { authMiddleware } from '../middleware/auth.ts';
 import { checkMediaType, decodeText, parseJson, readRawBody } from '../middleware/body.ts';
 import type { A2ACall } from './call.ts';
 import { sendCard, type SignedCards } from './card-routes.ts';
+import { answerDeliveries } from './deliveries.ts';
 import { jsonRpcError, jsonRpcStatus, restError } from './errors.ts';
 import { answerJsonRpc, sendRpcError } from './json-rpc.ts';
 import { answerRest, matchRest, sendRest } from './rest.ts';
@@ -69,6 +70,7 @@ async function dispatch(ctx: Context, deps: AppDeps, target: A2AAgent, rest: str
     await answerJsonRpc(ctx, await readText(ctx, ['application/json']), makeCall);
     return;
   }
+  if (await answerDeliveries(ctx, deps, target, rest)) return;
   const match = matchRest(ctx.method, rest);
   if (requestedVersion(ctx) !== '1.0') throw new AppError('bad_request', 'version_needed', 'This is a path of A2A 1.0: send the header A2A-Version: 1.0 (0.3 is below /v1).');
   const text = ctx.method === 'POST' ? await readText(ctx, ['application/json', 'application/a2a+json']) : '';

@@ -1,6 +1,7 @@
 /** Reads tasks and follows their events, in any copy of the API: the tables are the truth, notifications only wake. */
 import type { A2AStreamItem, A2ATask } from '../../contracts/a2a.ts';
 import { isInterruptedState, isTerminalState } from '../../contracts/a2a.ts';
+import { linksOf } from '../../domain/a2a/file-links.ts';
 import { presentTask, stateNow, type Presenting, type TaskOptions } from '../../domain/a2a/present.ts';
 import { mayAnswer, openQuestions } from '../../domain/a2a/send.ts';
 import { getTaskRow, readMessages, type TaskRow } from '../../domain/a2a/task-row.ts';
@@ -29,7 +30,7 @@ export async function showTask(call: A2ACall, row: TaskRow, options: TaskOptions
 
 export async function presenting(call: A2ACall, em: EntityManager, row: TaskRow): Promise<Presenting> {
   const open = row.state === 'TASK_STATE_INPUT_REQUIRED' ? await openQuestions(em, row) : [];
-  return { link: () => null, asks: open.length > 0, answerable: mayAnswer(call.actor, open), extensions: call.extensions };
+  return { link: await linksOf({ keys: call.deps.keys, baseUrl: call.deps.env.BASE_URL }, row.output), asks: open.length > 0, answerable: mayAnswer(call.actor, open), extensions: call.extensions };
 }
 
 export interface Follow {

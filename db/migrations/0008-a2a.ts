@@ -46,9 +46,11 @@ create table a2a_push_config (
   auth_scheme text,
   auth_credentials_encrypted text,
   wire_version text not null,
+  target_id uuid not null references delivery_target (id) on delete cascade,
   created_at timestamptz not null default clock_timestamp(),
   primary key (task_id, id)
 );
+create index a2a_push_config_target on a2a_push_config (target_id);
 
 create function people_asked(status text, waiting_on jsonb) returns uuid[] language sql immutable as $$
   select coalesce(array_agg((w ->> 'id')::uuid order by w ->> 'id'), '{}')

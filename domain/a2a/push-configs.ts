@@ -4,6 +4,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import type { A2APushConfig } from '../../contracts/a2a.ts';
 import { AppError, invalid } from '../errors.ts';
 import type { FieldError } from '../errors.ts';
+import { addTarget, removeTarget, updateTarget } from '../delivery/target.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 
 export type WireVersion = '1.0' | '0.3';
@@ -16,9 +17,12 @@ export interface PushConfigRow {
   auth_scheme: string | null;
   auth_credentials_encrypted: string | null;
   wire_version: WireVersion;
+  target_id: string;
   created_at: Date;
 }
 
+/** Name of the kind of delivery target. */
+export const PUSH_KIND = 'a2a_push';
 const MAX_CONFIGS = 20;
 
 /** Creates, or replaces the one of that id. The id is the client's, else ours. @throws 422 */
@@ -34,12 +38,13 @@ export async function savePushConfig(
   const [count] = await em.execute<{ n: number }[]>(`select count(*)::int as n from a2a_push_config where task_id = ? and id <> ?`, [taskId, id]);
   if ((count?.n ?? 0) >= MAX_CONFIGS) throw invalid([{ pointer: '/id', code: 'too_many', message: `a task has at most ${MAX_CONFIGS} push notification configs` }]);
   const sealed = (value: string | undefined, field: string): string | null => (value ? encryption.encrypt(value, sealContext(taskId, id, field)) : null);
+  const targetId = await saveTarget(em, taskId, id, url, wireVersion);
   await em.execute(
-    `insert into a2a_push_config (task_id, id, url, token_encrypted, auth_scheme, auth_credentials_encrypted, wire_version)
-     values (?, ?, ?, ?, ?, ?, ?)
+    `insert into a2a_push_config (task_id, id, url, token_encrypted, auth_scheme, auth_credentials_encrypted, wire_version, target_id)
+     values (?, ?, ?, ?, ?, ?, ?, ?)
      on conflict (task_id, id) do update set url = excluded.url, token_encrypted = excluded.token_encrypted, auth_scheme = excluded.auth_scheme,
        auth_credentials_encrypted = excluded.auth_credentials_encrypted, wire_version = excluded.wire_version`,
-    [taskId, id, url, sealed(token, 'token'), authentication?.scheme ?? null, sealed(authentication?.credentials, 'credentials'), wireVersion],
+    [taskId, id, url, sealed(token, 'token'), authentication?.scheme ?? null, sealed(authentication?.credentials, 'credentials'), wireVersion, targetId],
   );
   return { ...config, id };
 }
@@ -56,9 +61,25 @@ export async function getPushConfig(em: EntityManager, encryption: Encryption, t
   return openPushConfig(encryption, row);
 }
 
-/** Repeating it is harmless. */
+/** With its deliveries. Repeating it is harmless. */
 export async function deletePushConfig(em: EntityManager, taskId: string, id: string): Promise<void> {
-  await em.execute(`delete from a2a_push_config where task_id = ? and id = ?`, [taskId, id]);
+  const [row] = await em.execute<{ target_id: string }[]>(`select target_id from a2a_push_config where task_id = ? and id = ?`, [taskId, id]);
+  if (row) await removeTarget(em, row.target_id);
+}
+
+/** The config's delivery target: a changed one is used again, and forgiven what failed. */
+async function saveTarget(em: EntityManager, taskId: string, id: string, url: string, wireVersion: WireVersion): Promise<string> {
+  const [known] = await em.execute<{ target_id: string }[]>(`select target_id from a2a_push_config where task_id = ? and id = ? for update`, [taskId, id]);
+  const config = { wire_version: wireVersion };
+  if (known) {
+    await updateTarget(em, known.target_id, { url, config, active: true });
+    return known.target_id;
+  }
+  const [task] = await em.execute<{ owner_id: string }[]>(`select owner_id from a2a_task where id = ?`, [taskId]);
+  if (!task) throw new Error(`There is no task ${taskId}`);
+  const targetId = uuidv7();
+  await addTarget(em, { id: targetId, kind: PUSH_KIND, owner_id: task.owner_id, run_id: taskId, url, config });
+  return targetId;
 }
 
 export function openPushConfig(encryption: Encryption, row: PushConfigRow): A2APushConfig {

@@ -1,5 +1,7 @@
 /** Every kind of delivery target that there is. Another kind adds its line here. */
 import type { Orm } from '../../db/orm.ts';
+import { PUSH_KIND } from '../a2a/push-configs.ts';
+import { pushKind } from '../a2a/push-kind.ts';
 import type { SigningKeys } from '../auth/signing-keys.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { webhookKind, webhookKindName } from '../webhooks/kind.ts';
@@ -15,5 +17,5 @@ export interface KindDeps {
 }
 
 export function createDeliveryKinds(deps: KindDeps): DeliveryKinds {
-  return { [webhookKindName]: webhookKind(deps) };
+  return { [webhookKindName]: webhookKind(deps), [PUSH_KIND]: pushKind(deps) };
 }
