@@ -18,6 +18,7 @@ export function deliverWorkflowId(targetId: string): string {
   return `deliver-${targetId}`;
 }
 
+/** Keywords that people filter runs by in Temporal UI. They are not encrypted there: no secret in them. */
 export const SEARCH_ATTRIBUTES = {
   owner: 'CadenzaOwner',
   workflow: 'CadenzaWorkflow',
@@ -40,6 +41,8 @@ export interface RunStart {
 }
 
 export interface RunArgs {
+  /** The server knows SEARCH_ATTRIBUTES, so the workflow may keep `status` up to date. */
+  search_attributes?: boolean;
   start: RunStart;
   /** Where the run is served: the source of its events. */
   run_url?: string;

@@ -1,7 +1,9 @@
 /** The port to Temporal on the SDK's client. Used by api and worker alike. */
 import { isGrpcServiceError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import type { Client } from '@temporalio/client';
-import { DELIVER_WORKFLOW, deliverWorkflowId, RUN_WORKFLOW, runSignal, runWorkflowId, TASK_QUEUE, wakeSignal } from '../contracts/temporal.ts';
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import type { SearchAttributePair } from '@temporalio/common';
+import { DELIVER_WORKFLOW, deliverWorkflowId, RUN_WORKFLOW, runSignal, runWorkflowId, SEARCH_ATTRIBUTES, TASK_QUEUE, wakeSignal } from '../contracts/temporal.ts';
 import type { RunSignal, RunStart } from '../contracts/temporal.ts';
 import { TemporalUnavailable } from '../domain/ports.ts';
 import type { TemporalGateway } from '../domain/ports.ts';
@@ -28,9 +30,20 @@ export function createGateway({ client, taskQueue = TASK_QUEUE, baseUrl }: Gatew
       throw isUnavailable(error) ? new TemporalUnavailable(String(error), { cause: error }) : error;
     }
   };
+  let attributes = true;
   const handle = (runId: string) => client.workflow.getHandle(runWorkflowId(runId));
   return {
-    start: (run) => call(() => start(client, taskQueue, run, `${baseUrl}/runs/${run.run_id}`)),
+    start: (run) =>
+      call(async () => {
+        try {
+          return await start(client, taskQueue, run, `${baseUrl}/runs/${run.run_id}`, attributes);
+        } catch (error) {
+          if (!attributes || !isUnknownAttribute(error)) throw error;
+          // A server on which nobody registered them: runs go on without.
+          attributes = false;
+          return start(client, taskQueue, run, `${baseUrl}/runs/${run.run_id}`, attributes);
+        }
+      }),
     signal: (runId, signal) =>
       call(() =>
         unlessGone<'sent' | 'gone'>('gone', async () => {
@@ -59,12 +72,13 @@ export function createGateway({ client, taskQueue = TASK_QUEUE, baseUrl }: Gatew
   };
 }
 
-async function start(client: Client, taskQueue: string, run: RunStart, runUrl: string): Promise<string> {
+async function start(client: Client, taskQueue: string, run: RunStart, runUrl: string, attributes: boolean): Promise<string> {
   try {
     const handle = await client.workflow.start(RUN_WORKFLOW, {
       workflowId: runWorkflowId(run.run_id),
       taskQueue,
-      args: [{ run_id: run.run_id, start: run, run_url: runUrl }],
+      args: [{ run_id: run.run_id, start: run, run_url: runUrl, search_attributes: attributes }],
+      ...(attributes ? { typedSearchAttributes: attributesOf(run) } : {}),
       workflowIdConflictPolicy: 'USE_EXISTING',
       // Without it a second start after the end would run everything again.
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
@@ -76,6 +90,23 @@ async function start(client: Client, taskQueue: string, run: RunStart, runUrl: s
     if (error instanceof WorkflowExecutionAlreadyStartedError) return '';
     throw error;
   }
+}
+
+function attributesOf(run: RunStart): SearchAttributePair[] {
+  const keyword = (name: string, value: string): SearchAttributePair => ({ key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD), value });
+  return [
+    keyword(SEARCH_ATTRIBUTES.owner, run.owner_id),
+    keyword(SEARCH_ATTRIBUTES.workflow, run.workflow_id ?? run.name.slice(0, 200)),
+    keyword(SEARCH_ATTRIBUTES.status, 'running'),
+  ];
+}
+
+/** INVALID_ARGUMENT that names a search attribute. */
+function isUnknownAttribute(error: unknown): boolean {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (isGrpcServiceError(cause) && Number(cause.code) === 3 && /search attribute/i.test(cause.message)) return true;
+  }
+  return false;
 }
 
 async function unlessGone<T>(gone: T, run: () => Promise<T>): Promise<T> {

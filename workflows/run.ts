@@ -1,10 +1,21 @@
 /** A run: handlers first, then the definition, in one workflow; at the end one activity closes the run's row. */
-import { CancellationScope, condition, continueAsNew, isCancellation, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  isCancellation,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
 import { EVENT } from '../contracts/run-events.ts';
-import type { NewRunEvent, RunEnd } from '../contracts/run-events.ts';
-import { runSignal, runStatusQuery } from '../contracts/temporal.ts';
+import type { NewRunEvent, RunEnd, RunStatus, WaitingOn } from '../contracts/run-events.ts';
+import { runSignal, runStatusQuery, SEARCH_ATTRIBUTES } from '../contracts/temporal.ts';
 import type { RunArgs, RunSignal } from '../contracts/temporal.ts';
 import { standardError } from '../contracts/dsl-error.ts';
+import type { DslError } from '../contracts/dsl-error.ts';
 import { writing } from './interpreter/activities.ts';
 import { Execution } from './interpreter/execution.ts';
 import { DslFault, isRunClosed } from './interpreter/fault.ts';
@@ -14,11 +25,14 @@ import type { Checkpoint, RunState } from './interpreter/state.ts';
 import { runKind } from './interpreter/tasks/index.ts';
 import { receive } from './signals.ts';
 
+const STATUS_KEY = defineSearchAttributeKey(SEARCH_ATTRIBUTES.status, SearchAttributeType.KEYWORD);
+
 export async function run(args: RunArgs): Promise<void> {
   const { start } = args;
   const state = stateOf(args);
   const x = new Execution(start, state, {
     runKind,
+    shown: (status) => describe(args, status.status, status.waiting_on),
     url: args.run_url,
     append: (batch) => writing((activities) => activities.appendEvents({ run_id: start.run_id, batch })),
   });
@@ -35,7 +49,7 @@ export async function run(args: RunArgs): Promise<void> {
   try {
     const end = await Promise.race([finish(x, work), x.quietForContinueAsNew().then(() => null)]);
     if (end === null) await continueAsNew<typeof run>({ ...args, state });
-    else await close(x, end);
+    else await close(x, args, end);
   } finally {
     over = true;
   }
@@ -65,13 +79,13 @@ async function finish(x: Execution, work: CancellationScope): Promise<{ end: Run
 }
 
 /** The run's last activity, whatever was cancelled before. */
-async function close(x: Execution, result: Awaited<ReturnType<typeof finish>>): Promise<void> {
+async function close(x: Execution, args: RunArgs, result: Awaited<ReturnType<typeof finish>>): Promise<void> {
   if (result === 'closed') return;
   const { end, checkpoint } = result;
   await CancellationScope.nonCancellable(async () => {
     await x.journal.drain();
     const event = ended(x, end);
-    setCurrentDetails(`**${end.status}**${end.error ? `: ${end.error.title ?? end.error.type}, ${end.error.detail ?? ''}` : ''}`);
+    describe(args, end.status, [], end.error);
     await x.journal.carry(
       (batch) =>
         writing((activities) =>
@@ -80,6 +94,14 @@ async function close(x: Execution, result: Awaited<ReturnType<typeof finish>>): 
       [event],
     );
   });
+}
+
+/** What people see in Temporal UI: the status to filter by, and in Markdown what the run waits for or ended with. */
+function describe(args: RunArgs, status: RunStatus, waits: WaitingOn[], error?: DslError | null): void {
+  if (args.search_attributes) upsertSearchAttributes([{ key: STATUS_KEY, value: status }]);
+  const lines = waits.map(({ kind, task, until }) => `- \`${task}\` waits for ${kind === 'human' ? 'a person' : `a ${kind}`}${until ? ` until ${until}` : ''}`);
+  if (error) lines.push(`- \`${error.instance ?? ''}\` ${error.title ?? error.type}: ${error.detail ?? ''}`);
+  setCurrentDetails([`**${status}**`, ...lines].join('\n'));
 }
 
 function started(x: Execution): NewRunEvent {

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createTemporalClient } from '../../temporal/client.ts';
 import { startRun, startTestPlatform, until } from '../support/platform.ts';
 import type { RunRecord, TestPlatform } from '../support/platform.ts';
 import type { Client } from '../support/app.ts';
@@ -217,5 +218,23 @@ describe('the reconciler', () => {
       select gen_random_uuid(), workflow_id, workflow_revision, 'left', definition, 'pending', input, owner_id, id, now() from run where id = ?`, [made.body.id]);
     await platform.reconcile();
     await until(async () => (await builder.get('/runs?q=left')).body[0], (run) => run?.status === 'completed');
+  });
+});
+
+describe('in Temporal UI', () => {
+  test('a run can be read: summary, what it waits for, search attributes, no secret', async () => {
+    const run = await startRun(builder, { do: [{ ask: { call: 'human', with: { title: 'Go?' } } }] });
+    await statusIs(run['id'], 'waiting');
+    const { address, namespace } = platform.temporal;
+    const client = createTemporalClient({ address, namespace });
+    const handle = client.workflow.getHandle(run['temporal'].workflow_id);
+    const { typedSearchAttributes, raw } = await handle.describe();
+    const attributes = Object.fromEntries(typedSearchAttributes.getAll().map(({ key, value }) => [key.name, value]));
+    expect(attributes).toMatchObject({ CadenzaOwner: run['owner_id'], CadenzaWorkflow: run['workflow_id'], CadenzaStatus: 'waiting' });
+    expect(Buffer.from(raw.executionConfig?.userMetadata?.summary?.data ?? []).toString()).toContain('Run of test');
+    const { currentDetails } = await handle.query<{ currentDetails: string }, []>('__temporal_workflow_metadata');
+    expect(currentDetails).toContain('`/do/0/ask` waits for a person');
+    await client.connection.close();
+    await builder.post(`/runs/${run['id']}/cancel`);
   });
 });

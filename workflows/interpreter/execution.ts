@@ -44,6 +44,8 @@ export type RunKind = (x: Execution, definition: TaskDefinition, task: Task, inp
 
 export interface ExecutionPorts {
   append(batch: EventBatch): Promise<{ closed: boolean }>;
+  /** For people in Temporal UI. */
+  shown(status: Status): void;
   /** Where the run is served. */
   url?: string | undefined;
   /** Kinds run task lists, which run tasks of any kind: the circle is closed here. */
@@ -73,7 +75,7 @@ export class Execution {
     // Validated when the run was created; the type is what validation promises.
     this.definition = start.definition as Definition;
     this.state = state;
-    this.journal = new Journal(state, { append: (batch) => ports.append(batch), status: (asIf) => this.status(asIf) });
+    this.journal = new Journal(state, { append: (batch) => ports.append(batch), status: (asIf) => this.status(asIf), shown: (status) => ports.shown(status) });
   }
 
   /** Before each task: suspension, backlog, and the way over to a new execution. */

@@ -22,6 +22,8 @@ export interface JournalPort {
   append(batch: EventBatch): Promise<{ closed: boolean }>;
   /** What the run's row should show now; `asIf` adds a wait that its own activity begins. */
   status(asIf?: WaitingOn): Status;
+  /** Called with each new status on its way to the row. */
+  shown(status: Status): void;
 }
 
 export class Journal {
@@ -133,6 +135,12 @@ export class Journal {
     return false;
   }
 
+  #show(status: Status): void {
+    const text = JSON.stringify(status);
+    if (text !== this.#shown) this.#port.shown(status);
+    this.#shown = text;
+  }
+
   /** Whether they were written is not known: they go again with the next activity, which ignores those that are there. */
   #unknown(): void {
     this.#carried = 0;
@@ -166,7 +174,7 @@ export class Journal {
     // The row may only show a status whose events are in the log by then.
     const projection = complete ? { counter: ++this.#state.counter, ...status } : null;
     if (complete) {
-      this.#shown = JSON.stringify(status);
+      this.#show(status);
       this.#begins = asIf;
     }
     return { batch: { events: [...events, ...extra], projection, acks }, sent: events, acks };
