@@ -1,4 +1,5 @@
 /** An agent's invocation: its pinned version, its owner's secrets, its schemas on both sides. */
+import { agentKind } from '../contracts/agent-configuration.ts';
 import type { InvokeAgentInput, Invoked, RunActivities } from '../contracts/activities.ts';
 import { EVENT } from '../contracts/run-events.ts';
 import type { NewRunEvent } from '../contracts/run-events.ts';
@@ -77,7 +78,7 @@ async function call(
   const who = { agent_id: agent.id, agent_version: agent.version };
   const wrongInput = violations(agent.input_schema, input.input);
   if (wrongInput.length > 0) throw fault('validation', `The input does not fit the input_schema of ${agent.name}: ${describeViolations(wrongInput)}`);
-  if (agent.type === 'workflow') return { ...who, output: null, warnings, child: childOf(agent, input.input) };
+  if (agentKind(agent) === 'workflow') return { ...who, output: null, warnings, child: childOf(agent, input.input) };
   const result = await deps.adapters.invoke({
     agent,
     input: input.input,
@@ -99,5 +100,5 @@ async function call(
 function childOf(agent: PinnedAgent, input: unknown): NonNullable<Invoked['child']> {
   const { workflow_id: workflowId, revision } = agent.configuration;
   if (typeof workflowId !== 'string') throw fault('configuration', `configuration.workflow_id of the agent ${agent.name} names no workflow`);
-  return { workflow_id: workflowId, revision: typeof revision === 'number' ? revision : null, input };
+  return { workflow_id: workflowId, revision: typeof revision === 'number' ? revision : null, input, output_schema: agent.output_schema };
 }

@@ -53,7 +53,7 @@ export interface Invoked {
   agent_version?: string;
   warnings?: string[];
   /** The agent is a `workflow`: nothing was called; start this child run and take its output. */
-  child?: { workflow_id: string; revision: number | null; input: unknown };
+  child?: { workflow_id: string; revision: number | null; input: unknown; output_schema: Record<string, unknown> };
 }
 
 export interface NewHumanTask {

@@ -31,7 +31,15 @@ export interface Frame {
   /** Of `wait`. */
   until?: number;
   human?: { id: string; created_at: number; marks: number; created: boolean };
-  child?: { id: string; created: boolean; input: unknown; waiting_on: WaitingOn[]; waiting_counter: number };
+  child?: {
+    id: string;
+    created: boolean;
+    input: unknown;
+    waiting_on: WaitingOn[];
+    waiting_counter: number;
+    /** Of an agent that is a workflow: what its output has to fit, and what the task's end tells. */
+    agent?: { output_schema: Record<string, unknown>; data: Record<string, unknown> };
+  };
   /** Of a call of `use.functions`. */
   body?: Frame;
 }

@@ -1,9 +1,11 @@
 /** The Open Workflow Specification's conformance test kit, each scenario through the HTTP API. The feature files stay as they are. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { sameErrorType } from '../../../contracts/dsl-error.ts';
 import type { Client } from '../../support/app.ts';
 import { conformancePath } from '../../support/conformance.ts';
+import { writeDocsSection } from '../../support/docs-section.ts';
 import { startTestPlatform } from '../../support/platform.ts';
 import type { RunRecord, TestPlatform } from '../../support/platform.ts';
 import { scenariosOf } from './gherkin.ts';
@@ -17,8 +19,7 @@ let client: Client;
 
 beforeAll(async () => {
   stub = await startStubServices();
-  const EGRESS_HOST_MAP = ['https://petstore.swagger.io', 'https://httpbin.org'].map((host) => `${host}=${stub.origin}`).join(',');
-  platform = await startTestPlatform({ env: { EGRESS_HOST_MAP } });
+  platform = await startTestPlatform({ env: { EGRESS_HOST_MAP: stub.hostMap } });
   client = await platform.as('builder');
 });
 afterAll(async () => {
@@ -34,16 +35,42 @@ test('the kit is there, whole', () => {
   expect([features.length, scenarios.length]).toEqual([11, 21]);
 });
 
+const passed: string[] = [];
+let ran = 0;
+
 describe.each(features)('%s', (file) => {
   test.each(scenariosOf(readFileSync(`${folder}/${file}`, 'utf8')).map((scenario): [string, Scenario] => [scenario.name, scenario]))(
     '%s',
     async (name, scenario) => {
+      ran++;
       const run = await execute(scenario);
       const assertions = scenario.steps.filter(({ text }) => !/^(a workflow with definition|the workflow input is|the workflow is executed)/.test(text));
       expect(assertions.length).toBeGreaterThan(0);
       for (const { text, argument } of assertions) check(run, text, argument);
+      passed.push(`${file}: ${name}`);
     },
   );
+});
+
+test('the score is in docs/conformance.md', () => {
+  const all = features.map((feature) => ({ feature, names: scenariosOf(readFileSync(`${folder}/${feature}`, 'utf8')).map(({ name }) => `${feature}: ${name}`) }));
+  const total = all.flatMap(({ names }) => names);
+  // A run of some scenarios only says nothing about the whole.
+  if (ran < total.length) return;
+  const failed = total.filter((name) => !passed.includes(name));
+  const body = [
+    '## Open Workflow Specification',
+    '',
+    `The specification's conformance kit (DSL 1.0.3), each scenario through the HTTP API: **${total.length - failed.length} of ${total.length}** pass.`,
+    '',
+    '| feature | scenarios | passed |',
+    '|---|---|---|',
+    ...all.map(({ feature, names }) => `| ${feature} | ${names.length} | ${names.filter((name) => passed.includes(name)).length} |`),
+    ...(failed.length > 0 ? ['', '### Failing', '', ...failed.map((name) => `- ${name}`)] : []),
+  ].join('\n');
+  const file = fileURLToPath(new URL('../../../docs/conformance.md', import.meta.url));
+  writeDocsSection(file, 'open-workflow', 'Conformance', body);
+  expect(readFileSync(file, 'utf8')).toContain(body);
 });
 
 async function execute({ steps }: Scenario): Promise<RunRecord> {

@@ -1,19 +1,21 @@
 /** `call: agent` (interface-decisions §5): one activity an invocation; an agent of type `workflow` is a child run. */
+import type { CreateChildRunInput } from '../../../contracts/activities.ts';
 import type { AgentArguments } from '../../../contracts/definition/model.ts';
+import { describeViolations, violations } from '../../../contracts/validate-json.ts';
 import { resolve } from '../data-flow.ts';
 import type { At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { fault } from '../fault.ts';
 import { toMs } from '../run-task.ts';
 import { calling } from '../activities.ts';
-import { runChild } from './child.ts';
+import { newChild, runChild } from './child.ts';
 import { invoke, outcomeOf } from './invoke.ts';
 
 /** What the specification grants a single serverless function; a longer agent says so by `timeout`. */
 const DEFAULT_TIMEOUT_MS = 15 * 60_000;
 
 export async function callAgent(x: Execution, args: AgentArguments, task: Task, input: unknown, at: At): Promise<Outcome> {
-  if (task.frame.child) return runChild(x, task, { id: '', revision: null }, null);
+  if (task.frame.child) return finishChild(x, task, { id: '', revision: null }, null);
   const agent = resolve(args.agent, input, at);
   if (typeof agent !== 'string' || agent === '') throw fault('configuration', 'with.agent must give the id or the name of an agent', task.ref);
   const version = resolve(args.version, input, at);
@@ -33,9 +35,18 @@ export async function callAgent(x: Execution, args: AgentArguments, task: Task, 
   };
   const result = await invoke(x, task, (batch) => calling(timeoutMs, `${task.name}: agent`).invokeAgent({ ...request, batch }));
   if (result.child) {
-    const { workflow_id, revision, input: childInput } = result.child;
-    const child = await runChild(x, task, { id: workflow_id, revision }, childInput);
-    return { ...child, data: { ...child.data, ...outcomeOf(x, task, result).data } };
+    const { workflow_id, revision, input: childInput, output_schema } = result.child;
+    newChild(task, childInput).agent = { output_schema, data: outcomeOf(x, task, result).data ?? {} };
+    return finishChild(x, task, { id: workflow_id, revision }, childInput);
   }
   return outcomeOf(x, task, result);
+}
+
+/** The agent's `output_schema` holds for the output of its run, too. */
+async function finishChild(x: Execution, task: Task, workflow: CreateChildRunInput['workflow'], input: unknown): Promise<Outcome> {
+  const child = await runChild(x, task, workflow, input);
+  const agent = task.frame.child?.agent;
+  const wrong = violations(agent?.output_schema, child.output);
+  if (wrong.length > 0) throw fault('validation', `The answer of the agent does not fit its output_schema: ${describeViolations(wrong)}`, task.ref);
+  return { ...child, data: { ...child.data, ...agent?.data } };
 }

@@ -10,9 +10,10 @@ import { writing } from '../activities.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { DslFault, faultOfActivity, RunClosed } from '../fault.ts';
 import { workflowUuid } from '../ids.ts';
+import type { Frame } from '../state.ts';
 
 export async function runChild(x: Execution, task: Task, workflow: CreateChildRunInput['workflow'], input: unknown): Promise<Outcome> {
-  const child = (task.frame.child ??= { id: workflowUuid(), created: false, input, waiting_on: [], waiting_counter: 0 });
+  const child = newChild(task, input);
   if (!child.created) {
     await create(x, task, child.id, workflow, child.input);
     child.created = true;
@@ -29,9 +30,13 @@ export async function runChild(x: Execution, task: Task, workflow: CreateChildRu
   return finish(x, task, child.id);
 }
 
+export function newChild(task: Task, input: unknown): NonNullable<Frame['child']> {
+  return (task.frame.child ??= { id: workflowUuid(), created: false, input, waiting_on: [], waiting_counter: 0 });
+}
+
 /** Starts a run and goes on without it. */
 export async function startChild(x: Execution, task: Task, workflow: CreateChildRunInput['workflow'], input: unknown): Promise<string> {
-  const child = (task.frame.child ??= { id: workflowUuid(), created: false, input, waiting_on: [], waiting_counter: 0 });
+  const child = newChild(task, input);
   if (!child.created) await create(x, task, child.id, workflow, child.input);
   child.created = true;
   return child.id;
