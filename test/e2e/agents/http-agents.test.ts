@@ -66,6 +66,36 @@ test('call: http with a secret of the workflow owner, which an echo does not bri
   expect(JSON.stringify(run)).not.toContain('from-the-store-1234');
 });
 
+test('what an endpoint takes from data is neither a template nor a choice of secrets', async () => {
+  await builder.put('/secrets/service', { value: '{"token":"from-the-store-1234"}' });
+  const call = (endpoint: unknown, input: Record<string, unknown>, more: object = {}) =>
+    platform.runToEnd({ use: { secrets: ['service'] }, do: [{ ask: { call: 'http', with: { method: 'get', endpoint, ...more } } }] }, input);
+  expect((await call('${ .to }', { to: `${target.url}/x/{id}?q=%7Bid%7D`, id: 'expanded' }))['output'].path).toBe('/x/%7Bid%7D?q=%7Bid%7D');
+  expect((await call(`${target.url}/{id}/\${ .rest }`, { id: 'a/b', rest: '{id}' }))['output'].path).toBe('/a%2Fb/%7Bid%7D');
+  const chosen = { uri: target.url, authentication: { bearer: { use: 'service' } } };
+  for (const endpoint of ['${ .to }', '${ .to | if $secrets.service then . else . end }']) {
+    const run = await call(endpoint, { to: chosen });
+    expect(run).toMatchObject({ status: 'faulted', error: { type: expect.stringContaining('/expression'), detail: expect.stringContaining('must give a text') } });
+  }
+  const object = await call(`${target.url}/{id}`, { id: {} });
+  expect(object).toMatchObject({ status: 'faulted', error: { type: expect.stringContaining('/expression'), instance: '/do/0/ask' } });
+});
+
+test('an agent whose kind is workflow is a run of its own, with the agent’s schemas', async () => {
+  const { body: workflow } = await builder.post('/workflows', { name: 'inner', definition: { do: [{ twice: { set: { twice: '${ .n * 2 }' } } }] } });
+  const schemas = { input_schema: { type: 'object', required: ['n'] }, output_schema: { type: 'object', properties: { twice: { maximum: 10 } } } };
+  const made = await register({ name: 'composed', type: 'workflow', configuration: { workflow_id: workflow.id }, ...schemas });
+  const run = await platform.runToEnd(callAgent('composed', { n: 4 }));
+  expect(run).toMatchObject({ status: 'completed', output: { twice: 8 }, tasks: [{ name: 'ask', agent_id: made.id }] });
+  expect((await builder.get(`/runs?parent_run_id=${run['id']}`)).body).toHaveLength(1);
+  for (const input of [{}, { n: 6 }]) {
+    expect(await platform.runToEnd(callAgent('composed', input))).toMatchObject({ status: 'faulted', error: { type: expect.stringContaining('/validation'), instance: '/do/0/ask' } });
+  }
+  // Executed by another kind, it is no run.
+  await register({ name: 'served', type: 'workflow', execution_type: 'api', configuration: { endpoint: `${target.url}/served` } });
+  expect(await platform.runToEnd(callAgent('served'))).toMatchObject({ status: 'completed', output: { path: '/served' } });
+});
+
 test('what goes wrong can be caught by type and status', async () => {
   await register({ name: 'failing', configuration: { endpoint: `${target.url}/status/{code}`, method: 'GET' } });
   const caught = async (code: number, filter: Record<string, unknown>) => {

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
-import { afterEach, expect, test } from '@jest/globals';
+import { createHash, createHmac } from 'node:crypto';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
 import { faultOf, httpCall } from '../../support/agent-call.ts';
 import { sendJson, startServer } from '../../support/http-server.ts';
@@ -100,6 +100,85 @@ test('oauth2 by client credentials, oidc by discovery', async () => {
     expect((await call({ method: 'get', endpoint: { uri: target.url, authentication: { [scheme]: policy } } })).output).toEqual({ ok: true });
   }
   expect(target.seen[0]).toMatchObject({ headers: { authorization: `Basic ${Buffer.from('me:client-secret').toString('base64')}` }, body: 'grant_type=client_credentials&scope=api' });
+});
+
+describe('token requests', () => {
+  const jwt = (claims: object): string => ['e30', Buffer.from(JSON.stringify(claims)).toString('base64url'), 'sig'].join('.');
+  async function asked(policy: Record<string, unknown>, token = 'plain-token', scheme = 'oauth2') {
+    const target = await server((request, response) => {
+      if (request.path.startsWith('/.well-known/')) return sendJson(response, { token_endpoint: `http://${request.headers.host}/discovered` });
+      sendJson(response, request.path === '/api' ? { auth: request.headers.authorization === `Bearer ${token}` } : { access_token: token, expires_in: 60 });
+    });
+    const authentication = { [scheme]: { authority: target.url, client: { id: 'me', secret: 'client-secret' }, ...policy } };
+    const result = call({ method: 'get', endpoint: { uri: `${target.url}/api`, authentication } });
+    return { result, request: async () => (await result, target.seen.find(({ method }) => method === 'POST')) };
+  }
+  const form = (body = ''): Record<string, string> => Object.fromEntries(new URLSearchParams(body));
+  const client = { client_id: 'me', client_secret: 'client-secret' };
+
+  test('password', async () => {
+    const { request, result } = await asked({ grant: 'password', username: 'ada', password: 'user-password', audiences: ['a', 'b'] });
+    expect(form((await request())?.body)).toEqual({ grant_type: 'password', username: 'ada', password: 'user-password', audience: 'a b', ...client });
+    expect((await result).output).toEqual({ auth: true });
+  });
+
+  test('token exchange, as JSON', async () => {
+    const type = 'urn:ietf:params:oauth:token-type:access_token';
+    const { request } = await asked({ grant: 'urn:ietf:params:oauth:grant-type:token-exchange', subject: { token: 'subject-token', type }, request: { encoding: 'application/json' } });
+    expect(await request()).toMatchObject({ headers: { 'content-type': 'application/json' } });
+    expect(JSON.parse((await request())?.body ?? '')).toEqual({ grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange', subject_token: 'subject-token', subject_token_type: type, ...client });
+  });
+
+  test('client_secret_jwt signs, private_key_jwt sends the assertion, none sends the id only', async () => {
+    const signed = form((await (await asked({ grant: 'client_credentials', client: { id: 'me', secret: 'client-secret', authentication: 'client_secret_jwt' } })).request())?.body);
+    const [head = '', claims = '', signature] = (signed['client_assertion'] ?? '').split('.');
+    expect(signature).toBe(createHmac('sha256', 'client-secret').update(`${head}.${claims}`).digest('base64url'));
+    expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).toMatchObject({ iss: 'me', sub: 'me', aud: expect.stringContaining('/oauth2/token') });
+    expect(signed['client_secret']).toBeUndefined();
+    const assertion = 'a.signed.assertion';
+    expect(form((await (await asked({ grant: 'client_credentials', client: { id: 'me', assertion, authentication: 'private_key_jwt' } })).request())?.body)).toMatchObject({ client_assertion: assertion });
+    expect(form((await (await asked({ grant: 'client_credentials', client: { id: 'me', authentication: 'none' } })).request())?.body)).toEqual({ grant_type: 'client_credentials', client_id: 'me' });
+  });
+
+  test('an authority that is a discovery document, for oauth2 and oidc', async () => {
+    for (const scheme of ['oauth2', 'oidc']) {
+      const target = await server((request, response) =>
+        sendJson(response, request.method === 'POST' ? { access_token: 'plain-token' } : request.path === '/api' ? { auth: request.headers.authorization } : { token_endpoint: `http://${request.headers.host}/found` }));
+      const authentication = { [scheme]: { authority: `${target.url}/.well-known/openid-configuration`, grant: 'client_credentials', client: { id: 'me' } } };
+      await call({ method: 'get', endpoint: { uri: `${target.url}/api`, authentication } });
+      expect(target.seen.map(({ path }) => path)).toEqual(['/.well-known/openid-configuration', '/found', '/api']);
+    }
+  });
+
+  test('issuers are those of the token', async () => {
+    const issuers = ['https://good.example'];
+    expect((await (await asked({ grant: 'client_credentials', issuers }, jwt({ iss: 'https://good.example' }))).result).output).toEqual({ auth: true });
+    for (const token of [jwt({ iss: 'https://bad.example' }), jwt({}), 'opaque-token']) {
+      expect(await faultOf((await asked({ grant: 'client_credentials', issuers }, token)).result)).toMatchObject({ kind: 'authentication', status: 401 });
+    }
+  });
+
+  test('a token endpoint that refuses; a grant that needs a person', async () => {
+    const target = await server((request, response) => sendJson(response, request.path === '/oauth2/token' ? { error: 'invalid_client' } : {}, 401));
+    const of = (grant: string) => faultOf(call({ method: 'get', endpoint: { uri: `${target.url}/api`, authentication: { oauth2: { authority: target.url, grant, client: { id: 'me', secret: 'wrong-secret' } } } } }));
+    expect(await of('client_credentials')).toMatchObject({ kind: 'authentication', detail: expect.stringContaining('invalid_client') });
+    expect(await of('authorization_code')).toMatchObject({ kind: 'configuration' });
+  });
+});
+
+test.each(['SHA-256', 'SHA-256-sess', 'MD5-sess'])('digest with %s', async (algorithm) => {
+  const hash = (text: string) => createHash(algorithm.startsWith('MD5') ? 'md5' : 'sha256').update(text).digest('hex');
+  const target = await server((request, response) => {
+    const given = request.headers.authorization ?? '';
+    if (given === '') return void response.writeHead(401, { 'www-authenticate': `Digest realm="r", nonce="n", qop="auth", algorithm=${algorithm}` }).end();
+    const field = (name: string) => new RegExp(`${name}="?([^",]+)`).exec(given)?.[1] ?? '';
+    const first = hash('ada:r:secret');
+    const base = algorithm.endsWith('-sess') ? hash(`${first}:n:${field('cnonce')}`) : first;
+    const ok = field('response') === hash([base, 'n', field('nc'), field('cnonce'), 'auth', hash(`POST:${request.path}`)].join(':'));
+    sendJson(response, { ok, body: request.body });
+  });
+  const { output } = await call({ method: 'post', endpoint: { uri: `${target.url}/x`, authentication: { digest: { username: 'ada', password: 'secret' } } }, body: { a: 1 } });
+  expect(output).toEqual({ ok: true, body: '{"a":1}' });
 });
 
 test('values that expressions took from secrets are kept out of the output', async () => {
