@@ -1,11 +1,72 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode } from '@temporalio/worker';
-import type { Logger as TemporalLogger, WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import type { Logger as TemporalLogger, WorkflowBundle } from '@temporalio/worker';
+
+const project = fileURLToPath(new URL('..', import.meta.url));
+/** What goes into the bundle: these folders, and the packages at the versions of the lock file. */
+const SOURCES = ['contracts', 'expressions', 'workflows'];
+
+export interface BundleOptions {
+  logger?: TemporalLogger;
+  /** A private folder: what was built from the same sources before is taken from it, which spares each start some seconds. */
+  cacheDir?: string;
+}
 
 /** The workflows' code as the sandbox runs it. */
-export function bundleWorkflows(logger?: TemporalLogger): Promise<WorkflowBundleWithSourceMap> {
-  return bundleWorkflowCode({
-    workflowsPath: fileURLToPath(new URL('../workflows/index.ts', import.meta.url)),
-    ...(logger ? { logger } : {}),
-  });
+export async function bundleWorkflows({ logger, cacheDir }: BundleOptions = {}): Promise<WorkflowBundle> {
+  const build = (): Promise<WorkflowBundle> =>
+    bundleWorkflowCode({ workflowsPath: join(project, 'workflows/index.ts'), ...(logger ? { logger } : {}) });
+  if (cacheDir === undefined) return build();
+  const file = join(cacheDir, `workflows-${digestOfSources()}.json`);
+  const cached = read(file);
+  if (cached) return cached;
+  const bundle = await build();
+  keep(cacheDir, file, bundle);
+  return bundle;
+}
+
+function digestOfSources(): string {
+  const hash = createHash('sha256').update(process.version);
+  const files = SOURCES.flatMap((folder) =>
+    readdirSync(join(project, folder), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts')).map((name) => join(folder, name)),
+  );
+  for (const name of [...files.toSorted(), 'package-lock.json']) {
+    try {
+      hash.update(`\n${name}\n`).update(readFileSync(join(project, name)));
+    } catch {
+      // Without a lock file (a pruned image) the sources decide.
+    }
+  }
+  return hash.digest('hex').slice(0, 32);
+}
+
+/** Null for a file that is not there or not whole. */
+function read(file: string): WorkflowBundle | null {
+  try {
+    const { code, checksum } = JSON.parse(readFileSync(file, 'utf8')) as { code: string; checksum: string };
+    return sha256(code) === checksum ? { code } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** In one step, and alone: bundles of earlier versions go. A folder that cannot be written only costs the next start its time. */
+function keep(cacheDir: string, file: string, { code }: WorkflowBundle): void {
+  try {
+    mkdirSync(cacheDir, { recursive: true, mode: 0o700 });
+    writeFileSync(`${file}.${process.pid}`, JSON.stringify({ code, checksum: sha256(code) }), { mode: 0o600 });
+    renameSync(`${file}.${process.pid}`, file);
+    for (const name of readdirSync(cacheDir)) {
+      if (/^workflows-[0-9a-f]+\.json$/.test(name) && !file.endsWith(name)) rmSync(join(cacheDir, name), { force: true });
+    }
+  } catch {
+    // Built anew next time.
+  }
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }

@@ -1,4 +1,5 @@
 /** The worker process: workflows and activities of one task queue. Any number of copies. */
+import { join } from 'node:path';
 import { Runtime } from '@temporalio/worker';
 import { createActivities } from '../activities/index.ts';
 import { createDeliverySender } from '../adapters/delivery-sender.ts';
@@ -51,7 +52,7 @@ const activities = createActivities({
   secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),
 });
 
-const [workflowBundle, connection] = await Promise.all([bundleWorkflows(temporalLogger(logger)), connectNative(settings, logger)]);
+const [workflowBundle, connection] = await Promise.all([bundleWorkflows({ logger: temporalLogger(logger), cacheDir: join(env.DATA_DIR, 'bundles') }), connectNative(settings, logger)]);
 await ensureReconcileSchedule(client, env.TEMPORAL_TASK_QUEUE);
 const worker = await createWorker({ connection, namespace: settings.namespace, taskQueue: env.TEMPORAL_TASK_QUEUE, activities, workflowBundle, dataConverter });
 const runEvents = createRunEventWatcher(env.DATABASE_URL, logger);
