@@ -12,6 +12,8 @@ export interface ActivityDeps {
   temporal: TemporalGateway;
   logger: Logger;
   files: FileStore;
+  /** How many days runs are kept after their end. */
+  retentionDays: number;
   deliveries: {
     kinds: DeliveryKinds;
     sender: DeliverySender;

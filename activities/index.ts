@@ -7,6 +7,7 @@ import { deliveryActivities } from './deliver-next.ts';
 import { humanTaskActivities } from './human-tasks.ts';
 import { invokeAgentActivity } from './invoke-agent.ts';
 import { reconcileActivity } from './reconcile.ts';
+import { removeExpiredActivity } from './remove-expired.ts';
 import { runLogActivities } from './run-log.ts';
 
 export type { ActivityDeps } from './deps.ts';
@@ -20,5 +21,6 @@ export function createActivities(deps: ActivityDeps): RunActivities & DeliveryAc
     invokeAgent: invokeAgentActivity(deps),
     callHttp: callHttpActivity(deps),
     reconcile: reconcileActivity(deps),
+    removeExpired: removeExpiredActivity(deps),
   };
 }

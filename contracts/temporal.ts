@@ -8,6 +8,8 @@ export const RUN_WORKFLOW = 'run';
 export const RECONCILE_WORKFLOW = 'reconcile';
 export const DELIVER_WORKFLOW = 'deliver';
 export const RECONCILE_SCHEDULE = 'cadenza-reconcile';
+export const RETENTION_WORKFLOW = 'retention';
+export const RETENTION_SCHEDULE = 'cadenza-retention';
 
 export function runWorkflowId(runId: string): string {
   return `run-${runId}`;

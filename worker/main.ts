@@ -22,7 +22,7 @@ import { bundleWorkflows } from './bundle.ts';
 import { createWorker } from './create-worker.ts';
 import { connectNative } from './connect.ts';
 import { startEventPump } from './event-pump.ts';
-import { ensureReconcileSchedule } from './schedule.ts';
+import { ensureSchedules } from './schedule.ts';
 import { temporalLogger } from './temporal-logger.ts';
 
 const env = loadServerEnv();
@@ -48,12 +48,13 @@ const activities = createActivities({
   temporal,
   logger,
   files: createLocalFileStore(env.FILES_DIR),
+  retentionDays: env.RETENTION_DAYS,
   deliveries: { kinds, sender: createDeliverySender(egress) },
   secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),
 });
 
 const [workflowBundle, connection] = await Promise.all([bundleWorkflows({ logger: temporalLogger(logger), cacheDir: join(env.DATA_DIR, 'bundles') }), connectNative(settings, logger)]);
-await ensureReconcileSchedule(client, env.TEMPORAL_TASK_QUEUE);
+await ensureSchedules(client, env.TEMPORAL_TASK_QUEUE);
 const worker = await createWorker({ connection, namespace: settings.namespace, taskQueue: env.TEMPORAL_TASK_QUEUE, activities, workflowBundle, dataConverter });
 const runEvents = createRunEventWatcher(env.DATABASE_URL, logger);
 const pump = startEventPump({ orm, kinds, temporal, runEvents, logger });

@@ -2,3 +2,4 @@
 export { run } from './run.ts';
 export { reconcile } from './reconcile.ts';
 export { deliver } from './system/deliver.ts';
+export { retention } from './system/retention.ts';

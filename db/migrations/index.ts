@@ -9,6 +9,7 @@ import { Migration0007Files } from './0007-files.ts';
 import { Migration0007Webhooks } from './0007-webhooks.ts';
 import { Migration0008A2A } from './0008-a2a.ts';
 import { Migration0009AppendFunctions } from './0009-append-functions.ts';
+import { Migration0010Retention } from './0010-retention.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
 export const migrations = [
@@ -23,6 +24,7 @@ export const migrations = [
   { name: '0007-webhooks', class: Migration0007Webhooks },
   { name: '0008-a2a', class: Migration0008A2A },
   { name: '0009-append-functions', class: Migration0009AppendFunctions },
+  { name: '0010-retention', class: Migration0010Retention },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

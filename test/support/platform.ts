@@ -92,6 +92,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     temporal: gateway,
     logger,
     files: createLocalFileStore(app.env.FILES_DIR),
+    retentionDays: app.env.RETENTION_DAYS,
     deliveries: { kinds, sender: createDeliverySender(egress), retry: { ...standardRetry, ...options.deliveryRetry } },
     secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),
   });

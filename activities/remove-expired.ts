@@ -1,0 +1,24 @@
+import { Context } from '@temporalio/activity';
+import type { RunActivities } from '../contracts/activities.ts';
+import { removeEndedRuns, removeOldPayloads } from '../domain/retention/remove.ts';
+import type { ActivityDeps } from './deps.ts';
+
+const BUDGET_MS = 60_000;
+
+export function removeExpiredActivity({ orm, retentionDays, logger }: ActivityDeps): RunActivities['removeExpired'] {
+  return async () => {
+    const removed = { runs: 0, payloads: 0 };
+    const deadline = Date.now() + BUDGET_MS;
+    let more = true;
+    while (more && Date.now() < deadline) {
+      Context.current().heartbeat();
+      const runs = await removeEndedRuns(orm.em.fork(), retentionDays);
+      const payloads = await removeOldPayloads(orm.em.fork(), retentionDays);
+      removed.runs += runs;
+      removed.payloads += payloads;
+      more = runs + payloads > 0;
+    }
+    if (removed.runs + removed.payloads > 0) logger.info(removed, 'removed what was kept long enough');
+    return { ...removed, more };
+  };
+}

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
+
+import { removeEndedRuns, removeOldPayloads } from '../../../domain/retention/remove.ts';
+import { startTestApp, type TestApp } from '../../support/app.ts';
+import { insertTask } from '../../support/human-tasks.ts';
+
+let t: TestApp;
+let owner: string;
+const em = () => t.orm.em.fork();
+
+beforeAll(async () => {
+  t = await startTestApp();
+  owner = (await t.user('builder')).id;
+});
+beforeEach(async () => {
+  await em().execute('truncate run, temporal_payload cascade');
+});
+afterAll(() => t.close());
+
+interface Given {
+  /** Days since its end; null: it goes on. */
+  ended: number | null;
+  parent?: string;
+  root?: string;
+  retryOf?: string;
+  status?: string;
+  events?: number;
+  started?: number;
+}
+
+async function run({ ended, parent, root, retryOf, status, events = 1, started = 400 }: Given): Promise<string> {
+  const id = uuidv7();
+  await em().execute(
+    `insert into run (id, workflow_name, definition, status, owner_id, root_run_id, parent_run_id, retry_of, last_seq, created_at, finished_at)
+     values (?, 'w', '{}', ?, ?, ?, ?, ?, ?, now() - ? * interval '1 day', now() - ? * interval '1 day')`,
+    [id, status ?? (ended === null ? 'waiting' : 'completed'), owner, root ?? parent ?? id, parent ?? null, retryOf ?? null, events, started, ended],
+  );
+  return id;
+}
+
+async function removeAll(days = 90): Promise<number[]> {
+  const batches: number[] = [];
+  for (;;) {
+    const removed = await removeEndedRuns(em(), days);
+    if (removed === 0) return batches;
+    batches.push(removed);
+  }
+}
+
+const left = async () => (await em().execute<{ id: string }[]>('select id from run')).map(({ id }) => id).toSorted();
+const count = async (table: string) => Number((await em().execute<{ n: string }[]>(`select count(*) as n from ${table}`))[0]?.n);
+
+test('runs go so many days after their end; those that are not over stay', async () => {
+  const kept = [await run({ ended: 89 }), await run({ ended: null }), await run({ ended: null, status: 'pending' }), await run({ ended: 0 })];
+  for (const ended of [91, 200, 90.01]) await run({ ended });
+  expect(await removeAll()).toEqual([3]);
+  expect(await left()).toEqual(kept.toSorted());
+  expect(await removeAll(1)).toEqual([1]);
+});
+
+test('all that hangs on a run goes with it; audit rows and usage stay', async () => {
+  const [gone, stays] = [await run({ ended: null }), await run({ ended: null })];
+  const tables = ['run_event', 'run_pin', 'run_task', 'run_signal', 'run_checkpoint', 'invocation', 'hitl_task', 'hitl_comment', 'delivery_target', 'delivery'];
+  for (const id of [gone, stays]) {
+    const task = await insertTask(t.orm, id);
+    const target = uuidv7();
+    const statements: [string, unknown[]][] = [
+      [`insert into run_event (run_id, seq, key, type, at, level, message, data) values (?, 1, 'k', 't', now(), 'info', 'm', '{}')`, [id]],
+      [`insert into run_pin (run_id, reference, agent_id, version, snapshot) values (?, 'a', ?, '1.0.0', '{}')`, [id, uuidv7()]],
+      [`insert into run_task (run_id, reference, visit, seq, name, type, status, started_at) values (?, '/do/0/a', 1, 1, 'a', 'set', 'completed', now())`, [id]],
+      [`insert into run_signal (id, run_id, kind, payload) values (?, ?, 'cancel', '{}')`, [uuidv7(), id]],
+      [`insert into run_checkpoint (run_id, state) values (?, '{}')`, [id]],
+      [`insert into invocation (run_id, key) values (?, 'k')`, [id]],
+      [`insert into hitl_comment (id, task_id, comment, created_by, created_at) values (?, ?, 'c', ?, now())`, [uuidv7(), task, owner]],
+      [`insert into delivery_target (id, kind, owner_id, run_id, url) values (?, 'x', ?, ?, 'https://a.example')`, [target, owner, id]],
+      [`insert into delivery (id, target_id, ord, message_id, type, run_id, content_type, body, expires_at) values (?, ?, 1, 'm', 't', ?, 'text/plain', 'b', now())`, [uuidv7(), target, id]],
+      [`insert into usage_record (id, run_id, user_id, usage) values (?, ?, ?, '{}')`, [uuidv7(), id, owner]],
+    ];
+    for (const [sql, values] of statements) await em().execute(sql, values);
+  }
+  const [audits, usages] = [await count('hitl_audit'), await count('usage_record')];
+  await em().execute(`update run set status = 'completed', finished_at = now() - interval '91 days' where id = ?`, [gone]);
+  expect(await removeAll()).toEqual([1]);
+  expect(await Promise.all(tables.map(async (table) => [table, await count(table)]))).toEqual(tables.map((table) => [table, 1]));
+  expect([await count('hitl_audit'), await count('usage_record')]).toEqual([audits, usages]);
+  expect(audits).toBeGreaterThan(1);
+});
+
+test('a tree goes from its leaves on, when all of it is old enough', async () => {
+  const root = await run({ ended: 95 });
+  const child = await run({ ended: 96, parent: root });
+  await run({ ended: 97, parent: child, root });
+  const liveRoot = await run({ ended: null });
+  const youngRoot = await run({ ended: 10 });
+  const kept = [liveRoot, youngRoot, await run({ ended: 99, parent: liveRoot }), await run({ ended: 99, parent: youngRoot })];
+  // A child that never ended keeps its parent.
+  const strange = await run({ ended: 99 });
+  kept.push(strange, await run({ ended: null, parent: strange }));
+  expect(await removeAll()).toEqual([1, 1, 1]);
+  expect(await left()).toEqual(kept.toSorted());
+});
+
+test('a run that was retried goes before its retry, not before that has started', async () => {
+  const [first, second] = [await run({ ended: 99, status: 'faulted' }), await run({ ended: 99, status: 'faulted' })];
+  const waiting = await run({ ended: null, status: 'pending', retryOf: second });
+  const retry = await run({ ended: 5, retryOf: first });
+  expect(await removeAll()).toEqual([1]);
+  expect(await left()).toEqual([second, waiting, retry].toSorted());
+  const [row] = await em().execute<{ retry_of: string | null }[]>('select retry_of from run where id = ?', [retry]);
+  expect(row?.retry_of).toBeNull();
+});
+
+test('batches are small: by runs and by events', async () => {
+  for (const events of [15_000, 15_000, 1, 50_000, 1]) await run({ ended: 100, events });
+  const batches = await removeAll();
+  expect(batches.reduce((sum, n) => sum + n, 0)).toBe(5);
+  expect(batches.length).toBeGreaterThan(1);
+  await em().execute(
+    `insert into run (id, workflow_name, definition, status, owner_id, root_run_id, finished_at)
+     select id, 'w', '{}', 'completed', ?, id, now() - interval '91 days' from (select gen_random_uuid() as id from generate_series(1, 250)) ids`,
+    [owner],
+  );
+  expect(await removeAll()).toEqual([100, 100, 50]);
+});
+
+test('two workers at once remove each run once', async () => {
+  await em().execute(
+    `insert into run (id, workflow_name, definition, status, owner_id, root_run_id, finished_at)
+     select id, 'w', '{}', 'completed', ?, id, now() - interval '91 days' from (select gen_random_uuid() as id from generate_series(1, 300)) ids`,
+    [owner],
+  );
+  const all = await Promise.all([removeAll(), removeAll(), removeAll()]);
+  expect(all.flat().reduce((sum, n) => sum + n, 0)).toBe(300);
+});
+
+test('payloads go when no history that is read can have them', async () => {
+  const payload = async (name: string, days: number) => em().execute(`insert into temporal_payload (digest, data, used_at) values (?, 'x', now() - ? * interval '1 day')`, [name, days]);
+  for (const [name, days] of [['ancient', 500], ['old', 120], ['recent', 80]] as const) await payload(name, days);
+  const digests = async () => (await em().execute<{ digest: string }[]>('select digest from temporal_payload order by used_at')).map(({ digest }) => digest);
+  // Waits for somebody since 300 days: whatever it has is not older than that.
+  const waiting = await run({ ended: null, started: 300 });
+  expect(await removeOldPayloads(em(), 90)).toBe(1);
+  expect(await digests()).toEqual(['old', 'recent']);
+  await em().execute(`update run set status = 'completed', finished_at = now() where id = ?`, [waiting]);
+  expect(await removeOldPayloads(em(), 90)).toBe(1);
+  expect(await digests()).toEqual(['recent']);
+  expect(await removeOldPayloads(em(), 90)).toBe(0);
+});
