@@ -85,12 +85,18 @@ begin
       insert into usage_record (id, run_id, user_id, agent_id, agent_version, usage)
       select gen_random_uuid(), p_run, r.owner_id, (data ->> 'agent_id')::uuid, data ->> 'agent_version', (data -> 'usage')::jsonb
         from inserted where type = 'io.serverlessworkflow.task.completed.v1' and data ->> 'usage' is not null
-    ), received as (
-      update hitl_decision d set received_at = clock_timestamp() from inserted i
-       where i.type = 'io.cadenza.hitl.decision-received.v1' and d.id = (i.data ->> 'decision_id')::uuid and d.received_at is null
-    ), applied as (
-      update hitl_decision d set applied_at = clock_timestamp() from inserted i
-       where i.type = 'io.cadenza.hitl.decision-applied.v1' and d.id = (i.data ->> 'decision_id')::uuid and d.applied_at is null
+    ), decided as (
+      -- One statement: the second of two updates of a row within one is lost.
+      update hitl_decision d
+         set received_at = case when i.received then coalesce(d.received_at, clock_timestamp()) else d.received_at end,
+             applied_at = case when i.applied then coalesce(d.applied_at, clock_timestamp()) else d.applied_at end
+        from (select (data ->> 'decision_id')::uuid as id,
+                     bool_or(type = 'io.cadenza.hitl.decision-received.v1') as received,
+                     bool_or(type = 'io.cadenza.hitl.decision-applied.v1') as applied
+                from inserted
+               where type in ('io.cadenza.hitl.decision-received.v1', 'io.cadenza.hitl.decision-applied.v1')
+               group by 1) i
+       where d.id = i.id
     )
     select count(*) into added from inserted;
   end if;
