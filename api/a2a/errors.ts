@@ -82,7 +82,8 @@ export function restError(error: unknown, version: WireVersion): { status: numbe
   const outside = outsideOf(error);
   const a2a = toA2AError(error);
   const status = outside?.status ?? httpStatusOf(a2a);
-  if (version === '0.3') return { status, body: jsonRpcError(a2a, version) };
+  // `error` names it, as the Python server of 0.3 does.
+  if (version === '0.3') return { status, body: { error: a2a.name, ...jsonRpcError(a2a, version) } };
   const { error: body } = toRestErrorBody(a2a, status);
   const fields = details.get(a2a);
   return { status, body: { error: { ...body, ...(outside ? { status: outside.name } : {}), details: [...(body.details ?? []), ...(fields ? [badRequest(fields)] : [])] } } };

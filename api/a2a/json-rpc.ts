@@ -64,6 +64,8 @@ export async function answerJsonRpc(ctx: Context, text: string, makeCall: (versi
         events: version === '0.3' ? closing(answer, rpc.method) : answer,
         lastId: () => call.lastItem.id,
         onError: (error) => ({ jsonrpc: '2.0', id: rpc.id, error: jsonRpcError(call.thrown ?? error, version) }),
+        // Clients of 0.3 read errors of a stream from the stream only.
+        errorsInStream: version === '0.3',
       });
       return;
     }

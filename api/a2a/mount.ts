@@ -18,6 +18,7 @@ import { sendCard, type SignedCards } from './card-routes.ts';
 import { answerDeliveries } from './deliveries.ts';
 import { jsonRpcError, jsonRpcStatus, restError } from './errors.ts';
 import { answerJsonRpc, sendRpcError } from './json-rpc.ts';
+import { answerLegacyRest, matchLegacyRest, sendLegacy } from './rest-legacy.ts';
 import { answerRest, matchRest, sendRest } from './rest.ts';
 import { requestedVersion } from './version.ts';
 
@@ -70,6 +71,13 @@ async function dispatch(ctx: Context, deps: AppDeps, target: A2AAgent, rest: str
     await answerJsonRpc(ctx, await readText(ctx, ['application/json']), makeCall);
     return;
   }
+  if (rest.startsWith('/v1/')) {
+    if ((requestedVersion(ctx) ?? '0.3') !== '0.3') throw new AppError('bad_request', 'version_mismatch', 'Paths below /v1 are A2A 0.3: leave A2A-Version out, or send 0.3 (1.0 is without /v1).');
+    const match = matchLegacyRest(ctx.method, rest);
+    const text = ctx.method === 'POST' ? await readText(ctx, ['application/json', 'application/a2a+json']) : '';
+    await answerLegacyRest(ctx, match, text === '' ? {} : parseJson(text), makeCall('0.3'));
+    return;
+  }
   if (await answerDeliveries(ctx, deps, target, rest)) return;
   const match = matchRest(ctx.method, rest);
   if (requestedVersion(ctx) !== '1.0') throw new AppError('bad_request', 'version_needed', 'This is a path of A2A 1.0: send the header A2A-Version: 1.0 (0.3 is below /v1).');
@@ -114,7 +122,8 @@ function refuse(ctx: Context, error: unknown, rpc: boolean, rest: string): void 
   }
   const legacy = rest.startsWith('/v1/');
   const { status, body } = restError(error, legacy ? '0.3' : '1.0');
-  sendRest(ctx, status, body);
+  if (legacy) sendLegacy(ctx, status, body);
+  else sendRest(ctx, status, body);
 }
 
 function onlyGet(ctx: Context): void {

@@ -98,7 +98,7 @@ export function createRequestHandler(call: A2ACall): A2ARequestHandler {
     async createTaskPushNotificationConfig(params: TaskPushNotificationConfig) {
       needsPush();
       const row = await readTaskRow(call, taskId(params.taskId));
-      const saved = await inTransaction(fork, (em) => savePushConfig(em, deps.encryption, { ...pushConfig(params), taskId: row.id }, call.version));
+      const saved = await inTransaction(fork, (em) => savePushConfig(em, deps.encryption, { ...pushConfig(params, call), taskId: row.id }, call.version));
       return PushConfigCodec.fromJSON({ ...saved, tenant: params.tenant });
     },
 
@@ -143,7 +143,7 @@ async function send(call: A2ACall, params: SendMessageRequest): Promise<Sent> {
       metadata: params.metadata && Object.keys(params.metadata).length > 0 ? params.metadata : null,
       fileOf: (part) => (part.url === undefined ? null : { url: part.url, ...(part.filename ? { name: part.filename } : {}), ...(part.mediaType ? { media_type: part.mediaType } : {}) }),
     });
-    if (push) await savePushConfig(em, deps.encryption, { ...pushConfig(push), taskId: received.taskId }, call.version);
+    if (push) await savePushConfig(em, deps.encryption, { ...pushConfig(push, call), taskId: received.taskId }, call.version);
     return received;
   });
   if (sent.created) await startRun(deps, sent.taskId);
@@ -205,9 +205,10 @@ async function* items(call: A2ACall, source: ItemStream | A2AStreamItem[]): Asyn
   }
 }
 
-function pushConfig({ id, url, token, authentication }: TaskPushNotificationConfig): Omit<A2APushConfig, 'taskId'> {
+/** In 0.3 a config without an id is the task's one: setting it again replaces it. */
+function pushConfig({ id, url, token, authentication }: TaskPushNotificationConfig, { version }: A2ACall): Omit<A2APushConfig, 'taskId'> {
   return {
-    id,
+    id: id === '' && version === '0.3' ? 'default' : id,
     url,
     ...(token ? { token } : {}),
     ...(authentication?.scheme ? { authentication: { scheme: authentication.scheme, ...(authentication.credentials ? { credentials: authentication.credentials } : {}) } } : {}),

@@ -13,14 +13,18 @@ export interface SseSource {
   lastId: () => string | null;
   /** `data` of an error that comes when the stream is open. */
   onError: (error: unknown) => unknown;
+  /** An error before the first event is an event too, not an answer of its own. */
+  errorsInStream?: boolean;
 }
 
 /** Answers with the stream. @throws what the source throws before its first event. */
-export async function sendEvents(ctx: Context, { events, lastId, onError }: SseSource): Promise<void> {
+export async function sendEvents(ctx: Context, { events, lastId, onError, errorsInStream = false }: SseSource): Promise<void> {
   const first = events.next();
   // Whoever awaits it later sees the failure; until then it is not unhandled.
   first.catch(() => {});
-  await within(first, FIRST_WAIT_MS);
+  await within(first, FIRST_WAIT_MS).catch((error: unknown) => {
+    if (!errorsInStream) throw error;
+  });
   ctx.status = 200;
   ctx.set({ 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
   ctx.req.socket.setNoDelay(true);

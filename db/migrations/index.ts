@@ -10,6 +10,7 @@ import { Migration0007Webhooks } from './0007-webhooks.ts';
 import { Migration0008A2A } from './0008-a2a.ts';
 import { Migration0009AppendFunctions } from './0009-append-functions.ts';
 import { Migration0010Retention } from './0010-retention.ts';
+import { Migration0010A2ADialect } from './0010-a2a-dialect.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
 export const migrations = [
@@ -25,6 +26,7 @@ export const migrations = [
   { name: '0008-a2a', class: Migration0008A2A },
   { name: '0009-append-functions', class: Migration0009AppendFunctions },
   { name: '0010-retention', class: Migration0010Retention },
+  { name: '0010-a2a-dialect', class: Migration0010A2ADialect },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

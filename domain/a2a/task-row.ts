@@ -28,7 +28,7 @@ export const TASK_ROW = `t.id, t.agent_id, t.owner_id, t.context_id, t.state, t.
   t.metadata, r.status, r.waiting_on, r.output, r.error, r.last_seq`;
 
 export function taskNotFound(id: string): AppError {
-  return new AppError('not_found', 'task_not_found', `There is no task ${JSON.stringify(id)} of this agent.`);
+  return new AppError('not_found', 'task_not_found', `Task not found: this agent has no task ${JSON.stringify(id)} of yours.`);
 }
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;

@@ -48,8 +48,8 @@ export const conformanceDefinition = {
     { long: { wait: { seconds: 5 }, then: 'longDone' } },
     answer('longDone', { text: 'Done at last' }),
     { ask: { call: 'human', with: { title: 'What next?', decisions: ['submit'] } } },
-    // A conversation of several messages goes on until one says something else.
-    { goOn: { switch: [{ more: { when: '.payload.text | startswith("TCK history message")', then: 'ask' } }, { done: { then: 'answered' } }] } },
+    // A conversation goes on until the kit of 1.0 says something final; that of 0.3 keeps its tasks open.
+    { goOn: { switch: [{ final: { when: '.payload.text | startswith("TCK ") and (startswith("TCK history message") | not)', then: 'answered' } }, { more: { then: 'ask' } }] } },
     { answered: { set: { text: '${ "You said: \\(.payload.text // "nothing")" }' } } },
   ],
 };

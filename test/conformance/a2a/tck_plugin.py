@@ -3,6 +3,7 @@
     A2A_TOKEN   bearer token that goes with every request to the host of the agent
     A2A_AGENT   base URL of the agent; the card is read from there
     A2A_CARD    version of the card to ask for (1.0 for the kit of 1.0); without it the card has the fields of both versions
+    A2A_EXTENSIONS  extensions that the client names, except in the kit's tests of what happens when it does not
 
 Use: pytest -p tck_plugin with this folder on PYTHONPATH. Nothing else of the kits is changed.
 """
@@ -13,8 +14,19 @@ from urllib.parse import urlsplit
 AGENT = os.environ["A2A_AGENT"].rstrip("/")
 TOKEN = os.environ["A2A_TOKEN"]
 CARD = os.environ.get("A2A_CARD")
+EXTENSIONS = os.environ.get("A2A_EXTENSIONS")
+_names_extensions = bool(EXTENSIONS)
+# Off in the kit's test of a caller without credentials.
+_authenticates = True
 HOST = urlsplit(AGENT).netloc
-CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+# Looked for at the host's root, not below the agent's URL.
+CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json", "/v1/card")
+
+
+def pytest_runtest_setup(item):
+    global _names_extensions, _authenticates
+    _authenticates = "without_auth" not in item.nodeid
+    _names_extensions = bool(EXTENSIONS) and "extension_support" not in item.nodeid.lower().replace("-", "_")
 
 
 def _target(url):
@@ -38,8 +50,10 @@ def _patch_httpx():
                 request.url = httpx.URL(target)
                 if CARD:
                     request.headers.setdefault("A2A-Version", CARD)
-            if request.url.netloc.decode() == HOST and not request.headers.get("authorization"):
+            if request.url.netloc.decode() == HOST and _authenticates and not request.headers.get("authorization"):
                 request.headers["authorization"] = f"Bearer {TOKEN}"
+            if request.url.netloc.decode() == HOST and _names_extensions:
+                request.headers.setdefault("A2A-Extensions", EXTENSIONS)
             return request
 
         cls.build_request = build_request
@@ -54,7 +68,7 @@ def _patch_requests():
 
     def request(self, method, url, *args, **kwargs):
         url = _target(url)
-        if urlsplit(url).netloc == HOST:
+        if urlsplit(url).netloc == HOST and _authenticates:
             headers = dict(kwargs.get("headers") or {})
             if not any(name.lower() == "authorization" for name in headers):
                 headers["Authorization"] = f"Bearer {TOKEN}"
@@ -73,7 +87,7 @@ def _patch_grpc():
 
     class Bearer(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
         def _with(self, details):
-            metadata = list(details.metadata or []) + [("authorization", f"Bearer {TOKEN}")]
+            metadata = list(details.metadata or []) + ([("authorization", f"Bearer {TOKEN}")] if _authenticates else [])
             return details._replace(metadata=metadata) if hasattr(details, "_replace") else details
 
         def intercept_unary_unary(self, continuation, details, request):

@@ -1,0 +1,183 @@
+/** HTTP+JSON of 0.3, below `/v1`, by the SDK's transport handler; in the dialect that the task's client speaks. */
+import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
+import { ServerCallContext } from '@a2a-js/sdk/server';
+import type { Context } from 'koa';
+
+import { AppError, badRequest, notFound } from '../../domain/errors.ts';
+import type { A2ACall } from './call.ts';
+import { restError } from './errors.ts';
+import { checkLegacyParams } from './legacy-params.ts';
+import { isProtoMessage, pushConfigFrom, pushConfigToProto, responseToProto, sendParamsFromProto, snake, spellsLikeProto, taskToProto } from './legacy-proto.ts';
+import { createRequestHandler } from './request-handler.ts';
+import { sendEvents } from './sse.ts';
+
+interface Request {
+  rest: LegacyRestTransportHandler;
+  context: ServerCallContext;
+  ctx: Context;
+  call: A2ACall;
+  params: string[];
+  body: Record<string, unknown>;
+}
+
+interface Route {
+  method: 'GET' | 'POST' | 'DELETE';
+  path: RegExp;
+  answer?: (request: Request) => Promise<unknown>;
+  stream?: (request: Request) => Promise<AsyncGenerator<unknown, void, undefined>>;
+}
+
+const TASK = '/v1/tasks/([^/:]+)';
+const CONFIG = `${TASK}/pushNotificationConfigs/([^/:]+)`;
+const of = (path: string): RegExp => new RegExp(`^${path}$`);
+
+const ROUTES: Route[] = [
+  { method: 'GET', path: /^\/v1\/card$/, answer: ({ rest, context }) => rest.getAuthenticatedExtendedAgentCard(context) },
+  { method: 'POST', path: /^\/v1\/message:send$/, answer: sendMessage },
+  { method: 'POST', path: /^\/v1\/message:stream$/, stream: streamMessage },
+  { method: 'GET', path: of(TASK), answer: getTask },
+  { method: 'POST', path: of(`${TASK}:cancel`), answer: async (request) => taskIn(request, await request.rest.cancelTask(first(request), request.context)) },
+  { method: 'POST', path: of(`${TASK}:subscribe`), stream: subscribe },
+  { method: 'GET', path: of(`${TASK}:subscribe`), stream: subscribe },
+  { method: 'POST', path: of(`${TASK}/pushNotificationConfigs`), answer: setConfig },
+  { method: 'GET', path: of(`${TASK}/pushNotificationConfigs`), answer: listConfigs },
+  { method: 'GET', path: of(CONFIG), answer: async (request) => configIn(request, await request.rest.getTaskPushNotificationConfig(first(request), request.params[1] ?? '', request.context)) },
+  { method: 'DELETE', path: of(CONFIG), answer: deleteConfig },
+];
+
+export interface LegacyMatch {
+  route: Route;
+  params: string[];
+}
+
+/** @throws 404; 405 where the path is served for other methods. */
+export function matchLegacyRest(method: string, path: string): LegacyMatch {
+  const fitting = ROUTES.flatMap((route) => {
+    const match = route.path.exec(path);
+    return match ? [{ route, params: match.slice(1).map(decodeURIComponent) }] : [];
+  });
+  const found = fitting.find(({ route }) => route.method === method);
+  if (found) return found;
+  if (fitting.length === 0) throw notFound('path');
+  const allow = [...new Set(fitting.map(({ route }) => route.method))].join(', ');
+  throw new AppError('method_not_allowed', 'method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } });
+}
+
+export async function answerLegacyRest(ctx: Context, { route, params }: LegacyMatch, body: unknown, call: A2ACall): Promise<void> {
+  try {
+    if (!isRecord(body)) throw badRequest('malformed_json', 'The body must be a JSON object.');
+    const context = new ServerCallContext({ requestedExtensions: [...call.extensions], user: { isAuthenticated: true, userName: call.actor.username }, requestedVersion: '0.3' });
+    const request: Request = { rest: new LegacyRestTransportHandler(createRequestHandler(call)), context, ctx, call, params, body };
+    if (route.stream) {
+      const events = await route.stream(request);
+      await sendEvents(ctx, { events, lastId: () => call.lastItem.id, onError: (error) => restError(call.thrown ?? error, '0.3').body });
+      return;
+    }
+    sendLegacy(ctx, 200, (await route.answer?.(request)) ?? {});
+  } catch (error) {
+    const { status, body: said } = restError(call.thrown ?? error, '0.3');
+    sendLegacy(ctx, status, said);
+  }
+}
+
+export function sendLegacy(ctx: Context, status: number, body: unknown): void {
+  ctx.status = status;
+  ctx.body = JSON.stringify(body);
+  ctx.set('Content-Type', 'application/json');
+}
+
+type SendParams = Parameters<LegacyRestTransportHandler['sendMessage']>[0];
+
+/** Checked, in the JSON dialect. */
+function sendParams({ body }: Request): { params: SendParams; proto: boolean } {
+  const proto = isProtoMessage(body['message']) || isProtoMessage(body['request']);
+  const params = proto ? sendParamsFromProto({ ...body, message: body['message'] ?? body['request'] }) : body;
+  checkLegacyParams('message/send', params);
+  return { params: params as unknown as SendParams, proto };
+}
+
+async function sendMessage(request: Request): Promise<unknown> {
+  const { params, proto } = sendParams(request);
+  const result = await request.rest.sendMessage(params, request.context);
+  await rememberDialect(request, result, proto);
+  if (!proto) return result;
+  const said = responseToProto(result);
+  return spellsLikeProto(request.body) ? snake(said) : said;
+}
+
+async function streamMessage(request: Request): Promise<AsyncGenerator<unknown, void, undefined>> {
+  const { params, proto } = sendParams(request);
+  const source = await request.rest.sendMessageStream(params, request.context);
+  return inDialect(source, async (first) => {
+    await rememberDialect(request, first, proto);
+    return proto;
+  });
+}
+
+async function subscribe(request: Request): Promise<AsyncGenerator<unknown, void, undefined>> {
+  const source = await request.rest.resubscribe(first(request), request.context);
+  return inDialect(source, () => speaksProto(request));
+}
+
+async function* inDialect(source: AsyncGenerator<unknown, void, undefined>, dialect: (first: unknown) => Promise<boolean>): AsyncGenerator<unknown, void, undefined> {
+  let proto: boolean | null = null;
+  try {
+    for await (const event of source) {
+      proto ??= await dialect(event);
+      const said = isRecord(event) && event['kind'] === 'status-update' && isRecord(event['status']) && ['input-required', 'auth-required'].includes(String(event['status']['state'])) ? { ...event, final: true } : event;
+      yield proto ? responseToProto(said) : said;
+    }
+  } finally {
+    await source.return();
+  }
+}
+
+async function getTask(request: Request): Promise<unknown> {
+  const { historyLength, history_length: spelt } = request.ctx.query;
+  const length = historyLength ?? spelt;
+  return taskIn(request, await request.rest.getTask(first(request), request.context, Array.isArray(length) ? length[0] : length));
+}
+
+async function setConfig(request: Request): Promise<unknown> {
+  const params = pushConfigFrom(request.body, first(request));
+  checkLegacyParams('tasks/pushNotificationConfig/set', params);
+  return configIn(request, await request.rest.setTaskPushNotificationConfig(params as unknown as Parameters<LegacyRestTransportHandler['setTaskPushNotificationConfig']>[0], request.context));
+}
+
+async function listConfigs(request: Request): Promise<unknown> {
+  const configs = await request.rest.listTaskPushNotificationConfigs(first(request), request.context);
+  return (await speaksProto(request)) ? { configs: configs.map(pushConfigToProto) } : configs;
+}
+
+async function deleteConfig({ rest, context, params }: Request): Promise<unknown> {
+  await rest.deleteTaskPushNotificationConfig(params[0] ?? '', params[1] ?? '', context);
+  return {};
+}
+
+async function taskIn(request: Request, task: unknown): Promise<unknown> {
+  return (await speaksProto(request)) ? taskToProto(task) : task;
+}
+
+async function configIn(request: Request, config: unknown): Promise<unknown> {
+  return (await speaksProto(request)) ? pushConfigToProto(config) : config;
+}
+
+/** A GET does not say its dialect: the task's last message did. */
+async function rememberDialect({ call }: Request, result: unknown, proto: boolean): Promise<void> {
+  const id = isRecord(result) ? (result['kind'] === 'task' ? result['id'] : result['taskId']) : undefined;
+  if (typeof id !== 'string') return;
+  await call.deps.orm.em.fork().execute('update a2a_task set proto_dialect = ? where id = ? and proto_dialect <> ?', [proto, id, proto]);
+}
+
+async function speaksProto(request: Request): Promise<boolean> {
+  const [row] = await request.call.deps.orm.em.fork().execute<{ proto_dialect: boolean }[]>('select proto_dialect from a2a_task where id::text = ?', [first(request)]);
+  return row?.proto_dialect ?? true;
+}
+
+function first({ params }: Request): string {
+  return params[0] ?? '';
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
