@@ -11,6 +11,7 @@ import { Migration0008A2A } from './0008-a2a.ts';
 import { Migration0009AppendFunctions } from './0009-append-functions.ts';
 import { Migration0010Retention } from './0010-retention.ts';
 import { Migration0010A2ADialect } from './0010-a2a-dialect.ts';
+import { Migration0011UnappliedSignals } from './0011-unapplied-signals.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
 export const migrations = [
@@ -27,6 +28,7 @@ export const migrations = [
   { name: '0009-append-functions', class: Migration0009AppendFunctions },
   { name: '0010-retention', class: Migration0010Retention },
   { name: '0010-a2a-dialect', class: Migration0010A2ADialect },
+  { name: '0011-unapplied-signals', class: Migration0011UnappliedSignals },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -5,7 +5,7 @@
 import { TemporalUnavailable } from '../ports.ts';
 import { closeLostRun, sendSignals, startRun } from './dispatch.ts';
 import type { DispatchDeps } from './dispatch.ts';
-import { takeDueSignals } from './signals.ts';
+import { takeDueSignals, takeUnappliedSignals } from './signals.ts';
 import { takePendingRuns } from './start.ts';
 
 const BATCH = 200;
@@ -27,7 +27,7 @@ export async function reconcile(deps: DispatchDeps, options: { now: Date; heartb
       if (!(await startRun(deps, runId))) return result;
       result.started++;
     }
-    const signals = await takeDueSignals(deps.orm.em.fork(), BATCH);
+    const signals = [...(await takeDueSignals(deps.orm.em.fork(), BATCH)), ...(await takeUnappliedSignals(deps.orm.em.fork(), BATCH))];
     result.signalled = (await sendSignals(deps, signals)).length;
     options.heartbeat();
     for (const { runId } of await deps.temporal.abnormallyClosed(new Date(options.now.getTime() - CLOSED_SINCE_MS))) {

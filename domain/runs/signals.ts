@@ -78,6 +78,34 @@ export async function takeDueSignals(em: EntityManager, limit: number): Promise<
   return rows.map(toOpenSignal);
 }
 
+/**
+ * Signals that a run has taken in and, a minute later, not made use of, while it goes on. Temporal may have lost them with
+ * its last seconds in a power failure, after the database had written that they were received; a workflow that still has one
+ * drops the repeat. Same pauses as above.
+ */
+export async function takeUnappliedSignals(em: EntityManager, limit: number): Promise<OpenSignal[]> {
+  const rows = await em.execute<SignalRow[]>(
+    `with unapplied as (
+       select d.id from hitl_decision d join hitl_task t on t.id = d.task_id join run r on r.id = t.run_id
+        where d.applied_at is null and d.received_at < clock_timestamp() - interval '1 minute' and r.status in ('running', 'waiting')
+       union all
+       select s.id from run_task t join run c on c.id = t.child_run_id join run r on r.id = t.run_id
+         join run_signal s on s.run_id = t.run_id and s.kind = 'child.done' and s.payload ->> 'child_run_id' = c.id::text
+        where t.status in ('running', 'waiting') and c.status in ('cancelled', 'faulted', 'completed')
+          and s.received_at < clock_timestamp() - interval '1 minute' and r.status in ('running', 'waiting')
+     )
+     update run_signal s
+        set attempts = s.attempts + 1,
+            next_at = clock_timestamp() + least(interval '10 minutes', interval '10 seconds' * power(2, least(s.attempts, 10)))
+      where s.id in (
+        select i.id from run_signal i where i.id in (select id from unapplied) and i.next_at <= clock_timestamp()
+         order by i.next_at limit ? for update of i skip locked)
+     returning s.id, s.run_id, s.kind, s.payload`,
+    [limit],
+  );
+  return rows.map(toOpenSignal);
+}
+
 export async function markDelivered(em: EntityManager, ids: string[]): Promise<void> {
   if (ids.length === 0) return;
   // A decision has its signal's id, and shows whether the run has been told.

@@ -219,6 +219,30 @@ describe('the reconciler', () => {
     await platform.reconcile();
     await until(async () => (await builder.get('/runs?q=left')).body[0], (run) => run?.status === 'completed');
   });
+
+  test('repeats a decision that Temporal lost after the database had noted it as received', async () => {
+    const run = await startRun(builder, { do: [{ ask: { call: 'human', with: { title: 'Go?' } } }] });
+    const [task] = (await statusIs(run['id'], 'waiting'))['waiting_on'];
+    const em = platform.orm.em.fork();
+    const decisionId = '01a1fe2d-853d-7148-aa7f-addd6cb1153f';
+    const decision = { task_id: task.id, decision_id: decisionId, decision: 'approve', payload: null, comment: null, decided_by: run['owner_id'], decided_at: new Date().toISOString() };
+    // As a power failure leaves it: the row of the signal says received, the workflow knows of nothing.
+    await em.execute(`update hitl_task set status = 'decided' where id = ?`, [task.id]);
+    await em.execute(
+      `insert into hitl_decision (id, task_id, decision, decided_by, decided_at, via, as_admin, received_at)
+       values (?, ?, 'approve', ?, now(), 'api', false, now() - interval '2 minutes')`,
+      [decisionId, task.id, run['owner_id']],
+    );
+    await em.execute(
+      `insert into run_signal (id, run_id, kind, payload, received_at, next_at) values (?, ?, 'hitl.decision', ?::json, now() - interval '2 minutes', now())`,
+      [decisionId, run['id'], JSON.stringify(decision)],
+    );
+    await platform.reconcile();
+    const ended = await statusIs(run['id'], 'completed');
+    expect(ended['output']).toMatchObject({ decision: 'approve' });
+    const [row] = await em.execute<{ applied: boolean }[]>(`select applied_at is not null as applied from hitl_decision where id = ?`, [decisionId]);
+    expect(row?.applied).toBe(true);
+  });
 });
 
 describe('in Temporal UI', () => {
