@@ -7,8 +7,9 @@ import { ApplicationFailure } from '@temporalio/common';
 import { FAILURE } from '../contracts/activities.ts';
 import type { InvocationRef, Invoked, WithBatch } from '../contracts/activities.ts';
 import { Fault, fault } from '../contracts/fault.ts';
+import type { CallProgress } from '../domain/ports.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
-import { beginInvocation, failInvocation, finishInvocation } from '../domain/runs/invocations.ts';
+import { beginInvocation, failInvocation, finishInvocation, keepProgress, progressOf } from '../domain/runs/invocations.ts';
 import type { Begun } from '../domain/runs/invocations.ts';
 import type { ActivityDeps } from './deps.ts';
 
@@ -18,6 +19,9 @@ export interface Calling {
   idempotencyKey: string;
   signal: AbortSignal;
   heartbeat(details?: unknown): void;
+  progress: CallProgress;
+  /** While `signal` is aborted: somebody asked for the end; the worker does not just stop. */
+  cancelRequested(): boolean;
 }
 
 export interface Invocation {
@@ -31,11 +35,12 @@ export interface Invocation {
 }
 
 /** The same in every Temporal attempt; another in each visit and DSL attempt. */
-export function invocationKey(runId: string, ref: InvocationRef): string {
-  return `${runId}:${ref.task}:${ref.visit}:${ref.attempt}`;
+export function invocationKey(runId: string, ref: InvocationRef & { round?: number }): string {
+  const key = `${runId}:${ref.task}:${ref.visit}:${ref.attempt}`;
+  return ref.round === undefined ? key : `${key}:${ref.round}`;
 }
 
-export async function invokeOnce(deps: ActivityDeps, input: WithBatch & InvocationRef, invocation: Invocation): Promise<Invoked> {
+export async function invokeOnce(deps: ActivityDeps, input: WithBatch & InvocationRef & { round?: number }, invocation: Invocation): Promise<Invoked> {
   const { run_id: runId, batch, task, name, visit, attempt } = input;
   const key = invocationKey(runId, input);
   const context = Context.current();
@@ -47,13 +52,16 @@ export async function invokeOnce(deps: ActivityDeps, input: WithBatch & Invocati
     if (begun.result) return begun.result;
     if (begun.error) throw new Fault(begun.error);
     await invocation.prepare(begun);
-    if (begun.claimed_before && !invocation.idempotent()) {
+    const progress = begun.claimed_before ? await progressOf(deps.orm.em.fork(), runId, key) : null;
+    if (begun.claimed_before && progress === null && !invocation.idempotent()) {
       throw fault('communication', 'The outcome of an earlier call is unknown, and the agent is not idempotent (configuration.retry.idempotent is false)');
     }
     const result = await invocation.call({
       idempotencyKey: key,
       signal: context.cancellationSignal,
       heartbeat: (details) => context.heartbeat(details),
+      progress: { repeated: begun.claimed_before, kept: progress, keep: (value) => keepProgress(deps.orm.em.fork(), runId, key, value) },
+      cancelRequested: () => context.cancellationDetails?.cancelRequested === true,
     });
     const kept = finishInvocation(deps.orm.em.fork(), runId, key, result);
     // Where a repeat may call again with the same key, the kept result only spares that call: nobody waits for it.

@@ -9,7 +9,9 @@ import type { PinnedAgent } from '../domain/ports.ts';
 import { appendEvents } from '../domain/runs/events.ts';
 import { pinKey, pinOf, useAgent } from '../domain/runs/pins.ts';
 import type { ActivityDeps } from './deps.ts';
+import { callFiles } from './call-files.ts';
 import { invokeOnce } from './invocation.ts';
+import type { Calling } from './invocation.ts';
 
 interface Prepared {
   agent: PinnedAgent;
@@ -73,7 +75,7 @@ async function call(
   input: InvokeAgentInput,
   agent: PinnedAgent,
   warnings: string[],
-  calling: { idempotencyKey: string; signal: AbortSignal; heartbeat(details?: unknown): void },
+  calling: Calling,
 ): Promise<Invoked> {
   const who = { agent_id: agent.id, agent_version: agent.version };
   const wrongInput = violations(agent.input_schema, input.input);
@@ -84,14 +86,18 @@ async function call(
     input: input.input,
     timeoutMs: input.timeout_ms,
     secret: (name) => deps.secret(agent.owner_id, name),
+    files: callFiles(deps, input.run_id),
+    ...(input.skill === undefined ? {} : { skill: input.skill }),
+    ...(input.reply === undefined ? {} : { reply: input.reply }),
     ...calling,
   });
-  const wrongOutput = violations(agent.output_schema, result.output);
+  const wrongOutput = result.ask ? [] : violations(agent.output_schema, result.output);
   if (wrongOutput.length > 0) throw fault('validation', `The answer of ${agent.name} does not fit its output_schema: ${describeViolations(wrongOutput)}`);
   const all = [...warnings, ...(result.warnings ?? [])];
   return {
     ...who,
     output: result.output,
+    ...(result.ask ? { ask: result.ask } : {}),
     ...(result.usage ? { usage: { ...result.usage } } : {}),
     ...(all.length > 0 ? { warnings: all } : {}),
   };

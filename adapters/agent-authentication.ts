@@ -10,6 +10,8 @@ export interface AgentCredentials {
   headers: Record<string, string>;
   withQuery(url: string): string;
   refused(): void;
+  /** After `refused`, others can be had. */
+  renewable?: boolean;
 }
 
 const NONE: AgentCredentials = { headers: {}, withQuery: (url) => url, refused: () => undefined };
@@ -42,7 +44,7 @@ export async function agentCredentials(
       if (fixed !== undefined) return bearer(fixed, sensitive);
       const request = clientCredentials(setting);
       const token = await tokens.token(request, call);
-      return { ...bearer(token, sensitive), refused: () => tokens.forget(request) };
+      return { ...bearer(token, sensitive), refused: () => tokens.forget(request), renewable: true };
     }
     default:
       throw fault('configuration', `The authentication type "${agent.authentication_type}" is not known`);

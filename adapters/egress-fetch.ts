@@ -4,7 +4,7 @@ import type { EgressPolicy } from './egress.ts';
  * A `fetch` for client libraries that goes out through the egress policy. Bodies are text, answers are read whole before they
  * are given on, so no stream comes out of it.
  */
-export function egressFetch(egress: EgressPolicy, limits: { timeoutMs: number; signal: AbortSignal }): typeof fetch {
+export function egressFetch(egress: EgressPolicy, limits: { timeoutMs: number; signal: AbortSignal; maxBytes?: number }): typeof fetch {
   return async (resource, init) => {
     const url = resource instanceof Request ? resource.url : String(resource);
     const body = init?.body;

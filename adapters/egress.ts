@@ -43,9 +43,16 @@ export interface EgressResponse {
   url: string;
 }
 
+/** As `EgressResponse`, its body while it comes, not decoded; reading throws as `request` does. Leaving the loop ends the connection. */
+export interface EgressStream extends Omit<EgressResponse, 'bytes'> {
+  chunks: AsyncIterable<Uint8Array>;
+}
+
 export interface EgressPolicy {
   /** Throws `Fault` for what the counterpart or the rules refuse, and the signal's reason when it is aborted. */
   request(request: EgressRequest): Promise<EgressResponse>;
+  /** `maxBytes` and `ignoreBody` have no meaning here. */
+  stream(request: EgressRequest): Promise<EgressStream>;
   close(): Promise<void>;
 }
 
@@ -74,21 +81,14 @@ export function createEgressPolicy(settings: EgressSettings & { lookup?: HostLoo
     return { ...answer, headers: flatHeaders(answer.headers) };
   };
 
-  const follow = async (first: EgressRequest, signal: AbortSignal): Promise<EgressResponse> => {
-    const maxBytes = first.maxBytes ?? MAX_RESPONSE_BYTES;
+  const follow = async (first: EgressRequest, signal: AbortSignal) => {
     let request = first;
     let url = webUrl(first.url);
     for (let hop = 0; ; hop += 1) {
       const answer = await once(url, request, request.headers ?? {}, signal);
       const location = answer.headers['location'];
       if (first.followRedirects === false || location === undefined || ![301, 302, 303, 307, 308].includes(answer.statusCode)) {
-        if (first.ignoreBody === true) {
-          // Neither a slow nor a broken body changes what the status said.
-          await answer.body.dump({ limit: IGNORED_BODY_BYTES, signal }).catch(() => undefined);
-          return { status: answer.statusCode, headers: answer.headers, bytes: new Uint8Array(0), url: url.href };
-        }
-        const bytes = await readBody(answer.body, { ...answer, method: request.method, maxBytes });
-        return { status: answer.statusCode, headers: answer.headers, bytes, url: url.href };
+        return { ...answer, method: request.method, url: url.href };
       }
       answer.body.on('error', () => undefined).destroy();
       if (hop === MAX_REDIRECTS) throw fault('communication', `${url.host} redirected more than ${MAX_REDIRECTS} times`, { status: 502 });
@@ -98,19 +98,46 @@ export function createEgressPolicy(settings: EgressSettings & { lookup?: HostLoo
     }
   };
 
+  const whole = async (request: EgressRequest, signal: AbortSignal): Promise<EgressResponse> => {
+    const { statusCode: status, headers, body, method, url } = await follow(request, signal);
+    if (request.ignoreBody === true) {
+      // Neither a slow nor a broken body changes what the status said.
+      await body.dump({ limit: IGNORED_BODY_BYTES, signal }).catch(() => undefined);
+      return { status, headers, bytes: new Uint8Array(0), url };
+    }
+    const bytes = await readBody(body, { statusCode: status, headers, method, maxBytes: request.maxBytes ?? MAX_RESPONSE_BYTES });
+    return { status, headers, bytes, url };
+  };
+
+  const begin = (request: EgressRequest) => {
+    request.signal.throwIfAborted();
+    const deadline = AbortSignal.timeout(request.timeoutMs);
+    const failure = (error: unknown): unknown => {
+      if (request.signal.aborted) return request.signal.reason;
+      if (error instanceof Fault) return error;
+      if (!deadline.aborted) return connectionFault(request, error);
+      return fault('timeout', `${hostOf(request.url)} did not answer ${request.method} within ${request.timeoutMs} ms`, { cause: error });
+    };
+    return { signal: AbortSignal.any([request.signal, deadline]), failure };
+  };
+
   return {
     async request(request) {
-      request.signal.throwIfAborted();
-      const deadline = AbortSignal.timeout(request.timeoutMs);
+      const { signal, failure } = begin(request);
       try {
-        return await follow(request, AbortSignal.any([request.signal, deadline]));
+        return await whole(request, signal);
       } catch (error) {
-        if (request.signal.aborted) throw request.signal.reason;
-        if (error instanceof Fault) throw error;
-        if (deadline.aborted) {
-          throw fault('timeout', `${hostOf(request.url)} did not answer ${request.method} within ${request.timeoutMs} ms`, { cause: error });
-        }
-        throw connectionFault(request, error);
+        throw failure(error);
+      }
+    },
+    async stream(request) {
+      const { signal, failure } = begin(request);
+      try {
+        const headers = { ...request.headers, 'accept-encoding': 'identity' };
+        const answer = await follow({ ...request, headers }, signal);
+        return { status: answer.statusCode, headers: answer.headers, url: answer.url, chunks: readable(answer.body, failure) };
+      } catch (error) {
+        throw failure(error);
       }
     },
     async close() {
@@ -159,6 +186,14 @@ function checkedAgent(rules: EgressRules, resolve: HostLookup, plainOnlyAllowed:
       connectors[plain ? 1 : 0]?.(options, callback);
     },
   });
+}
+
+async function* readable(body: AsyncIterable<Uint8Array>, failure: (error: unknown) => unknown): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of body) yield chunk;
+  } catch (error) {
+    throw failure(error);
+  }
 }
 
 function webUrl(text: string): URL {

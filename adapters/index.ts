@@ -2,6 +2,7 @@
 import { agentKind } from '../contracts/agent-configuration.ts';
 import { fault } from '../contracts/fault.ts';
 import type { Adapters, AgentAdapter } from '../domain/ports.ts';
+import { createA2aAdapter } from './a2a/create-a2a-adapter.ts';
 import { createHttpCaller } from './call-http.ts';
 import { createOpenApiCaller } from './call-openapi.ts';
 import type { EgressPolicy } from './egress.ts';
@@ -14,11 +15,11 @@ export type { EgressPolicy } from './egress.ts';
 
 const HEARTBEAT_INTERVAL_MS = 2_000;
 
-const NOT_YET = new Set(['docker', 'a2a', 'vision', 'audio', 'sensor', 'framework', 'edge']);
+const NOT_YET = new Set(['docker', 'vision', 'audio', 'sensor', 'framework', 'edge']);
 
 export function createAdapters(deps: { egress: EgressPolicy }): Adapters {
   const tools = { egress: deps.egress, tokens: createTokenSource(deps.egress) };
-  const byKind: Record<string, AgentAdapter> = { api: createHttpAdapter(tools), llm: createLlmAdapter(tools) };
+  const byKind: Record<string, AgentAdapter> = { api: createHttpAdapter(tools), llm: createLlmAdapter(tools), a2a: createA2aAdapter(tools) };
   const caller = createHttpCaller(tools);
   const openApiCaller = createOpenApiCaller(tools);
   return {

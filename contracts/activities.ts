@@ -31,6 +31,9 @@ export interface InvokeAgentInput extends WithBatch, InvocationRef {
   skill?: string;
   input: unknown;
   timeout_ms: number;
+  /** From 1: an answer to what the agent asked in the round before. Each round is a call of its own. */
+  round?: number;
+  reply?: RemoteReply;
 }
 
 export interface CallHttpInput extends WithBatch, InvocationRef {
@@ -54,6 +57,33 @@ export interface Invoked {
   warnings?: string[];
   /** The agent is a `workflow`: nothing was called; start this child run and take its output. */
   child?: { workflow_id: string; revision: number | null; input: unknown; output_schema: Record<string, unknown> };
+  /** The agent's task waits for an answer; there is no output yet. */
+  ask?: RemoteAsk;
+}
+
+/** A counterpart's task that asks for something: a person here answers, then the agent is invoked again with `reply`. */
+export interface RemoteAsk {
+  title: string;
+  description: string | null;
+  subject: unknown;
+  form_schema: Record<string, unknown> | null;
+  decisions: NewHumanTask['decisions'];
+  remote: RemoteTask;
+}
+
+export interface RemoteTask {
+  task_id: string;
+  context_id: string;
+  /** How it wants its answer: as a text, as data that fits the form, or as a decision on its request of that id. */
+  answer: { as: 'text' | 'data' } | { as: 'decision'; request_id: string | null };
+  /** Marks the question, so that it is known again where the counterpart still shows it after the answer. */
+  mark: string;
+}
+
+/** `decision` null: nobody will answer, the counterpart's task is to be cancelled. */
+export interface RemoteReply {
+  remote: RemoteTask;
+  decision: Pick<DecisionPayload, 'decision' | 'payload' | 'comment'> | null;
 }
 
 export interface NewHumanTask {

@@ -42,6 +42,26 @@ export const llmConfiguration = z.looseObject({
   retry: z.looseObject({ idempotent: z.boolean().optional() }).optional(),
 });
 
+export const a2aConfiguration = z.looseObject({
+  /** Of the agent card. Default: looked for under the agent's `url`. */
+  card_url: z.string().optional(),
+  /** Default: the card's first that we speak. */
+  binding: z.enum(['JSONRPC', 'HTTP+JSON']).optional(),
+  /** False: poll, even where the card says that the agent streams. */
+  streaming: z.boolean().optional(),
+  headers: z.record(z.string(), scalar.nullable()).optional(),
+  /** Goes with each message. */
+  metadata: z.record(z.string(), z.unknown()).optional(),
+  /** URIs of protocol extensions to be announced. */
+  extensions: z.array(z.string()).optional(),
+  /** Media types. Default: all. */
+  accepted_output_modes: z.array(z.string()).optional(),
+  /** Between two looks at the task, where it is not streamed. Default: from 0.25 s, growing to 10 s. */
+  poll_interval: z.union([z.number().positive(), z.string(), z.record(z.string(), z.number())]).optional(),
+  timeout: z.union([z.number().positive(), z.string(), z.record(z.string(), z.number())]).optional(),
+  retry: z.looseObject({ idempotent: z.boolean().optional() }).optional(),
+});
+
 export const workflowConfiguration = z.looseObject({
   workflow_id: z.string().optional(),
   revision: z.int().positive().optional(),
@@ -49,8 +69,9 @@ export const workflowConfiguration = z.looseObject({
 
 export type ApiConfiguration = z.infer<typeof apiConfiguration>;
 export type LlmConfiguration = z.infer<typeof llmConfiguration>;
+export type A2aConfiguration = z.infer<typeof a2aConfiguration>;
 
-const BY_KIND: Record<string, z.ZodObject> = { api: apiConfiguration, llm: llmConfiguration, workflow: workflowConfiguration };
+const BY_KIND: Record<string, z.ZodObject> = { api: apiConfiguration, llm: llmConfiguration, a2a: a2aConfiguration, workflow: workflowConfiguration };
 
 /** Names under which a literal value is a secret: moved to the store on save, whatever the kind. */
 export const SECRET_KEYS: ReadonlySet<string> = new Set([

@@ -1,5 +1,6 @@
 /** What the domain needs from outside, as types: adapters reach agents, the gateway reaches Temporal. */
 
+import type { RemoteAsk, RemoteReply } from '../contracts/activities.ts';
 import type { RunSignal, RunStart } from '../contracts/temporal.ts';
 
 export { Fault } from '../contracts/fault.ts';
@@ -30,6 +31,40 @@ export interface AgentCall {
   signal: AbortSignal;
   secret: (name: string) => Promise<string | null>;
   heartbeat: (details?: unknown) => void;
+  /** Id of one of the agent's skills. */
+  skill?: string;
+  /** The answer to what an earlier call of the same agent gave as `ask`. */
+  reply?: RemoteReply;
+  progress?: CallProgress;
+  files?: CallFiles;
+  /** Asked while `signal` is aborted. False: the work goes on elsewhere, so the counterpart's may not be ended. */
+  cancelRequested?: () => boolean;
+}
+
+/** What a call that outlives a worker leaves for its repeat. */
+export interface CallProgress {
+  /** Another attempt has begun this call before, and has perhaps reached the counterpart. */
+  repeated: boolean;
+  /** What was kept last; null if nothing. */
+  kept: unknown;
+  keep(value: Record<string, unknown>): Promise<void>;
+}
+
+/** The platform's files, with the rights of who runs the call. */
+export interface CallFiles {
+  store(bytes: Uint8Array, file: { name: string; media_type: string }): Promise<FileReference>;
+  /** null if there is none of that id for who runs the call. */
+  read(fileId: string): Promise<{ bytes: Uint8Array; name: string; media_type: string } | null>;
+}
+
+/** A file as agents take and give it. */
+export interface FileReference {
+  file_id?: string;
+  url?: string;
+  name?: string;
+  media_type?: string;
+  size?: number;
+  sha256?: string;
 }
 
 /** What an invocation consumed; counts of tokens and requests, duration in milliseconds. */
@@ -48,6 +83,8 @@ export interface AgentResult {
   output: unknown;
   usage?: Usage;
   warnings?: string[];
+  /** The counterpart waits for an answer; `output` means nothing then. */
+  ask?: RemoteAsk;
 }
 
 /** Throws `Fault` for every failure of the counterpart, and the signal's reason when the call is cancelled. */

@@ -12,6 +12,7 @@ import { Migration0009AppendFunctions } from './0009-append-functions.ts';
 import { Migration0010Retention } from './0010-retention.ts';
 import { Migration0010A2ADialect } from './0010-a2a-dialect.ts';
 import { Migration0011UnappliedSignals } from './0011-unapplied-signals.ts';
+import { Migration0012InvocationProgress } from './0012-invocation-progress.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
 export const migrations = [
@@ -29,6 +30,7 @@ export const migrations = [
   { name: '0010-retention', class: Migration0010Retention },
   { name: '0010-a2a-dialect', class: Migration0010A2ADialect },
   { name: '0011-unapplied-signals', class: Migration0011UnappliedSignals },
+  { name: '0012-invocation-progress', class: Migration0012InvocationProgress },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -37,6 +37,16 @@ export async function beginInvocation(
   return { ...row.result, signals: row.result.signalled ? [signal] : [] };
 }
 
+/** What an attempt before has left for its repeat; null if nothing. */
+export async function progressOf(em: EntityManager, runId: string, key: string): Promise<unknown> {
+  const [row] = await em.execute<{ progress: unknown }[]>(`select progress from invocation where run_id = ? and key = ?`, [runId, key]);
+  return row?.progress ?? null;
+}
+
+export async function keepProgress(em: EntityManager, runId: string, key: string, progress: Record<string, unknown>): Promise<void> {
+  await em.execute(`update invocation set progress = ?::json where run_id = ? and key = ?`, [JSON.stringify(storable(progress)), runId, key]);
+}
+
 /** Keeps the result, for a repeat after a lost worker. */
 export async function finishInvocation(em: EntityManager, runId: string, key: string, result: Invoked): Promise<void> {
   const { agent_id = null, agent_version = null } = result;

@@ -254,7 +254,7 @@ test('a configuration that does not fit is named', async () => {
   expect(await faultOf(invoke(agentCall({ configuration: { endpoint: 'http://127.0.0.1/', headers: { 'X-A': 'a\r\nX-B: b' } } }, {})))).toMatchObject({ kind: 'validation' });
 });
 
-test.each(['docker', 'a2a', 'vision', 'audio', 'sensor', 'framework', 'edge'])('%s is registered only', async (kind) => {
+test.each(['docker', 'vision', 'audio', 'sensor', 'framework', 'edge'])('%s is registered only', async (kind) => {
   const executed = kind === 'framework' || kind === 'edge';
   expect(await faultOf(invoke(agentCall(executed ? { execution_type: kind } : { type: kind }, {})))).toMatchObject({ kind: 'configuration', detail: expect.stringContaining('not available yet') });
 });

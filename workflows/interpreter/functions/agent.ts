@@ -34,6 +34,7 @@ export async function callAgent(x: Execution, args: AgentArguments, task: Task, 
     timeout_ms: timeoutMs,
   };
   const result = await invoke(x, task, (batch) => calling(timeoutMs, `${task.name}: agent`).invokeAgent({ ...request, batch }));
+  if (result.ask) throw fault('runtime', `${task.name} asks for input: ${result.ask.title}`, task.ref);
   if (result.child) {
     const { workflow_id, revision, input: childInput, output_schema } = result.child;
     newChild(task, childInput).agent = { output_schema, data: outcomeOf(x, task, result).data ?? {} };

@@ -1,0 +1,92 @@
+/** A remote task as its events leave it: A2A 1.0 §3.1.2 "SendStreamingMessage". */
+import { TaskState } from '@a2a-js/sdk';
+import type { Artifact, StreamResponse, Task, TaskArtifactUpdateEvent } from '@a2a-js/sdk';
+
+export interface TaskView {
+  /** null until the agent has named its task. */
+  readonly task: Task | null;
+  /** Artifacts that came in pieces: their texts belong together without a break. */
+  readonly pieced: ReadonlySet<string>;
+  /** Events may have been missed since the last whole picture. */
+  readonly stale: boolean;
+  apply(event: StreamResponse): void;
+  replace(task: Task): void;
+  missed(): void;
+}
+
+export function createTaskView(): TaskView {
+  let task: Task | null = null;
+  let stale = false;
+  const pieced = new Set<string>();
+  const begun = (id: string, contextId: string): Task =>
+    (task ??= { id, contextId, status: undefined, artifacts: [], history: [], metadata: undefined });
+  const replace = (whole: Task): void => {
+    task = whole;
+    stale = false;
+  };
+
+  return {
+    get task() {
+      return task;
+    },
+    get stale() {
+      return stale;
+    },
+    pieced,
+    replace,
+    missed() {
+      stale = true;
+    },
+    apply({ payload }) {
+      switch (payload?.$case) {
+        case 'task':
+          return replace(payload.value);
+        case 'statusUpdate': {
+          const { taskId, contextId, status } = payload.value;
+          begun(taskId, contextId).status = status;
+          return;
+        }
+        case 'artifactUpdate': {
+          const { taskId, contextId, append, artifact } = payload.value;
+          if (artifact === undefined) return;
+          if (append) pieced.add(artifact.artifactId);
+          put(begun(taskId, contextId), payload.value, artifact);
+          return;
+        }
+        case 'message':
+        case undefined:
+          return;
+        default:
+          payload satisfies never;
+      }
+    },
+  };
+}
+
+function put(task: Task, { append }: TaskArtifactUpdateEvent, artifact: Artifact): void {
+  const index = task.artifacts.findIndex(({ artifactId }) => artifactId === artifact.artifactId);
+  const known = task.artifacts[index];
+  if (known === undefined) task.artifacts.push({ ...artifact, parts: [...artifact.parts] });
+  else if (append) known.parts.push(...artifact.parts);
+  else task.artifacts[index] = { ...artifact, parts: [...artifact.parts] };
+}
+
+const TERMINAL: ReadonlySet<TaskState> = new Set([
+  TaskState.TASK_STATE_COMPLETED,
+  TaskState.TASK_STATE_FAILED,
+  TaskState.TASK_STATE_CANCELED,
+  TaskState.TASK_STATE_REJECTED,
+]);
+
+export function isTerminal(task: Task): boolean {
+  return TERMINAL.has(stateOf(task));
+}
+
+export function stateOf(task: Task): TaskState {
+  return task.status?.state ?? TaskState.TASK_STATE_UNSPECIFIED;
+}
+
+/** The same for as long as the agent shows the same question. */
+export function markOf(task: Task): string {
+  return `${task.status?.message?.messageId ?? ''} ${task.status?.timestamp ?? ''}`.trim();
+}

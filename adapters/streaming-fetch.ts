@@ -1,0 +1,60 @@
+import { fault } from '../contracts/fault.ts';
+import type { EgressPolicy } from './egress.ts';
+import { egressFetch } from './egress-fetch.ts';
+
+export interface StreamingLimits {
+  /** Of any one exchange. */
+  timeoutMs: number;
+  /** A stream that is silent for longer is broken off: comments of keep-alive count as life. */
+  idleMs: number;
+  maxBytes: number;
+}
+
+/**
+ * A `fetch` through the egress policy whose answers come as streams where the request accepts `text/event-stream`; all
+ * others are read whole. Ends with the reason of `init.signal`.
+ */
+export function streamingFetch(egress: EgressPolicy, limits: StreamingLimits): typeof fetch {
+  return async (resource, init) => {
+    const signal = init?.signal ?? new AbortController().signal;
+    const headers = Object.fromEntries(new Headers(init?.headers ?? undefined));
+    const whole = egressFetch(egress, { timeoutMs: limits.timeoutMs, signal, maxBytes: limits.maxBytes });
+    if (headers['accept'] !== 'text/event-stream') return whole(resource, init);
+    const url = resource instanceof Request ? resource.url : String(resource);
+    const silence = new AbortController();
+    const answer = await egress.stream({
+      url,
+      method: (init?.method ?? 'GET').toUpperCase(),
+      headers,
+      ...(typeof init?.body === 'string' ? { body: init.body } : {}),
+      timeoutMs: limits.timeoutMs,
+      signal: AbortSignal.any([signal, silence.signal]),
+    });
+    const events = (answer.headers['content-type'] ?? '').startsWith('text/event-stream');
+    const chunks = events ? watched(answer.chunks, silence, limits.idleMs) : bounded(answer.chunks, limits.maxBytes);
+    return new Response(ReadableStream.from(chunks), { status: answer.status, headers: answer.headers });
+  };
+}
+
+async function* watched(chunks: AsyncIterable<Uint8Array>, silence: AbortController, idleMs: number): AsyncGenerator<Uint8Array> {
+  const silent = (): void => silence.abort(fault('communication', `The stream was silent for ${idleMs} ms`, { status: 504 }));
+  let timer = setTimeout(silent, idleMs);
+  try {
+    for await (const chunk of chunks) {
+      clearTimeout(timer);
+      timer = setTimeout(silent, idleMs);
+      yield chunk;
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function* bounded(chunks: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for await (const chunk of chunks) {
+    size += chunk.length;
+    if (size > maxBytes) throw fault('communication', `The answer is larger than ${maxBytes} bytes`, { status: 502 });
+    yield chunk;
+  }
+}

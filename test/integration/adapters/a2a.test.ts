@@ -1,0 +1,226 @@
+/** The A2A client against the SDK's server: both protocol versions, both bindings, streams, polling, drops, refusals. */
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
+import type { RemoteAsk } from '../../../contracts/activities.ts';
+import type { AgentCall, AgentResult } from '../../../domain/ports.ts';
+import { startRemoteAgent, type RemoteA2aAgent, type RemoteOptions } from '../../support/a2a-agent.ts';
+import { agentCall, faultOf } from '../../support/agent-call.ts';
+import { sendJson, startServer } from '../../support/http-server.ts';
+
+const open: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((each) => each.close()));
+});
+
+async function remote(options: RemoteOptions = {}): Promise<RemoteA2aAgent> {
+  const started = await startRemoteAgent(options);
+  open.push(started);
+  return started;
+}
+
+function invoke(call: AgentCall): Promise<AgentResult> {
+  const egress = createEgressPolicy({ allow: ['127.0.0.1'] });
+  open.push(egress);
+  return createAdapters({ egress }).invoke(call);
+}
+
+const agentAt = (url: string, configuration: Record<string, unknown> = {}) => ({ type: 'a2a', name: 'remote', url, configuration });
+const ask = (target: RemoteA2aAgent, input: unknown, more: Partial<AgentCall> = {}, configuration: Record<string, unknown> = {}) =>
+  invoke({ ...agentCall(agentAt(target.url, configuration), input), timeoutMs: 20_000, ...more });
+
+const KINDS: [string, RemoteOptions][] = [
+  ['1.0 JSON-RPC streaming', {}],
+  ['1.0 JSON-RPC polling', { streaming: false }],
+  ['1.0 REST streaming', { binding: 'HTTP+JSON' }],
+  ['1.0 REST polling', { binding: 'HTTP+JSON', streaming: false }],
+  ['0.3 JSON-RPC streaming', { version: '0.3' }],
+  ['0.3 JSON-RPC polling', { version: '0.3', streaming: false }],
+];
+
+describe.each(KINDS)('%s', (_, options) => {
+  test('parts there, artifacts back', async () => {
+    const target = await remote(options);
+    const result = await ask(target, 'hello', { skill: 'books' });
+    expect(result.output).toMatchObject({ said: 'hello', parts: [{ kind: 'text', value: 'hello' }], metadata: { skill: 'books' } });
+    expect(result.usage).toMatchObject({ requests: 1 });
+    expect((await ask(target, { city: 'Rome', n: [1] })).output).toMatchObject({ parts: [{ kind: 'data', value: { city: 'Rome', n: [1] } }] });
+    expect((await ask(target, 'two parts')).output).toEqual({
+      artifacts: [{ id: 'a', name: 'a', description: expect.anything(), output: 'first' }, { id: 'b', name: 'b', description: expect.anything(), output: { second: true } }],
+    });
+    expect((await ask(target, 'message please')).output).toBe('just a word');
+    expect((await ask(target, 'status please')).output).toBe('said by status');
+  });
+
+  test('states that are no success are faults with their reason', async () => {
+    const target = await remote(options);
+    expect(await faultOf(ask(target, 'fail'))).toEqual({ kind: 'communication', status: 500, detail: 'remote failed: the oven is cold' });
+    expect(await faultOf(ask(target, 'reject'))).toEqual({ kind: 'authorization', status: 403, detail: 'remote rejected the task: not my job' });
+    expect(await faultOf(ask(target, 'auth'))).toEqual({ kind: 'authentication', status: 401, detail: 'remote asks for a credential: log in at example.org' });
+  });
+
+  test('a task that asks comes back as a question, and its answer goes to the same task', async () => {
+    const target = await remote(options);
+    const first = askOf(await ask(target, 'ask me'));
+    expect(first).toMatchObject({ title: 'Which city?', description: 'Which city?\nFor the hotel.', remote: { answer: { as: 'text' } }, decisions: [{ id: 'answer' }, { id: 'reject' }] });
+    const answer = { decision: 'answer', payload: { text: 'Rome' }, comment: null };
+    const second = askOf(await ask(target, 'ask me', { idempotencyKey: 'k:1', reply: { remote: first.remote, decision: answer } }));
+    expect(second).toMatchObject({ title: 'And the date?', form_schema: { properties: { date: { type: 'string' } } }, remote: { task_id: first.remote.task_id, answer: { as: 'data' } } });
+    const last = await ask(target, 'ask me', { idempotencyKey: 'k:2', reply: { remote: second.remote, decision: { decision: 'answer', payload: { date: '1 May' }, comment: null } } });
+    expect(last.output).toEqual({ answers: [{ date: '1 May' }] });
+    expect(target.tasks.size).toBe(1);
+  });
+
+  test('a cancelled call cancels the task; a worker that stops does not', async () => {
+    const target = await remote(options);
+    for (const cancelRequested of [true, false]) {
+      const controller = new AbortController();
+      const call = ask(target, 'hold on', { signal: controller.signal, idempotencyKey: `c-${cancelRequested}`, cancelRequested: () => cancelRequested });
+      await reached(() => target.tasks.size === (cancelRequested ? 1 : 2));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      controller.abort(new Error('stop'));
+      await expect(call).rejects.toThrow('stop');
+    }
+    expect(target.cancelled).toEqual([[...target.tasks][0]]);
+  });
+});
+
+function askOf(result: AgentResult): RemoteAsk {
+  if (!result.ask) throw new Error(`no question: ${JSON.stringify(result)}`);
+  return result.ask;
+}
+
+async function reached(ready: () => boolean): Promise<void> {
+  for (let i = 0; !ready(); i++) {
+    if (i > 200) throw new Error('not reached');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+test('the pieces of a stream make one text', async () => {
+  const target = await remote();
+  expect((await ask(target, 'pieces')).output).toBe('Once upon a time');
+});
+
+test.each(['1.0', '0.3'] as const)('%s: a stream that drops is taken up again, and nothing is lost or sent twice', async (version) => {
+  const target = await remote({ version });
+  const call = ask(target, 'hold on');
+  await reached(() => target.tasks.size === 1);
+  for (let i = 0; i < 2; i++) {
+    target.drop();
+    await new Promise((resolve) => setTimeout(resolve, 700));
+  }
+  target.release();
+  expect((await call).output).toMatch(/^before \n?and after$/);
+  expect(target.messages).toHaveLength(1);
+});
+
+test('a repeat follows the task that is known, and says its message again under the same id where none is', async () => {
+  const target = await remote();
+  let kept: unknown = null;
+  const keep = async (value: unknown): Promise<void> => void (kept = value);
+  const lost = new AbortController();
+  const first = ask(target, 'hold on', { signal: lost.signal, cancelRequested: () => false, progress: { repeated: false, kept: null, keep } });
+  await reached(() => kept !== null);
+  lost.abort(new Error('the worker is gone'));
+  await expect(first).rejects.toThrow('gone');
+  const again = ask(target, 'hold on', { progress: { repeated: true, kept, keep } });
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  target.release();
+  expect((await again).output).toMatch(/before\s+and after/);
+  expect(target.messages).toHaveLength(1);
+
+  await ask(target, 'other', { idempotencyKey: 'x', progress: { repeated: false, kept: null, keep } });
+  await ask(target, 'other', { idempotencyKey: 'x', progress: { repeated: true, kept: null, keep } });
+  const [, one, two] = target.messages;
+  expect(two === undefined || two.messageId === one?.messageId).toBe(true);
+});
+
+test('a decision that the remote names is answered as a decision; its title is no expression', async () => {
+  const target = await remote();
+  const question = askOf(await ask(target, 'approve'));
+  expect(question).toMatchObject({ title: 'May I ${ .spend }?', decisions: [{ id: 'yes', label: 'Yes' }, { id: 'no', requires_comment: true }], remote: { answer: { as: 'decision', request_id: 'r-1' } } });
+  const reply = { remote: question.remote, decision: { decision: 'no', payload: null, comment: 'too much' } };
+  expect((await ask(target, 'approve', { idempotencyKey: 'k:1', reply })).output).toEqual({ type: 'hitl_request', id: 'r-1', decision: 'no', comment: 'too much' });
+});
+
+test('who does not answer cancels the task', async () => {
+  const target = await remote();
+  const question = askOf(await ask(target, 'ask'));
+  const reply = { remote: question.remote, decision: { decision: 'reject', payload: null, comment: 'no time' } };
+  expect(await faultOf(ask(target, 'ask', { reply, idempotencyKey: 'k:1' }))).toMatchObject({ kind: 'authorization', detail: expect.stringContaining('no time') });
+  expect(target.cancelled).toEqual([question.remote.task_id]);
+});
+
+test('files go as bytes and links, and come back as references', async () => {
+  const target = await remote();
+  const stored: { bytes: string; name: string }[] = [];
+  const files = {
+    store: async (bytes: Uint8Array, { name, media_type }: { name: string; media_type: string }) => {
+      stored.push({ bytes: Buffer.from(bytes).toString(), name });
+      return { file_id: `f${stored.length}`, name, media_type };
+    },
+    read: async (id: string) => (id === 'mine' ? { bytes: Buffer.from('hello'), name: 'note.txt', media_type: 'text/plain' } : null),
+  };
+  const input = { text: 'see', data: { a: 1 }, files: [{ file_id: 'mine' }, { url: 'https://files.example/y.pdf', name: 'y.pdf', media_type: 'application/pdf' }], context_id: 'ctx-1' };
+  expect((await ask(target, input, { files })).output).toMatchObject({
+    context: 'ctx-1',
+    parts: [
+      { kind: 'text', value: 'see' }, { kind: 'data', value: { a: 1 } },
+      { kind: 'raw', value: 'hello', filename: 'note.txt', mediaType: 'text/plain' }, { kind: 'url', value: 'https://files.example/y.pdf', filename: 'y.pdf', mediaType: 'application/pdf' },
+    ],
+  });
+  expect(await faultOf(ask(target, { files: [{ file_id: 'theirs' }] }, { files }))).toMatchObject({ kind: 'validation' });
+  expect((await ask(target, 'file', { files })).output).toEqual({
+    text: 'see the file',
+    files: [{ file_id: 'f1', name: 'table.csv', media_type: 'text/csv' }, { url: 'https://files.example/x.png', name: 'x.png', media_type: 'image/png' }],
+  });
+  expect(stored).toEqual([{ bytes: 'a,b\n1,2\n', name: 'table.csv' }]);
+});
+
+test('an agent that takes text only gets JSON as text', async () => {
+  const target = await remote({ inputModes: ['text/plain'] });
+  expect((await ask(target, { city: 'Rome' })).output).toMatchObject({ parts: [{ kind: 'text', value: '{"city":"Rome"}' }] });
+});
+
+test('credentials go along, a token that was revoked is renewed once, and no secret comes back', async () => {
+  let issued = 0;
+  const tokens = await startServer((_request, response) => sendJson(response, { access_token: `token-number-${++issued}`, expires_in: 3600 }));
+  open.push(tokens);
+  let valid = 'token-number-1';
+  const target = await remote({ authorization: () => `Bearer ${valid}` });
+  const agent = { ...agentAt(target.url), authentication_type: 'oauth', authentication_config: { token_url: tokens.url, client_id: 'me', client_secret: '<SECRET>' } };
+  const egress = createEgressPolicy({ allow: ['127.0.0.1'] });
+  open.push(egress);
+  const adapters = createAdapters({ egress });
+  const call = (input: unknown, key: string) => adapters.invoke({ ...agentCall(agent, input, { secrets: { SECRET: 'a-long-secret' } }), idempotencyKey: key });
+  expect((await call('hello', 'a')).output).toMatchObject({ said: 'hello' });
+  valid = 'token-number-2';
+  expect((await call('echo token-number-2 back', 'b')).output).toMatchObject({ said: 'echo <TOKEN> back' });
+  valid = 'none';
+  expect(await faultOf(call('hello', 'c'))).toMatchObject({ kind: 'authentication', status: 401 });
+});
+
+test('where the card is looked for, and what is said when it is not there', async () => {
+  const below = await remote({ cardPath: '/agents/one/.well-known/agent-card.json' });
+  expect((await invoke(agentCall(agentAt(`${below.url}/agents/one/`), 'hi'))).output).toMatchObject({ said: 'hi' });
+  const former = await remote({ cardPath: '/.well-known/agent.json', version: '0.3' });
+  expect((await invoke(agentCall(agentAt(former.url), 'hi'))).output).toMatchObject({ said: 'hi' });
+  const endpoint = await remote();
+  expect((await invoke(agentCall(agentAt(`${endpoint.url}/rpc`), 'hi'))).output).toMatchObject({ said: 'hi' });
+  expect(await faultOf(invoke(agentCall(agentAt(`${endpoint.url}/somebody-else`), 'hi')))).toMatchObject({ kind: 'communication', status: 404 });
+  expect((await invoke(agentCall(agentAt('https://unused.example', { card_url: `${endpoint.url}/.well-known/agent-card.json` }), 'hi'))).output).toMatchObject({ said: 'hi' });
+  expect(await faultOf(invoke(agentCall({ ...agentAt(''), url: null }, 'hi')))).toMatchObject({ kind: 'configuration' });
+  expect(await faultOf(invoke(agentCall(agentAt(endpoint.url, { binding: 'HTTP+JSON' }), 'hi')))).toMatchObject({ kind: 'configuration', detail: expect.stringContaining('JSONRPC 1.0') });
+  const other = await startServer((_request, response) => sendJson(response, { hello: 'world' }));
+  open.push(other);
+  expect(await faultOf(invoke(agentCall(agentAt(other.url), 'hi')))).toMatchObject({ kind: 'communication', status: 502 });
+});
+
+test('too slow is a timeout that cancels the task; not there is a communication error; a private address is refused', async () => {
+  const target = await remote();
+  expect(await faultOf(ask(target, 'hold', { timeoutMs: 800 }))).toMatchObject({ kind: 'timeout', status: 408 });
+  expect(target.cancelled).toHaveLength(1);
+  await target.close();
+  expect(await faultOf(ask(target, 'hi'))).toMatchObject({ kind: 'communication', status: 503 });
+  expect(await faultOf(invoke(agentCall(agentAt('http://10.0.0.1'), 'hi')))).toMatchObject({ kind: 'authorization' });
+});
