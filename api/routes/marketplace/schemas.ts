@@ -46,7 +46,8 @@ export const itemFilters = {
 
 const count = z.int().min(0).max(2_147_483_647);
 export const itemCursors = {
-  new: z.tuple([z.iso.datetime(), z.guid()]),
+  // PostgreSQL has no year 0.
+  new: z.tuple([z.iso.datetime().refine((at) => at >= '1970'), z.guid()]),
   installs: z.tuple([count, z.guid()]),
   rating: z.tuple([z.number().min(0).max(5), count, z.guid()]),
 } as const;
