@@ -1,31 +1,55 @@
 /**
- * A small HTTP agent: `POST /draft {topic}` → `{text}`, `POST /publish {text}` → `{published, url}`.
- * Plain Node, no dependencies: `node examples/agents/writer.mjs [port]`.
+ * A small HTTP service that plays the agents of the examples. Plain Node, no dependencies:
+ * `node examples/agents/writer.mjs [http://127.0.0.1:4000]`.
  */
+import { realpathSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 
+/** How often a key of /flaky has been asked for. */
+const asked = new Map();
+
 const ROUTES = {
-  '/draft': ({ topic = 'nothing' }) => ({ text: `${topic}: three things that everybody should know.` }),
+  '/draft': ({ topic = 'nothing', remark }) => ({ text: `${topic}: three things that everybody should know${remark ? ` (${remark})` : ''}.` }),
   '/publish': ({ text = '' }) => ({ published: true, url: `https://example.com/posts/${encodeURIComponent(text.split(':')[0])}` }),
+  '/research': ({ topic = 'nothing', angle = 'all' }) => ({ angle, finding: `What ${angle} says about ${topic}` }),
+  '/translate': ({ text = '', language = 'en' }) => ({ text: `[${language}] ${text}` }),
+  /** Answers after `delay_ms`. */
+  '/slow': async ({ delay_ms = 1_000, name = 'slow' }) => {
+    await sleep(Math.min(delay_ms, 60_000));
+    return { name };
+  },
+  /** 503 for the first `failures` requests with this key. */
+  '/flaky': ({ key = '', failures = 2 }) => {
+    const before = asked.get(key) ?? 0;
+    asked.set(key, before + 1);
+    if (before < failures) throw Object.assign(new Error('busy, come back later'), { status: 503 });
+    return { answered_after: before + 1 };
+  },
+  /** Only for who has the token. */
+  '/orders': ({ item = 'nothing' }, { authorization = '' }) => {
+    if (!/^Bearer .{8,}$/.test(authorization)) throw Object.assign(new Error('who are you?'), { status: 401 });
+    return { ordered: item };
+  },
 };
 
 export function createWriter() {
   return createServer(async (request, response) => {
     const route = request.method === 'POST' ? ROUTES[request.url] : undefined;
     const answer = (status, body) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    if (!route) return answer(404, { error: 'POST /draft or /publish' });
+    if (!route) return answer(404, { error: `POST to one of ${Object.keys(ROUTES).join(', ')}` });
     let text = '';
     for await (const chunk of request) text += chunk;
     try {
-      return answer(200, route(JSON.parse(text || '{}')));
+      return answer(200, await route(JSON.parse(text || '{}'), request.headers));
     } catch (error) {
-      return answer(400, { error: String(error) });
+      return answer(error.status ?? 400, { error: String(error) });
     }
   });
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const port = Number(process.argv[2] ?? 4000);
-  createWriter().listen(port, '127.0.0.1', () => process.stdout.write(`writer agent on http://127.0.0.1:${port}\n`));
+if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {
+  const address = new URL(process.argv[2] ?? 'http://127.0.0.1:4000');
+  createWriter().listen(Number(address.port || 80), address.hostname, () => process.stdout.write(`writer agent on ${address.origin}\n`));
 }

@@ -1,0 +1,195 @@
+/** Every file of examples/ runs to its end: registered by examples/install.mjs, with the agents of examples/agents/writer.mjs. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Client, TestUser } from '../support/app.ts';
+import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
+import { startTestPlatform, until, type RunRecord, type TestPlatform } from '../support/platform.ts';
+
+const folder = join(import.meta.dirname, '../../examples');
+const names = readdirSync(folder).filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -'.json'.length)).toSorted();
+
+let platform: TestPlatform;
+let builder: Client;
+let llm: TestServer;
+let writer: ChildProcess;
+let writerUrl: string;
+let approver: { ada: TestUser; ben: TestUser; dora: TestUser };
+let workflows: Record<string, string>;
+
+beforeAll(async () => {
+  platform = await startTestPlatform();
+  builder = await platform.as('builder');
+  const person = (username: string, group: string) => platform.createUser({ username, roles: ['approver'], groups: [group] });
+  approver = { ada: await person('ada', 'finance'), ben: await person('ben', 'finance'), dora: await person('dora', 'directors') };
+  llm = await startServer((request, response) => {
+    const { messages } = JSON.parse(request.body) as { messages: { role: string; content: string }[] };
+    sendJson(response, {
+      id: 'c', object: 'chat.completion', created: 1, model: 'tiny',
+      choices: [{ index: 0, message: { role: 'assistant', content: `In short: ${messages.at(-1)?.content.slice(0, 10)}` }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
+    });
+  });
+  token = (await platform.user('builder')).token;
+  writerUrl = await startWriter();
+  workflows = await install();
+});
+afterAll(async () => {
+  writer.kill();
+  await llm.close();
+  await platform.close();
+});
+
+async function startWriter(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // A server that listens on TCP has an address of this form.
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  const url = `http://127.0.0.1:${port}`;
+  writer = spawn(process.execPath, [join(folder, 'agents/writer.mjs'), url], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await new Promise((resolve) => writer.stdout?.once('data', resolve));
+  return url;
+}
+
+/** As a user does; gives the workflows' ids by name. */
+let token: string;
+async function install(): Promise<Record<string, string>> {
+  const env = { CADENZA: platform.url, TOKEN: token, WRITER: writerUrl, LLM_BASE_URL: `${llm.url}/v1`, LLM_MODEL: 'tiny' };
+  const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'install.mjs')], { env, timeout: 60_000 });
+  return Object.fromEntries(stdout.trim().split('\n').map((line) => line.split(/ +/).toReversed()));
+}
+
+const start = async (name: string, input: Record<string, unknown>): Promise<RunRecord> => {
+  const reply = await builder.post(`/workflows/${workflows[name]}/run`, { input_params: input });
+  expect([reply.status, reply.body.problems ?? reply.body.errors ?? []]).toEqual([201, []]);
+  return reply.body;
+};
+const ended = (run: RunRecord): Promise<RunRecord> =>
+  until(async () => (await builder.get(`/runs/${run['id']}`, { headers: { prefer: 'wait=5' } })).body, ({ status }) => ['completed', 'faulted', 'cancelled'].includes(status), 40_000);
+const runToEnd = async (name: string, input: Record<string, unknown>): Promise<RunRecord> => ended(await start(name, input));
+const taskOf = async (run: RunRecord, who: Client, ready = (_task: RunRecord): boolean => true): Promise<RunRecord> =>
+  (await until(async () => (await who.get(`/hitl/tasks?run_id=${run['id']}`)).body as RunRecord[], ([task]) => task !== undefined && ready(task)))[0] ?? {};
+const decide = async (who: Client, task: RunRecord, body: Record<string, unknown>): Promise<void> => {
+  expect((await who.post(`/hitl/tasks/${task['id']}/decision`, body)).status).toBe(200);
+};
+
+const cases: Record<string, () => Promise<void>> = {
+  'review-and-publish': async () => {
+    const run = await start('review-and-publish', { topic: 'Otters' });
+    await decide(builder, await taskOf(run, builder), { decision: 'approve' });
+    expect(await ended(run)).toMatchObject({ status: 'completed', output: { published: true, url: 'https://example.com/posts/Otters' } });
+    const rejected = await start('review-and-publish', { topic: 'Newts' });
+    await decide(builder, await taskOf(rejected, builder), { decision: 'reject', comment: 'No newts' });
+    expect(await ended(rejected)).toMatchObject({ status: 'completed', output: { published: false, why: 'No newts' } });
+  },
+  'approve-with-quorum': async () => {
+    const [ada, ben, dora] = [await platform.as(approver.ada), await platform.as(approver.ben), await platform.as(approver.dora)];
+    expect((await runToEnd('approve-with-quorum', { what: 'tea', amount: 5 }))['output'].granted).toBe(true);
+    const run = await start('approve-with-quorum', { what: 'a piano', amount: 20_000, escalate_after: 'PT1S' });
+    const task = await taskOf(run, ada);
+    expect(task).toMatchObject({ title: 'Spend 20000 on a piano?', priority: 90 });
+    await decide(ada, task, { decision: 'approve' });
+    // The director sees it once it has escalated.
+    await decide(dora, await taskOf(run, dora, ({ escalation_level }) => escalation_level === 1), { decision: 'approve' });
+    expect(await ended(run)).toMatchObject({ status: 'completed', output: { granted: true, by: [approver.ada.id, approver.dora.id] } });
+    const forgotten = await start('approve-with-quorum', { what: 'a harp', amount: 500, expire_after: 'PT1S' });
+    expect(await ended(forgotten)).toMatchObject({ status: 'completed', output: { granted: false } });
+    const refused = await start('approve-with-quorum', { what: 'a gong', amount: 500 });
+    await decide(ben, await taskOf(refused, ben), { decision: 'reject', comment: 'Too loud' });
+    expect(await ended(refused)).toMatchObject({ status: 'completed', output: { granted: false, comment: 'Too loud' } });
+  },
+  'parallel-research': async () => {
+    const { output } = await runToEnd('parallel-research', { topic: 'tea' });
+    expect(output).toEqual({
+      topic: 'tea',
+      findings: ['What history says about tea', 'What science says about tea', 'What economics says about tea'],
+      by_angle: { history: 'What history says about tea', science: 'What science says about tea', economics: 'What economics says about tea' },
+    });
+  },
+  'retry-with-backoff': async () => {
+    expect((await runToEnd('retry-with-backoff', { service: writerUrl, key: 'a' }))['output']).toEqual({ answered_after: 3 });
+    const { status, output } = await runToEnd('retry-with-backoff', { service: writerUrl, key: 'b', failures: 9 });
+    expect([status, output.answered_after]).toEqual(['completed', null]);
+  },
+  'competing-agents': async () => {
+    const run = await runToEnd('competing-agents', {});
+    expect(run['output']).toEqual({ winner: 'left' });
+    expect(run['tasks'].find((task: RunRecord) => task['name'] === 'right').status).toBe('cancelled');
+    expect((await runToEnd('competing-agents', { left_ms: 20_000, right_ms: 100 }))['output']).toEqual({ winner: 'right' });
+  },
+  'loop-over-list': async () => {
+    expect((await runToEnd('loop-over-list', { texts: ['one', 'two', 'three'] }))['output']).toEqual({ translated: ['1. [fr] one', '2. [fr] two', '3. [fr] three'], left_out: 0 });
+    expect((await runToEnd('loop-over-list', { texts: ['one', 'two', 'three'], language: 'de', budget: 4 }))['output']).toEqual({ translated: ['1. [de] one', '2. [de] two'], left_out: 1 });
+  },
+  'translate-one': async () => {
+    expect((await runToEnd('translate-one', { text: 'tea', language: 'de' }))['output']).toEqual({ text: '[de] tea' });
+  },
+  'child-workflows': async () => {
+    const run = await runToEnd('child-workflows', { text: 'tea' });
+    expect(run).toMatchObject({ status: 'completed', output: { texts: ['[fr] tea', '[de] tea'] } });
+    const children = (await builder.get(`/runs?parent_run_id=${run['id']}`)).body;
+    expect(children.map((child: RunRecord) => [child['workflow_name'], child['status']])).toEqual([['translate-one', 'completed'], ['translate-one', 'completed']]);
+  },
+  timeouts: async () => {
+    expect((await runToEnd('timeouts', { delay_ms: 20_000 }))['output']).toEqual({ name: 'nobody in time' });
+    expect((await runToEnd('timeouts', { delay_ms: 1 }))['output']).toEqual({ name: 'slow' });
+  },
+  'http-with-secrets': async () => {
+    const run = await runToEnd('http-with-secrets', { service: writerUrl, item: 'tea' });
+    expect(run).toMatchObject({ status: 'completed', output: { ordered: 'tea' } });
+    expect(JSON.stringify(run)).not.toContain('the-token-of-the-order-service');
+  },
+  'summarise-and-confirm': async () => {
+    const run = await start('summarise-and-confirm', { text: 'Tea is a drink made of leaves.' });
+    const task = await taskOf(run, builder);
+    expect(task['subject'].summary).toBe('In short: Tea is a d');
+    await decide(builder, task, { decision: 'correct', payload: { summary: 'Leaves in water.' } });
+    const done = await ended(run);
+    expect(done).toMatchObject({ status: 'completed', output: { summary: 'Leaves in water.', corrected: true } });
+    expect(done['tasks'][0].usage).toMatchObject({ total_tokens: 10, model: 'tiny' });
+  },
+  'revise-until-approved': async () => {
+    const run = await start('revise-until-approved', { topic: 'Tea' });
+    await decide(builder, await taskOf(run, builder), { decision: 'reject', comment: 'shorter' });
+    const second = await taskOf(run, builder, ({ title }) => title.startsWith('Draft 2'));
+    expect(second['subject']).toContain('(shorter)');
+    await decide(builder, second, { decision: 'approve' });
+    expect(await ended(run)).toMatchObject({ status: 'completed', output: { drafts: 2 } });
+    const hopeless = await start('revise-until-approved', { topic: 'Mud' });
+    for (const number of [1, 2, 3]) {
+      await decide(builder, await taskOf(hopeless, builder, ({ title }) => title.startsWith(`Draft ${number}`)), { decision: 'reject', comment: `no ${number}` });
+    }
+    expect(await ended(hopeless)).toMatchObject({ status: 'faulted', error: { status: 422, detail: 'The last remark was: no 3', instance: '/do/4/give_up' } });
+  },
+  'workflow-as-agent': async () => {
+    expect((await runToEnd('workflow-as-agent', { text: 'tea' }))['output']).toEqual({ text: '[FR] TEA' });
+  },
+};
+
+describe('examples/', () => {
+  test('every file has a case here and a line in the README beside it', () => {
+    expect(Object.keys(cases).toSorted()).toEqual(names);
+    const readme = readFileSync(join(folder, 'README.md'), 'utf8');
+    expect(names.filter((name) => !readme.includes(`| [${name}](${name}.json) |`))).toEqual([]);
+  });
+
+  test('every file says in its document what it is for, under its own name', () => {
+    for (const name of names) {
+      const { document } = JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8')) as { document: { name: string; title?: string } };
+      expect([name, document.name, (document.title ?? '').length > 20]).toEqual([name, name, true]);
+    }
+  });
+
+  test('installing a second time adds nothing', async () => {
+    expect(await install()).toEqual(workflows);
+  });
+
+  test.each(names)('%s', async (name) => {
+    await cases[name]?.();
+  });
+});

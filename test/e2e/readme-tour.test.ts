@@ -1,0 +1,114 @@
+/** The README's five-minute tour, typed line by line into bash, against all of Cadenza as `npm start` brings it up. */
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { readmeCommands } from '../support/readme.ts';
+import { upFolder, type Up, type UpFolder } from '../support/up-process.ts';
+
+const root = join(import.meta.dirname, '../..');
+const hasTools = ['bash', 'curl', 'jq'].every((tool) => spawnSync(tool, ['--version']).status === 0);
+
+let folder: UpFolder;
+let up: Up;
+let reader: string;
+
+beforeAll(() => {
+  folder = upFolder();
+  up = folder.start({}, { program: join(root, 'dev/up.ts') });
+  // What the reader's folder holds of the clone.
+  reader = mkdtempSync(join(tmpdir(), 'cadenza-tour-'));
+  symlinkSync(join(root, 'examples'), join(reader, 'examples'));
+  symlinkSync(folder.dataDir, join(reader, '.cadenza'));
+});
+afterAll(async () => {
+  await folder.clean();
+  rmSync(reader, { recursive: true, force: true });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // A server that listens on TCP has an address of this form.
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+interface Typed {
+  line: string;
+  output: string;
+  status: number;
+}
+
+/** Types each line when the one before has come back, up to one that fails or hangs; gives what each printed. */
+async function type(lines: string[], cwd: string): Promise<Typed[]> {
+  const bash = spawn('bash', ['--noprofile', '--norc'], { cwd, detached: true, stdio: ['pipe', 'pipe', 'pipe'], env: { PATH: process.env['PATH'] ?? '' } });
+  let output = '';
+  for (const stream of [bash.stdout, bash.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const typed: Typed[] = [];
+  try {
+    for (const line of lines) {
+      const from = output.length;
+      bash.stdin.write(`${line}\necho "<<$?>>"\n`);
+      const done = (): RegExpExecArray | null => /<<(\d+)>>\n/.exec(output.slice(from));
+      for (const deadline = Date.now() + 30_000; !done() && Date.now() < deadline; ) await sleep(20);
+      const status = Number(done()?.[1] ?? -1);
+      typed.push({ line, output: output.slice(from).replace(/<<\d+>>\n/, ''), status });
+      if (status !== 0) break;
+    }
+  } finally {
+    // Its group: what it left in the background ends too.
+    if (bash.pid !== undefined) process.kill(-bash.pid, 'SIGKILL');
+  }
+  return typed;
+}
+
+(hasTools ? test : test.skip)('every line of the tour works, and the run ends as the README says', async () => {
+  const url = await up.ready();
+  const writer = `http://127.0.0.1:${await freePort()}`;
+  const address = 'export CADENZA=http://127.0.0.1:3000 WRITER=http://127.0.0.1:4000';
+  const lines = readmeCommands('Five-minute tour');
+  expect(lines[0]).toBe(address);
+  const typed = await type([`export CADENZA=${url} WRITER=${writer}`, ...lines.slice(1)], reader);
+
+  expect(typed.filter(({ status }) => status !== 0)).toEqual([]);
+  const printed = (part: string): any => {
+    const found = typed.filter(({ line }) => line.includes(part));
+    expect([part, found.length]).toEqual([part, 1]);
+    return found[0]?.output ?? '';
+  };
+  expect(JSON.parse(printed('/users/me'))).toEqual({ username: 'admin', roles: ['admin'] });
+  for (const name of ['writer-draft', 'writer-publish']) expect(JSON.parse(printed(`"${name}"`))).toMatchObject({ name, status: 'active' });
+  expect(JSON.parse(printed('runnable'))).toEqual({ name: 'Review and publish', valid: true, runnable: true, problems: [] });
+  expect(JSON.parse(printed('{title'))).toMatchObject({ title: 'Publish this post?', subject: 'Otters: three things that everybody should know.', status: 'open' });
+  expect(JSON.parse(printed('waiting_on'))).toMatchObject({ status: 'waiting', waiting_on: [{ kind: 'human', task: '/do/1/review' }] });
+  expect(JSON.parse(printed('Lovely'))).toMatchObject({ decision: 'approve', comment: 'Lovely' });
+  expect(JSON.parse(printed('Too late'))).toMatchObject({ status: 409, code: 'already_decided' });
+  expect(printed('grep ^event').trim().split('\n').at(-1)).toBe('event: io.serverlessworkflow.workflow.completed.v1');
+  expect(JSON.parse(printed('{status, output}'))).toEqual({ status: 'completed', output: { published: true, url: 'https://example.com/posts/Otters' } });
+  const log = printed('/logs').trim().split('\n');
+  expect(log.map((line: string) => Number(line.split(' ')[0]))).toEqual(log.map((_: string, n: number) => n + 1));
+  expect(log.at(-1)).toMatch(/Run completed$/);
+  expect((await fetch(printed('.temporal.url').trim())).status).toBe(200);
+}, 180_000);
+
+test('the README names the real commands', () => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
+  expect(scripts['start']).toBe('node dev/up.ts');
+  const builtIn = ['ci', 'install', 'start', 'test', 'run'];
+  const named = [...readme.matchAll(/npm (run )?([\w:-]+)/g)].map((match) => match[2] ?? '');
+  expect(named.filter((name) => !builtIn.includes(name) && !(name in scripts))).toEqual([]);
+});
+
+test('links lead to files', () => {
+  for (const file of ['README.md', 'CONTRIBUTING.md', 'examples/README.md', 'docs/architecture.md']) {
+    const links = [...readFileSync(join(root, file), 'utf8').matchAll(/\]\((?!https?:)([^)#]+)/g)].map((match) => join(root, file, '..', match[1] ?? ''));
+    expect(links.filter((link) => spawnSync('test', ['-e', link]).status !== 0)).toEqual([]);
+  }
+});
