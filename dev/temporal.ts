@@ -19,6 +19,8 @@ export type TemporalOptions = {
   namespaces?: readonly string[];
   /** Trades the safety of the data on a power failure for speed. */
   throwaway?: boolean;
+  /** Over the server's defaults and our own. */
+  dynamicConfig?: Readonly<Record<string, string | number>>;
   progress?: Progress;
   /** Called when there is a process, before it serves. */
   spawned?: (pid: number) => Promise<void>;
@@ -44,7 +46,11 @@ const readyTimeoutMs = 60_000;
 const host = '127.0.0.1';
 
 /** With the default of 20 a hop waits about 45 ms after a short burst. */
-const maxPollRps = ['history.transferProcessorMaxPollRPS', 'history.timerProcessorMaxPollRPS', 'history.visibilityProcessorMaxPollRPS'];
+const tuning = {
+  'history.transferProcessorMaxPollRPS': 5000,
+  'history.timerProcessorMaxPollRPS': 5000,
+  'history.visibilityProcessorMaxPollRPS': 5000,
+};
 
 /**
  * Starts a Temporal server on the data of `dataDir`, ending one that was left there first. Resolves when the frontend serves
@@ -69,7 +75,7 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
     args: [
       'server', 'start-dev', '--log-level', 'warn', '--ip', host, '--port', String(port), '--ui-port', String(uiPort), '--db-filename', database,
       '--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', `synchronous=${throwaway ? 'off' : 'normal'}`,
-      ...maxPollRps.flatMap((key) => ['--dynamic-config-value', `${key}=5000`]),
+      ...Object.entries({ ...tuning, ...options.dynamicConfig }).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`]),
       ...Object.values(SEARCH_ATTRIBUTES).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
       ...namespaces.flatMap((name) => ['--namespace', name]),
     ],

@@ -56,6 +56,7 @@ export async function installExamples({ cadenza, token, writer = 'http://127.0.0
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {
+  // oxlint-disable-next-line node/no-process-env -- a script that people run by itself, not a part of the product
   const { CADENZA = 'http://127.0.0.1:3000', TOKEN, WRITER, LLM_BASE_URL, LLM_MODEL, LLM_API_KEY } = process.env;
   if (!TOKEN) throw new Error('Set TOKEN: the README says how to log in.');
   const llm = { ...(LLM_BASE_URL ? { base_url: LLM_BASE_URL } : {}), ...(LLM_MODEL ? { model: LLM_MODEL } : {}) };

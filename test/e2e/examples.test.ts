@@ -190,6 +190,6 @@ describe('examples/', () => {
   });
 
   test.each(names)('%s', async (name) => {
-    await cases[name]?.();
+    await expect(cases[name]?.()).resolves.toBeUndefined();
   });
 });

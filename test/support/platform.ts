@@ -163,6 +163,7 @@ export async function until<T>(read: () => Promise<T>, ready: (value: T) => bool
   }
 }
 
-async function bundleOncePerRun(): Promise<WorkflowBundle> {
+/** Today's workflow code, bundled by the first test file that asks. */
+export async function bundleOncePerRun(): Promise<WorkflowBundle> {
   return JSON.parse(await oncePerRun('workflow-bundle.json', async () => JSON.stringify(await bundleWorkflows()))) as WorkflowBundle;
 }

@@ -1,0 +1,30 @@
+/** The workflows' bundle with broken/interpret.ts in the place of the interpreter's own. */
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bundleWorkflowCode } from '@temporalio/worker';
+import type { WorkflowBundle } from '@temporalio/worker';
+
+/** What of webpack's compiler is used here; webpack itself is no dependency of ours. */
+interface Compiler {
+  hooks: { normalModuleFactory: { tap(name: string, use: (factory: Factory) => void): void } };
+}
+interface Factory {
+  hooks: { beforeResolve: { tap(name: string, use: (module: { request: string; contextInfo: { issuer: string } }) => void): void } };
+}
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const replacement = {
+  apply: (compiler: Compiler) =>
+    compiler.hooks.normalModuleFactory.tap('broken', (factory) =>
+      factory.hooks.beforeResolve.tap('broken', (module) => {
+        if (module.request.endsWith('/interpret.ts') && module.contextInfo.issuer.endsWith('/workflows/run.ts')) module.request = join(here, 'interpret.ts');
+      }),
+    ),
+};
+
+export function bundleBroken(): Promise<WorkflowBundle> {
+  return bundleWorkflowCode({
+    workflowsPath: join(here, '../../../workflows/index.ts'),
+    webpackConfigHook: (config) => ({ ...config, plugins: [...(config.plugins ?? []), replacement] }),
+  });
+}

@@ -1,0 +1,61 @@
+/**
+ * Records the histories that histories.test.ts replays: `npm run record:histories [name …]`. Only files that are not there yet
+ * are written, so that a history of earlier code stays one; remove a file to have it recorded anew.
+ */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { migrate } from '../../db/migrate.ts';
+import { startPostgres } from '../../dev/postgres.ts';
+import { startTemporal } from '../../dev/temporal.ts';
+import { startTestPlatform } from '../support/platform.ts';
+import { runFolderVariable } from '../support/run-folder.ts';
+import { historyToText, type History } from './history-file.ts';
+import { scenarios, startCounterpart } from './scenarios.ts';
+import type { RunRecord } from '../support/platform.ts';
+
+const histories = join(import.meta.dirname, 'histories');
+const only = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), 'cadenza-histories-'));
+// What the tests' helpers share in a run.
+process.env[runFolderVariable] = folder;
+
+const [postgres, server] = await Promise.all([
+  startPostgres({ dataDir: join(folder, 'postgres'), throwaway: true }),
+  // A loop of a few turns goes on in a new execution.
+  startTemporal({ dataDir: join(folder, 'temporal'), port: 0, uiPort: 0, throwaway: true, dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 40 } }),
+]);
+await migrate(postgres.url);
+const counterpart = await startCounterpart();
+const platform = await startTestPlatform({
+  servers: { database: { url: postgres.url, drop: async () => {} }, temporal: { address: server.address, namespace: 'default', uiUrl: '', taskQueue: 'cadenza' } },
+});
+const connection = await Connection.connect({ address: server.address });
+const { workflow } = new Client({ connection });
+
+try {
+  for (const [name, scenario] of Object.entries(scenarios)) {
+    if (only.length > 0 && !only.includes(name)) continue;
+    for (const [part, run] of Object.entries(await scenario({ platform, counterpart }))) await record(part === '' ? name : `${name}-${part}`, run);
+  }
+} finally {
+  await platform.close();
+  await connection.close();
+  await counterpart.close();
+  await Promise.all([postgres.stop(), server.stop()]);
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** One file for each execution of the run: a run that was continued as new has several. */
+async function record(name: string, run: RunRecord): Promise<void> {
+  let execution: string | null | undefined = run['temporal'].run_id;
+  for (let part = 1; execution; part++) {
+    const history: History = await workflow.getHandle(run['temporal'].workflow_id, execution).fetchHistory();
+    execution = history.events?.at(-1)?.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId;
+    const file = `${name}${part > 1 || execution ? `-${part}` : ''}.json`;
+    if (existsSync(join(histories, file))) continue;
+    writeFileSync(join(histories, file), historyToText(history));
+    process.stdout.write(`${file}\n`);
+  }
+}

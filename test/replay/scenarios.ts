@@ -1,0 +1,165 @@
+/** Runs of every shape that has landed. A new task kind, or a change of the interpreter's commands, adds one. */
+import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
+import { startRun, until, type RunRecord, type TestPlatform } from '../support/platform.ts';
+
+export interface Stage {
+  platform: TestPlatform;
+  counterpart: TestServer;
+}
+/** By part of the name: the runs whose histories are kept. '' is the scenario itself. */
+type Scenario = (stage: Stage) => Promise<Record<string, RunRecord>>;
+
+/** `/ok`; `/slow`, 5 s; `/busy`, 503 for the first two requests; `/once`, 500 for the first, after a while. */
+export async function startCounterpart(): Promise<TestServer> {
+  let busy = 2;
+  let once = true;
+  return startServer(async (request, response) => {
+    if (request.path === '/slow') await new Promise((resolve) => setTimeout(resolve, 5_000));
+    if (request.path === '/busy' && busy-- > 0) return sendJson(response, { error: 'busy' }, 503);
+    if (request.path === '/once' && once) {
+      once = false;
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      return sendJson(response, { error: 'not yet' }, 500);
+    }
+    sendJson(response, { ok: true });
+  });
+}
+
+const ended = async ({ platform }: Stage, run: RunRecord): Promise<RunRecord> => {
+  const builder = await platform.as('builder');
+  return until(async () => (await builder.get(`/runs/${run['id']}`)).body, ({ status }) => ['completed', 'faulted', 'cancelled'].includes(status), 60_000);
+};
+const started = async ({ platform }: Stage, definition: unknown, input: Record<string, unknown> = {}): Promise<RunRecord> =>
+  startRun(await platform.as('builder'), definition, input);
+const toEnd = async (stage: Stage, definition: unknown, status = 'completed', input: Record<string, unknown> = {}): Promise<RunRecord> => {
+  const run = await ended(stage, await started(stage, definition, input));
+  if (run['status'] !== status) throw new Error(`${run['status']}: ${JSON.stringify(run['error'])}`);
+  return run;
+};
+const isWaiting = async ({ platform }: Stage, run: RunRecord): Promise<RunRecord> => {
+  const builder = await platform.as('builder');
+  return until(async () => (await builder.get(`/runs/${run['id']}`)).body, ({ status }) => status === 'waiting');
+};
+const decide = async (stage: Stage, run: RunRecord, decision: string): Promise<void> => {
+  const builder = await stage.platform.as('builder');
+  const waiting = await isWaiting(stage, run);
+  const reply = await builder.post(`/hitl/tasks/${waiting['waiting_on'][0].id}/decision`, { decision });
+  if (reply.status !== 200) throw new Error(JSON.stringify(reply.body));
+};
+
+const http = ({ counterpart }: Stage, path: string) => ({ call: 'http', with: { method: 'get', endpoint: `${counterpart.url}${path}` } });
+const human = (more: Record<string, unknown> = {}) => ({ call: 'human', with: { title: 'Go on?', ...more } });
+const failing = { raise: { error: { type: 'https://example.com/broken', status: 500, title: 'Broken' } } };
+
+export const scenarios: Record<string, Scenario> = {
+  sequence: async (stage) => ({
+    '': await toEnd(stage, {
+      use: { functions: { ping: http(stage, '/ok') } },
+      do: [
+        { first: { set: { n: 1 }, export: { as: '.' } } },
+        { skipped: { if: '.n > 1', ...http(stage, '/ok') } },
+        { choose: { switch: [{ low: { when: '.n < 2', then: 'ask' } }, { high: { then: 'end' } }] } },
+        { never: { set: { n: 0 } } },
+        { ask: http(stage, '/ok') },
+        { nested: { do: [{ ping: { call: 'ping', with: {} } }, { pause: { wait: { milliseconds: 20 } } }] } },
+        { last: { set: { n: '${ $context.n + 1 }' } } },
+      ],
+    }),
+  }),
+  fork: async (stage) => ({
+    '': await toEnd(stage, {
+      do: [
+        { both: { fork: { branches: [{ a: { do: [{ one: http(stage, '/ok') }, { two: http(stage, '/ok') }] } }, { b: { do: [{ nap: { wait: { milliseconds: 30 } } }, { three: http(stage, '/ok') }] } }] } } },
+        { after: http(stage, '/ok') },
+      ],
+    }),
+    faulted: await toEnd(stage, { do: [{ both: { fork: { branches: [{ slow: http(stage, '/slow') }, { ask: human() }, { fails: { do: [{ nap: { wait: { milliseconds: 300 } } }, { fail: failing }] } }] } } }] }, 'faulted'),
+  }),
+  compete: async (stage) => ({
+    '': await toEnd(stage, { do: [{ race: { fork: { compete: true, branches: [{ slow: http(stage, '/slow') }, { ask: human() }, { fast: { do: [{ nap: { wait: { milliseconds: 300 } } }, { won: { set: { won: true } } }] } }] } } }] }),
+  }),
+  continued: async (stage) => ({
+    loop: await toEnd(stage, { do: [{ loop: { for: { each: 'x', in: '${ [range(14)] }' }, do: [{ ask: http(stage, '/ok') }] } }] }),
+    waiting: await (async () => {
+      const loop = { loop: { for: { each: 'x', in: '${ [range(12)] }' }, do: [{ ask: http(stage, '/ok') }] } };
+      const run = await started(stage, { do: [{ both: { fork: { branches: [loop, { ask: human({ expires: { hours: 1 } }) }] } } }, { after: http(stage, '/ok') }] });
+      await decide(stage, run, 'approve');
+      return ended(stage, run);
+    })(),
+  }),
+  decided: async (stage) => {
+    const run = await started(stage, { do: [{ review: human({ expires: { hours: 1 } }) }, { after: http(stage, '/ok') }] });
+    await decide(stage, run, 'approve');
+    return { '': await ended(stage, run) };
+  },
+  escalated: async (stage) => {
+    const run = await started(stage, { do: [{ review: human({ due: 'PT0.2S', remind: ['PT0.1S'], escalate: [{ after: 'PT0.3S', to: { roles: ['approver'] } }] }) }] });
+    const builder = await stage.platform.as('builder');
+    await until(async () => (await builder.get(`/runs/${run['id']}/logs`)).body as RunRecord[], (log) => log.some((entry) => entry['type'].includes('escalated')));
+    await decide(stage, run, 'reject');
+    return { '': await ended(stage, run) };
+  },
+  expired: async (stage) => ({
+    faulted: await toEnd(stage, { do: [{ review: human({ expires: 'PT0.3S' }) }] }, 'faulted'),
+    decided: await toEnd(stage, { do: [{ review: human({ expires: 'PT0.3S', on_expiry: { decision: 'reject' } }) }] }),
+  }),
+  cancelled: async (stage) => {
+    const builder = await stage.platform.as('builder');
+    const waiting = await started(stage, { do: [{ review: human() }] });
+    await isWaiting(stage, waiting);
+    await builder.post(`/runs/${waiting['id']}/cancel`);
+    const calling = await started(stage, { do: [{ ask: http(stage, '/slow') }] });
+    await until(async () => (await builder.get(`/runs/${calling['id']}`)).body, ({ tasks }) => tasks.length > 0);
+    await builder.post(`/runs/${calling['id']}/cancel`);
+    return { waiting: await ended(stage, waiting), calling: await ended(stage, calling) };
+  },
+  parent: async (stage) => {
+    const builder = await stage.platform.as('builder');
+    const document = { dsl: '1.0.3', namespace: 'histories', name: 'child', version: '1.0.0' };
+    await builder.post('/workflows', { name: 'child', definition: { document, do: [{ ask: http(stage, '/ok') }, { review: human() }] } });
+    const run = await started(stage, { do: [{ sub: { run: { workflow: { namespace: 'histories', name: 'child', version: '1.0.0', input: {} } } } }, { after: http(stage, '/ok') }] });
+    const waiting = await isWaiting(stage, run);
+    await builder.post(`/hitl/tasks/${waiting['waiting_on'][0].id}/decision`, { decision: 'approve' });
+    const end = await ended(stage, run);
+    const [child] = (await builder.get(`/runs?parent_run_id=${run['id']}`)).body;
+    return { '': end, child: (await builder.get(`/runs/${child.id}`)).body };
+  },
+  child: async (stage) => {
+    const run = await toEnd(stage, { do: [{ sub: { try: [{ sub: { run: { workflow: { namespace: 'histories', name: 'nobody', version: '1.0.0' } } } }], catch: { do: [{ instead: { set: { caught: true } } }] } } }] });
+    return { missing: run };
+  },
+  retry: async (stage) => {
+    const builder = await stage.platform.as('builder');
+    const ask = (path: string) => ({ call: 'http', with: { method: 'get', endpoint: path } });
+    const maybe = ask(`\${ "${stage.counterpart.url}" + (if $x == 2 then "/once" else "/ok" end) }`);
+    const both = { fork: { branches: [{ fine: http(stage, '/ok') }, { maybe }] } };
+    const faulted = await toEnd(stage, { do: [{ first: http(stage, '/ok') }, { loop: { for: { each: 'x', in: '${ [1, 2, 3] }' }, do: [{ both }] } }] }, 'faulted');
+    const again = (await builder.post(`/runs/${faulted['id']}/retry`, {})).body;
+    return { faulted, again: await ended(stage, again) };
+  },
+  retried: async (stage) => ({
+    '': await toEnd(stage, {
+      do: [{ guarded: { try: [{ ask: http(stage, '/busy') }], catch: { errors: { with: { status: 503 } }, retry: { delay: { milliseconds: 20 }, backoff: { exponential: {} }, limit: { attempt: { count: 5 } } } } } }],
+    }),
+  }),
+  suspended: async (stage) => {
+    const builder = await stage.platform.as('builder');
+    const run = await started(stage, { do: [{ review: human() }, { after: http(stage, '/ok') }] });
+    const waiting = await isWaiting(stage, run);
+    await builder.post(`/runs/${run['id']}/suspend`);
+    await until(async () => (await builder.get(`/runs/${run['id']}`)).body, ({ status }) => status === 'suspended');
+    await builder.post(`/hitl/tasks/${waiting['waiting_on'][0].id}/decision`, { decision: 'approve' });
+    await until(async () => (await builder.get(`/runs/${run['id']}/logs`)).body as RunRecord[], (log) => log.some((entry) => entry['type'].includes('decision-received')));
+    await builder.post(`/runs/${run['id']}/resume`);
+    return { '': await ended(stage, run) };
+  },
+  timeout: async (stage) => ({
+    caught: await toEnd(stage, {
+      do: [{ guarded: { try: [{ ask: { ...http(stage, '/slow'), timeout: { after: { milliseconds: 300 } } } }], catch: { errors: { with: { status: 408 } }, do: [{ instead: { set: { late: true } } }] } } }],
+    }),
+    run: await toEnd(stage, { timeout: { after: { milliseconds: 300 } }, do: [{ review: human() }] }, 'faulted'),
+  }),
+  try: async (stage) => ({
+    '': await toEnd(stage, { do: [{ guarded: { try: [{ ask: http(stage, '/ok') }, { fail: failing }], catch: { as: 'problem', do: [{ handle: http(stage, '/ok') }, { told: { set: { title: '${ $problem.title }' } } }] } } }] }),
+  }),
+};
