@@ -9,7 +9,9 @@ const HistoryMessage = proto.temporal.api.history.v1.History;
 /** Without what only says where it was recorded. Throws where a payload went through the codec: no other code could read it. */
 export function historyToText(history: History): string {
   const plain: unknown = HistoryMessage.toObject(HistoryMessage.fromObject(history), { longs: String, enums: String, bytes: String });
-  const text = JSON.stringify(plain, (key, value: unknown) => (key === 'identity' ? 'worker' : key === 'stackTrace' ? '' : value));
+  const text = JSON.stringify(plain, (key, value: unknown) => (key === 'identity' ? 'worker' : key === 'stackTrace' ? '' : value))
+    // Names of sticky task queues: process and host.
+    .replaceAll(/\d+@[\w.-]+/g, 'worker');
   const encodings = [...text.matchAll(/"encoding":"([^"]*)"/g)].map((match) => Buffer.from(match[1] ?? '', 'base64').toString());
   const other = encodings.find((encoding) => !['json/plain', 'binary/null', 'binary/plain'].includes(encoding));
   if (other) throw new Error(`a payload is ${other}: keep the scenario's data small`);
