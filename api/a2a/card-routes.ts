@@ -26,7 +26,7 @@ export async function sendCard(ctx: Context, deps: AppDeps, target: A2AAgent, si
   ctx.set('Last-Modified', modified.toUTCString());
   ctx.set('Cache-Control', `${target.agent.visibility === 'public' && deps.env.PUBLIC_AGENT_CARDS ? 'public' : 'private'}, max-age=${MAX_AGE_SECONDS}`);
   ctx.status = 200;
-  if (ctx.fresh) {
+  if (isKnown(ctx, tag, modified)) {
     ctx.status = 304;
     return;
   }
@@ -37,4 +37,12 @@ export async function sendCard(ctx: Context, deps: AppDeps, target: A2AAgent, si
   }
   ctx.body = JSON.stringify(body);
   ctx.set('Content-Type', 'application/json');
+}
+
+/** RFC 9110 section 13.1: `If-None-Match` goes before `If-Modified-Since`. */
+function isKnown(ctx: Context, tag: string, modified: Date): boolean {
+  const tags = ctx.get('if-none-match');
+  if (tags !== '') return tags.trim() === '*' || tags.split(',').some((one) => one.trim().replace(/^W\//, '') === tag.replace(/^W\//, ''));
+  const since = Date.parse(ctx.get('if-modified-since'));
+  return !Number.isNaN(since) && modified.getTime() <= since;
 }

@@ -14,6 +14,7 @@ import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import { isTerminalState, TASK_STATES, type A2AMessage, type A2APushConfig, type A2AStreamItem } from '../../contracts/a2a.ts';
 import { contentOf } from '../../domain/a2a/output.ts';
 import { agentMessage } from '../../domain/a2a/present.ts';
+import { checkInputModes, checkMessage } from '../../domain/a2a/input.ts';
 import { deletePushConfig, getPushConfig, listPushConfigs, savePushConfig } from '../../domain/a2a/push-configs.ts';
 import { receiveMessage, type Sent } from '../../domain/a2a/send.ts';
 import { listTaskRows } from '../../domain/a2a/list.ts';
@@ -26,6 +27,7 @@ import { inTransaction } from '../transaction.ts';
 import { resumePosition, type A2ACall, type ItemStream } from './call.ts';
 import { buildCard, extendedCard } from './card.ts';
 import { guarded } from './guard.ts';
+import { receiveMessageFiles } from './message-files.ts';
 import { followTask, presenting, readTask, readTaskRow, settled, showTask, waitsForClient } from './task-reader.ts';
 
 /** Cancel answers CANCELED if the run ends within it, else the task as it is: it goes on being cancelled. */
@@ -136,16 +138,31 @@ async function send(call: A2ACall, params: SendMessageRequest): Promise<Sent> {
   // The codec writes ProtoJSON, which these are.
   const json = SendMessageRequest.toJSON(params) as { message: Partial<A2AMessage> };
   const message = { messageId: '', parts: [], ...json.message } as A2AMessage;
-  const sent = await inTransaction(() => deps.orm.em.fork(), async (em) => {
-    const received = await receiveMessage(em, actor, target, {
-      message,
-      acceptedOutputModes: params.configuration?.acceptedOutputModes ?? [],
-      metadata: params.metadata && Object.keys(params.metadata).length > 0 ? params.metadata : null,
-      fileOf: (part) => (part.url === undefined ? null : { url: part.url, ...(part.filename ? { name: part.filename } : {}), ...(part.mediaType ? { media_type: part.mediaType } : {}) }),
+  checkMessage(message);
+  // Refused before a byte is stored.
+  if (!message.taskId) checkInputModes(message, target.modes.input);
+  const files = await receiveMessageFiles(deps.files, deps.env.BASE_URL, message);
+  let kept = false;
+  try {
+    const sent = await inTransaction(() => deps.orm.em.fork(), async (em) => {
+      const received = await receiveMessage(em, actor, target, {
+        message: files.message,
+        acceptedOutputModes: params.configuration?.acceptedOutputModes ?? [],
+        metadata: params.metadata && Object.keys(params.metadata).length > 0 ? params.metadata : null,
+        fileOf: (part) => files.fileOf(part),
+      });
+      if (received.created) await files.keep(em, actor.id);
+      if (push) await savePushConfig(em, deps.encryption, { ...pushConfig(push, call), taskId: received.taskId }, call.version);
+      return received;
     });
-    if (push) await savePushConfig(em, deps.encryption, { ...pushConfig(push, call), taskId: received.taskId }, call.version);
-    return received;
-  });
+    kept = sent.created;
+    return await dispatch(call, sent);
+  } finally {
+    if (!kept) await files.discard();
+  }
+}
+
+async function dispatch({ deps }: A2ACall, sent: Sent): Promise<Sent> {
   if (sent.created) await startRun(deps, sent.taskId);
   await deliverSignals(deps, sent.signals);
   return sent;

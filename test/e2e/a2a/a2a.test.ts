@@ -1,0 +1,330 @@
+/** A2A end to end: real API, real worker, the official JS client, two copies of the API on one database. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { AgentCard, Role, TaskState, verifyAgentCardSignature, type SendMessageRequest, type Task } from '@a2a-js/sdk';
+import { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory, type Client as A2AClient } from '@a2a-js/sdk/client';
+import { createLocalJWKSet, jwtVerify, type JWK } from 'jose';
+import { createHash } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
+import { startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+
+let platform: TestPlatform;
+let copy: TestApp;
+let builder: Client;
+let token: string;
+let plain: string;
+let human: string;
+let echo: string;
+
+const V1 = { 'A2A-Version': '1.0' };
+let counter = 0;
+const messageId = (): string => `m-${process.pid}-${++counter}`;
+
+beforeAll(async () => {
+  platform = await startTestPlatform();
+  copy = await startTestApp({ databaseUrl: platform.databaseUrl, temporal: platform.app.deps.temporal, env: { BASE_URL: platform.url } });
+  builder = await platform.as('builder');
+  token = (await platform.user('builder')).token;
+  plain = await agentOf({ do: [{ answer: { set: { text: '${ "Hello " + .text }' } } }] });
+  human = await agentOf({ do: [{ review: { call: 'human', with: { title: 'Approve it?', subject: { amount: 7 } } } }, { done: { set: { text: '${ .decision }' } } }] });
+  echo = await agentOf({ do: [{ back: { set: { files: '${ .files }' } } }] }, { modalities: ['text', 'file'] });
+});
+afterAll(async () => {
+  await copy.close();
+  await platform.close();
+});
+
+/** A workflow agent; gives the path of its A2A endpoint. */
+async function agentOf(definition: unknown, more: Record<string, unknown> = {}): Promise<string> {
+  const workflow = await builder.post('/workflows', { name: 'a2a', definition });
+  expect(workflow.body.problems).toEqual([]);
+  const agent = await builder.post('/agents', {
+    name: 'An agent', type: 'workflow', version: '1.0.0', visibility: 'private', configuration: { workflow_id: workflow.body.id },
+    capabilities_streaming: true, capabilities_push: true, ...more,
+  });
+  expect(agent.status).toBe(201);
+  return `/api/v1/a2a/${agent.body.id}`;
+}
+
+const rpc = async (base: string, method: string, params: unknown, client: Client = builder, headers: Record<string, string> = V1) =>
+  (await client.post(base, { jsonrpc: '2.0', id: 1, method, params }, { headers })).body;
+const message = (more: Record<string, unknown> = {}) => ({ messageId: messageId(), role: 'ROLE_USER', parts: [{ text: 'Ada' }], ...more });
+const send = (base: string, more: Record<string, unknown> = {}, configuration?: unknown) => rpc(base, 'SendMessage', { message: message(more), configuration });
+const get = async (base: string, id: string) => (await rpc(base, 'GetTask', { id })).result;
+
+interface Event {
+  id: string;
+  data: any;
+}
+
+/** Reads a stream to its end, or until `enough`. */
+async function stream(url: string, path: string, body: unknown, headers: Record<string, string> = {}, enough: (events: Event[]) => boolean = () => false): Promise<Event[]> {
+  const abort = new AbortController();
+  const response = await fetch(url + path, {
+    method: 'POST', signal: abort.signal, body: JSON.stringify(body),
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...V1, ...headers },
+  });
+  expect(response.headers.get('content-type')).toContain('text/event-stream');
+  const events: Event[] = [];
+  let text = '';
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream() as any) as any as AsyncIterable<string>) {
+    text += chunk;
+    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+      const block = text.slice(0, end);
+      text = text.slice(end + 2);
+      const data = /^data: (.*)$/m.exec(block)?.[1];
+      if (data !== undefined) events.push({ id: /^id: (.*)$/m.exec(block)?.[1] ?? '', data: JSON.parse(data) });
+      if (enough(events)) {
+        abort.abort();
+        return events;
+      }
+    }
+  }
+  return events;
+}
+const states = (events: Event[]) => events.flatMap(({ data }) => data.statusUpdate?.status.state ?? []);
+
+describe('the official client', () => {
+  async function clientOf(transports: 'jsonrpc' | 'rest', base: string, legacy = false): Promise<A2AClient> {
+    const fetchImpl: typeof fetch = (input, init) => fetch(input, { ...init, headers: { ...Object.fromEntries(new Headers(init?.headers)), authorization: `Bearer ${token}` } });
+    const legacyCompat = { enabled: legacy };
+    const factory = new ClientFactory({
+      transports: [transports === 'jsonrpc' ? new JsonRpcTransportFactory({ fetchImpl, legacyCompat }) : new RestTransportFactory({ fetchImpl, legacyCompat })],
+      cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
+    });
+    return factory.createFromUrl(`${platform.url}${base}/`);
+  }
+  const request = (text: string): SendMessageRequest => ({
+    tenant: '', configuration: undefined, metadata: undefined,
+    message: {
+      messageId: messageId(), contextId: '', taskId: '', role: Role.ROLE_USER, metadata: undefined, extensions: [], referenceTaskIds: [],
+      parts: [{ content: { $case: 'text', value: text }, metadata: undefined, filename: '', mediaType: 'text/plain' }],
+    },
+  });
+
+  test.each(['jsonrpc', 'rest'] as const)('sends, streams, gets, lists over %s', async (transport) => {
+    const client = await clientOf(transport, plain);
+    const task = (await client.sendMessage(request('Ada'))) as Task;
+    expect(task.status?.state).toBe(TaskState.TASK_STATE_COMPLETED);
+    expect(task.artifacts[0]?.parts[0]?.content).toEqual({ $case: 'text', value: 'Hello Ada' });
+    const kinds: string[] = [];
+    for await (const event of client.sendMessageStream(request('Grace'))) kinds.push(event.payload?.$case ?? '');
+    expect(kinds[0]).toBe('task');
+    expect(kinds.slice(-2)).toEqual(['artifactUpdate', 'statusUpdate']);
+    expect((await client.getTask({ tenant: '', id: task.id, historyLength: undefined })).id).toBe(task.id);
+  });
+});
+
+describe('versions', () => {
+  const legacy = { message: { kind: 'message', messageId: 'x', role: 'user', parts: [{ kind: 'text', text: 'Ada' }] }, configuration: { blocking: true } };
+  test.each([
+    ['header 1.0', { 'A2A-Version': '1.0' }, ''],
+    ['header 1.0.1', { 'A2A-Version': '1.0.1' }, ''],
+    ['query', {}, '?A2A-Version=1.0'],
+  ])('1.0 by %s', async (_, headers, query) => {
+    const { result } = (await builder.post(plain + query, { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: message() } }, { headers: headers as Record<string, string> })).body;
+    expect(result.task.status.state).toBe('TASK_STATE_COMPLETED');
+  });
+  test.each([['0.3.0', { 'A2A-Version': '0.3.0' }], ['absent', {}]])('0.3 when %s', async (_, headers) => {
+    const params = { ...legacy, message: { ...legacy.message, messageId: messageId() } };
+    const { result } = await rpc(plain, 'message/send', params, builder, headers as Record<string, string>);
+    expect(result).toMatchObject({ kind: 'task', status: { state: 'completed' } });
+  });
+  test('others are refused, and a 1.0 method without the header says what to send', async () => {
+    expect((await rpc(plain, 'SendMessage', {}, builder, { 'A2A-Version': '99.0' })).error.code).toBe(-32009);
+    const { status } = await builder.post(`${plain}/message:send`, {}, { headers: { 'A2A-Version': '99.0' } });
+    expect(status).toBe(400);
+    const { error } = await rpc(plain, 'SendMessage', { message: message() }, builder, {});
+    expect(error).toMatchObject({ code: -32601, message: expect.stringContaining('A2A-Version: 1.0') });
+  });
+  test('0.3 refuses empty parts, negative historyLength, missing fields', async () => {
+    for (const params of [
+      { message: { ...legacy.message, parts: [] } }, { message: { ...legacy.message, messageId: undefined } }, {},
+      { ...legacy, configuration: { historyLength: -1 } },
+    ]) {
+      expect((await rpc(plain, 'message/send', params, builder, {})).error.code).toBe(-32602);
+    }
+  });
+});
+
+describe('who may', () => {
+  test("another caller's task is not found on every method, and a private agent is not there", async () => {
+    const open = await agentOf({ do: [{ wait: { wait: { seconds: 60 } } }] }, { visibility: 'public' });
+    const mine = (await send(open, {}, { returnImmediately: true })).result.task.id;
+    const stranger = await platform.as(await platform.createUser({ roles: ['builder'] }));
+    const codes = [];
+    for (const [method, params] of [
+      ['GetTask', { id: mine }], ['CancelTask', { id: mine }], ['SubscribeToTask', { id: mine }], ['SendMessage', { message: message({ taskId: mine }) }],
+      ['CreateTaskPushNotificationConfig', { taskId: mine, url: 'https://example.com' }], ['GetTaskPushNotificationConfig', { taskId: mine, id: 'x' }],
+      ['ListTaskPushNotificationConfigs', { taskId: mine }], ['DeleteTaskPushNotificationConfig', { taskId: mine, id: 'x' }],
+    ] as const) {
+      codes.push((await rpc(open, method, params, stranger)).error?.code);
+    }
+    expect(codes).toEqual(Array.from({ length: 8 }, () => -32001));
+    expect((await rpc(open, 'ListTasks', {}, stranger)).result.tasks).toEqual([]);
+    expect((await stranger.get(`${open}/tasks/${mine}/deliveries`, { headers: V1 })).status).toBe(404);
+    const hidden = await stranger.post(plain, { jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: mine } }, { headers: V1 });
+    expect([hidden.status, hidden.body.error.code]).toEqual([404, -32000]);
+    expect((await platform.anonymous.post(plain, {}, { headers: V1 })).status).toBe(401);
+    await rpc(open, 'CancelTask', { id: mine });
+  });
+
+  test('an undeclared capability is refused as the protocol says', async () => {
+    const minimal = await agentOf({ do: [{ a: { set: { text: 'x' } } }] }, { capabilities_streaming: false, capabilities_push: false });
+    expect((await rpc(minimal, 'SendStreamingMessage', { message: message() })).error.code).toBe(-32004);
+    const { id } = (await send(minimal)).result.task;
+    expect((await rpc(minimal, 'CreateTaskPushNotificationConfig', { taskId: id, url: 'https://example.com' })).error.code).toBe(-32003);
+    const strict = await agentOf({ do: [{ a: { set: { text: 'x' } } }] }, { configuration: { a2a: { extensions: [{ uri: 'urn:x', required: true }] } } });
+    expect((await send(strict)).error.code).toBe(-32008);
+  });
+});
+
+describe('content', () => {
+  test('media types are negotiated before a task exists', async () => {
+    expect((await send(plain, { parts: [{ raw: 'eA==', mediaType: 'image/png' }] })).error.code).toBe(-32005);
+    expect((await rpc(plain, 'SendMessage', { message: message(), configuration: { acceptedOutputModes: ['image/png'] } })).error.code).toBe(-32005);
+    const { result } = await rpc(plain, 'SendMessage', { message: message(), configuration: { acceptedOutputModes: ['application/json'] } });
+    expect(result.task.artifacts[0].parts).toEqual([{ data: { text: 'Hello Ada' }, mediaType: 'application/json' }]);
+  });
+
+  test('5 MB go in as a file and come back as a link that gives them', async () => {
+    const bytes = Buffer.alloc(5 * 1024 * 1024, 'x');
+    const { result } = await send(echo, { parts: [{ raw: bytes.toString('base64'), filename: 'big.bin', mediaType: 'application/octet-stream' }] });
+    const [part] = result.task.artifacts[0].parts;
+    expect(part).toMatchObject({ filename: 'big.bin', mediaType: 'application/octet-stream' });
+    const back = Buffer.from(await (await fetch(part.url)).arrayBuffer());
+    expect(back.equals(bytes)).toBe(true);
+  });
+});
+
+describe('durable', () => {
+  test('the same messageId is the same task, also at the same time', async () => {
+    const same = message();
+    const answers = await Promise.all(Array.from({ length: 5 }, () => rpc(plain, 'SendMessage', { message: same })));
+    expect(new Set(answers.map(({ result }) => result.task.id)).size).toBe(1);
+    expect((await rpc(plain, 'SendMessage', { message: same })).result.task.id).toBe(answers[0].result.task.id);
+    const { totalSize } = (await rpc(plain, 'ListTasks', { contextId: answers[0].result.task.contextId })).result;
+    expect(totalSize).toBe(1);
+  });
+
+  test('two copies show the same events in the same order; Last-Event-ID gives exactly the missed ones; cancel on one stops the other', async () => {
+    const slow = await agentOf({ do: [{ a: { set: { x: 1 } } }, { wait: { wait: { seconds: 60 } } }] });
+    const { id } = (await send(slow, {}, { returnImmediately: true })).result.task;
+    await until(() => get(slow, id), ({ status }) => status.state === 'TASK_STATE_WORKING');
+    const both = Promise.all([platform.url, copy.url].map((url) => stream(url, `${slow}/tasks/${id}:subscribe`, {})));
+    const first = stream(platform.url, `${slow}/tasks/${id}:subscribe`, {}, {}, (events) => events.length === 1);
+    const [dropped] = await first;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const cancelled: any = await (await fetch(`${copy.url}${slow}/tasks/${id}:cancel`, { method: 'POST', headers: { authorization: `Bearer ${token}`, ...V1 } })).json();
+    expect(cancelled.status.state).toBe('TASK_STATE_CANCELED');
+    const [one, other] = await both;
+    expect(states(one!).at(-1)).toBe('TASK_STATE_CANCELED');
+    expect(one!.slice(1)).toEqual(other!.slice(1));
+    const missed = await stream(copy.url, `${slow}/tasks/${id}:subscribe`, {}, { 'last-event-id': dropped!.id });
+    expect(missed.map((event) => event.id)).toEqual(one!.slice(1).map((event) => event.id).filter((seq) => Number(seq) > Number(dropped!.id)));
+    expect((await rpc(slow, 'CancelTask', { id })).error.code).toBe(-32002);
+    expect((await rpc(slow, 'SubscribeToTask', { id })).error.code).toBe(-32004);
+  });
+
+  test('a list filters and pages', async () => {
+    const contextId = `ctx-${messageId()}`;
+    for (let n = 0; n < 3; n++) await send(plain, { contextId });
+    const first = (await rpc(plain, 'ListTasks', { contextId, pageSize: 2, status: 'TASK_STATE_COMPLETED' })).result;
+    expect([first.tasks.length, first.totalSize, first.tasks[0].artifacts]).toEqual([2, 3, undefined]);
+    const second = (await rpc(plain, 'ListTasks', { contextId, pageSize: 2, pageToken: first.nextPageToken, includeArtifacts: true })).result;
+    expect([second.tasks.length, second.nextPageToken, second.tasks[0].artifacts.length]).toEqual([1, '', 1]);
+    expect((await rpc(plain, 'ListTasks', { contextId, status: 'TASK_STATE_FAILED' })).result.totalSize).toBe(0);
+  });
+});
+
+describe('human tasks', () => {
+  const question = (task: any) => task.status.message.parts.find((part: any) => part.data)?.data;
+
+  test('the question has form and decisions; an invalid answer changes nothing; the reply resumes the same task', async () => {
+    const { task } = (await send(human)).result;
+    expect(task.status.state).toBe('TASK_STATE_INPUT_REQUIRED');
+    expect(task.status.message.metadata).toEqual({ answerable: true });
+    expect(question(task)).toMatchObject({ type: 'hitl_request', decisions: [{ id: 'approve' }, { id: 'reject' }], form_schema: null, subject: { amount: 7 } });
+    expect((await send(human, { taskId: task.id, parts: [{ text: 'perhaps' }] })).error.code).toBe(-32602);
+    expect((await send(human, { taskId: task.id, contextId: 'another' })).error.code).toBe(-32602);
+    const { task: done } = (await send(human, { taskId: task.id, parts: [{ data: { decision: 'approve' } }] })).result;
+    expect([done.id, done.status.state, done.artifacts[0].parts[0].text]).toEqual([task.id, 'TASK_STATE_COMPLETED', 'approve']);
+    expect((await send(human, { taskId: task.id })).error.code).toBe(-32004);
+    expect(done.history.map((entry: any) => entry.role)).toEqual(['ROLE_USER', 'ROLE_AGENT', 'ROLE_USER']);
+  });
+
+  test('yes in words, and by the extension', async () => {
+    const { task } = (await send(human)).result;
+    expect((await send(human, { taskId: task.id, parts: [{ text: 'Yes!' }] })).result.task.status.state).toBe('TASK_STATE_COMPLETED');
+    const uri = 'https://kagent.dev/extensions/hitl/v1';
+    const headers = { ...V1, 'A2A-Extensions': uri };
+    const asked = (await rpc(human, 'SendMessage', { message: message() }, builder, headers)).result.task;
+    expect(asked.status.message.extensions).toEqual([uri]);
+    const [tool] = asked.status.message.metadata[uri].tools;
+    const reply = { taskId: asked.id, parts: [{ text: 'no' }], extensions: [uri], metadata: { [uri]: { type: 'tool_approval_response', approvals: [{ id: tool.id, approved: false, rejection_reason: 'too dear' }] } } };
+    const { task: done } = (await rpc(human, 'SendMessage', { message: message(reply) }, builder, headers)).result;
+    expect(done.artifacts[0].parts[0].text).toBe('reject');
+  });
+
+  test('answered by REST, it shows on the stream, in INPUT_REQUIRED and after', async () => {
+    const { task } = (await send(human)).result;
+    const events = stream(copy.url, `${human}/tasks/${task.id}:subscribe`, {});
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const decided = await builder.post(`/hitl/tasks/${question(task).id}/decision`, { decision: 'approve' });
+    expect(decided.status).toBe(200);
+    const seen = await events;
+    expect(seen[0]!.data.task.status.state).toBe('TASK_STATE_INPUT_REQUIRED');
+    expect(states(seen).at(-1)).toBe('TASK_STATE_COMPLETED');
+  });
+
+  test('who is no candidate is told so', async () => {
+    const others = await agentOf({ do: [{ review: { call: 'human', with: { title: 'Boss?', candidates: { groups: ['bosses'] } } } }] });
+    const { task } = (await send(others)).result;
+    expect(task.status.message.metadata.answerable).toBe(false);
+    expect((await send(others, { taskId: task.id, parts: [{ text: 'yes' }] })).error.code).toBe(-32004);
+  });
+});
+
+describe('cards and push', () => {
+  test('the 1.0 card is signed by a key at the JWKS; without a version the card has the fields of both', async () => {
+    const card = await builder.get(`${plain}/.well-known/agent-card.json`, { headers: V1 });
+    expect(card.headers.get('vary')).toContain('A2A-Version');
+    expect((await builder.get(`${plain}/.well-known/agent-card.json`, { headers: { ...V1, 'if-none-match': card.headers.get('etag') ?? '' } })).status).toBe(304);
+    const { keys } = (await platform.anonymous.get('/.well-known/jwks.json')).body as { keys: JWK[] };
+    const verify = verifyAgentCardSignature(async (kid) => keys.find((key) => key.kid === kid)!);
+    await verify(AgentCard.fromJSON(card.body));
+    const union = (await builder.get(`${plain}/.well-known/agent.json`)).body;
+    expect(union).toMatchObject({ protocolVersion: '0.3.0', preferredTransport: 'JSONRPC', supportedInterfaces: expect.any(Array), securitySchemes: { bearer: { type: 'http' } } });
+    expect(union).not.toHaveProperty('authentication');
+  });
+
+  test('updates arrive in order, signed, and stand in the log', async () => {
+    const got: { headers: any; body: string }[] = [];
+    const receiver = createServer((request, response) => {
+      let body = '';
+      request.on('data', (chunk) => (body += chunk)).on('end', () => {
+        got.push({ headers: request.headers, body });
+        response.end();
+      });
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+    try {
+      const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
+      const { task } = (await send(plain, {}, { taskPushNotificationConfig: { id: 'mine', url, token: 'opaque' } })).result;
+      await until(async () => got.length, () => got.some(({ body }) => body.includes('TASK_STATE_COMPLETED')), 30_000);
+      expect(got.map(({ body }) => JSON.parse(body)).map((update) => Object.keys(update)[0]).slice(-2)).toEqual(['artifactUpdate', 'statusUpdate']);
+      const last = got.at(-1)!;
+      expect(last.headers).toMatchObject({ 'content-type': 'application/a2a+json', 'x-a2a-notification-token': 'opaque' });
+      const { payload } = await jwtVerify(String(last.headers.authorization).slice('Bearer '.length), createLocalJWKSet((await platform.anonymous.get('/.well-known/jwks.json')).body), { audience: url });
+      expect(payload['body_sha256']).toBe(createHash('sha256').update(last.body).digest('hex'));
+      expect(payload.exp! - payload.iat!).toBeLessThanOrEqual(300);
+      const log = (await builder.get(`${plain}/tasks/${task.id}/deliveries`)).body;
+      expect(log[0]).toMatchObject({ config_id: 'mine', active: true });
+      const shown = await platform.orm.em.fork().execute('select token_encrypted from a2a_push_config where id = ?', ['mine']);
+      expect(JSON.stringify(shown)).not.toContain('opaque');
+    } finally {
+      receiver.close();
+    }
+  });
+});
