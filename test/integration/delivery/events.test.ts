@@ -68,7 +68,7 @@ async function listen(user: TestUser, options: { query?: string; lastEventId?: s
   return stream;
 }
 
-async function until(check: () => boolean, timeoutMs = 15_000): Promise<void> {
+async function until(check: () => boolean, timeoutMs = 45_000): Promise<void> {
   for (const deadline = Date.now() + timeoutMs; !check() && Date.now() < deadline; ) await sleep(20);
   expect(check()).toBe(true);
 }
