@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { claim, published, runFolder } from './run-folder.ts';
 
-export type Service = 'postgres' | 'temporal';
+export type Service = 'postgres' | 'temporal' | 'temporal-small';
 export type TestDatabase = {
   /** Of a database with all migrations and no rows, or of an empty one. */
   url: string;
@@ -38,6 +38,14 @@ export async function createTestDatabase(options: { empty?: boolean } = {}): Pro
 export async function testTemporal(): Promise<TestTemporal> {
   const { address, uiUrl } = (await demand('temporal')) as { address: string; uiUrl: string };
   const namespace = namespaceNames.find((name) => claim(name));
+  if (!namespace) throw new Error(`More than ${namespaceNames.length} namespaces were asked for: raise the number in servers.ts.`);
+  return { address, uiUrl, namespace, taskQueue: namespace };
+}
+
+/** Of a server that suggests to continue as new after a few events of history, so that runs do it all the time. */
+export async function smallTemporal(): Promise<TestTemporal> {
+  const { address, uiUrl } = (await demand('temporal-small')) as { address: string; uiUrl: string };
+  const namespace = namespaceNames.find((name) => claim(`small-${name}`));
   if (!namespace) throw new Error(`More than ${namespaceNames.length} namespaces were asked for: raise the number in servers.ts.`);
   return { address, uiUrl, namespace, taskQueue: namespace };
 }

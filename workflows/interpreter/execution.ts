@@ -8,6 +8,7 @@ import type { At, Variables } from './data-flow.ts';
 import { RunClosed } from './fault.ts';
 import { Journal } from './journal.ts';
 import type { Status } from './journal.ts';
+import { framesOf } from './state.ts';
 import type { Frame, RunState, Scope } from './state.ts';
 
 export const RUNTIME = { name: 'cadenza', version: '0.1.0', metadata: {} };
@@ -75,6 +76,8 @@ export class Execution {
     // Validated when the run was created; the type is what validation promises.
     this.definition = start.definition as Definition;
     this.state = state;
+    // Signals come before the branches are back at their places.
+    for (const { child } of framesOf(state.root)) if (child) this.children.set(child.id, child);
     this.journal = new Journal(state, { append: (batch) => ports.append(batch), status: (asIf) => this.status(asIf), shown: (status) => ports.shown(status) });
   }
 

@@ -130,6 +130,14 @@ export function checkpointOf(state: RunState): Checkpoint {
   return clone({ version: state.version, scope: state.scope, root: state.root });
 }
 
+/** A frame and all below it. */
+export function* framesOf(frame: Frame): Generator<Frame> {
+  yield frame;
+  const { list, loop, fork, attempts, body } = frame;
+  const inner = [list?.child, loop?.list?.child, attempts?.list?.child, attempts?.caught?.list?.child, body, ...(fork?.branches ?? []).map((branch) => branch.frame)];
+  for (const each of inner) if (each) yield* framesOf(each);
+}
+
 function resetFrame(frame: Frame): void {
   delete frame.deadline;
   delete frame.until;

@@ -14,15 +14,16 @@ import type { Frame } from '../state.ts';
 
 export async function runChild(x: Execution, task: Task, workflow: CreateChildRunInput['workflow'], input: unknown): Promise<Outcome> {
   const child = newChild(task, input);
-  if (!child.created) {
-    await create(x, task, child.id, workflow, child.input);
-    child.created = true;
-  }
+  // Before it is made: what it waits for may be told sooner than that.
   x.children.set(child.id, child);
   try {
+    if (!child.created) {
+      await create(x, task, child.id, workflow, child.input);
+      child.created = true;
+    }
     await x.waiting(task, child.waiting_on, () => x.until(() => !x.state.suspended && Object.hasOwn(x.state.children, child.id)));
   } catch (error) {
-    if (isCancellation(error)) await cancel(x, child.id);
+    if (isCancellation(error) && child.created) await cancel(x, child.id);
     throw error;
   } finally {
     x.children.delete(child.id);

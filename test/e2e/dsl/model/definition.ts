@@ -26,6 +26,8 @@ function bodyOf(kind: Step['kind']): Record<string, unknown> {
   switch (kind.is) {
     case 'set':
       return { set: { n: `\${ (.n + ${kind.add}) % 97 }`, path: `\${ ${PASSED} }` } };
+    case 'wait':
+      return { wait: { milliseconds: kind.milliseconds } };
     case 'do':
       return { do: listOf(kind.list) };
     case 'for':

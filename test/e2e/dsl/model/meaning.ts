@@ -69,6 +69,8 @@ function runKind({ name, kind }: Step, place: string, input: Data, holder: Holde
   switch (kind.is) {
     case 'set':
       return { data: { n: (input.n + kind.add) % 97, path: [...input.path, name] } };
+    case 'wait':
+      return { data: input };
     case 'do':
       return ended(runList(kind.list, `${place}/do`, input, holder));
     case 'for': {

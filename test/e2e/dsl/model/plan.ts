@@ -20,6 +20,7 @@ export interface Step {
 
 export type Kind =
   | { is: 'set'; add: number }
+  | { is: 'wait'; milliseconds: number }
   | { is: 'do'; list: Step[] }
   | { is: 'for'; times: number; while?: Test; list: Step[] }
   | { is: 'fork'; branches: Step[] }
@@ -46,7 +47,8 @@ interface Scope {
   mayFault: boolean;
 }
 
-export function randomPlan(seed: number): Step[] {
+/** `waits`: the share of tasks that wait for some milliseconds. */
+export function randomPlan(seed: number, { waits = 0 }: { waits?: number } = {}): Step[] {
   const next = random(seed);
   const int = (below: number): number => Math.floor(next() * below);
   const chance = (share: number): boolean => next() < share;
@@ -78,6 +80,7 @@ export function randomPlan(seed: number): Step[] {
 
   const kind = (later: string[], scope: Scope, branch: boolean): Kind => {
     const inner: Scope = { ...scope, depth: scope.depth + 1 };
+    if (waits > 0 && chance(waits)) return { is: 'wait', milliseconds: 1 + int(30) };
     const roll = next();
     if (scope.depth >= 4 || roll < 0.3) return { is: 'set', add: 1 + int(9) };
     if (roll < 0.42) return { is: 'do', list: list(inner) };
