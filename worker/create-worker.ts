@@ -29,8 +29,6 @@ export function createWorker(options: CreateWorkerOptions): Promise<Worker> {
     ...(dataConverter ? { dataConverter } : {}),
     maxConcurrentActivityTaskExecutions: maxActivities,
     maxConcurrentWorkflowTaskExecutions: 100,
-    // An expression that uses its whole budget takes a second or two, several times that on a busy machine.
-    isolateExecutionTimeout: '9s',
     shutdownGraceTime: SHUTDOWN_GRACE,
     shutdownForceTime: '15s',
   });
