@@ -9,7 +9,7 @@ import type { InvocationRef, Invoked, WithBatch } from '../contracts/activities.
 import { Fault, fault } from '../contracts/fault.ts';
 import type { CallProgress } from '../domain/ports.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
-import { beginInvocation, failInvocation, finishInvocation, keepProgress, progressOf } from '../domain/runs/invocations.ts';
+import { beginInvocation, failInvocation, finishInvocation, isOver, keepProgress, progressOf } from '../domain/runs/invocations.ts';
 import type { Begun } from '../domain/runs/invocations.ts';
 import type { ActivityDeps } from './deps.ts';
 
@@ -21,7 +21,7 @@ export interface Calling {
   heartbeat(details?: unknown): void;
   progress: CallProgress;
   /** While `signal` is aborted: somebody asked for the end; the worker does not just stop. */
-  cancelRequested(): boolean;
+  cancelRequested(): Promise<boolean>;
 }
 
 export interface Invocation {
@@ -61,7 +61,11 @@ export async function invokeOnce(deps: ActivityDeps, input: WithBatch & Invocati
       signal: context.cancellationSignal,
       heartbeat: (details) => context.heartbeat(details),
       progress: { repeated: begun.claimed_before, kept: progress, keep: (value) => keepProgress(deps.orm.em.fork(), runId, key, value) },
-      cancelRequested: () => context.cancellationDetails?.cancelRequested === true,
+      cancelRequested: async () => {
+        const { cancelRequested, notFound } = context.cancellationDetails ?? {};
+        // Temporal forgets an activity with its workflow: a run that was cancelled may have ended before this call heard of it.
+        return cancelRequested === true || (notFound === true && (await isOver(deps.orm.em.fork(), runId)));
+      },
     });
     const kept = finishInvocation(deps.orm.em.fork(), runId, key, result);
     // Where a repeat may call again with the same key, the kept result only spares that call: nobody waits for it.

@@ -38,7 +38,7 @@ export interface AgentCall {
   progress?: CallProgress;
   files?: CallFiles;
   /** Asked while `signal` is aborted. False: the work goes on elsewhere, so the counterpart's may not be ended. */
-  cancelRequested?: () => boolean;
+  cancelRequested?: () => Promise<boolean>;
 }
 
 /** What a call that outlives a worker leaves for its repeat. */

@@ -106,7 +106,7 @@ async function converse(tools: Tools, cards: CardSource, call: AgentCall, config
     });
     return await resultOf(settled, call);
   } catch (error) {
-    if (signal.aborted && (!call.signal.aborted || (call.cancelRequested?.() ?? true))) await cancelQuietly(remote, taskId, message);
+    if (signal.aborted && (!call.signal.aborted || ((await call.cancelRequested?.()) ?? true))) await cancelQuietly(remote, taskId, message);
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 /** What a remote task asks, for a person here; and that person's decision as a message to the remote task. */
 import type { Part, Task } from '@a2a-js/sdk';
 import type { RemoteAsk, RemoteReply, RemoteTask } from '../../contracts/activities.ts';
+import { checkJsonSchema } from '../../contracts/json-schema.ts';
 import { data, text, textOf, valueOf } from './part-values.ts';
 import { markOf } from './task-view.ts';
 
@@ -76,7 +77,8 @@ async function subjectOf(parts: readonly Part[]): Promise<unknown> {
 
 function schemaIn(value: unknown): Record<string, unknown> | null {
   if (!isRecord(value)) return null;
-  return isRecord(value['properties']) || typeof value['type'] === 'string' || '$ref' in value || 'oneOf' in value || 'anyOf' in value ? value : null;
+  const looksLikeOne = isRecord(value['properties']) || typeof value['type'] === 'string' || 'oneOf' in value || 'anyOf' in value || 'enum' in value;
+  return looksLikeOne && checkJsonSchema(value).length === 0 ? value : null;
 }
 
 function decisionsIn(value: unknown): RemoteAsk['decisions'] {

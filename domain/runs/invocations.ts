@@ -47,6 +47,12 @@ export async function keepProgress(em: EntityManager, runId: string, key: string
   await em.execute(`update invocation set progress = ?::json where run_id = ? and key = ?`, [JSON.stringify(storable(progress)), runId, key]);
 }
 
+/** Whether nobody waits for a call of the run any more. */
+export async function isOver(em: EntityManager, runId: string): Promise<boolean> {
+  const rows = await em.execute(`select from run where id = ? and status in ('cancelled', 'faulted', 'completed')`, [runId]);
+  return rows.length > 0;
+}
+
 /** Keeps the result, for a repeat after a lost worker. */
 export async function finishInvocation(em: EntityManager, runId: string, key: string, result: Invoked): Promise<void> {
   const { agent_id = null, agent_version = null } = result;

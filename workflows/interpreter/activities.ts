@@ -29,3 +29,13 @@ export function calling(timeoutMs: number, summary: string): typeof database {
     summary,
   });
 }
+
+/** Tells a counterpart that nobody waits for it any more: tried, never insisted on. */
+export function telling(summary: string): typeof database {
+  return proxyActivities<RunActivities>({
+    startToCloseTimeout: '15s',
+    scheduleToCloseTimeout: '30s',
+    retry: { maximumAttempts: 2 },
+    summary,
+  });
+}

@@ -3,6 +3,7 @@
  * A frame is where a task stands. A runner that finds its frame half way carries on from there; frames change
  * only by progress, never by an error that passes through, so a fault leaves the state before unwinding.
  */
+import type { RemoteAsk, RemoteReply } from '../../contracts/activities.ts';
 import type { DslError } from '../../contracts/dsl-error.ts';
 import type { NewRunEvent, WaitingOn } from '../../contracts/run-events.ts';
 import type { ChildDonePayload, DecisionPayload } from '../../contracts/temporal.ts';
@@ -30,7 +31,9 @@ export interface Frame {
   attempts?: TryFrame;
   /** Of `wait`. */
   until?: number;
-  human?: { id: string; created_at: number; marks: number; created: boolean };
+  human?: HumanFrame;
+  /** An agent's task elsewhere that has asked for something. */
+  remote?: RemoteFrame;
   child?: {
     id: string;
     created: boolean;
@@ -42,6 +45,24 @@ export interface Frame {
   };
   /** Of a call of `use.functions`. */
   body?: Frame;
+}
+
+export interface HumanFrame {
+  id: string;
+  /** Milliseconds since the epoch. */
+  created_at: number;
+  /** How many of its moments have passed. */
+  marks: number;
+  created: boolean;
+}
+
+/** Once `decision` is there, the answer is on its way. */
+export interface RemoteFrame {
+  /** From 1. */
+  round: number;
+  ask: RemoteAsk;
+  human: HumanFrame;
+  decision?: NonNullable<RemoteReply['decision']>;
 }
 
 /** A task list: which task is next, and the data that goes into it. */
@@ -142,6 +163,7 @@ function resetFrame(frame: Frame): void {
   delete frame.deadline;
   delete frame.until;
   delete frame.human;
+  delete frame.remote;
   delete frame.child;
   // Started again: a new visit of its own. What it holds of input and progress stays.
   delete frame.started;

@@ -74,7 +74,7 @@ describe.each(KINDS)('%s', (_, options) => {
     const target = await remote(options);
     for (const cancelRequested of [true, false]) {
       const controller = new AbortController();
-      const call = ask(target, 'hold on', { signal: controller.signal, idempotencyKey: `c-${cancelRequested}`, cancelRequested: () => cancelRequested });
+      const call = ask(target, 'hold on', { signal: controller.signal, idempotencyKey: `c-${cancelRequested}`, cancelRequested: async () => cancelRequested });
       await reached(() => target.tasks.size === (cancelRequested ? 1 : 2));
       await new Promise((resolve) => setTimeout(resolve, 100));
       controller.abort(new Error('stop'));
@@ -119,7 +119,7 @@ test('a repeat follows the task that is known, and says its message again under 
   let kept: unknown = null;
   const keep = async (value: unknown): Promise<void> => void (kept = value);
   const lost = new AbortController();
-  const first = ask(target, 'hold on', { signal: lost.signal, cancelRequested: () => false, progress: { repeated: false, kept: null, keep } });
+  const first = ask(target, 'hold on', { signal: lost.signal, cancelRequested: async () => false, progress: { repeated: false, kept: null, keep } });
   await reached(() => kept !== null);
   lost.abort(new Error('the worker is gone'));
   await expect(first).rejects.toThrow('gone');

@@ -1,5 +1,5 @@
 /** `call: agent` (interface-decisions §5): one activity an invocation; an agent of type `workflow` is a child run. */
-import type { CreateChildRunInput } from '../../../contracts/activities.ts';
+import type { CreateChildRunInput, Invoked, RemoteReply } from '../../../contracts/activities.ts';
 import type { AgentArguments } from '../../../contracts/definition/model.ts';
 import { describeViolations, violations } from '../../../contracts/validate-json.ts';
 import { resolve } from '../data-flow.ts';
@@ -7,8 +7,9 @@ import type { At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { fault } from '../fault.ts';
 import { toMs } from '../run-task.ts';
-import { calling } from '../activities.ts';
+import { calling, telling } from '../activities.ts';
 import { newChild, runChild } from './child.ts';
+import { answerRemote } from './answer-remote.ts';
 import { invoke, outcomeOf } from './invoke.ts';
 
 /** What the specification grants a single serverless function; a longer agent says so by `timeout`. */
@@ -33,8 +34,14 @@ export async function callAgent(x: Execution, args: AgentArguments, task: Task, 
     input: args.input === undefined ? input : resolve(args.input, input, at),
     timeout_ms: timeoutMs,
   };
-  const result = await invoke(x, task, (batch) => calling(timeoutMs, `${task.name}: agent`).invokeAgent({ ...request, batch }));
-  if (result.ask) throw fault('runtime', `${task.name} asks for input: ${result.ask.title}`, task.ref);
+  const summary = `${task.name}: agent`;
+  const call = (more: { round?: number; reply?: RemoteReply } = {}): Promise<Invoked> =>
+    invoke(x, task, (batch) => calling(timeoutMs, summary).invokeAgent({ ...request, ...more, batch }));
+  const cancel = async (more: { round: number; reply: RemoteReply }): Promise<void> => {
+    await invoke(x, task, (batch) => telling(`${summary}, cancel`).invokeAgent({ ...request, ...more, batch }));
+  };
+  const first = task.frame.remote ? null : await call();
+  const result = first && !first.ask ? first : await answerRemote(x, task, first, { call, cancel });
   if (result.child) {
     const { workflow_id, revision, input: childInput, output_schema } = result.child;
     newChild(task, childInput).agent = { output_schema, data: outcomeOf(x, task, result).data ?? {} };

@@ -1,138 +1,24 @@
-/**
- * `call: human` (interface-decisions §5, architecture §4): an activity inserts the task, then the workflow waits for
- * the signal of its decision, or for its own next moment: due, reminder, escalation, expiry.
- */
-import { CancellationScope, isCancellation } from '@temporalio/workflow';
+/** `call: human` (interface-decisions §5): a question whose words, form, people and moments the definition gives. */
 import type { NewHumanTask } from '../../../contracts/activities.ts';
 import type { Candidates, HumanArguments } from '../../../contracts/definition/model.ts';
-import { EVENT } from '../../../contracts/run-events.ts';
-import type { WaitingOn } from '../../../contracts/run-events.ts';
-import type { DecisionPayload } from '../../../contracts/temporal.ts';
-import { writing } from '../activities.ts';
 import { resolve } from '../data-flow.ts';
 import type { At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
-import { fault, RunClosed } from '../fault.ts';
-import { workflowUuid } from '../ids.ts';
+import { fault } from '../fault.ts';
 import { toMs } from '../run-task.ts';
-
-type Mark = { at: number } & (
-  | { kind: 'due' | 'expire' }
-  | { kind: 'remind'; number: number }
-  | { kind: 'escalate'; level: number; to: NewHumanTask['candidates'] }
-);
+import { applied, askPerson, humanFrame } from './ask-person.ts';
+import type { Mark } from './ask-person.ts';
 
 export async function callHuman(x: Execution, args: HumanArguments, task: Task, input: unknown, at: At): Promise<Outcome> {
-  const human = (task.frame.human ??= { id: workflowUuid(), created_at: Date.now(), marks: 0, created: false });
+  const human = (task.frame.human ??= humanFrame());
   const marks = schedule(args, human.created_at, at, input);
-  const on: WaitingOn = { kind: 'human', task: task.ref, id: human.id, ...expiryOf(marks) };
-  try {
-    if (!human.created) {
-      await create(x, newTask(x, args, task, human, marks, input, at), task, on);
-      human.created = true;
-    }
-    const decision = await x.waiting(task, [on], () => decided(x, args, task, human, marks));
-    return outcome(x, task, decision);
-  } catch (error) {
-    // The row closes before the branch counts as cancelled; closing the run closes the rest.
-    if (isCancellation(error) && human.created) await close(x, human.id);
-    throw error;
-  }
-}
-
-async function create(x: Execution, human: NewHumanTask, task: Task, on: WaitingOn): Promise<void> {
-  const event = x.taskEvent(task, EVENT.hitlCreated, 'hitl-created', `${task.name} waits for a person: ${human.title}`, {
-    data: { hitl_task_id: human.id, title: human.title, due_at: human.due_at, expires_at: human.expires_at },
+  const decision = await askPerson(x, task, human, {
+    task: () => newTask(x, args, task, human, marks, input, at),
+    marks,
+    onExpiry: args.on_expiry ?? 'fault',
   });
-  const { closed } = await x.journal.carry(
-    (batch) => writing((activities) => activities.createHumanTask({ run_id: x.start.run_id, batch, human })),
-    [event],
-    on,
-  );
-  if (closed) throw new RunClosed();
-}
-
-async function close(x: Execution, id: string): Promise<void> {
-  await CancellationScope.nonCancellable(() =>
-    x.journal.carry((batch) => writing((activities) => activities.cancelHumanTask({ run_id: x.start.run_id, batch, task_id: id }))),
-  );
-}
-
-/** Waits through the task's moments until it is decided; a decision that came early is taken at once. */
-async function decided(x: Execution, args: HumanArguments, task: Task, human: { id: string; marks: number }, marks: Mark[]): Promise<DecisionPayload> {
-  const ready = (): boolean => !x.state.suspended && Object.hasOwn(x.state.decisions, human.id);
-  for (;;) {
-    const next = marks[human.marks];
-    if (next === undefined) await x.until(ready);
-    else if (!(await readyBefore(x, ready, next.at))) {
-      const early = await pass(x, args, task, human, next);
-      human.marks++;
-      if (early) return early;
-      continue;
-    }
-    const decision = x.state.decisions[human.id];
-    if (!decision) continue;
-    delete x.state.decisions[human.id];
-    return decision;
-  }
-}
-
-async function readyBefore(x: Execution, ready: () => boolean, at: number): Promise<boolean> {
-  const left = at - Date.now();
-  return left <= 0 ? ready() : x.until(ready, left);
-}
-
-/** One of the task's moments. Expiry may find a decision that was accepted before it. */
-async function pass(x: Execution, args: HumanArguments, task: Task, human: { id: string; marks: number }, mark: Mark): Promise<DecisionPayload | null> {
-  const data = { hitl_task_id: human.id };
-  switch (mark.kind) {
-    case 'due':
-      x.journal.add(x.taskEvent(task, EVENT.hitlOverdue, 'overdue', `${task.name} is overdue`, { level: 'warn', data }));
-      return null;
-    case 'remind':
-      x.journal.add(x.taskEvent(task, EVENT.hitlReminder, `reminder:${mark.number}`, `${task.name}: reminder ${mark.number}`, { data }));
-      return null;
-    case 'escalate': {
-      const event = x.taskEvent(task, EVENT.hitlEscalated, `escalated:${mark.level}`, `${task.name} escalated to level ${mark.level}`, {
-        level: 'warn',
-        data: { ...data, level: mark.level, to: mark.to },
-      });
-      await x.journal.carry(
-        (batch) =>
-          writing((activities) => activities.escalateHumanTask({ run_id: x.start.run_id, batch, task_id: human.id, level: mark.level, to: mark.to })),
-        [event],
-      );
-      return null;
-    }
-    case 'expire':
-      return expire(x, args, task, human.id);
-  }
-}
-
-async function expire(x: Execution, args: HumanArguments, task: Task, id: string): Promise<DecisionPayload | null> {
-  const at = new Date().toISOString();
-  const result = await x.journal.carry((batch) =>
-    writing((activities) =>
-      activities.expireHumanTask({ run_id: x.start.run_id, batch, task_id: id, event_key: `${task.ref}#${task.visit}:expired`, at }),
-    ),
-  );
-  if (result.closed) throw new RunClosed();
-  // A decision that was accepted in time: its signal is on the way and is dropped as seen when it comes.
-  if (result.outcome === 'decided') return result.decision;
-  const { on_expiry: onExpiry = 'fault' } = args;
-  if (onExpiry === 'fault') throw fault('timeout', `Nobody decided ${task.name} in time`, task.ref);
-  return { task_id: id, decision_id: '', decision: onExpiry.decision, payload: null, comment: null, decided_by: null, decided_at: at };
-}
-
-function outcome(x: Execution, task: Task, decision: DecisionPayload): Outcome {
+  applied(x, task, decision);
   const { payload, comment, decided_by, decided_at } = decision;
-  if (decision.decision_id !== '') {
-    x.journal.add(
-      x.taskEvent(task, EVENT.decisionApplied, `applied:${decision.decision_id}`, `${task.name}: ${decision.decision}`, {
-        data: { hitl_task_id: decision.task_id, decision_id: decision.decision_id, decision: decision.decision, decided_by },
-      }),
-    );
-  }
   const output = { decision: decision.decision, payload, comment, decided_by, decided_at };
   return {
     output: decision.votes === undefined ? output : { ...output, votes: decision.votes },
@@ -157,11 +43,6 @@ function schedule(args: HumanArguments, from: number, at: At, input: unknown): M
   marks.sort((a, b) => a.at - b.at);
   const end = marks.findIndex((mark) => mark.kind === 'expire');
   return end < 0 ? marks : marks.slice(0, end + 1);
-}
-
-function expiryOf(marks: Mark[]): { until?: string } {
-  const expiry = marks.find((mark) => mark.kind === 'expire');
-  return expiry ? { until: new Date(expiry.at).toISOString() } : {};
 }
 
 function newTask(x: Execution, args: HumanArguments, task: Task, human: { id: string }, marks: Mark[], input: unknown, at: At): NewHumanTask {
