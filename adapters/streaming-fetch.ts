@@ -32,8 +32,23 @@ export function streamingFetch(egress: EgressPolicy, limits: StreamingLimits): t
     });
     const events = (answer.headers['content-type'] ?? '').startsWith('text/event-stream');
     const chunks = events ? watched(answer.chunks, silence, limits.idleMs) : bounded(answer.chunks, limits.maxBytes);
-    return new Response(ReadableStream.from(chunks), { status: answer.status, headers: answer.headers });
+    return new Response(streamOf(chunks, () => silence.abort(new Error('nobody reads on'))), { status: answer.status, headers: answer.headers });
   };
+}
+
+/** As `ReadableStream.from`, but leaving it ends the connection at once, not with the next chunk. */
+function streamOf(chunks: AsyncGenerator<Uint8Array>, leave: () => void): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: leave,
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 async function* watched(chunks: AsyncIterable<Uint8Array>, silence: AbortController, idleMs: number): AsyncGenerator<Uint8Array> {
