@@ -24,7 +24,7 @@ import { contextOf, outputOfArtifacts, partsOf, valueOf } from './part-values.ts
 import { answerParts, questionOf } from './question.ts';
 import { connectRemote } from './remote-agent.ts';
 import type { RemoteAgent } from './remote-agent.ts';
-import { remoteFault, stateFault } from './remote-faults.ts';
+import { OwnFailure, remoteFault, stateFault } from './remote-faults.ts';
 import { markOf, stateOf } from './task-view.ts';
 
 /** A message's id is made of the idempotency key: a repeat says the same thing again, not another one. */
@@ -35,6 +35,8 @@ const CREDENTIALS_MS = 30_000;
 /** Longer than the 15 s at which our own streams give a sign of life, and those of most servers. */
 const IDLE_MS = 45_000;
 const MAX_BYTES = 16 * 1024 * 1024;
+/** Timers hold no more. */
+const LONGEST_MS = 2 ** 31 - 1 - 2 * CANCEL_MS;
 
 interface Tools {
   egress: EgressPolicy;
@@ -57,16 +59,17 @@ export function createA2aAdapter(tools: Tools): AgentAdapter {
     async invoke(call): Promise<AgentResult> {
       const startedAt = performance.now();
       const configuration = parseConfiguration(a2aConfiguration, call.agent.configuration);
-      const timeoutMs = timeoutOf(configuration.timeout, call.timeoutMs);
+      const timeoutMs = Math.min(timeoutOf(configuration.timeout, call.timeoutMs), LONGEST_MS);
       const sensitive = await loadSensitive([configuration, call.agent.url, call.agent.authentication_config], call.secret);
       const deadline = AbortSignal.timeout(timeoutMs);
       try {
-        const result = await converse(tools, cards, { ...call, timeoutMs }, configuration, sensitive, deadline);
+        const result = await converse(tools, cards, { ...withOwnFailures(call), timeoutMs }, configuration, sensitive, deadline);
         const clean = sensitive.clean(result);
         // `clean` copies: the shape stays.
         return { ...(clean as AgentResult), usage: { requests: 1, duration_ms: Math.round(performance.now() - startedAt) } };
       } catch (error) {
         if (call.signal.aborted) throw call.signal.reason;
+        if (error instanceof OwnFailure) throw error.cause;
         if (deadline.aborted) throw fault('timeout', `${call.agent.name} did not finish within ${timeoutMs} ms`, { cause: error });
         throw withoutSecrets(remoteFault(error, call.agent.name), sensitive);
       }
@@ -201,6 +204,24 @@ async function cancelQuietly(remote: RemoteAgent, taskId: string | null, message
     if (id !== undefined) await remote.cancel(id, signal);
   } catch {
     // The agent does not hear, or the task has ended.
+  }
+}
+
+/** What fails on our side is no failure of the agent: it is to be repeated, not to be caught. */
+function withOwnFailures(call: AgentCall): AgentCall {
+  const { progress, files } = call;
+  return {
+    ...call,
+    ...(progress ? { progress: { ...progress, keep: (value) => own(progress.keep(value)) } } : {}),
+    ...(files ? { files: { store: (bytes, file) => own(files.store(bytes, file)), read: (id) => own(files.read(id)) } } : {}),
+  };
+}
+
+async function own<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw error instanceof Fault ? error : new OwnFailure(error);
   }
 }
 

@@ -4,7 +4,7 @@ import type { Message, StreamResponse, Task } from '@a2a-js/sdk';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fault } from '../../contracts/fault.ts';
 import type { RemoteAgent } from './remote-agent.ts';
-import { isRefusal } from './remote-faults.ts';
+import { isRefusal, OwnFailure } from './remote-faults.ts';
 import { createTaskView, isTerminal, markOf, stateOf } from './task-view.ts';
 import type { TaskView } from './task-view.ts';
 
@@ -102,6 +102,7 @@ async function follow(following: Following, view: TaskView, shown: AbortSignal):
         await read(remote.subscribe(id, streamed));
       } catch (error) {
         if (signal.aborted) throw signal.reason;
+        if (error instanceof OwnFailure) throw error;
         // An agent without a way back to its stream, or a task that has ended meanwhile.
         if (isRefusal(error)) streaming = false;
       }
@@ -121,7 +122,7 @@ async function sent({ remote, message, signal, streamed }: Following & { streame
     return await read(remote.send(message, streamed));
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    if (isRefusal(error)) throw error;
+    if (isRefusal(error) || error instanceof OwnFailure) throw error;
     if (view.task === null) {
       // It may have arrived all the same; who cannot say so has failed.
       const task = await remote.taskOf(message, signal).catch(() => null);

@@ -20,6 +20,13 @@ const BY_REASON: Record<string, [name: Parameters<typeof fault>[0], status: numb
   VERSION_NOT_SUPPORTED: ['configuration', 400],
 };
 
+/** Not the agent's: what failed on our side while we talked to it. */
+export class OwnFailure extends Error {
+  constructor(cause: unknown) {
+    super('a failure of our own', { cause });
+  }
+}
+
 /** Any error of the SDK or the way out as a `Fault`. */
 export function remoteFault(error: unknown, agentName: string): Fault {
   if (error instanceof Fault) return error;

@@ -224,3 +224,10 @@ test('too slow is a timeout that cancels the task; not there is a communication 
   expect(await faultOf(ask(target, 'hi'))).toMatchObject({ kind: 'communication', status: 503 });
   expect(await faultOf(invoke(agentCall(agentAt('http://10.0.0.1'), 'hi')))).toMatchObject({ kind: 'authorization' });
 });
+
+test('what fails on our side is not told as a fault of the agent', async () => {
+  const target = await remote();
+  const progress = { repeated: false, kept: null, keep: async () => Promise.reject(new Error('the database is away')) };
+  await expect(ask(target, 'hello', { progress })).rejects.toThrow('the database is away');
+  await expect(ask(target, 'file', { files: { store: async () => Promise.reject(new Error('the disk is full')), read: async () => null } })).rejects.toThrow('the disk is full');
+});
