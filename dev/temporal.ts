@@ -45,7 +45,7 @@ export const temporalStop = [{ signal: 'SIGTERM', waitMs: 8_000 }] as const;
 const readyTimeoutMs = 60_000;
 const host = '127.0.0.1';
 
-/** With the default of 20 a hop waits about 45 ms after a short burst. */
+/** docs/adr/0009: measured. With the default of 20 a hop waits about 45 ms after a short burst. */
 const tuning = {
   'history.transferProcessorMaxPollRPS': 5000,
   'history.timerProcessorMaxPollRPS': 5000,
