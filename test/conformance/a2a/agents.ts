@@ -49,7 +49,7 @@ export const conformanceDefinition = {
     answer('longDone', { text: 'Done at last' }),
     { ask: { call: 'human', with: { title: 'What next?', decisions: ['submit'] } } },
     // A conversation goes on until the kit of 1.0 says something final; that of 0.3 keeps its tasks open.
-    { goOn: { switch: [{ final: { when: '.payload.text | startswith("TCK ") and (startswith("TCK history message") | not)', then: 'answered' } }, { more: { then: 'ask' } }] } },
+    { goOn: { switch: [{ final: { when: '.payload.text | . == "Complete" or (startswith("TCK ") and (startswith("TCK history message") | not))', then: 'answered' } }, { more: { then: 'ask' } }] } },
     { answered: { set: { text: '${ "You said: \\(.payload.text // "nothing")" }' } } },
   ],
 };

@@ -26,7 +26,7 @@ CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json", "/v1/card")
 def pytest_runtest_setup(item):
     global _names_extensions, _authenticates
     _authenticates = "without_auth" not in item.nodeid
-    _names_extensions = bool(EXTENSIONS) and "extension_support" not in item.nodeid.lower().replace("-", "_")
+    _names_extensions = bool(EXTENSIONS) and "missing_required_extension" not in item.nodeid
 
 
 def _target(url):
