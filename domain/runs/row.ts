@@ -17,6 +17,7 @@ export interface RunRow {
   root_run_id: string;
   retry_of: string | null;
   agent_id: string | null;
+  /** Numbers of its invocations, added up by name. */
   usage: Record<string, unknown>;
   last_seq: number;
   temporal_run_id: string | null;
@@ -26,8 +27,12 @@ export interface RunRow {
 }
 
 export const RUN_COLUMNS = `r.id, r.workflow_id, r.workflow_revision, r.workflow_name, r.status, r.waiting_on, r.input, r.output, r.error,
-  r.owner_id, r.parent_run_id, r.root_run_id, r.retry_of, r.agent_id, r.usage, r.last_seq, r.temporal_run_id,
-  r.created_at, r.started_at, r.finished_at`;
+  r.owner_id, r.parent_run_id, r.root_run_id, r.retry_of, r.agent_id, r.last_seq, r.temporal_run_id,
+  r.created_at, r.started_at, r.finished_at,
+  (select coalesce(jsonb_object_agg(used.name, used.total), '{}')
+     from (select k.name, sum((u.usage ->> k.name)::numeric) as total
+             from usage_record u, lateral jsonb_object_keys(u.usage) as k (name)
+            where u.run_id = r.id and jsonb_typeof(u.usage -> k.name) = 'number' group by k.name) used) as usage`;
 
 export interface TaskRow {
   reference: string;

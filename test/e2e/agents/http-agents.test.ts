@@ -167,6 +167,7 @@ test('a model answers through an OpenAI-compatible API, and what it used is book
     const run = await platform.runToEnd(callAgent('model', { prompt: 'How?' }));
     expect(run).toMatchObject({ status: 'completed', output: { mood: 'fine' } });
     expect(run['tasks'][0].usage).toMatchObject({ input_tokens: 7, output_tokens: 3, total_tokens: 10 });
+    expect(run['usage']).toMatchObject({ input_tokens: 7, output_tokens: 3, total_tokens: 10 });
     expect(model.seen[0]?.headers.authorization).toBe('Bearer sk-literal-key');
     expect(JSON.stringify(run)).not.toContain('sk-literal-key');
   } finally {
