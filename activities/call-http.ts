@@ -4,7 +4,7 @@ import { ExpressionError, template } from '../expressions/index.ts';
 import type { ActivityDeps } from './deps.ts';
 import { invokeOnce } from './invocation.ts';
 
-/** The DSL's `call: http` and `call: openapi`; secrets are those that the definition declares, of the workflow's owner. */
+/** The DSL's `call: http`, `call: openapi` and `call: a2a`; secrets are those that the definition declares, of the workflow's owner. */
 export function callHttpActivity(deps: ActivityDeps): RunActivities['callHttp'] {
   return (input) => {
     // Asked for only where a secret is.
@@ -41,7 +41,7 @@ async function rightsOf({ orm }: ActivityDeps, runId: string): Promise<string> {
   return run?.owner_id ?? '';
 }
 
-const ADDRESS = /^(\/document)?\/endpoint(\/uri)?$/;
+const ADDRESS = /^(?:(?:\/document|\/agentCard)?\/endpoint|\/server)(?:\/uri)?$/;
 
 /** Evaluates what reads `$secrets`, here and nowhere else. `sensitive`: all texts that must not come back in the output. */
 async function withDeferred(

@@ -2,6 +2,7 @@
 import { agentKind } from '../contracts/agent-configuration.ts';
 import { fault } from '../contracts/fault.ts';
 import type { Adapters, AgentAdapter } from '../domain/ports.ts';
+import { createA2aCaller } from './a2a/call-a2a.ts';
 import { createA2aAdapter } from './a2a/create-a2a-adapter.ts';
 import { createHttpCaller } from './call-http.ts';
 import { createOpenApiCaller } from './call-openapi.ts';
@@ -22,10 +23,12 @@ export function createAdapters(deps: { egress: EgressPolicy }): Adapters {
   const byKind: Record<string, AgentAdapter> = { api: createHttpAdapter(tools), llm: createLlmAdapter(tools), a2a: createA2aAdapter(tools) };
   const caller = createHttpCaller(tools);
   const openApiCaller = createOpenApiCaller(tools);
+  const a2aCaller = createA2aCaller(tools);
   return {
     invoke: (call) => beating(call, () => adapterOf(byKind, agentKind(call.agent)).invoke(call)),
     http: (call) => beating(call, () => caller.http(call)),
     openapi: (call) => beating(call, () => openApiCaller.openapi(call)),
+    a2a: (call) => beating(call, () => a2aCaller.a2a(call)),
   };
 }
 

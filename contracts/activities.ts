@@ -37,7 +37,7 @@ export interface InvokeAgentInput extends WithBatch, InvocationRef {
 }
 
 export interface CallHttpInput extends WithBatch, InvocationRef {
-  function: 'http' | 'openapi';
+  function: 'http' | 'openapi' | 'a2a';
   /** `with` of the call: expressions evaluated, all but those in `deferred`; URI templates filled, named authentications put in place. */
   with: Record<string, unknown>;
   /** Expressions that read `$secrets`: only the activity may evaluate them. `pointer` is where in `with`. */

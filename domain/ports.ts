@@ -93,7 +93,7 @@ export interface AgentAdapter {
 }
 
 /**
- * The definition language's `call: http` and `call: openapi`. `with` has its expressions evaluated, its URI templates filled
+ * The definition language's `call: http`, `call: openapi` and `call: a2a`. `with` has its expressions evaluated, its URI templates filled
  * and its named authentications put in place; `secret` reads the workflow owner's store, for `{use: name}` of an authentication.
  */
 export interface HttpCall {
@@ -114,6 +114,7 @@ export interface Adapters {
   invoke(call: AgentCall): Promise<AgentResult>;
   http(call: HttpCall): Promise<HttpResult>;
   openapi(call: HttpCall): Promise<HttpResult>;
+  a2a(call: HttpCall): Promise<HttpResult>;
 }
 
 /** The way to Temporal. `unavailable` is thrown as `TemporalUnavailable`: the row stays, the reconciler goes on. */

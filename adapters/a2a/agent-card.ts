@@ -50,7 +50,7 @@ async function discover({ url, card_url: cardUrl }: CardAddress, fetchCard: Fetc
   for (const { place, elsewhere } of places) {
     const found = await fetchCard(place);
     if (found === null) continue;
-    const card = parse(found);
+    const card = parseCard(found);
     if (card === null) {
       others.push(place);
       continue;
@@ -77,8 +77,8 @@ function sameAddress(a: string, b: string): boolean {
   return a.replace(/\/+$/, '') === b.replace(/\/+$/, '');
 }
 
-/** A card of 1.0, of 0.3, or one with the fields of both, as one of 1.0. */
-function parse(found: unknown): AgentCard | null {
+/** A card of 1.0, of 0.3, or one with the fields of both, as one of 1.0; null for what is none. */
+export function parseCard(found: unknown): AgentCard | null {
   try {
     const card = new DefaultAgentCardResolver({ legacyCompat: { enabled: true } }).normalizeAgentCard(found);
     return Array.isArray(card.supportedInterfaces) && card.supportedInterfaces.length > 0 ? card : null;

@@ -64,6 +64,16 @@ export interface HumanDecision {
   label?: string;
 }
 
+/** `call: a2a`. One of `agentCard` and `server` is there; the card wins. */
+export interface A2aArguments {
+  /** As protocol 0.3 names it, such as `message/send`. */
+  method: string;
+  agentCard?: ExternalResource;
+  server?: Endpoint;
+  /** An object whose strings may hold `${ … }`, or a `${ … }` that gives one. */
+  parameters?: Record<string, unknown> | string;
+}
+
 /** `call: openapi`. The body of an operation is the parameter `body`, or the parameters that its schema names. */
 export interface OpenApiArguments {
   document: ExternalResource;

@@ -10,7 +10,6 @@ const INSTEAD = {
   'run.reference': 'the workflow to run is named literally: choose between several with switch',
   'call.grpc': 'call: grpc is not supported yet: use call: http, or an agent in front of the service',
   'call.asyncapi': 'call: asyncapi is not supported yet: use call: http, or an agent in front of the broker',
-  'call.a2a': 'call: a2a is not supported yet: register the agent and use call: agent',
   'call.mcp': 'call: mcp is not supported yet: register the server as an agent and use call: agent',
   'call.url': 'functions by URL are not supported yet: define the function in use.functions',
   'call.catalog': 'functions of catalogs are not supported yet: define the function in use.functions',

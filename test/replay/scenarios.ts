@@ -1,4 +1,6 @@
 /** Runs of every shape that has landed. A new task kind, or a change of the interpreter's commands, adds one. */
+import { startRemoteAgent } from '../support/a2a-agent.ts';
+import { agentBody } from '../support/agent-body.ts';
 import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
 import { startRun, until, type RunRecord, type TestPlatform } from '../support/platform.ts';
 
@@ -40,10 +42,14 @@ const isWaiting = async ({ platform }: Stage, run: RunRecord): Promise<RunRecord
   const builder = await platform.as('builder');
   return until(async () => (await builder.get(`/runs/${run['id']}`)).body, ({ status }) => status === 'waiting');
 };
-const decide = async (stage: Stage, run: RunRecord, decision: string): Promise<void> => {
+const decide = async (stage: Stage, run: RunRecord, decision: string, payload?: unknown, title?: string): Promise<void> => {
   const builder = await stage.platform.as('builder');
-  const waiting = await isWaiting(stage, run);
-  const reply = await builder.post(`/hitl/tasks/${waiting['waiting_on'][0].id}/decision`, { decision });
+  const [task] = await until(
+    async () => (await builder.get(`/hitl/tasks?run_id=${run['id']}`)).body as RunRecord[],
+    (tasks) => tasks.some((one) => title === undefined || one['title'] === title),
+  );
+  await isWaiting(stage, run);
+  const reply = await builder.post(`/hitl/tasks/${task?.['id']}/decision`, { decision, ...(payload === undefined ? {} : { payload }) });
   if (reply.status !== 200) throw new Error(JSON.stringify(reply.body));
 };
 
@@ -142,6 +148,25 @@ export const scenarios: Record<string, Scenario> = {
       do: [{ guarded: { try: [{ ask: http(stage, '/busy') }], catch: { errors: { with: { status: 503 } }, retry: { delay: { milliseconds: 20 }, backoff: { exponential: {} }, limit: { attempt: { count: 5 } } } } } }],
     }),
   }),
+  // Asked twice: with what the recording server suggests, the second question is answered in another execution.
+  elsewhere: async (stage) => {
+    const remote = await startRemoteAgent();
+    try {
+      const builder = await stage.platform.as('builder');
+      await builder.post('/agents', agentBody({ name: 'elsewhere', type: 'a2a', url: remote.url }));
+      const ask = (input: string) => ({ call: 'agent', with: { agent: 'elsewhere', input } });
+      const run = await started(stage, { do: [{ before: http(stage, '/ok') }, { far: ask('ask me') }] });
+      await decide(stage, run, 'answer', { text: 'Rome' }, 'Which city?');
+      await decide(stage, run, 'answer', { date: '1 May' }, 'And the date?');
+      const answered = await ended(stage, run);
+      const left = await started(stage, { do: [{ far: ask('ask again') }] });
+      await isWaiting(stage, left);
+      await builder.post(`/runs/${left['id']}/cancel`);
+      return { answered, cancelled: await ended(stage, left) };
+    } finally {
+      await remote.close();
+    }
+  },
   suspended: async (stage) => {
     const builder = await stage.platform.as('builder');
     const run = await started(stage, { do: [{ review: human() }, { after: http(stage, '/ok') }] });

@@ -30,8 +30,8 @@ export const a2aCall: Call = {
     if (context.value.agentCard === undefined && context.value.server === undefined) refuse(context, 'needs one of: agentCard, server');
   }),
   check(parameters, pointer, locals, checker) {
-    checkEndpoint(own(parameters['agentCard'], 'endpoint'), at(pointer, 'agentCard', 'endpoint'), locals, checker);
-    checkEndpoint(parameters['server'], at(pointer, 'server'), locals, checker);
+    checkEndpoint(own(parameters['agentCard'], 'endpoint'), at(pointer, 'agentCard', 'endpoint'), locals, checker, 'allow');
+    checkEndpoint(parameters['server'], at(pointer, 'server'), locals, checker, 'allow');
     checker.transformation(parameters['parameters'], at(pointer, 'parameters'), inTask(locals, 'allow'));
   },
 };

@@ -62,7 +62,7 @@ export const callKind: Pick<Kind, 'check'> = {
     if (callee === undefined) return checkUnknown(call, at(pointer, 'call'), checker);
     if (callee.kind === 'function') return checker.template(parameters, place, inTask(locals));
     const { name: called } = callee;
-    if (called !== 'http' && called !== 'openapi' && called !== 'agent' && called !== 'human') unsupported(checker, at(pointer, 'call'), `call.${called}`);
+    if (called === 'grpc' || called === 'asyncapi' || called === 'mcp') unsupported(checker, at(pointer, 'call'), `call.${called}`);
     if (isObject(parameters)) CALLS[callee.name]?.check(parameters, place, locals, checker);
   },
 };

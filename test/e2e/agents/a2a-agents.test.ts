@@ -141,3 +141,31 @@ test.each(['JSONRPC', 'HTTP+JSON'])('our own agents can be called so, their huma
   const ended = await until(() => read(run), (now) => ['completed', 'faulted'].includes(now['status']), 30_000);
   expect(ended).toMatchObject({ status: 'completed', output: { decided: 'approve', price: 9 } });
 });
+
+test('call: a2a reaches an agent that is not registered, with a secret of the workflow owner', async () => {
+  const guarded = await startRemoteAgent({ authorization: () => 'Bearer open-sesame-1234' });
+  try {
+    await builder.put('/secrets/far', { value: 'open-sesame-1234' });
+    const run = await platform.runToEnd(
+      {
+        use: { secrets: ['far'] },
+        do: [
+          {
+            ask: {
+              call: 'a2a',
+              with: {
+                method: 'message/send',
+                agentCard: { endpoint: { uri: `${guarded.url}/.well-known/{card}`, authentication: { bearer: { use: 'far' } } } },
+                parameters: { message: { parts: [{ kind: 'text', text: 'about ${ .topic }' }] } },
+              },
+            },
+          },
+        ],
+      },
+      { card: 'agent-card.json', topic: 'Rome' },
+    );
+    expect(run).toMatchObject({ status: 'completed', output: { task: { status: { state: 'TASK_STATE_COMPLETED' }, artifacts: [{ parts: [{ data: { said: 'about Rome' } }] }] } } });
+  } finally {
+    await guarded.close();
+  }
+});

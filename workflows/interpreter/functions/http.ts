@@ -1,5 +1,5 @@
-/** `call: http` and `call: openapi` (dsl-reference.md "HTTP Call", "OpenAPI Call"). What reads `$secrets` is left to the activity. */
-import type { HttpArguments, OpenApiArguments } from '../../../contracts/definition/model.ts';
+/** `call: http`, `call: openapi` and `call: a2a` (dsl-reference.md "HTTP Call", "OpenAPI Call", "A2A Call"). What reads `$secrets` is left to the activity. */
+import type { A2aArguments, HttpArguments, OpenApiArguments } from '../../../contracts/definition/model.ts';
 import { resolve } from '../data-flow.ts';
 import type { At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
@@ -31,7 +31,22 @@ export function callOpenApi(x: Execution, args: OpenApiArguments, task: Task, in
   return call(x, 'openapi', prepared, check, task, input, at);
 }
 
-async function call(x: Execution, name: 'http' | 'openapi', args: Record<string, unknown>, check: Check, task: Task, input: unknown, at: At): Promise<Outcome> {
+export function callA2a(x: Execution, args: A2aArguments, task: Task, input: unknown, at: At): Promise<Outcome> {
+  const { method, agentCard, server, parameters } = args;
+  const prepared = {
+    method,
+    ...(agentCard === undefined ? {} : { agentCard: { ...agentCard, endpoint: endpointIn(x, agentCard.endpoint, task, input) } }),
+    ...(agentCard !== undefined || server === undefined ? {} : { server: endpointIn(x, server, task, input) }),
+    ...(parameters === undefined ? {} : { parameters }),
+  };
+  const check: Check = (resolved, deferred) => {
+    if (agentCard !== undefined) uriIsText(agentCard.endpoint, (resolved['agentCard'] as typeof agentCard).endpoint, '/agentCard/endpoint', deferred, task);
+    else if (server !== undefined) uriIsText(server, resolved['server'], '/server', deferred, task);
+  };
+  return call(x, 'a2a', prepared, check, task, input, at);
+}
+
+async function call(x: Execution, name: 'http' | 'openapi' | 'a2a', args: Record<string, unknown>, check: Check, task: Task, input: unknown, at: At): Promise<Outcome> {
   const deferred: { pointer: string; expression: string }[] = [];
   const resolved = resolveDeferring(args, input, at, '', deferred) as Record<string, unknown>;
   check(resolved, new Set(deferred.map((each) => each.pointer)));

@@ -1,10 +1,10 @@
-import type { AgentArguments, CallTask, HttpArguments, HumanArguments, OpenApiArguments } from '../../../contracts/definition/model.ts';
+import type { A2aArguments, AgentArguments, CallTask, HttpArguments, HumanArguments, OpenApiArguments } from '../../../contracts/definition/model.ts';
 import { resolve } from '../data-flow.ts';
 import type { At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { fault } from '../fault.ts';
 import { callAgent } from '../functions/agent.ts';
-import { callHttp, callOpenApi } from '../functions/http.ts';
+import { callA2a, callHttp, callOpenApi } from '../functions/http.ts';
 import { callHuman } from '../functions/human.ts';
 import { pointer } from '../pointer.ts';
 import { runTask } from '../run-task.ts';
@@ -35,6 +35,8 @@ export async function runCall(x: Execution, definition: CallTask, task: Task, in
       return callHttp(x, args as HttpArguments, task, input, at);
     case 'openapi':
       return callOpenApi(x, args as OpenApiArguments, task, input, at);
+    case 'a2a':
+      return callA2a(x, args as A2aArguments, task, input, at);
     default:
       throw fault('configuration', `The function ${JSON.stringify(call)} is not available yet`, task.ref);
   }

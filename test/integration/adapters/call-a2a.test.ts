@@ -1,0 +1,53 @@
+/** The DSL's `call: a2a` against the SDK's server. */
+import { afterEach, expect, test } from '@jest/globals';
+import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
+import { startRemoteAgent, type RemoteA2aAgent, type RemoteOptions } from '../../support/a2a-agent.ts';
+import { faultOf, httpCall } from '../../support/agent-call.ts';
+
+const open: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((each) => each.close()));
+});
+
+async function remote(options: RemoteOptions = {}): Promise<RemoteA2aAgent> {
+  const started = await startRemoteAgent(options);
+  open.push(started);
+  return started;
+}
+
+// Results are looked into freely.
+async function call(args: Record<string, unknown>, secrets: Record<string, string> = {}): Promise<any> {
+  const egress = createEgressPolicy({ allow: ['127.0.0.1'] });
+  open.push(egress);
+  return (await createAdapters({ egress }).a2a(httpCall(args, { secrets }))).output;
+}
+
+const card = (target: RemoteA2aAgent, more: Record<string, unknown> = {}) => ({ agentCard: { endpoint: { uri: `${target.url}/.well-known/agent-card.json`, ...more } } });
+const saying = (text: string) => ({ message: { parts: [{ kind: 'text', text }, { kind: 'file', file: { bytes: 'aGk=', name: 'a.txt', mimeType: 'text/plain' } }] } });
+
+test('0.3: message/send, tasks/get, message/stream; by card and by server', async () => {
+  const target = await remote({ version: '0.3' });
+  const task = await call({ method: 'message/send', ...card(target), parameters: saying('hello') });
+  expect(task).toMatchObject({ kind: 'task', status: { state: 'completed' }, artifacts: [{ parts: [{ data: { said: 'hello', parts: [{}, { kind: 'raw', value: 'hi', filename: 'a.txt' }] } }] }] });
+  expect(await call({ method: 'tasks/get', server: `${target.url}/rpc`, parameters: { id: task.id } })).toMatchObject({ id: task.id });
+  const events = await call({ method: 'message/stream', server: { uri: `${target.url}/rpc` }, parameters: saying('pieces') });
+  expect(events.map(({ kind }: { kind: string }) => kind)).toEqual(['task', 'status-update', 'artifact-update', 'artifact-update', 'artifact-update', 'status-update']);
+  expect(target.messages.every(({ messageId }) => /^[0-9a-f-]{36}$/.test(messageId))).toBe(true);
+});
+
+test('1.0: the same words reach an agent that speaks 1.0 only', async () => {
+  const target = await remote();
+  const { task } = await call({ method: 'message/send', ...card(target), parameters: { ...saying('hello'), configuration: { blocking: true } } });
+  expect(task).toMatchObject({ status: { state: 'TASK_STATE_COMPLETED' }, artifacts: [{ parts: [{ data: { said: 'hello', parts: [{}, { kind: 'raw', value: 'hi', filename: 'a.txt' }] } }] }] });
+  expect(await call({ method: 'tasks/get', ...card(target), parameters: { id: task.id } })).toMatchObject({ id: task.id });
+  expect(await call({ method: 'message/stream', ...card(target), parameters: saying('two') })).toHaveLength(5);
+});
+
+test('what the agent refuses is a runtime error; credentials go to the agent of their card', async () => {
+  const target = await remote();
+  expect(await faultOf(call({ method: 'tasks/get', ...card(target), parameters: { id: 'none' } }))).toMatchObject({ kind: 'runtime', detail: expect.stringContaining('-32001') });
+  const guarded = await remote({ authorization: () => 'Bearer open-sesame' });
+  const authentication = { bearer: { use: 'key' } };
+  expect(await call({ method: 'message/send', ...card(guarded, { authentication }), parameters: saying('hi') }, { key: 'open-sesame' })).toMatchObject({ task: {} });
+  expect(await faultOf(call({ method: 'message/send', ...card(guarded), parameters: saying('hi') }))).toMatchObject({ kind: 'authentication' });
+});
