@@ -5,6 +5,7 @@
  */
 import { closest } from './definition/suggest.ts';
 import { at, isObject, own, quote } from './definition/problems.ts';
+import { patternProblem } from './schema/pattern.ts';
 
 export interface SchemaProblem {
   pointer: string;
@@ -119,13 +120,8 @@ class SchemaCheck {
   #pattern(content: unknown, place: string): void {
     if (typeof content !== 'string') return this.#error(place, 'a pattern has to be a text');
     if (content.length > MAX_PATTERN_LENGTH) return this.#error(place, `a pattern may have at most ${MAX_PATTERN_LENGTH} characters`);
-    try {
-      void new RegExp(content, 'u');
-    } catch {
-      return this.#error(place, `${quote(content)} is no regular expression (ECMA-262 with the flag u)`);
-    }
-    // A repeated group that repeats inside (`(a+)+`) takes exponential time on short texts, in every validator.
-    if (/\((?:[^()\\]|\\.)*[+*}](?:[^()\\]|\\.)*\)(?:[+*]|\{\d+,)/.test(content)) this.#error(place, `${quote(content)} repeats a group that repeats inside: it could take for ever`);
+    const problem = patternProblem(content);
+    if (problem !== null) this.#error(place, `${quote(content)}: ${problem}`);
   }
 
   #reference(content: unknown, place: string): void {

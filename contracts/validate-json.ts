@@ -1,41 +1,24 @@
-/** One JSON Schema validator everywhere: requests, workflow code (so no generated code, no I/O), activities. */
-import { Validator } from '@cfworker/json-schema';
-import type { Schema } from '@cfworker/json-schema';
+/**
+ * One JSON Schema validator everywhere: requests, workflow code (so no generated code, no I/O), activities. Schemas and
+ * values are users': it ends after a bounded number of steps, whatever they are (docs/adr).
+ */
+import { LimitExceeded } from './schema/budget.ts';
+import { Check, resourcesOf } from './schema/check.ts';
+import type { Violation } from './schema/check.ts';
 
-export interface Violation {
-  /** JSON pointer into the value. */
-  pointer: string;
-  message: string;
-}
+export type { Violation } from './schema/check.ts';
 
-/** Keywords that only pass on what their parts report. */
-const CONTAINERS = new Set(['properties', 'patternProperties', 'items', 'prefixItems', 'allOf', '$ref', 'dependentSchemas', 'then', 'else', 'additionalProperties', 'unevaluatedProperties', 'unevaluatedItems']);
-const MAX_VIOLATIONS = 20;
-
-const validators = new WeakMap<object, Validator>();
-
-/** Where `value` does not fit the JSON Schema 2020-12 `schema`; empty if it fits. The schema was checked when it was saved. */
+/** Where `value` does not fit the JSON Schema 2020-12 `schema`, 20 at most; empty if it fits. The schema was checked when it was saved. */
 export function violations(schema: Record<string, unknown> | boolean | null | undefined, value: unknown): Violation[] {
   if (schema === null || schema === undefined || schema === true) return [];
   if (schema === false) return [{ pointer: '', message: 'Nothing is allowed here.' }];
-  let validator = validators.get(schema);
-  if (!validator) {
-    validator = new Validator(schema as Schema, '2020-12', false);
-    validators.set(schema, validator);
+  const check = new Check(resourcesOf(schema));
+  try {
+    return check.run(schema, value, '', null) ? [] : check.found;
+  } catch (error) {
+    if (!(error instanceof LimitExceeded)) throw error;
+    return [...check.found, { pointer: '', message: 'Checking this against the schema takes too many steps.' }];
   }
-  const { valid, errors } = validator.validate(value);
-  if (valid) return [];
-  const leaves = errors.filter((error) => !CONTAINERS.has(error.keyword));
-  const seen = new Set<string>();
-  const found: Violation[] = [];
-  for (const { instanceLocation, keyword, error } of leaves.length > 0 ? leaves : errors) {
-    // The validator gives URI fragments.
-    const violation = { pointer: decodeURIComponent(instanceLocation.replace(/^#/, '')), message: keyword === 'false' ? 'Nothing is allowed here.' : error };
-    const key = JSON.stringify(violation);
-    if (!seen.has(key) && found.length < MAX_VIOLATIONS) found.push(violation);
-    seen.add(key);
-  }
-  return found;
 }
 
 /** In one sentence: `/amount: …; /name: …`. */
