@@ -87,6 +87,11 @@ export function tick(n: number): void {
   if ((rt.stepsLeft -= n) < 0) exceed('steps');
 }
 
+/** Counts a value that is put into an array or object, or made at once: a long text takes memory more than time. */
+export function tickText(value: unknown): void {
+  if (typeof value === 'string' && value.length > 64) tick(value.length >> 6);
+}
+
 /** Counts a caught error: unwinding costs the host as much as dozens of steps. */
 export function tickCatch(): void {
   tick(50);

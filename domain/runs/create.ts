@@ -4,6 +4,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { EVENT } from '../../contracts/run-events.ts';
 import { appendEvents, serviceEvent } from './events.ts';
 import { pinAll } from './pins.ts';
+import { storable } from '../storable.ts';
 import type { AgentReference } from './pins.ts';
 
 export interface NewRun {
@@ -38,7 +39,7 @@ export async function createRun(em: EntityManager, run: NewRun): Promise<string>
       run.workflow_revision,
       run.workflow_name,
       JSON.stringify(run.definition),
-      JSON.stringify(run.input),
+      JSON.stringify(storable(run.input)),
       run.owner_id,
       run.parent?.run_id ?? null,
       run.parent?.task ?? null,

@@ -78,7 +78,7 @@ async function endRun(em: EntityManager, run: LockedRun, end: RunEnd, checkpoint
   await em.execute(
     `update run set status = ?, output = ?::json, error = ?::json, waiting_on = '[]', finished_at = clock_timestamp(),
             started_at = coalesce(started_at, created_at) where id = ?`,
-    [end.status, end.output === undefined ? null : JSON.stringify(end.output), end.error ? JSON.stringify(end.error) : null, run.id],
+    [end.status, end.output === undefined ? null : JSON.stringify(storable(end.output)), end.error ? JSON.stringify(storable(end.error)) : null, run.id],
   );
   await closeOpenTasks(em, run.id, end.status);
   await em.execute(`update run_signal set received_at = clock_timestamp() where run_id = ? and received_at is null`, [run.id]);

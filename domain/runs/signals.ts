@@ -4,6 +4,7 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { storable } from '../storable.ts';
 import type { RunSignal } from '../../contracts/temporal.ts';
 
 type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
@@ -26,7 +27,7 @@ export async function enqueueSignal(
      select ?::uuid, r.id, ?, ?::json, ?::uuid from run r
       where r.id = ? and r.status not in ('cancelled', 'faulted', 'completed')
      on conflict (id) do nothing returning id`,
-    [id, kind, JSON.stringify(payload), options.by ?? null, runId],
+    [id, kind, JSON.stringify(storable(payload)), options.by ?? null, runId],
   );
   return rows[0]?.id ?? null;
 }

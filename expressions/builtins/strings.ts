@@ -1,6 +1,6 @@
 /** Strings (manual: `startswith`, `ltrimstr`, `trim`, `explode`, `split/1`, `ascii_downcase`, …). */
 import { raise } from '../errors.ts';
-import { checkString, tick } from '../runtime.ts';
+import { checkString, tick, tickText } from '../runtime.ts';
 import { split } from '../values/arith.ts';
 import { typeError } from '../values/json.ts';
 import type { Json } from '../values/json-types.ts';
@@ -79,6 +79,7 @@ function strIndices(input: Json, what: Json): Json {
 /** Changes the case of ASCII letters only. */
 function ascii(input: Json, upper: boolean): Json {
   if (typeof input !== 'string') raise('explode input must be a string');
+  tickText(input);
   return upper ? input.replace(/[a-z]+/g, (letters) => letters.toUpperCase()) : input.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 

@@ -1,6 +1,6 @@
 /** Arrays, objects and interpolated strings as closures. */
 import { raise } from '../errors.ts';
-import { checkArray, exceed, rt, tick } from '../runtime.ts';
+import { checkArray, exceed, rt, tick, tickText } from '../runtime.ts';
 import { applyFormat } from '../builtins/formats.ts';
 import { describe, toText } from '../values/json.ts';
 import type { Json, JsonObject } from '../values/json-types.ts';
@@ -10,7 +10,13 @@ import { Code, maxWeight, multi, product, single, type Each, type One } from './
 export function compileArray(body: Code | null): Code {
   if (body === null) return single(() => [], 1);
   const { one, each } = body;
-  if (one) return single((env, input) => [one(env, input)], body.weight + 1);
+  if (one) {
+    return single((env, input) => {
+      const value = one(env, input);
+      tickText(value);
+      return [value];
+    }, body.weight + 1);
+  }
   return single((env, input) => collect(each, env, input), body.weight + 3);
 }
 
@@ -20,6 +26,7 @@ export function collect(each: Each, env: Parameters<Each>[0], input: Json): Json
   const max = rt.limits.arrayLength;
   each(env, input, (value) => {
     if (values.push(value) > max) checkArray(values.length);
+    tickText(value);
     return true;
   });
   return values;
@@ -38,6 +45,7 @@ export function compileObject(entries: ObjectEntry[], at: number): Code {
       rt.at = at;
       raise(`Cannot use ${describe(key)} as object key`);
     }
+    tickText(value);
     putKey(object, key, value);
   };
   const ones: { name: string | null; key: One; value: One }[] = [];
@@ -48,8 +56,11 @@ export function compileObject(entries: ObjectEntry[], at: number): Code {
     return single((env, input) => {
       const object: JsonObject = {};
       for (const entry of ones) {
-        if (entry.name !== null) object[entry.name] = entry.value(env, input);
-        else {
+        if (entry.name !== null) {
+          const value = entry.value(env, input);
+          tickText(value);
+          object[entry.name] = value;
+        } else {
           const key = entry.key(env, input);
           setter(object, key, entry.value(env, input));
         }

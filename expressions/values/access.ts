@@ -1,6 +1,6 @@
 /** Reading, writing and deleting by key and by path (jv_aux.c; manual: Paths). */
 import { raise } from '../errors.ts';
-import { checkArray, exceed, rt, tick } from '../runtime.ts';
+import { checkArray, exceed, rt, tick, tickText } from '../runtime.ts';
 import { compare, equals } from './compare.ts';
 import { dump } from './json.ts';
 import { isObject, kindOf, type Json, type JsonObject } from './json-types.ts';
@@ -98,6 +98,7 @@ function ownObject(value: JsonObject | null, owned: Owned | undefined): JsonObje
 
 /** `value` with `value[key]` replaced. */
 export function set(value: Json, key: Json, element: Json, owned?: Owned): Json {
+  tickText(element);
   if (typeof key === 'string' && (value === null || isObject(value))) {
     const out = ownObject(value, owned);
     putKey(out, key, element);

@@ -1,5 +1,5 @@
 /** Arithmetic (manual: Addition, Subtraction, Multiplication/division/modulo). */
-import { checkArray, checkString, num, tick } from '../runtime.ts';
+import { checkArray, checkString, num, tick, tickText } from '../runtime.ts';
 import { equals, mergeDeep } from './compare.ts';
 import { typeError, typeError2 } from './json.ts';
 import { isObject, type Json } from './json-types.ts';
@@ -58,7 +58,9 @@ function repeat(text: string, times: number): Json {
   if (!(times >= 0)) return null;
   const count = Math.floor(times);
   checkString(text.length * count, 'Repeat string result too long');
-  return text === '' ? '' : text.repeat(count);
+  const result = text === '' ? '' : text.repeat(count);
+  tickText(result);
+  return result;
 }
 
 export function divide(a: Json, b: Json): Json {

@@ -3,6 +3,7 @@ import { ExpressionError, template } from '../../expressions/index.ts';
 import type { DataSchema } from '../../contracts/definition/model.ts';
 import { describeViolations, violations } from '../../contracts/validate-json.ts';
 import { fault } from './fault.ts';
+import { bounded } from './size.ts';
 
 export type Variables = Record<string, unknown>;
 
@@ -16,7 +17,7 @@ const clock = (): Date => new Date();
 
 /** An expression field (`if`, `when`, `in`, `from`, …): bare jq or `${ … }`. First output; none is null. */
 export function evaluate(source: string, input: unknown, at: At): unknown {
-  return run(source, 'loose', input, at);
+  return bounded(run(source, 'loose', input, at), 'the value of an expression', at.ref);
 }
 
 /** An expression field as a condition: jq's truth, all but false and null. */
@@ -27,12 +28,16 @@ export function isTrue(source: string, input: unknown, at: At): boolean {
 
 /** Any other value of a definition: its strings are literals but for `${ … }`. Data is never looked into. */
 export function resolve(value: unknown, input: unknown, at: At): unknown {
+  return bounded(resolved(value, input, at), 'a value', at.ref);
+}
+
+function resolved(value: unknown, input: unknown, at: At): unknown {
   if (typeof value === 'string') return value.includes('${') ? run(value, 'strict', input, at) : value;
-  if (Array.isArray(value)) return value.map((item) => resolve(item, input, at));
+  if (Array.isArray(value)) return value.map((item) => resolved(item, input, at));
   if (typeof value === 'object' && value !== null) {
     const out: Record<string, unknown> = {};
     for (const [key, item] of Object.entries(value)) {
-      Object.defineProperty(out, key, { value: resolve(item, input, at), enumerable: true, writable: true, configurable: true });
+      Object.defineProperty(out, key, { value: resolved(item, input, at), enumerable: true, writable: true, configurable: true });
     }
     return out;
   }

@@ -10,6 +10,7 @@ import type { Env, Execution, Outcome, Task } from './execution.ts';
 import { DslFault, fault } from './fault.ts';
 import type { Frame } from './state.ts';
 import { preview } from './preview.ts';
+import { bounded } from './size.ts';
 import { taskType } from './task-type.ts';
 
 export interface TaskResult {
@@ -74,7 +75,7 @@ function transformInput(definition: TaskBase, ref: string, frame: Frame, descrip
 }
 
 function finish(definition: TaskBase, task: Task, outcome: Outcome, at: At): unknown {
-  const raw = outcome.output === undefined ? null : outcome.output;
+  const raw = bounded(outcome.output === undefined ? null : outcome.output, 'the output', task.ref);
   const variables = { ...at.variables, context: task.env.scope.context, task: { ...(at.variables['task'] as object), output: raw } };
   const output = transform(definition.output?.as, raw, { ref: task.ref, variables });
   validate(definition.output?.schema, output, 'The output', task.ref);

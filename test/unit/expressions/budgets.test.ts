@@ -36,6 +36,11 @@ const hostile: [string, Json, string][] = [
   ['first(range(1e12) | select(. < 0))', null, 'steps'],
   ['reduce range(100) as $i ([1]; . + .)', null, 'arrayLength'],
   ['reduce range(100) as $i ("x"; . + .)', null, 'stringLength'],
+  // Many long texts at once: the memory that they would take, not the time.
+  ['[range(300) | ("x" * 15000000 | ascii_upcase)] | length', null, 'steps'],
+  ['[range(300) | {a: ("x" * 15000000 + tostring)}] | length', null, 'steps'],
+  ['("x" * 1000000) as $x | [range(1000) | $x + tostring] | length', null, 'steps'],
+  ['("x" * 1000000) as $x | reduce range(1000) as $i ([]; .[$i] = $x + "y") | length', null, 'steps'],
   ['reduce range(100) as $i ([1]; [., .])', null, 'outputSize'],
   ['reduce range(100) as $i ([1]; [., .]) | tojson', null, 'steps'],
   ['reduce range(99) as $i ([1]; [., .]) | . == (reduce range(99) as $i ([1]; [., .]))', null, 'steps'],
@@ -80,6 +85,10 @@ test('the budgets can be set for an evaluation', () => {
   expect(errorOf('tojson', nested(60), { depth: 50 }).limit).toBe('depth');
   expect(errorOf('test("a")', 'b'.repeat(60), { regexSubject: 50 }).limit).toBe('regexSubject');
   expect(compile('[range(100)] | length').first(null)).toBe(100);
+});
+
+test('a long text made of many small ones costs no more than they do', () => {
+  expect(compile('reduce range(20000) as $i (""; . + "a line of some fifty characters, more or less, \\n") | length').first(null)).toBe(20_000 * 48);
 });
 
 test('counts are no recursion: big ones work', () => {

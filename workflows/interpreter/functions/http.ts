@@ -5,6 +5,7 @@ import type { At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { calling } from '../activities.ts';
 import { pointer } from '../pointer.ts';
+import { bounded } from '../size.ts';
 import { endpointIn, policyIn, uriIsText } from './endpoint.ts';
 import { invoke, outcomeOf } from './invoke.ts';
 
@@ -48,7 +49,7 @@ export function callA2a(x: Execution, args: A2aArguments, task: Task, input: unk
 
 async function call(x: Execution, name: 'http' | 'openapi' | 'a2a', args: Record<string, unknown>, check: Check, task: Task, input: unknown, at: At): Promise<Outcome> {
   const deferred: { pointer: string; expression: string }[] = [];
-  const resolved = resolveDeferring(args, input, at, '', deferred) as Record<string, unknown>;
+  const resolved = bounded(resolveDeferring(args, input, at, '', deferred), 'with', task.ref) as Record<string, unknown>;
   check(resolved, new Set(deferred.map((each) => each.pointer)));
   const request = {
     function: name,

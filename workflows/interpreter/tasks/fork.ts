@@ -5,6 +5,7 @@ import { DslFault } from '../fault.ts';
 import { pointer } from '../pointer.ts';
 import { entry } from '../run-list.ts';
 import { runTask } from '../run-task.ts';
+import { bounded } from '../size.ts';
 import type { Branch } from '../state.ts';
 
 /**
@@ -28,7 +29,7 @@ export async function runFork(x: Execution, definition: ForkTask, task: Task, in
   const ended = fork.branches.find((branch) => branch.done?.end);
   const winner = ended ?? (compete ? fork.branches.find((branch) => branch.done) : undefined);
   for (const branch of winner ? [winner] : fork.branches) {
-    scope.context = merge(fork.base, scope.context, branch.scope.context);
+    scope.context = bounded(merge(fork.base, scope.context, branch.scope.context), 'the context', task.ref);
   }
   if (winner?.done) return { output: winner.done.output, ...(winner.done.end ? { then: 'end' } : {}) };
   return { output: fork.branches.map((branch) => branch.done?.output ?? null) };
