@@ -38,6 +38,7 @@ export function invokeAgentActivity(deps: ActivityDeps): RunActivities['invokeAg
 
 function admit(agent: PinnedAgent, status: string | null): Prepared {
   if (status === null) throw fault('configuration', `The agent ${agent.name} does not exist any more`);
+  if (status === 'invisible') throw fault('configuration', `The workflow's owner may not use the agent ${agent.name} any more`);
   if (status === 'inactive') throw fault('configuration', `The agent ${agent.name} is inactive`);
   return { agent, warnings: status === 'deprecated' ? [`The agent ${agent.name} is deprecated`] : [] };
 }

@@ -13,6 +13,7 @@ import { Migration0010Retention } from './0010-retention.ts';
 import { Migration0010A2ADialect } from './0010-a2a-dialect.ts';
 import { Migration0011UnappliedSignals } from './0011-unapplied-signals.ts';
 import { Migration0012InvocationProgress } from './0012-invocation-progress.ts';
+import { Migration0013InvisibleAgents } from './0013-invisible-agents.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
 export const migrations = [
@@ -31,6 +32,7 @@ export const migrations = [
   { name: '0010-a2a-dialect', class: Migration0010A2ADialect },
   { name: '0011-unapplied-signals', class: Migration0011UnappliedSignals },
   { name: '0012-invocation-progress', class: Migration0012InvocationProgress },
+  { name: '0013-invisible-agents', class: Migration0013InvisibleAgents },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -14,7 +14,7 @@ export interface Begun {
   claimed_before: boolean;
   result: Invoked | null;
   error: DslError | null;
-  /** The pinned agent, and its status now; null where the pin is not there yet. */
+  /** The pinned agent, and its status now, `invisible` to whose rights count; null where the pin is not there yet. */
   snapshot: PinnedAgent | null;
   agent_status: string | null;
 }

@@ -14,8 +14,17 @@ export interface AgentReference {
   agent_id?: string;
 }
 
+/** Names may hold any character: their `@` is escaped, so that `me@1.0.0` is not version 1.0.0 of `me`. */
 export function pinKey({ agent, version }: Pick<AgentReference, 'agent' | 'version'>): string {
-  return version === undefined ? agent : `${agent}@${version}`;
+  const name = agent.replaceAll('%', '%25').replaceAll('@', '%40');
+  return version === undefined ? name : `${name}@${version}`;
+}
+
+/** Back from `pinKey`. */
+export function referenceOf(key: string): AgentReference {
+  const at = key.indexOf('@');
+  const agent = (at < 0 ? key : key.slice(0, at)).replaceAll('%40', '@').replaceAll('%25', '%');
+  return at < 0 ? { agent } : { agent, version: key.slice(at + 1) };
 }
 
 /** Pins for a run that starts. @throws 422 if an agent is not there for the workflow's owner. */

@@ -7,6 +7,7 @@ import type { Actor } from '../auth/actor.ts';
 import { conflict, invalid } from '../errors.ts';
 import { createRun } from './create.ts';
 import { appendEvents, lockRun, serviceEvent } from './events.ts';
+import { referenceOf } from './pins.ts';
 import type { AgentReference } from './pins.ts';
 import { getRun } from './queries.ts';
 import { mayRunWorkflow } from './runnable.ts';
@@ -137,10 +138,4 @@ export async function retryRun(em: EntityManager, actor: Actor, id: string): Pro
     agent_id: run.agent_id,
     retry_of: id,
   });
-}
-
-/** Back from `pinKey`: ids and names have no `@`. */
-function referenceOf(key: string): AgentReference {
-  const at = key.lastIndexOf('@');
-  return at <= 0 ? { agent: key } : { agent: key.slice(0, at), version: key.slice(at + 1) };
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { agentBody } from '../../support/agent-body.ts';
 import type { Client } from '../../support/app.ts';
 import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
-import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { startRun, startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
 
 let platform: TestPlatform;
 let builder: Client;
@@ -182,4 +182,36 @@ test('an agent with an unfinished run is not deleted', async () => {
   const { body: run } = await builder.post(`/workflows/${workflow.id}/run`, {});
   expect((await builder.delete(`/agents/${id}`)).status).toBe(409);
   await builder.post(`/runs/${run.id}/cancel`, {}, { headers: { prefer: 'wait=20' } });
+});
+
+test('an agent that becomes private is not called for others any more, whatever was pinned', async () => {
+  const other = await platform.createUser({ roles: ['builder'] });
+  const theirs = await platform.as(other);
+  const agent = await register({ name: 'once-public', visibility: 'public', configuration: { endpoint: `${target.url}/public` } });
+  const definition = { do: [{ hold: { call: 'human', with: { title: 'Go on?' } } }, { ask: { call: 'agent', with: { agent: agent.id, input: {} } } }] };
+  const run = await startRun(theirs, definition);
+  const mine = await startRun(builder, definition);
+  await builder.patch(`/agents/${agent.id}`, { visibility: 'private' });
+  for (const [client, { id }] of [[theirs, run], [builder, mine]] as const) {
+    const { body } = await until(() => client.get(`/runs/${id}`), (reply) => reply.body.status === 'waiting');
+    await client.post(`/hitl/tasks/${body.waiting_on[0].id}/decision`, { decision: 'approve' });
+  }
+  const faulted = await theirs.get(`/runs/${run['id']}`, { headers: { prefer: 'wait=30' } });
+  expect(faulted.body).toMatchObject({ status: 'faulted', error: { instance: '/do/1/ask', detail: expect.stringMatching(/may not use the agent once-public any more/) } });
+  expect((await builder.get(`/runs/${mine['id']}`, { headers: { prefer: 'wait=30' } })).body.status).toBe('completed');
+});
+
+test('names with an @ are ordinary names: also with a version, and for a retry', async () => {
+  const plain = await register({ name: 'me', version: '1.0.0', configuration: { endpoint: `${target.url}/plain` } });
+  await register({ name: 'me@1.0.0', configuration: { endpoint: `${target.url}/at` } });
+  const both = { do: [{ one: { call: 'agent', with: { agent: 'me', version: '1.0.0', input: {} }, output: { as: '.path' }, export: { as: '.' } } }, { two: { call: 'agent', with: { agent: 'me@1.0.0', input: {} } } }, { both: { set: { one: '${ $context }', two: '${ .path }' } } }] };
+  expect((await platform.runToEnd(both))['output']).toEqual({ one: '/plain', two: '/at' });
+
+  await builder.patch(`/agents/${plain.id}`, { configuration: { endpoint: `${target.url}/status/503` } });
+  const mail = await register({ name: 'team%40@example.com', configuration: { endpoint: `${target.url}/status/503` } });
+  const failed = await platform.runToEnd(callAgent('team%40@example.com'));
+  expect(failed).toMatchObject({ status: 'faulted', error: { status: 503 } });
+  await builder.patch(`/agents/${mail.id}`, { configuration: { endpoint: `${target.url}/fine` } });
+  const retried = await builder.post(`/runs/${failed['id']}/retry`, undefined, { headers: { prefer: 'wait=30' } });
+  expect(retried).toMatchObject({ status: 201, body: { status: 'completed', output: { path: '/fine' } } });
 });
