@@ -20,11 +20,13 @@ const unreadyMs = 1_000;
 /** Requests that take longer are cut off. */
 const drainMs = 10_000;
 const closeMs = 2_000;
+/** Clients wait for the answer: 503 comes in time for them to try again. */
+const statementTimeoutMs = 15_000;
 const cleanupMs = 10 * 60_000;
 
 const env = loadServerEnv();
 const logger = createLogger({ name: 'api', level: env.LOG_LEVEL });
-const orm = createOrm({ url: env.DATABASE_URL, logger });
+const orm = createOrm({ url: env.DATABASE_URL, logger, statementTimeoutMs });
 const client = createTemporalClient(temporalSettings(env), { payloadCodecs: [createClaimCheckCodec(createPayloadStore(orm))] });
 const app = createApp({
   orm,

@@ -23,6 +23,8 @@ export function text(limits: { min?: number; max?: number } = {}) {
 export const uuid = z.guid().meta({ format: 'uuid' });
 /** RFC 3339, UTC. */
 export const timestamp = z.iso.datetime();
+/** RFC 3339 with any offset, in queries. */
+export const instant = z.iso.datetime({ offset: true });
 export const jsonObject = z.record(z.string(), z.unknown());
 export const httpUrl = (max = 255) =>
   text({ max }).refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), 'must be an http or https URL').meta({ format: 'uri' });

@@ -23,6 +23,7 @@ export interface OrmOptions {
  * Fork `orm.em` for each unit of work; close with `orm.close(true)`.
  */
 export function createOrm(options: OrmOptions): Orm {
+  const { statementTimeoutMs = 30_000 } = options;
   const orm = new MikroORM({
     entities,
     clientUrl: options.url,
@@ -33,7 +34,9 @@ export function createOrm(options: OrmOptions): Orm {
     driverOptions: {
       application_name: 'cadenza',
       connectionTimeoutMillis: 5_000,
-      statement_timeout: options.statementTimeoutMs ?? 30_000,
+      statement_timeout: statementTimeoutMs,
+      // A server that is frozen or cut off does not end a statement itself.
+      query_timeout: statementTimeoutMs + 2_000,
       idle_in_transaction_session_timeout: 60_000,
       keepAlive: true,
     },

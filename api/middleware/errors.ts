@@ -102,7 +102,7 @@ export function databaseCode(error: unknown): string | null {
     if ('code' in current && typeof current.code === 'string') {
       return current.code;
     }
-    if (/^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(current.message)) {
+    if (/^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(current.message)) {
       return 'connection';
     }
   }

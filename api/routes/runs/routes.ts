@@ -11,7 +11,7 @@ import { preferredWaitSeconds } from '../../conditional.ts';
 import { endpoint, media } from '../../endpoint.ts';
 import type { Endpoint } from '../../endpoint.ts';
 import { decodeCursor, idCursor, page } from '../../paging.ts';
-import { idParams, jsonObject, pageQuery, serverSentEvent, text, timestamp, uuid } from '../../schemas.ts';
+import { idParams, instant, jsonObject, pageQuery, serverSentEvent, text, uuid } from '../../schemas.ts';
 import { presentEvent, presentRun, presentRunSummary, presentTask } from './presenter.ts';
 import { logEntrySchema, logLevel, runSchema, runStatus, runSummarySchema, runTaskSchema } from './schemas.ts';
 import { agentRunEndpoints } from './agent-runs.ts';
@@ -34,8 +34,8 @@ const listQuery = z.object({
   workflow_id: uuid.optional(),
   agent_id: uuid.optional(),
   parent_run_id: uuid.optional(),
-  created_after: timestamp.optional(),
-  created_before: timestamp.optional(),
+  created_after: instant.optional(),
+  created_before: instant.optional(),
   q: text({ max: 200 }).optional(),
 });
 

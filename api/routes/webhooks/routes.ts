@@ -13,7 +13,7 @@ import type { AppDeps } from '../../app.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
 import { decodeCursor, idCursor, page } from '../../paging.ts';
-import { flag, httpUrl, idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+import { flag, httpUrl, idParams, instant, pageQuery, text, uuid } from '../../schemas.ts';
 import { deliveryDetail, deliveryRecord, newWebhookRecord, presentDelivery, presentWebhook, webhookRecord } from './presenter.ts';
 
 const tags = ['webhooks'];
@@ -217,7 +217,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       tags,
       role: 'approver',
       params: idParams,
-      body: z.object({ since: timestamp.optional() }),
+      body: z.object({ since: instant.optional() }),
       responses: { 202: z.object({ redelivered: z.int() }) },
       errors: [409],
       handler: async (c) => {

@@ -3,6 +3,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
+import { databaseCode } from '../../../api/middleware/errors.ts';
+import { createOrm } from '../../../db/orm.ts';
 import { createClient, startTestApp, type TestApp } from '../../support/app.ts';
 
 let direct: TestApp;
@@ -55,6 +57,19 @@ test('503 with Retry-After while it is away, by itself good again after', async 
   away = false;
   expect((await admin.get('/users')).status).toBe(200);
   expect((await app.anonymous.get('/readyz')).status).toBe(200);
+});
+
+test('a server that is frozen counts as away too, after a while', async () => {
+  const url = new URL(direct.databaseUrl);
+  url.hostname = '127.0.0.1';
+  url.port = String((proxy.address() as AddressInfo).port);
+  const orm = createOrm({ url: url.href, statementTimeoutMs: 100 });
+  await orm.em.fork().execute('select 1');
+  for (const socket of sockets) socket.pause();
+  const failure: unknown = await orm.em.fork().execute('select 1').catch((error: unknown) => error);
+  for (const socket of sockets) socket.resume();
+  await orm.close(true);
+  expect(databaseCode(failure)).toBe('connection');
 });
 
 test('readiness goes away when the server is told to stop', async () => {
