@@ -98,6 +98,20 @@ describe('a human task', () => {
     expect(await ended(run)).toMatchObject({ status: 'completed', output: { decision: 'approve' } });
   });
 
+  test('a decision that came while suspended waits for the resume, also past the expiry', async () => {
+    const run = await start(human({ expires: { seconds: 3 } }));
+    const task = await taskOf(run);
+    await builder.post(`/runs/${run['id']}/suspend`);
+    await until(() => read(run), (now) => now['status'] === 'suspended');
+    expect((await decide(asAnn, task, { decision: 'approve' })).status).toBe(200);
+    await new Promise((resolve) => setTimeout(resolve, Date.parse(task['expires_at']) - Date.now() + 1_000));
+    const late = await read(run);
+    expect(late).toMatchObject({ status: 'suspended', tasks: [{ name: 'review', status: 'waiting' }] });
+    expect(types(late)).not.toContain('decision-applied');
+    await builder.post(`/runs/${run['id']}/resume`);
+    expect(await ended(run)).toMatchObject({ status: 'completed', output: { decision: 'approve' } });
+  });
+
   test('a decision that could not be delivered is brought by the reconciler', async () => {
     const run = await start(human());
     const task = await taskOf(run);

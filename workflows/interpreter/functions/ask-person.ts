@@ -76,7 +76,7 @@ async function close(x: Execution, id: string): Promise<void> {
   );
 }
 
-/** Waits through the task's moments until it is decided; a decision that came early is taken at once. */
+/** Waits through the task's moments until it is decided, or its expiry decides; a decision that came early is taken at once. */
 async function decided(x: Execution, question: Question, task: Task, human: HumanFrame): Promise<DecisionPayload> {
   const ready = (): boolean => !x.state.suspended && Object.hasOwn(x.state.decisions, human.id);
   for (;;) {
@@ -135,8 +135,11 @@ async function expire(x: Execution, question: Question, task: Task, id: string):
     ),
   );
   if (result.closed) throw new RunClosed();
-  // A decision that was accepted in time: its signal is on the way and is dropped as seen when it comes.
-  if (result.outcome === 'decided') return result.decision;
+  // Accepted in time, its signal may still be on the way: taken as if it had come, so while suspended not before the resume.
+  if (result.outcome === 'decided') {
+    x.state.decisions[id] = result.decision;
+    return null;
+  }
   const { onExpiry } = question;
   if (onExpiry === 'fault') throw fault('timeout', `Nobody decided ${task.name} in time`, task.ref);
   return { task_id: id, decision_id: '', decision: onExpiry.decision, payload: null, comment: null, decided_by: null, decided_at: at };
