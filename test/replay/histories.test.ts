@@ -34,7 +34,7 @@ beforeAll(async () => {
 }, 120_000);
 
 test('there is a history of every shape', () => {
-  const shapes = ['cancelled', 'child', 'compete', 'continued', 'decided', 'elsewhere', 'escalated', 'expired', 'fork', 'parent', 'retried', 'retry', 'sequence', 'suspended', 'timeout', 'try'];
+  const shapes = ['cancelled', 'child', 'compete', 'continued', 'decided', 'elsewhere', 'escalated', 'expired', 'fork', 'openapi', 'parent', 'retried', 'retry', 'sequence', 'suspended', 'timeout', 'try'];
   expect(shapes.filter((shape) => !names.some((name) => name.startsWith(shape)))).toEqual([]);
 });
 

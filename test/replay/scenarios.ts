@@ -23,6 +23,7 @@ export async function startCounterpart(): Promise<TestServer> {
       await new Promise((resolve) => setTimeout(resolve, 300));
       return sendJson(response, { error: 'not yet' }, 500);
     }
+    if (request.path === '/openapi') return sendJson(response, { openapi: '3.0.0', paths: { '/ok': { get: { operationId: 'ok' } } } });
     sendJson(response, { ok: true });
   });
 }
@@ -80,6 +81,12 @@ export const scenarios: Record<string, Scenario> = {
       ],
     }),
     faulted: await toEnd(stage, { do: [{ both: { fork: { branches: [{ slow: http(stage, '/slow') }, { ask: human() }, { fails: { do: [{ nap: { wait: { milliseconds: 300 } } }, { fail: failing }] } }] } } }] }, 'faulted'),
+  }),
+  emit: async (stage) => ({
+    '': await toEnd(stage, { do: [{ told: { emit: { event: { with: { type: 'com.example.told', data: '${ . }' } } } } }, { ask: http(stage, '/ok') }, { again: { emit: { event: { with: { type: 'com.example.told' } } } } }] }),
+  }),
+  openapi: async (stage) => ({
+    '': await toEnd(stage, { do: [{ ask: { call: 'openapi', with: { document: { endpoint: `${stage.counterpart.url}/openapi` }, operationId: 'ok' } } }] }),
   }),
   compete: async (stage) => ({
     '': await toEnd(stage, { do: [{ race: { fork: { compete: true, branches: [{ slow: http(stage, '/slow') }, { ask: human() }, { fast: { do: [{ nap: { wait: { milliseconds: 300 } } }, { won: { set: { won: true } } }] } }] } } }] }),

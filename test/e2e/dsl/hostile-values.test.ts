@@ -106,14 +106,14 @@ test.each(Object.entries(MADE))('%s, made by an expression, in every place that 
   const { id } = await startRun(client, { do: tasks });
   const run = await until(async () => (await client.get(`/runs/${id}`)).body, ({ status }) => status === 'completed' || status === 'faulted', 60_000);
   // A limit of the language may refuse the value: then the task says so. Waiting for ever is what must not be.
-  expect([run['status'], run['error']?.type ?? '/errors/expression']).toEqual([run['status'], expect.stringMatching(/\/errors\/(expression|validation|runtime)$/)]);
+  expect(run).toMatchObject(run['status'] === 'completed' ? { error: null } : { error: { type: expect.stringMatching(/\/errors\/(expression|validation|runtime)$/) } });
   await readable(run);
 }, 90_000);
 
 test.each([500, 1_000, 3_000, 9_000])('a list %i levels deep, made by an expression, is kept or refused', async (depth) => {
   const { id } = await startRun(client, { do: [{ value: { set: `\${ reduce range(${depth}) as $i (0; [.]) }`, export: { as: '{kept: .}' } } }, { pause: { wait: { milliseconds: 10 } } }, { told: { emit: { event: { with: { type: 'a.b', data: '${ $context.kept }' } } }, output: { as: '.data' } } }] });
   const run = await until(async () => (await client.get(`/runs/${id}`)).body, ({ status }) => status === 'completed' || status === 'faulted', 30_000);
-  expect([run['status'], run['error']?.type ?? '/errors/expression']).toEqual([run['status'], expect.stringMatching(/\/errors\/(expression|validation|runtime)$/)]);
+  expect(run).toMatchObject(depth <= 2_000 ? { status: 'completed' } : { status: 'faulted', error: { type: expect.stringContaining('/errors/expression') } });
   await readable(run);
 }, 60_000);
 
