@@ -148,7 +148,7 @@ async function insertUser(app: App, given: { username?: string; roles?: Role[]; 
   const { orm, env, keys } = app.deps;
   const id = uuidv7();
   const sid = uuidv7();
-  const user = { username: given.username ?? `user-${id.slice(-12)}`, roles: given.roles ?? ['builder' as const], groups: given.groups ?? [] };
+  const user = { username: given.username ?? `user-${BigInt(`0x${id.slice(-12)}`)}`, roles: given.roles ?? ['builder' as const], groups: given.groups ?? [] };
   const em = orm.em.fork();
   await em.execute('insert into user_account (id, username, email, password_hash, roles, groups) values (?, ?, ?, ?, ?::text[], ?::text[])', [
     id, user.username, `${user.username}@example.com`, 'none', textArray(user.roles), textArray(user.groups),
