@@ -56,8 +56,9 @@ function toExpressionError(source: string, error: unknown): unknown {
   }
   if (error instanceof Break) return new ExpressionError({ kind: 'runtime', message: 'break', ...place });
   if (error instanceof RangeError) {
-    // The recursion budget ends programs before this; it is the net below it.
-    return new ExpressionError({ kind: 'limit', message: 'limit exceeded: recursion depth', ...place, limit: 'depth' });
+    // The budgets end programs before this; it is the net below them. The host's own words tell its limits apart.
+    const limit = error.message.includes('string length') ? 'stringLength' : error.message.includes('array length') ? 'arrayLength' : 'depth';
+    return new ExpressionError({ kind: 'limit', message: `limit exceeded: ${error.message}`, ...place, limit });
   }
   return error;
 }

@@ -80,7 +80,8 @@ function strIndices(input: Json, what: Json): Json {
 function ascii(input: Json, upper: boolean): Json {
   if (typeof input !== 'string') raise('explode input must be a string');
   tickText(input);
-  return upper ? input.replace(/[a-z]+/g, (letters) => letters.toUpperCase()) : input.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+  // Bounded repetition: the host's regex engine keeps a place to go back to for each letter of an unbounded one.
+  return upper ? input.replace(/[a-z]{1,999}/g, (letters) => letters.toUpperCase()) : input.replace(/[A-Z]{1,999}/g, (letters) => letters.toLowerCase());
 }
 
 export const strings: Family = {
