@@ -8,8 +8,8 @@ import type { Violation } from './schema/check.ts';
 
 export type { Violation } from './schema/check.ts';
 
-/** Where `value` does not fit the JSON Schema 2020-12 `schema`, 20 at most; empty if it fits. The schema was checked when it was saved. */
-export function violations(schema: Record<string, unknown> | boolean | null | undefined, value: unknown): Violation[] {
+/** Where `value` does not fit the JSON Schema 2020-12 `schema`, 20 at most; empty if it fits. The schema was checked when it was saved. `meter` is told the steps. */
+export function violations(schema: Record<string, unknown> | boolean | null | undefined, value: unknown, meter?: (steps: number) => void): Violation[] {
   if (schema === null || schema === undefined || schema === true) return [];
   if (schema === false) return [{ pointer: '', message: 'Nothing is allowed here.' }];
   const check = new Check(resourcesOf(schema));
@@ -18,6 +18,8 @@ export function violations(schema: Record<string, unknown> | boolean | null | un
   } catch (error) {
     if (!(error instanceof LimitExceeded)) throw error;
     return [...check.found, { pointer: '', message: 'Checking this against the schema takes too many steps.' }];
+  } finally {
+    meter?.(check.budget.spent);
   }
 }
 

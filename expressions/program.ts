@@ -13,6 +13,8 @@ export interface Environment {
   clock?: () => Date;
   /** Budgets that differ from the defaults. */
   limits?: Partial<Limits>;
+  /** Told after the evaluation how many steps it took, those of regexes too. */
+  meter?: (steps: number) => void;
 }
 
 export interface Program {
@@ -42,6 +44,7 @@ function run<T>(source: string, env: Environment | undefined, body: (allowance: 
   } catch (error) {
     throw toExpressionError(source, error);
   } finally {
+    env?.meter?.(limits.steps - rt.stepsLeft + limits.regexSteps - rt.regexStepsLeft);
     Object.assign(rt, saved);
   }
 }

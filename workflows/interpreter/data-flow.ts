@@ -2,6 +2,7 @@
 import { ExpressionError, template } from '../../expressions/index.ts';
 import type { DataSchema } from '../../contracts/definition/model.ts';
 import { describeViolations, violations } from '../../contracts/validate-json.ts';
+import { limitsNow, spend } from './effort.ts';
 import { fault } from './fault.ts';
 import { bounded } from './size.ts';
 
@@ -12,6 +13,9 @@ export interface At {
   ref: string;
   variables: Variables;
 }
+
+/** So many steps of a schema's check take as long as one of an expression. */
+const SCHEMA_STEPS = 15;
 
 const clock = (): Date => new Date();
 
@@ -52,7 +56,7 @@ export function transform(spec: string | Record<string, unknown> | undefined, in
 
 function run(source: string, mode: 'strict' | 'loose', input: unknown, at: At): unknown {
   try {
-    return template(source, { mode }).first(input, { variables: at.variables, clock });
+    return template(source, { mode }).first(input, { variables: at.variables, clock, limits: limitsNow(), meter: spend });
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
     const where = error.kind === 'compile' ? ` (line ${error.line}, column ${error.column})` : '';
@@ -62,7 +66,7 @@ function run(source: string, mode: 'strict' | 'loose', input: unknown, at: At): 
 
 /** Faults with the DSL's validation error that names each place that does not fit. */
 export function validate(schema: DataSchema | undefined, value: unknown, what: string, ref: string): void {
-  const found = violations(schema?.document, value);
+  const found = violations(schema?.document, value, (steps) => spend(steps / SCHEMA_STEPS));
   if (found.length > 0) throw fault('validation', `${what} does not fit its schema: ${describeViolations(found)}`, ref);
 }
 

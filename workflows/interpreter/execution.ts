@@ -5,6 +5,7 @@ import { EVENT } from '../../contracts/run-events.ts';
 import type { EventBatch, EventLevel, NewRunEvent, WaitingOn } from '../../contracts/run-events.ts';
 import type { RunStart } from '../../contracts/temporal.ts';
 import type { At, Variables } from './data-flow.ts';
+import { rested } from './effort.ts';
 import { RunClosed } from './fault.ts';
 import { Journal } from './journal.ts';
 import type { Status } from './journal.ts';
@@ -67,6 +68,7 @@ export class Execution {
   /** Branches whose condition has come true and that have not moved on yet. */
   #moving = 0;
   #frozen = false;
+  #resting: Promise<void> | null = null;
   readonly #waits = new Map<string, WaitingOn[]>();
 
   constructor(start: RunStart, state: RunState, ports: ExecutionPorts) {
@@ -89,6 +91,15 @@ export class Execution {
       await condition(() => false);
     }
     if (this.journal.closed) throw new RunClosed();
+  }
+
+  /** For who `isTired`: until another workflow task. Ask again after it, at once before computing: branches wake together. */
+  async rest(): Promise<void> {
+    this.#resting ??= this.journal.pause().finally(() => {
+      this.#resting = null;
+      rested();
+    });
+    await this.#resting;
   }
 
   /** Waits for a condition; with `timeoutMs`, false if it did not come true in time. */

@@ -91,6 +91,12 @@ export class Journal {
     if (this.#closed) throw new RunClosed();
   }
 
+  /** Lets go of the thread: the workflow goes on in another workflow task. */
+  async pause(): Promise<void> {
+    await this.#flush();
+    if (this.#closed) throw new RunClosed();
+  }
+
   /** Writes what nobody else carries, whenever the workflow blocks, until `over`. */
   async flushWhenBlocked(over: () => boolean): Promise<void> {
     for (;;) {

@@ -5,6 +5,7 @@ import type { FlowDirective, Task as TaskDefinition, TaskBase, Timeout } from '.
 import { EVENT } from '../../contracts/run-events.ts';
 import type { At, Variables } from './data-flow.ts';
 import { isTrue, resolve, transform, validate } from './data-flow.ts';
+import { isTired } from './effort.ts';
 import { RUNTIME } from './execution.ts';
 import type { Env, Execution, Outcome, Task } from './execution.ts';
 import { DslFault, fault } from './fault.ts';
@@ -19,6 +20,7 @@ export interface TaskResult {
 }
 
 export async function runTask(x: Execution, name: string, ref: string, definition: TaskDefinition, frame: Frame, env: Env): Promise<TaskResult> {
+  while (isTired()) await x.rest();
   const descriptor = (more: Record<string, unknown> = {}): Variables =>
     taskVariables(x, name, ref, definition, frame, env, more);
   const fresh = frame.started === undefined;
@@ -41,6 +43,7 @@ export async function runTask(x: Execution, name: string, ref: string, definitio
     const input = transformInput(definition, ref, frame, descriptor);
     const at: At = { ref, variables: descriptor({ input }) };
     const outcome = await withTimeout(x, definition, task, at, () => x.runKind(x, definition, task, input, at));
+    while (isTired()) await x.rest();
     const output = finish(definition, task, outcome, at);
     const { data } = outcome;
     x.journal.add(

@@ -2,6 +2,7 @@ import type { ForTask } from '../../../contracts/definition/model.ts';
 import { evaluate, isTrue, resolve } from '../data-flow.ts';
 import type { At } from '../data-flow.ts';
 import type { Env, Execution, Outcome, Task } from '../execution.ts';
+import { isTired } from '../effort.ts';
 import { fault } from '../fault.ts';
 import { pointer } from '../pointer.ts';
 import { listFrame, runList } from '../run-list.ts';
@@ -11,6 +12,7 @@ export async function runFor(x: Execution, definition: ForTask, task: Task, inpu
   const loop = (task.frame.loop ??= { items: itemsOf(definition, input, at), index: 0, data: input });
   const { each = 'item', at: indexName = 'index' } = definition.for;
   while (loop.index < loop.items.length) {
+    while (isTired()) await x.rest();
     const variables = { ...task.env.variables, [each]: loop.items[loop.index], [indexName]: loop.index };
     if (!loop.list && definition.while !== undefined) {
       const scope = { ...at.variables, ...variables, context: task.env.scope.context };

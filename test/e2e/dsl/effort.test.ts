@@ -1,0 +1,36 @@
+/** Definitions that compute for long: they end, and other runs get on meanwhile. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Client } from '../../support/app.ts';
+import { startRun, startTestPlatform, until } from '../../support/platform.ts';
+import type { TestPlatform } from '../../support/platform.ts';
+
+let platform: TestPlatform;
+let builder: Client;
+
+beforeAll(async () => {
+  platform = await startTestPlatform();
+  builder = await platform.as('builder');
+});
+afterAll(() => platform.close());
+
+const read = async (id: string) => (await builder.get(`/runs/${id}`)).body;
+/** As much as an expression may, in steps. */
+const heavy = '${ reduce range(600000) as $i (0; . + 1) }';
+
+test('a loop and branches of heavy expressions end, and other runs get on', async () => {
+  const loop = { do: [{ f: { for: { each: 'i', in: '${ [range(25)] }' }, do: [{ s: { set: { sum: heavy, i: '${ $i }' } } }] } }] };
+  const fork = { do: [{ f: { fork: { branches: Array.from({ length: 25 }, (_, i) => ({ [`b${i}`]: { set: { sum: heavy } } })) } } }] };
+  const runs = await Promise.all([startRun(builder, loop), startRun(builder, fork)]);
+  const light = await startRun(builder, { do: [{ s: { set: { ok: true } } }] }, {}, 60);
+  expect(light['status']).toBe('completed');
+  const [looped, forked] = await Promise.all(runs.map((run) => until(() => read(run['id']), (now) => now.status !== 'pending' && now.status !== 'running', 150_000)));
+  expect(looped).toMatchObject({ status: 'completed', output: { sum: 600_000, i: 24 } });
+  expect(forked).toMatchObject({ status: 'completed', error: null });
+  expect(forked.output).toEqual(Array.from({ length: 25 }, () => ({ sum: 600_000 })));
+}, 180_000);
+
+test('the expressions of one task have a budget together', async () => {
+  const many = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`k${i}`, heavy]));
+  const run = await platform.runToEnd({ do: [{ s: { set: many } }] });
+  expect(run).toMatchObject({ status: 'faulted', error: { instance: '/do/0/s', detail: expect.stringMatching(/limit exceeded: steps/) } });
+}, 60_000);
