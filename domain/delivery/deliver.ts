@@ -5,7 +5,7 @@
 import type { EntityManager, Orm } from '../../db/orm.ts';
 import type { DeliverySender } from '../ports.ts';
 import type { Attempt, DeliveryKinds } from './kind.ts';
-import { headOf, type DeliveryRow } from './outbox.ts';
+import { headOf, type Head } from './outbox.ts';
 import { pauseMs, type RetryPolicy } from './retry.ts';
 import { TARGET_COLUMNS, type DeliveryTarget, type DisabledReason } from './target.ts';
 
@@ -26,7 +26,7 @@ const LEASE_MARGIN_MS = 10_000;
 
 interface Claim {
   target: DeliveryTarget;
-  head: DeliveryRow & { expired: boolean };
+  head: Head;
 }
 
 /** Sends until nothing is due or `max` were tried; `signal` stops it between two. */
@@ -93,7 +93,7 @@ async function record(em: EntityManager, retry: RetryPolicy, { target, head }: C
   if (!row) return;
   const gone = outcome.status === 410;
   const over = outcome.error !== null && (gone || head.expired);
-  const pause = pauseMs(retry, head.attempts, outcome.retry_after_ms);
+  const pause = pauseMs(retry, { attempts: head.attempts, ageMs: head.age_ms, askedMs: outcome.retry_after_ms });
   const again = outcome.error !== null && !over;
   await em.execute(
     `update delivery

@@ -59,6 +59,8 @@ export interface DeliveryRow extends Message {
   ord: string;
 }
 
+export type Head = DeliveryRow & { expired: boolean; age_ms: number };
+
 const COLUMNS = `d.id, d.target_id, d.ord::text as ord, d.message_id, d.type, d.run_id, d.seq, d.content_type, d.body, d.status, d.attempts,
   d.attempt_log, d.last_attempt_at, d.next_attempt_at, d.response_status, d.error, d.redelivery_of, d.created_at, d.delivered_at`;
 
@@ -94,9 +96,10 @@ export async function enqueueAgain(em: EntityManager, targetId: string, rows: re
 }
 
 /** The first pending one. */
-export async function headOf(em: EntityManager, targetId: string): Promise<(DeliveryRow & { expired: boolean }) | null> {
-  const [row] = await em.execute<(DeliveryRow & { expired: boolean })[]>(
-    `select ${COLUMNS}, d.expires_at <= clock_timestamp() as expired from delivery d
+export async function headOf(em: EntityManager, targetId: string): Promise<Head | null> {
+  const [row] = await em.execute<Head[]>(
+    `select ${COLUMNS}, d.expires_at <= clock_timestamp() as expired,
+            (extract(epoch from clock_timestamp() - d.created_at) * 1000)::float8 as age_ms from delivery d
       where d.target_id = ? and d.status = 'pending' order by d.ord limit 1`,
     [targetId],
   );

@@ -25,7 +25,7 @@ beforeAll(async () => {
       names.set(name, rest);
       return [{ address, family: address.includes(':') ? 6 : 4 }];
     },
-    deliveryRetry: { firstMs: 200, longestMs: 400, timeoutMs: 1_000, maxFailures: 2 },
+    deliveryRetry: { firstMs: 200, steadyMs: 400, longestMs: 400, timeoutMs: 1_000, maxFailures: 2 },
   });
   builder = await platform.as('builder');
   other = await platform.as(await platform.createUser({ roles: ['builder'] }));

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 
 import { pauseMs, standardRetry } from '../../../domain/delivery/retry.ts';
@@ -32,14 +32,24 @@ test('patterns of types', () => {
   expect(matchesType(['other', 'io.cadenza'], type)).toBe(true);
 });
 
-test('pauses double up to an hour, spread by a fifth, and keep to what was asked for', () => {
-  const pauses = Array.from({ length: 14 }, (_, index) => pauseMs(standardRetry, index + 1, null, 0.5));
-  expect(pauses.slice(0, 4)).toEqual([5_000, 10_000, 20_000, 40_000]);
-  expect(pauses.at(-1)).toBe(3_600_000);
-  expect([pauseMs(standardRetry, 1, null, 0), pauseMs(standardRetry, 1, null, 1)]).toEqual([4_000, 6_000]);
-  expect(pauseMs(standardRetry, 1, 60_000, 0.5)).toBe(60_000);
-  expect(pauseMs(standardRetry, 1, 1e12, 0.5)).toBe(3_600_000);
-  expect(pauseMs(standardRetry, 1_000, null, 0.5)).toBe(3_600_000);
+describe('pauses after a failure', () => {
+  const pause = (attempts: number, ageMs: number, askedMs: number | null = null, random = 0.5) => pauseMs(standardRetry, { attempts, ageMs, askedMs }, random);
+  const minute = 60_000;
+
+  test('double, grow with the outage, spread by a fifth, and keep to what was asked for', () => {
+    expect([1, 2, 3, 4, 9].map((attempts) => pause(attempts, 0))).toEqual([5_000, 10_000, 20_000, 30_000, 30_000]);
+    expect([10, 60, 600, 1_440].map((minutes) => pause(100, minutes * minute))).toEqual([30_000, 180_000, 1_800_000, 3_600_000]);
+    expect([pause(1, 0, null, 0), pause(1, 0, null, 1)]).toEqual([4_000, 6_000]);
+    expect([pause(1, 0, minute), pause(1, 0, 1e12), pause(1_000, 1e12)]).toEqual([minute, 3_600_000, 3_600_000]);
+  });
+
+  test('a day is some hundred attempts, and who is back after ten minutes hears of it within half a minute', () => {
+    let [attempts, ageMs] = [0, 0];
+    while (ageMs < 1_440 * minute) ageMs += pause(++attempts, ageMs);
+    expect(attempts).toBeGreaterThan(80);
+    expect(attempts).toBeLessThan(160);
+    expect(pause(30, 10 * minute, null, 1)).toBeLessThanOrEqual(36_000);
+  });
 });
 
 test('positions are opaque, and only ours are read', () => {
