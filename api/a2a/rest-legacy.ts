@@ -8,6 +8,7 @@ import type { A2ACall } from './call.ts';
 import { restError } from './errors.ts';
 import { checkLegacyParams } from './legacy-params.ts';
 import { isProtoMessage, pushConfigFrom, pushConfigToProto, responseToProto, sendParamsFromProto, snake, spellsLikeProto, taskToProto } from './legacy-proto.ts';
+import { decodedOnce, encodedTwice, isPythonClient } from './python-files.ts';
 import { createRequestHandler } from './request-handler.ts';
 import { sendEvents } from './sse.ts';
 
@@ -32,7 +33,7 @@ const CONFIG = `${TASK}/pushNotificationConfigs/([^/:]+)`;
 const of = (path: string): RegExp => new RegExp(`^${path}$`);
 
 const ROUTES: Route[] = [
-  { method: 'GET', path: /^\/v1\/card$/, answer: ({ rest, context }) => rest.getAuthenticatedExtendedAgentCard(context) },
+  { method: 'GET', path: /^\/v1\/card$/, answer: extendedCard },
   { method: 'POST', path: /^\/v1\/message:send$/, answer: sendMessage },
   { method: 'POST', path: /^\/v1\/message:stream$/, stream: streamMessage },
   { method: 'GET', path: of(TASK), answer: getTask },
@@ -88,10 +89,24 @@ export function sendLegacy(ctx: Context, status: number, body: unknown): void {
 
 type SendParams = Parameters<LegacyRestTransportHandler['sendMessage']>[0];
 
+/** Schemes of both dialects stand side by side, as in the card: a GET does not say which one its client reads. */
+async function extendedCard({ rest, context }: Request): Promise<unknown> {
+  const card: object = await rest.getAuthenticatedExtendedAgentCard(context);
+  const schemes = 'securitySchemes' in card && isRecord(card.securitySchemes) ? Object.entries(card.securitySchemes) : [];
+  return {
+    ...card,
+    securitySchemes: Object.fromEntries(schemes.map(([name, scheme]) => {
+      const { type, ...details } = isRecord(scheme) ? scheme : {};
+      return [name, { type, ...details, ...(type === 'http' ? { httpAuthSecurityScheme: details } : {}) }];
+    })),
+  };
+}
+
 /** Checked, in the JSON dialect. */
-function sendParams({ body }: Request): { params: SendParams; proto: boolean } {
+function sendParams({ body, ctx }: Request): { params: SendParams; proto: boolean } {
   const proto = isProtoMessage(body['message']) || isProtoMessage(body['request']);
-  const params = proto ? sendParamsFromProto({ ...body, message: body['message'] ?? body['request'] }) : body;
+  const message = body['message'] ?? body['request'];
+  const params = proto ? sendParamsFromProto({ ...body, message: isPythonClient(ctx.get('user-agent')) ? decodedOnce(message) : message }) : body;
   checkLegacyParams('message/send', params);
   return { params: params as unknown as SendParams, proto };
 }
@@ -101,14 +116,14 @@ async function sendMessage(request: Request): Promise<unknown> {
   const result = await request.rest.sendMessage(params, request.context);
   await rememberDialect(request, result, proto);
   if (!proto) return result;
-  const said = responseToProto(result);
+  const said = inProto(request, result);
   return spellsLikeProto(request.body) ? snake(said) : said;
 }
 
 async function streamMessage(request: Request): Promise<AsyncGenerator<unknown, void, undefined>> {
   const { params, proto } = sendParams(request);
   const source = await request.rest.sendMessageStream(params, request.context);
-  return inDialect(source, async (first) => {
+  return inDialect(request, source, async (first) => {
     await rememberDialect(request, first, proto);
     return proto;
   });
@@ -116,16 +131,16 @@ async function streamMessage(request: Request): Promise<AsyncGenerator<unknown, 
 
 async function subscribe(request: Request): Promise<AsyncGenerator<unknown, void, undefined>> {
   const source = await request.rest.resubscribe(first(request), request.context);
-  return inDialect(source, () => speaksProto(request));
+  return inDialect(request, source, () => speaksProto(request));
 }
 
-async function* inDialect(source: AsyncGenerator<unknown, void, undefined>, dialect: (first: unknown) => Promise<boolean>): AsyncGenerator<unknown, void, undefined> {
+async function* inDialect(request: Request, source: AsyncGenerator<unknown, void, undefined>, dialect: (first: unknown) => Promise<boolean>): AsyncGenerator<unknown, void, undefined> {
   let proto: boolean | null = null;
   try {
     for await (const event of source) {
       proto ??= await dialect(event);
       const said = isRecord(event) && event['kind'] === 'status-update' && isRecord(event['status']) && ['input-required', 'auth-required'].includes(String(event['status']['state'])) ? { ...event, final: true } : event;
-      yield proto ? responseToProto(said) : said;
+      yield proto ? inProto(request, said) : said;
     }
   } finally {
     await source.return();
@@ -154,8 +169,17 @@ async function deleteConfig({ rest, context, params }: Request): Promise<unknown
   return {};
 }
 
+function inProto(request: Request, result: unknown): Record<string, unknown> {
+  return forReader(request, responseToProto(result));
+}
+
+function forReader({ ctx }: Request, said: Record<string, unknown>): Record<string, unknown> {
+  // A copy of the same shape.
+  return isPythonClient(ctx.get('user-agent')) ? (encodedTwice(said) as Record<string, unknown>) : said;
+}
+
 async function taskIn(request: Request, task: unknown): Promise<unknown> {
-  return (await speaksProto(request)) ? taskToProto(task) : task;
+  return (await speaksProto(request)) ? forReader(request, taskToProto(task)) : task;
 }
 
 async function configIn(request: Request, config: unknown): Promise<unknown> {

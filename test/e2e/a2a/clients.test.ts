@@ -1,0 +1,215 @@
+/** The official clients, Python and JS, of 1.0 and 0.3, over both bindings: each does the same on the same URL, and gets the same. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Client as A2AClient } from '@a2a-js/sdk/client';
+import { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory } from '@a2a-js/sdk/client';
+import { Role, taskStateToJSON, type StreamResponse, type Task } from '@a2a-js/sdk';
+import * as legacy from 'a2a-js-sdk-03/client';
+import type { Message as LegacyMessage, Task as LegacyTask } from 'a2a-js-sdk-03';
+import { v4 as uuidv4 } from 'uuid';
+import { startServer, type TestServer } from '../../support/http-server.ts';
+import { startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+import { pythonWithA2A } from '../../support/python-client.ts';
+import { createSteeredAgent } from '../../support/steered-agent.ts';
+
+const BINDINGS = ['JSONRPC', 'HTTP+JSON'] as const;
+type Binding = (typeof BINDINGS)[number];
+const CSV = 'a,b\n1,2\n';
+
+const script = join(import.meta.dirname, '../../conformance/a2a/python_client.py');
+const environments = await Promise.all(['1.3.0', '0.3.26'].map(async (version) => ({ version, ...(await pythonWithA2A(version)) })));
+const pythons = environments.flatMap((environment) => ('skipped' in environment ? [] : [environment]));
+for (const environment of environments) if ('skipped' in environment) console.warn(`a2a-sdk ${environment.version} skipped: ${environment.skipped}`);
+
+let platform: TestPlatform;
+let receiver: TestServer;
+let agent: string;
+let token: string;
+
+beforeAll(async () => {
+  platform = await startTestPlatform();
+  receiver = await startServer((_request, response) => void response.end());
+  agent = platform.url + (await createSteeredAgent(await platform.as('builder')));
+  // Starting a task takes a builder, answering a question an approver: a builder is both.
+  ({ token } = await platform.user('builder'));
+});
+afterAll(async () => {
+  await receiver.close();
+  await platform.close();
+});
+
+/** What each client gives; `list`, and more than one push config, are not in every client. */
+const expected = {
+  card: 'Steered',
+  blocking: ['completed', 'Hello Ada'],
+  stream: ['task', true, 'completed'],
+  quiet: 'completed',
+  get: 'completed',
+  nonblocking: true,
+  cancel: 'canceled',
+  subscribe: ['task', 'canceled'],
+  asked: ['input-required', 'completed', true, 'You said approve'],
+  file: ['completed', CSV],
+  missing: true,
+};
+
+const expectedOf = (version: '1.0' | '0.3') => ({ ...expected, push: ['gone', receiver.url, ['kept']], listed: version === '1.0' ? true : null });
+
+/** The update about the cancelled task came to the webhook, in the version of the client. */
+async function expectPushed(said: Record<string, unknown>, version: '1.0' | '0.3'): Promise<void> {
+  const updates = () => receiver.seen.filter(({ body }) => body.includes(String(said['pushed']))).map(({ body, headers }) => ({ update: JSON.parse(body), token: headers['x-a2a-notification-token'] }));
+  const state = ({ update }: ReturnType<typeof updates>[number]) => (version === '1.0' ? update.statusUpdate?.status.state : update.status?.state);
+  const ended = version === '1.0' ? 'TASK_STATE_CANCELED' : 'canceled';
+  const pushed = await until(async () => updates(), (all) => all.some((one) => state(one) === ended), 60_000);
+  expect(pushed.at(-1)).toMatchObject({ token: 'opaque', update: version === '1.0' ? { statusUpdate: { taskId: said['pushed'] } } : { kind: 'task', id: said['pushed'] } });
+}
+
+const authorized: typeof fetch = (input, init) => {
+  const headers = new Headers(init?.headers);
+  headers.set('authorization', `Bearer ${token}`);
+  return fetch(input, { ...init, headers });
+};
+const textAt = async (url: string): Promise<string> => (await fetch(url)).text();
+
+const runs = pythons.flatMap((environment) => BINDINGS.map((binding) => ({ ...environment, binding })));
+// `each` of nothing is an error.
+if (runs.length > 0) test.concurrent.each(runs)('a2a-sdk $version over $binding', async ({ version, python, binding }) => {
+  const env = { ...process.env, A2A_AGENT: agent, A2A_TOKEN: token, A2A_BINDING: binding, A2A_HOOK: receiver.url };
+  const { stdout } = await promisify(execFile)(python, [script], { env, timeout: 150_000 });
+  const said = JSON.parse(stdout);
+  expect(said.version).toBe(version);
+  const wire = version.startsWith('0.') ? '0.3' : '1.0';
+  expect(said).toMatchObject(expectedOf(wire));
+  await expectPushed(said, wire);
+}, 180_000);
+
+test.concurrent.each(BINDINGS)('@a2a-js/sdk 1.3.0 over %s', async (binding) => {
+  const said = await current(binding);
+  expect(said).toMatchObject(expectedOf('1.0'));
+  await expectPushed(said, '1.0');
+}, 180_000);
+
+test.concurrent.each(BINDINGS)('@a2a-js/sdk 0.3.14 over %s', async (binding) => {
+  const said = await former(binding);
+  expect(said).toMatchObject(expectedOf('0.3'));
+  await expectPushed(said, '0.3');
+}, 180_000);
+
+async function current(binding: Binding): Promise<Record<string, unknown>> {
+  const fetchImpl = authorized;
+  const client: A2AClient = await new ClientFactory({
+    transports: [binding === 'JSONRPC' ? new JsonRpcTransportFactory({ fetchImpl }) : new RestTransportFactory({ fetchImpl })],
+    cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
+  }).createFromUrl(`${agent}/`);
+  const part = (content: NonNullable<Task['history'][number]['parts'][number]['content']>, mediaType = '', filename = '') => ({ content, metadata: undefined, filename, mediaType });
+  const request = (content: Parameters<typeof part>[0], taskId = '', returnImmediately = false) => ({
+    tenant: '', metadata: undefined,
+    configuration: { acceptedOutputModes: [], taskPushNotificationConfig: undefined, historyLength: undefined, returnImmediately },
+    message: { messageId: uuidv4(), contextId: '', taskId, role: Role.ROLE_USER, metadata: undefined, extensions: [], referenceTaskIds: [], parts: [part(content, content.$case === 'raw' ? 'text/csv' : 'text/plain', content.$case === 'raw' ? 't.csv' : '')] },
+  });
+  const say = (value: string) => ({ $case: 'text' as const, value });
+  // A workflow answers with a task.
+  const send = async (...args: Parameters<typeof request>) => (await client.sendMessage(request(...args))) as Task;
+  const word = (task: Pick<Task, 'status'>) => taskStateToJSON(task.status!.state).replace('TASK_STATE_', '').toLowerCase().replace('_', '-');
+  const content = (task: Task) => task.artifacts[0]?.parts[0]?.content?.value;
+  const kindOf = ({ payload }: StreamResponse) => payload?.$case;
+  const stateIn = ({ payload }: StreamResponse) => (payload?.$case === 'statusUpdate' || payload?.$case === 'task' ? word(payload.value) : null);
+
+  const done = await send(say('Ada'));
+  const events: StreamResponse[] = [];
+  for await (const event of client.sendMessageStream(request(say('Grace')))) events.push(event);
+  const quiet: StreamResponse[] = [];
+  for await (const event of client.sendMessageStream(request(say('quiet')))) quiet.push(event);
+  const started = await send(say('wait'), '', true);
+  const config = { tenant: '', taskId: started.id, url: receiver.url, token: 'opaque', authentication: undefined };
+  await client.createTaskPushNotificationConfig({ ...config, id: 'kept' });
+  const { id: made } = await client.createTaskPushNotificationConfig({ ...config, id: 'gone' });
+  const got = await client.getTaskPushNotificationConfig({ tenant: '', taskId: started.id, id: 'kept' });
+  await client.deleteTaskPushNotificationConfig({ tenant: '', taskId: started.id, id: 'gone' });
+  const { configs } = await client.listTaskPushNotificationConfig({ tenant: '', taskId: started.id, pageSize: 10, pageToken: '' });
+  const subscribed = client.resubscribeTask({ tenant: '', id: started.id });
+  const later = [(await subscribed.next()).value as StreamResponse];
+  const cancel = word(await client.cancelTask({ tenant: '', id: started.id, metadata: undefined }));
+  for await (const event of subscribed) later.push(event);
+  const asked = await send(say('ask'));
+  const answered = await send(say('yes'), asked.id);
+  const back = await send({ $case: 'raw', value: Buffer.from(CSV) });
+  return {
+    card: (await client.getAgentCard()).name,
+    blocking: [word(done), content(done)],
+    stream: [kindOf(events[0]!), events.some((event) => kindOf(event) === 'artifactUpdate'), stateIn(events.at(-1)!)],
+    quiet: stateIn(quiet.at(-1)!),
+    get: word(await client.getTask({ tenant: '', id: done.id, historyLength: undefined })),
+    listed: (await client.listTasks({ tenant: '', contextId: '', status: 0, pageSize: 50, pageToken: '', historyLength: undefined, statusTimestampAfter: undefined, includeArtifacts: false })).tasks.length >= 2,
+    nonblocking: ['submitted', 'working'].includes(word(started)),
+    push: [made, got.url, configs.map(({ id }) => id)],
+    cancel,
+    subscribe: [kindOf(later[0]!), stateIn(later.at(-1)!)],
+    pushed: started.id,
+    asked: [word(asked), word(answered), answered.id === asked.id, content(answered)],
+    file: [word(back), await textAt(String(content(back)))],
+    missing: await client.getTask({ tenant: '', id: uuidv4(), historyLength: undefined }).then(() => false, (error: Error) => /not found/i.test(error.message)),
+  };
+}
+
+async function former(binding: Binding): Promise<Record<string, unknown>> {
+  const fetchImpl = authorized;
+  const client = await new legacy.ClientFactory({
+    transports: [binding === 'JSONRPC' ? new legacy.JsonRpcTransportFactory({ fetchImpl }) : new legacy.RestTransportFactory({ fetchImpl })],
+    cardResolver: new legacy.DefaultAgentCardResolver({ fetchImpl }),
+    preferredTransports: [binding],
+  }).createFromUrl(`${agent}/`);
+  type Part = LegacyMessage['parts'][number];
+  const params = (part: Part, taskId?: string, blocking = true) => ({
+    configuration: { blocking },
+    message: { kind: 'message' as const, messageId: uuidv4(), role: 'user' as const, parts: [part], ...(taskId ? { taskId } : {}) },
+  });
+  const say = (text: string): Part => ({ kind: 'text', text });
+  // A workflow answers with a task.
+  const send = async (...args: Parameters<typeof params>) => (await client.sendMessage(params(...args))) as LegacyTask;
+  type Event = Awaited<ReturnType<ReturnType<typeof client.sendMessageStream>['next']>>['value'];
+  const stateIn = (event: Event) => (event && 'status' in event ? event.status.state : null);
+  const firstPart = (task: LegacyTask) => task.artifacts?.[0]?.parts[0];
+  const content = (task: LegacyTask) => {
+    const part = firstPart(task);
+    return part?.kind === 'text' ? part.text : part?.kind === 'file' && 'uri' in part.file ? part.file.uri : null;
+  };
+
+  const done = await send(say('Ada'));
+  const events: Event[] = [];
+  for await (const event of client.sendMessageStream(params(say('Grace')))) events.push(event);
+  const quiet: Event[] = [];
+  for await (const event of client.sendMessageStream(params(say('quiet')))) quiet.push(event);
+  const started = await send(say('wait'), undefined, false);
+  const set = (id: string) => client.setTaskPushNotificationConfig({ taskId: started.id, pushNotificationConfig: { id, url: receiver.url, token: 'opaque' } });
+  await set('kept');
+  const made = await set('gone');
+  const got = await client.getTaskPushNotificationConfig({ id: started.id, pushNotificationConfigId: 'kept' } as Parameters<typeof client.getTaskPushNotificationConfig>[0]);
+  await client.deleteTaskPushNotificationConfig({ id: started.id, pushNotificationConfigId: 'gone' });
+  const configs = await client.listTaskPushNotificationConfig({ id: started.id });
+  const subscribed = client.resubscribeTask({ id: started.id });
+  const later: Event[] = [(await subscribed.next()).value];
+  const cancel = (await client.cancelTask({ id: started.id })).status.state;
+  for await (const event of subscribed) later.push(event);
+  const asked = await send(say('ask'));
+  const answered = await send(say('yes'), asked.id);
+  const back = await send({ kind: 'file', file: { bytes: Buffer.from(CSV).toString('base64'), name: 't.csv', mimeType: 'text/csv' } });
+  return {
+    card: (await client.getAgentCard()).name,
+    blocking: [done.status.state, content(done)],
+    stream: [events[0]?.kind, events.some((event) => event?.kind === 'artifact-update'), stateIn(events.at(-1))],
+    quiet: stateIn(quiet.at(-1)),
+    get: (await client.getTask({ id: done.id })).status.state,
+    listed: null,
+    nonblocking: ['submitted', 'working'].includes(started.status.state),
+    push: [made.pushNotificationConfig.id, got.pushNotificationConfig.url, configs.map(({ pushNotificationConfig }) => pushNotificationConfig.id)],
+    cancel,
+    subscribe: [later[0]?.kind, stateIn(later.at(-1))],
+    pushed: started.id,
+    asked: [asked.status.state, answered.status.state, answered.id === asked.id, content(answered)],
+    file: [back.status.state, await textAt(String(content(back)))],
+    missing: await client.getTask({ id: uuidv4() }).then(() => false, (error: Error) => /not found/i.test(error.message)),
+  };
+}
