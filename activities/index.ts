@@ -4,6 +4,7 @@ import type { ActivityDeps } from './deps.ts';
 import { callHttpActivity } from './call-http.ts';
 import { childRunActivities } from './child-runs.ts';
 import { deliveryActivities } from './deliver-next.ts';
+import { fetchFilesActivity } from './fetch-files.ts';
 import { humanTaskActivities } from './human-tasks.ts';
 import { invokeAgentActivity } from './invoke-agent.ts';
 import { reconcileActivity } from './reconcile.ts';
@@ -18,6 +19,7 @@ export function createActivities(deps: ActivityDeps): RunActivities & DeliveryAc
     ...humanTaskActivities(deps),
     ...childRunActivities(deps),
     ...deliveryActivities(deps),
+    fetchFiles: fetchFilesActivity(deps),
     invokeAgent: invokeAgentActivity(deps),
     callHttp: callHttpActivity(deps),
     reconcile: reconcileActivity(deps),

@@ -8,6 +8,7 @@ import { createHttpCaller } from './call-http.ts';
 import { createOpenApiCaller } from './call-openapi.ts';
 import type { EgressPolicy } from './egress.ts';
 import { createHttpAdapter } from './http.ts';
+import { openRemoteFile } from './remote-file.ts';
 import { createLlmAdapter } from './llm.ts';
 import { createTokenSource } from './oauth-token.ts';
 
@@ -29,6 +30,7 @@ export function createAdapters(deps: { egress: EgressPolicy }): Adapters {
     http: (call) => beating(call, () => caller.http(call)),
     openapi: (call) => beating(call, () => openApiCaller.openapi(call)),
     a2a: (call) => beating(call, () => a2aCaller.a2a(call)),
+    openFile: (request) => openRemoteFile(deps.egress, request),
   };
 }
 

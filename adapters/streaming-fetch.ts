@@ -1,6 +1,7 @@
 import { fault } from '../contracts/fault.ts';
 import type { EgressPolicy } from './egress.ts';
 import { egressFetch } from './egress-fetch.ts';
+import { watched } from './watched.ts';
 
 export interface StreamingLimits {
   /** Of any one exchange. */
@@ -49,20 +50,6 @@ function streamOf(chunks: AsyncGenerator<Uint8Array>, leave: () => void): Readab
     },
     { highWaterMark: 0 },
   );
-}
-
-async function* watched(chunks: AsyncIterable<Uint8Array>, silence: AbortController, idleMs: number): AsyncGenerator<Uint8Array> {
-  const silent = (): void => silence.abort(fault('communication', `The stream was silent for ${idleMs} ms`, { status: 504 }));
-  let timer = setTimeout(silent, idleMs);
-  try {
-    for await (const chunk of chunks) {
-      clearTimeout(timer);
-      timer = setTimeout(silent, idleMs);
-      yield chunk;
-    }
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 async function* bounded(chunks: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {

@@ -142,8 +142,14 @@ export interface EndRunInput extends WithBatch {
   checkpoint?: unknown;
 }
 
+/** Files that the run's input linked, as they are in the store now; `position` in the input's `files`. */
+export interface FetchedFiles {
+  files: { position: number; file: Record<string, unknown> }[];
+}
+
 export interface RunActivities {
   appendEvents(input: WithBatch): Promise<Appended>;
+  fetchFiles(input: WithBatch): Promise<FetchedFiles>;
   invokeAgent(input: InvokeAgentInput): Promise<Invoked>;
   callHttp(input: CallHttpInput): Promise<Invoked>;
   createHumanTask(input: CreateHumanTaskInput): Promise<Appended>;

@@ -40,6 +40,8 @@ export interface RunStart {
   created_at: string;
   /** Interpreter state of the faulted run that this one retries. */
   checkpoint: unknown;
+  /** The input links files that are to be fetched before the first task. */
+  fetch_files?: true;
 }
 
 export interface RunArgs {

@@ -109,12 +109,33 @@ export interface HttpCall {
 
 export type HttpResult = AgentResult;
 
+/** A file at an address that a user named. */
+export interface FileRequest {
+  url: string;
+  /** For all of it. */
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+export interface RemoteFile {
+  /** As the server says it; null where it says nothing. */
+  media_type: string | null;
+  /** From `Content-Disposition`, else the end of the address. */
+  name: string;
+  /** While it comes. Throws `Fault` where the connection breaks, ends early or falls silent, or the server's own checksum does not fit. */
+  chunks: AsyncIterable<Uint8Array>;
+  /** Ends the connection; harmless when it has ended. */
+  close(): void;
+}
+
 /** What activities are given: the way to every kind of counterpart. */
 export interface Adapters {
   invoke(call: AgentCall): Promise<AgentResult>;
   http(call: HttpCall): Promise<HttpResult>;
   openapi(call: HttpCall): Promise<HttpResult>;
   a2a(call: HttpCall): Promise<HttpResult>;
+  /** Behind the egress policy; throws `Fault`. `maxBytes` is checked by who reads, and here where the server announces more. */
+  openFile(request: FileRequest & { maxBytes: number }): Promise<RemoteFile>;
 }
 
 /** The way to Temporal. `unavailable` is thrown as `TemporalUnavailable`: the row stays, the reconciler goes on. */

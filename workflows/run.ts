@@ -18,6 +18,7 @@ import { standardError } from '../contracts/dsl-error.ts';
 import type { DslError } from '../contracts/dsl-error.ts';
 import { writing } from './interpreter/activities.ts';
 import { Execution } from './interpreter/execution.ts';
+import { fetchFiles } from './interpreter/fetch-files.ts';
 import { DslFault, isRunClosed } from './interpreter/fault.ts';
 import { interpret } from './interpreter/interpret.ts';
 import { checkpointOf, initialState, stateForRetry, STATE_VERSION } from './interpreter/state.ts';
@@ -69,7 +70,8 @@ function stateOf({ start, state }: RunArgs): RunState {
 
 async function finish(x: Execution, work: CancellationScope): Promise<{ end: RunEnd; checkpoint?: Checkpoint } | 'closed'> {
   try {
-    return { end: { status: 'completed', output: await work.run(() => interpret(x)) } };
+    const body = x.start.fetch_files ? () => fetchFiles(x).then(() => interpret(x)) : () => interpret(x);
+    return { end: { status: 'completed', output: await work.run(body) } };
   } catch (error) {
     if (isRunClosed(error) || x.journal.closed) return 'closed';
     if (isCancellation(error)) return { end: { status: 'cancelled' } };

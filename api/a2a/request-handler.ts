@@ -141,7 +141,7 @@ async function send(call: A2ACall, params: SendMessageRequest): Promise<Sent> {
   checkMessage(message);
   // Refused before a byte is stored.
   if (!message.taskId) checkInputModes(message, target.modes.input);
-  const files = await receiveMessageFiles(deps.files, deps.env.BASE_URL, message);
+  const files = await receiveMessageFiles({ store: deps.files, em: deps.orm.em.fork(), actor, baseUrl: deps.env.BASE_URL }, message);
   let kept = false;
   try {
     const sent = await inTransaction(() => deps.orm.em.fork(), async (em) => {
@@ -151,7 +151,7 @@ async function send(call: A2ACall, params: SendMessageRequest): Promise<Sent> {
         metadata: params.metadata && Object.keys(params.metadata).length > 0 ? params.metadata : null,
         fileOf: (part) => files.fileOf(part),
       });
-      if (received.created) await files.keep(em, actor.id);
+      if (received.created) await files.keep(em, { id: received.taskId, owner_id: actor.id });
       if (push) await savePushConfig(em, deps.encryption, { ...pushConfig(push, call), taskId: received.taskId }, call.version);
       return received;
     });

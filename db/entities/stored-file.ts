@@ -16,6 +16,8 @@ export const StoredFile = defineEntity({
     /** Lower-case hex. */
     sha256: p.text(),
     visibility: p.text().$type<Visibility>(),
+    /** Stored by the platform for a run, with whose end it goes. */
+    of_runs: p.boolean(),
     created_at: p.datetime(),
   },
 });

@@ -14,6 +14,7 @@ import { Migration0010A2ADialect } from './0010-a2a-dialect.ts';
 import { Migration0011UnappliedSignals } from './0011-unapplied-signals.ts';
 import { Migration0012InvocationProgress } from './0012-invocation-progress.ts';
 import { Migration0013InvisibleAgents } from './0013-invisible-agents.ts';
+import { Migration0014RunFiles } from './0014-run-files.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
 export const migrations = [
@@ -33,6 +34,7 @@ export const migrations = [
   { name: '0011-unapplied-signals', class: Migration0011UnappliedSignals },
   { name: '0012-invocation-progress', class: Migration0012InvocationProgress },
   { name: '0013-invisible-agents', class: Migration0013InvisibleAgents },
+  { name: '0014-run-files', class: Migration0014RunFiles },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

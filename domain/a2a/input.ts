@@ -2,20 +2,25 @@
 import type { A2AMessage, A2APart } from '../../contracts/a2a.ts';
 import { AppError, invalid } from '../errors.ts';
 import type { FieldError } from '../errors.ts';
+import type { NewFetch } from '../files/fetches.ts';
+import type { FileReference } from '../ports.ts';
 import { accepts, mediaTypeOf } from './modes.ts';
 
-/** A file as agents get it. */
-export interface FileReference {
-  file_id?: string;
-  url?: string;
-  name?: string;
-  media_type?: string;
-  size?: number;
-  sha256?: string;
+/** What is only linked and has to be fetched before the agent's work begins, by the place in the input's `files`. */
+export function filesToFetch(message: A2AMessage, fileOf: FileOfPart): NewFetch[] {
+  const files = message.parts.flatMap((part) => {
+    const file = fileOf(part);
+    return file ? [{ file, said: part.metadata?.['sha256'] }] : [];
+  });
+  return files.flatMap(({ file: { file_id, url, name, media_type }, said }, position) =>
+    file_id !== undefined || url === undefined ? [] : [{ position, url, name, media_type, sha256: typeof said === 'string' ? said.toLowerCase() : undefined }]);
 }
 
 /** The parts' files, in the parts' order: stored ones by id, linked ones by URL. */
 export type FileOfPart = (part: A2APart) => FileReference | null;
+
+/** Each is fetched before the agent begins. */
+const MAX_LINKED = 20;
 
 /**
  * `{text, data, files, message_id, context_id}`; a lone data part of an agent with an input schema is the input itself.
@@ -41,7 +46,9 @@ export function textOf(parts: readonly A2APart[]): string {
 
 /** @throws content_type_not_supported for the first part that the agent does not take. */
 export function checkInputModes(message: A2AMessage, modes: readonly string[]): void {
-  const refused = message.parts.map(mediaTypeOf).find((type) => !accepts(modes, type));
+  // What a link without a media type leads to shows when it is fetched.
+  const known = message.parts.filter(({ url, mediaType }) => url === undefined || mediaType);
+  const refused = known.map(mediaTypeOf).find((type) => !accepts(modes, type));
   if (refused !== undefined) throw notSupported(`This agent does not take ${refused}; it takes ${modes.join(', ')}.`);
 }
 
@@ -68,5 +75,6 @@ export function checkMessage(message: A2AMessage): void {
     if (kinds.length !== 1) add(`/parts/${index}`, 'invalid', 'a part has exactly one of text, raw, url, data');
     if (part.url !== undefined && !/^https?:\/\//i.test(part.url)) add(`/parts/${index}/url`, 'invalid', 'a file URL is http or https');
   });
+  if (message.parts.filter(({ url }) => url !== undefined).length > MAX_LINKED) add('/parts', 'too_many', `a message links at most ${MAX_LINKED} files`);
   if (errors.length > 0) throw invalid(errors, errors.map((error) => error.message).join('; '));
 }

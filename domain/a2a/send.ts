@@ -14,7 +14,8 @@ import type { HumanTask } from '../hitl/human-task.ts';
 import { invokeAgent } from '../runs/invoke.ts';
 import type { A2AAgent } from './agent.ts';
 import { answersOf } from './answer.ts';
-import { agentInput, checkInputModes, checkMessage, checkOutputModes } from './input.ts';
+import { addFetches } from '../files/fetches.ts';
+import { agentInput, checkInputModes, checkMessage, checkOutputModes, filesToFetch } from './input.ts';
 import type { FileOfPart } from './input.ts';
 import { getTaskRow } from './task-row.ts';
 import type { TaskRow } from './task-row.ts';
@@ -50,6 +51,7 @@ export async function receiveMessage(em: EntityManager, actor: Actor, { agent, m
   const contextId = message.contextId || uuidv7();
   const hasSchema = Object.keys(agent.input_schema ?? {}).length > 0;
   const taskId = await invokeAgent(em, actor, agent, agentInput(message, contextId, hasSchema, send.fileOf));
+  await addFetches(em, taskId, filesToFetch(message, send.fileOf), modes.input);
   await em.execute(
     `insert into a2a_task (id, agent_id, owner_id, context_id, accepted_output_modes, metadata) values (?, ?, ?, ?, ?::text[], ?::json)`,
     [taskId, agent.id, actor.id, contextId, textArray(send.acceptedOutputModes), send.metadata && JSON.stringify(send.metadata)],

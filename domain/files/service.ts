@@ -18,6 +18,8 @@ export interface NewFile {
   name: string;
   media_type: string;
   visibility?: Visibility | undefined;
+  /** The run that the platform stores it for: the file goes when the last run that uses it goes. */
+  run_id?: string | undefined;
 }
 
 export interface Upload extends ReceivedFile {
@@ -25,8 +27,7 @@ export interface Upload extends ReceivedFile {
 }
 
 /** Streams bytes into the store; they become a file by `addFile`, or are discarded. @throws 413 over `maxBytes`, 503 when the disk is full. */
-export async function receiveFile(store: FileStore, source: AsyncIterable<Uint8Array>, maxBytes = maxFileBytes): Promise<Upload> {
-  const id = uuidv7();
+export async function receiveFile(store: FileStore, source: AsyncIterable<Uint8Array>, { maxBytes = maxFileBytes, id = uuidv7() } = {}): Promise<Upload> {
   try {
     return { id, ...(await store.receive(id, source, { maxBytes })) };
   } catch (error) {
@@ -53,9 +54,11 @@ export async function addFile(em: EntityManager, upload: Upload, file: NewFile):
     size: upload.size,
     sha256: upload.sha256,
     visibility: file.visibility ?? 'private',
+    of_runs: file.run_id !== undefined,
     created_at: new Date(),
   });
   await em.persist(row).flush();
+  if (file.run_id !== undefined) await em.execute(`insert into run_file (run_id, file_id) values (?, ?)`, [file.run_id, row.id]);
   return row;
 }
 

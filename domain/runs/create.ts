@@ -4,6 +4,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { EVENT } from '../../contracts/run-events.ts';
 import { appendEvents, serviceEvent } from './events.ts';
 import { pinAll } from './pins.ts';
+import { fileIdsIn, inheritFiles, linkFiles } from '../files/run-files.ts';
 import { storable } from '../storable.ts';
 import type { AgentReference } from './pins.ts';
 
@@ -50,6 +51,8 @@ export async function createRun(em: EntityManager, run: NewRun): Promise<string>
   );
   if (inserted.length === 0) return id;
   await pinAll(em, id, run.rights_of, run.agents);
+  await linkFiles(em, { id, owner_id: run.owner_id }, fileIdsIn(run.input));
+  if (run.retry_of) await inheritFiles(em, run.retry_of, id);
   const event = serviceEvent({
     key: 'run:created',
     type: EVENT.runCreated,

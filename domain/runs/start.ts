@@ -11,12 +11,14 @@ interface StartRow {
   input: unknown;
   created_at: Date;
   checkpoint: unknown;
+  fetches: boolean;
 }
 
 /** What a pending run's workflow starts with; null if the run is not pending any more. */
 export async function readRunStart(em: EntityManager, runId: string): Promise<RunStart | null> {
   const [row] = await em.execute<StartRow[]>(
-    `select r.id, r.workflow_name, r.owner_id, r.workflow_id, r.root_run_id, r.definition, r.input, r.created_at, c.state as checkpoint
+    `select r.id, r.workflow_name, r.owner_id, r.workflow_id, r.root_run_id, r.definition, r.input, r.created_at, c.state as checkpoint,
+            exists (select from file_fetch f where f.run_id = r.id) as fetches
        from run r left join run_checkpoint c on c.run_id = r.retry_of
       where r.id = ? and r.status = 'pending'`,
     [runId],
@@ -32,6 +34,7 @@ export async function readRunStart(em: EntityManager, runId: string): Promise<Ru
     input: row.input,
     created_at: new Date(row.created_at).toISOString(),
     checkpoint: row.checkpoint,
+    ...(row.fetches ? { fetch_files: true } : {}),
   };
 }
 

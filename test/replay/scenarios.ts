@@ -88,6 +88,14 @@ export const scenarios: Record<string, Scenario> = {
   openapi: async (stage) => ({
     '': await toEnd(stage, { do: [{ ask: { call: 'openapi', with: { document: { endpoint: `${stage.counterpart.url}/openapi` }, operationId: 'ok' } } }] }),
   }),
+  linked: async (stage) => {
+    const builder = await stage.platform.as('builder');
+    const workflow = await builder.post('/workflows', { name: 'linked', definition: { do: [{ back: { set: { files: '${ .files }' } } }, { ask: http(stage, '/ok') }] } });
+    const agent = await builder.post('/agents', { name: 'Linked', type: 'workflow', version: '1.0.0', visibility: 'private', configuration: { workflow_id: workflow.body.id }, modalities: ['json'] });
+    const message = { messageId: 'linked', role: 'ROLE_USER', parts: [{ url: `${stage.counterpart.url}/ok`, mediaType: 'application/json' }] };
+    const sent = await builder.post(`/api/v1/a2a/${agent.body.id}`, { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } }, { headers: { 'A2A-Version': '1.0' } });
+    return { '': await ended(stage, { id: sent.body.result.task.id }) };
+  },
   compete: async (stage) => ({
     '': await toEnd(stage, { do: [{ race: { fork: { compete: true, branches: [{ slow: http(stage, '/slow') }, { ask: human() }, { fast: { do: [{ nap: { wait: { milliseconds: 300 } } }, { won: { set: { won: true } } }] } }] } } }] }),
   }),

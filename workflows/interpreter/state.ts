@@ -17,6 +17,8 @@ export interface Scope {
 
 export interface Frame {
   raw: unknown;
+  /** Of the root: the files that the input linked are in the store, and in `raw`. */
+  fetched?: true;
   /** `if` has been passed, in this run or in the one that it retries. */
   entered?: true;
   /** Set when the task has started. */

@@ -1,0 +1,80 @@
+/** Files that a run's input links are fetched into the store before its first task (a2a.md §3). */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CancelledFailure, Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import { FAILURE } from '../contracts/activities.ts';
+import type { RunActivities } from '../contracts/activities.ts';
+import { Fault, fault } from '../contracts/fault.ts';
+import { AppError } from '../domain/errors.ts';
+import { fetchedFile, fetchedType, keepFetched, listFetches, putFetched } from '../domain/files/fetches.ts';
+import type { Fetch } from '../domain/files/fetches.ts';
+import { maxFileBytes, receiveFile } from '../domain/files/service.ts';
+import type { Upload } from '../domain/files/service.ts';
+import type { FileReference } from '../domain/ports.ts';
+import { appendOrStop } from './append.ts';
+import type { ActivityDeps } from './deps.ts';
+
+const HEARTBEAT_MS = 4_000;
+/** Of one file. */
+const TIMEOUT_MS = 5 * 60_000;
+/** Before the second, third and fourth try. */
+const PAUSES_MS = [300, 1_000, 2_500];
+/** What passes by itself: the server is busy or was not there. */
+const PASSING = new Set([425, 429, 500, 502, 503, 504]);
+
+export function fetchFilesActivity(deps: ActivityDeps): RunActivities['fetchFiles'] {
+  return async (input) => {
+    const context = Context.current();
+    const timer = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+    try {
+      await appendOrStop(deps, input);
+      const files: { position: number; file: FileReference }[] = [];
+      for (const fetch of await listFetches(deps.orm.em.fork(), input.run_id)) {
+        files.push({ position: fetch.position, file: await fetchOnce(deps, input.run_id, fetch, context.cancellationSignal) });
+      }
+      await putFetched(deps.orm.em.fork(), input.run_id, files);
+      return { files: files.map(({ position, file }) => ({ position, file: { ...file } })) };
+    } catch (error) {
+      if (context.cancellationSignal.aborted) {
+        if (context.cancellationDetails?.workerShutdown) throw ApplicationFailure.retryable('The worker is shutting down', 'WorkerShutdown');
+        throw new CancelledFailure('Fetching files was cancelled');
+      }
+      if (!(error instanceof Fault)) throw error;
+      throw ApplicationFailure.create({ type: FAILURE.fault, message: error.message, nonRetryable: true, details: [error.error] });
+    } finally {
+      clearInterval(timer);
+    }
+  };
+}
+
+/** A repeat finds what an attempt before has kept. */
+async function fetchOnce(deps: ActivityDeps, runId: string, fetch: Fetch, signal: AbortSignal): Promise<FileReference> {
+  for (let attempt = 0; ; attempt++) {
+    const kept = await fetchedFile(deps.orm.em.fork(), fetch);
+    if (kept) return kept;
+    try {
+      await receive(deps, runId, fetch, signal);
+    } catch (error) {
+      const pauseMs = PAUSES_MS[attempt];
+      if (pauseMs === undefined || !(error instanceof Fault) || !PASSING.has(error.error.status)) throw error;
+      await sleep(pauseMs, undefined, { signal });
+    }
+  }
+}
+
+async function receive(deps: ActivityDeps, runId: string, fetch: Fetch, signal: AbortSignal): Promise<void> {
+  const remote = await deps.adapters.openFile({ url: fetch.url, timeoutMs: TIMEOUT_MS, signal, maxBytes: maxFileBytes });
+  const { host } = new URL(fetch.url);
+  let upload: Upload | null = null;
+  try {
+    const media_type = fetchedType(fetch, remote.media_type, host);
+    upload = await receiveFile(deps.files, remote.chunks, { id: fetch.file_id });
+    if (fetch.sha256 !== null && fetch.sha256 !== upload.sha256) throw fault('validation', `The file at ${host} does not have the SHA-256 that the message says`);
+    await keepFetched(deps.orm.em.fork(), runId, fetch, upload, { name: fetch.name ?? remote.name, media_type });
+  } catch (error) {
+    await upload?.discard();
+    throw error instanceof AppError && error.kind === 'too_large' ? fault('communication', `The file at ${host} is larger than ${maxFileBytes} bytes`, { status: 413 }) : error;
+  } finally {
+    remote.close();
+  }
+}

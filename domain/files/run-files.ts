@@ -1,0 +1,49 @@
+/** Which runs use which files: a file that was made for runs goes with the last of them. */
+import type { EntityManager } from '../../db/orm.ts';
+
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
+const MAX_LINKED = 1_000;
+
+/** The ids in all file references of a value: strings under `file_id`. */
+export function fileIdsIn(value: unknown): string[] {
+  const ids = new Set<string>();
+  const walk = (one: unknown): void => {
+    if (typeof one !== 'object' || one === null) return;
+    if (Array.isArray(one)) return one.forEach(walk);
+    for (const [key, inner] of Object.entries(one)) {
+      if (key === 'file_id' && typeof inner === 'string') {
+        const id = inner.toLowerCase();
+        if (UUID.test(id)) ids.add(id);
+      } else walk(inner);
+    }
+  };
+  walk(value);
+  return [...ids].slice(0, MAX_LINKED);
+}
+
+/** Notes that a run uses those of the files that its owner may read; others and unknown ones are passed over. */
+export async function linkFiles(em: EntityManager, run: { id: string; owner_id: string }, fileIds: readonly string[]): Promise<void> {
+  if (fileIds.length === 0) return;
+  await em.execute(
+    `insert into run_file (run_id, file_id)
+     select ?, id from file where id = any(?::uuid[]) and (owner_id = ? or visibility = 'public') order by id for key share
+     on conflict do nothing`,
+    [run.id, `{${fileIds.join(',')}}`, run.owner_id],
+  );
+}
+
+/** What a run used, and what it has still to fetch, for the run that retries it. */
+export async function inheritFiles(em: EntityManager, from: string, to: string): Promise<void> {
+  await em.execute(`insert into run_file (run_id, file_id) select ?, file_id from run_file where run_id = ? order by file_id on conflict do nothing`, [to, from]);
+  await em.execute(
+    `insert into file_fetch (run_id, position, file_id, url, name, media_type, sha256, accepts)
+     select ?, position, file_id, url, name, media_type, sha256, accepts from file_fetch where run_id = ?`,
+    [to, from],
+  );
+}
+
+/** Whether the run may read the file: what is linked to it was its owner's or public then, or was made for it. */
+export async function usesFile(em: EntityManager, runId: string, fileId: string): Promise<boolean> {
+  const rows = await em.execute(`select from run_file where run_id = ? and file_id = ?`, [runId, fileId]);
+  return rows.length > 0;
+}
