@@ -5,20 +5,23 @@ import type { ActivityDeps } from './deps.ts';
 
 const BUDGET_MS = 60_000;
 
-export function removeExpiredActivity({ orm, retentionDays, logger }: ActivityDeps): RunActivities['removeExpired'] {
+export function removeExpiredActivity({ orm, files: store, retentionDays, logger }: ActivityDeps): RunActivities['removeExpired'] {
   return async () => {
-    const removed = { runs: 0, payloads: 0 };
+    const removed = { runs: 0, payloads: 0, files: 0 };
     const deadline = Date.now() + BUDGET_MS;
     let more = true;
     while (more && Date.now() < deadline) {
       Context.current().heartbeat();
-      const runs = await removeEndedRuns(orm.em.fork(), retentionDays);
+      const { runs, files } = await removeEndedRuns(orm.em.fork(), retentionDays);
+      // What a crash leaves here, the sweep finds: no row knows it any more.
+      for (const id of files) await store.remove(id);
       const payloads = await removeOldPayloads(orm.em.fork(), retentionDays);
       removed.runs += runs;
+      removed.files += files.length;
       removed.payloads += payloads;
       more = runs + payloads > 0;
     }
     if (removed.runs + removed.payloads > 0) logger.info(removed, 'removed what was kept long enough');
-    return { ...removed, more };
+    return { runs: removed.runs, payloads: removed.payloads, more };
   };
 }

@@ -14,7 +14,7 @@ beforeAll(async () => {
   owner = (await t.user('builder')).id;
 });
 beforeEach(async () => {
-  await em().execute('truncate run, temporal_payload cascade');
+  await em().execute('truncate run, file, temporal_payload cascade');
 });
 afterAll(() => t.close());
 
@@ -42,7 +42,7 @@ async function run({ ended, parent, root, retryOf, status, events = 1, started =
 async function removeAll(days = 90): Promise<number[]> {
   const batches: number[] = [];
   for (;;) {
-    const removed = await removeEndedRuns(em(), days);
+    const { runs: removed } = await removeEndedRuns(em(), days);
     if (removed === 0) return batches;
     batches.push(removed);
   }
@@ -146,4 +146,21 @@ test('payloads go when no history that is read can have them', async () => {
   expect(await removeOldPayloads(em(), 90)).toBe(1);
   expect(await digests()).toEqual(['recent']);
   expect(await removeOldPayloads(em(), 90)).toBe(0);
+});
+
+async function file(ofRuns: boolean, ...usedBy: string[]): Promise<string> {
+  const id = uuidv7();
+  await em().execute(`insert into file (id, owner_id, name, media_type, size, sha256, of_runs) values (?, ?, 'f', 'text/plain', 0, '', ?)`, [id, owner, ofRuns]);
+  for (const runId of usedBy) await em().execute(`insert into run_file (run_id, file_id) values (?, ?)`, [runId, id]);
+  return id;
+}
+
+test('files that were stored for runs go with the last run that uses them; what users uploaded stays', async () => {
+  const [old, older, young] = [await run({ ended: 100 }), await run({ ended: 200 }), await run({ ended: 1 })];
+  const [made, shared, used, uploaded, unused] = [await file(true, old), await file(true, old, older), await file(true, old, young), await file(false, old), await file(false)];
+  const { runs, files } = await removeEndedRuns(em(), 90);
+  expect([runs, files.toSorted()]).toEqual([2, [made, shared].toSorted()]);
+  const stay = (await em().execute<{ id: string }[]>('select id from file')).map(({ id }) => id);
+  expect(stay.toSorted()).toEqual([used, uploaded, unused].toSorted());
+  expect((await removeEndedRuns(em(), 0)).files).toEqual([used]);
 });
