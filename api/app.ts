@@ -1,4 +1,5 @@
 /** Composition root of the HTTP side: everything comes in as arguments. */
+import type { PayloadCodec } from '@temporalio/common';
 import Koa from 'koa';
 
 import type { Env } from '../config/env.ts';
@@ -11,6 +12,7 @@ import type { TemporalGateway } from '../domain/ports.ts';
 import { createEncryption, type Encryption } from '../domain/secrets/encryption.ts';
 import { a2aMiddleware } from './a2a/mount.ts';
 import type { Endpoint } from './endpoint.ts';
+import { codecCorsMiddleware } from './middleware/codec-cors.ts';
 import { corsMiddleware } from './middleware/cors.ts';
 import { errorsMiddleware } from './middleware/errors.ts';
 import { requestIdMiddleware } from './middleware/request-id.ts';
@@ -26,6 +28,8 @@ export interface CreateAppOptions {
   /** Wakes those who wait for a run's next event. */
   runEvents: RunEventWatcher;
   files: FileStore;
+  /** Reads Temporal's payloads, for its UI. */
+  payloadCodec?: Pick<PayloadCodec, 'decode'>;
   /** Answers off their schema are a 500 instead of a line in the log: development and tests. */
   strictResponses?: boolean;
   /** More endpoints than the product's: tests of the layer itself. */
@@ -67,6 +71,9 @@ export function createApp(options: CreateAppOptions): App {
   koa.use(requestIdMiddleware(logger));
   if (env.CORS_ORIGINS.length > 0) {
     koa.use(corsMiddleware(env.CORS_ORIGINS));
+  }
+  if (env.TEMPORAL_CODEC_TOKEN && env.TEMPORAL_UI_URL) {
+    koa.use(codecCorsMiddleware(env.TEMPORAL_UI_URL));
   }
   koa.use(errorsMiddleware(logger));
   koa.use(a2aMiddleware(deps));

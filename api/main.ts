@@ -10,8 +10,8 @@ import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { seedAdmin } from '../domain/auth/seed.ts';
 import { createLocalFileStore } from '../domain/files/local-file-store.ts';
 import { createGateway } from '../temporal/gateway.ts';
-import { createClaimCheckCodec } from '../temporal/claim-check-codec.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
+import { createDataConverter } from '../temporal/data-converter.ts';
 import { createApp } from './app.ts';
 import { createHttpServer } from './http-server.ts';
 
@@ -27,7 +27,13 @@ const cleanupMs = 10 * 60_000;
 const env = loadServerEnv();
 const logger = createLogger({ name: 'api', level: env.LOG_LEVEL });
 const orm = createOrm({ url: env.DATABASE_URL, logger, statementTimeoutMs });
-const client = createTemporalClient(temporalSettings(env), { payloadCodecs: [createClaimCheckCodec(createPayloadStore(orm))] });
+const dataConverter = createDataConverter({
+  keys: env.ENCRYPTION_KEYS,
+  store: createPayloadStore(orm),
+  unreadable: (error) => logger.error({ err: error }, 'cannot decrypt a payload of Temporal'),
+});
+const [payloadCodec] = dataConverter.payloadCodecs ?? [];
+const client = createTemporalClient(temporalSettings(env), dataConverter);
 const app = createApp({
   orm,
   env,
@@ -35,6 +41,7 @@ const app = createApp({
   temporal: createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE, baseUrl: env.BASE_URL }),
   runEvents: createRunEventWatcher(env.DATABASE_URL, logger),
   files: createLocalFileStore(env.FILES_DIR),
+  ...(payloadCodec ? { payloadCodec } : {}),
   strictResponses: env.NODE_ENV === 'development',
 });
 

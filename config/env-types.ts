@@ -15,6 +15,11 @@ export function switchOn() {
     .transform((value) => value === 'true' || value === '1');
 }
 
+/** What takes the place of a log-in: nobody may guess it. */
+export function capability() {
+  return z.string().regex(/^[A-Za-z0-9_-]{32,128}$/, 'must be 32 to 128 letters, digits, - or _ (openssl rand -hex 32)');
+}
+
 /** An http(s) address, without the slash at its end. */
 export function webUrl() {
   return z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).transform((value) => value.replace(/\/+$/, ''));

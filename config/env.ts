@@ -1,7 +1,7 @@
 /** Settings. The only place that reads `process.env`; the same names, with their meaning, are in `.env.example`. */
 import { existsSync } from 'node:fs';
 import * as z from 'zod';
-import { encryptionKeys, hostMap, list, notAvailable, port, switchOn, trustProxy, webUrl } from './env-types.ts';
+import { capability, encryptionKeys, hostMap, list, notAvailable, port, switchOn, trustProxy, webUrl } from './env-types.ts';
 
 const schema = z.object({
   PORT: port(0).default(3000),
@@ -24,6 +24,7 @@ const schema = z.object({
   TEMPORAL_TLS_KEY: z.string().optional(),
   TEMPORAL_TLS_SERVER_NAME: z.string().optional(),
   TEMPORAL_UI_URL: webUrl().optional(),
+  TEMPORAL_CODEC_TOKEN: capability().optional(),
   TEMPORAL_PORT: port(0).optional(),
   TEMPORAL_UI_PORT: port(0).optional(),
 

@@ -23,6 +23,11 @@ export function generateEncryptionKeys(): string {
   return `k1:${randomBytes(32).toString('base64')}`;
 }
 
+/** For the path of the codec endpoint that Temporal's UI calls. */
+export function generateCapability(): string {
+  return randomBytes(32).toString('base64url');
+}
+
 export function generatePassword(): string {
   return randomBytes(18).toString('base64url');
 }

@@ -3,7 +3,7 @@ import { mkdirSync, realpathSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { childEnv, loadEnv, type Env, type EnvSource } from '../config/env.ts';
-import { generateEncryptionKeys, generatePassword, keptSecret, lastLines, logFileOf } from './data-dir.ts';
+import { generateCapability, generateEncryptionKeys, generatePassword, keptSecret, lastLines, logFileOf } from './data-dir.ts';
 import { claimInstance, type Instance } from './instance.ts';
 import { spawnServer, type ServerProcess } from './os-process.ts';
 import { choosePort } from './ports.ts';
@@ -74,19 +74,21 @@ async function bringUp(context: Context, programs: Programs): Promise<Stack> {
   const port = await choosePort({ what: 'the API (PORT)', wanted: env.PORT, host: env.HOST });
   const baseUrl = loadEnv(childEnv({ PORT: String(port) })).BASE_URL;
   const encryptionKeys = env.ENCRYPTION_KEYS.length > 0 ? {} : { ENCRYPTION_KEYS: keptSecret(dataDir, 'encryption-keys', generateEncryptionKeys) };
-  const shared = { PORT: String(port), BASE_URL: baseUrl, DATA_DIR: dataDir, ...encryptionKeys, ...(env.EGRESS_ALLOW.length > 0 ? {} : { EGRESS_ALLOW: loopback }) };
+  const codecToken = env.TEMPORAL_CODEC_TOKEN ?? keptSecret(dataDir, 'temporal-codec-token', generateCapability);
+  const apiUrl = `http://${reachable(env.HOST)}:${port}`;
+  const shared = { PORT: String(port), BASE_URL: baseUrl, DATA_DIR: dataDir, TEMPORAL_CODEC_TOKEN: codecToken, ...encryptionKeys, ...(env.EGRESS_ALLOW.length > 0 ? {} : { EGRESS_ALLOW: loopback }) };
   const [database, temporal] = await Promise.all([
     databaseOf(context).then(async (url) => {
       await supervisor.complete(programOf(context, 'migrate', programs.migrate, { ...shared, DATABASE_URL: url }));
       return { url, admin: await firstAdmin(context, url) };
     }),
-    temporalOf(context),
+    temporalOf(context, `${apiUrl}/temporal-codec/${codecToken}`),
   ]);
   const settings: EnvSource = {
     ...shared, DATABASE_URL: database.url, TEMPORAL_ADDRESS: temporal.address, TEMPORAL_UI_URL: temporal.uiUrl,
     ...(database.admin ? { ADMIN_PASSWORD: database.admin.password } : {}),
   };
-  const readyUrl = `http://${reachable(env.HOST)}:${port}/readyz`;
+  const readyUrl = `${apiUrl}/readyz`;
   await Promise.all([
     supervisor.run(programOf(context, 'api', programs.api, settings, (running) => waitForAnswer(context, running, readyUrl))),
     supervisor.run(programOf(context, 'worker', programs.worker, settings, (running) => waitForWorker(context, running))),
@@ -114,7 +116,7 @@ async function databaseOf({ env, dataDir, supervisor, say }: Context): Promise<s
   return last.url;
 }
 
-async function temporalOf(context: Context): Promise<{ address: string; uiUrl: string | undefined }> {
+async function temporalOf(context: Context, codecEndpoint: string): Promise<{ address: string; uiUrl: string | undefined }> {
   const { env, dataDir, supervisor, say, abort } = context;
   if (env.TEMPORAL_ADDRESS) return { address: env.TEMPORAL_ADDRESS, uiUrl: env.TEMPORAL_UI_URL };
   let last: { address: string; uiUrl: string; port: number; uiPort: number } | undefined;
@@ -122,7 +124,7 @@ async function temporalOf(context: Context): Promise<{ address: string; uiUrl: s
     role: 'Temporal', stop: temporalStop, logFile: logFileOf(dataDir, 'temporal'),
     start: async (_attempt, spawned) => {
       const server = await startTemporal({
-        dataDir, spawned, abort, progress: say, port: last?.port ?? env.TEMPORAL_PORT, uiPort: last?.uiPort ?? env.TEMPORAL_UI_PORT,
+        dataDir, spawned, abort, codecEndpoint, progress: say, port: last?.port ?? env.TEMPORAL_PORT, uiPort: last?.uiPort ?? env.TEMPORAL_UI_PORT,
         namespaces: env.TEMPORAL_NAMESPACE === 'default' ? [] : [env.TEMPORAL_NAMESPACE],
       });
       if (!last) say(`Temporal on ${server.address}`);

@@ -21,6 +21,8 @@ export type TemporalOptions = {
   throwaway?: boolean;
   /** Over the server's defaults and our own. */
   dynamicConfig?: Readonly<Record<string, string | number>>;
+  /** Where the UI has payloads decrypted. */
+  codecEndpoint?: string;
   progress?: Progress;
   /** Called when there is a process, before it serves. */
   spawned?: (pid: number) => Promise<void>;
@@ -80,6 +82,7 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
       ...Object.entries({ ...tuning, ...options.dynamicConfig }).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`]),
       ...Object.values(SEARCH_ATTRIBUTES).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
       ...namespaces.flatMap((name) => ['--namespace', name]),
+      ...(options.codecEndpoint === undefined ? [] : ['--ui-codec-endpoint', options.codecEndpoint]),
     ],
   });
   const stop = () => endProcess(server.pid, temporalStop);

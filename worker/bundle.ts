@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode } from '@temporalio/worker';
 import type { Logger as TemporalLogger, WorkflowBundle } from '@temporalio/worker';
+import { failureConverterPath } from '../temporal/data-converter.ts';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
 /** What goes into the bundle: these folders, and the packages at the versions of the lock file. */
@@ -18,7 +19,7 @@ export interface BundleOptions {
 /** The workflows' code as the sandbox runs it. */
 export async function bundleWorkflows({ logger, cacheDir }: BundleOptions = {}): Promise<WorkflowBundle> {
   const build = (): Promise<WorkflowBundle> =>
-    bundleWorkflowCode({ workflowsPath: join(project, 'workflows/index.ts'), ...(logger ? { logger } : {}) });
+    bundleWorkflowCode({ workflowsPath: join(project, 'workflows/index.ts'), failureConverterPath, ...(logger ? { logger } : {}) });
   if (cacheDir === undefined) return build();
   const file = join(cacheDir, `workflows-${digestOfSources()}.json`);
   const cached = read(file);
@@ -33,7 +34,7 @@ function digestOfSources(): string {
   const files = SOURCES.flatMap((folder) =>
     readdirSync(join(project, folder), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts')).map((name) => join(folder, name)),
   );
-  for (const name of [...files.toSorted(), 'package-lock.json']) {
+  for (const name of [...files.toSorted(), relative(project, failureConverterPath), 'package-lock.json']) {
     try {
       hash.update(`\n${name}\n`).update(readFileSync(join(project, name)));
     } catch {

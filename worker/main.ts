@@ -15,8 +15,8 @@ import { createDeliveryKinds } from '../domain/delivery/kinds.ts';
 import { createLocalFileStore } from '../domain/files/local-file-store.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
 import { resolveSecret } from '../domain/secrets/service.ts';
-import { createClaimCheckCodec } from '../temporal/claim-check-codec.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
+import { createDataConverter } from '../temporal/data-converter.ts';
 import { createGateway } from '../temporal/gateway.ts';
 import { bundleWorkflows } from './bundle.ts';
 import { createWorker } from './create-worker.ts';
@@ -34,7 +34,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => st
 
 const orm = createOrm({ url: env.DATABASE_URL, logger });
 const settings = temporalSettings(env);
-const dataConverter = { payloadCodecs: [createClaimCheckCodec(createPayloadStore(orm))] };
+const dataConverter = createDataConverter({
+  keys: env.ENCRYPTION_KEYS,
+  store: createPayloadStore(orm),
+  unreadable: (error) => logger.error({ err: error }, 'cannot decrypt a payload of Temporal'),
+});
 const client = createTemporalClient(settings, dataConverter);
 const temporal = createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE, baseUrl: env.BASE_URL });
 const encryption = createEncryption(env.ENCRYPTION_KEYS);

@@ -4,6 +4,7 @@ import type { Context, Middleware } from 'koa';
 
 import type { Logger } from '../../config/logger.ts';
 import { AppError, type ErrorKind } from '../../domain/errors.ts';
+import { loggedPath } from './request-id.ts';
 
 const statusOf: Record<ErrorKind, number> = {
   bad_request: 400,
@@ -36,7 +37,7 @@ export function errorsMiddleware(logger: Logger): Middleware {
 
 function sendProblem(ctx: Context, error: AppError | null, cause: unknown, logger: Logger): void {
   if (!error || error.kind === 'unavailable') {
-    logger.error({ err: cause, request_id: ctx.state['requestId'], method: ctx.method, path: ctx.path }, 'request failed');
+    logger.error({ err: cause, request_id: ctx.state['requestId'], method: ctx.method, path: loggedPath(ctx.path) }, 'request failed');
   }
   if (ctx.headerSent) {
     ctx.res.destroy();

@@ -15,10 +15,15 @@ export function requestIdMiddleware(logger: Logger): Middleware {
     ctx.res.once('close', () => {
       const durationMs = Math.round(performance.now() - startedMs);
       logger.info(
-        { request_id: requestId, method: ctx.method, path: ctx.path, status: ctx.status, duration_ms: durationMs, user_id: ctx.state['actor']?.id },
+        { request_id: requestId, method: ctx.method, path: loggedPath(ctx.path), status: ctx.status, duration_ms: durationMs, user_id: ctx.state['actor']?.id },
         'request',
       );
     });
     await next();
   };
+}
+
+/** Without a capability that it may hold. */
+export function loggedPath(path: string): string {
+  return path.replace(/^((?:\/api\/v1)?\/temporal-codec\/)[^/]+/, '$1[redacted]');
 }

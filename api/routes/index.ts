@@ -10,6 +10,7 @@ import { hitlEndpoints } from './hitl/routes.ts';
 import { marketplaceEndpoints } from './marketplace/routes.ts';
 import { secretEndpoints } from './secrets/routes.ts';
 import { runsEndpoints } from './runs/routes.ts';
+import { temporalCodecEndpoints } from './temporal-codec/routes.ts';
 import { meEndpoints } from './users/me.ts';
 import { userEndpoints } from './users/routes.ts';
 import { webhookEndpoints } from './webhooks/routes.ts';
@@ -32,5 +33,6 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...fileEndpoints(deps),
     ...webhookEndpoints(deps),
     ...eventEndpoints(deps),
+    ...temporalCodecEndpoints(deps),
   ];
 }

@@ -94,7 +94,14 @@ async function type(lines: string[], cwd: string): Promise<Typed[]> {
   const log = printed('/logs').trim().split('\n');
   expect(log.map((line: string) => Number(line.split(' ')[0]))).toEqual(log.map((_: string, n: number) => n + 1));
   expect(log.at(-1)).toMatch(/Run completed$/);
-  expect((await fetch(printed('.temporal.url').trim())).status).toBe(200);
+  const inUi = printed('.temporal.url').trim();
+  expect((await fetch(inUi)).status).toBe(200);
+  // What the UI's page asks then, to show what is encrypted.
+  const { Codec } = (await (await fetch(new URL('/api/v1/settings', inUi))).json()) as { Codec: { Endpoint: string } };
+  const decrypted = await fetch(`${Codec.Endpoint}/decode`, {
+    method: 'POST', headers: { origin: new URL(inUi).origin, 'content-type': 'application/json', 'x-namespace': 'default' }, body: '{"payloads":[]}',
+  });
+  expect([decrypted.status, decrypted.headers.get('access-control-allow-origin')]).toEqual([200, new URL(inUi).origin]);
 }, 180_000);
 
 test('the README names the real commands', () => {

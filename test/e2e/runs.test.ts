@@ -250,7 +250,7 @@ describe('in Temporal UI', () => {
     const run = await startRun(builder, { do: [{ ask: { call: 'human', with: { title: 'Go?' } } }] });
     await statusIs(run['id'], 'waiting');
     const { address, namespace } = platform.temporal;
-    const client = createTemporalClient({ address, namespace });
+    const client = createTemporalClient({ address, namespace }, platform.dataConverter);
     const handle = client.workflow.getHandle(run['temporal'].workflow_id);
     const { typedSearchAttributes, raw } = await handle.describe();
     const attributes = Object.fromEntries(typedSearchAttributes.getAll().map(({ key, value }) => [key.name, value]));

@@ -30,6 +30,7 @@ await migrate(postgres.url);
 const counterpart = await startCounterpart();
 const platform = await startTestPlatform({
   servers: { database: { url: postgres.url, drop: async () => {} }, temporal: { address: server.address, namespace: 'default', uiUrl: '', taskQueue: 'cadenza' } },
+  dataConverter: {},
 });
 const connection = await Connection.connect({ address: server.address });
 const { workflow } = new Client({ connection });

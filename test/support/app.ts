@@ -64,7 +64,7 @@ export interface TestApp {
   close(): Promise<void>;
 }
 
-export interface TestAppOptions extends Partial<Pick<CreateAppOptions, 'temporal' | 'endpoints'>> {
+export interface TestAppOptions extends Partial<Pick<CreateAppOptions, 'temporal' | 'endpoints' | 'payloadCodec'>> {
   /** Variables over the defaults. */
   env?: Record<string, string>;
   /** Another copy of the API on the same database: it is not dropped at the end. */
@@ -88,7 +88,7 @@ function away(): never {
 }
 
 /** The same for every app of a test run, so that copies on one database read each other's secrets. */
-const testKeys = `test:${randomBytes(32).toString('base64')}`;
+export const testKeys = `test:${randomBytes(32).toString('base64')}`;
 
 /** Starts the API on a port of its own and a migrated database of its own. Close it in `afterAll`. */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
@@ -112,6 +112,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     logger,
     runEvents: createRunEventWatcher(databaseUrl, logger),
     temporal: options.temporal ?? noTemporal,
+    ...(options.payloadCodec ? { payloadCodec: options.payloadCodec } : {}),
     strictResponses: true,
     ...(options.endpoints ? { endpoints: options.endpoints } : {}),
   });

@@ -1,11 +1,13 @@
 /** The whole platform in one test file: the real API and a real worker, on a database and a Temporal namespace of their own. */
 import { NativeConnection, Runtime } from '@temporalio/worker';
 import type { WorkflowBundle } from '@temporalio/worker';
+import type { DataConverter } from '@temporalio/common';
 import { pino } from 'pino';
 import { createActivities } from '../../activities/index.ts';
 import { createEgressPolicy, type HostLookup } from '../../adapters/egress.ts';
 import { createDeliverySender } from '../../adapters/delivery-sender.ts';
 import { createAdapters } from '../../adapters/index.ts';
+import { encryptionKeys } from '../../config/env-types.ts';
 import { createOrm } from '../../db/orm.ts';
 import { createRunEventWatcher } from '../../db/run-event-watcher.ts';
 import { createPayloadStore } from '../../db/payload-store.ts';
@@ -17,14 +19,14 @@ import { createLocalFileStore } from '../../domain/files/local-file-store.ts';
 import { reconcile } from '../../domain/runs/reconcile.ts';
 import { createEncryption } from '../../domain/secrets/encryption.ts';
 import { resolveSecret } from '../../domain/secrets/service.ts';
-import { createClaimCheckCodec } from '../../temporal/claim-check-codec.ts';
 import { createTemporalClient } from '../../temporal/client.ts';
+import { createDataConverter } from '../../temporal/data-converter.ts';
 import { createGateway } from '../../temporal/gateway.ts';
 import { bundleWorkflows } from '../../worker/bundle.ts';
 import { startEventPump } from '../../worker/event-pump.ts';
 import { createWorker } from '../../worker/create-worker.ts';
 import { temporalLogger } from '../../worker/temporal-logger.ts';
-import { startTestApp } from './app.ts';
+import { startTestApp, testKeys } from './app.ts';
 import type { Client, TestApp, TestAppOptions } from './app.ts';
 import { oncePerRun } from './run-folder.ts';
 import { createTestDatabase, testTemporal, type TestTemporal } from './servers.ts';
@@ -34,9 +36,11 @@ export interface TestPlatform extends TestApp {
   reconcile(): Promise<void>;
   /** Runs a definition as `builder` to its end. */
   runToEnd(definition: unknown, input?: Record<string, unknown>): Promise<RunRecord>;
-  /** Stops this worker; `startWorker` starts another. */
+  /** Stops this worker; `startWorker` starts another, with other keys if told to. */
   stopWorker(): Promise<void>;
-  startWorker(): Promise<void>;
+  startWorker(options?: { dataConverter?: DataConverter }): Promise<void>;
+  /** As client and worker have it: reads what they encrypted. */
+  dataConverter: DataConverter;
   /** For a worker in a process of its own. */
   temporal: Omit<TestTemporal, 'uiUrl'>;
 }
@@ -57,6 +61,8 @@ export interface PlatformOptions extends Pick<TestAppOptions, 'env'> {
   worker?: boolean;
   /** Instead of DNS. */
   lookup?: HostLookup;
+  /** Instead of the product's: recorded histories are to stay readable without a key. */
+  dataConverter?: DataConverter;
   /** Over the standard one: tests cannot wait for hours. */
   deliveryRetry?: Partial<RetryPolicy>;
 }
@@ -77,14 +83,16 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   runtimeInstalled = true;
   const { database, temporal } = options.servers ?? (await ownServers());
   const orm = createOrm({ url: database.url });
-  const dataConverter = { payloadCodecs: [createClaimCheckCodec(createPayloadStore(orm))] };
+  const keys = encryptionKeys().parse(options.env?.['ENCRYPTION_KEYS'] ?? testKeys);
+  const dataConverter = options.dataConverter ?? createDataConverter({ keys, store: createPayloadStore(orm) });
   const client = createTemporalClient({ address: temporal.address, namespace: temporal.namespace }, dataConverter);
   const gateway = createGateway({ client, taskQueue: temporal.taskQueue, baseUrl: TEST_BASE_URL });
-  const app = await startTestApp({ temporal: gateway, databaseUrl: database.url, ...(options.env ? { env: options.env } : {}) });
+  const [payloadCodec] = dataConverter.payloadCodecs ?? [];
+  const app = await startTestApp({ temporal: gateway, databaseUrl: database.url, ...(payloadCodec ? { payloadCodec } : {}), ...(options.env ? { env: options.env } : {}) });
   const encryption = createEncryption(app.env.ENCRYPTION_KEYS);
   const egress = createEgressPolicy({ allow: options.egressAllow ?? ['127.0.0.0/8', '::1', 'localhost'], hostMap: app.env.EGRESS_HOST_MAP, ...(options.lookup ? { lookup: options.lookup } : {}) });
-  const keys = createSigningKeys(() => orm.em.fork(), encryption);
-  const kinds = createDeliveryKinds({ orm, encryption, keys, baseUrl: app.env.BASE_URL });
+  const signingKeys = createSigningKeys(() => orm.em.fork(), encryption);
+  const kinds = createDeliveryKinds({ orm, encryption, keys: signingKeys, baseUrl: app.env.BASE_URL });
   const runEvents = createRunEventWatcher(database.url, logger);
   const activities = createActivities({
     orm,
@@ -99,10 +107,10 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   const connection = await NativeConnection.connect({ address: temporal.address });
 
   let running: { shutdown(): void; done: Promise<void> } | null = null;
-  const startWorker = async (): Promise<void> => {
+  const startWorker: TestPlatform['startWorker'] = async (other = {}) => {
     const workflowBundle = await bundleOncePerRun();
     const { namespace, taskQueue } = temporal;
-    const worker = await createWorker({ connection, namespace, taskQueue, activities, workflowBundle, dataConverter });
+    const worker = await createWorker({ connection, namespace, taskQueue, activities, workflowBundle, dataConverter, ...other });
     const pump = startEventPump({ orm, kinds, temporal: gateway, runEvents, logger });
     running = { shutdown: () => worker.shutdown(), done: worker.run().finally(() => pump.stop()) };
   };
@@ -126,6 +134,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     ...app,
     close,
     temporal,
+    dataConverter,
     startWorker,
     stopWorker,
     reconcile: async () => {
