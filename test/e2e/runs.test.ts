@@ -252,10 +252,10 @@ describe('in Temporal UI', () => {
     const { address, namespace } = platform.temporal;
     const client = createTemporalClient({ address, namespace }, platform.dataConverter);
     const handle = client.workflow.getHandle(run['temporal'].workflow_id);
-    const { typedSearchAttributes, raw } = await handle.describe();
+    const { typedSearchAttributes, staticSummary } = await handle.describe();
     const attributes = Object.fromEntries(typedSearchAttributes.getAll().map(({ key, value }) => [key.name, value]));
     expect(attributes).toMatchObject({ CadenzaOwner: run['owner_id'], CadenzaWorkflow: run['workflow_id'], CadenzaStatus: 'waiting' });
-    expect(Buffer.from(raw.executionConfig?.userMetadata?.summary?.data ?? []).toString()).toContain('Run of test');
+    expect(await staticSummary()).toContain('Run of test');
     const { currentDetails } = await handle.query<{ currentDetails: string }, []>('__temporal_workflow_metadata');
     expect(currentDetails).toContain('`/do/0/ask` waits for a person');
     await client.connection.close();
