@@ -8,10 +8,10 @@ FROM node:24-bookworm-slim
 # Temporal's connections are checked against the system's certificates.
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 A2A_GRPC_PORT=50051
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY . .
 USER node
-EXPOSE 3000
+EXPOSE 3000 50051
 ENTRYPOINT ["sh", "/app/docker/entrypoint.sh"]
 CMD ["api"]

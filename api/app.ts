@@ -40,6 +40,8 @@ export interface CreateAppOptions {
 export interface AppDeps extends Omit<CreateAppOptions, 'endpoints'> {
   encryption: Encryption;
   keys: SigningKeys;
+  /** Address of the gRPC binding as cards name it, while this copy serves it. */
+  grpc: { url: string | null };
   /** True from the first signal to stop: readiness goes away before the server does. */
   isStopping: () => boolean;
 }
@@ -58,7 +60,7 @@ export function createApp(options: CreateAppOptions): App {
   let stopping = false;
   const encryption = createEncryption(env.ENCRYPTION_KEYS);
   const keys = createSigningKeys(fork, encryption);
-  const deps: AppDeps = { ...options, encryption, keys, isStopping: () => stopping };
+  const deps: AppDeps = { ...options, encryption, keys, grpc: { url: null }, isStopping: () => stopping };
   const endpoints: Endpoint[] = [
     ...allEndpoints(deps),
     ...referenceEndpoints(deps, () => endpoints),

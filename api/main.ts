@@ -14,6 +14,7 @@ import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
 import { createDataConverter } from '../temporal/data-converter.ts';
 import { createApp } from './app.ts';
 import { createHttpServer } from './http-server.ts';
+import { listenGrpc } from './a2a/grpc-server.ts';
 
 /** Load balancers stop sending when `/readyz` says so; until then the server goes on answering. */
 const unreadyMs = 1_000;
@@ -46,11 +47,11 @@ const app = createApp({
 });
 
 const server = createHttpServer(app.koa);
+const { A2A_GRPC_PORT: grpcPort = 'off' } = env;
+const grpc = grpcPort === 'off' ? null : await listenGrpc(app.deps, { host: env.HOST, port: grpcPort }).catch(cannotListen);
+if (grpc) logger.info({ host: env.HOST, port: grpc.port }, 'listening for gRPC');
 server.listen(env.PORT, env.HOST, () => logger.info({ address: server.address() }, 'listening'));
-server.on('error', (error) => {
-  logger.fatal({ err: error }, 'cannot listen');
-  process.exit(1);
-});
+server.on('error', cannotListen);
 const cleanup = setInterval(() => {
   removeExpired(orm.em.fork()).catch((error: unknown) => logger.warn({ err: error }, 'cleanup failed'));
 }, cleanupMs);
@@ -71,7 +72,7 @@ async function stop(signal: string): Promise<void> {
   app.stop();
   clearInterval(cleanup);
   await sleep(unreadyMs);
-  const closed = new Promise((resolve) => server.close(resolve));
+  const closed = Promise.all([new Promise((resolve) => server.close(resolve)), grpc?.stop(drainMs)]);
   // Connections that clients keep alive are closed as soon as their last answer is out.
   const sweep = setInterval(() => server.closeIdleConnections(), 100);
   await Promise.race([closed, sleep(drainMs)]);
@@ -80,6 +81,11 @@ async function stop(signal: string): Promise<void> {
   await Promise.race([Promise.allSettled([orm.close(true), client.connection.close()]), sleep(closeMs)]);
   logger.info('stopped');
   process.exit(0);
+}
+
+function cannotListen(error: Error): never {
+  logger.fatal({ err: error }, 'cannot listen');
+  process.exit(1);
 }
 
 /** The first administrator, if a password is given; the database may come later than this process. */

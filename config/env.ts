@@ -32,6 +32,8 @@ const schema = z.object({
   ADMIN_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
   ENCRYPTION_KEYS: encryptionKeys().default([]),
   PUBLIC_AGENT_CARDS: switchOn().default(false),
+  A2A_GRPC_PORT: z.union([z.literal('off'), port(0)], 'must be a port from 0 to 65535, or off').optional(),
+  A2A_GRPC_URL: z.string().regex(/^\S+$/, 'must be an address such as grpc.example.com:443').optional(),
   A2A_DEFAULT_AGENT: z.guid('must be the id of an agent').optional(),
   CORS_ORIGINS: list(z.url({ protocol: /^https?$/, error: 'must be origins such as https://app.example.com' })).default([]),
   TRUST_PROXY: trustProxy().default(0),

@@ -16,6 +16,8 @@ export type Programs = { migrate: string; api: string; worker: string };
 
 export type Stack = {
   baseUrl: string;
+  /** Port of the A2A gRPC binding; undefined: switched off. */
+  grpcPort: number | undefined;
   temporalAddress: string;
   temporalUiUrl: string | undefined;
   /** Only if there was no user yet. */
@@ -32,6 +34,7 @@ export type StackStart = {
 
 type Context = { env: Env; dataDir: string; supervisor: Supervisor; say: (line: string) => void; abort: AbortSignal };
 
+const usualGrpcPort = 50_051;
 const loopback = '127.0.0.0/8,::1/128,localhost';
 /** Longer than the api gives open requests; a worker's activities are taken up again elsewhere. */
 const drain = [{ signal: 'SIGTERM', waitMs: 11_000 }] as const;
@@ -84,8 +87,9 @@ async function bringUp(context: Context, programs: Programs): Promise<Stack> {
     }),
     temporalOf(context, `${apiUrl}/temporal-codec/${codecToken}`),
   ]);
+  const grpcPort = await grpcPortOf(context);
   const settings: EnvSource = {
-    ...shared, DATABASE_URL: database.url, TEMPORAL_ADDRESS: temporal.address, TEMPORAL_UI_URL: temporal.uiUrl,
+    ...shared, A2A_GRPC_PORT: String(grpcPort ?? 'off'), DATABASE_URL: database.url, TEMPORAL_ADDRESS: temporal.address, TEMPORAL_UI_URL: temporal.uiUrl,
     ...(database.admin ? { ADMIN_PASSWORD: database.admin.password } : {}),
   };
   const readyUrl = `${apiUrl}/readyz`;
@@ -95,7 +99,13 @@ async function bringUp(context: Context, programs: Programs): Promise<Stack> {
   ]);
   await waitUntilReady(context, readyUrl);
   if (database.admin) await waitForAdmin(context, database.url);
-  return { baseUrl, temporalAddress: temporal.address, temporalUiUrl: temporal.uiUrl, admin: database.admin, dataDir };
+  return { baseUrl, grpcPort, temporalAddress: temporal.address, temporalUiUrl: temporal.uiUrl, admin: database.admin, dataDir };
+}
+
+/** Who takes any port for the API takes any for gRPC too: the usual one may be another instance's in a moment. */
+async function grpcPortOf({ env: { A2A_GRPC_PORT: wanted, HOST: host, PORT } }: Context): Promise<number | undefined> {
+  if (wanted === 'off') return undefined;
+  return choosePort({ what: 'gRPC (A2A_GRPC_PORT)', wanted: wanted ?? (PORT === 0 ? 0 : undefined), usual: usualGrpcPort, host });
 }
 
 /** Address of the database given, or of an embedded one that keeps its port when it has to be started again. */

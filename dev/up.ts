@@ -39,10 +39,11 @@ export async function up(programs: Programs): Promise<void> {
   }
 }
 
-function summary({ baseUrl, temporalAddress, temporalUiUrl, admin, dataDir }: Stack): string {
+function summary({ baseUrl, grpcPort, temporalAddress, temporalUiUrl, admin, dataDir }: Stack): string {
   const lines = [
     '',
     `  API          ${baseUrl}   (reference: ${baseUrl}/docs)`,
+    ...(grpcPort === undefined ? [] : [`  A2A (gRPC)   ${new URL(baseUrl).hostname}:${grpcPort}`]),
     `  Temporal     ${temporalAddress}`,
     ...(temporalUiUrl ? [`  Temporal UI  ${temporalUiUrl}`] : []),
     `  Data, logs   ${dataDir}`,

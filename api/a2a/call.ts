@@ -2,6 +2,7 @@
 import type { A2AStreamItem } from '../../contracts/a2a.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
 import type { A2AAgent } from '../../domain/a2a/agent.ts';
+import { HITL_EXTENSION } from '../../domain/a2a/hitl-extension.ts';
 import { parsePosition } from '../../domain/a2a/updates.ts';
 import type { WireVersion } from '../../domain/a2a/push-configs.ts';
 import { invalid } from '../../domain/errors.ts';
@@ -23,6 +24,17 @@ export interface A2ACall {
   lastItem: { id: string | null };
   /** What the handler threw, before it became an error of the protocol. */
   thrown?: unknown;
+}
+
+/** URIs of a header `A2A-Extensions`. */
+export function extensionsNamed(header: string): string[] {
+  return header.split(',').map((uri) => uri.trim()).filter((uri) => uri !== '');
+}
+
+/** Those that the client named and we know: what the answer's header says. */
+export function activeExtensions({ extensions, target }: Pick<A2ACall, 'extensions' | 'target'>): string[] {
+  const known = new Set([HITL_EXTENSION, ...target.extensions.map(({ uri }) => uri)]);
+  return extensions.filter((uri) => known.has(uri));
 }
 
 /** Null without `Last-Event-ID`. @throws 422 for an id that is none of ours. */

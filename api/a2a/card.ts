@@ -6,19 +6,19 @@ import { HITL_EXTENSION } from '../../domain/a2a/hitl-extension.ts';
 import { defaultModes, toMediaTypes } from '../../domain/a2a/modes.ts';
 import type { AppDeps } from '../app.ts';
 
-type CardDeps = Pick<AppDeps, 'env' | 'keys'>;
+type CardDeps = Pick<AppDeps, 'env' | 'grpc'>;
 
 export function agentBase({ env }: Pick<AppDeps, 'env'>, agentId: string): string {
   return `${env.BASE_URL}/api/v1/a2a/${agentId}`;
 }
 
 /** What the card says, unsigned. */
-export function buildCard(deps: Pick<AppDeps, 'env'>, target: A2AAgent): AgentCard {
+export function buildCard(deps: CardDeps, target: A2AAgent): AgentCard {
   return AgentCard.fromJSON(cardJson(deps, target));
 }
 
 /** For those who are signed in: with the agent's schemas. */
-export function extendedCard(deps: Pick<AppDeps, 'env'>, target: A2AAgent): AgentCard {
+export function extendedCard(deps: CardDeps, target: A2AAgent): AgentCard {
   const card = cardJson(deps, target);
   const { input_schema, output_schema } = target.agent;
   const schemas = { uri: `${deps.env.BASE_URL}/docs/a2a#schemas`, description: "JSON Schemas of the agent's input and output", required: false, params: { input_schema, output_schema } };
@@ -26,14 +26,14 @@ export function extendedCard(deps: Pick<AppDeps, 'env'>, target: A2AAgent): Agen
 }
 
 /** Signed by the key that signs access tokens: RFC 8785, JWS; keys at `/.well-known/jwks.json`. As JSON. */
-export async function signedCard({ env, keys }: CardDeps, card: AgentCard): Promise<unknown> {
+export async function signedCard({ env, keys }: Pick<AppDeps, 'env' | 'keys'>, card: AgentCard): Promise<unknown> {
   const { kid, privateKey } = await keys.current();
   const sign = generateAgentCardSignature(privateKey, { alg: 'ES256', kid, typ: 'JOSE', jku: `${env.BASE_URL}/.well-known/jwks.json` });
   return AgentCard.toJSON(await sign(card));
 }
 
 /** Both versions' fields in one object. Every reader takes its own; a scheme's two spellings stand side by side. */
-export function unionCard(deps: Pick<AppDeps, 'env'>, target: A2AAgent): Record<string, unknown> {
+export function unionCard(deps: CardDeps, target: A2AAgent): Record<string, unknown> {
   const card = AgentCard.toJSON(buildCard(deps, target)) as Record<string, unknown>;
   const base = agentBase(deps, target.agent.id);
   const { agent } = target;
@@ -57,7 +57,7 @@ function withFlags(capabilities: unknown, { capabilities_streaming, capabilities
   return { ...(capabilities as Record<string, unknown>), streaming: capabilities_streaming, pushNotifications: capabilities_push };
 }
 
-function cardJson(deps: Pick<AppDeps, 'env'>, { agent, skills, extensions }: A2AAgent) {
+function cardJson(deps: CardDeps, { agent, skills, extensions }: A2AAgent) {
   const base = agentBase(deps, agent.id);
   const modes = defaultModes(agent.modalities ?? null);
   const own = extensions.map(({ uri, description, required, params }) => ({ uri, description, required, ...(params ? { params } : {}) }));
@@ -71,6 +71,8 @@ function cardJson(deps: Pick<AppDeps, 'env'>, { agent, skills, extensions }: A2A
       { url: base, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
       { url: base, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
       { url: base, protocolBinding: 'HTTP+JSON', protocolVersion: '0.3' },
+      // The HTTP bindings have the agent in their URL, this one in each request.
+      ...(deps.grpc.url === null ? [] : [{ url: deps.grpc.url, protocolBinding: 'GRPC', protocolVersion: '1.0', tenant: agent.id }]),
     ],
     ...(agent.provider_name ? { provider: { organization: agent.provider_name, url: agent.provider_url ?? deps.env.BASE_URL } } : {}),
     ...(agent.documentation ? { documentationUrl: `${deps.env.BASE_URL}/docs/agents/${agent.id}` } : {}),

@@ -8,8 +8,14 @@ import type { WireVersion } from '../../domain/a2a/push-configs.ts';
 /** JSON-RPC's range for servers: what the protocol has no code for. */
 const SERVER_ERROR = -32000;
 
-/** What HTTP says of refusals that are not the protocol's; null: they are. */
-const HTTP_STATUS: Partial<Record<ErrorKind, { status: number; name: string }>> = {
+/** What HTTP and gRPC say of refusals that are not the protocol's. */
+interface Outside {
+  status: number;
+  /** Of google.rpc.Code. */
+  name: 'UNAUTHENTICATED' | 'PERMISSION_DENIED' | 'NOT_FOUND' | 'UNIMPLEMENTED' | 'INVALID_ARGUMENT' | 'OUT_OF_RANGE' | 'RESOURCE_EXHAUSTED' | 'UNAVAILABLE';
+}
+
+const OUTSIDE: Partial<Record<ErrorKind, Outside>> = {
   unauthorized: { status: 401, name: 'UNAUTHENTICATED' },
   forbidden: { status: 403, name: 'PERMISSION_DENIED' },
   not_found: { status: 404, name: 'NOT_FOUND' },
@@ -23,11 +29,16 @@ const HTTP_STATUS: Partial<Record<ErrorKind, { status: number; name: string }>> 
 /** Kinds of ours that have a word in the protocol, whatever else HTTP would say. */
 const PROTOCOL_CODES = new Set(['task_not_found', 'content_type_not_supported']);
 
-function outsideOf(error: unknown): { status: number; name: string } | undefined {
-  return error instanceof AppError && !PROTOCOL_CODES.has(error.code) ? HTTP_STATUS[error.kind] : undefined;
+/** Undefined: the protocol has a word for it, or it is a failure of ours. */
+export function outsideOf(error: unknown): Outside | undefined {
+  return error instanceof AppError && !PROTOCOL_CODES.has(error.code) ? OUTSIDE[error.kind] : undefined;
 }
 
 const details = new WeakMap<A2AError, FieldError[]>();
+
+export function fieldErrorsOf(error: A2AError): FieldError[] | undefined {
+  return details.get(error);
+}
 
 /** Never says more of an unknown error than that it happened. */
 export function toA2AError(error: unknown): A2AError {

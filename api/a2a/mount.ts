@@ -7,22 +7,21 @@ import type { Context, Middleware } from 'koa';
 
 import { anonymous, type Actor } from '../../domain/auth/actor.ts';
 import { findA2AAgent, type A2AAgent } from '../../domain/a2a/agent.ts';
-import { HITL_EXTENSION } from '../../domain/a2a/hitl-extension.ts';
 import type { WireVersion } from '../../domain/a2a/push-configs.ts';
 import { AppError } from '../../domain/errors.ts';
 import type { AppDeps } from '../app.ts';
 import { authMiddleware } from '../middleware/auth.ts';
+import { countRequest } from '../middleware/rate-limit.ts';
 import { checkMediaType, decodeText, parseJson, readRawBody } from '../middleware/body.ts';
-import type { A2ACall } from './call.ts';
+import { activeExtensions, extensionsNamed, type A2ACall } from './call.ts';
 import { sendCard, type SignedCards } from './card-routes.ts';
 import { answerDeliveries } from './deliveries.ts';
 import { jsonRpcError, jsonRpcStatus, restError } from './errors.ts';
 import { answerJsonRpc, sendRpcError } from './json-rpc.ts';
+import { A2A_BODY_LIMIT_BYTES } from './limits.ts';
 import { answerLegacyRest, matchLegacyRest, sendLegacy } from './rest-legacy.ts';
 import { answerRest, matchRest, sendRest } from './rest.ts';
 import { requestedVersion } from './version.ts';
-
-export const A2A_BODY_LIMIT_BYTES = 16 * 1024 * 1024;
 
 const BASE = /^(?:\/api\/v1)?\/a2a\/([^/]+)(\/.*)?$/;
 const CARD = /^\/\.well-known\/agent(?:-card)?\.json$/;
@@ -56,6 +55,7 @@ export function a2aMiddleware(deps: AppDeps): Middleware {
     const rpc = rest === '' || rest === '/';
     try {
       await authenticated(ctx, pass);
+      ctx.set(await countRequest(() => deps.orm.em.fork(), ctx.state['actor'], deps.env.RATE_LIMIT_PER_MINUTE));
       await dispatch(ctx, deps, await find(ctx.state['actor'], agentId), rest, rpc);
     } catch (error) {
       refuse(ctx, error, rpc, rest);
@@ -95,9 +95,8 @@ async function readText(ctx: Context, consumes: string[]): Promise<string> {
 function callOf(ctx: Context, deps: AppDeps, target: A2AAgent, version: WireVersion): A2ACall {
   const gone = new AbortController();
   ctx.res.once('close', () => gone.abort());
-  const extensions = (ctx.get('a2a-extensions') || ctx.get('x-a2a-extensions')).split(',').map((uri) => uri.trim()).filter((uri) => uri !== '');
-  const known = new Set([HITL_EXTENSION, ...target.extensions.map(({ uri }) => uri)]);
-  const active = extensions.filter((uri) => known.has(uri));
+  const extensions = extensionsNamed(ctx.get('a2a-extensions') || ctx.get('x-a2a-extensions'));
+  const active = activeExtensions({ extensions, target });
   if (active.length > 0) ctx.set('A2A-Extensions', active.join(', '));
   return {
     deps,

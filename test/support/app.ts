@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 
+import { listenGrpc, type GrpcServer } from '../../api/a2a/grpc-server.ts';
 import { createApp, type App, type CreateAppOptions } from '../../api/app.ts';
 import { createHttpServer, serve } from '../../api/http-server.ts';
 import { parseEnv, type Env } from '../../config/env.ts';
@@ -117,6 +118,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     ...(options.endpoints ? { endpoints: options.endpoints } : {}),
   });
   serve(server, app.koa);
+  const grpcPort = env.A2A_GRPC_PORT ?? 'off';
+  const grpc: GrpcServer | null = grpcPort === 'off' ? null : await listenGrpc(app.deps, { host: '127.0.0.1', port: grpcPort });
 
   const ofRole = new Map<Role, Promise<TestUser>>();
   const createUser: TestApp['createUser'] = (given = {}) => insertUser(app, given);
@@ -131,6 +134,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     as: async (who) => createClient(url, (typeof who === 'string' ? await user(who) : who).token),
     close: async () => {
       app.stop();
+      await grpc?.stop(5_000);
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
       await orm.close(true);
