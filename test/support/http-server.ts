@@ -17,9 +17,10 @@ export interface TestServer {
   close(): Promise<void>;
 }
 
-/** A real HTTP server on a free port that remembers what it was asked. The handler gets the request with its body read. */
+/** A real HTTP server, on a free port unless one is named, that remembers what it was asked. The handler gets the request with its body read. */
 export async function startServer(
   handler: (request: SeenRequest, response: ServerResponse, raw: IncomingMessage) => void | Promise<void>,
+  port = 0,
 ): Promise<TestServer> {
   const seen: SeenRequest[] = [];
   const server = createServer(async (raw, response) => {
@@ -29,7 +30,7 @@ export async function startServer(
     seen.push(request);
     await handler(request, response, raw);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the server has no port');
   return {

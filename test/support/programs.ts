@@ -1,0 +1,70 @@
+/** Copies of the real programs beside a test platform, to be killed: `npm run start:api`, `npm run start:worker`. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TestPlatform } from './platform.ts';
+
+export interface Program {
+  /** Of an api. */
+  url: string;
+  /** `kill -9`; resolves when it is gone. */
+  kill(): Promise<void>;
+  /** Another process in its place, at the same address. */
+  start(): Promise<void>;
+}
+
+/** Started; an api answers. End it by `kill`. */
+export async function startProgram(kind: 'api' | 'worker', platform: TestPlatform, more: Record<string, string> = {}): Promise<Program> {
+  const port = kind === 'api' ? await freePort() : 0;
+  const url = `http://127.0.0.1:${port}`;
+  const { env, temporal, databaseUrl } = platform;
+  const settings = {
+    PATH: process.env['PATH'],
+    DATABASE_URL: databaseUrl,
+    // Where all copies are: they sign and check tokens for one address.
+    BASE_URL: env.BASE_URL,
+    FILES_DIR: env.FILES_DIR,
+    ENCRYPTION_KEYS: env.ENCRYPTION_KEYS.map(({ id, key }) => `${id}:${key.toString('base64')}`).join(','),
+    EGRESS_ALLOW: '127.0.0.1',
+    TEMPORAL_ADDRESS: temporal.address,
+    TEMPORAL_NAMESPACE: temporal.namespace,
+    TEMPORAL_TASK_QUEUE: temporal.taskQueue,
+    LOG_LEVEL: 'warn',
+    ...(kind === 'api' ? { PORT: String(port) } : {}),
+    ...more,
+  };
+  let child: ChildProcess | null = null;
+  const program: Program = {
+    url,
+    async start() {
+      child = spawn(process.execPath, [fileURLToPath(new URL(`../../${kind}/main.ts`, import.meta.url))], { stdio: 'ignore', env: settings });
+      if (kind === 'api') await answers(`${url}/readyz`, child);
+    },
+    async kill() {
+      if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+      const gone = new Promise((resolve) => child?.once('exit', resolve));
+      child.kill('SIGKILL');
+      await gone;
+    },
+  };
+  await program.start();
+  return program;
+}
+
+async function answers(url: string, child: ChildProcess, timeoutMs = 60_000): Promise<void> {
+  for (const deadline = Date.now() + timeoutMs; ; await sleep(50)) {
+    const status = await fetch(url).then((answer) => answer.status, () => 0);
+    if (status === 200) return;
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${url} does not answer (${status}, exit code ${child.exitCode})`);
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('the server has no port');
+  return address.port;
+}

@@ -1,0 +1,43 @@
+/** Reads Server-Sent Events as they come. */
+export interface SseEvent {
+  /** Empty: it had none. */
+  id: string;
+  // Tests look into events freely.
+  data: any;
+}
+
+export interface SseReader {
+  /** What has come so far. */
+  events: SseEvent[];
+  /** Comments so far: signs of life. */
+  comments: number;
+  /** Resolves when the stream has ended, whoever ended it. */
+  ended: Promise<void>;
+  /** Goes away, as a client whose network fails. */
+  drop(): void;
+}
+
+/** @throws if the answer is no stream. */
+export async function openStream(url: string, init: RequestInit): Promise<SseReader> {
+  const abort = new AbortController();
+  const response = await fetch(url, { ...init, signal: abort.signal });
+  if (!response.headers.get('content-type')?.includes('text/event-stream') || !response.body) throw new Error(`no stream: ${response.status} ${await response.text()}`);
+  const reader: SseReader = { events: [], comments: 0, ended: Promise.resolve(), drop: () => abort.abort() };
+  reader.ended = read(response.body, reader).catch(() => undefined);
+  return reader;
+}
+
+async function read(body: ReadableStream<Uint8Array>, reader: SseReader): Promise<void> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of body) {
+    text += decoder.decode(chunk, { stream: true });
+    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+      const block = text.slice(0, end);
+      text = text.slice(end + 2);
+      if (block.startsWith(':')) reader.comments += 1;
+      const data = /^data: (.*)$/m.exec(block)?.[1];
+      if (data !== undefined) reader.events.push({ id: /^id: (.*)$/m.exec(block)?.[1] ?? '', data: JSON.parse(data) });
+    }
+  }
+}
