@@ -15,6 +15,7 @@ import type { Endpoint } from './endpoint.ts';
 import { codecCorsMiddleware } from './middleware/codec-cors.ts';
 import { corsMiddleware } from './middleware/cors.ts';
 import { errorsMiddleware } from './middleware/errors.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
 import { requestIdMiddleware } from './middleware/request-id.ts';
 import { createRouter } from './router.ts';
 import { allEndpoints } from './routes/index.ts';
@@ -30,6 +31,8 @@ export interface CreateAppOptions {
   files: FileStore;
   /** Reads Temporal's payloads, for its UI. */
   payloadCodec?: Pick<PayloadCodec, 'decode'>;
+  /** Default: without those of the process. */
+  metrics?: Metrics;
   /** Answers off their schema are a 500 instead of a line in the log: development and tests. */
   strictResponses?: boolean;
   /** More endpoints than the product's: tests of the layer itself. */
@@ -38,6 +41,7 @@ export interface CreateAppOptions {
 
 /** What routes are given. */
 export interface AppDeps extends Omit<CreateAppOptions, 'endpoints'> {
+  metrics: Metrics;
   encryption: Encryption;
   keys: SigningKeys;
   /** Address of the gRPC binding as cards name it, while this copy serves it. */
@@ -60,7 +64,8 @@ export function createApp(options: CreateAppOptions): App {
   let stopping = false;
   const encryption = createEncryption(env.ENCRYPTION_KEYS);
   const keys = createSigningKeys(fork, encryption);
-  const deps: AppDeps = { ...options, encryption, keys, grpc: { url: null }, isStopping: () => stopping };
+  const metrics = options.metrics ?? createMetrics({ orm, logger });
+  const deps: AppDeps = { ...options, metrics, encryption, keys, grpc: { url: null }, isStopping: () => stopping };
   const endpoints: Endpoint[] = [
     ...allEndpoints(deps),
     ...referenceEndpoints(deps, () => endpoints),
@@ -70,6 +75,7 @@ export function createApp(options: CreateAppOptions): App {
   const koa = new Koa({ proxy: env.TRUST_PROXY > 0, maxIpsCount: env.TRUST_PROXY });
   // Errors of sockets that clients closed are not ours; all others were answered and logged below.
   koa.on('error', (error: unknown) => logger.debug({ err: error }, 'connection error'));
+  koa.use(metrics.middleware);
   koa.use(requestIdMiddleware(logger));
   if (env.CORS_ORIGINS.length > 0) {
     koa.use(corsMiddleware(env.CORS_ORIGINS));

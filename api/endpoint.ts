@@ -62,6 +62,8 @@ export interface EndpointDefinition<
   tags: string[];
   /** The least role that may call it; `public` needs no token. */
   role: Role | 'public';
+  /** Taken in the place of a user's access token: for machines that cannot log in. */
+  serviceToken?: string;
   /** Answers without a token too, as `anonymous`; with one, as its user. */
   anonymousToo?: boolean;
   /** Every value that does not fit is a 404: nothing can have that name. */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { loadServerEnv, type ServerEnv } from '../config/env.ts';
 import { createLogger, type Logger } from '../config/logger.ts';
-import { createOrm, type Orm } from '../db/orm.ts';
+import { createOrm, type Orm, type PoolState } from '../db/orm.ts';
 import { removeExpired } from '../domain/auth/cleanup.ts';
 import { createPayloadStore } from '../db/payload-store.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
@@ -15,6 +15,7 @@ import { createDataConverter } from '../temporal/data-converter.ts';
 import { createApp } from './app.ts';
 import { createHttpServer } from './http-server.ts';
 import { listenGrpc } from './a2a/grpc-server.ts';
+import { createMetrics } from './metrics.ts';
 
 /** Load balancers stop sending when `/readyz` says so; until then the server goes on answering. */
 const unreadyMs = 1_000;
@@ -27,7 +28,8 @@ const cleanupMs = 10 * 60_000;
 
 const env = loadServerEnv();
 const logger = createLogger({ name: 'api', level: env.LOG_LEVEL });
-const orm = createOrm({ url: env.DATABASE_URL, logger, statementTimeoutMs });
+let pool: PoolState | null = null;
+const orm = createOrm({ url: env.DATABASE_URL, logger, statementTimeoutMs, onPool: (made) => (pool = made) });
 const dataConverter = createDataConverter({
   keys: env.ENCRYPTION_KEYS,
   store: createPayloadStore(orm),
@@ -43,6 +45,7 @@ const app = createApp({
   runEvents: createRunEventWatcher(env.DATABASE_URL, logger),
   files: createLocalFileStore(env.FILES_DIR),
   ...(payloadCodec ? { payloadCodec } : {}),
+  metrics: createMetrics({ orm, logger, pool: () => pool, ofProcess: true }),
   strictResponses: env.NODE_ENV === 'development',
 });
 

@@ -19,7 +19,7 @@ export function createRouter(endpoints: readonly Endpoint[], deps: RouterDeps): 
   const limits = deps.requestsPerMinute > 0 ? [rateLimitMiddleware(deps.fork, deps.requestsPerMinute)] : [];
   for (const endpoint of endpoints.toSorted(byLiterals)) {
     const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
-    router.register([path, `/api/v1${path}`], [endpoint.method], [authMiddleware(deps, endpoint), ...limits, runEndpoint(deps, endpoint)]);
+    router.register([path, `/api/v1${path}`], [endpoint.method], [named(endpoint), authMiddleware(deps, endpoint), ...limits, runEndpoint(deps, endpoint)]);
   }
   const refuse: Middleware = async (ctx, next) => {
     refuseUnknown(router, ctx);
@@ -27,6 +27,14 @@ export function createRouter(endpoints: readonly Endpoint[], deps: RouterDeps): 
   };
   // The router adds `params` and `router` to the context itself; its type asks for them beforehand.
   return [refuse, router.routes() as unknown as Middleware];
+}
+
+/** For figures about requests. */
+function named({ path }: Endpoint): Middleware {
+  return (ctx, next) => {
+    ctx.state['route'] = path;
+    return next();
+  };
 }
 
 /** `/users/me` goes before `/users/{id}`. */

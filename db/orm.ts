@@ -7,6 +7,14 @@ export type { EntityManager, FilterQuery } from '@mikro-orm/postgresql';
 
 export type Orm = MikroORM;
 
+/** Live numbers of a pool of connections. */
+export interface PoolState {
+  readonly totalCount: number;
+  readonly idleCount: number;
+  /** Who waits for a connection. */
+  readonly waitingCount: number;
+}
+
 export interface OrmOptions {
   /** `postgres://…` */
   url: string;
@@ -14,6 +22,8 @@ export interface OrmOptions {
   logger?: { warn(message: string): void };
   /** Connections at most; default 10. */
   poolSize?: number;
+  /** Called when the pool is made: at the first query. */
+  onPool?: (pool: PoolState) => void;
   /** After which PostgreSQL ends a statement; default 30 s. */
   statementTimeoutMs?: number;
 }
@@ -39,6 +49,7 @@ export function createOrm(options: OrmOptions): Orm {
       query_timeout: statementTimeoutMs + 2_000,
       idle_in_transaction_session_timeout: 60_000,
       keepAlive: true,
+      onPoolCreated: (pool: PoolState) => options.onPool?.(pool),
     },
     logger: (message) => options.logger?.warn(message),
     colors: false,

@@ -27,7 +27,11 @@ import { temporalLogger } from './temporal-logger.ts';
 
 const env = loadServerEnv();
 const logger = createLogger({ level: env.LOG_LEVEL, name: 'worker' });
-Runtime.install({ logger: temporalLogger(logger), shutdownSignals: [] });
+Runtime.install({
+  logger: temporalLogger(logger),
+  shutdownSignals: [],
+  ...(env.WORKER_METRICS_ADDRESS === undefined ? {} : { telemetryOptions: { metrics: { prometheus: { bindAddress: env.WORKER_METRICS_ADDRESS, unitSuffix: true, countersTotalSuffix: true, useSecondsForDurations: true } } } }),
+});
 
 let stop = (): void => process.exit(0);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop());

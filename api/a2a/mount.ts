@@ -46,11 +46,14 @@ export function a2aMiddleware(deps: AppDeps): Middleware {
     if (agentId === undefined) {
       const defaultAgent = deps.env.A2A_DEFAULT_AGENT;
       if (!DEFAULT_CARD.test(ctx.path) || defaultAgent === undefined) return next();
+      ctx.state['route'] = '/.well-known/agent-card.json';
       onlyGet(ctx);
       // Discovery needs no token: whoever configures a default agent publishes its card.
       await sendCard(ctx, deps, await find(anonymous, defaultAgent), signed);
       return undefined;
     }
+    // Its methods are in the bodies, and one label is enough.
+    ctx.state['route'] = '/a2a/{agent_id}';
     if (CARD.test(rest)) return card(ctx, agentId);
     const rpc = rest === '' || rest === '/';
     try {

@@ -7,6 +7,7 @@ import { eventEndpoints } from './events/routes.ts';
 import { fileEndpoints } from './files/routes.ts';
 import { healthEndpoints } from './health/routes.ts';
 import { hitlEndpoints } from './hitl/routes.ts';
+import { metricsEndpoints } from './metrics/routes.ts';
 import { marketplaceEndpoints } from './marketplace/routes.ts';
 import { secretEndpoints } from './secrets/routes.ts';
 import { runsEndpoints } from './runs/routes.ts';
@@ -20,6 +21,7 @@ import { workflowEndpoints } from './workflows/routes.ts';
 export function allEndpoints(deps: AppDeps): Endpoint[] {
   return [
     ...healthEndpoints(deps),
+    ...metricsEndpoints(deps),
     ...authEndpoints(deps),
     ...meEndpoints(),
     ...userEndpoints(deps),

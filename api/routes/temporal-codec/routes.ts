@@ -2,13 +2,13 @@
  * What Temporal's web UI calls to show the encrypted payloads of a run (Temporal's remote codec protocol, decoding only).
  * The UI cannot log in here, so the path holds a capability; see docs/adr/0011.
  */
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Payload } from '@temporalio/common';
 import * as z from 'zod';
 
 import { AppError, invalid, notFound } from '../../../domain/errors.ts';
 import type { AppDeps } from '../../app.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { sameSecret } from '../../middleware/auth.ts';
 
 // protobuf's JSON: bytes in base64. Members that we do not know belong to newer servers.
 const payload = z.looseObject({ metadata: z.record(z.string(), z.string()).optional(), data: z.string().optional() }).meta({ id: 'TemporalPayload' });
@@ -39,7 +39,7 @@ export function temporalCodecEndpoints(deps: AppDeps): Endpoint[] {
       errors: [429],
       handler: async (c) => {
         const { payloadCodec, env } = deps;
-        if (!payloadCodec || !env.TEMPORAL_CODEC_TOKEN || !equal(c.params.capability, env.TEMPORAL_CODEC_TOKEN)) throw notFound('path');
+        if (!payloadCodec || !env.TEMPORAL_CODEC_TOKEN || !sameSecret(c.params.capability, env.TEMPORAL_CODEC_TOKEN)) throw notFound('path');
         if (!take()) throw new AppError('too_many_requests', 'rate_limited', 'Too many payloads are asked for at once.', { headers: { 'Retry-After': '5' } });
         const encoded = c.body.payloads.map(fromJson);
         const decoded = await payloadCodec.decode(encoded).catch((error: unknown) => {
@@ -66,12 +66,6 @@ function toJson({ metadata, data }: Payload): PayloadJson {
     metadata: Object.fromEntries(Object.entries(metadata ?? {}).map(([key, value]) => [key, Buffer.from(value).toString('base64')])),
     data: Buffer.from(data ?? []).toString('base64'),
   };
-}
-
-/** In a time that tells nothing about where two texts differ. */
-function equal(one: string, other: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(one), digest(other));
 }
 
 /** Of this process: it guards its processor, not a quota. */

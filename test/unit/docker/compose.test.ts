@@ -27,7 +27,7 @@ const once = ['temporal-schema', 'temporal-namespace', 'migrate'];
 
 describe('docker-compose.yml', () => {
   test('has every process of the platform', () => {
-    expect(Object.keys(services).toSorted()).toEqual(['api', 'migrate', 'postgres', 'temporal', 'temporal-namespace', 'temporal-schema', 'temporal-ui', 'worker']);
+    expect(Object.keys(services).toSorted()).toEqual(['api', 'grafana', 'migrate', 'postgres', 'prometheus', 'temporal', 'temporal-namespace', 'temporal-schema', 'temporal-ui', 'worker'].toSorted());
   });
 
   test.each(all.filter(([name]) => !once.includes(name)))('%s, which stays, has a health check', (_name, { healthcheck }) => {
@@ -42,7 +42,7 @@ describe('docker-compose.yml', () => {
   });
 
   test.each(all)('%s has a pinned image, and files and volumes that exist', (_name, { image, volumes: mounts = [] }) => {
-    expect(image === 'cadenza' || /:\d+(\.\d+)*/.test(image)).toBe(true);
+    expect(image === 'cadenza' || /:v?\d+(\.\d+)*/.test(image)).toBe(true);
     for (const [source = ''] of mounts.map((mount) => mount.split(':'))) {
       expect([source, source.startsWith('./') ? existsSync(join(root, source)) : source in volumes]).toEqual([source, true]);
     }
@@ -55,7 +55,7 @@ describe('docker-compose.yml', () => {
   test.each(['api', 'worker', 'migrate'])('the settings of %s are known and valid', (name) => {
     const { environment = {} } = services[name]!;
     expect(Object.keys(environment).filter((setting) => !settingNames.includes(setting))).toEqual([]);
-    const given: Record<string, string> = { POSTGRES_PASSWORD: 'secret', ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`, ADMIN_PASSWORD: 'a long password' };
+    const given: Record<string, string> = { POSTGRES_PASSWORD: 'secret', ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`, ADMIN_PASSWORD: 'a long password', METRICS_TOKEN: 'm'.repeat(32) };
     const source = Object.fromEntries(Object.entries(environment).map(([setting, value]) => [
       setting, String(value).replaceAll(/\$\{(\w+)(?::?[-?]([^}]*))?\}/g, (_match, variable: string, fallback = '') => given[variable] ?? String(fallback)),
     ]));
@@ -70,6 +70,28 @@ describe('docker-compose.yml', () => {
   test('Temporal gets the search attributes that the code uses', () => {
     const script = read('docker/temporal-namespace.sh');
     for (const name of Object.values(SEARCH_ATTRIBUTES)) expect(script).toContain(name);
+  });
+});
+
+describe('monitoring', () => {
+  test('Prometheus reads every copy of api and worker, with the token of the setting', () => {
+    const { scrape_configs } = parse(read('docker/prometheus.yml')) as { scrape_configs: { job_name: string; dns_sd_configs: { names: string[]; port: number }[]; authorization?: { credentials_file: string } }[] };
+    const targets = Object.fromEntries(scrape_configs.map(({ dns_sd_configs: [found], authorization }) => [found?.names[0], [found?.port, authorization?.credentials_file]]));
+    expect(targets).toEqual({ api: [3000, '/run/secrets/metrics_token'], worker: [9464, undefined] });
+    expect(services['worker']?.environment).toMatchObject({ WORKER_METRICS_ADDRESS: '0.0.0.0:9464', DATABASE_URL: expect.any(String) });
+    expect(services['api']?.environment).not.toHaveProperty('WORKER_METRICS_ADDRESS');
+    expect(text).toMatch(/^secrets:\n {2}metrics_token:\n {4}environment: METRICS_TOKEN$/m);
+  });
+
+  test('the dashboard shows figures that there are', () => {
+    const { panels } = JSON.parse(read('docker/grafana/cadenza.json')) as { panels: { datasource: { uid: string }; targets: { expr: string }[] }[] };
+    const { datasources } = parse(read('docker/grafana/datasource.yml')) as { datasources: { uid: string; url: string }[] };
+    const code = read('api/metrics.ts');
+    for (const { datasource, targets } of panels) {
+      expect(datasources.map(({ uid }) => uid)).toContain(datasource.uid);
+      for (const [, name = ''] of targets.flatMap(({ expr }) => [...expr.matchAll(/cadenza_(\w+?)(?:_bucket|_count)?(?=[{[)])/g)])) expect(code).toMatch(new RegExp(`'(cadenza_)?${name}'`));
+    }
+    expect(new URL(datasources[0]?.url ?? '').hostname).toBe('prometheus');
   });
 });
 
