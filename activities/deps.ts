@@ -12,6 +12,8 @@ export interface ActivityDeps {
   temporal: TemporalGateway;
   logger: Logger;
   files: FileStore;
+  /** An address that gives a file without a log-in, for at most so many seconds. */
+  fileLink(fileId: string, seconds: number): Promise<string>;
   /** How many days runs are kept after their end. */
   retentionDays: number;
   deliveries: {

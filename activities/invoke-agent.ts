@@ -87,7 +87,7 @@ async function call(
     input: input.input,
     timeoutMs: input.timeout_ms,
     secret: (name) => deps.secret(agent.owner_id, name),
-    files: callFiles(deps, input.run_id),
+    files: callFiles(deps, input.run_id, input.timeout_ms),
     ...(input.skill === undefined ? {} : { skill: input.skill }),
     ...(input.reply === undefined ? {} : { reply: input.reply }),
     ...calling,

@@ -2,12 +2,13 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
+import { Readable } from 'node:stream';
 import { Agent, buildConnector, request as send } from 'undici';
 import { Fault, fault } from '../contracts/fault.ts';
-import { codeOf } from './error-code.ts';
+import { connectionFault, hostOf } from './connection-fault.ts';
 import { parseEgressRules } from './egress-rules.ts';
 import type { EgressRules, EgressSettings } from './egress-rules.ts';
-import { readBody } from './response-body.ts';
+import { decoded, readBody } from './response-body.ts';
 
 export const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
 const IGNORED_BODY_BYTES = 64 * 1024;
@@ -22,7 +23,7 @@ export interface EgressRequest {
   method: string;
   /** Names in lower case. */
   headers?: Record<string, string>;
-  body?: string;
+  body?: string | StreamBody;
   /** For the whole exchange, redirects and body included. */
   timeoutMs: number;
   signal: AbortSignal;
@@ -33,6 +34,18 @@ export interface EgressRequest {
   plainOnlyAllowed?: boolean;
   /** The status is what counts: a little of the body is read, so that the connection can be used again, and thrown away. */
   ignoreBody?: boolean;
+  /**
+   * Looks at an answer before its body: what it gives is handed the decoded body, which may be of any size, and `bytes` is empty.
+   * Null: the body is read as always. Its own errors come out as they are.
+   */
+  take?: (answer: AnswerHead) => ((body: AsyncIterable<Uint8Array>) => Promise<void>) | null;
+}
+
+/** A body that is not held in memory. `open` is called for each request that is sent: redirects repeat it. */
+export interface StreamBody {
+  /** Bytes. */
+  size: number;
+  open(): Promise<AsyncIterable<Uint8Array>>;
 }
 
 /** Header names are in lower case. `url` is the last one asked; `bytes` is the decoded body. */
@@ -43,8 +56,10 @@ export interface EgressResponse {
   url: string;
 }
 
+export type AnswerHead = Omit<EgressResponse, 'bytes'>;
+
 /** As `EgressResponse`, its body while it comes, not decoded; reading throws as `request` does. Leaving the loop ends the connection. */
-export interface EgressStream extends Omit<EgressResponse, 'bytes'> {
+export interface EgressStream extends AnswerHead {
   chunks: AsyncIterable<Uint8Array>;
 }
 
@@ -69,11 +84,13 @@ export function createEgressPolicy(settings: EgressSettings & { lookup?: HostLoo
 
   const once = async (url: URL, request: EgressRequest, headers: Record<string, string>, signal: AbortSignal) => {
     const target = rules.mapped(url.origin);
+    const { body } = request;
+    const stream = typeof body === 'object' ? { length: { 'content-length': String(body.size) }, source: Readable.from(await body.open(), { objectMode: false }) } : null;
     const answer = await send(target === null ? url : new URL(url.pathname + url.search, target), {
       dispatcher: target !== null ? mapped : request.plainOnlyAllowed === true ? strict : checked,
       method: request.method,
-      headers: { 'accept-encoding': 'gzip, deflate, br', ...headers, ...(target === null ? {} : { host: url.host }) },
-      ...(request.body === undefined ? {} : { body: request.body }),
+      headers: { 'accept-encoding': 'gzip, deflate, br', ...headers, ...stream?.length, ...(target === null ? {} : { host: url.host }) },
+      ...(body === undefined ? {} : { body: stream?.source ?? (body as string) }),
       signal,
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -98,11 +115,19 @@ export function createEgressPolicy(settings: EgressSettings & { lookup?: HostLoo
     }
   };
 
-  const whole = async (request: EgressRequest, signal: AbortSignal): Promise<EgressResponse> => {
+  const whole = async (request: EgressRequest, signal: AbortSignal, failure: (error: unknown) => unknown): Promise<EgressResponse> => {
     const { statusCode: status, headers, body, method, url } = await follow(request, signal);
     if (request.ignoreBody === true) {
       // Neither a slow nor a broken body changes what the status said.
       await body.dump({ limit: IGNORED_BODY_BYTES, signal }).catch(() => undefined);
+      return { status, headers, bytes: new Uint8Array(0), url };
+    }
+    const sink = request.take?.({ status, headers, url });
+    if (sink) {
+      await sink(readable(decoded(body, headers), failure)).catch((error: unknown) => {
+        // The connection's failure came out of the body as it is to be; all else is the sink's own.
+        throw error instanceof Fault ? error : new SinkFailure({ cause: error });
+      }).finally(() => body.on('error', () => undefined).destroy());
       return { status, headers, bytes: new Uint8Array(0), url };
     }
     const bytes = await readBody(body, { statusCode: status, headers, method, maxBytes: request.maxBytes ?? MAX_RESPONSE_BYTES });
@@ -114,6 +139,7 @@ export function createEgressPolicy(settings: EgressSettings & { lookup?: HostLoo
     const deadline = AbortSignal.timeout(request.timeoutMs);
     const failure = (error: unknown): unknown => {
       if (request.signal.aborted) return request.signal.reason;
+      if (error instanceof SinkFailure) return error.cause;
       if (error instanceof Fault) return error;
       if (!deadline.aborted) return connectionFault(request, error);
       return fault('timeout', `${hostOf(request.url)} did not answer ${request.method} within ${request.timeoutMs} ms`, { cause: error });
@@ -125,7 +151,7 @@ export function createEgressPolicy(settings: EgressSettings & { lookup?: HostLoo
     async request(request) {
       const { signal, failure } = begin(request);
       try {
-        return await whole(request, signal);
+        return await whole(request, signal, failure);
       } catch (error) {
         throw failure(error);
       }
@@ -188,6 +214,13 @@ function checkedAgent(rules: EgressRules, resolve: HostLookup, plainOnlyAllowed:
   });
 }
 
+/** On its way out of `request` only. */
+class SinkFailure extends Error {
+  constructor(options: { cause: unknown }) {
+    super('what took the body failed', options);
+  }
+}
+
 async function* readable(body: AsyncIterable<Uint8Array>, failure: (error: unknown) => unknown): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of body) yield chunk;
@@ -236,33 +269,4 @@ function flatHeaders(headers: Record<string, string | string[] | undefined>): Re
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, Array.isArray(value) ? value.join(', ') : value]])),
   );
-}
-
-const CONNECTION_WORDS: Record<string, string> = {
-  ECONNREFUSED: 'refused the connection',
-  ECONNRESET: 'closed the connection',
-  EPIPE: 'closed the connection',
-  ENOTFOUND: 'has no address in DNS',
-  EAI_AGAIN: 'could not be looked up in DNS',
-  EHOSTUNREACH: 'cannot be reached',
-  ENETUNREACH: 'cannot be reached',
-  ETIMEDOUT: 'cannot be reached',
-  UND_ERR_CONNECT_TIMEOUT: 'did not accept a connection in time',
-  UND_ERR_SOCKET: 'closed the connection',
-  UND_ERR_HEADERS_OVERFLOW: 'sent too many headers',
-};
-
-/** Words of our own: messages of libraries may quote header values. */
-function connectionFault(request: EgressRequest, error: unknown): Fault {
-  const host = hostOf(request.url);
-  const code = codeOf(error);
-  if (code === 'UND_ERR_INVALID_ARG') return fault('configuration', `The request to ${host} has an invalid method or header`, { cause: error });
-  const words = CONNECTION_WORDS[code] ?? (code.startsWith('ERR_TLS') || /CERT|VERIFY/.test(code) ? 'has a certificate that is not trusted' : null);
-  return words === null
-    ? fault('communication', `${host} did not give a valid HTTP answer${code === '' ? '' : ` (${code})`}`, { status: 502, cause: error })
-    : fault('communication', `${host} ${words}`, { status: 503, cause: error });
-}
-
-function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : 'The address';
 }

@@ -79,7 +79,7 @@ export function contentOf(answer: EgressResponse, binary: (base64: string, type:
   if (bytes.length === 0) return null;
   const [type = '', ...parameters] = (answer.headers['content-type'] ?? '').split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice(8).replaceAll('"', '') ?? 'utf-8';
-  if (type !== '' && !isJsonType(type) && !isTextType(type)) return binary(Buffer.from(bytes).toString('base64'), type);
+  if (type !== '' && !isTextual(type)) return binary(Buffer.from(bytes).toString('base64'), type);
   const text = decodeText(bytes, charset);
   if (isJsonType(type)) {
     try {
@@ -94,6 +94,11 @@ export function contentOf(answer: EgressResponse, binary: (base64: string, type:
   } catch {
     return text;
   }
+}
+
+/** Whether a media type's content can be read as JSON or text. */
+export function isTextual(type: string): boolean {
+  return isJsonType(type) || isTextType(type);
 }
 
 function isTextType(type: string): boolean {

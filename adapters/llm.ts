@@ -12,6 +12,7 @@ import type { EgressPolicy } from './egress.ts';
 import { headerSafe, parseConfiguration, timeoutOf, withoutSecrets } from './call-settings.ts';
 import { headersOf } from './http-message.ts';
 import type { TokenSource } from './oauth-token.ts';
+import { fileParts, textWithFiles } from './llm-files.ts';
 import { loadSensitive } from './sensitive.ts';
 import type { Sensitive } from './sensitive.ts';
 import { renderTemplate } from './templates.ts';
@@ -29,7 +30,8 @@ interface Completion {
 }
 
 /**
- * Configuration: `llmConfiguration`. Input: a string, `{prompt}`, `{messages: [{role, content}]}`, or any JSON, which is sent as text.
+ * Configuration: `llmConfiguration`. Input: a string, `{prompt}`, `{messages: [{role, content}]}`, or any JSON, which is sent as text; the
+ * files in its `files` go along with the last message.
  * Output: `{text, finish_reason, model}`; where the agent has an output schema, the object that the model gave.
  */
 export function createLlmAdapter(deps: { egress: EgressPolicy; tokens: TokenSource }): AgentAdapter {
@@ -97,7 +99,7 @@ async function complete(
   const instructions = [system, told].filter((text) => text !== undefined).join('\n\n');
   const settings = {
     model,
-    messages: messagesOf(configuration.prompt === undefined ? call.input : renderTemplate(configuration.prompt, call.input, sensitive, 'prompt')),
+    messages: await messagesOf(configuration.prompt === undefined ? call.input : renderTemplate(configuration.prompt, call.input, sensitive, 'prompt'), call),
     allowSystemInMessages: true,
     ...(instructions === '' ? {} : { instructions }),
     ...(temperature === undefined ? {} : { temperature }),
@@ -167,7 +169,16 @@ function warningText(warning: CallWarning): string {
   return `The model's API: ${warning.feature} is not supported${warning.details === undefined ? '' : ` (${warning.details})`}`;
 }
 
-function messagesOf(input: unknown): ModelMessage[] {
+async function messagesOf(given: unknown, call: AgentCall): Promise<ModelMessage[]> {
+  const files = await fileParts(call);
+  if (files.length === 0) return plainMessages(given);
+  const messages = plainMessages(textWithFiles(given));
+  const last = messages.at(-1);
+  if (last?.role !== 'user' || typeof last.content !== 'string') throw fault('validation', 'Files go with the last message, so it has to be of the role user');
+  return [...messages.slice(0, -1), { role: 'user', content: [...(last.content === '' ? [] : [{ type: 'text' as const, text: last.content }]), ...files] }];
+}
+
+function plainMessages(input: unknown): ModelMessage[] {
   if (typeof input === 'object' && input !== null) {
     if ('messages' in input && Array.isArray(input.messages)) return input.messages.map(messageOf);
     if ('prompt' in input && typeof input.prompt === 'string') return [{ role: 'user', content: input.prompt }];

@@ -1,9 +1,9 @@
 /** A file at an address that a user named: GET behind the egress policy, its body as it comes. */
 import { createHash } from 'node:crypto';
-import * as contentDisposition from 'content-disposition';
 import { fault } from '../contracts/fault.ts';
 import type { FileRequest, RemoteFile } from '../domain/ports.ts';
 import type { EgressPolicy } from './egress.ts';
+import { fileNameOf } from './file-answer.ts';
 import { watched } from './watched.ts';
 
 const IDLE_MS = 30_000;
@@ -23,7 +23,7 @@ export async function openRemoteFile(egress: EgressPolicy, { url, timeoutMs, sig
   if (coding !== 'identity') throw refuse(fault('communication', `${host} sent the file in ${coding.slice(0, 40)} coding, although none was asked for`, { status: 502 }));
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw refuse(fault('communication', `The file at ${host} is larger than ${maxBytes} bytes`, { status: 413 }));
   const chunks = checked(watched(answer.chunks, silence, IDLE_MS), headers['content-digest'] ?? headers['repr-digest'] ?? '', host);
-  return { media_type: headers['content-type'] ?? null, name: nameIn(headers['content-disposition']) ?? nameOf(answer.url), chunks, close: () => silence.abort(new Error('nobody reads on')) };
+  return { media_type: headers['content-type'] ?? null, name: fileNameOf(answer), chunks, close: () => silence.abort(new Error('nobody reads on')) };
 }
 
 /** `Content-Digest`, `Repr-Digest` (RFC 9530): of several the strongest; algorithms that are not known are passed over. */
@@ -38,21 +38,4 @@ async function* checked(chunks: AsyncIterable<Uint8Array>, digest: string, host:
     yield chunk;
   }
   if (hash && hash.digest('base64') !== expected) throw fault('communication', `The file at ${host} does not fit the checksum that the server sent with it`, { status: 502 });
-}
-
-function nameIn(header: string | undefined): string | null {
-  try {
-    return (header && contentDisposition.parse(header).parameters.filename) || null;
-  } catch {
-    return null;
-  }
-}
-
-function nameOf(url: string): string {
-  const last = new URL(url).pathname.split('/').at(-1) ?? '';
-  try {
-    return decodeURIComponent(last) || 'file';
-  } catch {
-    return last;
-  }
 }

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
-import { brotliDecompress, gunzip, inflate } from 'node:zlib';
-import type { Readable } from 'node:stream';
+import { pipeline, type Readable, type Transform } from 'node:stream';
+import { brotliDecompress, createBrotliDecompress, createGunzip, createInflate, gunzip, inflate } from 'node:zlib';
 import { fault } from '../contracts/fault.ts';
 import { codeOf } from './error-code.ts';
 
@@ -10,6 +10,8 @@ const decoders = {
   deflate: promisify(inflate),
   br: promisify(brotliDecompress),
 } as const;
+
+const streams: Record<keyof typeof decoders, () => Transform> = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress };
 
 /** More codings than any server uses are there to multiply a bomb. */
 const MAX_CODINGS = 2;
@@ -38,11 +40,7 @@ export async function readBody(
   let bytes: Buffer = Buffer.concat(chunks);
   if (bytes.length === 0) return bytes;
 
-  const codings = (answer.headers['content-encoding'] ?? '').toLowerCase().split(',').map((coding) => coding.trim());
-  const applied = codings.filter((coding) => coding !== '' && coding !== 'identity').reverse();
-  if (applied.length > MAX_CODINGS) throw fault('communication', 'The answer is encoded too many times', { status: 502 });
-  for (const coding of applied) {
-    if (!isCoding(coding)) throw fault('communication', `The answer has the unknown content encoding ${coding.slice(0, 40)}`, { status: 502 });
+  for (const coding of codingsOf(answer.headers)) {
     try {
       bytes = await decoders[coding](bytes, { maxOutputLength: answer.maxBytes });
     } catch (error) {
@@ -51,6 +49,31 @@ export async function readBody(
     }
   }
   return bytes;
+}
+
+/** The body decoded while it comes, of whatever size; reading it throws `Fault` where it cannot be decoded. */
+export async function* decoded(body: Readable, headers: Record<string, string>): AsyncGenerator<Uint8Array> {
+  let broken: unknown = null;
+  const fail = (error: unknown): void => void (broken ??= error);
+  body.once('error', fail);
+  const stream = codingsOf(headers).reduce<Readable>((source, coding) => pipeline(source, streams[coding](), fail), body);
+  try {
+    for await (const chunk of stream) yield chunk as Uint8Array;
+  } catch (error) {
+    const cause = broken ?? error;
+    throw codeOf(cause).startsWith('Z_') || codeOf(cause).startsWith('ERR__ERROR') ? fault('communication', 'The answer cannot be decoded', { status: 502, cause }) : cause;
+  }
+}
+
+/** In the order in which they are to be undone. */
+function codingsOf(headers: Record<string, string>): (keyof typeof decoders)[] {
+  const codings = (headers['content-encoding'] ?? '').toLowerCase().split(',').map((coding) => coding.trim());
+  const applied = codings.filter((coding) => coding !== '' && coding !== 'identity').reverse();
+  if (applied.length > MAX_CODINGS) throw fault('communication', 'The answer is encoded too many times', { status: 502 });
+  return applied.map((coding) => {
+    if (!isCoding(coding)) throw fault('communication', `The answer has the unknown content encoding ${coding.slice(0, 40)}`, { status: 502 });
+    return coding;
+  });
 }
 
 function isCoding(coding: string): coding is keyof typeof decoders {

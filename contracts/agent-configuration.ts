@@ -12,6 +12,10 @@ export const apiConfiguration = z.looseObject({
   query: z.record(z.string(), z.unknown()).optional(),
   /** JSON whose strings may hold `${ … }` on the input. Default: the input itself, as query for methods without a body. */
   body: z.unknown().optional(),
+  /** How files in the input are sent: with a link, with their content in base64, as a form's parts, or the one file as the body. Default `link`. */
+  files: z.enum(['link', 'base64', 'multipart', 'body']).optional(),
+  /** What becomes of the answer's content: a file where it is neither JSON nor text (`auto`, default), always (`file`), never (`inline`). */
+  output: z.enum(['auto', 'file', 'inline']).optional(),
   /** jq on the answer's content, with `$response` = `{status, headers, body}`; or an object whose strings hold `${ … }`. */
   response: z.union([z.string(), z.record(z.string(), z.unknown())]).optional(),
   /** Milliseconds, ISO 8601, or the DSL's inline duration. */

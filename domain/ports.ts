@@ -52,9 +52,14 @@ export interface CallProgress {
 
 /** The platform's files, with the rights of who runs the call. */
 export interface CallFiles {
-  store(bytes: Uint8Array, file: { name: string; media_type: string }): Promise<FileReference>;
+  /** A stream may have any size up to the limit of files; its errors come out as they are. */
+  store(content: Uint8Array | AsyncIterable<Uint8Array>, file: { name: string; media_type: string }): Promise<FileReference>;
   /** null if there is none of that id for who runs the call. */
   read(fileId: string): Promise<{ bytes: Uint8Array; name: string; media_type: string } | null>;
+  /** As `read`, of any size; `chunks` may be called more than once. */
+  open(fileId: string): Promise<{ name: string; media_type: string; size: number; chunks(): Promise<AsyncIterable<Uint8Array>> } | null>;
+  /** An address that gives the file without a log-in until some time after the call; null as for `read`. */
+  link(fileId: string): Promise<string | null>;
 }
 
 /** A file as agents take and give it. */

@@ -12,6 +12,7 @@ import { createPayloadStore } from '../db/payload-store.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { createSigningKeys } from '../domain/auth/signing-keys.ts';
 import { createDeliveryKinds } from '../domain/delivery/kinds.ts';
+import { createFileLink } from '../domain/files/file-link.ts';
 import { createLocalFileStore } from '../domain/files/local-file-store.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
 import { resolveSecret } from '../domain/secrets/service.ts';
@@ -56,6 +57,7 @@ const activities = createActivities({
   temporal,
   logger,
   files: createLocalFileStore(env.FILES_DIR),
+  fileLink: async (id, seconds) => (await createFileLink({ keys, baseUrl: env.BASE_URL }, id, seconds)).url,
   retentionDays: env.RETENTION_DAYS,
   deliveries: { kinds, sender: createDeliverySender(egress) },
   secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),

@@ -213,7 +213,7 @@ function withOwnFailures(call: AgentCall): AgentCall {
   return {
     ...call,
     ...(progress ? { progress: { ...progress, keep: (value) => own(progress.keep(value)) } } : {}),
-    ...(files ? { files: { store: (bytes, file) => own(files.store(bytes, file)), read: (id) => own(files.read(id)) } } : {}),
+    ...(files ? { files: { ...files, store: (content, file) => own(files.store(content, file)), read: (id) => own(files.read(id)) } } : {}),
   };
 }
 

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import type { AgentCall, HttpCall, PinnedAgent } from '../../domain/ports.ts';
+import type { AgentCall, CallFiles, HttpCall, PinnedAgent } from '../../domain/ports.ts';
 
 export function pinnedAgent(more: Partial<PinnedAgent> = {}): PinnedAgent {
   return {
@@ -53,3 +53,11 @@ export async function faultOf(call: Promise<unknown>): Promise<{ kind: string | 
   expect({ name: error?.name, error }).toMatchObject({ name: 'Fault' });
   return { kind: error.error.type.split('/').pop(), status: error.error.status, detail: error.error.detail };
 }
+
+/** Of a run without any, and without a place for new ones. */
+export const noFiles: CallFiles = {
+  store: async () => Promise.reject(new Error('nothing is to be stored')),
+  read: async () => null,
+  open: async () => null,
+  link: async () => null,
+};

@@ -15,6 +15,7 @@ import { createSigningKeys } from '../../domain/auth/signing-keys.ts';
 import { createDeliveryKinds } from '../../domain/delivery/kinds.ts';
 import { reconcileDeliveries } from '../../domain/delivery/reconcile.ts';
 import { standardRetry, type RetryPolicy } from '../../domain/delivery/retry.ts';
+import { createFileLink } from '../../domain/files/file-link.ts';
 import { createLocalFileStore } from '../../domain/files/local-file-store.ts';
 import { reconcile } from '../../domain/runs/reconcile.ts';
 import { createEncryption } from '../../domain/secrets/encryption.ts';
@@ -100,6 +101,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     temporal: gateway,
     logger,
     files: createLocalFileStore(app.env.FILES_DIR),
+    fileLink: async (id, seconds) => (await createFileLink({ keys: signingKeys, baseUrl: app.env.BASE_URL }, id, seconds)).url,
     retentionDays: app.env.RETENTION_DAYS,
     deliveries: { kinds, sender: createDeliverySender(egress), retry: { ...standardRetry, ...options.deliveryRetry } },
     secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),

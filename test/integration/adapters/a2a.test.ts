@@ -2,9 +2,9 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
 import type { RemoteAsk } from '../../../contracts/activities.ts';
-import type { AgentCall, AgentResult } from '../../../domain/ports.ts';
+import type { AgentCall, AgentResult, CallFiles } from '../../../domain/ports.ts';
 import { startRemoteAgent, type RemoteA2aAgent, type RemoteOptions } from '../../support/a2a-agent.ts';
-import { agentCall, faultOf } from '../../support/agent-call.ts';
+import { agentCall, faultOf, noFiles } from '../../support/agent-call.ts';
 import { sendJson, startServer } from '../../support/http-server.ts';
 
 const open: { close(): Promise<void> }[] = [];
@@ -154,12 +154,13 @@ test('who does not answer cancels the task', async () => {
 test('files go as bytes and links, and come back as references', async () => {
   const target = await remote();
   const stored: { bytes: string; name: string }[] = [];
-  const files = {
-    store: async (bytes: Uint8Array, { name, media_type }: { name: string; media_type: string }) => {
-      stored.push({ bytes: Buffer.from(bytes).toString(), name });
+  const files: CallFiles = {
+    ...noFiles,
+    store: async (bytes, { name, media_type }) => {
+      stored.push({ bytes: Buffer.from(bytes as Uint8Array).toString(), name });
       return { file_id: `f${stored.length}`, name, media_type };
     },
-    read: async (id: string) => (id === 'mine' ? { bytes: Buffer.from('hello'), name: 'note.txt', media_type: 'text/plain' } : null),
+    read: async (id) => (id === 'mine' ? { bytes: Buffer.from('hello'), name: 'note.txt', media_type: 'text/plain' } : null),
   };
   const input = { text: 'see', data: { a: 1 }, files: [{ file_id: 'mine' }, { url: 'https://files.example/y.pdf', name: 'y.pdf', media_type: 'application/pdf' }], context_id: 'ctx-1' };
   expect((await ask(target, input, { files })).output).toMatchObject({
@@ -229,5 +230,5 @@ test('what fails on our side is not told as a fault of the agent', async () => {
   const target = await remote();
   const progress = { repeated: false, kept: null, keep: async () => Promise.reject(new Error('the database is away')) };
   await expect(ask(target, 'hello', { progress })).rejects.toThrow('the database is away');
-  await expect(ask(target, 'file', { files: { store: async () => Promise.reject(new Error('the disk is full')), read: async () => null } })).rejects.toThrow('the disk is full');
+  await expect(ask(target, 'file', { files: { ...noFiles, store: async () => Promise.reject(new Error('the disk is full')) } })).rejects.toThrow('the disk is full');
 });

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
 import type { AgentCall } from '../../../domain/ports.ts';
-import { agentCall, faultOf } from '../../support/agent-call.ts';
+import { agentCall, faultOf, noFiles } from '../../support/agent-call.ts';
 import { sendJson, startServer } from '../../support/http-server.ts';
 import type { TestServer } from '../../support/http-server.ts';
 
@@ -63,6 +63,30 @@ test('prompt, messages, a template, and any JSON are understood', async () => {
     ['user:{"any":1}'],
   ]);
   expect(await faultOf(invoke(agentCall(llm(target), { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://10.0.0.1/' } }] }] })))).toMatchObject({ kind: 'validation' });
+});
+
+test('files go along: pictures and PDF by their bytes, texts as text; what no model takes is refused', async () => {
+  const target = await model('ok');
+  const stored: Record<string, { name: string; media_type: string; bytes: Buffer }> = {
+    '0198c7a0-0000-7000-8000-0000000000a1': { name: 'cat.png', media_type: 'image/png', bytes: Buffer.from('png') },
+    '0198c7a0-0000-7000-8000-0000000000a2': { name: 'note.md', media_type: 'text/markdown; charset=utf-8', bytes: Buffer.from('# hi') },
+    '0198c7a0-0000-7000-8000-0000000000a3': { name: 'a.pdf', media_type: 'application/pdf', bytes: Buffer.from('pdf') },
+    '0198c7a0-0000-7000-8000-0000000000a4': { name: 'a.zip', media_type: 'application/zip', bytes: Buffer.from('zip') },
+  };
+  const files = { ...noFiles, read: async (id: string) => stored[id] ?? null };
+  const [cat, note, pdf, zip] = Object.keys(stored).map((file_id) => ({ file_id }));
+  await invoke({ ...agentCall(llm(target), { text: 'What is it?', data: { a: 1 }, files: [cat, note, pdf], message_id: 'm', context_id: 'c' }), files });
+  const [message] = bodyOf(target).messages;
+  expect(message.role).toBe('user');
+  expect(message.content).toMatchObject([
+    { type: 'text', text: 'What is it?\n{"a":1}' },
+    { type: 'image_url', image_url: { url: `data:image/png;base64,${Buffer.from('png').toString('base64')}` } },
+    { type: 'text', text: 'note.md:\n# hi' },
+    { type: 'file', file: { filename: 'a.pdf' } },
+  ]);
+  await invoke({ ...agentCall(llm(target, { prompt: 'Describe: ${ .text }' }), { text: 'x', files: [cat] }), files });
+  expect(bodyOf(target, 1).messages[0].content).toMatchObject([{ text: 'Describe: x' }, { type: 'image_url' }]);
+  expect(await faultOf(invoke({ ...agentCall(llm(target), { text: '', files: [zip] }), files }))).toMatchObject({ kind: 'validation', detail: expect.stringContaining('application/zip') });
 });
 
 const schema = { type: 'object', properties: { mood: { type: 'string' } }, required: ['mood'] };

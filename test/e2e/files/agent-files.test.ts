@@ -1,0 +1,166 @@
+/** HTTP agents take and give files by reference: real API, real worker, a server that looks at what it gets. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createHash, randomBytes } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import type { Client } from '../../support/app.ts';
+import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+
+const big = randomBytes(5 * 1024 * 1024);
+const huge = randomBytes(20 * 1024 * 1024);
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+let platform: TestPlatform;
+let builder: Client;
+let token: string;
+let server: Server;
+let url: string;
+let got: { headers: IncomingHttpHeaders; body: Buffer }[] = [];
+
+beforeAll(async () => {
+  server = createServer(async (request, response) => {
+    const path = request.url ?? '';
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    got.push({ headers: request.headers, body: Buffer.concat(chunks) });
+    if (path === '/again') return void response.writeHead(307, { location: '/take' }).end();
+    if (path === '/image') return void response.writeHead(200, { 'content-type': 'image/png', 'content-disposition': 'inline; filename="made.png"' }).end(big);
+    if (path === '/huge.bin') return void response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(huge);
+    if (path === '/zipped') return void response.writeHead(200, { 'content-type': 'application/pdf', 'content-encoding': 'gzip' }).end(gzipSync(big));
+    if (path === '/small') return void response.writeHead(200, { 'content-type': 'application/pdf' }).end('%PDF');
+    if (path === '/table') return void response.writeHead(200, { 'content-type': 'text/csv', 'content-disposition': 'attachment; filename="t.csv"' }).end('a,b\n');
+    if (path === '/nothing') return void response.writeHead(200, { 'content-type': 'image/png' }).end();
+    if (path === '/short') {
+      response.writeHead(200, { 'content-type': 'image/png', 'content-length': 1_000_000 }).write(big.subarray(0, 1000));
+      return void setTimeout(() => response.destroy(), 50);
+    }
+    if (path === '/endless') {
+      const more = (): void => {
+        while (!response.destroyed && response.write(huge));
+        if (!response.destroyed) response.once('drain', more);
+      };
+      response.writeHead(200, { 'content-type': 'image/png' });
+      return more();
+    }
+    return void response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  platform = await startTestPlatform();
+  builder = await platform.as('builder');
+  token = (await platform.user('builder')).token;
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  await platform.close();
+});
+
+async function upload(bytes: Buffer, type: string, name: string, as = token): Promise<Record<string, unknown>> {
+  const response = await fetch(`${platform.url}/files?name=${name}`, { method: 'POST', body: new Uint8Array(bytes), headers: { authorization: `Bearer ${as}`, 'content-type': type } });
+  const { id, size, media_type, sha256: digest } = (await response.json()) as Record<string, unknown>;
+  return { file_id: id, name, media_type, size, sha256: digest };
+}
+
+/** The run of one invocation. */
+async function invoke(configuration: Record<string, unknown>, input: unknown = {}): Promise<any> {
+  const agent = await builder.post('/agents', { name: 'Files', type: 'api', version: '1.0.0', visibility: 'private', configuration });
+  expect(agent.status).toBe(201);
+  expect(agent.body.warnings ?? []).toEqual([]);
+  got = [];
+  return (await builder.post(`/agents/${agent.body.id}/invoke`, { input }, { headers: { prefer: 'wait=60' } })).body;
+}
+
+describe('an agent is given a file', () => {
+  test('as a reference with a link, that needs no token and brings the bytes', async () => {
+    const file = await upload(big, 'image/png', 'in.png');
+    const run = await invoke({ endpoint: `${url}/take`, headers: { 'x-first': '${ .files[0].url }' } }, { text: 'see', files: [file] });
+    expect(run).toMatchObject({ status: 'completed', output: { ok: true } });
+    const sent = JSON.parse(got[0]!.body.toString());
+    expect(sent).toEqual({ text: 'see', files: [{ ...file, url: expect.stringContaining(`${platform.url}/files/`) }] });
+    expect(got[0]!.headers['x-first']).toBe(sent.files[0].url);
+    expect(sha256(Buffer.from(await (await fetch(sent.files[0].url)).arrayBuffer()))).toBe(file['sha256']);
+    // Neither in the run's record nor in its log.
+    expect(JSON.stringify(run)).not.toContain('token=');
+  });
+
+  test('as the body, with its own type; a redirect repeats it', async () => {
+    const file = await upload(big, 'image/png', 'in.png');
+    expect((await invoke({ endpoint: `${url}/again`, files: 'body' }, { text: '', files: [file] })).status).toBe('completed');
+    expect(got).toHaveLength(2);
+    for (const { headers, body } of got) {
+      expect(headers).toMatchObject({ 'content-type': 'image/png', 'content-length': String(big.length) });
+      expect(sha256(body)).toBe(file['sha256']);
+    }
+    const run = await invoke({ endpoint: `${url}/take`, files: 'body', headers: { 'Content-Type': 'image/x-own' }, body: '${ .picture }' }, { picture: file, other: await upload(big, 'image/png', 'b') });
+    expect(run.status).toBe('completed');
+    expect(got[0]!.headers['content-type']).toBe('image/x-own');
+    expect((await invoke({ endpoint: `${url}/take`, files: 'body' }, {})).error).toMatchObject({ status: 400, detail: expect.stringContaining('there are none in it') });
+  });
+
+  test('as a part of a form', async () => {
+    const file = await upload(big, 'image/png', 'quote%22d.png');
+    const body = { purpose: 'look', options: { deep: true }, n: 7, none: null, file: '${ .files }' };
+    expect((await invoke({ endpoint: `${url}/take`, files: 'multipart', body }, { files: [file] })).status).toBe('completed');
+    const { headers, body: bytes } = got[0]!;
+    const form = await new Response(new Uint8Array(bytes), { headers: { 'content-type': headers['content-type'] ?? '' } }).formData();
+    expect(headers['content-length']).toBe(String(bytes.length));
+    expect([form.get('purpose'), form.get('n'), form.has('none')]).toEqual(['look', '7', false]);
+    const part = form.get('file') as File;
+    expect([part.name, part.type, part.size]).toEqual([file['name'] === 'quote%22d.png' ? part.name : '', 'image/png', big.length]);
+    expect(sha256(new Uint8Array(await part.arrayBuffer()))).toBe(file['sha256']);
+  });
+
+  test('with its content as base64', async () => {
+    const file = await upload(Buffer.from('hello'), 'text/plain', 'a.txt');
+    expect((await invoke({ endpoint: `${url}/take`, files: 'base64' }, { doc: file })).status).toBe('completed');
+    expect(JSON.parse(got[0]!.body.toString())).toEqual({ doc: { ...file, base64: Buffer.from('hello').toString('base64') } });
+    const tooMuch = await upload(huge, 'text/plain', 'b.txt');
+    expect((await invoke({ endpoint: `${url}/take`, files: 'base64' }, { doc: tooMuch })).error.detail).toContain('too large to be sent along');
+  });
+
+  test('only if it is one that the run may read', async () => {
+    const other = await platform.createUser({ roles: ['builder'] });
+    const theirs = await upload(Buffer.from('secret'), 'text/plain', 'theirs.txt', other.token);
+    expect((await invoke({ endpoint: `${url}/take` }, { doc: theirs })).status).toBe('completed');
+    expect(JSON.parse(got[0]!.body.toString())).toEqual({ doc: theirs });
+    for (const files of ['body', 'multipart']) {
+      expect((await invoke({ endpoint: `${url}/take`, files }, { doc: theirs })).error).toMatchObject({ detail: expect.stringContaining('no file') });
+      expect(got).toEqual([]);
+    }
+  });
+});
+
+describe('an agent answers with a file', () => {
+  const fileOf = async (output: { file_id: string }): Promise<Buffer> =>
+    Buffer.from(await (await fetch(`${platform.url}/files/${output.file_id}`, { headers: { authorization: `Bearer ${token}` } })).arrayBuffer());
+
+  test.each([
+    ['/image', { name: 'made.png', media_type: 'image/png' }, big],
+    ['/huge.bin', { name: 'huge.bin', media_type: 'application/octet-stream' }, huge],
+    ['/zipped', { name: 'zipped', media_type: 'application/pdf' }, big],
+    ['/table', { name: 't.csv', media_type: 'text/csv' }, Buffer.from('a,b\n')],
+  ])('%s is a reference, its bytes in the store, its owner who runs it', async (path, described, bytes) => {
+    const { output, status, id } = await invoke({ endpoint: url + path });
+    expect(status).toBe('completed');
+    expect(output).toEqual({ file_id: expect.any(String), ...described, size: bytes.length, sha256: sha256(bytes) });
+    expect((await fileOf(output)).equals(bytes)).toBe(true);
+    expect(await platform.orm.em.fork().execute(`select run_id from run_file where file_id = ?`, [output.file_id])).toEqual([{ run_id: id }]);
+  });
+
+  test('as the configuration says', async () => {
+    expect((await invoke({ endpoint: `${url}/image`, response: '{picture: ., type: $response.headers["content-type"]}' })).output).toMatchObject({ picture: { size: big.length }, type: 'image/png' });
+    expect((await invoke({ endpoint: `${url}/take`, output: 'file' })).output).toMatchObject({ name: 'take', media_type: 'application/json', size: 11 });
+    expect((await invoke({ endpoint: `${url}/table`, output: 'inline' })).output).toBe('a,b\n');
+    expect((await invoke({ endpoint: `${url}/small`, output: 'inline' })).output).toEqual({ media_type: 'application/pdf', base64: Buffer.from('%PDF').toString('base64') });
+    expect((await invoke({ endpoint: `${url}/nothing` })).output).toBeNull();
+  });
+
+  test.each([['/short', /closed the connection|valid HTTP/], ['/endless', /larger than 104857600 bytes/]])('%s is an error, and leaves nothing', async (path, detail) => {
+    const { status, error, id } = await invoke({ endpoint: url + path });
+    expect([status, error.status]).toEqual(['faulted', expect.any(Number)]);
+    expect(error.detail).toMatch(detail);
+    expect(await platform.orm.em.fork().execute(`select from run_file where run_id = ?`, [id])).toEqual([]);
+  });
+});
