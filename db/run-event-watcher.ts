@@ -11,13 +11,18 @@ export interface RunWatch {
 }
 
 export interface RunEventWatcher {
-  /** `anyRun` for all of them. */
+  /** A run's id; `anyRun` for all of them; `endOf(id)`. */
   watch(runId: string): RunWatch;
   /** Wakes everybody, so that streams can end. */
   stop(): Promise<void>;
 }
 
 export const anyRun = '*';
+
+/** Instead of a run's id: only its end wakes. */
+export function endOf(runId: string): string {
+  return `${runId} ended`;
+}
 
 const CHANNEL = 'run_event';
 const POLL_MS = 1_000;
@@ -40,8 +45,9 @@ export function createRunEventWatcher(url: string, logger: { warn(details: objec
     };
     fresh.on('error', lost);
     fresh.on('end', lost);
-    fresh.on('notification', ({ payload }) => {
-      if (payload) wake(payload);
+    fresh.on('notification', ({ payload = '' }) => {
+      const [runId = '', what] = payload.split(' ');
+      wake(what === 'ended' ? endOf(runId) : runId);
       wake(anyRun);
     });
     try {

@@ -16,7 +16,7 @@ import { runSignal, runStatusQuery, SEARCH_ATTRIBUTES } from '../contracts/tempo
 import type { RunArgs, RunSignal } from '../contracts/temporal.ts';
 import { standardError } from '../contracts/dsl-error.ts';
 import type { DslError } from '../contracts/dsl-error.ts';
-import { writing } from './interpreter/activities.ts';
+import { closing, writing } from './interpreter/activities.ts';
 import { Execution } from './interpreter/execution.ts';
 import { fetchFiles } from './interpreter/fetch-files.ts';
 import { DslFault, isRunClosed } from './interpreter/fault.ts';
@@ -31,9 +31,10 @@ const STATUS_KEY = defineSearchAttributeKey(SEARCH_ATTRIBUTES.status, SearchAttr
 export async function run(args: RunArgs): Promise<void> {
   const { start } = args;
   const state = stateOf(args);
+  const describe = describer(args);
   const x = new Execution(start, state, {
     runKind,
-    shown: (status) => describe(args, status.status, status.waiting_on),
+    shown: (status) => describe(status.status, status.waiting_on),
     url: args.run_url,
     append: (batch) => writing((activities) => activities.appendEvents({ run_id: start.run_id, batch })),
   });
@@ -46,16 +47,15 @@ export async function run(args: RunArgs): Promise<void> {
     x.journal.add(started(x));
   }
   let over = false;
-  const flusher = CancellationScope.nonCancellable(() => x.journal.flushWhenBlocked(() => over));
+  void CancellationScope.nonCancellable(() => x.journal.flushWhenBlocked(() => over));
   try {
     const end = await Promise.race([finish(x, work), x.quietForContinueAsNew().then(() => null)]);
     if (end === null) await continueAsNew<typeof run>({ ...args, state });
-    else await close(x, args, end);
+    else await close(x, describe, end);
   } finally {
     over = true;
   }
-  await flusher;
-  await CancellationScope.nonCancellable(() => condition(() => x.journal.inFlight === 0));
+  if (x.journal.inFlight > 0) await CancellationScope.nonCancellable(() => condition(() => x.journal.inFlight === 0));
 }
 
 function stateOf({ start, state }: RunArgs): RunState {
@@ -81,16 +81,16 @@ async function finish(x: Execution, work: CancellationScope): Promise<{ end: Run
 }
 
 /** The run's last activity, whatever was cancelled before. */
-async function close(x: Execution, args: RunArgs, result: Awaited<ReturnType<typeof finish>>): Promise<void> {
+async function close(x: Execution, describe: Describe, result: Awaited<ReturnType<typeof finish>>): Promise<void> {
   if (result === 'closed') return;
   const { end, checkpoint } = result;
   await CancellationScope.nonCancellable(async () => {
     await x.journal.drain();
     const event = ended(x, end);
-    describe(args, end.status, [], end.error);
+    describe(end.status, [], end.error);
     await x.journal.carry(
       (batch) =>
-        writing((activities) =>
+        closing((activities) =>
           activities.endRun({ run_id: x.start.run_id, batch, end, ...(checkpoint === undefined ? {} : { checkpoint }) }),
         ),
       [event],
@@ -98,12 +98,19 @@ async function close(x: Execution, args: RunArgs, result: Awaited<ReturnType<typ
   });
 }
 
+type Describe = (status: RunStatus, waits: WaitingOn[], error?: DslError | null) => void;
+
 /** What people see in Temporal UI: the status to filter by, and in Markdown what the run waits for or ended with. */
-function describe(args: RunArgs, status: RunStatus, waits: WaitingOn[], error?: DslError | null): void {
-  if (args.search_attributes) upsertSearchAttributes([{ key: STATUS_KEY, value: status }]);
-  const lines = waits.map(({ kind, task, until }) => `- \`${task}\` waits for ${kind === 'human' ? 'a person' : `a ${kind}`}${until ? ` until ${until}` : ''}`);
-  if (error) lines.push(`- \`${error.instance ?? ''}\` ${error.title ?? error.type}: ${error.detail ?? ''}`);
-  setCurrentDetails([`**${status}**`, ...lines].join('\n'));
+function describer({ search_attributes: attributes = false, state }: RunArgs): Describe {
+  // A new run's is set by who starts it.
+  let known: RunStatus | null = state === undefined ? 'running' : null;
+  return (status, waits, error) => {
+    if (attributes && status !== known) upsertSearchAttributes([{ key: STATUS_KEY, value: status }]);
+    known = status;
+    const lines = waits.map(({ kind, task, until }) => `- \`${task}\` waits for ${kind === 'human' ? 'a person' : `a ${kind}`}${until ? ` until ${until}` : ''}`);
+    if (error) lines.push(`- \`${error.instance ?? ''}\` ${error.title ?? error.type}: ${error.detail ?? ''}`);
+    setCurrentDetails([`**${status}**`, ...lines].join('\n'));
+  };
 }
 
 function started(x: Execution): NewRunEvent {

@@ -8,7 +8,7 @@ import type { TemporalGateway } from '../ports.ts';
 import { appendEvents, serviceEvent } from './events.ts';
 import { markDelivered, readSignals } from './signals.ts';
 import type { OpenSignal } from './signals.ts';
-import { markStarted, readRunStart } from './start.ts';
+import { readRunStart } from './start.ts';
 
 export interface DispatchDeps {
   orm: MikroORM;
@@ -17,11 +17,10 @@ export interface DispatchDeps {
 
 /** Starts a pending run's workflow. @returns false if Temporal is away. */
 export async function startRun({ orm, temporal }: DispatchDeps, runId: string): Promise<boolean> {
-  const em = orm.em.fork();
-  const start = await readRunStart(em, runId);
+  const start = await readRunStart(orm.em.fork(), runId);
   if (start === null) return true;
   try {
-    await markStarted(em, runId, await temporal.start(start));
+    await temporal.start(start);
     return true;
   } catch (error) {
     if (error instanceof TemporalUnavailable) return false;

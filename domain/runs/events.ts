@@ -7,7 +7,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { v7 as uuidv7 } from 'uuid';
 import { isTerminal } from '../../contracts/run-events.ts';
 import type { EventBatch, NewRunEvent, RunEnd, RunStatus } from '../../contracts/run-events.ts';
-import { closeHumanTasks, closeOpenTasks } from './ending.ts';
+import { closeHumanTasks } from './ending.ts';
 import { enqueueSignal } from './signals.ts';
 import { storable } from '../storable.ts';
 
@@ -16,6 +16,12 @@ export interface AppendResult {
   closed: boolean;
   /** Signals that became rows here; deliver them after the commit. */
   signals: string[];
+}
+
+export interface Ending {
+  end: RunEnd;
+  /** Interpreter state of a faulted run, to retry from. */
+  checkpoint?: unknown;
 }
 
 export interface LockedRun {
@@ -38,7 +44,7 @@ export async function appendEvents(
   em: EntityManager,
   runId: string,
   batch: EventBatch,
-  ending?: { end: RunEnd; checkpoint?: unknown },
+  ending?: Ending,
 ): Promise<AppendResult> {
   if (!ending) return append(em, runId, batch);
   const run = await lockRun(em, runId);
@@ -46,8 +52,7 @@ export async function appendEvents(
   // Open tasks close before the run shows its end, in the log as in the tables: nothing follows a terminal event.
   const closing = await closeHumanTasks(em, run.id);
   const events = [...batch.events.slice(0, -1), ...closing, ...batch.events.slice(-1)];
-  const { signals } = await append(em, runId, { ...batch, events, projection: null });
-  return { closed: false, signals: [...signals, ...(await endRun(em, run, ending.end, ending.checkpoint))] };
+  return { closed: false, signals: await endRun(em, run, { ...batch, events }, ending) };
 }
 
 /** The arguments of the database's `append_run_events`, which all its callers share. */
@@ -74,20 +79,11 @@ async function append(em: EntityManager, runId: string, batch: EventBatch): Prom
   return { closed: row?.result.closed ?? true, signals: row?.result.signalled ? [signal] : [] };
 }
 
-async function endRun(em: EntityManager, run: LockedRun, end: RunEnd, checkpoint: unknown): Promise<string[]> {
-  await em.execute(
-    `update run set status = ?, output = ?::json, error = ?::json, waiting_on = '[]', finished_at = clock_timestamp(),
-            started_at = coalesce(started_at, created_at) where id = ?`,
-    [end.status, end.output === undefined ? null : JSON.stringify(storable(end.output)), end.error ? JSON.stringify(storable(end.error)) : null, run.id],
-  );
-  await closeOpenTasks(em, run.id, end.status);
-  await em.execute(`update run_signal set received_at = clock_timestamp() where run_id = ? and received_at is null`, [run.id]);
-  if (checkpoint !== undefined && end.status === 'faulted') {
-    await em.execute(`insert into run_checkpoint (run_id, state) values (?, ?::json) on conflict do nothing`, [
-      run.id,
-      JSON.stringify(checkpoint),
-    ]);
-  }
+/** db/migrations/0017: appends, then the run's row with its output or error, open tasks, signals and checkpoint. The run is locked. */
+async function endRun(em: EntityManager, run: LockedRun, batch: EventBatch, ending: Ending): Promise<string[]> {
+  const { sql, values } = endArguments(run.id, batch, ending);
+  await em.execute(`select end_run(${sql})`, values);
+  const { end } = ending;
   const signals: string[] = [];
   const children = await em.execute<{ id: string }[]>(
     `select id from run where parent_run_id = ? and status not in ('cancelled', 'faulted', 'completed')`,
@@ -107,6 +103,30 @@ async function endRun(em: EntityManager, run: LockedRun, end: RunEnd, checkpoint
     if (id !== null) signals.push(id);
   }
   return signals;
+}
+
+/**
+ * Ends a run that nobody else hangs on — no parent, no live child, no human task that is open — in one statement; outside any
+ * transaction. @returns null, having done nothing, for another, which `appendEvents` ends.
+ */
+export async function endLoneRun(em: EntityManager, runId: string, batch: EventBatch, ending: Ending): Promise<{ closed: boolean } | null> {
+  const { sql, values } = endArguments(runId, batch, ending);
+  const [row] = await em.execute<{ result: { closed?: boolean; lone?: false } }[]>(`select end_lone_run(${sql}) as result`, values);
+  return row?.result.lone === false ? null : { closed: row?.result.closed ?? true };
+}
+
+function endArguments(runId: string, batch: EventBatch, { end, checkpoint }: Ending): { sql: string; values: unknown[] } {
+  const values = [
+    runId,
+    JSON.stringify(storable(batch.events)),
+    `{${batch.acks.join(',')}}`,
+    uuidv7(),
+    end.status,
+    end.output === undefined ? null : JSON.stringify(storable(end.output)),
+    end.error ? JSON.stringify(storable(end.error)) : null,
+    checkpoint === undefined ? null : JSON.stringify(checkpoint),
+  ];
+  return { sql: '?::uuid, ?::json, ?::uuid[], ?::uuid, ?::text, ?::json, ?::json, ?::json', values };
 }
 
 /** An event made by a service in a request: its time is the database's own clock of now. */

@@ -5,7 +5,9 @@ import { isAdmin } from '../auth/actor.ts';
 import { notFound } from '../errors.ts';
 import { maySeeRun } from './policy.ts';
 import { RUN_COLUMNS } from './row.ts';
-import type { EventRow, RunRow, TaskRow } from './row.ts';
+import type { AsJson, EventRow, RunRow, TaskRow } from './row.ts';
+
+const EVENT_COLUMNS = 'seq, at, level, type, task, message, data';
 
 export interface RunFilter {
   status?: string[] | undefined;
@@ -53,22 +55,21 @@ export async function getRun(em: EntityManager, actor: Actor, id: string): Promi
   return run;
 }
 
-/** The last `limit` of the tasks that started, in start order. */
-export async function lastTasks(em: EntityManager, runId: string, limit: number): Promise<TaskRow[]> {
-  const rows = await em.execute<TaskRow[]>(`select * from run_task where run_id = ? order by seq desc, reference desc limit ?`, [runId, limit]);
-  return rows.reverse();
+/** The last tasks that started, in start order, and the end of the log: one statement. */
+export async function readTail(em: EntityManager, runId: string, limits: { tasks: number; events: number }): Promise<{ tasks: AsJson<TaskRow>[]; events: AsJson<EventRow>[] }> {
+  const [row] = await em.execute<{ tasks: AsJson<TaskRow>[] | null; events: AsJson<EventRow>[] | null }[]>(
+    `select (select json_agg(t order by t.seq, t.reference)
+               from (select * from run_task where run_id = ? order by seq desc, reference desc limit ?) t) as tasks,
+            (select json_agg(e order by e.seq)
+               from (select ${EVENT_COLUMNS} from run_event where run_id = ? order by seq desc limit ?) e) as events`,
+    [runId, limits.tasks, runId, limits.events],
+  );
+  return { tasks: row?.tasks ?? [], events: row?.events ?? [] };
 }
 
 /** Tasks in start order, after the one whose `started` event has the number `afterSeq`. */
 export async function tasksAfter(em: EntityManager, runId: string, afterSeq: number, limit: number): Promise<TaskRow[]> {
   return em.execute<TaskRow[]>(`select * from run_task where run_id = ? and seq > ? order by seq limit ?`, [runId, afterSeq, limit]);
-}
-
-const EVENT_COLUMNS = 'seq, at, level, type, task, message, data';
-
-export async function lastEvents(em: EntityManager, runId: string, limit: number): Promise<EventRow[]> {
-  const rows = await em.execute<EventRow[]>(`select ${EVENT_COLUMNS} from run_event where run_id = ? order by seq desc limit ?`, [runId, limit]);
-  return rows.reverse();
 }
 
 export interface EventFilter {

@@ -20,6 +20,7 @@ export interface RunRow {
   /** Numbers of its invocations, added up by name. */
   usage: Record<string, unknown>;
   last_seq: number;
+  /** Of its first execution; null until that has written something. */
   temporal_run_id: string | null;
   created_at: Date;
   started_at: Date | null;
@@ -27,7 +28,8 @@ export interface RunRow {
 }
 
 export const RUN_COLUMNS = `r.id, r.workflow_id, r.workflow_revision, r.workflow_name, r.status, r.waiting_on, r.input, r.output, r.error,
-  r.owner_id, r.parent_run_id, r.root_run_id, r.retry_of, r.agent_id, r.last_seq, r.temporal_run_id,
+  r.owner_id, r.parent_run_id, r.root_run_id, r.retry_of, r.agent_id, r.last_seq,
+  (select e.data ->> 'execution' from run_event e where e.run_id = r.id and e.key = 'run:started') as temporal_run_id,
   r.created_at, r.started_at, r.finished_at,
   (select coalesce(jsonb_object_agg(used.name, used.total), '{}')
      from (select k.name, sum((u.usage ->> k.name)::numeric) as total
@@ -61,3 +63,6 @@ export interface EventRow {
   message: string;
   data: Record<string, unknown>;
 }
+
+/** A row as JSON holds it: times are texts. */
+export type AsJson<T> = { [K in keyof T]: T[K] extends Date ? string : T[K] extends Date | null ? string | null : T[K] };

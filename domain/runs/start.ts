@@ -38,11 +38,6 @@ export async function readRunStart(em: EntityManager, runId: string): Promise<Ru
   };
 }
 
-export async function markStarted(em: EntityManager, runId: string, temporalRunId: string): Promise<void> {
-  if (temporalRunId === '') return;
-  await em.execute(`update run set temporal_run_id = ? where id = ? and temporal_run_id is null`, [temporalRunId, runId]);
-}
-
 /** Pending runs whose start is due, each moved on by a doubling pause. */
 export async function takePendingRuns(em: EntityManager, limit: number): Promise<string[]> {
   const rows = await em.execute<{ id: string }[]>(

@@ -65,7 +65,7 @@ export interface TestApp {
   close(): Promise<void>;
 }
 
-export interface TestAppOptions extends Partial<Pick<CreateAppOptions, 'temporal' | 'endpoints' | 'payloadCodec'>> {
+export interface TestAppOptions extends Partial<Pick<CreateAppOptions, 'temporal' | 'endpoints' | 'payloadCodec' | 'strictResponses'>> {
   /** Variables over the defaults. */
   env?: Record<string, string>;
   /** Another copy of the API on the same database: it is not dropped at the end. */
@@ -114,7 +114,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     runEvents: createRunEventWatcher(databaseUrl, logger),
     temporal: options.temporal ?? noTemporal,
     ...(options.payloadCodec ? { payloadCodec: options.payloadCodec } : {}),
-    strictResponses: true,
+    strictResponses: options.strictResponses ?? true,
     ...(options.endpoints ? { endpoints: options.endpoints } : {}),
   });
   serve(server, app.koa);

@@ -55,7 +55,7 @@ export interface PlatformServers {
   temporal: TestTemporal;
 }
 
-export interface PlatformOptions extends Pick<TestAppOptions, 'env'> {
+export interface PlatformOptions extends Pick<TestAppOptions, 'env' | 'strictResponses'> {
   servers?: PlatformServers;
   /** Default: loopback, where the tests' own servers are. */
   egressAllow?: string[];
@@ -89,7 +89,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   const client = createTemporalClient({ address: temporal.address, namespace: temporal.namespace }, dataConverter);
   const gateway = createGateway({ client, taskQueue: temporal.taskQueue, baseUrl: TEST_BASE_URL });
   const [payloadCodec] = dataConverter.payloadCodecs ?? [];
-  const app = await startTestApp({ temporal: gateway, databaseUrl: database.url, ...(payloadCodec ? { payloadCodec } : {}), ...(options.env ? { env: options.env } : {}) });
+  const app = await startTestApp({ temporal: gateway, databaseUrl: database.url, ...(payloadCodec ? { payloadCodec } : {}), ...(options.env ? { env: options.env } : {}), strictResponses: options.strictResponses ?? true });
   const encryption = createEncryption(app.env.ENCRYPTION_KEYS);
   const egress = createEgressPolicy({ allow: options.egressAllow ?? ['127.0.0.0/8', '::1', 'localhost'], hostMap: app.env.EGRESS_HOST_MAP, ...(options.lookup ? { lookup: options.lookup } : {}) });
   const signingKeys = createSigningKeys(() => orm.em.fork(), encryption);

@@ -1,5 +1,5 @@
 /** One proxy a retry class, with its reason. */
-import { ActivityCancellationType, CancellationScope, proxyActivities } from '@temporalio/workflow';
+import { ActivityCancellationType, CancellationScope, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { RunActivities } from '../../contracts/activities.ts';
 
 /** Database work: short, repeatable at will, and never given up, so a database that is away only delays. */
@@ -11,6 +11,20 @@ const database = proxyActivities<RunActivities>({
 /** Not cancellable: a scope's cancellation takes effect after them. */
 export function writing<T>(run: (activities: typeof database) => Promise<T>): Promise<T> {
   return CancellationScope.nonCancellable(() => run(database));
+}
+
+/**
+ * The run's end, in the workflow task that ends the workflow: no further hop through Temporal. Elsewhere a local activity would
+ * write what a workflow task that is lost and executed again might see otherwise; here the row is closed from then on, whoever
+ * closed it, and the repeat is told so (docs/adr/0012).
+ */
+const ending = proxyLocalActivities<Pick<RunActivities, 'endRun'>>({
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' },
+});
+
+export function closing<T>(run: (activities: typeof ending) => Promise<T>): Promise<T> {
+  return CancellationScope.nonCancellable(() => run(ending));
 }
 
 /** Over the adapter's own limit, so that the adapter's clear timeout error comes first. */

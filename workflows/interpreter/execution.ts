@@ -42,7 +42,7 @@ export interface Outcome {
   data?: Record<string, unknown>;
 }
 
-export type RunKind = (x: Execution, definition: TaskDefinition, task: Task, input: unknown, at: At) => Promise<Outcome>;
+export type RunKind = (x: Execution, definition: TaskDefinition, task: Task, input: unknown, at: At) => Outcome | Promise<Outcome>;
 
 export interface ExecutionPorts {
   append(batch: EventBatch): Promise<{ closed: boolean }>;
@@ -83,9 +83,14 @@ export class Execution {
     this.journal = new Journal(state, { append: (batch) => ports.append(batch), status: (asIf) => this.status(asIf), shown: (status) => ports.shown(status) });
   }
 
-  /** Before each task: suspension, backlog, and the way over to a new execution. */
-  async gate(): Promise<void> {
-    if (this.state.suspended) await this.until(() => !this.state.suspended);
+  /** Before each task: suspension, backlog, and the way over to a new execution. Nothing to wait for where the way is free: each promise of a step costs. */
+  gate(): Promise<void> | undefined {
+    if (this.state.suspended || this.wantsContinueAsNew || !this.journal.hasRoom || this.journal.closed) return this.#gate();
+    return undefined;
+  }
+
+  async #gate(): Promise<void> {
+    if (this.state.suspended) await this.until(() => !this.state.suspended || this.journal.closed);
     await this.journal.makeRoom();
     if (this.wantsContinueAsNew && (this.journal.inFlight === 0 || workflowInfo().historyLength >= FORCED_EVENTS)) {
       await condition(() => false);

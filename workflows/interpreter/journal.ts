@@ -52,6 +52,11 @@ export class Journal {
     return this.#closed;
   }
 
+  /** Not too much waits to be written. */
+  get hasRoom(): boolean {
+    return this.#state.events.length - this.#carried < BACKLOG && !this.#bytesOver();
+  }
+
   get idle(): boolean {
     return this.#inFlight === 0 && !this.#unsent();
   }
@@ -66,7 +71,8 @@ export class Journal {
 
   /** Runs an activity with all that is not yet known to be written; `extra` travels only in it. */
   async carry<T>(run: (batch: EventBatch) => Promise<T>, extra: NewRunEvent[] = [], asIf?: WaitingOn): Promise<T> {
-    await this.makeRoom();
+    if (!this.hasRoom) await this.makeRoom();
+    if (this.#closed) throw new RunClosed();
     const batch = this.#take(extra, asIf);
     const { sent, acks } = batch;
     this.#inFlight++;
@@ -87,7 +93,7 @@ export class Journal {
 
   /** Blocks while too much waits to be written, which also hands the thread back in long loops without activities. */
   async makeRoom(): Promise<void> {
-    while (this.#state.events.length - this.#carried >= BACKLOG || this.#bytesOver()) await this.#flush();
+    while (!this.hasRoom) await this.#flush();
     if (this.#closed) throw new RunClosed();
   }
 
@@ -100,9 +106,10 @@ export class Journal {
   /** Writes what nobody else carries, whenever the workflow blocks, until `over`. */
   async flushWhenBlocked(over: () => boolean): Promise<void> {
     for (;;) {
-      // Conditions are looked at when all other progress of the activation is made.
       await condition(() => over() || this.#closed || this.#unsent());
+      await othersGoOn();
       if (over() || this.#closed) return;
+      if (!this.#unsent()) continue;
       await this.#flush();
     }
   }
@@ -196,4 +203,15 @@ export class Journal {
     this.#state.acks = this.#state.acks.filter((id) => !ids.has(id));
     this.#carriedAcks = Math.max(0, this.#carriedAcks - (acksBefore - this.#state.acks.length));
   }
+}
+
+/** Until all that the same activation has woken is blocked again: it may carry what else would be written for itself. */
+async function othersGoOn(): Promise<void> {
+  // A condition is looked at where it is made, and then whenever nothing else can go on.
+  let looked = false;
+  await condition(() => {
+    const before = looked;
+    looked = true;
+    return before;
+  });
 }

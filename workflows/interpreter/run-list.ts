@@ -21,7 +21,8 @@ export async function runList(x: Execution, items: TaskItem[], base: string, lis
   while (list.index < items.length) {
     const [name, task] = entry(items, list.index);
     const ref = pointer(base, list.index, name);
-    await x.gate();
+    const gate = x.gate();
+    if (gate) await gate;
     list.child ??= { raw: list.data };
     const { output, then } = await runTask(x, name, ref, task, list.child, env);
     list.data = output;

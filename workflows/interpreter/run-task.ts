@@ -91,10 +91,10 @@ function finish(definition: TaskBase, task: Task, outcome: Outcome, at: At): unk
 }
 
 /** Runs `body` until the task's deadline; then everything in it is cancelled and the task faults with a timeout. */
-async function withTimeout<T>(x: Execution, definition: TaskBase, task: Task, at: At, body: () => Promise<T>): Promise<T> {
+function withTimeout<T>(x: Execution, definition: TaskBase, task: Task, at: At, body: () => T | Promise<T>): T | Promise<T> {
   if (definition.timeout === undefined) return body();
   task.frame.deadline ??= Date.now() + timeoutMs(x, definition.timeout, at);
-  return withDeadline(task.frame.deadline, body, () =>
+  return withDeadline(task.frame.deadline, async () => body(), () =>
     fault('timeout', `${task.name} did not finish in time (${new Date(task.frame.deadline ?? 0).toISOString()})`, task.ref),
   );
 }

@@ -1,7 +1,7 @@
 import { runWorkflowId } from '../../../contracts/temporal.ts';
 import type { EntityManager } from '../../../db/orm.ts';
-import { lastEvents, lastTasks } from '../../../domain/runs/queries.ts';
-import type { EventRow, RunRow, TaskRow } from '../../../domain/runs/row.ts';
+import { readTail } from '../../../domain/runs/queries.ts';
+import type { AsJson, EventRow, RunRow, TaskRow } from '../../../domain/runs/row.ts';
 
 export interface RunPresenter {
   baseUrl: string;
@@ -15,8 +15,7 @@ const MAX_LOGS = 200;
 
 /** The whole record: with tasks and the end of the log. */
 export async function presentRun(em: EntityManager, presenter: RunPresenter, run: RunRow): Promise<Record<string, unknown>> {
-  const tasks = await lastTasks(em, run.id, MAX_TASKS);
-  const logs = await lastEvents(em, run.id, MAX_LOGS);
+  const { tasks, events: logs } = await readTail(em, run.id, { tasks: MAX_TASKS, events: MAX_LOGS });
   return {
     ...presentRunSummary(presenter, run),
     tasks: tasks.map(presentTask),
@@ -52,7 +51,7 @@ export function presentRunSummary(presenter: RunPresenter, run: RunRow): Record<
   };
 }
 
-export function presentTask(task: TaskRow): Record<string, unknown> {
+export function presentTask(task: TaskRow | AsJson<TaskRow>): Record<string, unknown> {
   const { reference, name, type, status, visit, attempt, agent_id, agent_version, hitl_task_id, child_run_id, usage, error } = task;
   return {
     reference,
@@ -69,7 +68,7 @@ export function presentTask(task: TaskRow): Record<string, unknown> {
   };
 }
 
-export function presentEvent(event: EventRow): Record<string, unknown> {
+export function presentEvent(event: EventRow | AsJson<EventRow>): Record<string, unknown> {
   const { seq, level, type, task, message, data } = event;
   return { seq, at: time(event.at), level, type, task, message, data };
 }

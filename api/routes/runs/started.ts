@@ -1,4 +1,5 @@
 /** The answer of a request that made a run: as of the commit, or after a bounded wait. */
+import { endOf } from '../../../db/run-event-watcher.ts';
 import { isTerminal } from '../../../contracts/run-events.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { startRun } from '../../../domain/runs/dispatch.ts';
@@ -18,18 +19,22 @@ export async function respondStarted(deps: AppDeps, c: EndpointContext, runId: s
   const run = await getRun(c.em, c.actor, runId);
   const seconds = preferredWaitSeconds(c.ctx);
   c.afterCommit(async () => {
-    await startRun(deps, runId);
-    if (seconds === null) return undefined;
-    return { status: 201, body: await waitForEnd(deps, c.actor, runId, seconds), headers: { 'Preference-Applied': `wait=${seconds}` } };
+    if (seconds === null) return void (await startRun(deps, runId));
+    const body = await waitForEnd(deps, c.actor, runId, seconds, () => startRun(deps, runId));
+    return { status: 201, body, headers: { 'Preference-Applied': `wait=${seconds}` } };
   });
   return { status: 201, body: await presentRun(c.em, presenterOf(deps), run), headers: { Location: `/runs/${runId}` } };
 }
 
-/** The run's record at its end, or after `seconds`. Holds no connection of the database meanwhile. */
-export async function waitForEnd(deps: AppDeps, actor: Actor, runId: string, seconds: number): Promise<Record<string, unknown>> {
+/** The run's record at its end, or after `seconds`. Holds no connection of the database meanwhile. `start`: the run has not ended before it. */
+export async function waitForEnd(deps: AppDeps, actor: Actor, runId: string, seconds: number, start?: () => Promise<unknown>): Promise<Record<string, unknown>> {
   const until = Date.now() + seconds * 1000;
-  const watch = deps.runEvents.watch(runId);
+  const watch = deps.runEvents.watch(endOf(runId));
   try {
+    if (start) {
+      await start();
+      await watch.next(until - Date.now());
+    }
     for (;;) {
       const [row] = await deps.orm.em.fork().execute<{ status: string }[]>(`select status from run where id = ?`, [runId]);
       const left = until - Date.now();

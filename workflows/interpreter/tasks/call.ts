@@ -1,4 +1,4 @@
-import type { A2aArguments, AgentArguments, CallTask, HttpArguments, HumanArguments, OpenApiArguments } from '../../../contracts/definition/model.ts';
+import type { A2aArguments, AgentArguments, CallTask, HttpArguments, HumanArguments, OpenApiArguments, Task as TaskDefinition } from '../../../contracts/definition/model.ts';
 import { resolve } from '../data-flow.ts';
 import type { At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
@@ -13,15 +13,11 @@ import { runTask } from '../run-task.ts';
  * dsl-reference.md "Call". A name of `use.functions` wins over the short forms of the default catalog; such a function is
  * a task whose input is the call's `with`.
  */
-export async function runCall(x: Execution, definition: CallTask, task: Task, input: unknown, at: At): Promise<Outcome> {
+export function runCall(x: Execution, definition: CallTask, task: Task, input: unknown, at: At): Promise<Outcome> {
   const { call } = definition;
   const functions = x.definition.use?.functions;
   const custom = functions && Object.hasOwn(functions, call) ? functions[call] : undefined;
-  if (custom) {
-    const body = (task.frame.body ??= { raw: definition.with === undefined ? input : resolve(definition.with, input, at) });
-    const result = await runTask(x, call, pointer('/use/functions', call), custom, body, task.env);
-    return { output: result.output };
-  }
+  if (custom) return runCustom(x, definition, custom, task, input, at);
   // `with` has the shape that validation has checked for the function's name.
   const args: unknown = definition.with ?? {};
   switch (call) {
@@ -40,4 +36,10 @@ export async function runCall(x: Execution, definition: CallTask, task: Task, in
     default:
       throw fault('configuration', `The function ${JSON.stringify(call)} is not available yet`, task.ref);
   }
+}
+
+async function runCustom(x: Execution, { call, ...definition }: CallTask, body: TaskDefinition, task: Task, input: unknown, at: At): Promise<Outcome> {
+  const frame = (task.frame.body ??= { raw: definition.with === undefined ? input : resolve(definition.with, input, at) });
+  const { output } = await runTask(x, call, pointer('/use/functions', call), body, frame, task.env);
+  return { output };
 }

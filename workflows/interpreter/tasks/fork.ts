@@ -49,7 +49,8 @@ async function runBranches(x: Execution, definition: ForkTask, task: Task, branc
     const ref = pointer(task.ref, 'fork', 'branches', i, name);
     try {
       await scopes[i]?.run(async () => {
-        await x.gate();
+        const gate = x.gate();
+        if (gate) await gate;
         const { output, then } = await runTask(x, name, ref, item, branch.frame, { ...task.env, scope: branch.scope });
         if (won) return;
         branch.done = { output, end: then === 'end' };

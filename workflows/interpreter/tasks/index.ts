@@ -16,7 +16,8 @@ import { runSwitch } from './switch.ts';
 import { runTry } from './try.ts';
 import { runWait } from './wait.ts';
 
-export async function runKind(x: Execution, definition: TaskDefinition, task: Task, input: unknown, at: At): Promise<Outcome> {
+/** Throws at once, or in what it returns; async only where there is something to wait for, like all on the path of every step. */
+export function runKind(x: Execution, definition: TaskDefinition, task: Task, input: unknown, at: At): Outcome | Promise<Outcome> {
   if ('call' in definition) return runCall(x, definition, task, input, at);
   if ('emit' in definition) return runEmit(x, definition, task, input, at);
   if ('for' in definition) return runFor(x, definition, task, input, at);
