@@ -1,6 +1,8 @@
 /** Pieces of schemas that many endpoints share. */
 import * as z from 'zod';
 
+export { jsonObject } from '../contracts/json-object.ts';
+
 /** Length in characters (code points), as the specification counts. */
 export function text(limits: { min?: number; max?: number } = {}) {
   const { min = 0, max } = limits;
@@ -25,7 +27,6 @@ export const uuid = z.guid().meta({ format: 'uuid' });
 export const timestamp = z.iso.datetime();
 /** RFC 3339 with any offset, in queries. */
 export const instant = z.iso.datetime({ offset: true });
-export const jsonObject = z.record(z.string(), z.unknown());
 export const httpUrl = (max = 255) =>
   text({ max }).refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), 'must be an http or https URL').meta({ format: 'uri' });
 

@@ -1,5 +1,6 @@
 /** The keys of an agent's `configuration` that the platform knows, by kind (interface-decisions §3). Any other key is kept. */
 import * as z from 'zod';
+import { jsonObject, jsonObjectOf } from './json-object.ts';
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 
@@ -8,8 +9,8 @@ export const apiConfiguration = z.looseObject({
   endpoint: z.string().optional(),
   /** Default POST. */
   method: z.string().optional(),
-  headers: z.record(z.string(), scalar.nullable()).optional(),
-  query: z.record(z.string(), z.unknown()).optional(),
+  headers: jsonObjectOf(scalar.nullable()).optional(),
+  query: jsonObject.optional(),
   /** JSON whose strings may hold `${ … }` on the input. Default: the input itself, as query for methods without a body. */
   body: z.unknown().optional(),
   /** How files in the input are sent: with a link, with their content in base64, as a form's parts, or the one file as the body. Default `link`. */
@@ -17,7 +18,7 @@ export const apiConfiguration = z.looseObject({
   /** What becomes of the answer's content: a file where it is neither JSON nor text (`auto`, default), always (`file`), never (`inline`). */
   output: z.enum(['auto', 'file', 'inline']).optional(),
   /** jq on the answer's content, with `$response` = `{status, headers, body}`; or an object whose strings hold `${ … }`. */
-  response: z.union([z.string(), z.record(z.string(), z.unknown())]).optional(),
+  response: z.union([z.string(), jsonObject]).optional(),
   /** Milliseconds, ISO 8601, or the DSL's inline duration. */
   timeout: z.union([z.number().positive(), z.string(), z.record(z.string(), z.number())]).optional(),
   /** `idempotent: false`: an invocation whose outcome is unknown is never repeated. */
@@ -39,7 +40,7 @@ export const llmConfiguration = z.looseObject({
   presence_penalty: z.number().optional(),
   seed: z.int().optional(),
   stop: z.union([z.string(), z.array(z.string())]).optional(),
-  headers: z.record(z.string(), scalar.nullable()).optional(),
+  headers: jsonObjectOf(scalar.nullable()).optional(),
   /** Where an output schema is set: `json_schema` (default) sends it, `json_object` asks for JSON only, `none` asks for nothing. */
   structured_output: z.enum(['json_schema', 'json_object', 'none']).optional(),
   timeout: z.union([z.number().positive(), z.string(), z.record(z.string(), z.number())]).optional(),
@@ -53,9 +54,9 @@ export const a2aConfiguration = z.looseObject({
   binding: z.enum(['JSONRPC', 'HTTP+JSON']).optional(),
   /** False: poll, even where the card says that the agent streams. */
   streaming: z.boolean().optional(),
-  headers: z.record(z.string(), scalar.nullable()).optional(),
+  headers: jsonObjectOf(scalar.nullable()).optional(),
   /** Goes with each message. */
-  metadata: z.record(z.string(), z.unknown()).optional(),
+  metadata: jsonObject.optional(),
   /** URIs of protocol extensions to be announced. */
   extensions: z.array(z.string()).optional(),
   /** Media types. Default: all. */

@@ -56,7 +56,10 @@ export function parseBody(endpoint: Pick<Endpoint, 'body' | 'bodies' | 'record'>
   const schema = endpoint.bodies?.[type] ?? endpoint.body ?? z.object({});
   const characters = unstorable(value);
   const result = strict(schema).safeParse(withoutServerSet(endpoint, value), { reportInput: true });
-  const errors = [...characters, ...(result.success ? [] : fieldErrors(result.error, 'field'))];
+  // Where more fields are free, zod drops this one without a word.
+  const dropped = typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__') && strict(schema) === schema && schema instanceof z.ZodObject;
+  const forbidden: FieldError[] = dropped ? [{ pointer: '/__proto__', code: 'forbidden_name', message: 'cannot be a name here' }] : [];
+  const errors = [...characters, ...forbidden, ...(result.success ? [] : fieldErrors(result.error, 'field'))];
   if (!result.success || errors.length > 0) {
     throw invalid(errors);
   }

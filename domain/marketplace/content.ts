@@ -4,9 +4,10 @@ import { createHash } from 'node:crypto';
 import * as z from 'zod';
 
 import { canonicalJson } from '../../contracts/canonical-json.ts';
+import { jsonObject } from '../../contracts/json-object.ts';
 import { AGENT_TYPES, AUTHENTICATION_TYPES, EXECUTION_TYPES } from '../../contracts/agent-types.ts';
 
-const object = z.record(z.string(), z.unknown());
+const object = jsonObject;
 const text = z.string().nullable();
 const texts = z.array(z.string()).nullable();
 

@@ -305,3 +305,21 @@ test('a workflow that runs another: a warning until that exists', async () => {
   expect(again.body).toMatchObject({ revision: 2, problems: [] });
   expect((await create({ definition }, other)).problems).toHaveLength(1);
 });
+
+test('a key __proto__ is data like any other, or refused by name; never dropped', async () => {
+  const { id } = await create({ definition: { do: [{ keep: { set: { ok: true } } }] } });
+  const given = '{"__proto__":{"a":1},"b":{"__proto__":2}}';
+  const run = await builder.post(`/workflows/${id}/run`, `{"input_params":${given}}`);
+  expect(run.status).toBe(201);
+  expect(JSON.stringify(run.body.input_params)).toBe(given);
+  expect(JSON.stringify((await builder.get(`/runs/${run.body.id}`)).body.input_params)).toBe(given);
+
+  const definition = '{"definition":{"__proto__":{},"do":[{"keep":{"set":{"ok":true}}}]}}';
+  const checked = await builder.post('/workflows/validate', definition);
+  expect(checked.body).toMatchObject({ valid: false, problems: [{ pointer: '/__proto__', code: 'forbidden_name' }] });
+  const field = await builder.post('/workflows', '{"name":"x","definition":{},"__proto__":1}');
+  expect([field.status, field.body.errors]).toEqual([422, [expect.objectContaining({ pointer: '/__proto__' })]]);
+  const event = await builder.post('/events', '{"specversion":"1.0","id":"1","source":"/t","type":"t","__proto__":"x"}', { headers: { 'content-type': 'application/cloudevents+json' } });
+  expect([event.status, event.body.errors]).toEqual([422, [expect.objectContaining({ pointer: '/__proto__', code: 'forbidden_name' })]]);
+  expect((await builder.post(`/workflows/${id}/run`, { input_params: [] })).body.errors).toEqual([{ pointer: '/input_params', code: 'invalid_type', message: 'has to be an object' }]);
+});
