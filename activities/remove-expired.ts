@@ -13,9 +13,9 @@ export function removeExpiredActivity({ orm, files: store, retentionDays, logger
     while (more && Date.now() < deadline) {
       Context.current().heartbeat();
       const { runs, files } = await removeEndedRuns(orm.em.fork(), retentionDays);
+      const { payloads, files: contents } = await removeOldPayloads(orm.em.fork(), retentionDays);
       // What a crash leaves here, the sweep finds: no row knows it any more.
-      for (const id of files) await store.remove(id);
-      const payloads = await removeOldPayloads(orm.em.fork(), retentionDays);
+      for (const id of [...files, ...contents]) await store.remove(id);
       removed.runs += runs;
       removed.files += files.length;
       removed.payloads += payloads;

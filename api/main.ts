@@ -5,10 +5,10 @@ import { loadServerEnv, type ServerEnv } from '../config/env.ts';
 import { createLogger, type Logger } from '../config/logger.ts';
 import { createOrm, type Orm, type PoolState } from '../db/orm.ts';
 import { removeExpired } from '../domain/auth/cleanup.ts';
-import { createPayloadStore } from '../db/payload-store.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { seedAdmin } from '../domain/auth/seed.ts';
 import { createLocalFileStore } from '../domain/files/local-file-store.ts';
+import { createPayloadStore } from '../domain/files/payload-store.ts';
 import { createGateway } from '../temporal/gateway.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
 import { createDataConverter } from '../temporal/data-converter.ts';
@@ -30,9 +30,10 @@ const env = loadServerEnv();
 const logger = createLogger({ name: 'api', level: env.LOG_LEVEL });
 let pool: PoolState | null = null;
 const orm = createOrm({ url: env.DATABASE_URL, logger, statementTimeoutMs, onPool: (made) => (pool = made) });
+const files = createLocalFileStore(env.FILES_DIR);
 const dataConverter = createDataConverter({
   keys: env.ENCRYPTION_KEYS,
-  store: createPayloadStore(orm),
+  store: createPayloadStore({ fork: () => orm.em.fork(), files, inFiles: env.FILES_LARGE_VALUES }),
   unreadable: (error) => logger.error({ err: error }, 'cannot decrypt a payload of Temporal'),
 });
 const [payloadCodec] = dataConverter.payloadCodecs ?? [];
@@ -43,7 +44,7 @@ const app = createApp({
   logger,
   temporal: createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE, baseUrl: env.BASE_URL }),
   runEvents: createRunEventWatcher(env.DATABASE_URL, logger),
-  files: createLocalFileStore(env.FILES_DIR),
+  files,
   ...(payloadCodec ? { payloadCodec } : {}),
   metrics: createMetrics({ orm, logger, pool: () => pool, ofProcess: true }),
   strictResponses: env.NODE_ENV === 'development',

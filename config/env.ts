@@ -41,6 +41,7 @@ const schema = z.object({
   EGRESS_HOST_MAP: hostMap().default([]),
   RATE_LIMIT_PER_MINUTE: z.coerce.number().int().min(0).max(1_000_000).default(0),
   FILES_DIR: z.string().optional(),
+  FILES_LARGE_VALUES: switchOn().default(true),
   METRICS_TOKEN: capability().optional(),
   WORKER_METRICS_ADDRESS: z.string().regex(/^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:]+\]):\d{1,5}$/, 'must be address:port such as 127.0.0.1:9464').optional(),
   RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).default(90),

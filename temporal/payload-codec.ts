@@ -1,6 +1,6 @@
 /**
  * Payloads on their way through Temporal: compressed from 8 KiB on, encrypted (AES-256-GCM), and from 256 KiB on kept in
- * PostgreSQL with only a reference in the history, long before Temporal's limit of 2 MB. Encryption has the form of Temporal's
+ * a store (domain/files/payload-store.ts) with only a reference in the history, long before Temporal's limit of 2 MB. Encryption has the form of Temporal's
  * own samples: `binary/encrypted`, the key's id in the metadata, data = nonce, ciphertext, tag. What is not encrypted is read
  * as it is: histories from before.
  */

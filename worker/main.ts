@@ -8,12 +8,12 @@ import { createEgressPolicy } from '../adapters/egress.ts';
 import { loadServerEnv } from '../config/env.ts';
 import { createLogger } from '../config/logger.ts';
 import { createOrm } from '../db/orm.ts';
-import { createPayloadStore } from '../db/payload-store.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { createSigningKeys } from '../domain/auth/signing-keys.ts';
 import { createDeliveryKinds } from '../domain/delivery/kinds.ts';
 import { createFileLink } from '../domain/files/file-link.ts';
 import { createLocalFileStore } from '../domain/files/local-file-store.ts';
+import { createPayloadStore } from '../domain/files/payload-store.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
 import { resolveSecret } from '../domain/secrets/service.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
@@ -39,9 +39,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => st
 
 const orm = createOrm({ url: env.DATABASE_URL, logger });
 const settings = temporalSettings(env);
+const files = createLocalFileStore(env.FILES_DIR);
 const dataConverter = createDataConverter({
   keys: env.ENCRYPTION_KEYS,
-  store: createPayloadStore(orm),
+  store: createPayloadStore({ fork: () => orm.em.fork(), files, inFiles: env.FILES_LARGE_VALUES }),
   unreadable: (error) => logger.error({ err: error }, 'cannot decrypt a payload of Temporal'),
 });
 const client = createTemporalClient(settings, dataConverter);
@@ -56,7 +57,7 @@ const activities = createActivities({
   adapters,
   temporal,
   logger,
-  files: createLocalFileStore(env.FILES_DIR),
+  files,
   fileLink: async (id, seconds) => (await createFileLink({ keys, baseUrl: env.BASE_URL }, id, seconds)).url,
   retentionDays: env.RETENTION_DAYS,
   deliveries: { kinds, sender: createDeliverySender(egress) },

@@ -15,6 +15,7 @@ import { Migration0011UnappliedSignals } from './0011-unapplied-signals.ts';
 import { Migration0012InvocationProgress } from './0012-invocation-progress.ts';
 import { Migration0013InvisibleAgents } from './0013-invisible-agents.ts';
 import { Migration0014RunFiles } from './0014-run-files.ts';
+import { Migration0015PayloadFiles } from './0015-payload-files.ts';
 import { Migration0017EndRun } from './0017-end-run.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
@@ -37,6 +38,7 @@ export const migrations = [
   { name: '0013-invisible-agents', class: Migration0013InvisibleAgents },
   { name: '0014-run-files', class: Migration0014RunFiles },
   { name: '0017-end-run', class: Migration0017EndRun },
+  { name: '0015-payload-files', class: Migration0015PayloadFiles },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

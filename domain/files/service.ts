@@ -127,7 +127,11 @@ export async function listFiles(em: EntityManager, actor: Actor, filter: FileFil
 /** Removes from the store what belongs to nothing: uploads that died with their process, contents of deleted files. */
 export async function sweepFiles(em: EntityManager, store: FileStore, before = new Date(Date.now() - ORPHAN_MS)): Promise<number> {
   const known = async (ids: string[]): Promise<Set<string>> => {
-    const rows = await em.execute<{ id: string }[]>('select id from file where id = any(?::uuid[])', [`{${ids.join(',')}}`]);
+    const list = `{${ids.join(',')}}`;
+    const rows = await em.execute<{ id: string }[]>(
+      'select id from file where id = any(?::uuid[]) union all select file_id from temporal_payload where file_id = any(?::uuid[])',
+      [list, list],
+    );
     return new Set(rows.map(({ id }) => id));
   };
   return store.sweep({ before, known });

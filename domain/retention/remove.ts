@@ -58,16 +58,16 @@ async function deleteUnusedFiles(em: EntityManager, ids: readonly string[]): Pro
 /**
  * One batch of big payloads. A history that is still read has none from before its run: so what is older than the oldest run
  * that is not over stays, however long that one waits. A day more, for the platform's own executions.
- * @returns how many went.
+ * @returns how many went, and which files held their contents: they are the caller's to remove.
  */
-export async function removeOldPayloads(em: EntityManager, days: number): Promise<number> {
-  const rows = await em.execute<object[]>(
+export async function removeOldPayloads(em: EntityManager, days: number): Promise<{ payloads: number; files: string[] }> {
+  const rows = await em.execute<{ file_id: string | null }[]>(
     `with over as (
        select least(clock_timestamp() - (? + 1) * interval '1 day',
                     (select min(created_at) from run where status in ('pending', 'running', 'waiting', 'suspended'))) as at),
      old as (select p.digest from temporal_payload p where p.used_at < (select at from over) order by p.used_at limit ? for update skip locked)
-     delete from temporal_payload p using old where p.digest = old.digest returning 1`,
+     delete from temporal_payload p using old where p.digest = old.digest returning p.file_id`,
     [days, PAYLOADS],
   );
-  return rows.length;
+  return { payloads: rows.length, files: rows.flatMap(({ file_id }) => file_id ?? []) };
 }

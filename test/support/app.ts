@@ -65,7 +65,7 @@ export interface TestApp {
   close(): Promise<void>;
 }
 
-export interface TestAppOptions extends Partial<Pick<CreateAppOptions, 'temporal' | 'endpoints' | 'payloadCodec' | 'strictResponses'>> {
+export interface TestAppOptions extends Partial<Pick<CreateAppOptions, 'temporal' | 'endpoints' | 'payloadCodec' | 'strictResponses' | 'files'>> {
   /** Variables over the defaults. */
   env?: Record<string, string>;
   /** Another copy of the API on the same database: it is not dropped at the end. */
@@ -107,7 +107,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const orm = createOrm({ url: databaseUrl });
   const logger = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
   const app = createApp({
-    files: createLocalFileStore(env.FILES_DIR),
+    files: options.files ?? createLocalFileStore(env.FILES_DIR),
     orm,
     env,
     logger,
@@ -144,7 +144,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
 }
 
 /** Copies of the API on one database share their files; the folder goes with the test run's. */
-function filesOf(databaseUrl: string): string {
+export function filesOf(databaseUrl: string): string {
   return join(runFolder(), `files-${databaseUrl.split('/').at(-1) ?? ''}`);
 }
 

@@ -10,13 +10,14 @@ import { createAdapters } from '../../adapters/index.ts';
 import { encryptionKeys } from '../../config/env-types.ts';
 import { createOrm } from '../../db/orm.ts';
 import { createRunEventWatcher } from '../../db/run-event-watcher.ts';
-import { createPayloadStore } from '../../db/payload-store.ts';
 import { createSigningKeys } from '../../domain/auth/signing-keys.ts';
 import { createDeliveryKinds } from '../../domain/delivery/kinds.ts';
 import { reconcileDeliveries } from '../../domain/delivery/reconcile.ts';
 import { standardRetry, type RetryPolicy } from '../../domain/delivery/retry.ts';
 import { createFileLink } from '../../domain/files/file-link.ts';
 import { createLocalFileStore } from '../../domain/files/local-file-store.ts';
+import { createPayloadStore } from '../../domain/files/payload-store.ts';
+import type { FileStore } from '../../domain/files/ports.ts';
 import { reconcile } from '../../domain/runs/reconcile.ts';
 import { createEncryption } from '../../domain/secrets/encryption.ts';
 import { resolveSecret } from '../../domain/secrets/service.ts';
@@ -27,7 +28,7 @@ import { bundleWorkflows } from '../../worker/bundle.ts';
 import { startEventPump } from '../../worker/event-pump.ts';
 import { createWorker } from '../../worker/create-worker.ts';
 import { temporalLogger } from '../../worker/temporal-logger.ts';
-import { startTestApp, testKeys } from './app.ts';
+import { filesOf, startTestApp, testKeys } from './app.ts';
 import type { Client, TestApp, TestAppOptions } from './app.ts';
 import { oncePerRun } from './run-folder.ts';
 import { createTestDatabase, testTemporal, type TestTemporal } from './servers.ts';
@@ -57,6 +58,8 @@ export interface PlatformServers {
 
 export interface PlatformOptions extends Pick<TestAppOptions, 'env' | 'strictResponses'> {
   servers?: PlatformServers;
+  /** Default: a folder of the test run. */
+  files?: FileStore;
   /** Default: loopback, where the tests' own servers are. */
   egressAllow?: string[];
   worker?: boolean;
@@ -85,11 +88,12 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   const { database, temporal } = options.servers ?? (await ownServers());
   const orm = createOrm({ url: database.url });
   const keys = encryptionKeys().parse(options.env?.['ENCRYPTION_KEYS'] ?? testKeys);
-  const dataConverter = options.dataConverter ?? createDataConverter({ keys, store: createPayloadStore(orm) });
+  const files = options.files ?? createLocalFileStore(options.env?.['FILES_DIR'] ?? filesOf(database.url));
+  const dataConverter = options.dataConverter ?? createDataConverter({ keys, store: createPayloadStore({ fork: () => orm.em.fork(), files, inFiles: true }) });
   const client = createTemporalClient({ address: temporal.address, namespace: temporal.namespace }, dataConverter);
   const gateway = createGateway({ client, taskQueue: temporal.taskQueue, baseUrl: TEST_BASE_URL });
   const [payloadCodec] = dataConverter.payloadCodecs ?? [];
-  const app = await startTestApp({ temporal: gateway, databaseUrl: database.url, ...(payloadCodec ? { payloadCodec } : {}), ...(options.env ? { env: options.env } : {}), strictResponses: options.strictResponses ?? true });
+  const app = await startTestApp({ files, temporal: gateway, databaseUrl: database.url, ...(payloadCodec ? { payloadCodec } : {}), ...(options.env ? { env: options.env } : {}), strictResponses: options.strictResponses ?? true });
   const encryption = createEncryption(app.env.ENCRYPTION_KEYS);
   const egress = createEgressPolicy({ allow: options.egressAllow ?? ['127.0.0.0/8', '::1', 'localhost'], hostMap: app.env.EGRESS_HOST_MAP, ...(options.lookup ? { lookup: options.lookup } : {}) });
   const signingKeys = createSigningKeys(() => orm.em.fork(), encryption);
@@ -100,7 +104,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     adapters: createAdapters({ egress }),
     temporal: gateway,
     logger,
-    files: createLocalFileStore(app.env.FILES_DIR),
+    files,
     fileLink: async (id, seconds) => (await createFileLink({ keys: signingKeys, baseUrl: app.env.BASE_URL }, id, seconds)).url,
     retentionDays: app.env.RETENTION_DAYS,
     deliveries: { kinds, sender: createDeliverySender(egress), retry: { ...standardRetry, ...options.deliveryRetry } },

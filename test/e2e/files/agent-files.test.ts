@@ -1,14 +1,17 @@
 /** HTTP agents take and give files by reference: real API, real worker, a server that looks at what it gets. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createHash, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Client } from '../../support/app.ts';
 import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 
 const big = randomBytes(5 * 1024 * 1024);
 const huge = randomBytes(20 * 1024 * 1024);
+const large = JSON.stringify({ text: randomBytes(1_000_000).toString('base64') });
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 let platform: TestPlatform;
@@ -28,6 +31,7 @@ beforeAll(async () => {
     if (path === '/image') return void response.writeHead(200, { 'content-type': 'image/png', 'content-disposition': 'inline; filename="made.png"' }).end(big);
     if (path === '/huge.bin') return void response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(huge);
     if (path === '/zipped') return void response.writeHead(200, { 'content-type': 'application/pdf', 'content-encoding': 'gzip' }).end(gzipSync(big));
+    if (path === '/large') return void response.writeHead(200, { 'content-type': 'application/json' }).end(large);
     if (path === '/small') return void response.writeHead(200, { 'content-type': 'application/pdf' }).end('%PDF');
     if (path === '/table') return void response.writeHead(200, { 'content-type': 'text/csv', 'content-disposition': 'attachment; filename="t.csv"' }).end('a,b\n');
     if (path === '/nothing') return void response.writeHead(200, { 'content-type': 'image/png' }).end();
@@ -163,4 +167,15 @@ describe('an agent answers with a file', () => {
     expect(error.detail).toMatch(detail);
     expect(await platform.orm.em.fork().execute(`select from run_file where run_id = ?`, [id])).toEqual([]);
   });
+});
+
+test('a large value is in the file store on its way, and whole at the end', async () => {
+  const em = platform.orm.em.fork();
+  await em.execute(`delete from temporal_payload`);
+  const run = await platform.runToEnd({ do: [{ get: { call: 'http', with: { method: 'get', endpoint: `${url}/large` } } }, { keep: { set: { kept: '${ . }' } } }] });
+  expect(run['status']).toBe('completed');
+  expect(run['output']).toEqual({ kept: JSON.parse(large) });
+  const rows = await em.execute<{ file_id: string | null }[]>(`select file_id from temporal_payload`);
+  expect(rows.length).toBeGreaterThan(0);
+  for (const { file_id } of rows) expect(existsSync(join(platform.env.FILES_DIR, String(file_id).slice(-2), String(file_id)))).toBe(true);
 });

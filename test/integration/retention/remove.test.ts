@@ -140,12 +140,12 @@ test('payloads go when no history that is read can have them', async () => {
   const digests = async () => (await em().execute<{ digest: string }[]>('select digest from temporal_payload order by used_at')).map(({ digest }) => digest);
   // Waits for somebody since 300 days: whatever it has is not older than that.
   const waiting = await run({ ended: null, started: 300 });
-  expect(await removeOldPayloads(em(), 90)).toBe(1);
+  expect(await removeOldPayloads(em(), 90)).toMatchObject({ payloads: 1 });
   expect(await digests()).toEqual(['old', 'recent']);
   await em().execute(`update run set status = 'completed', finished_at = now() where id = ?`, [waiting]);
-  expect(await removeOldPayloads(em(), 90)).toBe(1);
+  expect(await removeOldPayloads(em(), 90)).toMatchObject({ payloads: 1 });
   expect(await digests()).toEqual(['recent']);
-  expect(await removeOldPayloads(em(), 90)).toBe(0);
+  expect(await removeOldPayloads(em(), 90)).toEqual({ payloads: 0, files: [] });
 });
 
 async function file(ofRuns: boolean, ...usedBy: string[]): Promise<string> {

@@ -1,0 +1,69 @@
+/** Large values of runs in the file store: once each, found again, old ones in PostgreSQL too, removed when their time is over. */
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { createPayloadStore } from '../../../domain/files/payload-store.ts';
+import type { FileStore } from '../../../domain/files/ports.ts';
+import { sweepFiles } from '../../../domain/files/service.ts';
+import { removeOldPayloads } from '../../../domain/retention/remove.ts';
+import { startTestApp, type TestApp } from '../../support/app.ts';
+
+let t: TestApp;
+let files: FileStore;
+const em = () => t.orm.em.fork();
+const fork = em;
+
+beforeAll(async () => {
+  t = await startTestApp();
+  files = t.app.deps.files;
+});
+beforeEach(async () => {
+  await em().execute('truncate temporal_payload');
+  await sweepFiles(em(), files, new Date(Date.now() + 60_000));
+});
+afterAll(() => t.close());
+
+const inStore = (): string[] => readdirSync(t.env.FILES_DIR, { recursive: true, encoding: 'utf8' }).filter((name) => name.includes('-'));
+
+test('a value is stored once, whoever stores it, and read back', async () => {
+  const stores = [0, 1, 2].map(() => createPayloadStore({ fork, files, inFiles: true }));
+  const data = randomBytes(2 * 1024 * 1024);
+  await Promise.all(stores.map((store) => store.put('d', data)));
+  await stores[0]!.put('d', data);
+  expect(inStore()).toHaveLength(1);
+  for (const store of stores) expect(Buffer.from((await store.get('d'))!).equals(data)).toBe(true);
+  expect(await stores[0]!.get('unknown')).toBeNull();
+});
+
+test('those of before in PostgreSQL are read, and kept there where the setting says so', async () => {
+  const inFiles = createPayloadStore({ fork, files, inFiles: true });
+  const inRows = createPayloadStore({ fork, files, inFiles: false });
+  await inRows.put('old', Buffer.from('old'));
+  await inFiles.put('new', Buffer.from('new'));
+  expect(inStore()).toHaveLength(1);
+  await inFiles.put('old', Buffer.from('old'));
+  await inRows.put('new', Buffer.from('new'));
+  expect(inStore()).toHaveLength(1);
+  for (const store of [inFiles, inRows]) expect([await store.get('old'), await store.get('new')].map(String)).toEqual(['old', 'new']);
+});
+
+test('the sweep leaves them; retention gives their files to be removed; what is lost is missing', async () => {
+  const store = createPayloadStore({ fork, files, inFiles: true });
+  await store.put('a', Buffer.from('a'));
+  await store.put('b', Buffer.from('b'));
+  expect(await sweepFiles(em(), files, new Date(Date.now() + 60_000))).toBe(0);
+  await em().execute(`update temporal_payload set used_at = now() - interval '100 days' where digest = 'a'`);
+  const { payloads, files: contents } = await removeOldPayloads(em(), 90);
+  expect([payloads, contents.length]).toEqual([1, 1]);
+  for (const id of contents) await files.remove(id);
+  expect(inStore()).toHaveLength(1);
+  expect(String(await store.get('b'))).toBe('b');
+  for (const name of inStore()) await files.remove(name.slice(-36));
+  expect(await store.get('b')).toBeNull();
+});
+
+test('nothing is told of what could not be stored', async () => {
+  const full: FileStore = { ...files, receive: async () => Promise.reject(new Error('no space left')) };
+  await expect(createPayloadStore({ fork, files: full, inFiles: true }).put('d', Buffer.from('x'))).rejects.toThrow('no space left');
+  expect(await em().execute('select from temporal_payload')).toEqual([]);
+});
