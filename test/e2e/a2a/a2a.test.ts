@@ -86,26 +86,12 @@ const states = (events: Event[]) => events.flatMap(({ data }) => data.statusUpda
 
 describe('versions', () => {
   const legacy = { message: { kind: 'message', messageId: 'x', role: 'user', parts: [{ kind: 'text', text: 'Ada' }] }, configuration: { blocking: true } };
-  test.each([
-    ['header 1.0', { 'A2A-Version': '1.0' }, ''],
-    ['header 1.0.1', { 'A2A-Version': '1.0.1' }, ''],
-    ['query', {}, '?A2A-Version=1.0'],
-  ])('1.0 by %s', async (_, headers, query) => {
-    const { result } = (await builder.post(plain + query, { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: message() } }, { headers: headers as Record<string, string> })).body;
-    expect(result.task.status.state).toBe('TASK_STATE_COMPLETED');
-  });
-  test.each([['0.3.0', { 'A2A-Version': '0.3.0' }], ['absent', {}]])('0.3 when %s', async (_, headers) => {
-    const params = { ...legacy, message: { ...legacy.message, messageId: messageId() } };
-    const { result } = await rpc(plain, 'message/send', params, builder, headers as Record<string, string>);
-    expect(result).toMatchObject({ kind: 'task', status: { state: 'completed' } });
-  });
-  test('others are refused, and a 1.0 method without the header says what to send', async () => {
-    expect((await rpc(plain, 'SendMessage', {}, builder, { 'A2A-Version': '99.0' })).error.code).toBe(-32009);
-    const { status } = await builder.post(`${plain}/message:send`, {}, { headers: { 'A2A-Version': '99.0' } });
-    expect(status).toBe(400);
+
+  test('a 1.0 method without the header says what to send', async () => {
     const { error } = await rpc(plain, 'SendMessage', { message: message() }, builder, {});
     expect(error).toMatchObject({ code: -32601, message: expect.stringContaining('A2A-Version: 1.0') });
   });
+
   test('0.3 refuses empty parts, negative historyLength, missing fields', async () => {
     for (const params of [
       { message: { ...legacy.message, parts: [] } }, { message: { ...legacy.message, messageId: undefined } }, {},
@@ -117,25 +103,11 @@ describe('versions', () => {
 });
 
 describe('who may', () => {
-  test("another caller's task is not found on every method, and a private agent is not there", async () => {
-    const open = await agentOf({ do: [{ wait: { wait: { seconds: 60 } } }] }, { visibility: 'public' });
-    const mine = (await send(open, {}, { returnImmediately: true })).result.task.id;
+  test('a private agent is not there for others, and nothing is for those who are not signed in', async () => {
     const stranger = await platform.as(await platform.createUser({ roles: ['builder'] }));
-    const codes = [];
-    for (const [method, params] of [
-      ['GetTask', { id: mine }], ['CancelTask', { id: mine }], ['SubscribeToTask', { id: mine }], ['SendMessage', { message: message({ taskId: mine }) }],
-      ['CreateTaskPushNotificationConfig', { taskId: mine, url: 'https://example.com' }], ['GetTaskPushNotificationConfig', { taskId: mine, id: 'x' }],
-      ['ListTaskPushNotificationConfigs', { taskId: mine }], ['DeleteTaskPushNotificationConfig', { taskId: mine, id: 'x' }],
-    ] as const) {
-      codes.push((await rpc(open, method, params, stranger)).error?.code);
-    }
-    expect(codes).toEqual(Array.from({ length: 8 }, () => -32001));
-    expect((await rpc(open, 'ListTasks', {}, stranger)).result.tasks).toEqual([]);
-    expect((await stranger.get(`${open}/tasks/${mine}/deliveries`, { headers: V1 })).status).toBe(404);
-    const hidden = await stranger.post(plain, { jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: mine } }, { headers: V1 });
+    const hidden = await stranger.post(plain, { jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: 'x' } }, { headers: V1 });
     expect([hidden.status, hidden.body.error.code]).toEqual([404, -32000]);
     expect((await platform.anonymous.post(plain, {}, { headers: V1 })).status).toBe(401);
-    await rpc(open, 'CancelTask', { id: mine });
   });
 
   test('an undeclared capability is refused as the protocol says', async () => {
@@ -156,12 +128,21 @@ describe('content', () => {
     expect(result.task.artifacts[0].parts).toEqual([{ data: { text: 'Hello Ada' }, mediaType: 'application/json' }]);
   });
 
-  test('5 MB go in as a file and come back as a link that gives them', async () => {
-    const bytes = Buffer.alloc(5 * 1024 * 1024, 'x');
-    const { result } = await send(echo, { parts: [{ raw: bytes.toString('base64'), filename: 'big.bin', mediaType: 'application/octet-stream' }] });
-    const [part] = result.task.artifacts[0].parts;
-    expect(part).toMatchObject({ filename: 'big.bin', mediaType: 'application/octet-stream' });
-    const back = Buffer.from(await (await fetch(part.url)).arrayBuffer());
+  const bytes = Buffer.alloc(5 * 1024 * 1024, 'x');
+  const raw = bytes.toString('base64');
+  const file = { mediaType: 'application/octet-stream', filename: 'big.bin' };
+  const legacyPart = { kind: 'file', file: { bytes: raw, mimeType: 'application/octet-stream', name: 'big.bin' } };
+  test.each([
+    ['JSON-RPC 1.0', '', V1, () => ({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: message({ parts: [{ raw, ...file }] }) } }), (body: any) => body.result.task.artifacts[0].parts[0]],
+    ['REST 1.0', '/message:send', V1, () => ({ message: message({ parts: [{ raw, ...file }] }) }), (body: any) => body.task.artifacts[0].parts[0]],
+    ['JSON-RPC 0.3', '', {}, () => ({ jsonrpc: '2.0', id: 1, method: 'message/send', params: { message: { ...message({ parts: [legacyPart] }), kind: 'message', role: 'user' } } }), (body: any) => body.result.artifacts[0].parts[0].file],
+    ['REST 0.3, JSON', '/v1/message:send', {}, () => ({ message: { ...message({ parts: [legacyPart] }), kind: 'message', role: 'user' } }), (body: any) => body.artifacts[0].parts[0].file],
+    ['REST 0.3, ProtoJSON', '/v1/message:send', {}, () => ({ message: { messageId: messageId(), role: 'ROLE_USER', content: [{ file: { fileWithBytes: raw, mimeType: 'application/octet-stream', name: 'big.bin' } }] } }), (body: any) => body.task.artifacts[0].parts[0].file],
+  ])('5 MB go in as a file and come back as a link that gives them: %s', async (_, path, headers, body, partOf) => {
+    const answer = await builder.post(echo + path, body(), { headers: headers as Record<string, string> });
+    const part = partOf(answer.body);
+    expect([part.filename ?? part.name, part.mediaType ?? part.mimeType]).toEqual(['big.bin', 'application/octet-stream']);
+    const back = Buffer.from(await (await fetch(part.url ?? part.uri ?? part.fileWithUri)).arrayBuffer());
     expect(back.equals(bytes)).toBe(true);
   });
 });
