@@ -34,7 +34,7 @@ export type Settled = { message: Message } | { task: Task; view: TaskView };
 
 /** Ends with a message, or with a task that is terminal or waits for us. Throws what the agent refuses; the signal's reason. */
 export async function followTask(following: Following): Promise<Settled> {
-  const view = createTaskView();
+  const view = createTaskView(following.remote);
   const shown = new AbortController();
   // A stream that shows the old question on and on may stay open and silent. It is not left before: servers exist that
   // work no further than they are read.

@@ -9,6 +9,8 @@ const HISTORY = 50;
 
 export interface RemoteAgent {
   streaming: boolean;
+  /** See `createTaskView`. */
+  losesAppend: boolean;
   /** A stream where the agent has one; else at most one answer. */
   send(message: Message, signal: AbortSignal): AsyncIterable<StreamResponse>;
   subscribe(taskId: string, signal: AbortSignal): AsyncIterable<StreamResponse>;
@@ -39,6 +41,7 @@ export async function connectRemote(card: AgentCard, chosen: AgentInterface, opt
 
   return {
     streaming: options.streaming,
+    losesAppend: legacy && chosen.protocolBinding.toUpperCase() === 'HTTP+JSON',
     async *send(message, signal) {
       const configuration = { acceptedOutputModes: options.acceptedOutputModes, taskPushNotificationConfig: undefined, returnImmediately: !options.streaming };
       const request = { tenant: '', message, configuration, metadata: undefined };

@@ -14,7 +14,11 @@ export interface TaskView {
   missed(): void;
 }
 
-export function createTaskView(): TaskView {
+/**
+ * `losesAppend`: artifact updates do not say whether they replace or continue (the SDK's client for REST of 0.3 drops it), so
+ * a second one for an artifact only says that the picture is old.
+ */
+export function createTaskView({ losesAppend = false }: { losesAppend?: boolean } = {}): TaskView {
   let task: Task | null = null;
   let stale = false;
   const pieced = new Set<string>();
@@ -49,7 +53,9 @@ export function createTaskView(): TaskView {
         case 'artifactUpdate': {
           const { taskId, contextId, append, artifact } = payload.value;
           if (artifact === undefined) return;
-          if (append) pieced.add(artifact.artifactId);
+          const again = losesAppend && task?.artifacts.some(({ artifactId }) => artifactId === artifact.artifactId) === true;
+          if (append || again) pieced.add(artifact.artifactId);
+          if (again) stale = true;
           put(begun(taskId, contextId), payload.value, artifact);
           return;
         }

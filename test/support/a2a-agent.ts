@@ -1,13 +1,14 @@
 /**
- * A remote A2A agent on this machine: the SDK's own request handler behind a plain HTTP server, over JSON-RPC of 1.0 and 0.3,
- * and REST of 1.0. What it does is said by the first word of the message's text.
+ * A remote A2A agent on this machine: the SDK's own request handler behind a plain HTTP server, over JSON-RPC and REST of 1.0
+ * and 0.3 (its REST in ProtoJSON, as the Python and JS servers of 0.3 have it). What it does is said by the first word of the message's text.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Role, SendMessageRequest, SendMessageResponse, StreamResponse, Task, TaskState, type AgentCard, type Message, type Part } from '@a2a-js/sdk';
-import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
-import { toRestErrorBody, restStatusFor } from '@a2a-js/sdk/errors';
+import { LegacyJsonRpcTransportHandler, LegacyRestTransportHandler, toLegacyHTTPError } from '@a2a-js/sdk/compat/v0_3/server';
+import { A2AError, toRestErrorBody, restStatusFor } from '@a2a-js/sdk/errors';
 import { DefaultRequestHandler, InMemoryTaskStore, JsonRpcTransportHandler, ServerCallContext, type AgentExecutor, type RequestContext } from '@a2a-js/sdk/server';
+import { responseToProto, sendParamsFromProto, taskToProto } from '../../api/a2a/legacy-proto.ts';
 
 export interface RemoteA2aAgent {
   url: string;
@@ -67,7 +68,7 @@ export async function startRemoteAgent(options: RemoteOptions = {}): Promise<Rem
     if (path === (options.cardPath ?? '/.well-known/agent-card.json')) return json(response, version === '1.0' ? card() : legacyCard(card()));
     handlers ??= makeHandlers(card(), executor);
     if (!path.startsWith('/rpc')) return json(response, { error: 'nothing here' }, 404);
-    if (binding === 'HTTP+JSON') return rest(handlers.handler, path.slice(4), body, response);
+    if (binding === 'HTTP+JSON') return (version === '1.0' ? rest : legacyRest)(handlers.handler, path.slice(4), body, response);
     const result = await handlers[version === '1.0' ? 'rpc' : 'legacyRpc'].handle(body, contextOf(version));
     if (Symbol.asyncIterator in result) return events(response, result);
     json(response, result);
@@ -112,6 +113,25 @@ async function rest(handler: DefaultRequestHandler, path: string, body: unknown,
   } catch (error) {
     const status = restStatusFor(error);
     json(response, toRestErrorBody(error, status), status);
+  }
+}
+
+async function legacyRest(handler: DefaultRequestHandler, path: string, body: Record<string, unknown>, response: ServerResponse): Promise<void> {
+  const legacy = new LegacyRestTransportHandler(handler);
+  const context = contextOf('0.3');
+  const [plain = ''] = path.split('?');
+  const id = decodeURIComponent(/^\/v1\/tasks\/([^/:]+)/.exec(plain)?.[1] ?? '');
+  // What a client sends is of this shape, or the test fails.
+  const params = () => sendParamsFromProto(body) as unknown as Parameters<typeof legacy.sendMessage>[0];
+  try {
+    if (plain === '/v1/message:send') return json(response, responseToProto(await legacy.sendMessage(params(), context)));
+    if (plain === '/v1/message:stream') return await events(response, await legacy.sendMessageStream(params(), context), responseToProto);
+    if (plain.endsWith(':subscribe')) return await events(response, await legacy.resubscribe(id, context), responseToProto);
+    if (plain.endsWith(':cancel')) return json(response, taskToProto(await legacy.cancelTask(id, context)));
+    if (/^\/v1\/tasks\/[^/:]+$/.test(plain)) return json(response, taskToProto(await legacy.getTask(id, context)));
+    json(response, { code: -32601, message: 'no such path' }, 404);
+  } catch (error) {
+    json(response, error instanceof A2AError ? toLegacyHTTPError(error) : { code: -32603, message: String(error) }, restStatusFor(error));
   }
 }
 

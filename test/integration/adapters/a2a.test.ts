@@ -35,6 +35,8 @@ const KINDS: [string, RemoteOptions][] = [
   ['1.0 REST polling', { binding: 'HTTP+JSON', streaming: false }],
   ['0.3 JSON-RPC streaming', { version: '0.3' }],
   ['0.3 JSON-RPC polling', { version: '0.3', streaming: false }],
+  ['0.3 REST streaming', { version: '0.3', binding: 'HTTP+JSON' }],
+  ['0.3 REST polling', { version: '0.3', binding: 'HTTP+JSON', streaming: false }],
 ];
 
 describe.each(KINDS)('%s', (_, options) => {
@@ -96,13 +98,13 @@ async function reached(ready: () => boolean): Promise<void> {
   }
 }
 
-test('the pieces of a stream make one text', async () => {
-  const target = await remote();
+test.each(KINDS.filter(([name]) => name.endsWith('streaming')))('%s: the pieces of a stream make one text', async (_, options) => {
+  const target = await remote(options);
   expect((await ask(target, 'pieces')).output).toBe('Once upon a time');
 });
 
-test.each(['1.0', '0.3'] as const)('%s: a stream that drops is taken up again, and nothing is lost or sent twice', async (version) => {
-  const target = await remote({ version });
+test.each(KINDS.filter(([name]) => name.endsWith('streaming')))('%s: a stream that drops is taken up again, and nothing is lost or sent twice', async (_, options) => {
+  const target = await remote(options);
   const call = ask(target, 'hold on');
   await reached(() => target.tasks.size === 1);
   for (let i = 0; i < 2; i++) {
