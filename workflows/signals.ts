@@ -15,7 +15,7 @@ export function receive(x: Execution, signal: RunSignal, cancel: () => void): vo
   switch (signal.kind) {
     case 'hitl.decision': {
       const { id, kind: _, ...decision } = signal;
-      state.decisions[decision.task_id] = decision;
+      if (x.asked.has(decision.task_id)) state.decisions[decision.task_id] = decision;
       journal.add(
         x.event(EVENT.decisionReceived, `decision:${id}`, `Decision received: ${decision.decision}`, {
           data: { hitl_task_id: decision.task_id, decision_id: decision.decision_id, decision: decision.decision },
@@ -25,7 +25,8 @@ export function receive(x: Execution, signal: RunSignal, cancel: () => void): vo
     }
     case 'child.done': {
       const { id: _id, kind: _kind, ...done } = signal;
-      state.children[done.child_run_id] = done;
+      // Nobody waits for one that was started with `await: false`.
+      if (x.children.has(done.child_run_id)) state.children[done.child_run_id] = done;
       journal.add(
         x.event(EVENT.childDone, `child:${done.child_run_id}`, `Child run ${done.child_run_id} ${done.status}`, {
           level: done.status === 'completed' ? 'info' : 'warn',

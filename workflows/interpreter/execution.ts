@@ -64,6 +64,8 @@ export class Execution {
   readonly journal: Journal;
   /** Children that some branch waits for, by run id: where `child.waiting` is noted. */
   readonly children = new Map<string, NonNullable<Frame['child']>>();
+  /** Human tasks that some branch asks, by id: other decisions are not kept. */
+  readonly asked = new Set<string>();
   #strands = 1;
   /** Branches whose condition has come true and that have not moved on yet. */
   #moving = 0;
@@ -79,7 +81,10 @@ export class Execution {
     this.definition = start.definition as Definition;
     this.state = state;
     // Signals come before the branches are back at their places.
-    for (const { child } of framesOf(state.root)) if (child) this.children.set(child.id, child);
+    for (const { child, human, remote } of framesOf(state.root)) {
+      if (child) this.children.set(child.id, child);
+      for (const question of [human, remote?.human]) if (question) this.asked.add(question.id);
+    }
     this.journal = new Journal(state, { append: (batch) => ports.append(batch), status: (asIf) => this.status(asIf), shown: (status) => ports.shown(status) });
   }
 

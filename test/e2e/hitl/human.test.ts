@@ -67,6 +67,24 @@ describe('a human task', () => {
     expect((await ended(run))['status']).toBe('completed');
   });
 
+  test('an expression that gives no text where text has to be faults, and says which', async () => {
+    const cases: [Record<string, unknown>, string][] = [
+      [{ title: '${ {a: 1} }' }, 'with.title has to be text, and its expression gives an object'],
+      [{ title: '${ .nothing }' }, 'with.title has to be text, and its expression gives null'],
+      [{ description: '${ [1] }' }, 'with.description has to be text, and its expression gives an array'],
+      [{ assignee: '${ {user: "ann"} }' }, 'with.assignee has to be text, and its expression gives an object'],
+      [{ candidates: { users: '${ [true] }' } }, 'with.candidates.users has to be text, and its expression gives a boolean'],
+      [{ expires: 'PT1H', escalate: [{ after: 'PT1M', to: { groups: '${ {} }' } }] }, 'with.escalate[0].to.groups has to be text, and its expression gives an object'],
+    ];
+    const runs = await Promise.all(cases.map(async ([more]) => ended(await start(human(more)))));
+    for (const [i, run] of runs.entries()) {
+      expect(run['error']).toMatchObject({ type: expect.stringMatching(/\/validation$/), status: 400, detail: cases[i]?.[1], instance: '/do/0/review' });
+    }
+    const numbered = await start(human({ title: '${ 42 }', assignee: '${ null }' }));
+    expect(await taskOf(numbered)).toMatchObject({ title: '42', assignee: null });
+    await builder.post(`/runs/${numbered['id']}/cancel`);
+  });
+
   test('a rejection is an outcome, not a fault', async () => {
     const run = await start(human({ require_comment: ['reject'], form: { type: 'object', required: ['n'] } }));
     const task = await taskOf(run);

@@ -35,6 +35,7 @@ export function humanFrame(): HumanFrame {
 
 export async function askPerson(x: Execution, task: Task, human: HumanFrame, question: Question): Promise<DecisionPayload> {
   const on: WaitingOn = { kind: 'human', task: task.ref, id: human.id, ...expiryOf(question.marks) };
+  x.asked.add(human.id);
   try {
     if (!human.created) {
       await create(x, question.task(human), task, on, question);
@@ -45,6 +46,9 @@ export async function askPerson(x: Execution, task: Task, human: HumanFrame, que
     // The row closes before the branch counts as cancelled; closing the run closes the rest.
     if (isCancellation(error) && human.created) await close(x, human.id);
     throw error;
+  } finally {
+    x.asked.delete(human.id);
+    delete x.state.decisions[human.id];
   }
 }
 

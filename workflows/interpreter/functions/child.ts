@@ -28,7 +28,11 @@ export async function runChild(x: Execution, task: Task, workflow: CreateChildRu
   } finally {
     x.children.delete(child.id);
   }
-  return finish(x, task, child.id);
+  try {
+    return await finish(x, task, child.id);
+  } finally {
+    delete x.state.children[child.id];
+  }
 }
 
 export function newChild(task: Task, input: unknown): NonNullable<Frame['child']> {
@@ -40,6 +44,9 @@ export async function startChild(x: Execution, task: Task, workflow: CreateChild
   const child = newChild(task, input);
   if (!child.created) await create(x, task, child.id, workflow, child.input);
   child.created = true;
+  // One that is met half way after continue-as-new was taken for awaited.
+  x.children.delete(child.id);
+  delete x.state.children[child.id];
   return child.id;
 }
 

@@ -35,7 +35,7 @@ function schedule(args: HumanArguments, from: number, at: At, input: unknown): M
       kind: 'escalate' as const,
       at: after(step.after),
       level: i + 1,
-      to: candidates(step.to, input, at),
+      to: candidates(step.to, `escalate[${i}].to`, input, at),
     })),
     ...(args.expires === undefined ? [] : [{ kind: 'expire' as const, at: after(args.expires) }]),
   ];
@@ -55,19 +55,22 @@ function newTask(x: Execution, args: HumanArguments, task: Task, human: { id: st
   const priority = Number(resolve(args.priority ?? 50, input, at));
   if (!Number.isInteger(priority) || priority < 0 || priority > 100) throw fault('configuration', 'with.priority must be a whole number from 0 to 100', task.ref);
   const form = args.form === undefined || args.form === true ? null : args.form === false ? { not: {} } : args.form;
-  const assignee = args.assignee === undefined ? null : resolve(args.assignee, input, at);
+  const optionalText = (given: unknown, parameter: string): string | null => {
+    const value = resolve(given ?? null, input, at);
+    return value === null || value === undefined ? null : text(value, parameter, task.ref);
+  };
   return {
     id: human.id,
     run_id: x.start.run_id,
     task: task.ref,
     task_name: task.name,
-    title: text(resolve(args.title, input, at)),
-    description: args.description === undefined ? null : text(resolve(args.description, input, at)),
+    title: text(resolve(args.title, input, at), 'title', task.ref),
+    description: optionalText(args.description, 'description'),
     subject: args.subject === undefined ? null : resolve(args.subject, input, at),
     form_schema: form,
     decisions: decisions.map(({ id, label }) => ({ id, label: label ?? id, requires_comment: needsComment.has(id) })),
-    assignee: assignee === null ? null : text(assignee),
-    candidates: candidates(args.candidates, input, at),
+    assignee: optionalText(args.assignee, 'assignee'),
+    candidates: candidates(args.candidates, 'candidates', input, at),
     priority,
     due_at: moment('due'),
     expires_at: moment('expire'),
@@ -77,12 +80,22 @@ function newTask(x: Execution, args: HumanArguments, task: Task, human: { id: st
   };
 }
 
-function candidates(spec: Candidates | undefined, input: unknown, at: At): NewHumanTask['candidates'] {
-  const list = (names: unknown): string[] => {
-    const value = resolve(names ?? [], input, at);
-    return (Array.isArray(value) ? value : [value]).filter((name) => name !== null && name !== undefined).map(text);
+function candidates(spec: Candidates | undefined, parameter: string, input: unknown, at: At): NewHumanTask['candidates'] {
+  const list = (kind: keyof Candidates): string[] => {
+    const value = resolve(spec?.[kind] ?? [], input, at);
+    return (Array.isArray(value) ? value : [value]).filter((name) => name !== null && name !== undefined).map((name) => text(name, `${parameter}.${kind}`, at.ref));
   };
-  return { users: list(spec?.users), roles: list(spec?.roles), groups: list(spec?.groups) };
+  return { users: list('users'), roles: list('roles'), groups: list('groups') };
 }
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+/** An expression may give anything; a number is a text as it is written. */
+function text(value: unknown, parameter: string, ref: string): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return String(value);
+  throw fault('validation', `with.${parameter} has to be text, and its expression gives ${kindOf(value)}`, ref);
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return 'null';
+  return Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
