@@ -11,6 +11,7 @@ import type { AppDeps } from '../app.ts';
 import { countRequest } from '../middleware/rate-limit.ts';
 import { extensionsNamed, type A2ACall } from './call.ts';
 import { MALFORMED } from './grpc-definition.ts';
+import { checkValues } from './grpc-values.ts';
 import { readVersion } from './version.ts';
 
 export interface TenantRequest {
@@ -26,6 +27,7 @@ export async function grpcCall(deps: AppDeps, { metadata, request }: ServerCall,
   await countRequest(() => deps.orm.em.fork(), actor, deps.env.RATE_LIMIT_PER_MINUTE);
   if (!hasRole(actor, 'viewer')) throw forbidden('This needs the role viewer.', 'role_required');
   if (request === MALFORMED) throw badRequest('malformed_body', 'The message is not what the method takes.');
+  checkValues(request);
   if (readVersion(first(metadata, 'a2a-version')) !== '1.0') throw new VersionNotSupportedError('gRPC is served in A2A 1.0 only: send the metadata a2a-version: 1.0.');
   const agentId = request.tenant || deps.env.A2A_DEFAULT_AGENT;
   if (agentId === undefined) throw notFound('agent: tenant must be its id');

@@ -1,6 +1,7 @@
 /**
  * `npm run conformance:a2a`: the platform with the conformance agents registered, until Ctrl-C. Prints one JSON line when ready:
- * `{"agents": {"full": <base URL>, "minimal": …, "extension": …}, "token": …}`.
+ * `{"agents": {"full": <base URL>, "minimal": …, "extension": …}, "grpc": <host:port>, "token": …}`. Over gRPC the agent's id,
+ * the last segment of its URL, is the tenant, as its card says.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -33,7 +34,7 @@ for await (const line of createInterface({ input: up.stdout })) {
   }
 }
 
-async function register(url: string): Promise<{ agents: Record<string, string>; token: string }> {
+async function register(url: string): Promise<{ agents: Record<string, string>; grpc: string | undefined; token: string }> {
   const { body } = await createClient(url).post('/auth/token', { username: 'admin', password });
   const client = createClient(url, body.access_token);
   const workflow = await created(client.post('/workflows', { name: 'a2a-conformance', definition: conformanceDefinition }));
@@ -43,7 +44,9 @@ async function register(url: string): Promise<{ agents: Record<string, string>; 
     const made = await created(client.post('/agents', agent));
     agents[key] = `${url}/api/v1/a2a/${made.id}`;
   }
-  return { agents, token: body.access_token };
+  const card = await client.get(`${agents['full']}/.well-known/agent-card.json`, { headers: { 'A2A-Version': '1.0' } });
+  const { url: grpc } = card.body.supportedInterfaces.find(({ protocolBinding }: { protocolBinding: string }) => protocolBinding === 'GRPC') ?? {};
+  return { agents, grpc, token: body.access_token };
 }
 
 async function created(reply: Promise<{ status: number; body: any }>): Promise<any> {

@@ -5,7 +5,9 @@
     A2A_CARD    version of the card to ask for (1.0 for the kit of 1.0); without it the card has the fields of both versions
     A2A_EXTENSIONS  extensions that the client names, except in the kit's tests of what happens when it does not
 
-Use: pytest -p tck_plugin with this folder on PYTHONPATH. Nothing else of the kits is changed.
+Use: pytest -p tck_plugin with this folder on PYTHONPATH. Nothing else of the kits is changed, but for one fault of the kit of
+1.0: it closes the answer to a refused REST stream and reads its body afterwards, which httpx refuses (ResponseNotRead),
+whatever the answer is. Here such a body is read before.
 """
 
 import os
@@ -16,7 +18,8 @@ TOKEN = os.environ["A2A_TOKEN"]
 CARD = os.environ.get("A2A_CARD")
 EXTENSIONS = os.environ.get("A2A_EXTENSIONS")
 _names_extensions = bool(EXTENSIONS)
-# Off in the kit's test of a caller without credentials.
+# Off in the kits' tests of a caller without credentials; cards are read with them all the same.
+WITHOUT_CREDENTIALS = ("without_auth", "authentication_required", "extended_card_access_controls", "authentication_scheme_validation", "missing_authentication")
 _authenticates = True
 HOST = urlsplit(AGENT).netloc
 # Looked for at the host's root, not below the agent's URL.
@@ -25,7 +28,7 @@ CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json", "/v1/card")
 
 def pytest_runtest_setup(item):
     global _names_extensions, _authenticates
-    _authenticates = "without_auth" not in item.nodeid
+    _authenticates = not any(name in item.nodeid for name in WITHOUT_CREDENTIALS)
     _names_extensions = bool(EXTENSIONS) and "missing_required_extension" not in item.nodeid
 
 
@@ -37,9 +40,22 @@ def _target(url):
     return str(url)
 
 
+def _sends_token(path):
+    return _authenticates or "/.well-known/" in path
+
+
 def _patch_httpx():
     import httpx
 
+    send = httpx.Client.send
+
+    def send_and_read_refusals(self, request, *args, **kwargs):
+        response = send(self, request, *args, **kwargs)
+        if response.status_code >= 400 and not response.is_closed:
+            response.read()
+        return response
+
+    httpx.Client.send = send_and_read_refusals
     for cls in (httpx.Client, httpx.AsyncClient):
         build = cls.build_request
 
@@ -50,7 +66,7 @@ def _patch_httpx():
                 request.url = httpx.URL(target)
                 if CARD:
                     request.headers.setdefault("A2A-Version", CARD)
-            if request.url.netloc.decode() == HOST and _authenticates and not request.headers.get("authorization"):
+            if request.url.netloc.decode() == HOST and _sends_token(request.url.path) and not request.headers.get("authorization"):
                 request.headers["authorization"] = f"Bearer {TOKEN}"
             if request.url.netloc.decode() == HOST and _names_extensions:
                 request.headers.setdefault("A2A-Extensions", EXTENSIONS)
@@ -68,7 +84,7 @@ def _patch_requests():
 
     def request(self, method, url, *args, **kwargs):
         url = _target(url)
-        if urlsplit(url).netloc == HOST and _authenticates:
+        if urlsplit(url).netloc == HOST and _sends_token(urlsplit(url).path):
             headers = dict(kwargs.get("headers") or {})
             if not any(name.lower() == "authorization" for name in headers):
                 headers["Authorization"] = f"Bearer {TOKEN}"
@@ -76,6 +92,13 @@ def _patch_requests():
         return send(self, method, url, *args, **kwargs)
 
     requests.Session.request = request
+
+
+def _for_agent(request):
+    """The agent's id as tenant, as its card says; the kit does not read it there."""
+    if hasattr(request, "tenant") and not request.tenant:
+        request.tenant = AGENT.rsplit("/", 1)[-1]
+    return request
 
 
 def _patch_grpc():
@@ -87,14 +110,18 @@ def _patch_grpc():
 
     class Bearer(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
         def _with(self, details):
-            metadata = list(details.metadata or []) + ([("authorization", f"Bearer {TOKEN}")] if _authenticates else [])
-            return details._replace(metadata=metadata) if hasattr(details, "_replace") else details
+            metadata = list(details.metadata or [])
+            if _authenticates:
+                metadata.append(("authorization", f"Bearer {TOKEN}"))
+            if _names_extensions and not any(name == "a2a-extensions" for name, _ in metadata):
+                metadata.append(("a2a-extensions", EXTENSIONS))
+            return details._replace(metadata=metadata)
 
         def intercept_unary_unary(self, continuation, details, request):
-            return continuation(self._with(details), request)
+            return continuation(self._with(details), _for_agent(request))
 
         def intercept_unary_stream(self, continuation, details, request):
-            return continuation(self._with(details), request)
+            return continuation(self._with(details), _for_agent(request))
 
     def insecure_channel(target, *args, **kwargs):
         return grpc.intercept_channel(insecure(target, *args, **kwargs), Bearer())

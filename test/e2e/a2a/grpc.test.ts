@@ -254,6 +254,12 @@ describe('refusals', () => {
     expect(await call('sendMessage', { ...request('x', { parts: [] }), tenant: plain })).toMatchObject({ code: status.INVALID_ARGUMENT, types: ['ErrorInfo', 'BadRequest'], details: expect.stringContaining('parts') });
     expect(await call('sendMessage', { ...request('x', { messageId: '' }), tenant: plain })).toMatchObject({ code: status.INVALID_ARGUMENT });
     expect(await call('sendMessage', { ...request('x'), message: undefined, tenant: plain })).toMatchObject({ code: status.INVALID_ARGUMENT });
+    expect(await call('sendMessage', { ...request('x', { messageId: 'm\0' }), tenant: plain })).toMatchObject({ code: status.INVALID_ARGUMENT });
+    expect(await call('listTasks', { tenant: plain, contextId: '\0', status: 0, pageToken: '' })).toMatchObject({ code: status.INVALID_ARGUMENT });
+    const nested = (depth: number): unknown => Array.from({ length: depth }).reduce((inner) => [inner], 1);
+    const data = (value: unknown) => ({ ...request(''), tenant: plain, message: request('', { parts: [{ content: { $case: 'data', value }, metadata: undefined, filename: '', mediaType: '' }] }).message });
+    for (const depth of [70, 500]) expect(await call('sendMessage', data(nested(depth)))).toMatchObject({ code: status.INVALID_ARGUMENT, details: expect.stringContaining('deep') });
+    expect(await call('sendMessage', data({ n: Infinity }))).toMatchObject({ code: status.INVALID_ARGUMENT });
     expect(await call('getTask', { tenant: plain, id: 'x', historyLength: -1 })).toMatchObject({ code: status.INVALID_ARGUMENT });
     expect(await call('listTasks', { tenant: plain, contextId: '', status: 0, pageToken: '', pageSize: 101 })).toMatchObject({ code: status.INVALID_ARGUMENT });
     expect(await call('getTask', {}, {}, { bytes: Buffer.from('not a message') })).toMatchObject({ code: status.INVALID_ARGUMENT, details: expect.stringContaining('not what the method takes') });
