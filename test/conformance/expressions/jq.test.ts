@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { conformanceDir } from '../../support/conformance-data.ts';
+import { conformancePath } from '../../support/conformance.ts';
 import { writeDocsSection } from '../../support/docs-section.ts';
 import { readCases, type JqCase } from './jq-cases.ts';
 import { exclusions } from './jq-exclusions.ts';
 import { runCase } from './run-case.ts';
 
-const cases = readCases(conformanceDir('jq'));
+const cases = readCases(conformancePath('jq'));
 
 function exclusionOf(item: JqCase) {
   return exclusions.find(({ file, programs }) => file === item.file && programs.includes(item.program));

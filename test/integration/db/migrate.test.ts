@@ -31,6 +31,8 @@ test('several processes migrate an empty database at once: one does it, the othe
   expect(done.map((names) => names.length).toSorted((a, b) => a - b)).toEqual([0, 0, migrationNames.length]);
   expect((await app.anonymous.get('/readyz')).status).toBe(200);
   expect(await migrate(database.url)).toEqual([]);
+  const { rows } = await client.query<{ name: string }>('select name from schema_migration order by id');
+  expect(rows.map(({ name }) => name)).toEqual(migrationNames);
 });
 
 test('a migration that is missing in the middle is noticed', async () => {

@@ -4,7 +4,7 @@ import { Client, Connection } from '@temporalio/client';
 import { bundleWorkflowCode, NativeConnection, Worker } from '@temporalio/worker';
 import { readCases } from '../../conformance/expressions/jq-cases.ts';
 import { Generator } from '../../conformance/expressions/fuzz-programs.ts';
-import { conformanceDir } from '../../support/conformance-data.ts';
+import { conformancePath } from '../../support/conformance.ts';
 import { testTemporal, type TestTemporal } from '../../support/servers.ts';
 import { evaluate, type Evaluation } from './isolate-workflow.ts';
 
@@ -46,7 +46,7 @@ async function insideWorkflow(evaluations: Evaluation[], name: string): Promise<
 }
 
 test("jq's test cases give the same inside a workflow as outside", async () => {
-  const evaluations = readCases(conformanceDir('jq')).map(({ program, input }) => ({ program, input }));
+  const evaluations = readCases(conformancePath('jq')).map(({ program, input }) => ({ program, input }));
   expect(await insideWorkflow(evaluations, 'cases')).toEqual(evaluations.map(evaluate));
 }, 180_000);
 

@@ -17,10 +17,9 @@ const table: Record<string, { value: string[]; type: string[]; not: string[] }> 
   adapters: { value: ['contracts', 'expressions', 'undici', 'ai'], type: [], not: ['@temporalio/client', '@mikro-orm/core', 'pg', 'koa'] },
   activities: { value: ['contracts', 'expressions', 'domain', 'db', 'adapters', '@temporalio/activity'], type: ['config'], not: ['koa', '@temporalio/workflow', '@temporalio/worker'] },
   workflows: { value: ['contracts', 'expressions', '@temporalio/workflow'], type: ['activities'], not: ['node:fs', 'node:crypto', 'pg', '@temporalio/activity', '@temporalio/client', '@mikro-orm/core'] },
-  codec: { value: ['contracts', 'config', '@temporalio/common', 'node:crypto'], type: [], not: ['koa', '@temporalio/client'] },
-  temporal: { value: ['contracts', 'domain', 'codec', 'config', '@temporalio/client'], type: [], not: ['koa', '@temporalio/worker'] },
-  worker: { value: ['activities', 'db', 'domain', 'adapters', 'codec', 'config', 'contracts', 'temporal', '@temporalio/worker'], type: [], not: ['koa', '@temporalio/workflow'] },
-  api: { value: ['contracts', 'domain', 'db', 'codec', 'config', 'temporal', 'koa', '@temporalio/client'], type: ['workflows'], not: ['@temporalio/worker', '@temporalio/workflow', '@temporalio/activity'] },
+  temporal: { value: ['contracts', 'domain', 'config', '@temporalio/client'], type: [], not: ['koa', '@temporalio/worker'] },
+  worker: { value: ['activities', 'db', 'domain', 'adapters', 'config', 'contracts', 'temporal', '@temporalio/worker'], type: [], not: ['koa', '@temporalio/workflow'] },
+  api: { value: ['contracts', 'domain', 'db', 'config', 'temporal', 'koa', '@temporalio/client'], type: ['workflows'], not: ['@temporalio/worker', '@temporalio/workflow', '@temporalio/activity'] },
   web: { value: ['contracts'], type: [], not: [] },
   examples: { value: [], type: [], not: [] },
 };
