@@ -54,7 +54,9 @@ function summary({ baseUrl, grpcPort, temporalAddress, temporalUiUrl, admin, dat
   return `${lines.join('\n')}\n`;
 }
 
-if (import.meta.main) {
+export async function main(): Promise<void> {
   const program = (path: string) => fileURLToPath(new URL(path, import.meta.url));
   await up({ migrate: program('../db/migrate.ts'), api: program('../api/main.ts'), worker: program('../worker/main.ts') });
 }
+
+if (import.meta.main) await main();

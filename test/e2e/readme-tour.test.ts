@@ -19,7 +19,7 @@ let reader: string;
 
 beforeAll(() => {
   folder = upFolder();
-  up = folder.start({}, { program: join(root, 'dev/up.ts') });
+  up = folder.start({}, { program: join(root, 'dev/start.cjs') });
   // What the reader's folder holds of the clone.
   reader = mkdtempSync(join(tmpdir(), 'cadenza-tour-'));
   symlinkSync(join(root, 'examples'), join(reader, 'examples'));
@@ -108,7 +108,7 @@ async function type(lines: string[], cwd: string): Promise<Typed[]> {
 test('the README names the real commands', () => {
   const readme = readFileSync(join(root, 'README.md'), 'utf8');
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
-  expect(scripts['start']).toBe('node dev/up.ts');
+  expect(scripts['start']).toBe('node dev/start.cjs');
   const builtIn = ['ci', 'install', 'start', 'test', 'run'];
   const named = [...readme.matchAll(/npm (run )?([\w:-]+)/g)].map((match) => match[2] ?? '');
   expect(named.filter((name) => !builtIn.includes(name) && !(name in scripts))).toEqual([]);
