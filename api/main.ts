@@ -7,7 +7,7 @@ import { createOrm, type Orm, type PoolState } from '../db/orm.ts';
 import { removeExpired } from '../domain/auth/cleanup.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { seedAdmin } from '../domain/auth/seed.ts';
-import { createLocalFileStore } from '../domain/files/local-file-store.ts';
+import { createFileStore } from '../domain/files/create-file-store.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
 import { createGateway } from '../temporal/gateway.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
@@ -30,7 +30,7 @@ const env = loadServerEnv();
 const logger = createLogger({ name: 'api', level: env.LOG_LEVEL });
 let pool: PoolState | null = null;
 const orm = createOrm({ url: env.DATABASE_URL, logger, statementTimeoutMs, onPool: (made) => (pool = made) });
-const files = createLocalFileStore(env.FILES_DIR);
+const files = await createFileStore(env);
 const dataConverter = createDataConverter({
   keys: env.ENCRYPTION_KEYS,
   store: createPayloadStore({ fork: () => orm.em.fork(), files, inFiles: env.FILES_LARGE_VALUES }),

@@ -42,6 +42,13 @@ const schema = z.object({
   RATE_LIMIT_PER_MINUTE: z.coerce.number().int().min(0).max(1_000_000).default(0),
   FILES_DIR: z.string().optional(),
   FILES_LARGE_VALUES: switchOn().default(true),
+  FILES_S3_BUCKET: z.string().min(3).optional(),
+  FILES_S3_ENDPOINT: webUrl().optional(),
+  FILES_S3_REGION: z.string().default('us-east-1'),
+  FILES_S3_PREFIX: z.string().regex(/^[\w!.*'()/-]*$/, 'must be a part of an object key').default('cadenza/'),
+  FILES_S3_ACCESS_KEY_ID: z.string().optional(),
+  FILES_S3_SECRET_ACCESS_KEY: z.string().optional(),
+  FILES_S3_PATH_STYLE: switchOn().optional(),
   METRICS_TOKEN: capability().optional(),
   WORKER_METRICS_ADDRESS: z.string().regex(/^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:]+\]):\d{1,5}$/, 'must be address:port such as 127.0.0.1:9464').optional(),
   RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).default(90),
@@ -50,13 +57,12 @@ const schema = z.object({
   OIDC_AUDIENCE: notAvailable('an external OpenID Connect issuer'),
   OIDC_JWKS_URL: notAvailable('an external OpenID Connect issuer'),
   OIDC_ROLES_CLAIM: notAvailable('an external OpenID Connect issuer'),
-  FILES_S3_URL: notAvailable('an S3-compatible file store'),
 });
 
 export const settingNames: readonly string[] = Object.keys(schema.shape);
 
 type Settings = z.output<typeof schema>;
-type Reserved = 'OIDC_ISSUER' | 'OIDC_AUDIENCE' | 'OIDC_JWKS_URL' | 'OIDC_ROLES_CLAIM' | 'FILES_S3_URL';
+type Reserved = 'OIDC_ISSUER' | 'OIDC_AUDIENCE' | 'OIDC_JWKS_URL' | 'OIDC_ROLES_CLAIM';
 
 /** Settings under the names of their variables, parsed; lists are arrays, switches booleans, ports numbers. */
 export type Env = Omit<Settings, Reserved | 'BASE_URL' | 'FILES_DIR'> & {
@@ -68,6 +74,12 @@ export type Env = Omit<Settings, Reserved | 'BASE_URL' | 'FILES_DIR'> & {
 
 /** What a process that serves needs beyond the defaults. */
 export type ServerEnv = Env & { DATABASE_URL: string; TEMPORAL_ADDRESS: string };
+
+/** The second is needed where the first is set. */
+const NEEDED_TOGETHER = [
+  ['TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'], ['TEMPORAL_TLS_KEY', 'TEMPORAL_TLS_CERT'], ['FILES_S3_ENDPOINT', 'FILES_S3_BUCKET'],
+  ['FILES_S3_ACCESS_KEY_ID', 'FILES_S3_SECRET_ACCESS_KEY'], ['FILES_S3_SECRET_ACCESS_KEY', 'FILES_S3_ACCESS_KEY_ID'],
+] as const;
 
 export type EnvSource = Record<string, string | undefined>;
 export type EnvProblem = { name: string; message: string };
@@ -84,7 +96,7 @@ export function parseEnv(source: EnvSource): { env: Env } | { problems: EnvProbl
   const problems: EnvProblem[] = parsed.success
     ? []
     : parsed.error.issues.map((issue) => ({ name: String(issue.path[0]), message: issue.message }));
-  for (const [one, other] of [['TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'], ['TEMPORAL_TLS_KEY', 'TEMPORAL_TLS_CERT']] as const) {
+  for (const [one, other] of NEEDED_TOGETHER) {
     if (given[one] && !given[other]) problems.push({ name: other, message: `is needed with ${one}` });
   }
   if (!parsed.success || problems.length > 0) return { problems };

@@ -12,7 +12,7 @@ import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { createSigningKeys } from '../domain/auth/signing-keys.ts';
 import { createDeliveryKinds } from '../domain/delivery/kinds.ts';
 import { createFileLink } from '../domain/files/file-link.ts';
-import { createLocalFileStore } from '../domain/files/local-file-store.ts';
+import { createFileStore } from '../domain/files/create-file-store.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
 import { resolveSecret } from '../domain/secrets/service.ts';
@@ -39,7 +39,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => st
 
 const orm = createOrm({ url: env.DATABASE_URL, logger });
 const settings = temporalSettings(env);
-const files = createLocalFileStore(env.FILES_DIR);
+const files = await createFileStore(env);
 const dataConverter = createDataConverter({
   keys: env.ENCRYPTION_KEYS,
   store: createPayloadStore({ fork: () => orm.em.fork(), files, inFiles: env.FILES_LARGE_VALUES }),

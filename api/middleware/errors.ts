@@ -4,6 +4,7 @@ import type { Context, Middleware } from 'koa';
 
 import type { Logger } from '../../config/logger.ts';
 import { AppError, type ErrorKind } from '../../domain/errors.ts';
+import { FileStoreUnavailable } from '../../domain/files/ports.ts';
 import { loggedPath } from './request-id.ts';
 
 const statusOf: Record<ErrorKind, number> = {
@@ -73,6 +74,9 @@ export function problemOf(ctx: Context, error: AppError | null) {
 function toAppError(error: unknown): AppError | null {
   if (error instanceof AppError) {
     return error;
+  }
+  if (error instanceof FileStoreUnavailable) {
+    return new AppError('unavailable', 'storage_unavailable', 'The file store does not answer at the moment.', { headers: { 'Retry-After': '5' } });
   }
   const code = databaseCode(error);
   if (code !== null && isAway(code)) {

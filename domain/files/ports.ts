@@ -35,4 +35,6 @@ export interface ByteRange {
 }
 
 export class FileTooLarge extends Error {}
+/** The store is away, full or misconfigured: not for the user to mend. */
+export class FileStoreUnavailable extends Error {}
 export class FileContentMissing extends Error {}

@@ -76,6 +76,12 @@ describe('settings', () => {
     expect(JSON.stringify(problems)).not.toMatch(/hunter2|c2hvcnQ/);
   });
 
+  test('a bucket is named, and credentials are whole', () => {
+    expect(Object.keys(problemsOf({ FILES_S3_ENDPOINT: 'https://s3.example', FILES_S3_ACCESS_KEY_ID: 'id' })).toSorted()).toEqual(['FILES_S3_BUCKET', 'FILES_S3_SECRET_ACCESS_KEY']);
+    expect(problemsOf({ FILES_S3_BUCKET: 'b1', FILES_S3_PREFIX: 'a b/' })).toEqual({ FILES_S3_BUCKET: expect.any(String), FILES_S3_PREFIX: expect.any(String) });
+    expect(problemsOf({ FILES_S3_BUCKET: 'files', FILES_S3_ENDPOINT: 'http://localhost:9000/', FILES_S3_PATH_STYLE: 'true' })).toEqual({});
+  });
+
   test.each([['1e3'], ['-1'], ['3000.5'], ['0x10'], ['abc']])('PORT=%s is refused', (value) => {
     expect(problemsOf({ PORT: value })).toHaveProperty('PORT');
   });

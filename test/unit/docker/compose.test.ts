@@ -27,7 +27,7 @@ const once = ['temporal-schema', 'temporal-namespace', 'migrate'];
 
 describe('docker-compose.yml', () => {
   test('has every process of the platform', () => {
-    expect(Object.keys(services).toSorted()).toEqual(['api', 'grafana', 'migrate', 'postgres', 'prometheus', 'temporal', 'temporal-namespace', 'temporal-schema', 'temporal-ui', 'worker'].toSorted());
+    expect(Object.keys(services).toSorted()).toEqual(['api', 'grafana', 'migrate', 'object-storage', 'postgres', 'prometheus', 'temporal', 'temporal-namespace', 'temporal-schema', 'temporal-ui', 'worker'].toSorted());
   });
 
   test.each(all.filter(([name]) => !once.includes(name)))('%s, which stays, has a health check', (_name, { healthcheck }) => {
@@ -55,7 +55,7 @@ describe('docker-compose.yml', () => {
   test.each(['api', 'worker', 'migrate'])('the settings of %s are known and valid', (name) => {
     const { environment = {} } = services[name]!;
     expect(Object.keys(environment).filter((setting) => !settingNames.includes(setting))).toEqual([]);
-    const given: Record<string, string> = { POSTGRES_PASSWORD: 'secret', ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`, ADMIN_PASSWORD: 'a long password', METRICS_TOKEN: 'm'.repeat(32) };
+    const given: Record<string, string> = { POSTGRES_PASSWORD: 'secret', FILES_S3_SECRET_ACCESS_KEY: 'secret', ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`, ADMIN_PASSWORD: 'a long password', METRICS_TOKEN: 'm'.repeat(32) };
     const source = Object.fromEntries(Object.entries(environment).map(([setting, value]) => [
       setting, String(value).replaceAll(/\$\{(\w+)(?::?[-?]([^}]*))?\}/g, (_match, variable: string, fallback = '') => given[variable] ?? String(fallback)),
     ]));
@@ -65,6 +65,14 @@ describe('docker-compose.yml', () => {
   test('every variable that it reads is in .env.example', () => {
     const example = read('.env.example');
     for (const [, variable = ''] of text.matchAll(/\$\{(\w+)/g)) expect(example).toMatch(new RegExp(`^# ${variable}=`, 'm'));
+  });
+
+  test('api and worker have one file store, the one in compose, whose folder is their bucket', () => {
+    const [api, worker] = ['api', 'worker'].map((name) => Object.entries(services[name]?.environment ?? {}).filter(([setting]) => setting.startsWith('FILES_')));
+    expect(api).toEqual(worker);
+    expect(Object.fromEntries(api ?? [])).toMatchObject({ FILES_S3_ENDPOINT: '${FILES_S3_ENDPOINT:-http://object-storage:7070}', FILES_S3_BUCKET: '${FILES_S3_BUCKET:-cadenza}' });
+    expect(services['object-storage']?.volumes).toEqual(['object-storage:/data/cadenza']);
+    expect(services['object-storage']?.command?.slice(-2)).toEqual(['posix', '/data']);
   });
 
   test('Temporal gets the search attributes that the code uses', () => {
