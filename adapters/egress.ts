@@ -8,6 +8,8 @@ import { Fault, fault } from '../contracts/fault.ts';
 import { connectionFault, hostOf } from './connection-fault.ts';
 import { parseEgressRules } from './egress-rules.ts';
 import type { EgressRules, EgressSettings } from './egress-rules.ts';
+import { judgeAddresses, pinOrigin } from './pin-origin.ts';
+import type { PinnedOrigin } from './pin-origin.ts';
 import { decoded, readBody } from './response-body.ts';
 
 export const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
@@ -64,6 +66,8 @@ export interface EgressStream extends AnswerHead {
 }
 
 export interface EgressPolicy {
+  /** For other protocols than HTTP/1: resolves once and judges every address. Throws `Fault` as `request` does. */
+  pin(origin: string): Promise<PinnedOrigin>;
   /** Throws `Fault` for what the counterpart or the rules refuse, and the signal's reason when it is aborted. */
   request(request: EgressRequest): Promise<EgressResponse>;
   /** `maxBytes` and `ignoreBody` have no meaning here. */
@@ -166,6 +170,7 @@ export function createEgressPolicy(settings: EgressSettings & { lookup?: HostLoo
         throw failure(error);
       }
     },
+    pin: async (origin) => pinOrigin(rules, resolve, webUrl(origin)),
     async close() {
       await Promise.all([checked.destroy(), strict.destroy(), mapped.destroy()]);
     },
@@ -174,21 +179,10 @@ export function createEgressPolicy(settings: EgressSettings & { lookup?: HostLoo
 
 /** Resolves once, judges every address, and connects to those that were judged: a second answer of DNS is never asked for. */
 function checkedAgent(rules: EgressRules, resolve: HostLookup, plainOnlyAllowed: boolean): Agent {
-  const judge = (hostname: string, addresses: readonly string[], plain: boolean): void => {
-    for (const address of addresses) {
-      const refusal = rules.refusal(hostname, address);
-      if (refusal !== null) {
-        throw fault('authorization', `Calling ${hostname} is not allowed: it is ${refusal} (see the setting EGRESS_ALLOW)`);
-      }
-      if (plain && !rules.named(hostname, address)) {
-        throw fault('authorization', `Calling ${hostname} without TLS is not allowed: use https (see the setting EGRESS_ALLOW)`);
-      }
-    }
-  };
   const lookupFor = (plain: boolean): LookupFunction => (hostname, options, callback) => {
     resolve(hostname)
       .then((found) => {
-        judge(hostname, found.map(({ address }) => address), plain);
+        judgeAddresses(rules, hostname, found.map(({ address }) => address), plain);
         const [first] = found;
         if (first === undefined) throw new Error(`${hostname} has no address`);
         if (options.all === true) callback(null, found);
@@ -204,9 +198,9 @@ function checkedAgent(rules: EgressRules, resolve: HostLookup, plainOnlyAllowed:
       const plain = plainOnlyAllowed && options.protocol === 'http:';
       const literal = options.hostname.replace(/^\[(.*)\]$/, '$1');
       try {
-        if (isIP(literal) !== 0) judge(literal, [literal], plain);
+        if (isIP(literal) !== 0) judgeAddresses(rules, literal, [literal], plain);
       } catch (error) {
-        callback(error as Error, null); // judge throws Faults only
+        callback(error as Error, null); // Faults only
         return;
       }
       connectors[plain ? 1 : 0]?.(options, callback);

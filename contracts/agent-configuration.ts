@@ -51,7 +51,7 @@ export const a2aConfiguration = z.looseObject({
   /** Of the agent card. Default: looked for under the agent's `url`. */
   card_url: z.string().optional(),
   /** Default: the card's first that we speak. */
-  binding: z.enum(['JSONRPC', 'HTTP+JSON']).optional(),
+  binding: z.enum(['JSONRPC', 'HTTP+JSON', 'GRPC']).optional(),
   /** False: poll, even where the card says that the agent streams. */
   streaming: z.boolean().optional(),
   headers: jsonObjectOf(scalar.nullable()).optional(),

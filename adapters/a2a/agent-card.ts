@@ -8,7 +8,7 @@ const MAX_CACHED = 500;
 const CURRENT = '/.well-known/agent-card.json';
 /** Of protocol 0.2, still met at 0.3 agents. */
 const FORMER = '/.well-known/agent.json';
-const BINDINGS = ['JSONRPC', 'HTTP+JSON'];
+const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC'];
 
 export interface CardSource {
   /** Throws `Fault`: none there, not a card, or what the server said. */
@@ -91,12 +91,14 @@ export function parseCard(found: unknown): AgentCard | null {
 export function chooseInterface(card: AgentCard, binding: string | undefined): AgentInterface {
   const spoken = card.supportedInterfaces.filter((one) => {
     const name = one.protocolBinding.toUpperCase();
-    return BINDINGS.includes(name) && (binding === undefined || name === binding) && /^(|0\.3(\..*)?|1(\..*)?)$/.test(one.protocolVersion ?? '');
+    // The service of 0.3 has another name over gRPC.
+    const versions = name === 'GRPC' ? /^1(\..*)?$/ : /^(|0\.3(\..*)?|1(\..*)?)$/;
+    return BINDINGS.includes(name) && (binding === undefined || name === binding) && versions.test(one.protocolVersion ?? '');
   });
   const [first] = spoken;
   if (first === undefined) {
     const offered = card.supportedInterfaces.map((one) => `${one.protocolBinding} ${one.protocolVersion}`).join(', ');
-    throw fault('configuration', `The agent offers ${offered}; ${binding ?? BINDINGS.join(' and ')} in version 1.0 or 0.3 can be called`);
+    throw fault('configuration', `The agent offers ${offered}; ${binding ?? 'JSONRPC and HTTP+JSON in version 1.0 or 0.3, and GRPC'} in version 1.0${binding === undefined || binding === 'GRPC' ? '' : ' or 0.3'} can be called`);
   }
   const sameBinding = spoken.filter((one) => one.protocolBinding.toUpperCase() === first.protocolBinding.toUpperCase());
   return sameBinding.find((one) => one.protocolVersion?.startsWith('1') === true) ?? first;

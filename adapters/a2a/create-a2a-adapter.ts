@@ -19,6 +19,7 @@ import { chooseInterface, createCardSource } from './agent-card.ts';
 import type { CardSource } from './agent-card.ts';
 import { authorizedFetch } from './authorized-fetch.ts';
 import { followTask } from './follow-task.ts';
+import { grpcOrigin, openGrpc } from './grpc-transport.ts';
 import type { Settled } from './follow-task.ts';
 import { contextOf, outputOfArtifacts, partsOf, valueOf } from './part-values.ts';
 import { answerParts, questionOf } from './question.ts';
@@ -34,6 +35,8 @@ const CANCEL_MS = 5_000;
 const CREDENTIALS_MS = 30_000;
 /** Longer than the 15 s at which our own streams give a sign of life, and those of most servers. */
 const IDLE_MS = 45_000;
+/** gRPC has no comments to say that a stream is alive; one that is silent so long is opened again. */
+const GRPC_IDLE_MS = 120_000;
 const MAX_BYTES = 16 * 1024 * 1024;
 /** Timers hold no more. */
 const LONGEST_MS = 2 ** 31 - 1 - 2 * CANCEL_MS;
@@ -41,6 +44,11 @@ const LONGEST_MS = 2 ** 31 - 1 - 2 * CANCEL_MS;
 interface Tools {
   egress: EgressPolicy;
   tokens: TokenSource;
+}
+
+interface Connected {
+  remote: RemoteAgent;
+  inputModes: readonly string[];
 }
 
 interface Kept {
@@ -79,7 +87,15 @@ export function createA2aAdapter(tools: Tools): AgentAdapter {
 
 async function converse(tools: Tools, cards: CardSource, call: AgentCall, configuration: A2aConfiguration, sensitive: Sensitive, deadline: AbortSignal): Promise<AgentResult> {
   const signal = AbortSignal.any([call.signal, deadline]);
-  const { remote, inputModes } = await connect(tools, cards, call, configuration, sensitive, signal);
+  const connected = await connect(tools, cards, call, configuration, sensitive, signal);
+  try {
+    return await converseWith(connected, call, configuration, sensitive, signal);
+  } finally {
+    connected.remote.close();
+  }
+}
+
+async function converseWith({ remote, inputModes }: Connected, call: AgentCall, configuration: A2aConfiguration, sensitive: Sensitive, signal: AbortSignal): Promise<AgentResult> {
   const { reply } = call;
   const kept = keptOf(call.progress?.kept);
   const answer = reply ? answerParts(reply) : null;
@@ -121,7 +137,7 @@ async function connect(
   configuration: A2aConfiguration,
   sensitive: Sensitive,
   signal: AbortSignal,
-): Promise<{ remote: RemoteAgent; inputModes: readonly string[] }> {
+): Promise<Connected> {
   const { agent, timeoutMs } = call;
   const send = streamingFetch(tools.egress, { timeoutMs: timeoutMs + CANCEL_MS, idleMs: IDLE_MS, maxBytes: MAX_BYTES });
   const headers = headersOf(renderTemplate(configuration.headers, call.input, sensitive, 'headers'));
@@ -135,11 +151,14 @@ async function connect(
     return answer === null ? null : ((await answer.json().catch(() => ({}))) as unknown);
   });
   const chosen = chooseInterface(card, configuration.binding);
-  if ((cardUrl ?? url)?.startsWith('https:') === true && !chosen.url.startsWith('https:')) {
+  const overTls = (cardUrl ?? url)?.startsWith('https:') === true;
+  const origin = chosen.protocolBinding.toUpperCase() === 'GRPC' ? grpcOrigin(chosen.url, overTls) : chosen.url;
+  if (overTls && !origin.startsWith('https:')) {
     throw fault('authorization', `The card of ${agent.name} leads from https to an address without TLS, which is not called`);
   }
   const remote = await connectRemote(card, chosen, {
     fetch: authorized,
+    grpc: () => openGrpc(origin, { egress: tools.egress, credentials, headers, redact: sensitive.redact, idleMs: GRPC_IDLE_MS, maxBytes: MAX_BYTES }),
     streaming: configuration.streaming !== false && card.capabilities?.streaming === true,
     acceptedOutputModes: configuration.accepted_output_modes ?? [],
     extensions: configuration.extensions ?? [],

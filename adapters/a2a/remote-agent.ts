@@ -2,7 +2,8 @@
 import { TaskState } from '@a2a-js/sdk';
 import type { AgentCard, AgentInterface, Message, StreamResponse, Task } from '@a2a-js/sdk';
 import { ClientFactory, JsonRpcTransportFactory, RestTransportFactory } from '@a2a-js/sdk/client';
-import type { Client, RequestOptions } from '@a2a-js/sdk/client';
+import type { Client, RequestOptions, TransportFactory } from '@a2a-js/sdk/client';
+import type { GrpcTransport } from './grpc-transport.ts';
 
 const EXCHANGE_MS = 30_000;
 const HISTORY = 50;
@@ -18,10 +19,13 @@ export interface RemoteAgent {
   cancel(taskId: string, signal: AbortSignal): Promise<void>;
   /** The task that a message has made; null if there is none, or the agent has no way to tell. */
   taskOf(message: Message, signal: AbortSignal): Promise<Task | null>;
+  close(): void;
 }
 
 export interface RemoteOptions {
   fetch: typeof fetch;
+  /** Opens a gRPC interface at its url. */
+  grpc: (url: string) => Promise<GrpcTransport>;
   streaming: boolean;
   acceptedOutputModes: string[];
   extensions: string[];
@@ -30,7 +34,16 @@ export interface RemoteOptions {
 export async function connectRemote(card: AgentCard, chosen: AgentInterface, options: RemoteOptions): Promise<RemoteAgent> {
   const legacyCompat = { enabled: true };
   const transport = { fetchImpl: options.fetch, legacyCompat };
-  const factory = new ClientFactory({ transports: [new JsonRpcTransportFactory(transport), new RestTransportFactory(transport)] });
+  const opened: GrpcTransport[] = [];
+  const grpc: TransportFactory = {
+    protocolName: 'GRPC',
+    async create(url) {
+      const made = await options.grpc(url);
+      opened.push(made);
+      return made;
+    },
+  };
+  const factory = new ClientFactory({ transports: [new JsonRpcTransportFactory(transport), new RestTransportFactory(transport), grpc] });
   const client = await factory.createFromAgentCard({ ...card, supportedInterfaces: [chosen] });
   const legacy = client.protocolVersion.startsWith('0.');
   const withSignal = (signal: AbortSignal): RequestOptions => ({
@@ -41,6 +54,7 @@ export async function connectRemote(card: AgentCard, chosen: AgentInterface, opt
 
   return {
     streaming: options.streaming,
+    close: () => opened.forEach((each) => each.close()),
     losesAppend: legacy && chosen.protocolBinding.toUpperCase() === 'HTTP+JSON',
     async *send(message, signal) {
       const configuration = { acceptedOutputModes: options.acceptedOutputModes, taskPushNotificationConfig: undefined, returnImmediately: !options.streaming };

@@ -1,5 +1,5 @@
 /**
- * A remote A2A agent on this machine: the SDK's own request handler behind a plain HTTP server, over JSON-RPC and REST of 1.0
+ * A remote A2A agent on this machine: the SDK's own request handler behind a plain HTTP server, over JSON-RPC, REST and gRPC of 1.0
  * and 0.3 (its REST in ProtoJSON, as the Python and JS servers of 0.3 have it). What it does is said by the first word of the message's text.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -8,6 +8,7 @@ import { Role, SendMessageRequest, SendMessageResponse, StreamResponse, Task, Ta
 import { LegacyJsonRpcTransportHandler, LegacyRestTransportHandler, toLegacyHTTPError } from '@a2a-js/sdk/compat/v0_3/server';
 import { A2AError, toRestErrorBody, restStatusFor } from '@a2a-js/sdk/errors';
 import { DefaultRequestHandler, InMemoryTaskStore, JsonRpcTransportHandler, ServerCallContext, type AgentExecutor, type RequestContext } from '@a2a-js/sdk/server';
+import { serveGrpc, type GrpcAgent } from './grpc-agent.ts';
 import { responseToProto, sendParamsFromProto, taskToProto } from '../../api/a2a/legacy-proto.ts';
 
 export interface RemoteA2aAgent {
@@ -28,7 +29,7 @@ export interface RemoteA2aAgent {
 
 export interface RemoteOptions {
   version?: '1.0' | '0.3';
-  binding?: 'JSONRPC' | 'HTTP+JSON';
+  binding?: 'JSONRPC' | 'HTTP+JSON' | 'GRPC';
   streaming?: boolean;
   /** Required as `Authorization`. */
   authorization?: () => string;
@@ -47,7 +48,8 @@ export async function startRemoteAgent(options: RemoteOptions = {}): Promise<Rem
   const gates: (() => void)[] = [];
   const executor = script(state, () => new Promise<void>((resolve) => gates.push(resolve)));
   let url = '';
-  const card = (): AgentCard => cardOf(`${url}/rpc`, { version, binding, streaming, inputModes: options.inputModes ?? ['text/plain', 'application/json'] });
+  let grpc: GrpcAgent | null = null;
+  const card = (): AgentCard => cardOf(grpc?.url ?? `${url}/rpc`, { version, binding, streaming, inputModes: options.inputModes ?? ['text/plain', 'application/json'] });
   let handlers: ReturnType<typeof makeHandlers> | null = null;
   const server = createServer((request, response) => {
     void serve(request, response).catch((error: unknown) => {
@@ -74,17 +76,26 @@ export async function startRemoteAgent(options: RemoteOptions = {}): Promise<Rem
     json(response, result);
   };
   url = await listen(server, options.port ?? 0);
+  if (binding === 'GRPC') {
+    // The card names the address that is known now only; the handler looks at its version and binding.
+    grpc = await serveGrpc(makeHandlers(card(), executor).handler, ({ method, tenant, metadata }) => state.requests.push({ path: tenant, method, headers: metadata }), ({ authorization }) => options.authorization !== undefined && authorization !== options.authorization());
+  }
   return {
     ...state,
     url,
-    drop: () => server.closeAllConnections(),
+    drop: () => {
+      server.closeAllConnections();
+      grpc?.drop();
+    },
     release: () => gates.splice(0).forEach((open) => open()),
-    close: () =>
-      new Promise((resolve) => {
-        gates.splice(0).forEach((open) => open());
+    close: async () => {
+      gates.splice(0).forEach((open) => open());
+      await grpc?.close();
+      await new Promise<void>((resolve) => {
         server.closeAllConnections();
         server.close(() => resolve());
-      }),
+      });
+    },
   };
 }
 
@@ -250,7 +261,7 @@ function cardOf(url: string, { version, binding, streaming, inputModes }: { vers
     description: 'A remote agent',
     version: '1.0.0',
     provider: undefined,
-    supportedInterfaces: [{ url, protocolBinding: binding, protocolVersion: version, tenant: '' }],
+    supportedInterfaces: [{ url, protocolBinding: binding, protocolVersion: version, tenant: binding === 'GRPC' ? 'the-tenant' : '' }],
     capabilities: { streaming, pushNotifications: false, extensions: [], extendedAgentCard: false },
     securitySchemes: {},
     securityRequirements: [],

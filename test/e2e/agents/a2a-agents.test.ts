@@ -10,7 +10,7 @@ let builder: Client;
 let remote: RemoteA2aAgent;
 
 beforeAll(async () => {
-  platform = await startTestPlatform();
+  platform = await startTestPlatform({ env: { A2A_GRPC_PORT: '0' } });
   builder = await platform.as('builder');
   remote = await startRemoteAgent();
   await register({ name: 'remote', type: 'a2a', url: remote.url });
@@ -119,7 +119,7 @@ test('a worker that stops in the middle leaves the remote task to the next one',
   expect(remote.cancelled).not.toContain([...remote.tasks].at(-1));
 }, 90_000);
 
-test.each(['JSONRPC', 'HTTP+JSON'])('our own agents can be called so, their human tasks included (%s)', async (binding) => {
+test.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('our own agents can be called so, their human tasks included (%s)', async (binding) => {
   const definition = {
     do: [
       { review: { call: 'human', with: { title: 'Publish ${ .data.title }?', form: { type: 'object', properties: { price: { type: 'number' } }, required: ['price'] } } } },
@@ -127,7 +127,7 @@ test.each(['JSONRPC', 'HTTP+JSON'])('our own agents can be called so, their huma
     ],
   };
   const workflow = (await builder.post('/workflows', { name: 'inner', definition })).body;
-  const inner = await register({ name: `inner-${binding}`, type: 'workflow', configuration: { workflow_id: workflow.id }, capabilities_streaming: binding === 'JSONRPC' });
+  const inner = await register({ name: `inner-${binding}`, type: 'workflow', configuration: { workflow_id: workflow.id }, capabilities_streaming: binding !== 'HTTP+JSON' });
   const { token } = await platform.user('builder');
   await builder.put('/secrets/OWN_TOKEN', { value: token });
   await register({

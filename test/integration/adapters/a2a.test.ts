@@ -1,4 +1,4 @@
-/** The A2A client against the SDK's server: both protocol versions, both bindings, streams, polling, drops, refusals. */
+/** The A2A client against the SDK's server: both protocol versions, all bindings, streams, polling, drops, refusals. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
 import type { RemoteAsk } from '../../../contracts/activities.ts';
@@ -33,6 +33,8 @@ const KINDS: [string, RemoteOptions][] = [
   ['1.0 JSON-RPC polling', { streaming: false }],
   ['1.0 REST streaming', { binding: 'HTTP+JSON' }],
   ['1.0 REST polling', { binding: 'HTTP+JSON', streaming: false }],
+  ['1.0 gRPC streaming', { binding: 'GRPC' }],
+  ['1.0 gRPC polling', { binding: 'GRPC', streaming: false }],
   ['0.3 JSON-RPC streaming', { version: '0.3' }],
   ['0.3 JSON-RPC polling', { version: '0.3', streaming: false }],
   ['0.3 REST streaming', { version: '0.3', binding: 'HTTP+JSON' }],
@@ -201,6 +203,36 @@ test('credentials go along, a token that was revoked is renewed once, and no sec
   expect((await call('echo token-number-2 back', 'b')).output).toMatchObject({ said: 'echo <TOKEN> back' });
   valid = 'none';
   expect(await faultOf(call('hello', 'c'))).toMatchObject({ kind: 'authentication', status: 401 });
+});
+
+test('gRPC: the tenant, credentials and what is refused', async () => {
+  let valid = 'Bearer open-sesame-1234';
+  const target = await remote({ binding: 'GRPC', authorization: () => valid });
+  const agent = { ...agentAt(target.url, { headers: { 'X-Trace': '${ .text }' }, extensions: ['urn:ours'] }), authentication_type: 'jwt', authentication_config: { token: '<SECRET>' } };
+  const call = (key: string) => invoke({ ...agentCall(agent, { text: 'hello' }, { secrets: { SECRET: 'open-sesame-1234' } }), idempotencyKey: key });
+  expect((await call('a')).output).toMatchObject({ said: 'hello' });
+  const sent = target.requests.find(({ method }) => method === 'sendStreamingMessage');
+  expect(sent).toMatchObject({ path: 'the-tenant', headers: { authorization: valid, 'a2a-version': '1.0', 'a2a-extensions': 'urn:ours', 'x-trace': 'hello' } });
+  const card = await (await fetch(`${target.url}/.well-known/agent-card.json`, { headers: { authorization: valid } })).json() as { supportedInterfaces: { url: string }[] };
+  const url = card.supportedInterfaces[0]?.url ?? '';
+  const elsewhere = async (change: object, egress = createEgressPolicy({ allow: ['127.0.0.1'] })) => {
+    const cards = await startServer((_request, response) => sendJson(response, { ...card, supportedInterfaces: [{ ...card.supportedInterfaces[0], ...change }] }));
+    open.push(cards, egress);
+    return faultOf(createAdapters({ egress }).invoke(agentCall({ ...agent, url: cards.url }, { text: 'hi' }, { secrets: { SECRET: 'open-sesame-1234' } })));
+  };
+  expect(await elsewhere({ url: '10.0.0.1:50051' })).toMatchObject({ kind: 'authorization', detail: expect.stringContaining('a private address') });
+  expect(await elsewhere({ url: 'dns:///169.254.169.254:80' })).toMatchObject({ kind: 'authorization' });
+  expect(await elsewhere({ url: 'evil@10.0.0.1' })).toMatchObject({ kind: 'configuration' });
+  expect(await elsewhere({ protocolVersion: '0.3' })).toMatchObject({ kind: 'configuration', detail: expect.stringContaining('GRPC 0.3') });
+  // With TLS to a server without.
+  expect(await elsewhere({ url: `https://${url}` })).toMatchObject({ kind: 'communication', status: 503 });
+  // A name is asked for once; what it says later leads nowhere.
+  let asked = 0;
+  const rebinding = createEgressPolicy({ allow: ['127.0.0.1'], lookup: async () => [{ address: asked++ === 0 ? '10.0.0.1' : '127.0.0.1', family: 4 }] });
+  expect(await elsewhere({ url: url.replace('127.0.0.1', 'rebinding.example') }, rebinding)).toMatchObject({ kind: 'authorization' });
+  expect(asked).toBe(1);
+  valid = 'Bearer another';
+  expect(await faultOf(call('b'))).toMatchObject({ kind: 'authentication', status: 401 });
 });
 
 test('where the card is looked for, and what is said when it is not there', async () => {
