@@ -24,6 +24,8 @@ export interface A2ACall {
   lastItem: { id: string | null };
   /** What the handler threw, before it became an error of the protocol. */
   thrown?: unknown;
+  /** The handler was asked: what fails without that is the request's form. */
+  reached?: boolean;
 }
 
 /** URIs of a header `A2A-Extensions`. */

@@ -40,6 +40,13 @@ export function fieldErrorsOf(error: A2AError): FieldError[] | undefined {
   return details.get(error);
 }
 
+/** What a request ended with: the handler's own error, before the library's view of it; a mistake of form where the handler was not asked. */
+export function causeOf({ thrown, reached }: { thrown?: unknown; reached?: boolean }, error: unknown): unknown {
+  if (thrown !== undefined) return thrown;
+  const known = error instanceof AppError || error instanceof A2AError;
+  return known || reached === true ? error : new RequestMalformedError('The request does not have the form that the method takes.');
+}
+
 /** Never says more of an unknown error than that it happened. */
 export function toA2AError(error: unknown): A2AError {
   if (error instanceof A2AError) return error;

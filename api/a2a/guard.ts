@@ -19,6 +19,7 @@ export function guarded(call: A2ACall, handler: A2ARequestHandler): A2ARequestHa
     return a2a;
   };
   const one = async <T>(params: object, method: () => Promise<T>): Promise<T> => {
+    call.reached = true;
     try {
       checkNames(params);
       return await method();
@@ -27,6 +28,7 @@ export function guarded(call: A2ACall, handler: A2ARequestHandler): A2ARequestHa
     }
   };
   const many = async function* stream(params: object, method: () => Events): Events {
+    call.reached = true;
     try {
       checkNames(params);
       yield* method();

@@ -8,11 +8,13 @@ import type { WireVersion } from '../../domain/a2a/push-configs.ts';
 import { AppError } from '../../domain/errors.ts';
 import { parseJson } from '../middleware/body.ts';
 import type { A2ACall } from './call.ts';
-import { jsonRpcError, jsonRpcStatus, type JsonRpcError } from './errors.ts';
+import { causeOf, jsonRpcError, jsonRpcStatus, type JsonRpcError } from './errors.ts';
 import { checkLegacyParams } from './legacy-params.ts';
 import { createRequestHandler } from './request-handler.ts';
 import { sendEvents } from './sse.ts';
 import { requestedVersion } from './version.ts';
+
+const INTERNAL_ERROR = -32603;
 
 type RpcId = string | number | null;
 
@@ -63,7 +65,7 @@ export async function answerJsonRpc(ctx: Context, text: string, makeCall: (versi
       await sendEvents(ctx, {
         events: version === '0.3' ? closing(answer, rpc.method) : answer,
         lastId: () => call.lastItem.id,
-        onError: (error) => ({ jsonrpc: '2.0', id: rpc.id, error: jsonRpcError(call.thrown ?? error, version) }),
+        onError: (error) => ({ jsonrpc: '2.0', id: rpc.id, error: jsonRpcError(causeOf(call, error), version) }),
         // Clients of 0.3 read errors of a stream from the stream only.
         errorsInStream: version === '0.3',
       });
@@ -75,9 +77,12 @@ export async function answerJsonRpc(ctx: Context, text: string, makeCall: (versi
     }
     // What the transport handler refused itself is its own error; what our handler threw says more than it could.
     const { thrown } = call;
-    sendRpcError(ctx, jsonRpcStatus(thrown), rpc.id, thrown === undefined ? (answer.error as JsonRpcError) : jsonRpcError(thrown, version));
+    const own = answer.error as JsonRpcError;
+    // Its words for an unexpected error are that error's.
+    const cause = thrown === undefined && own.code === INTERNAL_ERROR ? causeOf(call, new Error(own.message)) : thrown;
+    sendRpcError(ctx, jsonRpcStatus(cause), rpc.id, cause === undefined ? own : jsonRpcError(cause, version));
   } catch (error) {
-    const cause = call.thrown ?? error;
+    const cause = causeOf(call, error);
     sendRpcError(ctx, jsonRpcStatus(cause), rpc.id, jsonRpcError(cause, version));
   }
 }
@@ -106,7 +111,7 @@ function parseRpc(text: string): { rpc: Rpc } | { id: RpcId; error: JsonRpcError
   }
   if (!isRecord(value)) return { id: null, error: { code: -32600, message: 'A request is one JSON object; batches are not served.' } };
   const { jsonrpc, id = null, method, params } = value;
-  if (!(id === null || typeof id === 'string' || Number.isInteger(id))) return { id: null, error: { code: -32600, message: 'id must be a string, an integer or null.' } };
+  if (!(id === null || typeof id === 'string' || Number.isSafeInteger(id))) return { id: null, error: { code: -32600, message: 'id must be a string, an integer or null.' } };
   // Checked just now: a string, an integer, or null.
   const rpcId = id as RpcId;
   if (jsonrpc !== '2.0') return { id: rpcId, error: { code: -32600, message: 'jsonrpc must be "2.0".' } };

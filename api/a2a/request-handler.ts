@@ -74,6 +74,7 @@ export function createRequestHandler(call: A2ACall): A2ARequestHandler {
       const row = await readTaskRow(call, taskId(params.id));
       const missedNothing = from === null || from.seq > row.last_seq || (from.seq === row.last_seq && from.part === null);
       if (isTerminalState(row.state) && missedNothing) throw new UnsupportedOperationError('The task is over: get it instead.');
+      if (from !== null && from.seq > row.last_seq) throw wrong('/Last-Event-ID', 'Last-Event-ID must be the id of an event of this stream');
       if (from === null) yield* items(call, [{ id: String(row.last_seq), update: { task: await showTask(call, row) } }]);
       yield* items(call, followTask(call, { taskId: row.id, after: from ?? { seq: row.last_seq, part: null }, stopAtInterruption: false }));
     },

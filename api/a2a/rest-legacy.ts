@@ -5,11 +5,12 @@ import type { Context } from 'koa';
 
 import { AppError, badRequest, notFound } from '../../domain/errors.ts';
 import type { A2ACall } from './call.ts';
-import { restError } from './errors.ts';
+import { causeOf, restError } from './errors.ts';
 import { checkLegacyParams } from './legacy-params.ts';
 import { isProtoMessage, pushConfigFrom, pushConfigToProto, responseToProto, sendParamsFromProto, snake, spellsLikeProto, taskToProto } from './legacy-proto.ts';
 import { decodedOnce, encodedTwice, isPythonClient } from './python-files.ts';
 import { createRequestHandler } from './request-handler.ts';
+import { decode } from './rest.ts';
 import { sendEvents } from './sse.ts';
 
 interface Request {
@@ -55,7 +56,7 @@ export interface LegacyMatch {
 export function matchLegacyRest(method: string, path: string): LegacyMatch {
   const fitting = ROUTES.flatMap((route) => {
     const match = route.path.exec(path);
-    return match ? [{ route, params: match.slice(1).map(decodeURIComponent) }] : [];
+    return match ? [{ route, params: match.slice(1).map(decode) }] : [];
   });
   const found = fitting.find(({ route }) => route.method === method);
   if (found) return found;
@@ -71,12 +72,12 @@ export async function answerLegacyRest(ctx: Context, { route, params }: LegacyMa
     const request: Request = { rest: new LegacyRestTransportHandler(createRequestHandler(call)), context, ctx, call, params, body };
     if (route.stream) {
       const events = await route.stream(request);
-      await sendEvents(ctx, { events, lastId: () => call.lastItem.id, onError: (error) => restError(call.thrown ?? error, '0.3').body });
+      await sendEvents(ctx, { events, lastId: () => call.lastItem.id, onError: (error) => restError(causeOf(call, error), '0.3').body });
       return;
     }
     sendLegacy(ctx, 200, (await route.answer?.(request)) ?? {});
   } catch (error) {
-    const { status, body: said } = restError(call.thrown ?? error, '0.3');
+    const { status, body: said } = restError(causeOf(call, error), '0.3');
     sendLegacy(ctx, status, said);
   }
 }
@@ -194,7 +195,7 @@ async function rememberDialect({ call }: Request, result: unknown, proto: boolea
 }
 
 async function speaksProto(request: Request): Promise<boolean> {
-  const [row] = await request.call.deps.orm.em.fork().execute<{ proto_dialect: boolean }[]>('select proto_dialect from a2a_task where id::text = ?', [first(request)]);
+  const [row] = await request.call.deps.orm.em.fork().execute<{ proto_dialect: boolean }[]>('select proto_dialect from a2a_task where id::text = ?', [first(request).replaceAll('\0', '')]);
   return row?.proto_dialect ?? true;
 }
 

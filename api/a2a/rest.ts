@@ -8,7 +8,7 @@ import type { Context } from 'koa';
 
 import { AppError, badRequest, notFound } from '../../domain/errors.ts';
 import type { A2ACall } from './call.ts';
-import { restError } from './errors.ts';
+import { causeOf, restError } from './errors.ts';
 import { createRequestHandler } from './request-handler.ts';
 import { sendEvents } from './sse.ts';
 
@@ -78,12 +78,12 @@ export async function answerRest(ctx: Context, { route, params }: RestMatch, bod
     const request: Request = { handler: createRequestHandler(call), context, params, body: { ...body }, query: readQuery(ctx) };
     if (route.stream) {
       const source = route.stream(request);
-      await sendEvents(ctx, { events: toJson(source), lastId: () => call.lastItem.id, onError: (error) => restError(call.thrown ?? error, '1.0').body });
+      await sendEvents(ctx, { events: toJson(source), lastId: () => call.lastItem.id, onError: (error) => restError(causeOf(call, error), '1.0').body });
       return;
     }
     sendRest(ctx, 200, (await route.answer?.(request)) ?? {});
   } catch (error) {
-    const { status, body: said } = restError(call.thrown ?? error, '1.0');
+    const { status, body: said } = restError(causeOf(call, error), '1.0');
     sendRest(ctx, status, said);
   }
 }
@@ -149,7 +149,8 @@ function of(path: string): RegExp {
   return new RegExp(`^${path}$`);
 }
 
-function decode(value: string): string {
+/** As it stands where it is not percent-encoded UTF-8: no id of ours is like that. */
+export function decode(value: string): string {
   try {
     return decodeURIComponent(value);
   } catch {

@@ -6,11 +6,16 @@ import { presentTask, stateNow, type Presenting, type TaskOptions } from '../../
 import { mayAnswer, openQuestions } from '../../domain/a2a/send.ts';
 import { getTaskRow, readMessages, type TaskRow } from '../../domain/a2a/task-row.ts';
 import { updatesOf } from '../../domain/a2a/updates.ts';
+import { hasRole } from '../../domain/auth/actor.ts';
+import { currentActor } from '../../domain/auth/current-actor.ts';
+import { AppError } from '../../domain/errors.ts';
 import { eventsAfter } from '../../domain/runs/queries.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { A2ACall, ItemStream } from './call.ts';
 
 const BATCH = 200;
+/** A stream without events looks so often whether its user is still one. */
+const USER_MS = 15_000;
 /** Readers wake at least so often, to see that their client is gone or the server stops. */
 const WAKE_MS = 5_000;
 
@@ -47,9 +52,14 @@ export async function* followTask(call: A2ACall, { taskId, after, stopAtInterrup
   const wake = (): void => watch.close();
   call.signal.addEventListener('abort', wake, { once: true });
   let { seq } = after;
+  let knownAt = Date.now();
   try {
     for (let first = true; !call.signal.aborted; first = false) {
       const events = await eventsAfter(call.deps.orm.em.fork(), taskId, { after: first && after.part !== null ? seq - 1 : seq, limit: BATCH });
+      if (!first && (events.length > 0 || Date.now() - knownAt > USER_MS)) {
+        await checkUser(call);
+        knownAt = Date.now();
+      }
       const items = events.length > 0 || first ? await itemsOf(call, taskId, events) : { items: [], over: false };
       for (const item of items.items) {
         if (first && isKnown(item, after)) continue;
@@ -65,6 +75,12 @@ export async function* followTask(call: A2ACall, { taskId, after, stopAtInterrup
     call.signal.removeEventListener('abort', wake);
     watch.close();
   }
+}
+
+/** @throws unauthorized: who was disabled, or lost the roles of their token, sees no more. */
+async function checkUser({ deps, actor }: A2ACall): Promise<void> {
+  const now = await currentActor(deps.orm.em.fork(), actor.id);
+  if (now === null || !actor.roles.every((role) => hasRole(now, role))) throw new AppError('unauthorized', 'invalid_token', 'The access token is not valid any longer.');
 }
 
 /** The row is read after the events, so that it knows what they led to. */

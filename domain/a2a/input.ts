@@ -62,12 +62,16 @@ function notSupported(detail: string): AppError {
   return new AppError('unsupported_media_type', 'content_type_not_supported', detail);
 }
 
+const MAX_ID = 255;
+
 /** What no codec checks. @throws 422 with all mistakes. */
 export function checkMessage(message: A2AMessage): void {
   const errors: FieldError[] = [];
   const add = (pointer: string, code: string, text: string): void => void errors.push({ pointer: `/message${pointer}`, code, message: text });
   if (message.messageId.trim() === '') add('/messageId', 'required', 'message.messageId is required');
-  if (message.messageId.length > 255) add('/messageId', 'too_long', 'message.messageId has at most 255 characters');
+  for (const key of ['messageId', 'contextId'] as const) {
+    if ((message[key] ?? '').length > MAX_ID) add(`/${key}`, 'too_long', `message.${key} has at most ${MAX_ID} characters`);
+  }
   if (message.role !== 'ROLE_USER') add('/role', 'invalid', 'message.role must be ROLE_USER: a client speaks as the user');
   if (message.parts.length === 0) add('/parts', 'required', 'message.parts must have at least one part');
   message.parts.forEach((part, index) => {

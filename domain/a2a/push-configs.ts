@@ -95,15 +95,20 @@ export function openPushConfig(encryption: Encryption, row: PushConfigRow): A2AP
   };
 }
 
+const UNPRINTABLE = /\p{Cc}/u;
+/** RFC 9110 section 5.5, without obsolete folding. */
+const HEADER_TEXT = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
+
 function check({ url, token, authentication }: Pick<A2APushConfig, 'url' | 'token' | 'authentication'>, id: string): void {
   const errors: FieldError[] = [];
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (!parsed || !/^https?:$/.test(parsed.protocol)) errors.push({ pointer: '/url', code: 'invalid', message: 'url must be an absolute http or https URL' });
   else if (parsed.username !== '' || parsed.password !== '') errors.push({ pointer: '/url', code: 'invalid', message: 'url must not hold credentials: use authentication' });
   if (url.length > 2048) errors.push({ pointer: '/url', code: 'too_long', message: 'url has at most 2048 characters' });
-  if (id.length > 255 || id.includes('/')) errors.push({ pointer: '/id', code: 'invalid', message: 'id has at most 255 characters and no slash' });
+  if (UNPRINTABLE.test(url)) errors.push({ pointer: '/url', code: 'invalid', message: 'url must not have control characters' });
+  if (id.length > 255 || id.includes('/') || UNPRINTABLE.test(id)) errors.push({ pointer: '/id', code: 'invalid', message: 'id has at most 255 characters, no slash and no control characters' });
   for (const [pointer, value] of [['/token', token], ['/authentication/scheme', authentication?.scheme], ['/authentication/credentials', authentication?.credentials]] as const) {
-    if (value !== undefined && (/[\r\n\0]/.test(value) || value.length > 8192)) errors.push({ pointer, code: 'invalid', message: 'must fit a header' });
+    if (value !== undefined && (!HEADER_TEXT.test(value) || value.length > 8192)) errors.push({ pointer, code: 'invalid', message: 'must fit a header' });
   }
   if (errors.length > 0) throw invalid(errors);
 }

@@ -126,5 +126,10 @@ function checkStatusChange(from: AgentStatus, to: AgentStatus): void {
 export async function deleteAgent(em: EntityManager, agent: Agent): Promise<void> {
   await checkNoUnfinishedRuns(em, agent.id);
   await em.nativeDelete(Secret, { owner_id: agent.owner_id, name: { $like: `${prefixOf(agent.id).replaceAll('_', String.raw`\_`)}%` } });
+  // What is still to be pushed of its tasks goes with their configs: nobody is told without the token that he gave.
+  await em.execute(
+    `delete from delivery_target where id in (select c.target_id from a2a_push_config c join a2a_task t on t.id = c.task_id where t.agent_id = ?)`,
+    [agent.id],
+  );
   await em.nativeDelete(Agent, { id: agent.id });
 }

@@ -1,12 +1,16 @@
 /** A2A end to end: real API, real worker, two copies of the API on one database. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { AgentCard, verifyAgentCardSignature } from '@a2a-js/sdk';
 import { createLocalJWKSet, jwtVerify, type JWK } from 'jose';
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
+import { openStream } from '../../support/sse-client.ts';
 import { startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+
+// Answers wait for the worker, which shares its thread with the API here: on a busy machine one can take half a minute.
+jest.setTimeout(180_000);
 
 let platform: TestPlatform;
 let copy: TestApp;
@@ -155,6 +159,35 @@ describe('durable', () => {
     expect((await rpc(plain, 'SendMessage', { message: same })).result.task.id).toBe(answers[0].result.task.id);
     const { totalSize } = (await rpc(plain, 'ListTasks', { contextId: answers[0].result.task.contextId })).result;
     expect(totalSize).toBe(1);
+  });
+
+  test('200 sends of one messageId to two copies are one task', async () => {
+    const same = message();
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: same } });
+    const sends = Array.from({ length: 200 }, async (_, n): Promise<any> =>
+      (await fetch((n % 2 === 0 ? platform : copy).url + plain, { method: 'POST', body, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...V1 } })).json());
+    const answers = await Promise.all(sends);
+    expect(new Set(answers.map(({ result, error }) => result?.task.id ?? error))).toEqual(new Set([answers[0].result.task.id]));
+    expect(answers.every(({ result }) => result.task.status.state === 'TASK_STATE_COMPLETED')).toBe(true);
+  });
+
+  test('who is disabled sees no more of a stream; an agent that is switched off finishes what it began', async () => {
+    const waiting = await agentOf({ do: [{ review: { call: 'human', with: { title: 'Go on?', candidates: { roles: ['approver'] } } } }] }, { visibility: 'public' });
+    const user = await platform.createUser({ roles: ['builder'] });
+    const { task } = (await rpc(waiting, 'SendMessage', { message: message() }, await platform.as(user))).result;
+    const mine = (await send(waiting)).result.task;
+    const reader = await openStream(`${platform.url}${waiting}/tasks/${task.id}:subscribe`, { headers: { authorization: `Bearer ${user.token}`, ...V1 } });
+    await until(async () => reader.events.length, (count) => count > 0);
+    const admin = await platform.as('admin');
+    expect((await admin.patch(`/users/${user.id}`, { status: 'disabled' })).status).toBe(200);
+    await rpc(waiting, 'CancelTask', { id: task.id }, admin);
+    await reader.ended;
+    expect(reader.events.at(-1)?.data).toMatchObject({ error: { code: 401 } });
+    expect(JSON.stringify(reader.events)).not.toContain('CANCELED');
+
+    expect((await builder.patch(`/agents/${waiting.split('/').at(-1) ?? ''}`, { status: 'inactive' })).status).toBe(200);
+    expect((await send(waiting)).error.code).toBe(-32004);
+    expect((await send(waiting, { taskId: mine.id, parts: [{ text: 'yes' }] })).result.task.status.state).toBe('TASK_STATE_COMPLETED');
   });
 
   test('two copies show the same events in the same order; Last-Event-ID gives exactly the missed ones; cancel on one stops the other', async () => {

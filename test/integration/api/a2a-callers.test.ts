@@ -126,3 +126,62 @@ describe('versions', () => {
     else expect(answer.body).toMatchObject({ error: expect.anything() });
   });
 });
+
+describe('what is no request is refused in the words of the protocol, and tells nothing of ours', () => {
+  const rpc = async (method: string, params: unknown, headers: Record<string, string> = V1) => (await owner.post(base, { jsonrpc: '2.0', id: 1, method, params }, { headers })).body;
+  const INVALID_PARAMS = -32602;
+  const nul = 'a\u0000b';
+  // Random: an index takes no longer values than compress to a third of a page.
+  const long = Array.from({ length: 4_000 }, () => Math.random().toString(36)[2] ?? 'x').join('');
+
+  test.each([
+    ['a message id with U+0000', { messageId: nul }], ['a context with U+0000', { contextId: nul }], ['a long context', { contextId: long }], ['no part', { parts: [null] }], ['parts that are none', { parts: 'x' }],
+    ['references that are none', { referenceTaskIds: 5, parts: [null] }],
+  ])('%s', async (_, more) => {
+    expect((await rpc('SendMessage', { message: current(more) })).error.code).toBe(INVALID_PARAMS);
+    expect((await rpc('SendStreamingMessage', { message: current(more) })).error.code).toBe(INVALID_PARAMS);
+    const rest = await owner.post(`${base}/message:send`, { message: current(more) }, { headers: V1 });
+    expect(rest.status).toBe(400);
+    const legacy = await rpc('message/send', { message: { ...former(), ...more } }, {});
+    expect(legacy.error.code).toBe(INVALID_PARAMS);
+    expect((await owner.post(`${base}/v1/message:send`, { message: { ...former(), ...more } })).status).toBe(400);
+    for (const said of [rest.body, legacy]) expect(JSON.stringify(said)).not.toMatch(/cannot read|iterable|undefined/i);
+  });
+
+  test('any text of a message and any metadata is taken', async () => {
+    for (const more of [{ messageId: '日本語 🎉', contextId: 'контекст/?&#' }, { parts: [{ text: '\u0001 \u202e 🎉' }] }, { parts: [{ data: { [nul]: nul } }] }, { metadata: { [nul]: nul } }]) {
+      const { result } = await rpc('SendMessage', { message: current(more), configuration: { returnImmediately: true } });
+      expect(result.task.status.state).toBe('TASK_STATE_SUBMITTED');
+    }
+  });
+
+  test('ids in paths and queries', async () => {
+    // Not there, or no id at all.
+    const expected = [404, 400];
+    for (const id of ['%00', '%F0%9F%8E%89', '%E0%A4%A', "'or'1", `${task}%00`]) {
+      for (const path of [`/tasks/${id}`, `/tasks/${id}:subscribe`, `/tasks/${id}/deliveries`, `/tasks/${task}/pushNotificationConfigs/${id}`]) {
+        expect([path, ...expected]).toContain((await owner.get(base + path, { headers: V1 })).status);
+        if (!path.endsWith('deliveries')) expect([path, ...expected]).toContain((await owner.get(`${base}/v1${path}`)).status);
+      }
+    }
+    expect((await owner.get(`${base}/tasks?contextId=%00`, { headers: V1 })).status).toBe(400);
+    for (const last of ['x', '-1', '1.5.5', '99999', '99999999999']) {
+      expect([last, (await owner.get(`${base}/tasks/${task}:subscribe`, { headers: { ...V1, 'last-event-id': last } })).status]).toEqual([last, 400]);
+    }
+  });
+
+  test.each([
+    { id: nul }, { id: 'a/b' }, { url: `https://e.example/${nul}` }, { url: 'https://me:you@e.example' }, { url: 'ftp://e.example' }, { url: 'nowhere' }, { token: 'line\r\nbreak' }, { token: '日本' }, { authentication: { scheme: 'Bearer', credentials: 'x\ny' } },
+  ])('a push config with %j', async (more) => {
+    expect((await rpc('CreateTaskPushNotificationConfig', { taskId: task, id: 'x', url, ...more })).error.code).toBe(INVALID_PARAMS);
+  });
+
+  test.each([
+    ['[]', -32600], ['[{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{}}]', -32600], ['null', -32600], ['', -32700], ['{', -32700], ['{"jsonrpc":"2.0","id":1}', -32600], ['{"jsonrpc":"1.0","id":1,"method":"GetTask"}', -32600],
+    ['{"jsonrpc":"2.0","id":1.5,"method":"GetTask","params":{}}', -32600], ['{"jsonrpc":"2.0","id":{},"method":"GetTask","params":{}}', -32600], ['{"jsonrpc":"2.0","id":9007199254740993,"method":"GetTask","params":{}}', -32600],
+    ['{"jsonrpc":"2.0","id":1,"method":"__proto__","params":{}}', -32601], ['{"jsonrpc":"2.0","id":1,"method":"GetTask","params":[]}', -32602], ['{"jsonrpc":"2.0","id":1,"method":"GetTask"}', -32602],
+  ])('the envelope %s', async (body, code) => {
+    const answer = await owner.request('POST', base, { body, headers: { 'content-type': 'application/json', ...V1 } });
+    expect([answer.status, answer.body.error.code]).toEqual([200, code]);
+  });
+});
