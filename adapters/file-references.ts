@@ -15,9 +15,15 @@ export function isFileReference(value: unknown): value is StoredReference {
 
 /** In the order in which they stand. */
 export function referencesIn(value: unknown): StoredReference[] {
-  if (isFileReference(value)) return [value];
-  if (Array.isArray(value)) return value.flatMap(referencesIn);
-  return isRecord(value) ? Object.values(value).flatMap(referencesIn) : [];
+  const found: StoredReference[] = [];
+  // Not by recursion: values may be nested deeper than the stack is.
+  const open = [value];
+  while (open.length > 0) {
+    const one = open.pop();
+    if (isFileReference(one)) found.push(one);
+    else if (typeof one === 'object' && one !== null) for (const inner of Object.values(one).reverse()) open.push(inner);
+  }
+  return found;
 }
 
 /** The value with each reference as `complete` makes it. What is no file of the run's stays as it is. */

@@ -232,7 +232,7 @@ function withOwnFailures(call: AgentCall): AgentCall {
   return {
     ...call,
     ...(progress ? { progress: { ...progress, keep: (value) => own(progress.keep(value)) } } : {}),
-    ...(files ? { files: { ...files, store: (content, file) => own(files.store(content, file)), read: (id) => own(files.read(id)) } } : {}),
+    ...(files ? { files: { store: (content, file) => own(files.store(content, file)), read: (id) => own(files.read(id)), open: (id) => own(files.open(id)), link: (id) => own(files.link(id)) } } : {}),
   };
 }
 

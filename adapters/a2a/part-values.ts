@@ -3,6 +3,9 @@ import { fault } from '../../contracts/fault.ts';
 import type { Artifact, Part } from '@a2a-js/sdk';
 import type { CallFiles, FileReference } from '../../domain/ports.ts';
 
+/** Larger files go as a link that expires. */
+const MAX_RAW_BYTES = 8 * 1024 * 1024;
+
 const INPUT_KEYS = new Set(['text', 'data', 'files', 'context_id', 'message_id']);
 
 /**
@@ -49,6 +52,9 @@ async function filePart(file: unknown, files: CallFiles | undefined): Promise<Pa
   const { file_id: id, url, base64, name, media_type: type } = isRecord(file) ? file : {};
   const described = { metadata: undefined, filename: typeof name === 'string' ? name : '', mediaType: typeof type === 'string' ? type : '' };
   if (typeof id === 'string') {
+    const file = await files?.open(id);
+    const link = files && file && file.size > MAX_RAW_BYTES ? await files.link(id) : null;
+    if (file && link) return { ...described, filename: described.filename || file.name, mediaType: described.mediaType || file.media_type, content: { $case: 'url', value: link } };
     const stored = await files?.read(id);
     if (!stored) throw fault('validation', `There is no file ${id} that this run may read`);
     return { ...described, filename: described.filename || stored.name, mediaType: described.mediaType || stored.media_type, content: { $case: 'raw', value: Buffer.from(stored.bytes) } };

@@ -13,7 +13,7 @@ export interface PayloadStoreOptions {
 export interface BigPayloads {
   /** Durable when it returns: a reference to it may be written. What is there already stays, its time renewed. */
   put(digest: string, data: Uint8Array): Promise<void>;
-  /** Null if there is none. */
+  /** Null if there is none. Throws where there should be one. */
   get(digest: string): Promise<Uint8Array | null>;
 }
 
@@ -51,14 +51,14 @@ async function putFile(em: EntityManager, files: FileStore, digest: string, data
   if (row?.file_id !== id) await files.remove(id);
 }
 
-async function readFile(files: FileStore, id: string): Promise<Uint8Array | null> {
+async function readFile(files: FileStore, id: string): Promise<Uint8Array> {
   try {
     const chunks: Buffer[] = [];
     for await (const chunk of await files.open(id)) chunks.push(chunk as Buffer);
     return Buffer.concat(chunks);
   } catch (error) {
-    if (error instanceof FileContentMissing) return null;
-    throw error;
+    if (!(error instanceof FileContentMissing)) throw error;
+    throw new Error('A large value of a run is not in the file store of this process: api and worker need the same FILES_DIR or bucket, or FILES_LARGE_VALUES=false', { cause: error });
   }
 }
 

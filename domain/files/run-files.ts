@@ -7,17 +7,16 @@ const MAX_LINKED = 1_000;
 /** The ids in all file references of a value: strings under `file_id`. */
 export function fileIdsIn(value: unknown): string[] {
   const ids = new Set<string>();
-  const walk = (one: unknown): void => {
-    if (typeof one !== 'object' || one === null) return;
-    if (Array.isArray(one)) return one.forEach(walk);
+  // Not by recursion: what agents answer may be nested deeper than the stack is.
+  const open = [value];
+  while (open.length > 0) {
+    const one = open.pop();
+    if (typeof one !== 'object' || one === null) continue;
     for (const [key, inner] of Object.entries(one)) {
-      if (key === 'file_id' && typeof inner === 'string') {
-        const id = inner.toLowerCase();
-        if (UUID.test(id)) ids.add(id);
-      } else walk(inner);
+      if (key !== 'file_id' || typeof inner !== 'string') open.push(inner);
+      else if (UUID.test(inner.toLowerCase())) ids.add(inner.toLowerCase());
     }
-  };
-  walk(value);
+  }
   return [...ids].slice(0, MAX_LINKED);
 }
 
@@ -46,4 +45,10 @@ export async function inheritFiles(em: EntityManager, from: string, to: string):
 export async function usesFile(em: EntityManager, runId: string, fileId: string): Promise<boolean> {
   const rows = await em.execute(`select from run_file where run_id = ? and file_id = ?`, [runId, fileId]);
   return rows.length > 0;
+}
+
+/** Ids of the files that a run uses. */
+export async function filesOfRun(em: EntityManager, runId: string): Promise<string[]> {
+  const rows = await em.execute<{ file_id: string }[]>(`select file_id from run_file where run_id = ?`, [runId]);
+  return rows.map(({ file_id }) => file_id);
 }

@@ -6,6 +6,7 @@ import type { Visibility } from '../../db/entities/workflow.ts';
 import { LockMode, type EntityManager, type FilterQuery } from '../../db/orm.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { AppError, forbidden, notFound } from '../errors.ts';
+import { filesOfRun } from './run-files.ts';
 import { mayChangeFile, maySeeFile } from './policy.ts';
 import { FileTooLarge, type FileStore, type ReceivedFile } from './ports.ts';
 
@@ -111,13 +112,16 @@ export interface FileFilter {
   owner_id?: string | undefined;
   visibility?: Visibility | undefined;
   sha256?: string | undefined;
+  /** Those that this run uses. */
+  run_id?: string | undefined;
 }
 
 /** What the actor may see, newest first, below the id `before`. */
 export async function listFiles(em: EntityManager, actor: Actor, filter: FileFilter, paging: { before?: string | undefined; limit: number }): Promise<StoredFile[]> {
-  const { q, ...equal } = filter;
+  const { q, run_id: runId, ...equal } = filter;
   const conditions: FilterQuery<StoredFile>[] = [];
   if (!isAdmin(actor)) conditions.push(filter.visibility === 'private' ? { owner_id: actor.id } : { $or: [{ owner_id: actor.id }, { visibility: 'public' }] });
+  if (runId !== undefined) conditions.push({ id: await filesOfRun(em, runId) });
   if (paging.before !== undefined) conditions.push({ id: { $lt: paging.before } });
   for (const [name, value] of Object.entries(equal)) if (value !== undefined) conditions.push({ [name]: value });
   if (q !== undefined && q !== '') conditions.push({ name: { $ilike: `%${q.replaceAll(/[\\%_]/g, String.raw`\$&`)}%` } });

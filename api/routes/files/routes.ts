@@ -71,6 +71,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
         owner_id: uuid.optional(),
         visibility: visibility.optional(),
         sha256: z.string().regex(/^[0-9a-f]{64}$/).optional(),
+        run_id: uuid.optional().meta({ description: 'Files that this run was given, or made.' }),
       }),
       responses: { 200: z.array(fileRecord) },
       handler: async (c) => {

@@ -150,7 +150,8 @@ describe('an agent answers with a file', () => {
     expect(status).toBe('completed');
     expect(output).toEqual({ file_id: expect.any(String), ...described, size: bytes.length, sha256: sha256(bytes) });
     expect((await fileOf(output)).equals(bytes)).toBe(true);
-    expect(await platform.orm.em.fork().execute(`select run_id from run_file where file_id = ?`, [output.file_id])).toEqual([{ run_id: id }]);
+    const ofRun = async (as: Client) => (await as.get(`/files?run_id=${id}`)).body.map((file: { id: string }) => file.id);
+    expect([await ofRun(builder), await ofRun(await platform.as('viewer'))]).toEqual([[output.file_id], []]);
   });
 
   test('as the configuration says', async () => {

@@ -164,6 +164,8 @@ test('files go as bytes and links, and come back as references', async () => {
       stored.push({ bytes: Buffer.from(bytes as Uint8Array).toString(), name });
       return { file_id: `f${stored.length}`, name, media_type };
     },
+    open: async (id) => (id === 'large' ? { name: 'film.mp4', media_type: 'video/mp4', size: 50_000_000, chunks: async () => Promise.reject(new Error('not by bytes')) } : null),
+    link: async (id) => `https://cadenza.example/files/${id}?token=t`,
     read: async (id) => (id === 'mine' ? { bytes: Buffer.from('hello'), name: 'note.txt', media_type: 'text/plain' } : null),
   };
   const input = { text: 'see', data: { a: 1 }, files: [{ file_id: 'mine' }, { url: 'https://files.example/y.pdf', name: 'y.pdf', media_type: 'application/pdf' }], context_id: 'ctx-1' };
@@ -174,6 +176,7 @@ test('files go as bytes and links, and come back as references', async () => {
       { kind: 'raw', value: 'hello', filename: 'note.txt', mediaType: 'text/plain' }, { kind: 'url', value: 'https://files.example/y.pdf', filename: 'y.pdf', mediaType: 'application/pdf' },
     ],
   });
+  expect((await ask(target, { text: '', files: [{ file_id: 'large' }] }, { files })).output).toMatchObject({ parts: [{ kind: 'url', value: 'https://cadenza.example/files/large?token=t', filename: 'film.mp4', mediaType: 'video/mp4' }] });
   expect(await faultOf(ask(target, { files: [{ file_id: 'theirs' }] }, { files }))).toMatchObject({ kind: 'validation' });
   expect((await ask(target, 'file', { files })).output).toEqual({
     text: 'see the file',

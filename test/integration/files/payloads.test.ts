@@ -47,7 +47,7 @@ test('those of before in PostgreSQL are read, and kept there where the setting s
   for (const store of [inFiles, inRows]) expect([await store.get('old'), await store.get('new')].map(String)).toEqual(['old', 'new']);
 });
 
-test('the sweep leaves them; retention gives their files to be removed; what is lost is missing', async () => {
+test('the sweep leaves them; retention gives their files to be removed; of what is lost the reason is told', async () => {
   const store = createPayloadStore({ fork, files, inFiles: true });
   await store.put('a', Buffer.from('a'));
   await store.put('b', Buffer.from('b'));
@@ -59,7 +59,7 @@ test('the sweep leaves them; retention gives their files to be removed; what is 
   expect(inStore()).toHaveLength(1);
   expect(String(await store.get('b'))).toBe('b');
   for (const name of inStore()) await files.remove(name.slice(-36));
-  expect(await store.get('b')).toBeNull();
+  await expect(store.get('b')).rejects.toThrow('api and worker need the same FILES_DIR or bucket');
 });
 
 test('nothing is told of what could not be stored', async () => {
