@@ -1,16 +1,18 @@
 /** The README's five-minute tour, typed line by line into bash, against all of Cadenza as `npm start` brings it up. */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { pythonWithA2A } from '../support/python-client.ts';
 import { readmeCommands } from '../support/readme.ts';
+import { commandsIn, type } from '../support/shell.ts';
 import { upFolder, type Up, type UpFolder } from '../support/up-process.ts';
 
 const root = join(import.meta.dirname, '../..');
+const python = await pythonWithA2A('1.3.0');
 const hasTools = ['bash', 'curl', 'jq'].every((tool) => spawnSync(tool, ['--version']).status === 0);
 
 let folder: UpFolder;
@@ -37,35 +39,6 @@ async function freePort(): Promise<number> {
   const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
   return port;
-}
-
-interface Typed {
-  line: string;
-  output: string;
-  status: number;
-}
-
-/** Types each line when the one before has come back, up to one that fails or hangs; gives what each printed. */
-async function type(lines: string[], cwd: string): Promise<Typed[]> {
-  const bash = spawn('bash', ['--noprofile', '--norc'], { cwd, detached: true, stdio: ['pipe', 'pipe', 'pipe'], env: { PATH: process.env['PATH'] ?? '' } });
-  let output = '';
-  for (const stream of [bash.stdout, bash.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const typed: Typed[] = [];
-  try {
-    for (const line of lines) {
-      const from = output.length;
-      bash.stdin.write(`${line}\necho "<<$?>>"\n`);
-      const done = (): RegExpExecArray | null => /<<(\d+)>>\n/.exec(output.slice(from));
-      for (const deadline = Date.now() + 30_000; !done() && Date.now() < deadline; ) await sleep(20);
-      const status = Number(done()?.[1] ?? -1);
-      typed.push({ line, output: output.slice(from).replace(/<<\d+>>\n/, ''), status });
-      if (status !== 0) break;
-    }
-  } finally {
-    // Its group: what it left in the background ends too.
-    if (bash.pid !== undefined) process.kill(-bash.pid, 'SIGKILL');
-  }
-  return typed;
 }
 
 (hasTools ? test : test.skip)('every line of the tour works, and the run ends as the README says', async () => {
@@ -103,6 +76,32 @@ async function type(lines: string[], cwd: string): Promise<Typed[]> {
     method: 'POST', headers: { origin: new URL(inUi).origin, 'content-type': 'application/json', 'x-namespace': 'default' }, body: '{"payloads":[]}',
   });
   expect([decrypted.status, decrypted.headers.get('access-control-allow-origin')]).toEqual([200, new URL(inUi).origin]);
+}, 180_000);
+
+(hasTools ? test : test.skip)('every line of the tour of A2A works: curl, the Python client, the JavaScript client', async () => {
+  const url = await up.ready();
+  if ('skipped' in python) console.warn(`the lines with the Python client skipped: ${python.skipped}`);
+  // What the two lines that install something would put there.
+  else symlinkSync(join(python.python, '../..'), join(reader, '.venv'));
+  symlinkSync(join(root, 'node_modules'), join(reader, 'node_modules'));
+  const [tour = ''] = readFileSync(join(root, 'docs/a2a.md'), 'utf8').split(/^## /m).filter((part) => part.startsWith('A tour\n'));
+  const commands = commandsIn(tour, 'sh');
+  expect(commands[0]).toBe('BASE=http://127.0.0.1:3000');
+  const installs = commands.filter((command) => /pip install|npm install/.test(command));
+  expect(installs).toHaveLength(2);
+  const runnable = commands.slice(1).filter((command) => !installs.includes(command) && !('skipped' in python && command.includes('.venv/bin/python')));
+  const typed = await type([`BASE=${url}`, `PATH="${join(root, 'node_modules/.bin')}:$PATH"`, ...runnable], reader);
+
+  expect(typed.filter(({ status }) => status !== 0)).toEqual([]);
+  const printed = typed.filter(({ output }) => output !== '').map(({ output }) => output);
+  const [card, question, done, stream, ...clients] = printed;
+  expect(JSON.parse(card ?? '')).toMatchObject({ name: 'Greeter', signatures: [{}] });
+  expect(JSON.parse(question ?? '')).toMatchObject({ status: { state: 'TASK_STATE_INPUT_REQUIRED', message: { parts: [{ text: 'May I greet Ada?\nDecisions: approve, reject.' }, {}] } } });
+  expect(JSON.parse(done ?? '')).toMatchObject({ task: { status: { state: 'TASK_STATE_COMPLETED' }, artifacts: [{ parts: [{ text: 'Hello Ada' }] }] } });
+  expect(stream).toMatch(/^id: \d+\ndata: \{"jsonrpc":"2.0","id":1,"result":\{"task":/);
+  expect(stream).toContain('May I greet Grace?');
+  const said = (name: string): string => `May I greet ${name}?\nDecisions: approve, reject.\nHello ${name}\n`;
+  expect(clients).toEqual([...('skipped' in python ? [] : [said('Barbara')]), said('Edsger')]);
 }, 180_000);
 
 test('the README names the real commands', () => {

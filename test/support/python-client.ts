@@ -4,10 +4,18 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { oncePerRun } from './run-folder.ts';
 
 const run = promisify(execFile);
 
-export async function pythonWithA2A(version: string): Promise<{ python: string } | { skipped: string }> {
+type Environment = { python: string } | { skipped: string };
+
+/** Made once, whichever test file asks first. */
+export async function pythonWithA2A(version: string): Promise<Environment> {
+  return JSON.parse(await oncePerRun(`a2a-sdk-${version}.json`, async () => JSON.stringify(await make(version)), 300_000)) as Environment;
+}
+
+async function make(version: string): Promise<Environment> {
   const folder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'cadenza', `a2a-sdk-${version}`);
   const python = join(folder, 'bin', 'python');
   const ready = join(folder, 'ready');
