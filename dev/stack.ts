@@ -10,6 +10,7 @@ import { choosePort } from './ports.ts';
 import { postgresStop, startPostgres } from './postgres.ts';
 import { createSupervisor, type Service, type Supervisor } from './supervisor.ts';
 import { startTemporal, temporalStop } from './temporal.ts';
+import { waitForPolls } from './worker-polls.ts';
 
 /** Files that Node runs: `migrate` ends with 0; the others serve, log JSON, and on SIGTERM drain and end with 0. */
 export type Programs = { migrate: string; api: string; worker: string };
@@ -39,8 +40,10 @@ const loopback = '127.0.0.0/8,::1/128,localhost';
 /** Longer than the api gives open requests; a worker's activities are taken up again elsewhere. */
 const drain = [{ signal: 'SIGTERM', waitMs: 11_000 }] as const;
 const readyTimeoutMs = 60_000;
-/** In this time a worker with bad settings or a broken bundle has ended. */
+/** In this time a worker with bad settings has ended. */
 const workerTrialMs = 1_500;
+/** Long enough to build the workflows' bundle on a slow machine. */
+const workerTimeoutMs = 60_000;
 
 export function startStack(env: Env, programs: Programs, say: (line: string) => void): StackStart {
   const aborting = new AbortController();
@@ -95,7 +98,7 @@ async function bringUp(context: Context, programs: Programs): Promise<Stack> {
   const readyUrl = `${apiUrl}/readyz`;
   await Promise.all([
     supervisor.run(programOf(context, 'api', programs.api, settings, (running) => waitForAnswer(context, running, readyUrl))),
-    supervisor.run(programOf(context, 'worker', programs.worker, settings, (running) => waitForWorker(context, running))),
+    supervisor.run(programOf(context, 'worker', programs.worker, settings, (running) => waitForWorker(context, temporal.address, running))),
   ]);
   await waitUntilReady(context, readyUrl);
   if (database.admin) await waitForAdmin(context, database.url);
@@ -193,10 +196,11 @@ async function waitForAnswer({ dataDir }: Context, running: ServerProcess, url: 
   }
 }
 
-/** Until the worker has run for a while: it says nothing as long as Temporal is away, and need not end for that. */
-async function waitForWorker({ dataDir }: Context, running: ServerProcess): Promise<void> {
-  await Promise.race([running.exited, sleep(workerTrialMs)]);
-  if (running.hasExited()) throw endedAtOnce('worker', dataDir);
+/** Until the worker asks for work, so that a run started then is worked on; it need not end where Temporal is away. */
+async function waitForWorker({ env, dataDir, say }: Context, address: string, running: ServerProcess): Promise<void> {
+  const state = await waitForPolls({ env, address, running, trialMs: workerTrialMs, timeoutMs: workerTimeoutMs });
+  if (state === 'exited') throw endedAtOnce('worker', dataDir);
+  if (state === 'late') say(`the worker takes up no work yet (log: ${logFileOf(dataDir, 'worker')})`);
 }
 
 function endedAtOnce(role: string, dataDir: string): Error {
