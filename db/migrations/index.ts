@@ -17,6 +17,7 @@ import { Migration0013InvisibleAgents } from './0013-invisible-agents.ts';
 import { Migration0014RunFiles } from './0014-run-files.ts';
 import { Migration0015PayloadFiles } from './0015-payload-files.ts';
 import { Migration0017EndRun } from './0017-end-run.ts';
+import { Migration0018Decide } from './0018-decide.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
 export const migrations = [
@@ -39,6 +40,7 @@ export const migrations = [
   { name: '0014-run-files', class: Migration0014RunFiles },
   { name: '0017-end-run', class: Migration0017EndRun },
   { name: '0015-payload-files', class: Migration0015PayloadFiles },
+  { name: '0018-decide', class: Migration0018Decide },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -98,8 +98,8 @@ async function answer(em: EntityManager, actor: Actor, agentId: string, key: str
   const signals: string[] = [];
   for (const { taskId, submission, pointer } of answersOf(message, open)) {
     try {
-      const { signalId } = await decide(em, actor, { taskId, submission: () => submission, via: 'a2a' });
-      if (signalId !== null) signals.push(signalId);
+      const { signal } = await decide(em, actor, { taskId, submission: () => submission, via: 'a2a' });
+      if (signal !== null) signals.push(signal.signal.id);
     } catch (error) {
       throw asRefusal(error, pointer);
     }

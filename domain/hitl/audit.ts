@@ -30,7 +30,17 @@ export interface AuditEntry {
 
 export async function writeAudit(em: EntityManager, entries: AuditEntry[]): Promise<void> {
   if (entries.length === 0) return;
-  const rows = entries.map(({ actor, ...entry }) => ({
+  await em.execute(
+    `insert into hitl_audit (id, task_id, run_id, actor_id, actor_name, action, via, as_admin, data)
+     select id, task_id, run_id, actor_id, actor_name, action, via, as_admin, data
+       from json_to_recordset(?::json) as r (id uuid, task_id uuid, run_id uuid, actor_id uuid, actor_name text, action text,
+            via text, as_admin boolean, data jsonb)`,
+    [JSON.stringify(auditRows(entries))],
+  );
+}
+
+export function auditRows(entries: AuditEntry[]): Record<string, unknown>[] {
+  return entries.map(({ actor, ...entry }) => ({
     as_admin: false,
     data: {},
     ...entry,
@@ -38,11 +48,4 @@ export async function writeAudit(em: EntityManager, entries: AuditEntry[]): Prom
     actor_id: actor?.id ?? null,
     actor_name: actor?.username ?? null,
   }));
-  await em.execute(
-    `insert into hitl_audit (id, task_id, run_id, actor_id, actor_name, action, via, as_admin, data)
-     select id, task_id, run_id, actor_id, actor_name, action, via, as_admin, data
-       from json_to_recordset(?::json) as r (id uuid, task_id uuid, run_id uuid, actor_id uuid, actor_name text, action text,
-            via text, as_admin boolean, data jsonb)`,
-    [JSON.stringify(rows)],
-  );
 }

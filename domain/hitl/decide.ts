@@ -6,11 +6,12 @@ import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
 import { EVENT } from '../../contracts/run-events.ts';
 import type { Actor } from '../auth/actor.ts';
-import { enqueueSignal } from '../runs/signals.ts';
-import { readDecisionPayload } from './decision-payload.ts';
+import type { OpenSignal } from '../runs/signals.ts';
+import { storable } from '../storable.ts';
+import { readVotes } from './decision-payload.ts';
 import { findTask, withDetails } from './human-task.ts';
 import type { Decision, HumanTask, HumanTaskView } from './human-task.ts';
-import { checkState, loadForChange, lockTask, record } from './locked-task.ts';
+import { checkState, loadForChange, lockTask, record, recordOf } from './locked-task.ts';
 import type { Caller, LockedTask } from './locked-task.ts';
 import { notFound } from '../errors.ts';
 import { step } from './state-machine.ts';
@@ -29,8 +30,8 @@ export interface Decided {
   task: HumanTaskView;
   /** `delivered` is false as of the commit, null for a vote that leaves the task open. */
   decision: Decision;
-  /** To be delivered after the commit; null for a vote. */
-  signalId: string | null;
+  /** To be sent after the commit; null for a vote that leaves the task open. */
+  signal: OpenSignal | null;
 }
 
 export async function decide(em: EntityManager, actor: Actor, { taskId, submission, via }: DecideArgs): Promise<Decided> {
@@ -47,9 +48,9 @@ export async function decide(em: EntityManager, actor: Actor, { taskId, submissi
   const decision: Decision = { id: uuidv7(), ...given, decided_by: actor.id, decided_at: locked.now, delivered: decides ? false : null };
   const caller = { actor, via };
   if (locked.task.quorum) await writeVote(em, caller, locked, decision);
-  const signalId = decides ? await writeDecision(em, caller, locked, decision) : null;
-  if (!decides) await noteVote(em, caller, locked, decision);
-  return { task: await view(em, taskId), decision, signalId };
+  if (decides) return { decision, ...(await writeDecision(em, caller, locked, decision)) };
+  await noteVote(em, caller, locked, decision);
+  return { task: await view(em, taskId), decision, signal: null };
 }
 
 async function writeVote(em: EntityManager, { via }: Caller, { task, asAdmin }: LockedTask, vote: Decision): Promise<void> {
@@ -70,25 +71,31 @@ async function noteVote(em: EntityManager, caller: Caller, locked: LockedTask, v
   });
 }
 
-/** @returns the signal's id, which is the decision's. */
-async function writeDecision(em: EntityManager, caller: Caller, locked: LockedTask, decision: CheckedSubmission & Decision): Promise<string> {
+/** Decision, audit row, event and the signal's row, whose id is the decision's, in one statement. */
+async function writeDecision(em: EntityManager, caller: Caller, locked: LockedTask, decision: CheckedSubmission & Decision): Promise<Pick<Decided, 'task' | 'signal'>> {
   const { task, asAdmin } = locked;
-  await em.execute(
-    `insert into hitl_decision (id, task_id, decision, payload, comment, decided_by, decided_at, via, as_admin) values (?, ?, ?, ?::json, ?, ?, ?, ?, ?)`,
-    [decision.id, task.id, decision.decision, json(decision.payload), decision.comment, decision.decided_by, decision.decided_at, caller.via, asAdmin],
-  );
-  await em.execute(`update hitl_task set status = 'decided', updated_at = clock_timestamp() where id = ?`, [task.id]);
-  await record(em, caller, locked, {
+  const { id, delivered: _, ...said } = decision;
+  const { audit, events } = recordOf(caller, locked, {
     action: 'decided',
     type: EVENT.hitlDecided,
-    discriminator: decision.id,
+    discriminator: id,
     message: `${caller.actor.username} decided ${decision.decision}`,
-    data: { decision_id: decision.id, decision: decision.decision },
+    data: { decision_id: id, decision: decision.decision },
   });
-  const { id: decision_id, delivered: _, ...said } = decision;
-  const payload = task.quorum ? await readDecisionPayload(em, task.id) : { task_id: task.id, decision_id, ...said };
-  await enqueueSignal(em, task.run_id, { kind: 'hitl.decision', ...payload }, { id: decision_id, by: caller.actor.id });
-  return decision.id;
+  // With a quorum the run is told of all votes, this one included.
+  const notice = storable(task.quorum ? { ...said, task_id: task.id, decision_id: id, votes: await readVotes(em, task.id) } : { ...said, task_id: task.id, decision_id: id });
+  const row = { ...said, id, task_id: task.id, via: caller.via, as_admin: asAdmin };
+  const [written] = await em.execute<{ updated_at: string }[]>(
+    `select decide_human_task(?::uuid, ?::json, ?::json, ?::json, ?::uuid, ?::json) as updated_at`,
+    [task.run_id, JSON.stringify(row), audit, events, uuidv7(), JSON.stringify(notice)],
+  );
+  if (!written) throw new Error('The decision was not written');
+  const [shown] = await withDetails(em, [task]);
+  if (!shown) throw new Error('A task that was read has no view');
+  return {
+    task: { ...shown, status: 'decided', updated_at: written.updated_at, decision },
+    signal: { run_id: task.run_id, signal: { id, kind: 'hitl.decision', ...notice } },
+  };
 }
 
 /** The task with all that hangs on it, as it is now in this transaction. */

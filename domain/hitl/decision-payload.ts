@@ -12,11 +12,14 @@ export async function readDecisionPayload(em: EntityManager, taskId: string): Pr
   );
   if (!row) throw new Error(`The decided human task ${taskId} has no decision`);
   const { quorum, ...decision } = row;
-  if (quorum === null) return decision;
-  const votes = await em.execute<unknown[]>(
+  return quorum === null ? decision : { ...decision, votes: await readVotes(em, taskId) };
+}
+
+/** Oldest first. */
+export async function readVotes(em: EntityManager, taskId: string): Promise<unknown[]> {
+  return em.execute<unknown[]>(
     `select v.decision, v.payload, v.comment, v.voted_by as decided_by, ${iso('v.voted_at')} as decided_at
        from hitl_vote v where v.task_id = ? order by v.voted_at, v.id`,
     [taskId],
   );
-  return { ...decision, votes };
 }

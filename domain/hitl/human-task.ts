@@ -38,6 +38,8 @@ export interface HumanTask {
   quorum: Quorum | null;
   created_at: string;
   updated_at: string;
+  /** Of the row: another after each change. */
+  row_version: string;
 }
 
 /** `delivered`: whether the run has been told; null for a vote that did not decide. */
@@ -73,7 +75,7 @@ const COMMENTS_SHOWN = 100;
 export const TASK_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_id, t.initiator_id, t.task, t.task_name, t.title,
   t.description, t.subject, t.form_schema, t.decisions, t.status, t.priority, t.assignee, t.assignee_key, t.candidates,
   to_json(t.principals) as principals, t.claimed_by, ${iso('t.claimed_at')} as claimed_at, ${iso('t.due_at')} as due_at,
-  ${iso('t.expires_at')} as expires_at, t.escalation_level, t.quorum, ${iso('t.created_at')} as created_at, ${iso('t.updated_at')} as updated_at`;
+  ${iso('t.expires_at')} as expires_at, t.escalation_level, t.quorum, ${iso('t.created_at')} as created_at, ${iso('t.updated_at')} as updated_at, t.xmin::text as row_version`;
 
 const DECISION_COLUMNS = `d.id, d.task_id, d.decision, d.payload, d.comment, d.decided_by, ${iso('d.decided_at')} as decided_at,
   (d.delivered_at is not null or d.received_at is not null) as delivered`;

@@ -3,17 +3,20 @@
  * task row — and the same questions again, since the answer may have changed while waiting; then the state (409), last the
  * content (422). Must run inside the caller's transaction.
  */
+import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
 import { isTerminal } from '../../contracts/run-events.ts';
+import type { NewRunEvent, RunStatus } from '../../contracts/run-events.ts';
 import type { Actor } from '../auth/actor.ts';
 import { conflict, notFound } from '../errors.ts';
-import { appendEvents, lockRun, serviceEvent } from '../runs/events.ts';
-import { writeAudit } from './audit.ts';
+import { appendEvents, serviceEvent } from '../runs/events.ts';
+import { auditRows, writeAudit } from './audit.ts';
 import type { AuditAction, Via } from './audit.ts';
-import { findTask, iso, TASK_COLUMNS } from './human-task.ts';
+import { findTask } from './human-task.ts';
 import type { HumanTask } from './human-task.ts';
 import { checkMayAct, checkSees } from './policy.ts';
 import { refused } from './refusals.ts';
+import { storable } from '../storable.ts';
 import { refusal, step } from './state-machine.ts';
 import type { PersonCommand, TaskState } from './state-machine.ts';
 import { expiredEvent } from './task-events.ts';
@@ -34,6 +37,14 @@ export interface LockedTask {
   late: boolean;
 }
 
+/** db/migrations/0018: run row, then task row, then the time. */
+interface Lock {
+  run_status: RunStatus | null;
+  version: string | null;
+  now: string;
+  late: boolean;
+}
+
 /** The task as the caller sees it before any lock: nobody can hold up a run whose task they may not touch. */
 export async function loadForChange(em: EntityManager, { actor, readable }: Caller, taskId: string): Promise<HumanTask> {
   const task = await findTask(em, taskId);
@@ -43,24 +54,20 @@ export async function loadForChange(em: EntityManager, { actor, readable }: Call
   return task;
 }
 
-export async function lockTask(em: EntityManager, actor: Actor, { id, run_id }: HumanTask): Promise<LockedTask> {
-  const run = await lockRun(em, run_id);
-  const [task] = await em.execute<HumanTask[]>(`select ${TASK_COLUMNS} from hitl_task t where t.id = ? for update`, [id]);
-  if (!run || !task) throw notFound('human task');
+export async function lockTask(em: EntityManager, actor: Actor, seen: HumanTask): Promise<LockedTask> {
+  const { id } = seen;
+  const [lock] = await em.execute<Lock[]>(`select * from lock_human_task(?::uuid, ?::uuid)`, [seen.run_id, id]);
+  // A row that is still the one that was read before the wait needs no second look.
+  const task = lock?.version === seen.row_version ? seen : await findTask(em, id);
+  if (!lock?.run_status || !task) throw notFound('human task');
   checkSees(actor, task);
   const { asAdmin } = checkMayAct(actor, task);
-  // A statement of its own: a time read together with the lock would be from before the wait.
-  const [clock] = await em.execute<{ now: string; late: boolean }[]>(
-    `select ${iso('n.at')} as now, coalesce(?::timestamptz <= n.at, false) as late from (select clock_timestamp() as at) n`,
-    [task.expires_at],
-  );
   const votes = task.quorum
     ? await em.execute<{ by: string; decision: string }[]>(`select voted_by as by, decision from hitl_vote where task_id = ?`, [id])
     : [];
-  if (!clock) throw new Error('The database did not tell the time');
   const { status, claimed_by, quorum } = task;
-  if (isTerminal(run.status) && (status === 'open' || status === 'claimed')) throw conflict('run_finished', 'The run has ended.', { decision: null });
-  return { task, state: { status, claimed_by, quorum, votes }, asAdmin, ...clock };
+  if (isTerminal(lock.run_status) && (status === 'open' || status === 'claimed')) throw conflict('run_finished', 'The run has ended.', { decision: null });
+  return { task, state: { status, claimed_by, quorum, votes }, asAdmin, now: lock.now, late: lock.late };
 }
 
 /** Throws the 409 that the command meets. Who comes too late leaves the task expired. */
@@ -83,17 +90,23 @@ export interface Written {
 }
 
 /** The audit row and the run's event of one change. */
-export async function record(em: EntityManager, { actor, via }: Caller, { task, asAdmin }: Pick<LockedTask, 'task' | 'asAdmin'>, change: Written): Promise<void> {
+export async function record(em: EntityManager, caller: Caller, locked: Pick<LockedTask, 'task' | 'asAdmin'>, change: Written): Promise<void> {
+  const { audit, events } = recordOf(caller, locked, change);
+  await em.execute(`select audit_and_append(?::uuid, ?::json, ?::json, ?::uuid)`, [locked.task.run_id, audit, events, uuidv7()]);
+}
+
+/** As JSON: what the functions of db/migrations/0018 take. */
+export function recordOf({ actor, via }: Caller, { task, asAdmin }: Pick<LockedTask, 'task' | 'asAdmin'>, change: Written): { audit: string; events: string } {
   const { action, type, discriminator, message, data } = change;
-  await writeAudit(em, [{ task_id: task.id, run_id: task.run_id, action, via, actor, as_admin: asAdmin, data }]);
-  const event = serviceEvent({
+  const event: NewRunEvent = serviceEvent({
     key: `hitl:${task.id}:${action}:${discriminator}`,
     type,
     task: task.task,
     message: `${task.task_name}: ${message}`,
     data: { hitl_task_id: task.id, ...data, by: actor.id, as_admin: asAdmin, via },
   });
-  await appendEvents(em, task.run_id, { events: [event], projection: null, acks: [] });
+  const audit = auditRows([{ task_id: task.id, run_id: task.run_id, action, via, actor, as_admin: asAdmin, data }]);
+  return { audit: JSON.stringify(audit), events: JSON.stringify(storable([event])) };
 }
 
 async function expire(em: EntityManager, task: HumanTask): Promise<void> {

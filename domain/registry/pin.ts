@@ -24,6 +24,10 @@ const uuidPattern = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
  * then a public one if only one has it. In a transaction the agent cannot be deleted until its end. A range takes the highest published version in it, then a deprecated one, then a draft.
  */
 export async function pinAgent(em: EntityManager, ownerId: string, reference: AgentReference): Promise<Pinned> {
+  if (reference.version === undefined && uuidPattern.test(reference.agent)) {
+    const current = await pinCurrent(em, ownerId, reference.agent);
+    if (current) return current;
+  }
   const agents = await candidates(em, ownerId, reference.agent);
   const [agent] = agents;
   if (agent === undefined) return { found: false, reason: 'unknown_agent', message: `There is no agent ${JSON.stringify(reference.agent)}.` };
@@ -36,6 +40,21 @@ export async function pinAgent(em: EntityManager, ownerId: string, reference: Ag
     return { found: false, reason: 'unknown_version', message: `Agent ${JSON.stringify(agent.name)} has no version ${JSON.stringify(reference.version)}.` };
   }
   return { found: true, pinned: snapshot(agent, version), status: agent.status, version_status: version.status, owner_id: agent.owner_id };
+}
+
+type CurrentRow = Pick<Agent, 'id' | 'owner_id' | 'name' | 'type' | 'execution_type' | 'url' | 'authentication_type' | 'authentication_config' | 'capabilities_streaming' | 'status'> &
+  Pick<AgentVersion, 'version' | 'configuration' | 'input_schema' | 'output_schema'> & { version_status: AgentVersion['status'] };
+
+/** The usual case in one statement: by id, the current version; null where it is not so simple. */
+async function pinCurrent(em: EntityManager, ownerId: string, id: string): Promise<Pinned | null> {
+  const [row] = await em.execute<CurrentRow[]>(
+    `select a.id, a.owner_id, a.name, a.type, a.execution_type, a.url, a.authentication_type, a.authentication_config, a.capabilities_streaming, a.status,
+            v.version, v.configuration, v.input_schema, v.output_schema, v.status as version_status
+       from agent a join agent_version v on v.agent_id = a.id and v.version = a.version
+      where a.id = ? and (a.visibility = 'public' or a.owner_id = ?) for key share of a`,
+    [id.toLowerCase(), ownerId],
+  );
+  return row ? { found: true, pinned: snapshot(row, row), status: row.status, version_status: row.version_status, owner_id: row.owner_id } : null;
 }
 
 /** In a transaction: nobody deletes the agent until it ends, so that who deletes it then sees the run. */
@@ -77,7 +96,7 @@ async function chooseVersion(em: EntityManager, agent: Agent, wanted: string | u
   return null;
 }
 
-function snapshot(agent: Agent, version: AgentVersion): PinnedAgent {
+function snapshot(agent: Omit<CurrentRow, 'version' | 'version_status' | 'configuration' | 'input_schema' | 'output_schema'>, version: Pick<AgentVersion, 'version' | 'configuration' | 'input_schema' | 'output_schema'>): PinnedAgent {
   return {
     id: agent.id,
     owner_id: agent.owner_id,

@@ -27,15 +27,24 @@ export function referenceOf(key: string): AgentReference {
   return at < 0 ? { agent } : { agent, version: key.slice(at + 1) };
 }
 
+/** A row of `run_pin`, of a run that is still to come. */
+export interface Pin {
+  reference: string;
+  agent_id: string;
+  version: string;
+  snapshot: PinnedAgent;
+}
+
 /** Pins for a run that starts. @throws 422 if an agent is not there for the workflow's owner. */
-export async function pinAll(em: EntityManager, runId: string, ownerId: string, references: AgentReference[]): Promise<void> {
-  const seen = new Set<string>();
-  for (const reference of references) {
-    const key = pinKey(reference);
-    if (seen.has(key)) continue;
-    seen.add(key);
-    await insertPin(em, runId, key, await pin(em, ownerId, reference));
+export async function pinAll(em: EntityManager, ownerId: string, references: AgentReference[]): Promise<Pin[]> {
+  const pins = new Map<string, Pin>();
+  for (const given of references) {
+    const reference = pinKey(given);
+    if (pins.has(reference)) continue;
+    const snapshot = await pin(em, ownerId, given);
+    pins.set(reference, { reference, agent_id: snapshot.id, version: snapshot.version, snapshot });
   }
+  return [...pins.values()];
 }
 
 /** @throws 422, code `unknown_agent` and the like. */

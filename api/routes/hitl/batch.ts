@@ -33,8 +33,8 @@ export async function decideBatch(deps: AppDeps, c: EndpointContext, items: Batc
       const problem = problemOf(c.ctx, result);
       return { task_id, status: problem.status, problem };
     }
-    const { task, decision, signalId } = result;
-    return { task_id, status: 200, ...presentDecided(task, decision, signalId === null ? null : delivered.has(signalId)) };
+    const { task, decision, signal } = result;
+    return { task_id, status: 200, ...presentDecided(task, decision, signal === null ? null : delivered.has(signal.signal.id)) };
   });
 }
 
@@ -65,7 +65,7 @@ async function decideOne(deps: AppDeps, c: EndpointContext, item: BatchItem, sco
 
 /** What cannot be delivered now is repeated by the reconciler. */
 async function deliver(deps: AppDeps, c: EndpointContext, decided: (Decided | AppError)[]): Promise<Set<string>> {
-  const ids = decided.flatMap((result) => (result instanceof AppError || result.signalId === null ? [] : [result.signalId]));
+  const ids = decided.flatMap((result) => (result instanceof AppError || result.signal === null ? [] : [result.signal.signal.id]));
   try {
     return new Set(await deliverSignals(deps, ids));
   } catch (error) {

@@ -67,7 +67,7 @@ export const batchRecord = z
   .meta({ id: 'HumanTaskBatch' });
 
 export function presentTask(view: HumanTaskView): z.input<typeof humanTaskRecord> {
-  const { owner_id: _owner, initiator_id: _initiator, task_name: _name, assignee_key: _key, principals: _principals, ...record } = view;
+  const { owner_id: _owner, initiator_id: _initiator, task_name: _name, assignee_key: _key, principals: _principals, row_version: _version, ...record } = view;
   return record;
 }
 

@@ -2,7 +2,7 @@ import * as z from 'zod';
 
 import type { Caller } from '../../../domain/hitl/locked-task.ts';
 import { claim, comment, decide, delegate, getTask, listTasks, release } from '../../../domain/hitl/service.ts';
-import { deliverSignals } from '../../../domain/runs/dispatch.ts';
+import { sendSignals } from '../../../domain/runs/dispatch.ts';
 import type { AppDeps } from '../../app.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
 import { decodeCursor, page } from '../../paging.ts';
@@ -88,11 +88,11 @@ function decisionEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: decidedRecord },
       errors: [403, 409],
       handler: async (c) => {
-        const { task, decision, signalId } = await decide(c.em, c.actor, { taskId: c.params.id, submission: () => c.body, via: 'api' });
-        if (signalId !== null) {
+        const { task, decision, signal } = await decide(c.em, c.actor, { taskId: c.params.id, submission: () => c.body, via: 'api' });
+        if (signal !== null) {
           c.afterCommit(async () => {
-            const delivered = await deliverSignals(deps, [signalId]);
-            return { status: 200, body: presentDecided(task, decision, delivered.includes(signalId)) };
+            const delivered = await sendSignals(deps, [signal]);
+            return { status: 200, body: presentDecided(task, decision, delivered.length > 0) };
           });
         }
         return { status: 200, body: presentDecided(task, decision) };

@@ -36,14 +36,13 @@ export async function waitForEnd(deps: AppDeps, actor: Actor, runId: string, sec
       await watch.next(until - Date.now());
     }
     for (;;) {
-      const [row] = await deps.orm.em.fork().execute<{ status: string }[]>(`select status from run where id = ?`, [runId]);
+      const em = deps.orm.em.fork();
+      const run = await getRun(em, actor, runId);
       const left = until - Date.now();
-      if (!row || isTerminal(row.status) || left <= 0 || deps.isStopping()) break;
+      if (isTerminal(run.status) || left <= 0 || deps.isStopping()) return await presentRun(em, presenterOf(deps), run);
       await watch.next(left);
     }
   } finally {
     watch.close();
   }
-  const em = deps.orm.em.fork();
-  return presentRun(em, presenterOf(deps), await getRun(em, actor, runId));
 }
