@@ -1,7 +1,9 @@
 /** The last check of an output: size and depth in bounds, no number that JSON lacks. */
-import { exceed, rt } from './runtime.ts';
+import { exceed, runtime } from './runtime.ts';
 import type { Json, JsonObject } from './values/json-types.ts';
 import { putKey } from './values/objects.ts';
+
+const { rt } = runtime;
 
 function finite(value: number): Json {
   if (value !== value) return null;

@@ -1,10 +1,12 @@
 /** A compiled expression, and what runs it: limits, clock, variables, errors with their place. */
 import { Break, ExpressionError, locate, Raise } from './errors.ts';
 import { finish, type Allowance } from './output.ts';
-import { defaultLimits, exceed, rt, type Limits } from './runtime.ts';
+import { defaultLimits, exceed, runtime, type Limits } from './runtime.ts';
 import type { Code } from './compiler/code.ts';
 import { toText } from './values/json.ts';
 import type { Json } from './values/json-types.ts';
+
+const { rt } = runtime;
 
 export interface Environment {
   /** Values of the variables, by name without `$`. Plain JSON; never changed. */

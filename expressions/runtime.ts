@@ -53,7 +53,7 @@ export interface Runtime {
   clock: (() => Date) | undefined;
 }
 
-export const rt: Runtime = {
+const rt: Runtime = {
   stepsLeft: Infinity,
   regexStepsLeft: Infinity,
   recursion: 0,
@@ -63,6 +63,9 @@ export const rt: Runtime = {
   variables: {},
   clock: undefined,
 };
+
+/** Boxed and frozen, so that the record itself is not: Temporal's sandbox freezes what modules export where workflows share them. */
+export const runtime: { readonly rt: Runtime } = Object.freeze({ rt });
 
 const nouns: Record<keyof Limits, string> = {
   steps: 'steps',

@@ -10,6 +10,12 @@ const project = fileURLToPath(new URL('..', import.meta.url));
 /** What goes into the bundle: these folders, and the packages at the versions of the lock file. */
 const SOURCES = ['contracts', 'expressions', 'workflows'];
 
+/**
+ * Loaded once for all workflows of a worker, which then share them with what they import: pure, and without state of a workflow.
+ * Everything else is loaded for each workflow.
+ */
+const SHARED = ['expressions/index.ts', 'contracts/validate-json.ts'];
+
 export interface BundleOptions {
   logger?: TemporalLogger;
   /** A private folder: what was built from the same sources before is taken from it, which spares each start some seconds. */
@@ -19,7 +25,12 @@ export interface BundleOptions {
 /** The workflows' code as the sandbox runs it. */
 export async function bundleWorkflows({ logger, cacheDir }: BundleOptions = {}): Promise<WorkflowBundle> {
   const build = (): Promise<WorkflowBundle> =>
-    bundleWorkflowCode({ workflowsPath: join(project, 'workflows/index.ts'), failureConverterPath, ...(logger ? { logger } : {}) });
+    bundleWorkflowCode({
+      workflowsPath: join(project, 'workflows/index.ts'),
+      preloadModules: SHARED.map((file) => join(project, file)),
+      failureConverterPath,
+      ...(logger ? { logger } : {}),
+    });
   if (cacheDir === undefined) return build();
   const file = join(cacheDir, `workflows-${digestOfSources()}.json`);
   const cached = read(file);
@@ -34,7 +45,7 @@ function digestOfSources(): string {
   const files = SOURCES.flatMap((folder) =>
     readdirSync(join(project, folder), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts')).map((name) => join(folder, name)),
   );
-  for (const name of [...files.toSorted(), relative(project, failureConverterPath), 'package-lock.json']) {
+  for (const name of [...files.toSorted(), relative(project, failureConverterPath), 'worker/bundle.ts', 'package-lock.json']) {
     try {
       hash.update(`\n${name}\n`).update(readFileSync(join(project, name)));
     } catch {

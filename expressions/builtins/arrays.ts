@@ -1,6 +1,6 @@
 /** Arrays (manual: `add`, `any`, `flatten`, `sort`, `group_by`, `min`, `unique`, `reverse`, `transpose`, `bsearch`, …). */
 import { raise } from '../errors.ts';
-import { exceed, rt, tick } from '../runtime.ts';
+import { exceed, runtime, tick } from '../runtime.ts';
 import { add as plus, sum } from '../values/arith.ts';
 import { get, indexesOf, slice } from '../values/access.ts';
 import { compare, equals } from '../values/compare.ts';
@@ -12,6 +12,8 @@ import { collect } from '../compiler/construct.ts';
 import { single, type Code, type Env } from '../compiler/code.ts';
 import { textIndexes } from './strings.ts';
 import { jq, macro, value, type Family } from './types.ts';
+
+const { rt } = runtime;
 
 /** Indices of the elements in the order of their keys; stable. */
 function order(keys: readonly Json[]): number[] {

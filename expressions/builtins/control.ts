@@ -1,12 +1,14 @@
 /** Control and generators (manual: `select`, `range`, `limit`, `first`, `until`, `while`, `repeat`, `isempty`, …). */
 import { raise } from '../errors.ts';
-import { exceed, num, rt, tick } from '../runtime.ts';
+import { exceed, num, runtime, tick } from '../runtime.ts';
 import { add } from '../values/arith.ts';
 import { compare } from '../values/compare.ts';
 import { isTrue, type Json } from '../values/json-types.ts';
 import { Code, multi, single, type Env, type Out, type Path, type PathOut } from '../compiler/code.ts';
 import { need } from './paths.ts';
 import { macro, type Family } from './types.ts';
+
+const { rt } = runtime;
 
 function select(condition: Code): Code {
   const one = condition.one;

@@ -1,11 +1,13 @@
 /** Paths (manual: `path`, `paths`, `getpath`, `setpath`, `delpaths`, `del`, `pick`, `recurse`, `first`, `last`, `nth`). */
-import { exceed, rt, tick } from '../runtime.ts';
+import { exceed, runtime, tick } from '../runtime.ts';
 import { deletePaths, get, getPath, setPath, type Owned } from '../values/access.ts';
 import { isTrue, type Json } from '../values/json-types.ts';
 import { getKey } from '../values/objects.ts';
 import { checkAccess, checkIterate, checkResult, Code, isIntact, multi, Path, pathKeys, rootPath, single, type Env, type Out, type PathOut } from '../compiler/code.ts';
 import { pathsOf } from '../compiler/changes.ts';
 import { macro, value, type Builtin, type Family } from './types.ts';
+
+const { rt } = runtime;
 
 function need(code: Code | undefined): Code {
   if (!code) throw new TypeError('an argument is missing');

@@ -1,6 +1,6 @@
 /** Regular expressions (manual: `test`, `match`, `capture`, `scan`, `split/2`, `splits`, `sub`, `gsub`). */
 import { raise } from '../errors.ts';
-import { checkArray, rt } from '../runtime.ts';
+import { checkArray, runtime } from '../runtime.ts';
 import { add } from '../values/arith.ts';
 import { typeError } from '../values/json.ts';
 import { kindOf, type Json, type JsonObject } from '../values/json-types.ts';
@@ -9,6 +9,8 @@ import { multi, product, single, type Code, type Env, type One } from '../compil
 import { findMatches, readFlags, Subject, type Group, type Match } from '../regex/regex.ts';
 import { need } from './paths.ts';
 import { macro, type Builtin, type Family } from './types.ts';
+
+const { rt } = runtime;
 
 /** Runs a pattern over the input, with jq's checks of its operands in jq's order. */
 function run(input: Json, pattern: Json, flags: Json, visit: (match: Match, subject: Subject) => boolean): void {

@@ -1,12 +1,14 @@
 /** Types and conversions (manual: `type`, `tonumber`, `tostring`, `arrays`, …, `infinite`, `isnan`, `tojson`). */
 import { raise, raiseValue } from '../errors.ts';
-import { num, rt } from '../runtime.ts';
+import { num, runtime } from '../runtime.ts';
 import { toJson, toText, typeError } from '../values/json.ts';
 import { kindOf, type Json } from '../values/json-types.ts';
 import { fromJson } from '../values/parse-json.ts';
 import { parseNumber } from '../values/numbers.ts';
 import { multi } from '../compiler/code.ts';
 import { macro, value, type Builtin, type Family } from './types.ts';
+
+const { rt } = runtime;
 
 /** A filter that lets through the inputs for which `test` holds, paths included. */
 function only(test: (input: Json) => boolean): Builtin {

@@ -1,12 +1,14 @@
 /** `.a`, `.[k]`, `.[a:b]` and `.[]` as closures, with their path forms. */
 import { raise } from '../errors.ts';
-import { exceed, rt } from '../runtime.ts';
+import { exceed, runtime } from '../runtime.ts';
 import { get, slice } from '../values/access.ts';
 import { describe } from '../values/json.ts';
 import type { Json, JsonObject } from '../values/json-types.ts';
 import { getKey, isInherited } from '../values/objects.ts';
 import { caught, checkAccess, checkIterate, Code, maxWeight, multi, Path, single, type Paths } from './code.ts';
 import { map2 } from './filters.ts';
+
+const { rt } = runtime;
 
 /** Outputs of `compute`, or none when it raises. */
 function optionally(compute: () => Json, k: (value: Json) => boolean): boolean {

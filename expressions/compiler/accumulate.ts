@@ -4,7 +4,7 @@
  * the usual forms (`.[k] = v`, `.a += 1`, `. + [x]`, their pipes and conditions) change those only.
  * Whenever a container of the state may have got a second holder, all are given up.
  */
-import { checkArray, rt, tick } from '../runtime.ts';
+import { checkArray, runtime, tick } from '../runtime.ts';
 import type { Node } from '../ast.ts';
 import { getPath, setPath, type Owned } from '../values/access.ts';
 import { add } from '../values/arith.ts';
@@ -13,6 +13,8 @@ import { putKey } from '../values/objects.ts';
 import { arithmetic } from './updates.ts';
 import type { Code, Env, One } from './code.ts';
 import { operation } from './filters.ts';
+
+const { rt } = runtime;
 
 /** The next state. May change containers that are in `owned`. */
 export type Step = (env: Env | null, state: Json, owned: Owned) => Json;

@@ -1,6 +1,6 @@
 /** `as`, destructuring, `reduce`, `foreach`, `label`/`break` and variables. */
 import { Break, breakTo, raise } from '../errors.ts';
-import { rt, tickCatch } from '../runtime.ts';
+import { runtime, tickCatch } from '../runtime.ts';
 import { suggest } from '../suggest.ts';
 import type { Node, Pattern } from '../ast.ts';
 import { get, type Owned } from '../values/access.ts';
@@ -9,6 +9,8 @@ import { caught, Code, Env, lookupUp, maxWeight, multi, single, type Out, type P
 import { inPlace } from './accumulate.ts';
 import { failCompile, type Context } from './context.ts';
 import type { Scope } from './scope.ts';
+
+const { rt } = runtime;
 
 type NodeOf<T extends Node['t']> = Extract<Node, { t: T }>;
 

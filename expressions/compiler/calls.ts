@@ -1,6 +1,6 @@
 /** Definitions and calls: functions of the program, filters passed as arguments, builtins. */
 import { builtins, refused } from '../builtins/index.ts';
-import { exceed, rt } from '../runtime.ts';
+import { exceed, runtime } from '../runtime.ts';
 import { suggest } from '../suggest.ts';
 import type { FunctionNode, Node } from '../ast.ts';
 import type { Json } from '../values/json-types.ts';
@@ -8,6 +8,8 @@ import { Closure, Code, Env, lookupUp, multi, product, single, type One, type Pa
 import { failCompile, type Context } from './context.ts';
 import { preludeFunction } from './prelude.ts';
 import { Scope, UserFunction } from './scope.ts';
+
+const { rt } = runtime;
 
 type CallNode = Extract<Node, { t: 'call' }>;
 

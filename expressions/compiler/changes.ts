@@ -1,11 +1,13 @@
 /** Changing the places that a path expression denotes. */
 import { raise } from '../errors.ts';
-import { rt, tick } from '../runtime.ts';
+import { runtime, tick } from '../runtime.ts';
 import { deletePaths, getPath, setPath, type Owned } from '../values/access.ts';
 import { describe } from '../values/json.ts';
 import { isObject, type Json } from '../values/json-types.ts';
 import { getKey, putKey } from '../values/objects.ts';
 import { checkResult, pathKeys, rootPath, type Code, type Env } from './code.ts';
+
+const { rt } = runtime;
 
 /** All paths of a path expression, as arrays of keys. */
 export function pathsOf(code: Code, env: Env | null, input: Json): Json[][] {

@@ -1,5 +1,5 @@
 /** Syntax tree to closures. */
-import { rt } from '../runtime.ts';
+import { runtime } from '../runtime.ts';
 import type { Node } from '../ast.ts';
 import { applyFormat } from '../builtins/formats.ts';
 import { negate } from '../values/arith.ts';
@@ -12,6 +12,8 @@ import type { Context } from './context.ts';
 import * as filter from './filters.ts';
 import { Scope } from './scope.ts';
 import { compileUpdate } from './updates.ts';
+
+const { rt } = runtime;
 
 /** Compiles a program. `variables`: the names that `env.variables` may give, null for any. */
 export function compileProgram(node: Node, source: string, variables: ReadonlySet<string> | null): Code {

@@ -1,11 +1,13 @@
 /** Arrays, objects and interpolated strings as closures. */
 import { raise } from '../errors.ts';
-import { checkArray, exceed, rt, tick, tickText } from '../runtime.ts';
+import { checkArray, exceed, runtime, tick, tickText } from '../runtime.ts';
 import { applyFormat } from '../builtins/formats.ts';
 import { describe, toText } from '../values/json.ts';
 import type { Json, JsonObject } from '../values/json-types.ts';
 import { isInherited, putKey } from '../values/objects.ts';
 import { Code, maxWeight, multi, product, single, type Each, type One } from './code.ts';
+
+const { rt } = runtime;
 
 export function compileArray(body: Code | null): Code {
   if (body === null) return single(() => [], 1);

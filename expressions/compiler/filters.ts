@@ -1,10 +1,12 @@
 /** Operators, pipes, conditions and `try` as closures. */
-import { num, rt } from '../runtime.ts';
+import { num, runtime } from '../runtime.ts';
 import type { BinaryOperator } from '../ast.ts';
 import { add, divide, modulo, multiply, subtract } from '../values/arith.ts';
 import { compare, equals } from '../values/compare.ts';
 import { isTrue, type Json } from '../values/json-types.ts';
 import { caught, Code, maxWeight, multi, single, type Each, type Paths } from './code.ts';
+
+const { rt } = runtime;
 
 /** Applies `fn` to every output. */
 export function map1(code: Code, fn: (value: Json) => Json, at: number): Code {

@@ -1,5 +1,5 @@
 /** Assignment: `=`, `|=` and the arithmetic updates (manual: Assignment; builtin.jq `_assign`, `_modify`). */
-import { rt } from '../runtime.ts';
+import { runtime } from '../runtime.ts';
 import type { Node } from '../ast.ts';
 import { deletePaths, getPath, set, setPath, type Owned } from '../values/access.ts';
 import { isTrue, type Json } from '../values/json-types.ts';
@@ -8,6 +8,8 @@ import { firstOf, multi, single, type Code, type Env } from './code.ts';
 import type { Context } from './context.ts';
 import { operation } from './filters.ts';
 import type { Scope } from './scope.ts';
+
+const { rt } = runtime;
 
 type UpdateNode = Extract<Node, { t: 'update' }>;
 

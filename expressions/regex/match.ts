@@ -2,9 +2,11 @@
  * The matcher: backtracking with a stack of its own, so that no subject can overflow the JavaScript
  * stack, and with a budget of steps, so that no pattern can run away.
  */
-import { exceed, rt } from '../runtime.ts';
+import { exceed, runtime } from '../runtime.ts';
 import { fold, isWord } from './classes.ts';
 import { asserts, op, type RegexProgram } from './program.ts';
+
+const { rt } = runtime;
 
 interface Return {
   to: number;

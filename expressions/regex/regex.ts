@@ -1,13 +1,15 @@
 /** Regular expressions for `test`, `match` and friends: Oniguruma's syntax, in bounded time. */
 import { Cache } from '../cache.ts';
 import { raise } from '../errors.ts';
-import { exceed, rt, tick } from '../runtime.ts';
+import { exceed, runtime, tick } from '../runtime.ts';
 import { codePoints } from '../values/text.ts';
 import type { RegexOptions } from './ast.ts';
 import { RegexError } from './error.ts';
 import { Matcher } from './match.ts';
 import { parseRegex } from './parse.ts';
 import { compileRegex, type RegexProgram } from './program.ts';
+
+const { rt } = runtime;
 
 export interface Group {
   /** In code points; -1 when the group took no part. */

@@ -1,11 +1,13 @@
 /** Reading, writing and deleting by key and by path (jv_aux.c; manual: Paths). */
 import { raise } from '../errors.ts';
-import { checkArray, exceed, rt, tick, tickText } from '../runtime.ts';
+import { checkArray, exceed, runtime, tick, tickText } from '../runtime.ts';
 import { compare, equals } from './compare.ts';
 import { dump } from './json.ts';
 import { isObject, kindOf, type Json, type JsonObject } from './json-types.ts';
 import { copyObject, getKey, hasKey, putKey } from './objects.ts';
 import { codePointLength, sliceCodePoints } from './text.ts';
+
+const { rt } = runtime;
 
 const maxPathLength = 10_000;
 const maxIndex = 2 ** 29 - 1;

@@ -1,8 +1,10 @@
 /** Equality, order, containment and merge (manual: `==`, `sort`, `contains`, `*`). */
-import { exceed, rt, tick } from '../runtime.ts';
+import { exceed, runtime, tick } from '../runtime.ts';
 import { isObject, type Json, type JsonObject } from './json-types.ts';
 import { copyObject, getKey, hasKey, putKey, sortedKeys } from './objects.ts';
 import { compareText } from './text.ts';
+
+const { rt } = runtime;
 
 /** Depth up to which plain recursion is used; deeper data is walked with a stack of our own. */
 const shallow = 200;

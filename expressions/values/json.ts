@@ -1,9 +1,11 @@
 /** JSON text: `tojson`, the shortened dumps of error messages, `fromjson` (manual: Convert to/from JSON). */
 import { raise } from '../errors.ts';
-import { checkString, exceed, rt, tick } from '../runtime.ts';
+import { checkString, exceed, runtime, tick } from '../runtime.ts';
 import { kindOf, type Json } from './json-types.ts';
 import { formatNumber } from './numbers.ts';
 import { sliceCodePoints, utf8Length } from './text.ts';
+
+const { rt } = runtime;
 
 // oxlint-disable-next-line no-control-regex -- control characters are what must be escaped
 const special = /["\\\u0000-\u001f\u007f]/;

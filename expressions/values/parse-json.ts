@@ -3,11 +3,13 @@
  * it refuses is read again by jq's rules, which accept `nan` and give jq's messages.
  */
 import { raise } from '../errors.ts';
-import { rt, tick } from '../runtime.ts';
+import { runtime, tick } from '../runtime.ts';
 import type { Json, JsonObject } from './json-types.ts';
 import { parseNumber } from './numbers.ts';
 import { putKey } from './objects.ts';
 import { utf8Length } from './text.ts';
+
+const { rt } = runtime;
 
 /** Parses one JSON value; raises jq's error. */
 export function fromJson(text: string): Json {
