@@ -10,6 +10,7 @@ import { invokeAgentActivity } from './invoke-agent.ts';
 import { reconcileActivity } from './reconcile.ts';
 import { removeExpiredActivity } from './remove-expired.ts';
 import { runLogActivities } from './run-log.ts';
+import { sweepFilesActivity } from './sweep-files.ts';
 
 export type { ActivityDeps } from './deps.ts';
 
@@ -23,6 +24,7 @@ export function createActivities(deps: ActivityDeps): RunActivities & DeliveryAc
     invokeAgent: invokeAgentActivity(deps),
     callHttp: callHttpActivity(deps),
     reconcile: reconcileActivity(deps),
+    sweepFiles: sweepFilesActivity(deps),
     removeExpired: removeExpiredActivity(deps),
   };
 }

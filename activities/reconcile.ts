@@ -3,7 +3,6 @@ import type { RunActivities } from '../contracts/activities.ts';
 import { removeOldDeliveries } from '../domain/delivery/outbox.ts';
 import { reconcileDeliveries } from '../domain/delivery/reconcile.ts';
 import { removeOldInboundEvents } from '../domain/events/inbound.ts';
-import { sweepFiles } from '../domain/files/service.ts';
 import { reconcile } from '../domain/runs/reconcile.ts';
 import type { ActivityDeps } from './deps.ts';
 
@@ -20,17 +19,15 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
     if (result.started + result.signalled + result.closed + woken > 0) deps.logger.info({ ...result, woken }, 'reconciled');
     if (Date.now() - sweptAtMs >= SWEEP_EVERY_MS) {
       sweptAtMs = Date.now();
-      await sweep(deps, heartbeat);
+      await sweep(deps);
     }
     return result;
   };
 }
 
 /** What is over and belongs to nobody: once an hour, and after each start of a worker. */
-async function sweep({ orm, files, logger }: ActivityDeps, heartbeat: () => void): Promise<void> {
-  const removedFiles = await sweepFiles(orm.em.fork(), files);
-  heartbeat();
+async function sweep({ orm, logger }: ActivityDeps): Promise<void> {
   const removedDeliveries = await removeOldDeliveries(orm.em.fork(), EVENT_DAYS);
   const removedEvents = await removeOldInboundEvents(orm.em.fork(), EVENT_DAYS);
-  if (removedFiles + removedDeliveries + removedEvents > 0) logger.info({ files: removedFiles, deliveries: removedDeliveries, events: removedEvents }, 'swept');
+  if (removedDeliveries + removedEvents > 0) logger.info({ deliveries: removedDeliveries, events: removedEvents }, 'swept');
 }

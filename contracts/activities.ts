@@ -161,6 +161,8 @@ export interface RunActivities {
   cancelChildRun(input: WithBatch & { child_run_id: string }): Promise<Appended>;
   endRun(input: EndRunInput): Promise<Appended>;
   reconcile(): Promise<{ started: number; signalled: number; closed: number }>;
+  /** Removes what the file store holds and nobody knows. */
+  sweepFiles(): Promise<{ removed: number }>;
   /** Removes runs and payloads that were kept long enough, for a bounded time. */
   removeExpired(): Promise<{ runs: number; payloads: number; more: boolean }>;
 }

@@ -128,9 +128,16 @@ export async function listFiles(em: EntityManager, actor: Actor, filter: FileFil
   return em.find(StoredFile, { $and: conditions }, { orderBy: { id: 'desc' }, limit: paging.limit });
 }
 
+export interface SweepOptions {
+  before?: Date;
+  /** Ends it between two batches. */
+  signal?: AbortSignal;
+}
+
 /** Removes from the store what belongs to nothing: uploads that died with their process, contents of deleted files. */
-export async function sweepFiles(em: EntityManager, store: FileStore, before = new Date(Date.now() - ORPHAN_MS)): Promise<number> {
+export async function sweepFiles(em: EntityManager, store: FileStore, { before = new Date(Date.now() - ORPHAN_MS), signal }: SweepOptions = {}): Promise<number> {
   const known = async (ids: string[]): Promise<Set<string>> => {
+    signal?.throwIfAborted();
     const list = `{${ids.join(',')}}`;
     const rows = await em.execute<{ id: string }[]>(
       'select id from file where id = any(?::uuid[]) union all select file_id from temporal_payload where file_id = any(?::uuid[])',

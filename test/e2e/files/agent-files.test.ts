@@ -154,6 +154,15 @@ describe('an agent answers with a file', () => {
     expect([await ofRun(builder), await ofRun(await platform.as('viewer'))]).toEqual([[output.file_id], []]);
   });
 
+  test('over A2A as a file part, whose link needs no token', async () => {
+    const agent = await builder.post('/agents', { name: 'Painter', type: 'api', version: '1.0.0', visibility: 'private', configuration: { endpoint: `${url}/image` }, modalities: ['text', 'image'] });
+    const params = { message: { messageId: `paint-${process.pid}`, role: 'ROLE_USER', parts: [{ text: 'a cat' }] } };
+    const { body } = await builder.post(`/api/v1/a2a/${agent.body.id}`, { jsonrpc: '2.0', id: 1, method: 'SendMessage', params }, { headers: { 'A2A-Version': '1.0' } });
+    const [part] = body.result.task.artifacts[0].parts;
+    expect(part).toEqual({ url: expect.stringContaining('?token='), filename: 'made.png', mediaType: 'image/png' });
+    expect(Buffer.from(await (await fetch(part.url)).arrayBuffer()).equals(big)).toBe(true);
+  });
+
   test('as the configuration says', async () => {
     expect((await invoke({ endpoint: `${url}/image`, response: '{picture: ., type: $response.headers["content-type"]}' })).output).toMatchObject({ picture: { size: big.length }, type: 'image/png' });
     expect((await invoke({ endpoint: `${url}/take`, output: 'file' })).output).toMatchObject({ name: 'take', media_type: 'application/json', size: 11 });

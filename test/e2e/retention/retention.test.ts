@@ -1,6 +1,9 @@
 /** The workflow that the schedule starts, on a real worker; and the schedule itself. */
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
 
 import { RETENTION_SCHEDULE, RETENTION_WORKFLOW } from '../../../contracts/temporal.ts';
 import { startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
@@ -24,9 +27,15 @@ test('old runs are gone for those who ask, and the others go on', async () => {
   const [old, young] = [await platform.runToEnd({ do: [{ a: { set: { x: 1 } } }] }), await platform.runToEnd({ do: [{ a: { set: { x: 1 } } }] })];
   await platform.orm.em.fork().execute(`update run set finished_at = now() - interval '4 days' where id = ?`, [old['id']]);
   const { taskQueue } = platform.temporal;
+  const orphan = '0190d4c2-0000-7000-8000-0000000000ab';
+  const { files } = platform.app.deps;
+  await (await files.receive(orphan, Readable.from([Buffer.from('x')]), { maxBytes: 10 })).keep();
+  const longAgo = new Date(Date.now() - 7_200_000);
+  utimesSync(join(platform.env.FILES_DIR, 'ab', orphan), longAgo, longAgo);
   await temporal.workflow.execute(RETENTION_WORKFLOW, { taskQueue, workflowId: 'retention-test', args: [] });
   const builder = await platform.as('builder');
   expect((await builder.get(`/runs/${old['id']}`)).status).toBe(404);
+  await expect(files.open(orphan)).rejects.toThrow('is gone');
   expect((await builder.get(`/runs/${young['id']}`)).body.output).toEqual({ x: 1 });
 });
 

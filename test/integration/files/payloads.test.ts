@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await em().execute('truncate temporal_payload');
-  await sweepFiles(em(), files, new Date(Date.now() + 60_000));
+  await sweepFiles(em(), files, { before: new Date(Date.now() + 60_000) });
 });
 afterAll(() => t.close());
 
@@ -51,7 +51,7 @@ test('the sweep leaves them; retention gives their files to be removed; of what 
   const store = createPayloadStore({ fork, files, inFiles: true });
   await store.put('a', Buffer.from('a'));
   await store.put('b', Buffer.from('b'));
-  expect(await sweepFiles(em(), files, new Date(Date.now() + 60_000))).toBe(0);
+  expect(await sweepFiles(em(), files, { before: new Date(Date.now() + 60_000) })).toBe(0);
   await em().execute(`update temporal_payload set used_at = now() - interval '100 days' where digest = 'a'`);
   const { payloads, files: contents } = await removeOldPayloads(em(), 90);
   expect([payloads, contents.length]).toEqual([1, 1]);
