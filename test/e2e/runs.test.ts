@@ -245,6 +245,24 @@ describe('the reconciler', () => {
   });
 });
 
+test('a workflow whose end is on record, but whose last task Temporal lost, ends without calling anybody', async () => {
+  const run = await startRun(builder, { do: [{ pause: { wait: { seconds: 2 } } }, { last: http('/after-the-end') }] });
+  await statusIs(run['id'], 'waiting');
+  // As the local activity of a task that is lost then leaves it: the execution is back where it was before.
+  const event = { key: 'run:ended', type: 'io.serverlessworkflow.workflow.completed.v1', at: new Date().toISOString(), level: 'info', task: null, message: 'Run completed', data: {} };
+  await platform.orm.em.fork().execute(`select end_lone_run(?::uuid, ?::json, '{}', gen_random_uuid(), 'completed', '{"seen": true}', null, null)`, [
+    run['id'], JSON.stringify([event]),
+  ]);
+  const { address, namespace } = platform.temporal;
+  const client = createTemporalClient({ address, namespace }, platform.dataConverter);
+  const handle = client.workflow.getHandle(run['temporal'].workflow_id);
+  await until(() => handle.describe(), ({ status }) => status.name === 'COMPLETED');
+  await client.connection.close();
+  expect(await runOf(run['id'])).toMatchObject({ status: 'completed', output: { seen: true }, logs_next: expect.anything() });
+  expect((await runOf(run['id']))['logs'].at(-1)).toMatchObject({ message: 'Run completed' });
+  expect(calls.filter(({ path }) => path === '/after-the-end')).toEqual([]);
+});
+
 describe('in Temporal UI', () => {
   test('a run can be read: summary, what it waits for, search attributes, no secret', async () => {
     const run = await startRun(builder, { do: [{ ask: { call: 'human', with: { title: 'Go?' } } }] });
