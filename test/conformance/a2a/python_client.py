@@ -1,6 +1,6 @@
 """Everything that the official Python client of A2A can do, of whichever version is installed: 1.x or 0.3.
 
-    A2A_AGENT, A2A_TOKEN as in tck_plugin.py, A2A_BINDING JSONRPC or HTTP+JSON, A2A_HOOK where updates are pushed to;
+    A2A_AGENT, A2A_TOKEN as in tck_plugin.py, A2A_BINDING JSONRPC, HTTP+JSON or GRPC, A2A_HOOK where updates are pushed to;
     prints one JSON line: what each method gave, the same from every client. The agent is that of test/e2e/a2a/clients.test.ts.
 """
 
@@ -36,7 +36,26 @@ class Current:
 
     @staticmethod
     def config(http, **more):
+        if BINDING == "GRPC":
+            import grpc
+
+            more["grpc_channel_factory"] = grpc.aio.insecure_channel
         return ClientConfig(httpx_client=http, supported_protocol_bindings=[BINDING], **more)
+
+    @staticmethod
+    def client_of(config, card):
+        from a2a.client.client import ClientCallContext
+        from a2a.client.interceptors import ClientCallInterceptor
+
+        class Bearer(ClientCallInterceptor):
+            async def before(self, args):
+                args.context = args.context or ClientCallContext()
+                args.context.service_parameters = {**(args.context.service_parameters or {}), "Authorization": f"Bearer {TOKEN}"}
+
+            async def after(self, args):
+                pass
+
+        return ClientFactory(config).create(card, interceptors=[Bearer()])
 
     async def say(self, client, text=None, task=None, file=False):
         from a2a.types import Message, Part, Role, SendMessageRequest
@@ -110,6 +129,10 @@ class Legacy(Current):
     """a2a-sdk 0.3"""
 
     @staticmethod
+    def client_of(config, card):
+        return ClientFactory(config).create(card)
+
+    @staticmethod
     def config(http, **more):
         return ClientConfig(httpx_client=http, supported_transports=[BINDING], **more)
 
@@ -175,15 +198,15 @@ async def main():
     kind = Legacy if installed.startswith("0.") else Current
     async with httpx.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http:
         card = await A2ACardResolver(http, AGENT).get_agent_card()
-        make = lambda **more: ClientFactory(kind.config(http, **more)).create(card)
+        make = lambda **more: kind.client_of(kind.config(http, **more), card)
         sdk = kind(make(), make(streaming=False, polling=True), make(streaming=False))
         said = {"version": installed, "binding": BINDING, "card": await sdk.card()}
 
         done, state = await sdk.first(sdk.blocking, text="Ada")
         said["blocking"] = [state, sdk.text(done.artifacts[0].parts[0])]
 
-        events = [(event, now) async for event, _, now in sdk.say(sdk.client, text="Grace")]
-        said["stream"] = [events[0][0], "artifact_update" in [event for event, _ in events], events[-1][1]]
+        events = [(event, event == "artifact_update" or (event == "task" and bool(payload.artifacts)), now) async for event, payload, now in sdk.say(sdk.client, text="Grace")]
+        said["stream"] = [events[0][0], any(shows for _, shows, _ in events), events[-1][2]]
         # Silence that is longer than what the client's HTTP library waits by default.
         said["quiet"] = [now async for _, _, now in sdk.say(sdk.client, text="quiet")][-1]
         said["get"] = sdk.state((await sdk.get(done.id)).status)

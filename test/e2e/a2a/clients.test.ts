@@ -1,10 +1,11 @@
-/** The official clients, Python and JS, of 1.0 and 0.3, over both bindings: each does the same on the same URL, and gets the same. */
+/** The official clients, Python and JS, of 1.0 and 0.3, over all bindings: each does the same on the same URL, and gets the same. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Client as A2AClient } from '@a2a-js/sdk/client';
 import { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory } from '@a2a-js/sdk/client';
+import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
 import { Role, taskStateToJSON, type StreamResponse, type Task } from '@a2a-js/sdk';
 import * as legacy from 'a2a-js-sdk-03/client';
 import type { Message as LegacyMessage, Task as LegacyTask } from 'a2a-js-sdk-03';
@@ -15,7 +16,7 @@ import { pythonWithA2A } from '../../support/python-client.ts';
 import { createSteeredAgent } from '../../support/steered-agent.ts';
 
 const BINDINGS = ['JSONRPC', 'HTTP+JSON'] as const;
-type Binding = (typeof BINDINGS)[number];
+type Binding = (typeof BINDINGS)[number] | 'GRPC';
 const CSV = 'a,b\n1,2\n';
 
 const script = join(import.meta.dirname, '../../conformance/a2a/python_client.py');
@@ -29,7 +30,7 @@ let agent: string;
 let token: string;
 
 beforeAll(async () => {
-  platform = await startTestPlatform();
+  platform = await startTestPlatform({ env: { A2A_GRPC_PORT: '0' } });
   receiver = await startServer((_request, response) => void response.end());
   agent = platform.url + (await createSteeredAgent(await platform.as('builder')));
   // Starting a task takes a builder, answering a question an approver: a builder is both.
@@ -44,6 +45,7 @@ afterAll(async () => {
 const expected = {
   card: 'Steered',
   blocking: ['completed', 'Hello Ada'],
+  // The artifact is an update, or in the task already where that was over before the stream began.
   stream: ['task', true, 'completed'],
   quiet: 'completed',
   get: 'completed',
@@ -73,7 +75,12 @@ const authorized: typeof fetch = (input, init) => {
 };
 const textAt = async (url: string): Promise<string> => (await fetch(url)).text();
 
-const runs = pythons.flatMap((environment) => BINDINGS.map((binding) => ({ ...environment, binding })));
+const overGrpc = pythons.filter(({ version, withoutGrpc }) => !version.startsWith('0.') && withoutGrpc === undefined);
+for (const { version, withoutGrpc } of pythons) if (withoutGrpc !== undefined) console.warn(`a2a-sdk ${version} over gRPC skipped: ${withoutGrpc}`);
+const runs: { version: string; python: string; binding: Binding }[] = [
+  ...pythons.flatMap((environment) => BINDINGS.map((binding) => ({ ...environment, binding }))),
+  ...overGrpc.map((environment) => ({ ...environment, binding: 'GRPC' as const })),
+];
 // `each` of nothing is an error.
 if (runs.length > 0) test.concurrent.each(runs)('a2a-sdk $version over $binding', async ({ version, python, binding }) => {
   const env = { ...process.env, A2A_AGENT: agent, A2A_TOKEN: token, A2A_BINDING: binding, A2A_HOOK: receiver.url };
@@ -85,7 +92,7 @@ if (runs.length > 0) test.concurrent.each(runs)('a2a-sdk $version over $binding'
   await expectPushed(said, wire);
 }, 180_000);
 
-test.concurrent.each(BINDINGS)('@a2a-js/sdk 1.3.0 over %s', async (binding) => {
+test.concurrent.each([...BINDINGS, 'GRPC'] as const)('@a2a-js/sdk 1.3.0 over %s', async (binding) => {
   const said = await current(binding);
   expect(said).toMatchObject(expectedOf('1.0'));
   await expectPushed(said, '1.0');
@@ -100,8 +107,10 @@ test.concurrent.each(BINDINGS)('@a2a-js/sdk 0.3.14 over %s', async (binding) => 
 async function current(binding: Binding): Promise<Record<string, unknown>> {
   const fetchImpl = authorized;
   const client: A2AClient = await new ClientFactory({
-    transports: [binding === 'JSONRPC' ? new JsonRpcTransportFactory({ fetchImpl }) : new RestTransportFactory({ fetchImpl })],
+    transports: [{ JSONRPC: () => new JsonRpcTransportFactory({ fetchImpl }), 'HTTP+JSON': () => new RestTransportFactory({ fetchImpl }), GRPC: () => new GrpcTransportFactory() }[binding]()],
     cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
+    // The HTTP bindings have it from their fetch.
+    clientConfig: { interceptors: [{ before: async (args) => void (args.options = { ...args.options, serviceParameters: { ...args.options?.serviceParameters, authorization: `Bearer ${token}` } }), after: async () => {} }] },
   }).createFromUrl(`${agent}/`);
   const part = (content: NonNullable<Task['history'][number]['parts'][number]['content']>, mediaType = '', filename = '') => ({ content, metadata: undefined, filename, mediaType });
   const request = (content: Parameters<typeof part>[0], taskId = '', returnImmediately = false) => ({
@@ -139,7 +148,7 @@ async function current(binding: Binding): Promise<Record<string, unknown>> {
   return {
     card: (await client.getAgentCard()).name,
     blocking: [word(done), content(done)],
-    stream: [kindOf(events[0]!), events.some((event) => kindOf(event) === 'artifactUpdate'), stateIn(events.at(-1)!)],
+    stream: [kindOf(events[0]!), events.some(({ payload }) => payload?.$case === 'artifactUpdate' || (payload?.$case === 'task' && payload.value.artifacts.length > 0)), stateIn(events.at(-1)!)],
     quiet: stateIn(quiet.at(-1)!),
     get: word(await client.getTask({ tenant: '', id: done.id, historyLength: undefined })),
     listed: (await client.listTasks({ tenant: '', contextId: '', status: 0, pageSize: 50, pageToken: '', historyLength: undefined, statusTimestampAfter: undefined, includeArtifacts: false })).tasks.length >= 2,
@@ -199,7 +208,7 @@ async function former(binding: Binding): Promise<Record<string, unknown>> {
   return {
     card: (await client.getAgentCard()).name,
     blocking: [done.status.state, content(done)],
-    stream: [events[0]?.kind, events.some((event) => event?.kind === 'artifact-update'), stateIn(events.at(-1))],
+    stream: [events[0]?.kind, events.some((event) => event?.kind === 'artifact-update' || (event?.kind === 'task' && (event.artifacts ?? []).length > 0)), stateIn(events.at(-1))],
     quiet: stateIn(quiet.at(-1)),
     get: (await client.getTask({ id: done.id })).status.state,
     listed: null,
