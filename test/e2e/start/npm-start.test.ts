@@ -1,6 +1,8 @@
 /** The whole of `npm start`, with the real programs. Kills and refusals are tested with stand-ins in test/faults. */
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { A2AService } from '@a2a-js/sdk/server/grpc';
+import { Client, credentials, status, type ServiceError } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { upFolder, type Up, type UpFolder } from '../../support/up-process.ts';
 
@@ -31,8 +33,8 @@ afterAll(() => folder.clean());
 
 describe('npm start', () => {
   test('the administrator can log in with the printed password as soon as it says ready', async () => {
-    const { status, token } = await logIn();
-    expect(status).toBe(200);
+    const { status: answered, token } = await logIn();
+    expect(answered).toBe(200);
     expect((await fetch(`${url}/agents`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
   });
 
@@ -40,6 +42,15 @@ describe('npm start', () => {
     expect(logs()).toContain('"msg":"worker ready"');
     const response = await fetch(`${url}/readyz`);
     expect([response.status, await response.json()]).toEqual([200, expect.objectContaining({ status: 'ok' })]);
+  });
+
+  test('A2A is served over gRPC where it says so', async () => {
+    const address = /A2A \(gRPC\) +(\S+)/.exec(up.output())?.[1] ?? '';
+    const client = new Client(address, credentials.createInsecure());
+    const { path, requestSerialize, responseDeserialize } = A2AService.getExtendedAgentCard;
+    const error = await new Promise<ServiceError | null>((resolve) => client.makeUnaryRequest(path, requestSerialize, responseDeserialize, { tenant: '' }, (refused) => resolve(refused)));
+    client.close();
+    expect(error).toMatchObject({ code: status.UNAUTHENTICATED });
   });
 
   test('no log holds the password, a token or a key', async () => {
