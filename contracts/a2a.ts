@@ -24,6 +24,9 @@ export function isTerminalState(state: string): boolean {
 }
 
 /** The task waits for its client. */
+/** `type` in the subject of a human task: it asks for a credential, not for input. */
+export const CREDENTIAL_REQUEST = 'credential_request';
+
 export function isInterruptedState(state: string): boolean {
   return INTERRUPTED.includes(state);
 }

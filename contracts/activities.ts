@@ -74,8 +74,8 @@ export interface RemoteAsk {
 export interface RemoteTask {
   task_id: string;
   context_id: string;
-  /** How it wants its answer: as a text, as data that fits the form, or as a decision on its request of that id. */
-  answer: { as: 'text' | 'data' } | { as: 'decision'; request_id: string | null };
+  /** How it wants its answer: as a text, as data that fits the form, or as a decision on its request of that id. A credential reaches it in another way. */
+  answer: { as: 'text' | 'data' | 'credential' } | { as: 'decision'; request_id: string | null };
   /** Marks the question, so that it is known again where the counterpart still shows it after the answer. */
   mark: string;
 }

@@ -22,11 +22,11 @@ import { followTask } from './follow-task.ts';
 import { grpcOrigin, openGrpc } from './grpc-transport.ts';
 import type { Settled } from './follow-task.ts';
 import { contextOf, outputOfArtifacts, partsOf, valueOf } from './part-values.ts';
-import { answerParts, questionOf } from './question.ts';
+import { answerParts, credentialQuestionOf, questionOf } from './question.ts';
 import { connectRemote } from './remote-agent.ts';
 import type { RemoteAgent } from './remote-agent.ts';
 import { OwnFailure, remoteFault, stateFault } from './remote-faults.ts';
-import { markOf, stateOf } from './task-view.ts';
+import { isAsking, markOf, stateOf } from './task-view.ts';
 
 /** A message's id is made of the idempotency key: a repeat says the same thing again, not another one. */
 const NAMESPACE = '5b0c7d0e-3f0a-5c3b-9d55-0c1f7a2be4a1';
@@ -103,7 +103,8 @@ async function converseWith({ remote, inputModes }: Connected, call: AgentCall, 
 
   const message = messageOf(call, configuration, answer ?? (await partsOf(call.input, inputModes, call.files)), sensitive);
   let taskId = kept?.task_id ?? reply?.remote.task_id ?? null;
-  let sent = kept !== null;
+  // Nothing to say: the credential has reached the agent in another way.
+  let sent = kept !== null || answer?.length === 0;
   try {
     if (!sent && call.progress?.repeated === true) {
       const found = reply ? await beyondQuestion(remote, reply.remote, signal) : await remote.taskOf(message, signal).catch(() => null);
@@ -196,6 +197,7 @@ async function resultOf(settled: Settled, call: AgentCall): Promise<AgentResult>
   if ('message' in settled) return { output: await valueOf(settled.message.parts, call.files) };
   const { task, view } = settled;
   if (stateOf(task) === TaskState.TASK_STATE_INPUT_REQUIRED) return { output: null, ask: await questionOf(task, call.agent.name) };
+  if (stateOf(task) === TaskState.TASK_STATE_AUTH_REQUIRED) return { output: null, ask: credentialQuestionOf(task, call.agent.name) };
   const failure = stateFault(task, call.agent.name);
   if (failure !== null) throw failure;
   if (task.artifacts.length > 0) return { output: await outputOfArtifacts(task.artifacts, view.pieced, call.files) };
@@ -206,7 +208,7 @@ async function resultOf(settled: Settled, call: AgentCall): Promise<AgentResult>
 /** Whether the answered task has gone on since: then the answer has arrived. */
 async function beyondQuestion(remote: RemoteAgent, { task_id: id, mark }: { task_id: string; mark: string }, signal: AbortSignal): Promise<Task | null> {
   const task = await remote.task(id, signal);
-  return stateOf(task) !== TaskState.TASK_STATE_INPUT_REQUIRED || markOf(task) !== mark ? task : null;
+  return !isAsking(task) || markOf(task) !== mark ? task : null;
 }
 
 async function refuseToAnswer(remote: RemoteAgent, call: AgentCall, taskId: string): Promise<never> {

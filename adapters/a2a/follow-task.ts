@@ -1,11 +1,10 @@
 /** From the first message to a state that is settled, over dropped streams, restarts of either side and agents that only poll. */
-import { TaskState } from '@a2a-js/sdk';
 import type { Message, StreamResponse, Task } from '@a2a-js/sdk';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fault } from '../../contracts/fault.ts';
 import type { RemoteAgent } from './remote-agent.ts';
 import { isRefusal, OwnFailure } from './remote-faults.ts';
-import { createTaskView, isTerminal, markOf, stateOf } from './task-view.ts';
+import { createTaskView, isAsking, isTerminal, markOf } from './task-view.ts';
 import type { TaskView } from './task-view.ts';
 
 const FIRST_PAUSE_MS = 250;
@@ -54,8 +53,8 @@ async function follow(following: Following, view: TaskView, shown: AbortSignal):
   const began = Date.now();
   const settled = (): boolean => {
     if (view.task === null) return false;
-    if (isTerminal(view.task) || stateOf(view.task) === TaskState.TASK_STATE_AUTH_REQUIRED) return true;
-    if (stateOf(view.task) !== TaskState.TASK_STATE_INPUT_REQUIRED) return false;
+    if (isTerminal(view.task)) return true;
+    if (!isAsking(view.task)) return false;
     return following.answered === null || markOf(view.task) !== following.answered || Date.now() - began > OLD_QUESTION_MS;
   };
   const read = async (events: AsyncIterable<StreamResponse>): Promise<Message | null> => {
@@ -155,5 +154,5 @@ function pauses(fixedMs: number | null, signal: AbortSignal): Pauses {
 }
 
 function asksStill(task: Task | null): boolean {
-  return task !== null && stateOf(task) === TaskState.TASK_STATE_INPUT_REQUIRED;
+  return task !== null && isAsking(task);
 }

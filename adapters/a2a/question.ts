@@ -1,5 +1,6 @@
 /** What a remote task asks, for a person here; and that person's decision as a message to the remote task. */
 import type { Part, Task } from '@a2a-js/sdk';
+import { CREDENTIAL_REQUEST } from '../../contracts/a2a.ts';
 import type { RemoteAsk, RemoteReply, RemoteTask } from '../../contracts/activities.ts';
 import { checkJsonSchema } from '../../contracts/json-schema.ts';
 import { data, text, textOf, valueOf } from './part-values.ts';
@@ -10,6 +11,10 @@ const MAX_DECISIONS = 20;
 /** Where the agent names no decisions: to answer, or not. Not to answer cancels its task. */
 const ANSWER_OR_NOT: RemoteAsk['decisions'] = [
   { id: 'answer', label: 'Answer', requires_comment: false },
+  { id: 'reject', label: 'Cancel the task', requires_comment: false },
+];
+const CREDENTIAL_OR_NOT: RemoteAsk['decisions'] = [
+  { id: 'continue', label: 'It has the credential now', requires_comment: false },
   { id: 'reject', label: 'Cancel the task', requires_comment: false },
 ];
 const TEXT_FORM = { type: 'object', properties: { text: { type: 'string', title: 'Answer', minLength: 1 } }, required: ['text'] };
@@ -42,7 +47,23 @@ export async function questionOf(task: Task, agentName: string): Promise<RemoteA
   return { ...base, form_schema: TEXT_FORM, decisions: ANSWER_OR_NOT, remote: remote({ as: 'text' }) };
 }
 
-/** null: the person refuses to answer, or nobody will. */
+/**
+ * A task in AUTH_REQUIRED: a person gives the credential where the agent says, and tells here that it is done. The subject's
+ * type makes our own A2A task AUTH_REQUIRED, too.
+ */
+export function credentialQuestionOf(task: Task, agentName: string): RemoteAsk {
+  const said = textOf(task.status?.message?.parts ?? []).trim();
+  return {
+    title: `${agentName} asks for a credential`.slice(0, MAX_TITLE),
+    description: said === '' ? null : said,
+    subject: { type: CREDENTIAL_REQUEST, agent: agentName },
+    form_schema: null,
+    decisions: CREDENTIAL_OR_NOT,
+    remote: { task_id: task.id, context_id: task.contextId, answer: { as: 'credential' }, mark: markOf(task) },
+  };
+}
+
+/** null: the person refuses to answer, or nobody will. No parts: there is nothing to say to it. */
 export function answerParts({ remote, decision }: RemoteReply): Part[] | null {
   if (decision === null) return null;
   const { payload, comment } = decision;
@@ -59,6 +80,8 @@ export function answerParts({ remote, decision }: RemoteReply): Part[] | null {
       ];
     case 'data':
       return decision.decision === 'reject' ? null : [data(payload), ...(comment === null ? [] : [text(comment)])];
+    case 'credential':
+      return decision.decision === 'reject' ? null : [];
     case 'text': {
       if (decision.decision === 'reject') return null;
       const said = isRecord(payload) ? stringIn(payload['text']) : stringIn(payload);

@@ -66,8 +66,6 @@ export function stateFault(task: Task, agentName: string): Fault | null {
       return fault('communication', `${agentName} cancelled its task${why}`);
     case TaskState.TASK_STATE_REJECTED:
       return fault('authorization', `${agentName} rejected the task${why}`);
-    case TaskState.TASK_STATE_AUTH_REQUIRED:
-      return fault('authentication', `${agentName} asks for a credential${why}`);
     default:
       return null;
   }

@@ -88,6 +88,11 @@ export function isTerminal(task: Task): boolean {
   return TERMINAL.has(stateOf(task));
 }
 
+/** It waits for us. */
+export function isAsking(task: Task): boolean {
+  return [TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED].includes(stateOf(task));
+}
+
 export function stateOf(task: Task): TaskState {
   return task.status?.state ?? TaskState.TASK_STATE_UNSPECIFIED;
 }

@@ -1,6 +1,6 @@
 /** A task's row and messages as the protocol's Task. */
 import type { A2AMessage, A2ATask, A2ATaskState, A2ATaskStatus } from '../../contracts/a2a.ts';
-import { isTerminalState } from '../../contracts/a2a.ts';
+import { CREDENTIAL_REQUEST, isInterruptedState, isTerminalState } from '../../contracts/a2a.ts';
 import { approvalRequest, HITL_EXTENSION } from './hitl-extension.ts';
 import { contentOf } from './output.ts';
 import type { FileLink } from './output.ts';
@@ -26,7 +26,7 @@ export interface TaskOptions {
 export function presentTask(row: TaskRow, messages: readonly StoredMessage[], presenting: Presenting, { historyLength, artifacts = true }: TaskOptions = {}): A2ATask {
   const { artifacts: made, message } = contentOf(row.status === 'completed' ? row.output : null, row.accepted_output_modes, presenting.link);
   const state = stateNow(row, presenting);
-  const question = state === 'TASK_STATE_INPUT_REQUIRED' ? messages.findLast(({ message: { role } }) => role === 'ROLE_AGENT') : undefined;
+  const question = isInterruptedState(state) ? messages.findLast(({ message: { role } }) => role === 'ROLE_AGENT') : undefined;
   const history = messages.filter((stored) => stored !== question).map((stored) => stored.message);
   const shown = historyLength === undefined ? history : historyLength === 0 ? [] : history.slice(-historyLength);
   const reply = message && agentMessage(row, 'reply', message);
@@ -42,7 +42,7 @@ export function presentTask(row: TaskRow, messages: readonly StoredMessage[], pr
 
 /** Answered, so the run goes on, although it does not know yet. */
 export function stateNow({ state }: Pick<TaskRow, 'state'>, { asks }: Pick<Presenting, 'asks'>): A2ATaskState {
-  return state === 'TASK_STATE_INPUT_REQUIRED' && !asks ? 'TASK_STATE_WORKING' : state;
+  return isInterruptedState(state) && !asks ? 'TASK_STATE_WORKING' : state;
 }
 
 function statusOf(row: TaskRow, message: A2AMessage | null): A2ATaskStatus {
@@ -57,6 +57,17 @@ function failure(row: TaskRow): A2AMessage | null {
 /** Same id at every reading: the message is a function of the task. */
 export function agentMessage(row: Pick<TaskRow, 'id' | 'context_id'>, what: string, parts: A2AMessage['parts']): A2AMessage {
   return { messageId: `${row.id}-${what}`, contextId: row.context_id, taskId: row.id, role: 'ROLE_AGENT', parts };
+}
+
+/** The state that a question brings: AUTH_REQUIRED where all that is asked for are credentials. */
+export function stateOfQuestion(question: A2AMessage | undefined): A2ATaskState {
+  const asked = (question?.parts ?? []).flatMap(({ data }) => (isRecord(data) && data['type'] === 'hitl_request' ? [data['subject']] : []));
+  const credentials = asked.length > 0 && asked.every((subject) => isRecord(subject) && subject['type'] === CREDENTIAL_REQUEST);
+  return credentials ? 'TASK_STATE_AUTH_REQUIRED' : 'TASK_STATE_INPUT_REQUIRED';
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The question with what this caller may do; with the payload of the extension for those who asked for it. */

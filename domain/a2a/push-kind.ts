@@ -5,6 +5,7 @@ import { V03PushNotificationSerializer } from '@a2a-js/sdk/compat/v0_3/server';
 import { SignJWT } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 
+import { isInterruptedState } from '../../contracts/a2a.ts';
 import type { A2ATask, A2AUpdate } from '../../contracts/a2a.ts';
 import type { EntityManager, Orm } from '../../db/orm.ts';
 import type { SigningKeys } from '../auth/signing-keys.ts';
@@ -78,7 +79,7 @@ async function configOf({ orm, encryption }: PushKindDeps, targetId: string): Pr
 }
 
 async function presentingOf(deps: PushKindDeps, em: EntityManager, row: TaskRow): Promise<Presenting> {
-  const open = row.state === 'TASK_STATE_INPUT_REQUIRED' ? await openQuestions(em, row) : [];
+  const open = isInterruptedState(row.state) ? await openQuestions(em, row) : [];
   return { link: await linksOf(deps, row.output), asks: open.length > 0, answerable: open.length > 0, extensions: [] };
 }
 

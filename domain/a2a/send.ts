@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { A2AMessage } from '../../contracts/a2a.ts';
-import { isTerminalState } from '../../contracts/a2a.ts';
+import { isInterruptedState, isTerminalState } from '../../contracts/a2a.ts';
 import { hasRole } from '../auth/actor.ts';
 import type { Actor } from '../auth/actor.ts';
 import { AppError, forbidden, invalid } from '../errors.ts';
@@ -92,7 +92,7 @@ async function answer(em: EntityManager, actor: Actor, agentId: string, key: str
     throw invalid([{ pointer: '/message/contextId', code: 'context_mismatch', message: "message.contextId is not the task's" }]);
   }
   if (isTerminalState(task.state)) throw unsupported('The task is over: send a message without taskId to start another in the same context.');
-  if (task.state !== 'TASK_STATE_INPUT_REQUIRED') throw unsupported('The task is at work and takes no message now.');
+  if (!isInterruptedState(task.state)) throw unsupported('The task is at work and takes no message now.');
   const open = await openQuestions(em, task);
   if (open.length === 0) throw unsupported('The request has been answered already.');
   const signals: string[] = [];

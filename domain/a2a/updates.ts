@@ -5,7 +5,7 @@
 import type { A2AStreamItem, A2ATaskStatus, A2AUpdate } from '../../contracts/a2a.ts';
 import { EVENT } from '../../contracts/run-events.ts';
 import { contentOf } from './output.ts';
-import { agentMessage, asked } from './present.ts';
+import { agentMessage, asked, stateOfQuestion } from './present.ts';
 import type { Presenting } from './present.ts';
 import { reasonOf } from './state.ts';
 import type { StoredMessage, TaskRow } from './task-row.ts';
@@ -44,7 +44,7 @@ function plainUpdates(event: UpdateSource, row: TaskRow, messages: readonly Stor
       return [status('TASK_STATE_WORKING', {}, { paused: false })];
     case EVENT.runInputRequired: {
       const question = messages.find(({ seq, message }) => seq === event.seq && message.role === 'ROLE_AGENT');
-      return [status('TASK_STATE_INPUT_REQUIRED', question ? { message: asked(question.message, presenting) } : {})];
+      return [status(stateOfQuestion(question?.message), question ? { message: asked(question.message, presenting) } : {})];
     }
     case EVENT.runCompleted: {
       const { artifacts, message } = contentOf(row.output, row.accepted_output_modes, presenting.link);

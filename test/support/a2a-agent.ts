@@ -204,7 +204,11 @@ function script(state: Pick<RemoteA2aAgent, 'messages' | 'tasks' | 'cancelled'>,
         case 'reject':
           return status(TaskState.TASK_STATE_REJECTED, [text('not my job')]);
         case 'auth':
-          return status(TaskState.TASK_STATE_AUTH_REQUIRED, [text('log in at example.org')]);
+          status(TaskState.TASK_STATE_AUTH_REQUIRED, [text('log in at example.org')]);
+          await held();
+          if (stopped.has(taskId)) return;
+          artifact('granted', [text('what only you may see')]);
+          return done();
         case 'hold':
           artifact('part', [text('before ')]);
           await held();

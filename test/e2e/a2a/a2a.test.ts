@@ -5,6 +5,7 @@ import { createLocalJWKSet, jwtVerify, type JWK } from 'jose';
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { startRemoteAgent } from '../../support/a2a-agent.ts';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
 import { openStream } from '../../support/sse-client.ts';
 import { startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
@@ -263,6 +264,25 @@ describe('human tasks', () => {
     const seen = await events;
     expect(seen[0]!.data.task.status.state).toBe('TASK_STATE_INPUT_REQUIRED');
     expect(states(seen).at(-1)).toBe('TASK_STATE_COMPLETED');
+  });
+
+  test('an agent elsewhere that asks for a credential: AUTH_REQUIRED here as well, until somebody says that it is there', async () => {
+    const remote = await startRemoteAgent();
+    try {
+      const made = await builder.post('/agents', { name: 'Elsewhere', type: 'a2a', version: '1.0.0', visibility: 'private', url: remote.url, capabilities_streaming: true, capabilities_push: true });
+      const base = `/api/v1/a2a/${made.body.id}`;
+      const { task } = (await send(base, { parts: [{ text: 'auth' }] })).result;
+      expect(task.status).toMatchObject({ state: 'TASK_STATE_AUTH_REQUIRED', message: { parts: [{ text: expect.stringContaining('log in at example.org') }, { data: { subject: { type: 'credential_request' } } }] } });
+      expect((await rpc(base, 'ListTasks', { status: 'TASK_STATE_AUTH_REQUIRED' })).result.tasks).toMatchObject([{ id: task.id }]);
+      remote.release();
+      const { task: done } = (await send(base, { taskId: task.id, parts: [{ text: 'continue' }] })).result;
+      expect(done).toMatchObject({ id: task.id, status: { state: 'TASK_STATE_COMPLETED' }, artifacts: [{ parts: [{ text: 'what only you may see' }] }] });
+      const seen = await stream(copy.url, `${base}/tasks/${task.id}:subscribe`, {}, { 'last-event-id': '0' });
+      expect(states(seen).filter((state) => !state.endsWith('WORKING'))).toEqual(['TASK_STATE_AUTH_REQUIRED', 'TASK_STATE_COMPLETED']);
+      expect(remote.messages).toHaveLength(1);
+    } finally {
+      await remote.close();
+    }
   });
 
   test('who is no candidate is told so', async () => {

@@ -59,7 +59,6 @@ describe.each(KINDS)('%s', (_, options) => {
     const target = await remote(options);
     expect(await faultOf(ask(target, 'fail'))).toEqual({ kind: 'communication', status: 500, detail: 'remote failed: the oven is cold' });
     expect(await faultOf(ask(target, 'reject'))).toEqual({ kind: 'authorization', status: 403, detail: 'remote rejected the task: not my job' });
-    expect(await faultOf(ask(target, 'auth'))).toEqual({ kind: 'authentication', status: 401, detail: 'remote asks for a credential: log in at example.org' });
   });
 
   test('a task that asks comes back as a question, and its answer goes to the same task', async () => {
@@ -72,6 +71,17 @@ describe.each(KINDS)('%s', (_, options) => {
     const last = await ask(target, 'ask me', { idempotencyKey: 'k:2', reply: { remote: second.remote, decision: { decision: 'answer', payload: { date: '1 May' }, comment: null } } });
     expect(last.output).toEqual({ answers: [{ date: '1 May' }] });
     expect(target.tasks.size).toBe(1);
+  });
+
+  test('a task that asks for a credential comes back as a question; who says that it is there says nothing to the agent', async () => {
+    const target = await remote(options);
+    const question = askOf(await ask(target, 'auth'));
+    expect(question).toMatchObject({ title: 'remote asks for a credential', description: 'log in at example.org', subject: { type: 'credential_request' }, decisions: [{ id: 'continue' }, { id: 'reject' }] });
+    const reply = { remote: question.remote, decision: { decision: 'continue', payload: null, comment: null } };
+    const call = ask(target, 'auth', { idempotencyKey: 'k:1', reply });
+    target.release();
+    expect((await call).output).toBe('what only you may see');
+    expect([target.messages.length, target.tasks.size]).toEqual([1, 1]);
   });
 
   test('a cancelled call cancels the task; a worker that stops does not', async () => {
