@@ -2,7 +2,7 @@
 const removed = '[redacted]';
 const maxDepth = 12;
 
-const secretKey = /^(x_)?(passwd|authorization|proxy_authorization|cookie|set_cookie|encryption_keys)$|(^|_)(api_?key|token|secret|password|password_hash|private_key|credentials)$/;
+const secretKey = /^(x_)?(passwd|authorization|proxy_authorization|cookie|set_cookie|encryption_keys)$|(^|_)(api_?key|access_?key|token|secret|password|password_hash|private_key|credentials)$/;
 
 /** Whether values under this key are secret: whole key, any case, `-` as `_`, camelCase as snake_case. */
 export function isSecretKey(key: string): boolean {

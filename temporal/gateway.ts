@@ -5,6 +5,7 @@ import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/commo
 import type { SearchAttributePair } from '@temporalio/common';
 import { DELIVER_WORKFLOW, deliverWorkflowId, RUN_WORKFLOW, runSignal, runWorkflowId, SEARCH_ATTRIBUTES, TASK_QUEUE, wakeSignal } from '../contracts/temporal.ts';
 import type { RunSignal, RunStart } from '../contracts/temporal.ts';
+import { FileStoreUnavailable } from '../domain/files/ports.ts';
 import { TemporalUnavailable } from '../domain/ports.ts';
 import type { TemporalGateway } from '../domain/ports.ts';
 
@@ -135,6 +136,8 @@ async function abnormallyClosed(client: Client, since: Date): Promise<{ runId: s
 function isUnavailable(error: unknown): boolean {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (isGrpcServiceError(cause) && PASSING.includes(Number(cause.code))) return true;
+    // A large value could not be put aside: the row stays, as if Temporal were away.
+    if (cause instanceof FileStoreUnavailable) return true;
   }
   return false;
 }

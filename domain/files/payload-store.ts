@@ -1,7 +1,7 @@
 /** Big payloads of Temporal histories, by the digest of their content: the row says that one exists, its bytes are in the file store or in the row. */
 import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
-import { FileContentMissing, type FileStore } from './ports.ts';
+import { FileContentMissing, FileStoreUnavailable, type FileStore } from './ports.ts';
 
 export interface PayloadStoreOptions {
   fork: () => EntityManager;
@@ -36,12 +36,15 @@ async function putFile(em: EntityManager, files: FileStore, digest: string, data
   const known = await em.execute<object[]>(`update temporal_payload set used_at = clock_timestamp() where digest = ? returning 1`, [digest]);
   if (known.length > 0) return;
   const id = uuidv7();
-  const received = await files.receive(id, once(data), { maxBytes: data.length });
   try {
-    await received.keep();
+    const received = await files.receive(id, once(data), { maxBytes: data.length });
+    await received.keep().catch(async (error: unknown) => {
+      await received.discard();
+      throw error;
+    });
   } catch (error) {
-    await received.discard();
-    throw error;
+    // Whatever it is (a full disk, a service that is away): it passes, and who needs the value tries again.
+    throw error instanceof FileStoreUnavailable ? error : new FileStoreUnavailable('a large value cannot be stored', { cause: error });
   }
   const [row] = await em.execute<{ file_id: string | null }[]>(
     `insert into temporal_payload (digest, file_id) values (?, ?) on conflict (digest) do update set used_at = clock_timestamp() returning file_id`,

@@ -24,8 +24,9 @@ export async function reconcile(deps: DispatchDeps, options: { now: Date; heartb
   try {
     for (const runId of await takePendingRuns(deps.orm.em.fork(), BATCH)) {
       options.heartbeat();
-      if (!(await startRun(deps, runId))) return result;
-      result.started++;
+      if (await startRun(deps, runId)) result.started++;
+      // One run's large input that cannot be put aside is no reason to leave the others.
+      else if (!(await deps.temporal.ping())) return result;
     }
     const signals = [...(await takeDueSignals(deps.orm.em.fork(), BATCH)), ...(await takeUnappliedSignals(deps.orm.em.fork(), BATCH))];
     result.signalled = (await sendSignals(deps, signals)).length;

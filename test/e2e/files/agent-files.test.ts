@@ -1,13 +1,16 @@
 /** HTTP agents take and give files by reference: real API, real worker, a server that looks at what it gets. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { createLocalFileStore } from '../../../domain/files/local-file-store.ts';
+import { FileStoreUnavailable, type FileStore } from '../../../domain/files/ports.ts';
 import type { Client } from '../../support/app.ts';
-import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
+import { startRun, startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+import { runFolder } from '../../support/run-folder.ts';
 
 const big = randomBytes(5 * 1024 * 1024);
 const huge = randomBytes(20 * 1024 * 1024);
@@ -19,6 +22,7 @@ let builder: Client;
 let token: string;
 let server: Server;
 let url: string;
+let storeIsAway = false;
 let got: { headers: IncomingHttpHeaders; body: Buffer }[] = [];
 
 beforeAll(async () => {
@@ -51,7 +55,10 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  platform = await startTestPlatform();
+  const folder = mkdtempSync(join(runFolder(), 'agent-files-'));
+  const files = createLocalFileStore(folder);
+  const receive: FileStore['receive'] = (...args) => (storeIsAway ? Promise.reject(new FileStoreUnavailable('away')) : files.receive(...args));
+  platform = await startTestPlatform({ env: { FILES_DIR: folder }, files: { ...files, receive } });
   builder = await platform.as('builder');
   token = (await platform.user('builder')).token;
 });
@@ -188,4 +195,20 @@ test('a large value is in the file store on its way, and whole at the end', asyn
   const rows = await em.execute<{ file_id: string | null }[]>(`select file_id from temporal_payload`);
   expect(rows.length).toBeGreaterThan(0);
   for (const { file_id } of rows) expect(existsSync(join(platform.env.FILES_DIR, String(file_id).slice(-2), String(file_id)))).toBe(true);
+});
+
+test('a store that is away refuses files, and no run: that stays pending until its large input can be put aside', async () => {
+  storeIsAway = true;
+  try {
+    expect((await builder.post('/files', {})).status).toBe(503);
+    const run = await startRun(builder, { do: [{ a: { set: { ok: true } } }] }, JSON.parse(large));
+    expect(run['status']).toBe('pending');
+    storeIsAway = false;
+    // The reconciler leaves the first seconds to who made the run.
+    await platform.orm.em.fork().execute(`update run set next_start_at = now() where id = ?`, [run['id']]);
+    await platform.reconcile();
+    await until(async () => (await builder.get(`/runs/${run['id']}`)).body.status, (status) => status === 'completed');
+  } finally {
+    storeIsAway = false;
+  }
 });

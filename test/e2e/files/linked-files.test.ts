@@ -159,7 +159,8 @@ test('a run that is cancelled while it fetches ends the connection', async () =>
   const { result } = await rpc(agent, 'CancelTask', { id: task.id });
   expect(['TASK_STATE_CANCELED', 'TASK_STATE_WORKING']).toContain(result.status.state);
   expect((await ended(agent, task.id)).status.state).toBe('TASK_STATE_CANCELED');
-  await until(async () => open.size, (connections) => connections === 0);
+  // The worker hears of it with a heartbeat.
+  await until(async () => open.size, (connections) => connections === 0, 40_000);
 });
 
 test('a faulted run that is retried fetches again, and only what is missing', async () => {
