@@ -11,7 +11,7 @@ import type { Env, Execution, Outcome, Task } from './execution.ts';
 import { DslFault, fault } from './fault.ts';
 import type { Frame } from './state.ts';
 import { preview } from './preview.ts';
-import { bounded } from './size.ts';
+import { bounded, boundedRun } from './size.ts';
 import { taskType } from './task-type.ts';
 
 export interface TaskResult {
@@ -40,11 +40,13 @@ export async function runTask(x: Execution, name: string, ref: string, definitio
     x.journal.add(x.taskEvent(task, EVENT.taskStarted, 'started', `${name} started`, { data: { name, type, attempt, startedAt } }));
   }
   try {
+    boundedRun(x.state, frame.raw, ref);
     const input = transformInput(definition, ref, frame, descriptor);
     const at: At = { ref, variables: descriptor({ input }) };
     const outcome = await withTimeout(x, definition, task, at, () => x.runKind(x, definition, task, input, at));
     while (isTired()) await x.rest();
     const output = finish(definition, task, outcome, at);
+    boundedRun(x.state, output, ref);
     const { data } = outcome;
     x.journal.add(
       x.taskEvent(task, EVENT.taskCompleted, 'completed', `${name} completed`, {

@@ -34,3 +34,11 @@ test('the expressions of one task have a budget together', async () => {
   const run = await platform.runToEnd({ do: [{ s: { set: many } }] });
   expect(run).toMatchObject({ status: 'faulted', error: { instance: '/do/0/s', detail: expect.stringMatching(/limit exceeded: steps/) } });
 }, 60_000);
+
+test('what a run holds at once is bounded, and its catch may go on', async () => {
+  const big = { make: { set: { x: '${ "0123456789" * 400000 }' } } };
+  const branches = Array.from({ length: 24 }, (_, i) => ({ [`b${i}`]: { do: [big, { stay: { wait: { milliseconds: 1 } } }] } }));
+  const fork = { f: { fork: { branches } } };
+  const caught = await platform.runToEnd({ do: [{ t: { try: [fork], catch: { errors: {}, as: 'e', do: [{ say: { set: { detail: '${ $e.detail }' } } }] } } }] });
+  expect(caught).toMatchObject({ status: 'completed', output: { detail: expect.stringMatching(/^limit exceeded: the run holds \d+ characters of JSON at once .* more than 67108864$/) } });
+}, 120_000);
