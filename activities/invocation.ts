@@ -67,9 +67,10 @@ export async function invokeOnce(deps: ActivityDeps, input: WithBatch & Invocati
         return cancelRequested === true || (notFound === true && (await isOver(deps.orm.em.fork(), runId)));
       },
     });
-    const kept = finishInvocation(deps.orm.em.fork(), runId, key, result);
+    const repeatable = invocation.idempotent();
+    const kept = finishInvocation(deps.orm.em.fork(), runId, key, result, { durable: !repeatable });
     // Where a repeat may call again with the same key, the kept result only spares that call: nobody waits for it.
-    if (invocation.idempotent()) kept.catch((error: unknown) => deps.logger.warn({ err: error, run_id: runId }, 'cannot keep the result of a call'));
+    if (repeatable) kept.catch((error: unknown) => deps.logger.warn({ err: error, run_id: runId }, 'cannot keep the result of a call'));
     else await kept;
     return result;
   } catch (error) {

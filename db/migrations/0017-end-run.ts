@@ -2,7 +2,8 @@ import { Migration } from '@mikro-orm/migrations';
 
 /**
  * The end of a run as one statement, as 0009 did for a step's beginning. Who waits for the end alone is told so by a
- * notification of its own. `temporal_run_id` goes: the run's first event has it, without a write of its own at each start.
+ * notification of its own. The column `temporal_run_id` is used by the code of before alone: the run's first event has it, without a
+ * write of its own at each start.
  */
 export class Migration0017EndRun extends Migration {
   override up(): void {
@@ -45,8 +46,6 @@ begin
   end if;
   return end_run(p_run, p_events, p_acks, p_signal, p_status, p_output, p_error, p_checkpoint);
 end $$;
-
-alter table run drop column temporal_run_id;
 `);
   }
 }

@@ -53,12 +53,16 @@ export async function isOver(em: EntityManager, runId: string): Promise<boolean>
   return rows.length > 0;
 }
 
-/** Keeps the result, for a repeat after a lost worker. */
-export async function finishInvocation(em: EntityManager, runId: string, key: string, result: Invoked): Promise<void> {
+/**
+ * Keeps the result, for a repeat after a lost worker. `durable: false` where a repeat may call again: the commit does not wait
+ * for the disk, which every step would pay for.
+ */
+export async function finishInvocation(em: EntityManager, runId: string, key: string, result: Invoked, { durable }: { durable: boolean }): Promise<void> {
   const { agent_id = null, agent_version = null } = result;
   await em.execute(
     `update invocation set finished_at = clock_timestamp(), result = ?::json, agent_id = ?, agent_version = ?
-      where run_id = ? and key = ? and finished_at is null`,
+       from (select ${durable ? 'true' : `set_config('synchronous_commit', 'off', true) is not null`}) as commits (so)
+      where commits.so and run_id = ? and key = ? and finished_at is null`,
     [JSON.stringify(storable(result)), agent_id, agent_version, runId, key],
   );
 }

@@ -54,3 +54,11 @@ test('each foreign key has an index, each time a zone, text has no length', asyn
     where table_schema = 'public' and table_name <> 'schema_migration' and data_type in ('timestamp without time zone', 'character varying', 'character')`);
   expect(times).toEqual([]);
 });
+
+test('functions keep no plans that scan whole tables', async () => {
+  const { rows } = await client.query<{ name: string; config: string[] | null }>(`
+    select p.proname as name, p.proconfig as config from pg_proc p join pg_language l on l.oid = p.prolang
+    where l.lanname = 'plpgsql' and p.prorettype <> 'trigger'::regtype and p.pronamespace = 'public'::regnamespace`);
+  expect(rows.length).toBeGreaterThan(5);
+  expect(rows.filter(({ config }) => !config?.includes('enable_seqscan=off'))).toEqual([]);
+});
