@@ -19,7 +19,7 @@ import { Migration0015PayloadFiles } from './0015-payload-files.ts';
 import { Migration0017EndRun } from './0017-end-run.ts';
 import { Migration0018Decide } from './0018-decide.ts';
 import { Migration0019A2AAuthRequired } from './0019-a2a-auth-required.ts';
-import { Migration0019FunctionPlans } from './0019-function-plans.ts';
+import { Migration0020FunctionPlans } from './0020-function-plans.ts';
 
 /** Append-only, in the order in which they run. The name is what the database remembers: never rename one that has landed. */
 export const migrations = [
@@ -44,7 +44,7 @@ export const migrations = [
   { name: '0015-payload-files', class: Migration0015PayloadFiles },
   { name: '0018-decide', class: Migration0018Decide },
   { name: '0019-a2a-auth-required', class: Migration0019A2AAuthRequired },
-  { name: '0019-function-plans', class: Migration0019FunctionPlans },
+  { name: '0020-function-plans', class: Migration0020FunctionPlans },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -5,7 +5,7 @@ import { Migration } from '@mikro-orm/migrations';
  * some `analyze` throws them away. Each step of each run waits for that (measured: 2 ms, and more with each event of the log,
  * where it takes 0.7 ms).
  */
-export class Migration0019FunctionPlans extends Migration {
+export class Migration0020FunctionPlans extends Migration {
   override up(): void {
     this.addSql(`
 alter function append_run_events(uuid, json, jsonb, uuid[], uuid) set enable_seqscan = off;
