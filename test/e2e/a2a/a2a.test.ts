@@ -306,6 +306,16 @@ describe('cards and push', () => {
     expect(union).not.toHaveProperty('authentication');
   });
 
+  test('a deleted agent takes along what is still to be pushed', async () => {
+    const base = await agentOf({ do: [{ a: { set: { text: 'x' } } }] });
+    // Nobody listens there.
+    const { task } = (await send(base, {}, { taskPushNotificationConfig: { id: 'away', url: 'http://127.0.0.1:1/', token: 'opaque' } })).result;
+    const targets = () => platform.orm.em.fork().execute('select id from delivery_target where run_id = ?', [task.id]);
+    expect(await targets()).toHaveLength(1);
+    expect((await builder.delete(`/agents/${base.split('/').at(-1) ?? ''}`)).status).toBe(204);
+    expect(await targets()).toEqual([]);
+  });
+
   test('updates arrive in order, signed, and stand in the log', async () => {
     const got: { headers: any; body: string }[] = [];
     const receiver = createServer((request, response) => {
