@@ -2,7 +2,7 @@
 import { fault } from '../contracts/fault.ts';
 import type { StoredFile } from '../db/entities/stored-file.ts';
 import { AppError } from '../domain/errors.ts';
-import { linkFiles, usesFile } from '../domain/files/run-files.ts';
+import { linkFiles, readableFiles } from '../domain/files/run-files.ts';
 import { maxFileBytes, readFile, storeFile } from '../domain/files/service.ts';
 import type { CallFiles } from '../domain/ports.ts';
 import type { ActivityDeps } from './deps.ts';
@@ -22,8 +22,10 @@ export function callFiles(deps: ActivityDeps, runId: string, timeoutMs: number):
   const readable = async (fileId: string): Promise<StoredFile | null> => {
     const file = /^[0-9a-f-]{36}$/i.test(fileId) ? await orNull(readFile(fork(), fileId)) : null;
     if (!file) return null;
-    await linkFiles(fork(), { id: runId, owner_id: await owner() }, [file.id]);
-    return (await usesFile(fork(), runId, file.id)) ? file : null;
+    const run = { id: runId, owner_id: await owner() };
+    if ((await readableFiles(fork(), run, [file.id])).length === 0) return null;
+    await linkFiles(fork(), run, [file.id]);
+    return file;
   };
   let sent = 0;
   return {

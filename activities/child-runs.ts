@@ -4,6 +4,7 @@ import { FAILURE } from '../contracts/activities.ts';
 import { Fault, fault } from '../contracts/fault.ts';
 import { ApplicationFailure } from '@temporalio/common';
 import { AppError } from '../domain/errors.ts';
+import { fileIdsIn, shareFiles } from '../domain/files/run-files.ts';
 import { createChildRun } from '../domain/runs/children.ts';
 import { deliverSignals, startRun } from '../domain/runs/dispatch.ts';
 import { enqueueSignal } from '../domain/runs/signals.ts';
@@ -22,8 +23,11 @@ export function childRunActivities(deps: ActivityDeps): ChildRunActivities {
     },
     async readChildOutput(input) {
       await appendOrStop(deps, input);
-      const [row] = await deps.orm.em.fork().execute<{ output: unknown }[]>(`select output from run where id = ?`, [input.child_run_id]);
-      return { output: row?.output ?? null };
+      const em = deps.orm.em.fork();
+      const [row] = await em.execute<{ output: unknown }[]>(`select output from run where id = ?`, [input.child_run_id]);
+      const output = row?.output ?? null;
+      await shareFiles(em, input.child_run_id, input.run_id, fileIdsIn(output));
+      return { output };
     },
     async cancelChildRun(input) {
       let id: string | null = null;

@@ -35,7 +35,7 @@ export async function showTask(call: A2ACall, row: TaskRow, options: TaskOptions
 
 export async function presenting(call: A2ACall, em: EntityManager, row: TaskRow): Promise<Presenting> {
   const open = isInterruptedState(row.state) ? await openQuestions(em, row) : [];
-  return { link: await linksOf({ keys: call.deps.keys, baseUrl: call.deps.env.BASE_URL }, row.output), asks: open.length > 0, answerable: mayAnswer(call.actor, open), extensions: call.extensions };
+  return { link: await linksOf({ keys: call.deps.keys, baseUrl: call.deps.env.BASE_URL, em }, row), asks: open.length > 0, answerable: mayAnswer(call.actor, open), extensions: call.extensions };
 }
 
 export interface Follow {

@@ -80,7 +80,7 @@ async function configOf({ orm, encryption }: PushKindDeps, targetId: string): Pr
 
 async function presentingOf(deps: PushKindDeps, em: EntityManager, row: TaskRow): Promise<Presenting> {
   const open = isInterruptedState(row.state) ? await openQuestions(em, row) : [];
-  return { link: await linksOf(deps, row.output), asks: open.length > 0, answerable: open.length > 0, extensions: [] };
+  return { link: await linksOf({ ...deps, em }, row), asks: open.length > 0, answerable: open.length > 0, extensions: [] };
 }
 
 /** The bare Task of 0.3, as JSON. */

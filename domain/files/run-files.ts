@@ -31,6 +31,15 @@ export async function linkFiles(em: EntityManager, run: { id: string; owner_id: 
   );
 }
 
+/** Files that one run hands to another of its tree, in an input or an output: what the one may read, the other may. */
+export async function shareFiles(em: EntityManager, from: string, to: string, fileIds: readonly string[]): Promise<void> {
+  if (fileIds.length === 0) return;
+  await em.execute(
+    `insert into run_file (run_id, file_id) select ?, file_id from run_file where run_id = ? and file_id = any(?::uuid[]) order by file_id on conflict do nothing`,
+    [to, from, `{${fileIds.join(',')}}`],
+  );
+}
+
 /** What a run used, and what it has still to fetch, for the run that retries it. */
 export async function inheritFiles(em: EntityManager, from: string, to: string): Promise<void> {
   await em.execute(`insert into run_file (run_id, file_id) select ?, file_id from run_file where run_id = ? order by file_id on conflict do nothing`, [to, from]);
@@ -41,10 +50,16 @@ export async function inheritFiles(em: EntityManager, from: string, to: string):
   );
 }
 
-/** Whether the run may read the file: what is linked to it was its owner's or public then, or was made for it. */
-export async function usesFile(em: EntityManager, runId: string, fileId: string): Promise<boolean> {
-  const rows = await em.execute(`select from run_file where run_id = ? and file_id = ?`, [runId, fileId]);
-  return rows.length > 0;
+/** Those that a run may read: its owner's, public ones, and what is linked to it. */
+export async function readableFiles(em: EntityManager, run: { id: string; owner_id: string }, fileIds: readonly string[]): Promise<string[]> {
+  if (fileIds.length === 0) return [];
+  const rows = await em.execute<{ id: string }[]>(
+    `select f.id from file f
+      where f.id = any(?::uuid[])
+        and (f.owner_id = ? or f.visibility = 'public' or exists (select from run_file u where u.run_id = ? and u.file_id = f.id))`,
+    [`{${fileIds.join(',')}}`, run.owner_id, run.id],
+  );
+  return rows.map(({ id }) => id);
 }
 
 /** Ids of the files that a run uses. */

@@ -26,8 +26,8 @@ export interface S3Settings {
   pathStyle: boolean;
 }
 
-/** Held in memory for each upload. Times 10,000 parts it is more than any file may have. */
-const PART_BYTES = 8 * 1024 * 1024;
+/** Held in memory for each upload, about twice while it is sent. The least that a part may have. */
+const PART_BYTES = 5 * 1024 * 1024;
 const CONNECT_MS = 5_000;
 /** Downloads go at the pace of who reads. */
 const SILENCE_MS = 5 * 60_000;

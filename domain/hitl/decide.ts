@@ -6,6 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
 import { EVENT } from '../../contracts/run-events.ts';
 import type { Actor } from '../auth/actor.ts';
+import { fileIdsIn, linkFiles } from '../files/run-files.ts';
 import type { OpenSignal } from '../runs/signals.ts';
 import { storable } from '../storable.ts';
 import { readVotes } from './decision-payload.ts';
@@ -43,6 +44,8 @@ export async function decide(em: EntityManager, actor: Actor, { taskId, submissi
   const command = { kind: 'decide', by: actor.id, decision: '', late: locked.late } as const;
   await checkState(em, locked, command);
   const given = checked();
+  // A file in the answer is meant for the run: it may read it from now on, although it is not its owner's.
+  await linkFiles(em, { id: locked.task.run_id, owner_id: actor.id }, fileIdsIn(given.payload));
   const result = step(locked.state, { ...command, decision: given.decision });
   const decides = 'change' in result && result.change === 'decided';
   const decision: Decision = { id: uuidv7(), ...given, decided_by: actor.id, decided_at: locked.now, delivered: decides ? false : null };

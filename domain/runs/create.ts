@@ -4,7 +4,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { EVENT } from '../../contracts/run-events.ts';
 import { serviceEvent } from './events.ts';
 import { pinAll } from './pins.ts';
-import { fileIdsIn, inheritFiles, linkFiles } from '../files/run-files.ts';
+import { fileIdsIn, inheritFiles, linkFiles, shareFiles } from '../files/run-files.ts';
 import { storable } from '../storable.ts';
 import type { AgentReference } from './pins.ts';
 
@@ -78,7 +78,9 @@ export async function createRun(em: EntityManager, run: NewRun): Promise<string>
     ],
   );
   // After the run's row, which they refer to.
-  await linkFiles(em, { id, owner_id: run.owner_id }, fileIdsIn(run.input));
+  const files = fileIdsIn(run.input);
+  await linkFiles(em, { id, owner_id: run.owner_id }, files);
+  if (run.parent) await shareFiles(em, run.parent.run_id, id, files);
   if (run.retry_of) await inheritFiles(em, run.retry_of, id);
   return id;
 }

@@ -131,6 +131,22 @@ describe('an agent is given a file', () => {
     expect((await invoke({ endpoint: `${url}/take`, files: 'base64' }, { doc: tooMuch })).error.detail).toContain('too large to be sent along');
   });
 
+  test('that a person attached to their decision, on its way through a child run and back, too', async () => {
+    const person = await platform.createUser({ roles: ['builder'] });
+    const attached = await upload(Buffer.from('signed'), 'application/pdf', 'signed.pdf', person.token);
+    const agent = await builder.post('/agents', { name: 'Reader', type: 'api', version: '1.0.0', visibility: 'private', configuration: { endpoint: `${url}/take`, files: 'body' } });
+    const child = await builder.post('/workflows', { name: 'ask', definition: { document: { dsl: '1.0.3', namespace: 'files', name: 'ask', version: '1.0.0' }, do: [{ ask: { call: 'human', with: { title: 'Sign', assignee: person.username } } }, { out: { set: '${ .payload }' } }] } });
+    expect(child.body.problems).toEqual([]);
+    const run = await startRun(builder, { do: [{ ask: { run: { workflow: { namespace: 'files', name: 'ask', version: '1.0.0' } } } }, { read: { call: 'agent', with: { agent: agent.body.id, input: '${ . }' } } }] });
+    const them = await platform.as(person);
+    const [task] = await until(async () => (await them.get('/hitl/tasks')).body as Record<string, unknown>[], (tasks) => tasks.length > 0, 40_000);
+    got = [];
+    expect((await them.post(`/hitl/tasks/${String(task?.['id'])}/decision`, { decision: 'approve', payload: attached })).status).toBe(200);
+    const ended = await until(async () => (await builder.get(`/runs/${run['id']}`)).body, ({ status }) => ['completed', 'faulted'].includes(status), 40_000);
+    expect([ended.status, ended.error]).toEqual(['completed', null]);
+    expect(String(got[0]!.body)).toBe('signed');
+  });
+
   test('only if it is one that the run may read', async () => {
     const other = await platform.createUser({ roles: ['builder'] });
     const theirs = await upload(Buffer.from('secret'), 'text/plain', 'theirs.txt', other.token);
@@ -168,6 +184,18 @@ describe('an agent answers with a file', () => {
     const [part] = body.result.task.artifacts[0].parts;
     expect(part).toEqual({ url: expect.stringContaining('?token='), filename: 'made.png', mediaType: 'image/png' });
     expect(Buffer.from(await (await fetch(part.url)).arrayBuffer()).equals(big)).toBe(true);
+  });
+
+  test('over A2A no link is made to a file that the run may not read, whatever an output names', async () => {
+    const other = await platform.createUser({ roles: ['builder'] });
+    const theirs = await upload(Buffer.from('secret'), 'text/plain', 'theirs.txt', other.token);
+    const workflow = await builder.post('/workflows', { name: 'claims', definition: { do: [{ claim: { set: { files: [theirs] } } }] } });
+    const agent = await builder.post('/agents', { name: 'Claims', type: 'workflow', version: '1.0.0', visibility: 'private', configuration: { workflow_id: workflow.body.id }, modalities: ['text', 'file'] });
+    const params = { message: { messageId: `claims-${process.pid}`, role: 'ROLE_USER', parts: [{ text: 'mine' }] } };
+    const { body } = await builder.post(`/api/v1/a2a/${agent.body.id}`, { jsonrpc: '2.0', id: 1, method: 'SendMessage', params }, { headers: { 'A2A-Version': '1.0' } });
+    expect(body.result.task.status.state).toBe('TASK_STATE_COMPLETED');
+    expect(JSON.stringify(body)).not.toContain('token=');
+    expect(JSON.stringify(body.result.task.artifacts)).toContain(String(theirs['file_id']));
   });
 
   test('as the configuration says', async () => {

@@ -61,7 +61,7 @@ const keys = async ({ client }: ObjectStore): Promise<string[]> => ((await clien
 const uploads = async ({ client }: ObjectStore): Promise<number> => ((await client.send(new ListMultipartUploadsCommand({ Bucket: 'files' }))).Uploads ?? []).length;
 
 test('contents of any size come back, whole and in part', () => onServer(async (server) => {
-  for (const size of [1, 5 * MIB, 8 * MIB, 8 * MIB + 1, 20 * MIB]) {
+  for (const size of [1, 5 * MIB, 5 * MIB + 1, 20 * MIB]) {
     const bytes = randomBytes(size);
     const id = await save(bytes);
     expect((await read(id)).equals(bytes)).toBe(true);
@@ -129,8 +129,8 @@ test('the API serves from it: upload, range, HEAD, delete; and large values of r
   const bytes = randomBytes(20 * MIB);
   const made = (await (await fetch(`${url}/files?name=big.pdf`, { method: 'POST', headers, body: new Uint8Array(bytes) })).json()) as { id: string; size: number };
   expect(made).toMatchObject({ size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
-  const part = await fetch(`${url}/files/${made.id}`, { headers: { ...headers, range: 'bytes=8388600-8388620' } });
-  expect([part.status, Buffer.from(await part.arrayBuffer()).equals(bytes.subarray(8388600, 8388621))]).toEqual([206, true]);
+  const part = await fetch(`${url}/files/${made.id}`, { headers: { ...headers, range: 'bytes=5242870-5242890' } });
+  expect([part.status, Buffer.from(await part.arrayBuffer()).equals(bytes.subarray(5242870, 5242891))]).toEqual([206, true]);
   const whole = await fetch(`${url}/files/${made.id}`, { headers });
   expect(Buffer.from(await whole.arrayBuffer()).equals(bytes)).toBe(true);
   expect((await fetch(`${url}/files/${made.id}`, { method: 'DELETE', headers })).status).toBe(204);

@@ -1,0 +1,31 @@
+import { expect, test } from '@jest/globals';
+import { fetchedType } from '../../../domain/files/fetches.ts';
+
+const any = ['*/*'];
+
+test.each([
+  ['image/png', 'image/png', 'image/png'],
+  ['image/png', 'application/octet-stream', 'image/png'],
+  ['image/png', null, 'image/png'],
+  [null, 'image/png', 'image/png'],
+  ['application/octet-stream', 'image/png', 'image/png'],
+  [null, null, 'application/octet-stream'],
+  [null, 'text/csv; charset=utf-8', 'text/csv; charset=utf-8'],
+  ['audio/mp3', 'audio/mpeg', 'audio/mp3'],
+  ['text/xml', 'application/xml', 'text/xml'],
+  ['application/json', 'text/plain; charset=utf-8', 'application/json'],
+  ['text/markdown', 'text/plain', 'text/markdown'],
+])('declared %s, served %s: %s', (declared, served, type) => {
+  expect(fetchedType({ media_type: declared, accepts: any }, served, 'h')).toBe(type);
+});
+
+test.each([
+  ['image/png', 'text/html', any],
+  ['text/csv', 'text/html; charset=utf-8', any],
+  ['image/png', 'application/pdf', any],
+  ['image/png', 'text/plain', any],
+  [null, 'application/pdf', ['image/*', 'text/plain']],
+  [null, null, ['image/*']],
+])('declared %s, served %s, taken %j: refused', (declared, served, accepts) => {
+  expect(() => fetchedType({ media_type: declared, accepts }, served, 'h')).toThrow(/^The file at h is /);
+});
