@@ -221,6 +221,24 @@ describe('refusals', () => {
     expect(await call('listTasks', { tenant: open_, contextId: '', status: 0, pageToken: '' }, { authorization: `Bearer ${viewer}` })).toMatchObject({ ok: { totalSize: 0 } });
   });
 
+  test('more calls in a minute than allowed, over HTTP and gRPC together', async () => {
+    const limited = await startTestApp({ databaseUrl: platform.databaseUrl, env: { BASE_URL: platform.url, A2A_GRPC_PORT: '0', RATE_LIMIT_PER_MINUTE: '3' } });
+    try {
+      const user = await platform.createUser({ roles: ['viewer'] });
+      const rpc = await limited.as(user);
+      const said = new Set<unknown>();
+      // More than twice the limit: a new minute may begin in between.
+      for (let i = 0; i < 8; i++) {
+        said.add((await rpc.post(`/api/v1/a2a/${plain}`, { jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: 'x' } }, { headers: V1 })).status);
+        const answer = await call('getTask', { tenant: plain, id: 'x' }, { authorization: `Bearer ${user.token}` }, { address: grpcUrl(limited) });
+        said.add('code' in answer && answer.code);
+      }
+      expect([...said]).toEqual(expect.arrayContaining([404, status.NOT_FOUND, 429, status.RESOURCE_EXHAUSTED]));
+    } finally {
+      await limited.close();
+    }
+  }, 60_000);
+
   test("what is another caller's, or nobody's", async () => {
     const client = await official(plain);
     const task = (await client.sendMessage(request('Ada'))) as Task;

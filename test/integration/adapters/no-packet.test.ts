@@ -43,6 +43,7 @@ beforeAll(async () => {
     const [, kind = '', to = ''] = path.split('/').map(decodeURIComponent);
     if (/^30\d$/.test(kind)) return void response.writeHead(Number(kind), { location: to }).end();
     if (kind === 'card') return sendJson(response, { ...CARD, url: to });
+    if (kind === 'grpc') return sendJson(response, { ...CARD, supportedInterfaces: [{ url: to, protocolBinding: 'GRPC', protocolVersion: '1.0' }] });
     sendJson(response, {}, 404);
   });
   egress = createEgressPolicy({
@@ -77,12 +78,14 @@ const urls = (scheme: string): string[] => [...HOSTS.map((host) => `${scheme}://
 const ALL = (): string[] => [...urls('http'), ...urls('https')];
 
 const send = (url: string) => sender.send({ url, headers: {}, body: '{}', timeoutMs: 5_000, signal: new AbortController().signal });
+const byGrpc = (url: string) => adapters.invoke(agentCall({ type: 'a2a', url: 'https://unused.example', configuration: { card_url: `${lure.url}/grpc/${encodeURIComponent(url)}` } }, 'hi'));
 const WAYS: [string, (url: string) => Promise<unknown>][] = [
   ['call: http', (url) => adapters.http(httpCall({ method: 'get', endpoint: url }))],
   ['call: a2a by card', (url) => adapters.a2a(httpCall({ method: 'tasks/get', agentCard: { endpoint: url }, parameters: { id: 'x' } }))],
   ['call: a2a by server', (url) => adapters.a2a(httpCall({ method: 'tasks/get', server: url, parameters: { id: 'x' } }))],
   ['an a2a agent', (url) => adapters.invoke(agentCall({ type: 'a2a', url }, 'hi'))],
   ['an a2a agent whose card leads on', (url) => adapters.invoke(agentCall({ type: 'a2a', url: 'https://unused.example', configuration: { card_url: `${lure.url}/card/${encodeURIComponent(url)}`, streaming: false } }, 'hi'))],
+  ['an a2a agent whose card leads on over gRPC', byGrpc],
   ['an HTTP agent', (url) => adapters.invoke(agentCall({ type: 'api', url }, {}))],
 ];
 
@@ -105,6 +108,14 @@ describe.each(WAYS)('%s', (_, call) => {
     }
     expect(packets).toBe(0);
   });
+});
+
+test('addresses and names as gRPC writes them', async () => {
+  const forms = (host: string): string[] => ['', 'grpc://', 'grpcs://', 'dns:', 'dns:///', 'dns://127.0.0.1/', 'ipv4:', 'ipv6:', 'xds:///'].map((scheme) => `${scheme}${host}:${port}`);
+  for (const url of [...HOSTS.flatMap(forms), `ipv4:127.0.0.1:${lure.port},127.0.0.2:${port}`, `unix:127.0.0.2:${port}`, `unix:///tmp/${port}`]) {
+    expect([url, (await faultOf(byGrpc(url))).kind]).toEqual([url, expect.stringMatching(new RegExp(REFUSED.join('|')))]);
+  }
+  expect(packets).toBe(0);
 });
 
 describe('webhooks and pushes', () => {
