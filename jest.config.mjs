@@ -18,4 +18,6 @@ export default {
   },
   testTimeout: 60_000,
   maxWorkers: 2,
+  // The default of 500 ms is too short on a busy machine, and then says that tests leak.
+  workerGracefulExitTimeout: 15_000,
 };

@@ -46,8 +46,10 @@ async function payloadsOf(): Promise<Bytes[]> {
     if ('metadata' in value && 'data' in value) found.push(value as Bytes);
     else for (const inner of Object.values(value)) walk(inner);
   };
-  walk(events?.map(({ workflowExecutionStartedEventAttributes: started, upsertWorkflowSearchAttributesEventAttributes: _upserted, ...event }) => ({
+  walk(events?.map(({ workflowExecutionStartedEventAttributes: started, upsertWorkflowSearchAttributesEventAttributes: _upserted, markerRecordedEventAttributes: marker, ...event }) => ({
     ...event, started: { ...started, searchAttributes: null },
+    // What the SDK itself notes of a local activity: its type, its number, times.
+    marker: { ...marker, details: { ...marker?.details, data: null } },
   })));
   return found;
 }
