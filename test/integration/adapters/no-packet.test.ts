@@ -1,6 +1,6 @@
 /**
  * Whatever way an address is written, and whoever calls it (webhooks and pushes, `call: http`, cards and endpoints of A2A
- * agents, HTTP agents): no packet reaches what the operator has not allowed. A server counts the connections.
+ * agents, gRPC among them, linked files, HTTP agents): no packet reaches what the operator has not allowed. A server counts the connections.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createServer, type AddressInfo, type Server } from 'node:net';
@@ -86,6 +86,7 @@ const WAYS: [string, (url: string) => Promise<unknown>][] = [
   ['an a2a agent', (url) => adapters.invoke(agentCall({ type: 'a2a', url }, 'hi'))],
   ['an a2a agent whose card leads on', (url) => adapters.invoke(agentCall({ type: 'a2a', url: 'https://unused.example', configuration: { card_url: `${lure.url}/card/${encodeURIComponent(url)}`, streaming: false } }, 'hi'))],
   ['an a2a agent whose card leads on over gRPC', byGrpc],
+  ['a linked file', (url) => adapters.openFile({ url, timeoutMs: 5_000, signal: new AbortController().signal, maxBytes: 1_000 })],
   ['an HTTP agent', (url) => adapters.invoke(agentCall({ type: 'api', url }, {}))],
 ];
 
