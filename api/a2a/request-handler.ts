@@ -185,7 +185,7 @@ async function listTasks(call: A2ACall, params: ListTasksRequest): Promise<ListT
   const em = call.deps.orm.em.fork();
   const { contextId, pageToken } = params;
   const page = await listTaskRows(em, call.actor, call.target.agent.id, { contextId, state, changedAfter, pageToken, pageSize });
-  const messages = await readMessages(em, page.rows);
+  const messages = await readMessages(em, page.rows, historyLength);
   const tasks = [];
   for (const row of page.rows) {
     const options = { historyLength, artifacts: params.includeArtifacts === true };

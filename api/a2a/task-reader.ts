@@ -1,5 +1,6 @@
 /** Reads tasks and follows their events, in any copy of the API: the tables are the truth, notifications only wake. */
 import type { A2AStreamItem, A2ATask } from '../../contracts/a2a.ts';
+import { EVENT } from '../../contracts/run-events.ts';
 import { isInterruptedState, isTerminalState } from '../../contracts/a2a.ts';
 import { linksOf } from '../../domain/a2a/file-links.ts';
 import { presentTask, stateNow, type Presenting, type TaskOptions } from '../../domain/a2a/present.ts';
@@ -29,7 +30,7 @@ export async function readTask(call: A2ACall, id: string, options: TaskOptions =
 
 export async function showTask(call: A2ACall, row: TaskRow, options: TaskOptions = {}): Promise<A2ATask> {
   const em = call.deps.orm.em.fork();
-  const messages = await readMessages(em, [row]);
+  const messages = await readMessages(em, [row], options.historyLength);
   return presentTask(row, messages.get(row.id) ?? [], await presenting(call, em, row), options);
 }
 
@@ -87,7 +88,9 @@ async function checkUser({ deps, actor }: A2ACall): Promise<void> {
 async function itemsOf(call: A2ACall, taskId: string, events: Awaited<ReturnType<typeof eventsAfter>>): Promise<{ items: A2AStreamItem[]; over: boolean }> {
   const em = call.deps.orm.em.fork();
   const row = await getTaskRow(em, call.actor, call.target.agent.id, taskId);
-  const messages = (await readMessages(em, [row])).get(row.id) ?? [];
+  // Of the messages only questions are updates.
+  const asked = events.some(({ type }) => type === EVENT.runInputRequired);
+  const messages = asked ? ((await readMessages(em, [row])).get(row.id) ?? []) : [];
   const shown = await presenting(call, em, row);
   // Over with events unread: the next round reads them, so only what was seen to the end counts.
   const over = isTerminalState(row.state) && (events.at(-1)?.seq ?? 0) >= row.last_seq;

@@ -48,14 +48,22 @@ export interface StoredMessage {
   message: A2AMessage;
 }
 
-/** Messages of tasks, each task's up to the event that its row was read with, in order. */
-export async function readMessages(em: EntityManager, tasks: readonly Pick<TaskRow, 'id' | 'last_seq'>[]): Promise<Map<string, StoredMessage[]>> {
+/** Beside the history that was asked for: the question stands near the end, if it is not the end. */
+const BEYOND_HISTORY = 20;
+
+/**
+ * Messages of tasks, each task's up to the event that its row was read with, in order. With `historyLength` the last ones: as
+ * many, and the task's question.
+ */
+export async function readMessages(em: EntityManager, tasks: readonly Pick<TaskRow, 'id' | 'last_seq'>[], historyLength?: number): Promise<Map<string, StoredMessage[]>> {
   const byTask = new Map<string, StoredMessage[]>(tasks.map(({ id }) => [id, []]));
   if (tasks.length === 0) return byTask;
   const rows = await em.execute<StoredMessage[]>(
-    `select m.task_id, m.seq, m.message from a2a_message m join json_to_recordset(?::json) as t (id uuid, last_seq int) on t.id = m.task_id
-      where m.seq <= t.last_seq order by m.task_id, m.seq, m.id`,
-    [JSON.stringify(tasks.map(({ id, last_seq }) => ({ id, last_seq })))],
+    `select m.task_id, m.seq, m.message
+       from json_to_recordset(?::json) as t (id uuid, last_seq int)
+            cross join lateral (select * from a2a_message m where m.task_id = t.id and m.seq <= t.last_seq order by m.seq desc, m.id desc limit ?) m
+      order by m.task_id, m.seq, m.id`,
+    [JSON.stringify(tasks.map(({ id, last_seq }) => ({ id, last_seq }))), historyLength === undefined ? null : historyLength + BEYOND_HISTORY],
   );
   for (const row of rows) byTask.get(row.task_id)?.push(row);
   return byTask;

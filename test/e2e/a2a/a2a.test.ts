@@ -240,6 +240,9 @@ describe('human tasks', () => {
     expect([done.id, done.status.state, done.artifacts[0].parts[0].text]).toEqual([task.id, 'TASK_STATE_COMPLETED', 'approve']);
     expect((await send(human, { taskId: task.id })).error.code).toBe(-32004);
     expect(done.history.map((entry: any) => entry.role)).toEqual(['ROLE_USER', 'ROLE_AGENT', 'ROLE_USER']);
+    const lengths = [];
+    for (const historyLength of [0, 1, 2, 9]) lengths.push(((await rpc(human, 'GetTask', { id: task.id, historyLength })).result.history ?? []).map((entry: any) => entry.role));
+    expect(lengths).toEqual([[], ['ROLE_USER'], ['ROLE_AGENT', 'ROLE_USER'], ['ROLE_USER', 'ROLE_AGENT', 'ROLE_USER']]);
   });
 
   test('yes in words, and by the extension', async () => {
