@@ -1,6 +1,6 @@
 /** The file store on a local folder: `incoming/` holds what is being received, a file under its id is whole. */
 import { createHash } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
+import { access, constants, mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { v7 as uuidv7 } from 'uuid';
@@ -38,6 +38,15 @@ export function createLocalFileStore(folder: string): FileStore {
       });
       const stream: Readable = handle.createReadStream({ highWaterMark: 256 * 1024, ...range });
       return stream;
+    },
+    async ping() {
+      try {
+        await mkdir(incoming, { recursive: true, mode: 0o700 });
+        await access(incoming, constants.W_OK);
+        return true;
+      } catch {
+        return false;
+      }
     },
     remove: (id) => rm(pathOf(id), { force: true }),
     async sweep({ before, known }) {

@@ -20,6 +20,8 @@ export interface FileStore {
   receive(id: string, source: AsyncIterable<Uint8Array>, limits: { maxBytes: number }): Promise<ReceivedFile>;
   /** Bytes `start` to `end`, both included; all without a range. @throws FileContentMissing */
   open(id: string, range?: ByteRange): Promise<Readable>;
+  /** Whether it can be written to, as far as that shows without writing. */
+  ping(): Promise<boolean>;
   /** Harmless if there is nothing. */
   remove(id: string): Promise<void>;
   /**

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import {
-  AbortMultipartUploadCommand, CompleteMultipartUploadCommand, CreateMultipartUploadCommand, DeleteObjectCommand, GetObjectCommand,
+  AbortMultipartUploadCommand, CompleteMultipartUploadCommand, CreateMultipartUploadCommand, DeleteObjectCommand, GetObjectCommand, HeadBucketCommand,
   ListMultipartUploadsCommand, ListObjectsV2Command, PutObjectCommand, S3Client, S3ServiceException, UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import type { CompletedPart } from '@aws-sdk/client-s3';
@@ -121,6 +121,11 @@ export function createS3FileStore(settings: S3Settings): FileStore & { close(): 
         throw new FileContentMissing(`the content of file ${id} is gone`, { cause: error });
       }
     },
+    ping: () =>
+      client.send(new HeadBucketCommand({ Bucket })).then(
+        () => true,
+        () => false,
+      ),
     async remove(id) {
       await unlessMissing(client.send(new DeleteObjectCommand({ Bucket, Key: keyOf(id) })));
     },

@@ -8,14 +8,22 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 const check = z.enum(['ok', 'down', 'not_migrated', 'stopping']);
 const readiness = z.object({
   status: z.enum(['ok', 'degraded', 'down']),
-  checks: z.object({ database: check, temporal: check, server: check }),
+  checks: z.object({ database: check, temporal: check, files: check, server: check }),
 }).meta({ id: 'Readiness' });
 
 /** A check that takes longer counts as failed. Temporal's client waits for a connection where there is none. */
 const databaseTimeoutMs = 3_000;
 const temporalTimeoutMs = 1_000;
+const filesTimeoutMs = 2_000;
+/** Every ask of a bucket costs something. */
+const filesKnownMs = 15_000;
 
 export function healthEndpoints(deps: AppDeps): Endpoint[] {
+  let filesAt = { ms: -Infinity, state: 'ok' as 'ok' | 'down' };
+  const filesState = async (): Promise<'ok' | 'down'> => {
+    if (performance.now() - filesAt.ms > filesKnownMs) filesAt = { state: await within(filesTimeoutMs, deps.files.ping().then(okOrDown), 'down'), ms: performance.now() };
+    return filesAt.state;
+  };
   return [
     endpoint({
       method: 'GET',
@@ -31,26 +39,31 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/readyz',
       operationId: 'getReadiness',
-      summary: 'Whether the process can serve; degraded while Temporal is away',
+      summary: 'Whether the process can serve; degraded while Temporal or the file store is away',
       tags: ['operations'],
       role: 'public',
       responses: { 200: readiness, 503: readiness },
       handler: async (c) => {
-        const [database, temporal] = await Promise.all([
+        const [database, temporal, files] = await Promise.all([
           within(databaseTimeoutMs, databaseState(c.em), 'down' as const),
-          within(temporalTimeoutMs, deps.temporal.ping().then((ok) => (ok ? ('ok' as const) : ('down' as const))), 'down' as const),
+          within(temporalTimeoutMs, deps.temporal.ping().then(okOrDown), 'down' as const),
+          filesState(),
         ]);
         const server = deps.isStopping() ? ('stopping' as const) : ('ok' as const);
         const down = database !== 'ok' || server !== 'ok';
-        const status = down ? 'down' : temporal === 'ok' ? 'ok' : 'degraded';
+        const status = down ? 'down' : temporal === 'ok' && files === 'ok' ? 'ok' : 'degraded';
         return {
           status: down ? 503 : 200,
-          body: { status, checks: { database, temporal, server } },
+          body: { status, checks: { database, temporal, files, server } },
           headers: { 'Cache-Control': 'no-store', ...(down ? { 'Retry-After': '5' } : {}) },
         };
       },
     }),
   ];
+}
+
+function okOrDown(ok: boolean): 'ok' | 'down' {
+  return ok ? 'ok' : 'down';
 }
 
 async function databaseState(em: { execute<T extends object[]>(sql: string, params?: unknown[]): Promise<T> }): Promise<'ok' | 'not_migrated'> {

@@ -208,7 +208,7 @@ test('health and readiness', async () => {
   expect((await app.anonymous.get('/healthz')).body).toEqual({ status: 'ok' });
   const ready = await app.anonymous.get('/readyz');
   expect(ready.status).toBe(200);
-  expect(ready.body).toEqual({ status: 'degraded', checks: { database: 'ok', temporal: 'down', server: 'ok' } });
+  expect(ready.body).toEqual({ status: 'degraded', checks: { database: 'ok', temporal: 'down', files: 'ok', server: 'ok' } });
 });
 
 test('the document and its page, for everybody', async () => {

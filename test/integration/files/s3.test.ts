@@ -144,9 +144,11 @@ test('the API serves from it: upload, range, HEAD, delete; and large values of r
 test('a store that is away, or refuses, is 503 and not the database', () => onServer(async ({ settings, server }) => {
   const away = createS3FileStore({ ...settings, endpoint: 'http://127.0.0.1:9' });
   await expect(away.open(uuidv7())).rejects.toBeInstanceOf(FileStoreUnavailable);
+  expect([await away.ping(), await store.ping(), await createS3FileStore({ ...settings, bucket: 'another' }).ping()]).toEqual([false, true, false]);
   const other = await startTestApp({ files: away });
   const { status, body } = await (await other.as('builder')).post('/files', {});
   expect([status, body.code]).toEqual([503, 'storage_unavailable']);
+  expect((await other.anonymous.get('/readyz')).body).toMatchObject({ status: 'degraded', checks: { files: 'down', database: 'ok' } });
   await other.close();
   away.close();
   // moto believes every signature.
