@@ -49,7 +49,7 @@ export function createOpenApi(endpoints: readonly Endpoint[], baseUrl: string): 
       description: 'Agent orchestration: register agents, compose them into durable workflows, decide human-in-the-loop tasks. ' +
         'Lists are plain arrays, the next page is in the `Link` header. Errors are RFC 9457 problems with a stable `code`. ' +
         'Every agent is an A2A agent too (protocol 1.0 and 0.3): JSON-RPC at `POST /a2a/{agent_id}`, HTTP+JSON below it (`/message:send`, `/tasks/{task_id}`, …; 0.3 below `/v1`), ' +
-        'its card at `/a2a/{agent_id}/.well-known/agent-card.json`. Their shapes are the protocol\'s, https://a2a-protocol.org, and not repeated here.',
+        'its card at `/a2a/{agent_id}/.well-known/agent-card.json`. Their shapes are the protocol\'s (a2a-protocol.org) and not repeated here.',
     },
     servers: [{ url: baseUrl }, { url: `${baseUrl}/api/v1` }],
     security: [{ bearer: [] }],
