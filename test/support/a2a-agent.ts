@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Role, SendMessageRequest, SendMessageResponse, StreamResponse, Task, TaskState, type AgentCard, type Message, type Part } from '@a2a-js/sdk';
 import { LegacyJsonRpcTransportHandler, LegacyRestTransportHandler, toLegacyHTTPError } from '@a2a-js/sdk/compat/v0_3/server';
-import { A2AError, toRestErrorBody, restStatusFor } from '@a2a-js/sdk/errors';
+import { A2AError, restStatusFor, toJsonRpcError, toRestErrorBody, UnsupportedOperationError } from '@a2a-js/sdk/errors';
 import { DefaultRequestHandler, InMemoryTaskStore, JsonRpcTransportHandler, ServerCallContext, type AgentExecutor, type RequestContext } from '@a2a-js/sdk/server';
 import { serveGrpc, type GrpcAgent } from './grpc-agent.ts';
 import { responseToProto, sendParamsFromProto, taskToProto } from '../../api/a2a/legacy-proto.ts';
@@ -31,6 +31,8 @@ export interface RemoteOptions {
   version?: '1.0' | '0.3';
   binding?: 'JSONRPC' | 'HTTP+JSON' | 'GRPC';
   streaming?: boolean;
+  /** False: it streams, but there is no way back to a stream. */
+  resubscribe?: boolean;
   /** Required as `Authorization`. */
   authorization?: () => string;
   port?: number;
@@ -68,17 +70,20 @@ export async function startRemoteAgent(options: RemoteOptions = {}): Promise<Rem
       return;
     }
     if (path === (options.cardPath ?? '/.well-known/agent-card.json')) return json(response, version === '1.0' ? card() : legacyCard(card()));
-    handlers ??= makeHandlers(card(), executor);
+    handlers ??= makeHandlers(card(), executor, options);
     if (!path.startsWith('/rpc')) return json(response, { error: 'nothing here' }, 404);
     if (binding === 'HTTP+JSON') return (version === '1.0' ? rest : legacyRest)(handlers.handler, path.slice(4), body, response);
     const result = await handlers[version === '1.0' ? 'rpc' : 'legacyRpc'].handle(body, contextOf(version));
-    if (Symbol.asyncIterator in result) return events(response, result);
-    json(response, result);
+    if (!(Symbol.asyncIterator in result)) return json(response, result);
+    await events(response, result).catch((error: unknown) => {
+      if (response.headersSent) throw error;
+      json(response, { jsonrpc: '2.0', id: body.id, error: toJsonRpcError(error) });
+    });
   };
   url = await listen(server, options.port ?? 0);
   if (binding === 'GRPC') {
     // The card names the address that is known now only; the handler looks at its version and binding.
-    grpc = await serveGrpc(makeHandlers(card(), executor).handler, ({ method, tenant, metadata }) => state.requests.push({ path: tenant, method, headers: metadata }), ({ authorization }) => options.authorization !== undefined && authorization !== options.authorization());
+    grpc = await serveGrpc(makeHandlers(card(), executor, options).handler, ({ method, tenant, metadata }) => state.requests.push({ path: tenant, method, headers: metadata }), ({ authorization }) => options.authorization !== undefined && authorization !== options.authorization());
   }
   return {
     ...state,
@@ -99,8 +104,13 @@ export async function startRemoteAgent(options: RemoteOptions = {}): Promise<Rem
   };
 }
 
-function makeHandlers(card: AgentCard, executor: AgentExecutor) {
+function makeHandlers(card: AgentCard, executor: AgentExecutor, { resubscribe = true }: RemoteOptions) {
   const handler = new DefaultRequestHandler(card, new InMemoryTaskStore(), executor);
+  if (!resubscribe) {
+    handler.resubscribe = () => {
+      throw new UnsupportedOperationError('there is no way back to a stream');
+    };
+  }
   return { handler, rpc: new JsonRpcTransportHandler(handler), legacyRpc: new LegacyJsonRpcTransportHandler(handler) };
 }
 
@@ -151,9 +161,14 @@ function json(response: ServerResponse, value: unknown, status = 200): void {
 }
 
 async function events<T>(response: ServerResponse, items: AsyncIterable<T>, encode: (item: T) => unknown = (item) => item): Promise<void> {
+  const iterator = items[Symbol.asyncIterator]();
+  // Refused before the stream begins: an answer like any other.
+  const first = await iterator.next();
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   response.flushHeaders();
-  for await (const item of items) response.write(`data: ${JSON.stringify(encode(item))}\n\n`);
+  if (first.done) return void response.end();
+  response.write(`data: ${JSON.stringify(encode(first.value))}\n\n`);
+  for await (const item of { [Symbol.asyncIterator]: () => iterator }) response.write(`data: ${JSON.stringify(encode(item))}\n\n`);
   response.end();
 }
 

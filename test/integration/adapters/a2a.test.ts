@@ -128,6 +128,17 @@ test.each(KINDS.filter(([name]) => name.endsWith('streaming')))('%s: a stream th
   expect(target.messages).toHaveLength(1);
 });
 
+test.each(KINDS.filter(([name]) => name.endsWith('streaming')))('%s: a stream that drops where there is no way back: the task is asked for now and then', async (_, options) => {
+  const target = await remote({ ...options, resubscribe: false });
+  const call = ask(target, 'hold on', {}, { poll_interval: 'PT0.1S' });
+  await reached(() => target.tasks.size === 1);
+  target.drop();
+  await reached(() => target.requests.filter(({ path, method }) => /subscribe/i.test(path + method)).length > 0);
+  target.release();
+  expect((await call).output).toMatch(/^before \n?and after$/);
+  expect(target.messages).toHaveLength(1);
+});
+
 test('a repeat follows the task that is known, and says its message again under the same id where none is', async () => {
   const target = await remote();
   let kept: unknown = null;
