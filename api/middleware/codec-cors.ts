@@ -1,6 +1,7 @@
 import type { Middleware } from 'koa';
 
-const codecPath = /^(?:\/api\/v1)?\/temporal-codec\//;
+/** No other origin may ask there, whatever else it may. */
+export const codecPath = /^(?:\/api\/v1)?\/temporal-codec\//;
 const loopback = ['localhost', '127.0.0.1', '[::1]'];
 
 /** Lets pages of Temporal's UI, and no others, call the codec endpoint. */

@@ -1,5 +1,7 @@
 import type { Middleware } from 'koa';
 
+import { codecPath } from './codec-cors.ts';
+
 const allowedHeaders = 'Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, Prefer, X-Request-Id';
 const exposedHeaders = 'ETag, Idempotency-Replayed, Link, Location, Preference-Applied, Retry-After, WWW-Authenticate, X-Request-Id';
 
@@ -7,12 +9,10 @@ const exposedHeaders = 'ETag, Idempotency-Replayed, Link, Location, Preference-A
 export function corsMiddleware(origins: readonly string[]): Middleware {
   const allowed = new Set(origins.map((origin) => new URL(origin).origin));
   return async (ctx, next) => {
+    if (codecPath.test(ctx.path)) return next();
     ctx.vary('Origin');
     const origin = ctx.get('origin');
-    if (!allowed.has(origin)) {
-      await next();
-      return;
-    }
+    if (!allowed.has(origin)) return next();
     ctx.set('Access-Control-Allow-Origin', origin);
     ctx.set('Access-Control-Expose-Headers', exposedHeaders);
     if (ctx.method === 'OPTIONS' && ctx.get('access-control-request-method')) {
@@ -20,8 +20,8 @@ export function corsMiddleware(origins: readonly string[]): Middleware {
       ctx.set('Access-Control-Allow-Headers', allowedHeaders);
       ctx.set('Access-Control-Max-Age', '600');
       ctx.status = 204;
-      return;
+      return undefined;
     }
-    await next();
+    return next();
   };
 }

@@ -17,7 +17,7 @@ let temporal: TemporalClient;
 let run: RunRecord;
 
 beforeAll(async () => {
-  platform = await startTestPlatform({ env: { TEMPORAL_CODEC_TOKEN: token, TEMPORAL_UI_URL: ui } });
+  platform = await startTestPlatform({ env: { TEMPORAL_CODEC_TOKEN: token, TEMPORAL_UI_URL: ui, CORS_ORIGINS: 'https://app.example.com' } });
   builder = await platform.as('builder');
   // Knows no key.
   temporal = createTemporalClient({ address: platform.temporal.address, namespace: platform.temporal.namespace });
@@ -93,7 +93,7 @@ test('pages of Temporal’s UI may call it, on every name of this machine, and n
     const allowed = await ask(origin);
     expect([allowed.status, allowed.headers.get('access-control-allow-origin'), allowed.headers.get('access-control-allow-headers')]).toEqual([204, origin, 'Content-Type, X-Namespace']);
   }
-  for (const origin of ['https://evil.example', 'http://127.0.0.1:8234', 'null']) {
+  for (const origin of ['https://evil.example', 'https://app.example.com', 'http://127.0.0.1:8234', 'null']) {
     expect((await ask(origin)).headers.get('access-control-allow-origin')).toBeNull();
     expect((await decode({ payloads: [] }, undefined, { origin })).headers.get('access-control-allow-origin')).toBeNull();
   }
