@@ -11,6 +11,8 @@ import type { AppDeps } from '../app.ts';
 export interface A2ACall {
   deps: AppDeps;
   actor: Actor;
+  /** The caller as of now, for what lasts longer than a request; null if the token is no longer good. */
+  actorNow(): Promise<Actor | null>;
   target: A2AAgent;
   version: WireVersion;
   /** URIs of `A2A-Extensions`. */

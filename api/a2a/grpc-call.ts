@@ -23,7 +23,7 @@ type ServerCall = ServerUnaryCall<TenantRequest, unknown> | ServerWritableStream
 
 /** @throws AppError, A2AError: 401, 429, 403, version, 404 in this order */
 export async function grpcCall(deps: AppDeps, { metadata, request }: ServerCall, about: { requestId: string; signal: AbortSignal }): Promise<A2ACall> {
-  const actor = await authenticate(deps, first(metadata, 'authorization'));
+  const { actor, actorNow } = await authenticate(deps, first(metadata, 'authorization'));
   await countRequest(() => deps.orm.em.fork(), actor, deps.env.RATE_LIMIT_PER_MINUTE);
   if (!hasRole(actor, 'viewer')) throw forbidden('This needs the role viewer.', 'role_required');
   if (request === MALFORMED) throw badRequest('malformed_body', 'The message is not what the method takes.');
@@ -34,6 +34,7 @@ export async function grpcCall(deps: AppDeps, { metadata, request }: ServerCall,
   return {
     deps,
     actor,
+    actorNow,
     target: await findA2AAgent(deps.orm.em.fork(), actor, agentId),
     version: '1.0',
     extensions: extensionsNamed(metadata.get('a2a-extensions').map(String).join(',')),
@@ -43,11 +44,12 @@ export async function grpcCall(deps: AppDeps, { metadata, request }: ServerCall,
   };
 }
 
-async function authenticate({ keys, env, orm }: AppDeps, authorization: string): Promise<Actor> {
+async function authenticate({ keys, env, orm }: AppDeps, authorization: string): Promise<Pick<A2ACall, 'actor' | 'actorNow'>> {
   const [, token] = /^Bearer +([^\s]+) *$/i.exec(authorization) ?? [];
   const claims = token === undefined ? null : await verifyAccessToken(keys, env.BASE_URL, token);
-  const actor = claims && (await actorOfClaims(orm.em.fork(), claims));
-  if (actor) return actor;
+  const actorNow = async (): Promise<Actor | null> => claims && actorOfClaims(orm.em.fork(), claims);
+  const actor = await actorNow();
+  if (actor) return { actor, actorNow };
   if (authorization === '') throw new AppError('unauthorized', 'token_required', 'This needs an access token: the metadata authorization: Bearer <token>.');
   throw new AppError('unauthorized', 'invalid_token', 'The access token is not valid, or no longer.');
 }

@@ -5,6 +5,7 @@
 import { A2AError } from '@a2a-js/sdk/errors';
 import type { Context, Middleware } from 'koa';
 
+import { actorOfClaims, claimsSchema } from '../../domain/auth/access-token.ts';
 import { anonymous, type Actor } from '../../domain/auth/actor.ts';
 import { findA2AAgent, type A2AAgent } from '../../domain/a2a/agent.ts';
 import type { WireVersion } from '../../domain/a2a/push-configs.ts';
@@ -104,6 +105,10 @@ function callOf(ctx: Context, deps: AppDeps, target: A2AAgent, version: WireVers
   return {
     deps,
     actor: ctx.state['actor'],
+    actorNow: async () => {
+      const claims = claimsSchema.safeParse(ctx.state['claims']);
+      return claims.success ? actorOfClaims(deps.orm.em.fork(), claims.data) : null;
+    },
     target,
     version,
     extensions,

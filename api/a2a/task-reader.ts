@@ -8,7 +8,6 @@ import { mayAnswer, openQuestions } from '../../domain/a2a/send.ts';
 import { getTaskRow, readMessages, type TaskRow } from '../../domain/a2a/task-row.ts';
 import { updatesOf } from '../../domain/a2a/updates.ts';
 import { hasRole } from '../../domain/auth/actor.ts';
-import { currentActor } from '../../domain/auth/current-actor.ts';
 import { AppError } from '../../domain/errors.ts';
 import { eventsAfter } from '../../domain/runs/queries.ts';
 import type { EntityManager } from '../../db/orm.ts';
@@ -78,10 +77,10 @@ export async function* followTask(call: A2ACall, { taskId, after, stopAtInterrup
   }
 }
 
-/** @throws unauthorized: who was disabled, or lost the roles of their token, sees no more. */
-async function checkUser({ deps, actor }: A2ACall): Promise<void> {
-  const now = await currentActor(deps.orm.em.fork(), actor.id);
-  if (now === null || !actor.roles.every((role) => hasRole(now, role))) throw new AppError('unauthorized', 'invalid_token', 'The access token is not valid any longer.');
+/** @throws unauthorized: who was disabled, logged out, or lost a role, sees no more. */
+async function checkUser(call: A2ACall): Promise<void> {
+  const now = await call.actorNow();
+  if (now === null || !call.actor.roles.every((role) => hasRole(now, role))) throw new AppError('unauthorized', 'invalid_token', 'The access token is not valid any longer.');
 }
 
 /** The row is read after the events, so that it knows what they led to. */

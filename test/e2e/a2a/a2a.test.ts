@@ -172,20 +172,25 @@ describe('durable', () => {
     expect(answers.every(({ result }) => result.task.status.state === 'TASK_STATE_COMPLETED')).toBe(true);
   });
 
-  test('who is disabled sees no more of a stream; an agent that is switched off finishes what it began', async () => {
-    const waiting = await agentOf({ do: [{ review: { call: 'human', with: { title: 'Go on?', candidates: { roles: ['approver'] } } } }] }, { visibility: 'public' });
+  test.each(['disabled', 'logged out', 'no builder any more'])('who is %s sees no more of a stream', async (what) => {
+    const waiting = await agentOf({ do: [{ review: { call: 'human', with: { title: 'Go on?' } } }] }, { visibility: 'public' });
     const user = await platform.createUser({ roles: ['builder'] });
-    const { task } = (await rpc(waiting, 'SendMessage', { message: message() }, await platform.as(user))).result;
-    const mine = (await send(waiting)).result.task;
+    const client = await platform.as(user);
+    const admin = await platform.as('admin');
+    const { task } = (await rpc(waiting, 'SendMessage', { message: message() }, client)).result;
     const reader = await openStream(`${platform.url}${waiting}/tasks/${task.id}:subscribe`, { headers: { authorization: `Bearer ${user.token}`, ...V1 } });
     await until(async () => reader.events.length, (count) => count > 0);
-    const admin = await platform.as('admin');
-    expect((await admin.patch(`/users/${user.id}`, { status: 'disabled' })).status).toBe(200);
+    const done = what === 'logged out' ? await client.post('/auth/revoke', { token: user.token }) : await admin.patch(`/users/${user.id}`, what === 'disabled' ? { status: 'disabled' } : { roles: ['viewer'] });
+    expect(done.status).toBe(200);
     await rpc(waiting, 'CancelTask', { id: task.id }, admin);
     await reader.ended;
     expect(reader.events.at(-1)?.data).toMatchObject({ error: { code: 401 } });
     expect(JSON.stringify(reader.events)).not.toContain('CANCELED');
+  });
 
+  test('an agent that is switched off finishes what it began, and begins nothing', async () => {
+    const waiting = await agentOf({ do: [{ review: { call: 'human', with: { title: 'Go on?' } } }] });
+    const mine = (await send(waiting)).result.task;
     expect((await builder.patch(`/agents/${waiting.split('/').at(-1) ?? ''}`, { status: 'inactive' })).status).toBe(200);
     expect((await send(waiting)).error.code).toBe(-32004);
     expect((await send(waiting, { taskId: mine.id, parts: [{ text: 'yes' }] })).result.task.status.state).toBe('TASK_STATE_COMPLETED');
