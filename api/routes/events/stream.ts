@@ -33,11 +33,18 @@ async function* events(deps: AppDeps, first: Actor, from: Position, types: reado
   let actor: Actor | null = first;
   let position = from;
   let sentAtMs = Date.now();
+  let checkedAtMs = sentAtMs;
   try {
     yield mark('connected', position);
     for (;;) {
       const readAtMs = Date.now();
       const em = deps.orm.em.fork();
+      if (readAtMs - checkedAtMs >= HEARTBEAT_MS) {
+        // Whoever was disabled, or lost a role, sees no more than they may now.
+        actor = await currentActor(em, actor.id);
+        if (actor === null) return;
+        checkedAtMs = readAtMs;
+      }
       const page = await readLog(em, position, { limit: BATCH, runsOf: isAdmin(actor) ? undefined : actor.id });
       const audiences = await taskAudiences(em, page.events);
       for (const event of page.events) {
@@ -50,9 +57,6 @@ async function* events(deps: AppDeps, first: Actor, from: Position, types: reado
       if (page.events.length === BATCH) continue;
       position = later(position, positionBefore(page.oldestOpenTx));
       if (Date.now() - sentAtMs >= HEARTBEAT_MS) {
-        // Whoever was disabled, or lost a role, sees no more than they may now.
-        actor = await currentActor(em, actor.id);
-        if (actor === null) return;
         yield mark('heartbeat', position);
         sentAtMs = Date.now();
       }

@@ -35,10 +35,10 @@ interface StreamEvent {
 }
 
 /** Reads the stream as a browser does: an id without data moves the last id on. */
-async function listen(user: TestUser, options: { query?: string; lastEventId?: string } = {}) {
+async function listen(user: TestUser, options: { path?: string; query?: string; lastEventId?: string } = {}) {
   const abort = new AbortController();
   const headers = { authorization: `Bearer ${user.token}`, ...(options.lastEventId === undefined ? {} : { 'last-event-id': options.lastEventId }) };
-  const reply = await fetch(`${app.url}/events${options.query ?? ''}`, { headers, signal: abort.signal });
+  const reply = await fetch(`${app.url}${options.path ?? '/events'}${options.query ?? ''}`, { headers, signal: abort.signal });
   const events: StreamEvent[] = [];
   const state = { lastEventId: options.lastEventId ?? '', ended: false, text: '' };
   const connected = Promise.withResolvers<void>();
@@ -209,14 +209,15 @@ test('two readers of the log at once fill the outbox once, and many events fit',
   await builder.delete(`/webhooks/${hook.id}`);
 });
 
-test('the stream of a user who is disabled ends; silence has heartbeats that carry the place', async () => {
+test('the streams of a user who is disabled end; silence has heartbeats that carry the place', async () => {
   const user = await app.createUser({ roles: ['builder'] });
   const stream = await listen(user);
+  const ofRun = await listen(user, { path: `/runs/${await newRun(user)}/events` });
   await until(() => /: heartbeat\nid: [\w-]+\n\n/.test(stream.state.text), 25_000);
   expect(stream.state.ended).toBe(false);
   await app.orm.em.fork().execute(`update user_account set status = 'disabled' where id = ?`, [user.id]);
-  await until(() => stream.state.ended, 25_000);
-}, 60_000);
+  await until(() => stream.state.ended && ofRun.state.ended, 45_000);
+}, 90_000);
 
 const event = { specversion: '1.0', id: 'e-1', source: 'https://shop.example/orders', type: 'com.example.order.created', time: '2026-11-21T10:00:00.5+01:00', subject: 'order 7', traceid: 'abc', data: { total: 12.5 } };
 const asStructured = { headers: { 'content-type': 'application/cloudevents+json' } };

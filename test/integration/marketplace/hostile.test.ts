@@ -162,5 +162,5 @@ test('looking for secrets takes time in proportion to the text', async () => {
   const started = Date.now();
   const reply = await publisher.post('/marketplace/items', { kind: 'agent', ref_id: agent.id, version: '1.0.0' });
   expect([201, 422]).toContain(reply.status);
-  expect(Date.now() - started).toBeLessThan(10_000);
+  expect(Date.now() - started).toBeLessThan(30_000);
 });
