@@ -61,7 +61,10 @@ const patternOf = fc.array(fc.constantFrom(...pieces), { maxLength: 7 }).map((pa
 test('a pattern matches what the engine says', () => {
   fc.assert(
     fc.property(patternOf, fc.string({ unit: fc.constantFrom('a', 'b', '1', '.', 'é', '😀', ' ', '\n'), maxLength: 8 }), (pattern, text) => {
-      expect(compilePattern(pattern).test(text, plenty())).toBe(new RegExp(pattern, 'u').test(text));
+      const found = new RegExp(pattern, 'u').exec(text);
+      // V8 also finds what begins in the middle of a character of two units (`\B` in an emoji); ECMA-262 goes by whole characters.
+      fc.pre(found === null || !/^[\uDC00-\uDFFF]/.test(text.slice(found.index)));
+      expect(compilePattern(pattern).test(text, plenty())).toBe(found !== null);
     }),
     { numRuns: 3_000 },
   );
