@@ -3,6 +3,7 @@ import { A2AError, ContentTypeNotSupportedError, PushNotificationNotSupportedErr
 import { LegacyA2AError, toLegacyHTTPError } from '@a2a-js/sdk/compat/v0_3/server';
 
 import { AppError, type ErrorKind, type FieldError } from '../../domain/errors.ts';
+import { toAppError } from '../middleware/errors.ts';
 import type { WireVersion } from '../../domain/a2a/push-configs.ts';
 
 /** JSON-RPC's range for servers: what the protocol has no code for. */
@@ -29,9 +30,17 @@ const OUTSIDE: Partial<Record<ErrorKind, Outside>> = {
 /** Kinds of ours that have a word in the protocol, whatever else HTTP would say. */
 const PROTOCOL_CODES = new Set(['task_not_found', 'content_type_not_supported']);
 
+/** Also a database that is away, and what lost against others: both pass. */
+function knownError(error: unknown): AppError | null {
+  if (error instanceof AppError) return error;
+  const known = toAppError(error);
+  return known?.kind === 'unavailable' ? known : null;
+}
+
 /** Undefined: the protocol has a word for it, or it is a failure of ours. */
 export function outsideOf(error: unknown): Outside | undefined {
-  return error instanceof AppError && !PROTOCOL_CODES.has(error.code) ? OUTSIDE[error.kind] : undefined;
+  const known = knownError(error);
+  return known && !PROTOCOL_CODES.has(known.code) ? OUTSIDE[known.kind] : undefined;
 }
 
 const details = new WeakMap<A2AError, FieldError[]>();
@@ -50,9 +59,10 @@ export function causeOf({ thrown, reached }: { thrown?: unknown; reached?: boole
 /** Never says more of an unknown error than that it happened. */
 export function toA2AError(error: unknown): A2AError {
   if (error instanceof A2AError) return error;
-  if (!(error instanceof AppError)) return new A2AError('Something went wrong on our side. The request id helps to find it in the log.');
-  const made = ofAppError(error);
-  if (error.errors) details.set(made, error.errors);
+  const known = knownError(error);
+  if (!known) return new A2AError('Something went wrong on our side. The request id helps to find it in the log.');
+  const made = ofAppError(known);
+  if (known.errors) details.set(made, known.errors);
   return made;
 }
 

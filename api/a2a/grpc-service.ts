@@ -4,11 +4,13 @@ import {
   type GetTaskPushNotificationConfigRequest, type GetTaskRequest, type ListTaskPushNotificationConfigsRequest, type ListTasksRequest,
   type SendMessageRequest, type StreamResponse, type SubscribeToTaskRequest, type TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
+import { A2AError } from '@a2a-js/sdk/errors';
 import { ServerCallContext, type A2ARequestHandler } from '@a2a-js/sdk/server';
 import { Metadata, type handleServerStreamingCall, type handleUnaryCall, type ServerUnaryCall, type ServerWritableStream, type UntypedServiceImplementation } from '@grpc/grpc-js';
 import { once } from 'node:events';
 import { v7 as uuidv7 } from 'uuid';
 
+import { AppError } from '../../domain/errors.ts';
 import { isInterruptedState, isTerminalState } from '../../contracts/a2a.ts';
 import type { AppDeps } from '../app.ts';
 import { activeExtensions, type A2ACall } from './call.ts';
@@ -92,6 +94,8 @@ async function handled<Request extends TenantRequest, T>(deps: AppDeps, call: Ca
     if (a2a === undefined) call.sendMetadata(headers);
     const cause: unknown = a2a?.thrown ?? error;
     status = String(grpcStatus(cause).code);
+    // What the handler threw is in the log already.
+    if (a2a?.thrown === undefined && !(cause instanceof AppError || cause instanceof A2AError)) deps.logger.error({ err: cause, request_id: requestId }, 'gRPC call failed');
     throw cause;
   } finally {
     const durationMs = Math.round(performance.now() - startedMs);

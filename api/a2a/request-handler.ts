@@ -92,7 +92,7 @@ export function createRequestHandler(call: A2ACall): A2ARequestHandler {
       const signals = await inTransaction(fork, (em) => commandRun(em, call.actor, row.id, 'cancel')).catch((error: unknown) => {
         throw error instanceof AppError && error.code === 'run_finished' ? notCancelable() : error;
       });
-      await deliverSignals(deps, signals);
+      await afterCommit(call, () => deliverSignals(deps, signals));
       const ended = await cancelled(call, row.id);
       if (isTerminalState(ended.state) && ended.state !== 'TASK_STATE_CANCELED') throw notCancelable();
       return Task.fromJSON(await showTask(call, ended));
@@ -163,10 +163,21 @@ async function send(call: A2ACall, params: SendMessageRequest): Promise<Sent> {
   }
 }
 
-async function dispatch({ deps }: A2ACall, sent: Sent): Promise<Sent> {
-  if (sent.created) await startRun(deps, sent.taskId);
-  await deliverSignals(deps, sent.signals);
+async function dispatch(call: A2ACall, sent: Sent): Promise<Sent> {
+  await afterCommit(call, async () => {
+    if (sent.created) await startRun(call.deps, sent.taskId);
+    await deliverSignals(call.deps, sent.signals);
+  });
   return sent;
+}
+
+/** As for endpoints: what is committed has happened, and the reconciler repeats what failed here. */
+async function afterCommit({ deps, requestId }: A2ACall, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    deps.logger.error({ err: error, request_id: requestId }, 'failed after the commit');
+  }
 }
 
 function needsExtensions({ target, extensions }: A2ACall): void {

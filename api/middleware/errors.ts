@@ -70,8 +70,8 @@ export function problemOf(ctx: Context, error: AppError | null) {
   };
 }
 
-/** Null: unknown, so a 500. */
-function toAppError(error: unknown): AppError | null {
+/** Also a server that is away, and what lost against others. Null: unknown, so a 500. */
+export function toAppError(error: unknown): AppError | null {
   if (error instanceof AppError) {
     return error;
   }
