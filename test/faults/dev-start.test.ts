@@ -93,7 +93,7 @@ describe('npm start', () => {
     process.kill(up.pid, 'SIGTERM');
     await up.exited;
     expect(Date.now() - at).toBeLessThan(20_000);
-    await eventually(async () => expect(await folder.running()).toEqual([]), 3_000);
+    await eventually(async () => expect(await folder.running()).toEqual([]), 15_000);
   });
 
   test('given servers are used, and none is started', async () => {
