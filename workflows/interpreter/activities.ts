@@ -19,7 +19,8 @@ export function writing<T>(run: (activities: typeof database) => Promise<T>): Pr
  * closed it, and the repeat is told so (docs/adr/0012).
  */
 const ending = proxyLocalActivities<Pick<RunActivities, 'endRun'>>({
-  startToCloseTimeout: '10s',
+  // With a checkpoint of tens of MiB it takes some seconds, on a busy machine many: one that is never waited for is repeated for ever.
+  startToCloseTimeout: '60s',
   retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' },
 });
 
