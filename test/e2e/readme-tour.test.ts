@@ -1,6 +1,6 @@
 /** The README's five-minute tour, typed line by line into bash, against all of Cadenza as `npm start` brings it up. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -118,7 +118,8 @@ test('the README names the real commands', () => {
 });
 
 test('links lead to files', () => {
-  for (const file of ['README.md', 'CONTRIBUTING.md', 'examples/README.md', 'docs/architecture.md']) {
+  const documents = ['docs', 'docs/adr'].flatMap((path) => readdirSync(join(root, path)).flatMap((name) => (name.endsWith('.md') ? [join(path, name)] : [])));
+  for (const file of ['README.md', 'CONTRIBUTING.md', 'examples/README.md', ...documents]) {
     const links = [...readFileSync(join(root, file), 'utf8').matchAll(/\]\((?!https?:)([^)#]+)/g)].map((match) => join(root, file, '..', match[1] ?? ''));
     expect(links.filter((link) => spawnSync('test', ['-e', link]).status !== 0)).toEqual([]);
   }
