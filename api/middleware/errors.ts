@@ -62,12 +62,18 @@ export function problemOf(ctx: Context, error: AppError | null) {
     type: 'about:blank',
     title: STATUS_CODES[status] ?? 'Error',
     status,
-    detail: error?.detail ?? 'Something went wrong on our side. The request id helps to find it in the log.',
+    detail: error ? detailOf(error) : 'Something went wrong on our side. The request id helps to find it in the log.',
     instance: ctx.path,
     code: error?.code ?? 'internal',
     request_id: String(ctx.state['requestId']),
     ...(error?.errors ? { errors: error.errors.map((one) => ({ ...one })) } : {}),
   };
+}
+
+/** Where the detail is what is wrong with the one field, it says with which. */
+function detailOf({ detail, errors }: AppError): string {
+  const only = errors?.length === 1 ? errors[0] : undefined;
+  return only && only.message === detail && only.pointer !== '' ? `${only.pointer}: ${detail}` : detail;
 }
 
 /** Also a server that is away, and what lost against others. Null: unknown, so a 500. */
