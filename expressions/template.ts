@@ -1,4 +1,4 @@
-/** Texts with `${ … }` (architecture.md §5). The lexer finds the end of each expression. */
+/** Texts with `${ … }`. The lexer finds the end of each expression. */
 import { compileError } from './errors.ts';
 import { parse, parseEmbedded } from './parser.ts';
 import type { Node } from './ast.ts';

@@ -1,4 +1,4 @@
-/** The import table of docs/architecture.md §2 is in force: what it forbids fails in every folder, what it allows passes. */
+/** The import table of docs/architecture.md is in force: what it forbids fails in every folder, what it allows passes. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
