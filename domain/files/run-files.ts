@@ -67,3 +67,9 @@ export async function filesOfRun(em: EntityManager, runId: string): Promise<stri
   const rows = await em.execute<{ file_id: string }[]>(`select file_id from run_file where run_id = ?`, [runId]);
   return rows.map(({ file_id }) => file_id);
 }
+
+/** Whether some run of the user's uses the file. */
+export async function usedByRunOf(em: EntityManager, userId: string, fileId: string): Promise<boolean> {
+  const rows = await em.execute(`select from run_file u join run r on r.id = u.run_id where u.file_id = ? and r.owner_id = ? limit 1`, [fileId, userId]);
+  return rows.length > 0;
+}

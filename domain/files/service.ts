@@ -6,7 +6,7 @@ import type { Visibility } from '../../db/entities/workflow.ts';
 import { LockMode, type EntityManager, type FilterQuery } from '../../db/orm.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { AppError, forbidden, notFound } from '../errors.ts';
-import { filesOfRun } from './run-files.ts';
+import { filesOfRun, usedByRunOf } from './run-files.ts';
 import { mayChangeFile, maySeeFile } from './policy.ts';
 import { FileTooLarge, type FileStore, type ReceivedFile } from './ports.ts';
 
@@ -74,10 +74,10 @@ export async function storeFile(em: EntityManager, store: FileStore, source: Asy
   }
 }
 
-/** @throws 404 also for a file of somebody else. */
+/** One's own, public ones, and those that one's runs use, such as what a person attached to a decision. @throws 404 for any other. */
 export async function getFile(em: EntityManager, actor: Actor, id: string): Promise<StoredFile> {
   const file = await readFile(em, id);
-  if (!maySeeFile(actor, file)) throw notFound('file');
+  if (!maySeeFile(actor, file) && !(await usedByRunOf(em, actor.id, id))) throw notFound('file');
   return file;
 }
 
