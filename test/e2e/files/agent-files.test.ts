@@ -146,9 +146,9 @@ describe('an agent is given a file', () => {
     expect([ended.status, ended.error]).toEqual(['completed', null]);
     expect(String(got[0]!.body)).toBe('signed');
     // Who owns the run may read it; nobody else may.
-    expect((await builder.get(`/files/${attached.file_id}`)).body).toBe('signed');
-    expect((await (await platform.as(await platform.createUser({ roles: ['builder'] }))).get(`/files/${attached.file_id}`)).status).toBe(404);
-    expect((await builder.delete(`/files/${attached.file_id}`)).status).toBe(404);
+    expect((await builder.get(`/files/${String(attached.file_id)}`)).body).toBe('signed');
+    expect((await (await platform.as(await platform.createUser({ roles: ['builder'] }))).get(`/files/${String(attached.file_id)}`)).status).toBe(404);
+    expect((await builder.delete(`/files/${String(attached.file_id)}`)).status).toBe(404);
   });
 
   test('only if it is one that the run may read', async () => {
