@@ -51,6 +51,15 @@ async function isMigrated(client: pg.Client): Promise<boolean> {
   return done.rowCount === migrationNames.length;
 }
 
+/** Where there is no connection the stack says nothing more. */
+function reasonOf(error: unknown): string {
+  // One for each address of the name.
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(reasonOf).join(', ');
+  if (!(error instanceof Error)) return String(error);
+  const code = 'code' in error ? String(error.code) : '';
+  return 'syscall' in error || /^(28|3D|57P)/.test(code) ? error.message : (error.stack ?? error.message);
+}
+
 if (import.meta.main) {
   // Only as a program does this file need the settings; as a module it takes the address.
   const { loadEnv } = await import('../config/env.ts');
@@ -59,6 +68,10 @@ if (import.meta.main) {
     process.stderr.write('DATABASE_URL is not set: which database shall be migrated?\n');
     process.exit(2);
   }
-  const done = await migrate(url);
+  const done = await migrate(url).catch((error: unknown) => {
+    const { host, pathname } = new URL(url);
+    process.stderr.write(`Cannot migrate the database ${JSON.stringify(pathname.slice(1))} on ${host}: ${reasonOf(error)}\n`);
+    process.exit(1);
+  });
   process.stdout.write(`${done.length === 0 ? 'the schema is up to date' : `migrated: ${done.join(', ')}`}\n`);
 }

@@ -200,6 +200,7 @@ async function waitForAnswer({ dataDir }: Context, running: ServerProcess, url: 
 async function waitForWorker({ env, dataDir, say }: Context, address: string, running: ServerProcess): Promise<void> {
   const state = await waitForPolls({ env, address, running, trialMs: workerTrialMs, timeoutMs: workerTimeoutMs });
   if (state === 'exited') throw endedAtOnce('worker', dataDir);
+  if (state === 'unknown') say(`Temporal on ${address} does not answer: runs are accepted, and start when it does (log: ${logFileOf(dataDir, 'worker')})`);
   if (state === 'late') say(`the worker takes up no work yet (log: ${logFileOf(dataDir, 'worker')})`);
 }
 

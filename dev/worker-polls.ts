@@ -26,7 +26,10 @@ export async function waitForPolls(options: { env: Env; address: string; running
   const started = Date.now();
   try {
     for (;;) {
-      const asked = await Promise.all(queues.map(polls)).catch(() => null);
+      // All of them have to end: a call that is still to be repeated when its connection closes throws where nobody can catch it.
+      const ended = await Promise.allSettled(queues.map(polls));
+      const answers = ended.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+      const asked = answers.length === queues.length ? answers : null;
       if (running.hasExited()) return 'exited';
       if (asked?.every(Boolean)) return 'works';
       if (!asked && Date.now() - started > trialMs) return 'unknown';

@@ -75,3 +75,33 @@ describe('npm start', () => {
     expect(await up.exited).toBe(0);
   }, 120_000);
 });
+
+describe('a server that is away', () => {
+  test('Temporal: it comes up, says so, and stops as ever', async () => {
+    const alone = upFolder();
+    try {
+      const starting = alone.start({ TEMPORAL_ADDRESS: '127.0.0.1:1' }, { program });
+      const degraded = await fetch(`${await starting.ready()}/readyz`);
+      expect([degraded.status, await degraded.json()]).toEqual([200, expect.objectContaining({ status: 'degraded' })]);
+      expect(starting.output()).toContain('Temporal on 127.0.0.1:1 does not answer');
+      starting.interrupt();
+      expect(await starting.exited).toBe(0);
+      expect(await alone.running()).toEqual([]);
+    } finally {
+      await alone.clean();
+    }
+  });
+
+  test('PostgreSQL: it ends, and says which one, without the password', async () => {
+    const alone = upFolder();
+    try {
+      const starting = alone.start({ DATABASE_URL: 'postgres://cadenza:the-password@127.0.0.1:1/mine', TEMPORAL_ADDRESS: '127.0.0.1:1' }, { program });
+      expect(await starting.exited).toBe(1);
+      expect(starting.output()).toContain('Cannot migrate the database "mine" on 127.0.0.1:1: connect ECONNREFUSED');
+      expect(starting.output()).not.toMatch(/the-password|\n +at /);
+      expect(await alone.running()).toEqual([]);
+    } finally {
+      await alone.clean();
+    }
+  });
+});
