@@ -1,4 +1,5 @@
 /** How one variable's text becomes a value; messages never repeat the value, which may be a secret. */
+import { isIP } from 'node:net';
 import * as z from 'zod';
 
 export type EncryptionKey = { id: string; key: Buffer };
@@ -28,6 +29,19 @@ export function webUrl() {
 /** Comma-separated. */
 export function list<T extends z.ZodType<string, string>>(item: T) {
   return z.string().transform((value) => value.split(',').map((part) => part.trim()).filter(Boolean)).pipe(z.array(item));
+}
+
+/** A host name, `*.domain`, an address, or a network such as `10.0.0.0/8`. */
+export function hostOrNetwork() {
+  return z.string().refine(isHostOrNetwork, 'must be host names, *.domain, addresses or networks such as 10.0.0.0/8');
+}
+
+function isHostOrNetwork(value: string): boolean {
+  const [address = '', bits] = value.replace(/^\[(.*)\]$/, '$1').split('/', 2);
+  const version = isIP(address);
+  if (bits !== undefined) return version !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
+  // What looks like an address and is none would be a name that nothing has.
+  return version !== 0 || (!/^[\d.]+$/.test(address) && /^(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?$/i.test(address));
 }
 
 /** `false` 0, `true` 1, or the number of proxies in front of us. */

@@ -1,7 +1,7 @@
 /** Settings. The only place that reads `process.env`; the same names, with their meaning, are in `.env.example`. */
 import { existsSync } from 'node:fs';
 import * as z from 'zod';
-import { capability, encryptionKeys, hostMap, list, notAvailable, port, switchOn, trustProxy, webUrl } from './env-types.ts';
+import { capability, encryptionKeys, hostMap, hostOrNetwork, list, notAvailable, port, switchOn, trustProxy, webUrl } from './env-types.ts';
 
 const schema = z.object({
   PORT: port(0).default(3000),
@@ -37,7 +37,7 @@ const schema = z.object({
   A2A_DEFAULT_AGENT: z.guid('must be the id of an agent').optional(),
   CORS_ORIGINS: list(z.url({ protocol: /^https?$/, error: 'must be origins such as https://app.example.com' })).default([]),
   TRUST_PROXY: trustProxy().default(0),
-  EGRESS_ALLOW: list(z.string()).default([]),
+  EGRESS_ALLOW: list(hostOrNetwork()).default([]),
   EGRESS_HOST_MAP: hostMap().default([]),
   RATE_LIMIT_PER_MINUTE: z.coerce.number().int().min(0).max(1_000_000).default(0),
   FILES_DIR: z.string().optional(),

@@ -1,5 +1,6 @@
 /** All of Cadenza on one machine: embedded servers where none are given, migrations, api and worker, kept running. */
-import { mkdirSync, realpathSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { childEnv, loadEnv, type Env, type EnvSource } from '../config/env.ts';
@@ -21,8 +22,8 @@ export type Stack = {
   grpcPort: number | undefined;
   temporalAddress: string;
   temporalUiUrl: string | undefined;
-  /** Only if there was no user yet. */
-  admin: { username: string; password: string; generated: boolean } | undefined;
+  /** The password only if there was no user yet; without it, the one of the first start is kept in the data folder. */
+  admin: { username: string; password?: string; generated: boolean } | undefined;
   dataDir: string;
 };
 
@@ -93,7 +94,7 @@ async function bringUp(context: Context, programs: Programs): Promise<Stack> {
   const grpcPort = await grpcPortOf(context);
   const settings: EnvSource = {
     ...shared, A2A_GRPC_PORT: String(grpcPort ?? 'off'), DATABASE_URL: database.url, TEMPORAL_ADDRESS: temporal.address, TEMPORAL_UI_URL: temporal.uiUrl,
-    ...(database.admin ? { ADMIN_PASSWORD: database.admin.password } : {}),
+    ...(database.admin?.password === undefined ? {} : { ADMIN_PASSWORD: database.admin.password }),
   };
   const readyUrl = `${apiUrl}/readyz`;
   await Promise.all([
@@ -101,7 +102,7 @@ async function bringUp(context: Context, programs: Programs): Promise<Stack> {
     supervisor.run(programOf(context, 'worker', programs.worker, settings, (running) => waitForWorker(context, temporal.address, running))),
   ]);
   await waitUntilReady(context, readyUrl);
-  if (database.admin) await waitForAdmin(context, database.url);
+  if (database.admin?.password !== undefined) await waitForAdmin(context, database.url);
   return { baseUrl, grpcPort, temporalAddress: temporal.address, temporalUiUrl: temporal.uiUrl, admin: database.admin, dataDir };
 }
 
@@ -164,7 +165,7 @@ function programOf({ dataDir }: Context, role: string, file: string, settings: E
 
 /** The administrator that the api makes at its start if there is no user; the generated password is kept for later reading. */
 async function firstAdmin({ env, dataDir }: Context, databaseUrl: string): Promise<Stack['admin']> {
-  if (await hasUsers(databaseUrl)) return undefined;
+  if (await hasUsers(databaseUrl)) return existsSync(join(dataDir, 'admin-password')) ? { username: env.ADMIN_USERNAME, generated: true } : undefined;
   const password = env.ADMIN_PASSWORD ?? keptSecret(dataDir, 'admin-password', generatePassword);
   return { username: env.ADMIN_USERNAME, password, generated: env.ADMIN_PASSWORD === undefined };
 }

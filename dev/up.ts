@@ -47,7 +47,8 @@ function summary({ baseUrl, grpcPort, temporalAddress, temporalUiUrl, admin, dat
     `  Temporal     ${temporalAddress}`,
     ...(temporalUiUrl ? [`  Temporal UI  ${temporalUiUrl}`] : []),
     `  Data, logs   ${dataDir}`,
-    ...(admin ? [`  Admin        ${admin.username} / ${admin.generated ? `${admin.password}   (shown once; kept in ${dataDir}/admin-password)` : 'the password of ADMIN_PASSWORD'}`] : []),
+    ...(admin && admin.password === undefined ? [`  Admin        ${admin.username}   (first password: ${dataDir}/admin-password)`] : []),
+    ...(admin?.password !== undefined ? [`  Admin        ${admin.username} / ${admin.generated ? `${admin.password}   (shown once; kept in ${dataDir}/admin-password)` : 'the password of ADMIN_PASSWORD'}`] : []),
     '',
     `ready ${baseUrl}`,
   ];

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { longestPassword, shortestPassword } from '../../../domain/auth/password.ts';
 import { createUser, getUser, listUsers, updateUser } from '../../../domain/auth/users.ts';
 import { transferOwnership } from '../../../domain/auth/transfer.ts';
-import { handOverTasks } from '../../../domain/hitl/hand-over.ts';
+import { handOverTasks } from '../../../domain/hitl/transfer-tasks.ts';
 import type { AppDeps } from '../../app.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';

@@ -27,6 +27,8 @@ export const agentCall: Call = {
     }
     if (typeof stream === 'string' && !stream.includes('${')) {
       checker.problems.error(at(pointer, 'stream'), 'wrong_type', '"stream" has to be true, false or an expression');
+    } else if (stream !== undefined && stream !== false) {
+      checker.problems.warning(at(pointer, 'stream'), 'no_effect', 'has no effect yet: the output comes as a whole');
     }
     if (typeof agent === 'string' && agent !== '' && !agent.includes('${')) {
       checker.references.agents.push({ pointer: at(pointer, 'agent'), agent, ...(literalVersion === undefined ? {} : { version: literalVersion }) });

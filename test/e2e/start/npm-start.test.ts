@@ -69,7 +69,8 @@ describe('npm start', () => {
     expect(await folder.running()).toEqual([]);
     up = folder.start({}, { program });
     url = await up.ready();
-    expect(up.output()).not.toContain('Admin ');
+    expect(up.output()).toContain('first password: ');
+    expect(up.output()).not.toContain(password);
     expect((await logIn()).status).toBe(200);
     up.interrupt();
     expect(await up.exited).toBe(0);

@@ -36,6 +36,13 @@ describe('settings', () => {
     }
   });
 
+  test('what may be called is said by names, addresses and networks', () => {
+    for (const wrong of ['10.0.0.0/99', '127.0.0.300', '10.0.0.0/', 'example.com/8', '::1/129', 'a b', '*.', 'http://example.com']) {
+      expect([wrong, problemsOf({ EGRESS_ALLOW: `127.0.0.0/8,${wrong}` })]).toEqual([wrong, { EGRESS_ALLOW: expect.stringContaining('networks such as 10.0.0.0/8') }]);
+    }
+    expect(read({ EGRESS_ALLOW: '127.0.0.0/8, ::1/128,[::1],10.1.2.3,localhost,*.example.com,my_host' }).EGRESS_ALLOW).toHaveLength(7);
+  });
+
   test('nothing is needed; the base URL follows host and port', () => {
     expect(read({})).toMatchObject({ PORT: 3000, BASE_URL: 'http://127.0.0.1:3000', DATA_DIR: '.cadenza', ENCRYPTION_KEYS: [] });
     expect(read({ HOST: '0.0.0.0', PORT: '8080' }).BASE_URL).toBe('http://localhost:8080');

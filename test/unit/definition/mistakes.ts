@@ -124,6 +124,7 @@ export const mistakes: Mistake[] = [
   { title: 'a duration as a timeout', change: (d) => (task(d, 'fetch').timeout = 'PT10S'), expected: ['error unknown_timeout /do/1/fetch/timeout: use.timeouts has no "PT10S"; a duration is written {"after": "PT10S"}'] },
   { title: 'agent without an agent', change: (d) => delete task(d, 'each').do[0].check.with.agent, expected: ['error required /do/2/each/do/0/check/with/agent'] },
   { title: 'an agent with a version that is none', change: (d) => (task(d, 'each').do[0].check.with.version = 'newest'), expected: ['error version /do/2/each/do/0/check/with/version: "newest" is no semantic version or range'] },
+  { title: 'an agent streamed', change: (d) => (task(d, 'each').do[0].check.with.stream = true), expected: ['warning no_effect /do/2/each/do/0/check/with/stream: has no effect yet'] },
 
   // human
   { title: 'human without a title', change: (d) => delete task(d, 'ask').with.title, expected: ['error required /do/4/ask/with/title'] },
