@@ -68,10 +68,10 @@ export async function invokeOnce(deps: ActivityDeps, input: WithBatch & Invocati
       },
     });
     const repeatable = invocation.idempotent();
-    const kept = finishInvocation(deps.orm.em.fork(), runId, key, result, { durable: !repeatable });
-    // Where a repeat may call again with the same key, the kept result only spares that call: nobody waits for it.
-    if (repeatable) kept.catch((error: unknown) => deps.logger.warn({ err: error, run_id: runId }, 'cannot keep the result of a call'));
-    else await kept;
+    const keep = (): Promise<void> => finishInvocation(deps.orm.em.fork(), runId, key, result, { durable: !repeatable });
+    // Where a repeat may call again with the same key, the kept result only spares that call: nobody waits for it, the run goes on first.
+    if (repeatable) setImmediate(() => void keep().catch((error: unknown) => deps.logger.warn({ err: error, run_id: runId }, 'cannot keep the result of a call')));
+    else await keep();
     return result;
   } catch (error) {
     if (context.cancellationSignal.aborted) {
