@@ -1,5 +1,6 @@
 /** References to the platform's files in a value on its way to a counterpart: found, completed by a link or by their bytes. */
 import { fault } from '../contracts/fault.ts';
+import { isRecord } from '../contracts/is-record.ts';
 import type { CallFiles, FileReference } from '../domain/ports.ts';
 
 const KEYS = new Set(['file_id', 'url', 'name', 'media_type', 'size', 'sha256']);
@@ -61,8 +62,4 @@ export async function openReference(reference: StoredReference, files: CallFiles
   const file = await files.open(reference.file_id);
   if (file === null) throw fault('validation', `There is no file ${reference.file_id} that this run may read`);
   return file;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

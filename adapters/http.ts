@@ -1,4 +1,5 @@
 /** Agents of kind `api`: one HTTP request an invocation, made from the configuration and the input. */
+import { isRecord } from '../contracts/is-record.ts';
 import { compile } from '../expressions/index.ts';
 import { apiConfiguration } from '../contracts/agent-configuration.ts';
 import type { ApiConfiguration } from '../contracts/agent-configuration.ts';
@@ -74,7 +75,7 @@ async function buildRequest(call: AgentCall, configuration: ApiConfiguration, se
   const endpoint = configuration.endpoint ?? agent.url;
   if (endpoint === null || endpoint === '') throw fault('configuration', 'The agent has no "endpoint" in its configuration and no url');
   const method = methodOf(configuration.method ?? 'POST');
-  const fields = isObject(input) ? input : {};
+  const fields = isRecord(input) ? input : {};
   // Values are percent-encoded, so a placeholder found after the expansion is the stored address's own.
   let url = sensitive.fill(expandUri(endpoint, fields, { required: true }));
   if (configuration.query !== undefined) url = addQuery(url, renderTemplate(configuration.query, input, sensitive, 'query'));
@@ -100,7 +101,7 @@ async function buildRequest(call: AgentCall, configuration: ApiConfiguration, se
     return { url, method, headers: { ...headers, 'content-type': encoded.contentType }, body: encoded.body };
   }
   if (configuration.query === undefined) {
-    if (!isObject(input) && input !== null && input !== undefined) {
+    if (!isRecord(input) && input !== null && input !== undefined) {
       throw fault('validation', `${method} sends the input as query parameters, so it must be an object`);
     }
     const inPath = new Set(uriVariables(endpoint));
@@ -132,8 +133,4 @@ function evaluateObject(rule: unknown, content: unknown, response: unknown): unk
   if (typeof rule !== 'object' || rule === null) return rule;
   if (Array.isArray(rule)) return rule.map((item) => evaluateObject(item, content, response));
   return Object.fromEntries(Object.entries(rule).map(([key, item]) => [key, evaluateObject(item, content, response)]));
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 
+import { isRecord } from '../contracts/is-record.ts';
 import { preconditionFailed } from '../domain/errors.ts';
 
 /** A strong tag of what makes one state of a record: id with revision or time of update. */
@@ -20,10 +21,10 @@ export function checkIfMatch(ctx: Context, current: string): void {
 
 /** RFC 7396: objects merge, null removes, all else replaces. Gives a new value. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
-  if (!isObject(patch)) {
+  if (!isRecord(patch)) {
     return patch;
   }
-  const merged = new Map(Object.entries(isObject(target) ? target : {}));
+  const merged = new Map(Object.entries(isRecord(target) ? target : {}));
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) {
       merged.delete(key);
@@ -32,10 +33,6 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
     }
   }
   return Object.fromEntries(merged);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const longestWaitSeconds = 60;

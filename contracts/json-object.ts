@@ -1,5 +1,6 @@
 /** Objects whose keys are the users' own. `z.record` silently drops a key `__proto__`, which JSON may have as any other. */
 import * as z from 'zod';
+import { isRecord } from './is-record.ts';
 
 const jsonSchema = { type: 'object', propertyNames: { type: 'string' }, additionalProperties: {} };
 
@@ -7,14 +8,14 @@ const jsonSchema = { type: 'object', propertyNames: { type: 'string' }, addition
 export const jsonObject = z
   .custom<Record<string, unknown>>()
   .check((context) => {
-    if (!isObject(context.value)) context.issues.push({ code: 'invalid_type', expected: 'record', input: context.value, message: 'has to be an object' });
+    if (!isRecord(context.value)) context.issues.push({ code: 'invalid_type', expected: 'record', input: context.value, message: 'has to be an object' });
   })
   .meta(jsonSchema);
 
 /** As `jsonObject`; every value has to fit a schema, which must not change it. */
 export function jsonObjectOf<T extends z.ZodType>(values: T) {
   return z.custom<Record<string, z.output<T>>>().check((context) => {
-    if (!isObject(context.value)) {
+    if (!isRecord(context.value)) {
       context.issues.push({ code: 'invalid_type', expected: 'record', input: context.value, message: 'has to be an object' });
       return;
     }
@@ -23,8 +24,4 @@ export function jsonObjectOf<T extends z.ZodType>(values: T) {
       if (issue) context.issues.push({ code: 'custom', input: value, path: [key, ...issue.path], message: issue.message });
     }
   });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

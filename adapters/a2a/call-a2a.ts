@@ -2,6 +2,7 @@
 import { v5 as uuidv5 } from 'uuid';
 import type { AgentCard } from '@a2a-js/sdk';
 import { fault } from '../../contracts/fault.ts';
+import { isRecord } from '../../contracts/is-record.ts';
 import type { HttpCall, HttpResult } from '../../domain/ports.ts';
 import { endpointOf, exchange, standardHeaders } from '../http-exchange.ts';
 import type { HttpTools, Send } from '../http-exchange.ts';
@@ -94,8 +95,4 @@ function resultOf(answer: unknown): unknown {
   }
   if (!isRecord(answer) || !('result' in answer)) throw fault('communication', 'The agent did not answer with JSON-RPC', { status: 502 });
   return answer['result'];
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 /** Methods and parameters in the words of protocol 0.3, as the DSL has them, in those of 1.0. */
+import { isRecord } from '../../contracts/is-record.ts';
 
 const METHODS: Record<string, string> = {
   'message/send': 'SendMessage',
@@ -54,8 +55,4 @@ function currentPart(given: Record<string, unknown>): Record<string, unknown> {
 
 function currentConfiguration({ blocking, ...configuration }: Record<string, unknown>): Record<string, unknown> {
   return { ...configuration, ...(typeof blocking === 'boolean' ? { returnImmediately: !blocking } : {}) };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

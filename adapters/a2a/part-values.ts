@@ -1,6 +1,7 @@
 /** Between JSON values and A2A parts, both ways: the inverse of what our own A2A endpoint does with messages and outputs. */
 import { fault } from '../../contracts/fault.ts';
 import type { Artifact, Part } from '@a2a-js/sdk';
+import { isRecord } from '../../contracts/is-record.ts';
 import type { CallFiles, FileReference } from '../../domain/ports.ts';
 
 /** Larger files go as a link that expires. */
@@ -104,8 +105,4 @@ async function referenceTo(part: Part, files: CallFiles | undefined): Promise<Fi
   const bytes = part.content?.$case === 'raw' ? part.content.value : Buffer.alloc(0);
   if (!files) throw fault('configuration', 'The answer holds a file, and there is no place for it');
   return files.store(bytes, { name: described.name ?? 'file', media_type: described.media_type ?? 'application/octet-stream' });
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,6 +2,7 @@
 import type { Part, Task } from '@a2a-js/sdk';
 import { CREDENTIAL_REQUEST } from '../../contracts/a2a.ts';
 import type { RemoteAsk, RemoteReply, RemoteTask } from '../../contracts/activities.ts';
+import { isRecord } from '../../contracts/is-record.ts';
 import { checkJsonSchema } from '../../contracts/json-schema.ts';
 import { data, text, textOf, valueOf } from './part-values.ts';
 import { markOf } from './task-view.ts';
@@ -121,8 +122,4 @@ function firstLine(said: string): string | null {
 
 function stringIn(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

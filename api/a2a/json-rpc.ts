@@ -4,6 +4,7 @@ import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import type { Context } from 'koa';
 
+import { isRecord } from '../../contracts/is-record.ts';
 import type { WireVersion } from '../../domain/a2a/push-configs.ts';
 import { AppError } from '../../domain/errors.ts';
 import { parseJson } from '../middleware/body.ts';
@@ -136,8 +137,4 @@ function sendJson(ctx: Context, status: number, body: unknown): void {
   ctx.status = status;
   ctx.body = JSON.stringify(body);
   ctx.set('Content-Type', 'application/json');
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 /** What the SDK's 0.3 translation takes for granted: missing or wrong fields are -32602, not a failure of ours. */
+import { isRecord } from '../../contracts/is-record.ts';
 import { invalid } from '../../domain/errors.ts';
 import type { FieldError } from '../../domain/errors.ts';
 
@@ -73,8 +74,4 @@ function isLength(value: unknown): boolean {
 
 function isText(value: unknown): boolean {
   return typeof value === 'string' && value.trim() !== '';
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

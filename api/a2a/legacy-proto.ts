@@ -2,6 +2,8 @@
  * The two dialects of REST in A2A 0.3: its JSON (`kind`, lower-case states; the JS SDK) and ProtoJSON of its a2a.proto
  * (`content`, TASK_STATE_…; the Python SDK). Inside, the JSON one is used; these turn one into the other. Pure.
  */
+import { isRecord } from '../../contracts/is-record.ts';
+
 type Json = Record<string, unknown>;
 
 /** ProtoJSON says the role in upper case, its parts are `content`. */
@@ -161,8 +163,4 @@ function camel(record: Json): Json {
 
 function defined(record: Json): Json {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));
-}
-
-function isRecord(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,6 +2,8 @@
  * Files in the ProtoJSON of 0.3 as the official Python client has them: it takes base64 for the bytes, so that they are encoded
  * twice on the wire. Who else speaks this dialect (the JS client) encodes them once, as ProtoJSON has it. Pure.
  */
+import { isRecord } from '../../contracts/is-record.ts';
+
 type Change = (text: string) => string;
 
 /** Whether the request is from a client that is built as the official one is. */
@@ -33,8 +35,4 @@ function mapFiles(value: unknown, change: Change): unknown {
       return [key, isBytes ? change(entry) : mapFiles(entry, change)];
     }),
   );
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -3,6 +3,7 @@ import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { ServerCallContext } from '@a2a-js/sdk/server';
 import type { Context } from 'koa';
 
+import { isRecord } from '../../contracts/is-record.ts';
 import { AppError, badRequest, notFound } from '../../domain/errors.ts';
 import type { A2ACall } from './call.ts';
 import { causeOf, restError } from './errors.ts';
@@ -201,8 +202,4 @@ async function speaksProto(request: Request): Promise<boolean> {
 
 function first({ params }: Request): string {
   return params[0] ?? '';
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 /** Agents as A2A reaches them: every one that the caller may see. */
+import { isRecord } from '../../contracts/is-record.ts';
 import { AgentSkill } from '../../db/entities/agent-skill.ts';
 import type { Agent } from '../../db/entities/agent.ts';
 import type { EntityManager } from '../../db/orm.ts';
@@ -44,8 +45,4 @@ function extensionsOf({ configuration }: Agent): AgentExtension[] {
     typeof uri === 'string' && uri !== ''
       ? [{ uri, description: typeof description === 'string' ? description : '', required: required === true, ...(isRecord(params) ? { params } : {}) }]
       : []);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

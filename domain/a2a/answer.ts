@@ -1,5 +1,6 @@
 /** A reply to INPUT_REQUIRED: which decisions, with which payloads, on which human tasks. Pure. */
 import type { A2AMessage, A2APart } from '../../contracts/a2a.ts';
+import { isRecord } from '../../contracts/is-record.ts';
 import { invalid } from '../errors.ts';
 import type { AppError } from '../errors.ts';
 import type { HumanTask } from '../hitl/human-task.ts';
@@ -134,8 +135,4 @@ function refuse(pointer: string, message: string): AppError {
 
 function without(value: Record<string, unknown>, key: string): Record<string, unknown> {
   return Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -3,6 +3,7 @@
  * the URI in its metadata, the answer a `tool_approval_response`. Tool ids are the human tasks' ids.
  */
 import type { A2AMessage } from '../../contracts/a2a.ts';
+import { isRecord } from '../../contracts/is-record.ts';
 import { approvalWords } from './approval.ts';
 
 export const HITL_EXTENSION = 'https://kagent.dev/extensions/hitl/v1';
@@ -33,8 +34,4 @@ export function extensionApprovals(message: A2AMessage): ExtensionApproval[] | n
     approved: approved === true,
     reason: typeof reason === 'string' && reason !== '' ? reason : null,
   }));
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -3,6 +3,7 @@
  * each; all else a data part. An output `{a2a: {artifacts | message}}` says itself what its parts are. Pure.
  */
 import type { A2AArtifact, A2APart } from '../../contracts/a2a.ts';
+import { isRecord } from '../../contracts/is-record.ts';
 import { accepts } from './modes.ts';
 
 export interface Content {
@@ -104,8 +105,4 @@ function pick(record: Record<string, unknown>, keys: string[]): Record<string, n
 
 function text(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

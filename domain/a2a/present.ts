@@ -1,6 +1,7 @@
 /** A task's row and messages as the protocol's Task. */
 import type { A2AMessage, A2ATask, A2ATaskState, A2ATaskStatus } from '../../contracts/a2a.ts';
 import { CREDENTIAL_REQUEST, isInterruptedState, isTerminalState } from '../../contracts/a2a.ts';
+import { isRecord } from '../../contracts/is-record.ts';
 import { approvalRequest, HITL_EXTENSION } from './hitl-extension.ts';
 import { contentOf } from './output.ts';
 import type { FileLink } from './output.ts';
@@ -64,10 +65,6 @@ export function stateOfQuestion(question: A2AMessage | undefined): A2ATaskState 
   const asked = (question?.parts ?? []).flatMap(({ data }) => (isRecord(data) && data['type'] === 'hitl_request' ? [data['subject']] : []));
   const credentials = asked.length > 0 && asked.every((subject) => isRecord(subject) && subject['type'] === CREDENTIAL_REQUEST);
   return credentials ? 'TASK_STATE_AUTH_REQUIRED' : 'TASK_STATE_INPUT_REQUIRED';
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The question with what this caller may do; with the payload of the extension for those who asked for it. */
