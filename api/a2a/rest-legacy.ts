@@ -4,14 +4,15 @@ import { ServerCallContext } from '@a2a-js/sdk/server';
 import type { Context } from 'koa';
 
 import { isRecord } from '../../contracts/is-record.ts';
-import { AppError, badRequest, notFound } from '../../domain/errors.ts';
+import { badRequest } from '../../domain/errors.ts';
 import type { A2ACall } from './call.ts';
 import { causeOf, restError } from './errors.ts';
 import { checkLegacyParams } from './legacy-params.ts';
 import { isProtoMessage, pushConfigFrom, pushConfigToProto, responseToProto, sendParamsFromProto, snake, spellsLikeProto, taskToProto } from './legacy-proto.ts';
 import { decodedOnce, encodedTwice, isPythonClient } from './python-files.ts';
+import { matchRoute, pathOf } from './match-route.ts';
+import type { RestRoute, RouteMatch } from './match-route.ts';
 import { createRequestHandler } from './request-handler.ts';
-import { decode } from './rest.ts';
 import { sendEvents } from './sse.ts';
 
 interface Request {
@@ -23,50 +24,33 @@ interface Request {
   body: Record<string, unknown>;
 }
 
-interface Route {
-  method: 'GET' | 'POST' | 'DELETE';
-  path: RegExp;
+interface Route extends RestRoute {
   answer?: (request: Request) => Promise<unknown>;
   stream?: (request: Request) => Promise<AsyncGenerator<unknown, void, undefined>>;
 }
 
 const TASK = '/v1/tasks/([^/:]+)';
 const CONFIG = `${TASK}/pushNotificationConfigs/([^/:]+)`;
-const of = (path: string): RegExp => new RegExp(`^${path}$`);
 
 const ROUTES: Route[] = [
   { method: 'GET', path: /^\/v1\/card$/, answer: extendedCard },
   { method: 'POST', path: /^\/v1\/message:send$/, answer: sendMessage },
   { method: 'POST', path: /^\/v1\/message:stream$/, stream: streamMessage },
-  { method: 'GET', path: of(TASK), answer: getTask },
-  { method: 'POST', path: of(`${TASK}:cancel`), answer: async (request) => taskIn(request, await request.rest.cancelTask(first(request), request.context)) },
-  { method: 'POST', path: of(`${TASK}:subscribe`), stream: subscribe },
-  { method: 'GET', path: of(`${TASK}:subscribe`), stream: subscribe },
-  { method: 'POST', path: of(`${TASK}/pushNotificationConfigs`), answer: setConfig },
-  { method: 'GET', path: of(`${TASK}/pushNotificationConfigs`), answer: listConfigs },
-  { method: 'GET', path: of(CONFIG), answer: async (request) => configIn(request, await request.rest.getTaskPushNotificationConfig(first(request), request.params[1] ?? '', request.context)) },
-  { method: 'DELETE', path: of(CONFIG), answer: deleteConfig },
+  { method: 'GET', path: pathOf(TASK), answer: getTask },
+  { method: 'POST', path: pathOf(`${TASK}:cancel`), answer: async (request) => taskIn(request, await request.rest.cancelTask(first(request), request.context)) },
+  { method: 'POST', path: pathOf(`${TASK}:subscribe`), stream: subscribe },
+  { method: 'GET', path: pathOf(`${TASK}:subscribe`), stream: subscribe },
+  { method: 'POST', path: pathOf(`${TASK}/pushNotificationConfigs`), answer: setConfig },
+  { method: 'GET', path: pathOf(`${TASK}/pushNotificationConfigs`), answer: listConfigs },
+  { method: 'GET', path: pathOf(CONFIG), answer: async (request) => configIn(request, await request.rest.getTaskPushNotificationConfig(first(request), request.params[1] ?? '', request.context)) },
+  { method: 'DELETE', path: pathOf(CONFIG), answer: deleteConfig },
 ];
 
-export interface LegacyMatch {
-  route: Route;
-  params: string[];
-}
+type Match = RouteMatch<Route>;
 
-/** @throws 404; 405 where the path is served for other methods. */
-export function matchLegacyRest(method: string, path: string): LegacyMatch {
-  const fitting = ROUTES.flatMap((route) => {
-    const match = route.path.exec(path);
-    return match ? [{ route, params: match.slice(1).map(decode) }] : [];
-  });
-  const found = fitting.find(({ route }) => route.method === method);
-  if (found) return found;
-  if (fitting.length === 0) throw notFound('path');
-  const allow = [...new Set(fitting.map(({ route }) => route.method))].join(', ');
-  throw new AppError('method_not_allowed', 'method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } });
-}
+export const matchLegacyRest = (method: string, path: string): Match => matchRoute(ROUTES, method, path);
 
-export async function answerLegacyRest(ctx: Context, { route, params }: LegacyMatch, body: unknown, call: A2ACall): Promise<void> {
+export async function answerLegacyRest(ctx: Context, { route, params }: Match, body: unknown, call: A2ACall): Promise<void> {
   try {
     if (!isRecord(body)) throw badRequest('malformed_json', 'The body must be a JSON object.');
     const context = new ServerCallContext({ requestedExtensions: [...call.extensions], user: { isAuthenticated: true, userName: call.actor.username }, requestedVersion: '0.3' });

@@ -6,9 +6,12 @@ import {
 import { ServerCallContext } from '@a2a-js/sdk/server';
 import type { Context } from 'koa';
 
-import { AppError, badRequest, notFound } from '../../domain/errors.ts';
+import { isRecord } from '../../contracts/is-record.ts';
+import { badRequest } from '../../domain/errors.ts';
 import type { A2ACall } from './call.ts';
 import { causeOf, restError } from './errors.ts';
+import { matchRoute, pathOf } from './match-route.ts';
+import type { RestRoute, RouteMatch } from './match-route.ts';
 import { createRequestHandler } from './request-handler.ts';
 import { sendEvents } from './sse.ts';
 
@@ -24,9 +27,7 @@ interface Request {
   query: Record<string, unknown>;
 }
 
-interface Route {
-  method: 'GET' | 'POST' | 'DELETE';
-  path: RegExp;
+interface Route extends RestRoute {
   answer?: (request: Request) => Promise<unknown>;
   stream?: (request: Request) => AsyncGenerator<StreamResponse, void, undefined>;
 }
@@ -38,44 +39,30 @@ const ROUTES: Route[] = [
   { method: 'POST', path: /^\/message:send$/, answer: sendMessage },
   { method: 'POST', path: /^\/message:stream$/, stream: ({ handler, context, body }) => handler.sendMessageStream(SendMessageRequest.fromJSON(body), context) },
   { method: 'GET', path: /^\/tasks$/, answer: listTasks },
-  { method: 'GET', path: of(TASK), answer: async ({ handler, context, params: [id], query }) => Task.toJSON(await handler.getTask(GetTaskRequest.fromJSON({ ...query, id }), context)) },
-  { method: 'POST', path: of(`${TASK}:cancel`), answer: async ({ handler, context, params: [id], body }) => Task.toJSON(await handler.cancelTask(CancelTaskRequest.fromJSON({ ...body, id }), context)) },
-  { method: 'POST', path: of(`${TASK}:subscribe`), stream: subscribe },
-  { method: 'GET', path: of(`${TASK}:subscribe`), stream: subscribe },
-  { method: 'POST', path: of(`${TASK}/pushNotificationConfigs`), answer: createConfig },
-  { method: 'GET', path: of(`${TASK}/pushNotificationConfigs`), answer: listConfigs },
-  { method: 'GET', path: of(CONFIG), answer: async ({ handler, context, params: [taskId = '', id = ''] }) => TaskPushNotificationConfig.toJSON(await handler.getTaskPushNotificationConfig({ tenant: '', taskId, id }, context)) },
-  { method: 'DELETE', path: of(CONFIG), answer: deleteConfig },
+  { method: 'GET', path: pathOf(TASK), answer: async ({ handler, context, params: [id], query }) => Task.toJSON(await handler.getTask(GetTaskRequest.fromJSON({ ...query, id }), context)) },
+  { method: 'POST', path: pathOf(`${TASK}:cancel`), answer: async ({ handler, context, params: [id], body }) => Task.toJSON(await handler.cancelTask(CancelTaskRequest.fromJSON({ ...body, id }), context)) },
+  { method: 'POST', path: pathOf(`${TASK}:subscribe`), stream: subscribe },
+  { method: 'GET', path: pathOf(`${TASK}:subscribe`), stream: subscribe },
+  { method: 'POST', path: pathOf(`${TASK}/pushNotificationConfigs`), answer: createConfig },
+  { method: 'GET', path: pathOf(`${TASK}/pushNotificationConfigs`), answer: listConfigs },
+  { method: 'GET', path: pathOf(CONFIG), answer: async ({ handler, context, params: [taskId = '', id = ''] }) => TaskPushNotificationConfig.toJSON(await handler.getTaskPushNotificationConfig({ tenant: '', taskId, id }, context)) },
+  { method: 'DELETE', path: pathOf(CONFIG), answer: deleteConfig },
   { method: 'GET', path: /^\/extendedAgentCard$/, answer: async ({ handler, context }) => AgentCard.toJSON(await handler.getAuthenticatedExtendedAgentCard({ tenant: '' }, context)) },
 ];
 
-export interface RestMatch {
-  route: Route;
-  params: string[];
-}
+type Match = RouteMatch<Route>;
 
-/** @throws 404; 405 where the path is served for other methods. */
-export function matchRest(method: string, path: string): RestMatch {
-  const fitting = ROUTES.flatMap((route) => {
-    const match = route.path.exec(path);
-    return match ? [{ route, params: match.slice(1).map(decode) }] : [];
-  });
-  const found = fitting.find(({ route }) => route.method === method);
-  if (found) return found;
-  if (fitting.length === 0) throw notFound('path');
-  const allow = [...new Set(fitting.map(({ route }) => route.method))].join(', ');
-  throw new AppError('method_not_allowed', 'method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } });
-}
+export const matchRest = (method: string, path: string): Match => matchRoute(ROUTES, method, path);
 
-export async function answerRest(ctx: Context, { route, params }: RestMatch, body: unknown, call: A2ACall): Promise<void> {
+export async function answerRest(ctx: Context, { route, params }: Match, body: unknown, call: A2ACall): Promise<void> {
   try {
-    if (typeof body !== 'object' || body === null || Array.isArray(body)) throw badRequest('malformed_json', 'The body must be a JSON object.');
+    if (!isRecord(body)) throw badRequest('malformed_json', 'The body must be a JSON object.');
     const context = new ServerCallContext({
       requestedExtensions: [...call.extensions],
       user: { isAuthenticated: true, userName: call.actor.username },
       requestedVersion: call.version,
     });
-    const request: Request = { handler: createRequestHandler(call), context, params, body: { ...body }, query: readQuery(ctx) };
+    const request: Request = { handler: createRequestHandler(call), context, params, body, query: readQuery(ctx) };
     if (route.stream) {
       const source = route.stream(request);
       await sendEvents(ctx, { events: toJson(source), lastId: () => call.lastItem.id, onError: (error) => restError(causeOf(call, error), '1.0').body });
@@ -143,17 +130,4 @@ function readQuery(ctx: Context): Record<string, unknown> {
     if (value === undefined) return [];
     return [[name, value === 'true' ? true : value === 'false' ? false : value]];
   }));
-}
-
-function of(path: string): RegExp {
-  return new RegExp(`^${path}$`);
-}
-
-/** As it stands where it is not percent-encoded UTF-8: no id of ours is like that. */
-export function decode(value: string): string {
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    return value;
-  }
 }
