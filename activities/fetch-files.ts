@@ -1,8 +1,6 @@
 /** Files that a run's input links are fetched into the store before its first task (a2a.md §3). */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CancelledFailure, Context } from '@temporalio/activity';
-import { ApplicationFailure } from '@temporalio/common';
-import { FAILURE } from '../contracts/activities.ts';
+import { Context } from '@temporalio/activity';
 import type { RunActivities } from '../contracts/activities.ts';
 import { Fault, fault } from '../contracts/fault.ts';
 import { AppError } from '../domain/errors.ts';
@@ -13,6 +11,7 @@ import type { Upload } from '../domain/files/service.ts';
 import type { FileReference } from '../domain/ports.ts';
 import { appendOrStop } from './append.ts';
 import type { ActivityDeps } from './deps.ts';
+import { failureOf, heartbeating } from './under-way.ts';
 
 const HEARTBEAT_MS = 4_000;
 /** Of one file. */
@@ -25,25 +24,19 @@ const PASSING = new Set([425, 429, 500, 502, 503, 504]);
 export function fetchFilesActivity(deps: ActivityDeps): RunActivities['fetchFiles'] {
   return async (input) => {
     const context = Context.current();
-    const timer = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
-    try {
-      await appendOrStop(deps, input);
-      const files: { position: number; file: FileReference }[] = [];
-      for (const fetch of await listFetches(deps.orm.em.fork(), input.run_id)) {
-        files.push({ position: fetch.position, file: await fetchOnce(deps, input.run_id, fetch, context.cancellationSignal) });
+    return heartbeating(context, HEARTBEAT_MS, async () => {
+      try {
+        await appendOrStop(deps, input);
+        const files: { position: number; file: FileReference }[] = [];
+        for (const fetch of await listFetches(deps.orm.em.fork(), input.run_id)) {
+          files.push({ position: fetch.position, file: await fetchOnce(deps, input.run_id, fetch, context.cancellationSignal) });
+        }
+        await putFetched(deps.orm.em.fork(), input.run_id, files);
+        return { files: files.map(({ position, file }) => ({ position, file: { ...file } })) };
+      } catch (error) {
+        throw failureOf(context, error, 'Fetching files');
       }
-      await putFetched(deps.orm.em.fork(), input.run_id, files);
-      return { files: files.map(({ position, file }) => ({ position, file: { ...file } })) };
-    } catch (error) {
-      if (context.cancellationSignal.aborted) {
-        if (context.cancellationDetails?.workerShutdown) throw ApplicationFailure.retryable('The worker is shutting down', 'WorkerShutdown');
-        throw new CancelledFailure('Fetching files was cancelled');
-      }
-      if (!(error instanceof Fault)) throw error;
-      throw ApplicationFailure.create({ type: FAILURE.fault, message: error.message, nonRetryable: true, details: [error.error] });
-    } finally {
-      clearInterval(timer);
-    }
+    });
   };
 }
 

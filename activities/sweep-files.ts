@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { RunActivities } from '../contracts/activities.ts';
 import { sweepFiles } from '../domain/files/service.ts';
 import type { ActivityDeps } from './deps.ts';
+import { heartbeating } from './under-way.ts';
 
 const HEARTBEAT_MS = 15_000;
 
@@ -9,13 +10,8 @@ const HEARTBEAT_MS = 15_000;
 export function sweepFilesActivity({ orm, files, logger }: ActivityDeps): RunActivities['sweepFiles'] {
   return async () => {
     const context = Context.current();
-    const timer = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
-    try {
-      const removed = await sweepFiles(orm.em.fork(), files, { signal: context.cancellationSignal });
-      if (removed > 0) logger.info({ files: removed }, 'swept the file store');
-      return { removed };
-    } finally {
-      clearInterval(timer);
-    }
+    const removed = await heartbeating(context, HEARTBEAT_MS, () => sweepFiles(orm.em.fork(), files, { signal: context.cancellationSignal }));
+    if (removed > 0) logger.info({ files: removed }, 'swept the file store');
+    return { removed };
   };
 }
