@@ -145,8 +145,8 @@ export interface Adapters {
 
 /** The way to Temporal. `unavailable` is thrown as `TemporalUnavailable`: the row stays, the reconciler goes on. */
 export interface TemporalGateway {
-  /** Starts a run's workflow; one that was started before is success. @returns Temporal's run id. */
-  start(run: RunStart): Promise<string>;
+  /** Starts a run's workflow; one that was started before is success. */
+  start(run: RunStart): Promise<void>;
   /** `gone`: there is no such execution, or it is closed. */
   signal(runId: string, signal: RunSignal): Promise<'sent' | 'gone'>;
   terminate(runId: string, reason: string): Promise<void>;

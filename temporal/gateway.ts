@@ -73,9 +73,9 @@ export function createGateway({ client, taskQueue = TASK_QUEUE, baseUrl }: Gatew
   };
 }
 
-async function start(client: Client, taskQueue: string, run: RunStart, runUrl: string, attributes: boolean): Promise<string> {
+async function start(client: Client, taskQueue: string, run: RunStart, runUrl: string, attributes: boolean): Promise<void> {
   try {
-    const handle = await client.workflow.start(RUN_WORKFLOW, {
+    await client.workflow.start(RUN_WORKFLOW, {
       workflowId: runWorkflowId(run.run_id),
       taskQueue,
       args: [{ run_id: run.run_id, start: run, run_url: runUrl, search_attributes: attributes }],
@@ -86,10 +86,8 @@ async function start(client: Client, taskQueue: string, run: RunStart, runUrl: s
       staticSummary: `Run of ${run.name}`.slice(0, 200),
       staticDetails: `Run \`${run.run_id}\`${run.workflow_id === null ? '' : ` of workflow \`${run.workflow_id}\``}`,
     });
-    return handle.firstExecutionRunId;
   } catch (error) {
-    if (error instanceof WorkflowExecutionAlreadyStartedError) return '';
-    throw error;
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
   }
 }
 
