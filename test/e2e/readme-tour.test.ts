@@ -1,11 +1,10 @@
 /** The README's five-minute tour, typed line by line into bash, against all of Cadenza as `npm start` brings it up. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { choosePort } from '../../dev/ports.ts';
 import { pythonWithA2A } from '../support/python-client.ts';
 import { readmeCommands } from '../support/readme.ts';
 import { commandsIn, type } from '../support/shell.ts';
@@ -32,18 +31,9 @@ afterAll(async () => {
   rmSync(reader, { recursive: true, force: true });
 });
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // A server that listens on TCP has an address of this form.
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 (hasTools ? test : test.skip)('every line of the tour works, and the run ends as the README says', async () => {
   const url = await up.ready();
-  const writer = `http://127.0.0.1:${await freePort()}`;
+  const writer = `http://127.0.0.1:${await choosePort({ what: 'a test' })}`;
   const address = 'export CADENZA=http://127.0.0.1:3000 WRITER=http://127.0.0.1:4000';
   const lines = readmeCommands('Five-minute tour');
   expect(lines[0]).toBe(address);

@@ -1,12 +1,11 @@
 /** A real S3-compatible server: `versitygw` where it is on PATH, else moto's from PyPI, kept in the cache folder; or why there is none. */
 import { execFile, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { choosePort } from '../../dev/ports.ts';
 import type { S3Settings } from '../../domain/files/s3-file-store.ts';
 
 const run = promisify(execFile);
@@ -23,7 +22,7 @@ export interface ObjectStore {
 
 export async function startObjectStore(): Promise<ObjectStore | { skipped: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'cadenza-s3-'));
-  const port = await freePort();
+  const port = await choosePort({ what: 'a test' });
   const command = (await versity(port, folder)) ?? (await moto(port));
   if ('skipped' in command) {
     rmSync(folder, { recursive: true });
@@ -80,12 +79,4 @@ async function moto(port: number): Promise<Command | { skipped: string }> {
   } catch (error) {
     return { skipped: error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error) };
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

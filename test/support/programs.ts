@@ -1,8 +1,8 @@
 /** Copies of the real programs beside a test platform, to be killed: `npm run start:api`, `npm run start:worker`. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { choosePort } from '../../dev/ports.ts';
 import type { TestPlatform } from './platform.ts';
 
 export interface Program {
@@ -16,7 +16,7 @@ export interface Program {
 
 /** Started; an api answers. End it by `kill`. */
 export async function startProgram(kind: 'api' | 'worker', platform: TestPlatform, more: Record<string, string> = {}): Promise<Program> {
-  const port = kind === 'api' ? await freePort() : 0;
+  const port = kind === 'api' ? await choosePort({ what: 'a test' }) : 0;
   const url = `http://127.0.0.1:${port}`;
   const { env, temporal, databaseUrl } = platform;
   const settings = {
@@ -58,13 +58,4 @@ async function answers(url: string, child: ChildProcess, timeoutMs = 60_000): Pr
     if (status === 200) return;
     if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${url} does not answer (${status}, exit code ${child.exitCode})`);
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('the server has no port');
-  return address.port;
 }

@@ -9,6 +9,7 @@ import { startRemoteAgent } from '../../support/a2a-agent.ts';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
 import { openStream } from '../../support/sse-client.ts';
 import { startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+import { workflowAgent } from '../../support/workflow-agent.ts';
 
 // Answers wait for the worker, which shares its thread with the API here: on a busy machine one can take half a minute.
 jest.setTimeout(180_000);
@@ -40,16 +41,7 @@ afterAll(async () => {
 });
 
 /** A workflow agent; gives the path of its A2A endpoint. */
-async function agentOf(definition: unknown, more: Record<string, unknown> = {}): Promise<string> {
-  const workflow = await builder.post('/workflows', { name: 'a2a', definition });
-  expect(workflow.body.problems).toEqual([]);
-  const agent = await builder.post('/agents', {
-    name: 'An agent', type: 'workflow', version: '1.0.0', visibility: 'private', configuration: { workflow_id: workflow.body.id },
-    capabilities_streaming: true, capabilities_push: true, ...more,
-  });
-  expect(agent.status).toBe(201);
-  return `/api/v1/a2a/${agent.body.id}`;
-}
+const agentOf = async (definition: unknown, more?: Record<string, unknown>): Promise<string> => `/api/v1/a2a/${await workflowAgent(builder, definition, more)}`;
 
 const rpc = async (base: string, method: string, params: unknown, client: Client = builder, headers: Record<string, string> = V1) =>
   (await client.post(base, { jsonrpc: '2.0', id: 1, method, params }, { headers })).body;

@@ -8,6 +8,7 @@ import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { credentials, makeGenericClientConstructor, Metadata, status, type Client as GrpcClient, type ServiceError } from '@grpc/grpc-js';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
 import { startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+import { workflowAgent } from '../../support/workflow-agent.ts';
 
 let platform: TestPlatform;
 let copy: TestApp;
@@ -37,17 +38,7 @@ afterAll(async () => {
 
 const anotherCopy = () => startTestApp({ databaseUrl: platform.databaseUrl, temporal: platform.app.deps.temporal, env: { BASE_URL: platform.url, A2A_GRPC_PORT: '0' } });
 
-/** A workflow agent; gives its id. */
-async function agentOf(definition: unknown, more: Record<string, unknown> = {}, configuration: Record<string, unknown> = {}): Promise<string> {
-  const workflow = await builder.post('/workflows', { name: 'grpc', definition });
-  expect(workflow.body.problems).toEqual([]);
-  const agent = await builder.post('/agents', {
-    name: 'An agent', type: 'workflow', version: '1.0.0', visibility: 'private', configuration: { workflow_id: workflow.body.id, ...configuration },
-    capabilities_streaming: true, capabilities_push: true, ...more,
-  });
-  expect(agent.status).toBe(201);
-  return agent.body.id;
-}
+const agentOf = (definition: unknown, more?: Record<string, unknown>, configuration?: Record<string, unknown>): Promise<string> => workflowAgent(builder, definition, more, configuration);
 
 const grpcUrl = (app: TestApp): string => app.app.deps.grpc.url ?? '';
 

@@ -1,26 +1,18 @@
 /** The A2A client against the SDK's server: both protocol versions, all bindings, streams, polling, drops, refusals. */
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
 import type { RemoteAsk } from '../../../contracts/activities.ts';
 import type { AgentCall, AgentResult, CallFiles } from '../../../domain/ports.ts';
+import { closedAfterEach } from '../../support/closed-after-each.ts';
 import { startRemoteAgent, type RemoteA2aAgent, type RemoteOptions } from '../../support/a2a-agent.ts';
 import { agentCall, faultOf, noFiles } from '../../support/agent-call.ts';
 import { sendJson, startServer } from '../../support/http-server.ts';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((each) => each.close()));
-});
-
-async function remote(options: RemoteOptions = {}): Promise<RemoteA2aAgent> {
-  const started = await startRemoteAgent(options);
-  open.push(started);
-  return started;
-}
+const opened = closedAfterEach();
+const remote = async (options: RemoteOptions = {}): Promise<RemoteA2aAgent> => opened(await startRemoteAgent(options));
 
 function invoke(call: AgentCall): Promise<AgentResult> {
-  const egress = createEgressPolicy({ allow: ['127.0.0.1'] });
-  open.push(egress);
+  const egress = opened(createEgressPolicy({ allow: ['127.0.0.1'] }));
   return createAdapters({ egress }).invoke(call);
 }
 
@@ -213,13 +205,11 @@ test('an agent that takes text only gets JSON as text', async () => {
 
 test('credentials go along, a token that was revoked is renewed once, and no secret comes back', async () => {
   let issued = 0;
-  const tokens = await startServer((_request, response) => sendJson(response, { access_token: `token-number-${++issued}`, expires_in: 3600 }));
-  open.push(tokens);
+  const tokens = opened(await startServer((_request, response) => sendJson(response, { access_token: `token-number-${++issued}`, expires_in: 3600 })));
   let valid = 'token-number-1';
   const target = await remote({ authorization: () => `Bearer ${valid}` });
   const agent = { ...agentAt(target.url), authentication_type: 'oauth', authentication_config: { token_url: tokens.url, client_id: 'me', client_secret: '<SECRET>' } };
-  const egress = createEgressPolicy({ allow: ['127.0.0.1'] });
-  open.push(egress);
+  const egress = opened(createEgressPolicy({ allow: ['127.0.0.1'] }));
   const adapters = createAdapters({ egress });
   const call = (input: unknown, key: string) => adapters.invoke({ ...agentCall(agent, input, { secrets: { SECRET: 'a-long-secret' } }), idempotencyKey: key });
   expect((await call('hello', 'a')).output).toMatchObject({ said: 'hello' });
@@ -240,9 +230,8 @@ test('gRPC: the tenant, credentials and what is refused', async () => {
   const card = await (await fetch(`${target.url}/.well-known/agent-card.json`, { headers: { authorization: valid } })).json() as { supportedInterfaces: { url: string }[] };
   const url = card.supportedInterfaces[0]?.url ?? '';
   const elsewhere = async (change: object, egress = createEgressPolicy({ allow: ['127.0.0.1'] })) => {
-    const cards = await startServer((_request, response) => sendJson(response, { ...card, supportedInterfaces: [{ ...card.supportedInterfaces[0], ...change }] }));
-    open.push(cards, egress);
-    return faultOf(createAdapters({ egress }).invoke(agentCall({ ...agent, url: cards.url }, { text: 'hi' }, { secrets: { SECRET: 'open-sesame-1234' } })));
+    const cards = opened(await startServer((_request, response) => sendJson(response, { ...card, supportedInterfaces: [{ ...card.supportedInterfaces[0], ...change }] })));
+    return faultOf(createAdapters({ egress: opened(egress) }).invoke(agentCall({ ...agent, url: cards.url }, { text: 'hi' }, { secrets: { SECRET: 'open-sesame-1234' } })));
   };
   expect(await elsewhere({ url: '10.0.0.1:50051' })).toMatchObject({ kind: 'authorization', detail: expect.stringContaining('a private address') });
   expect(await elsewhere({ url: 'dns:///169.254.169.254:80' })).toMatchObject({ kind: 'authorization' });
@@ -270,8 +259,7 @@ test('where the card is looked for, and what is said when it is not there', asyn
   expect((await invoke(agentCall(agentAt('https://unused.example', { card_url: `${endpoint.url}/.well-known/agent-card.json` }), 'hi'))).output).toMatchObject({ said: 'hi' });
   expect(await faultOf(invoke(agentCall({ ...agentAt(''), url: null }, 'hi')))).toMatchObject({ kind: 'configuration' });
   expect(await faultOf(invoke(agentCall(agentAt(endpoint.url, { binding: 'HTTP+JSON' }), 'hi')))).toMatchObject({ kind: 'configuration', detail: expect.stringContaining('JSONRPC 1.0') });
-  const other = await startServer((_request, response) => sendJson(response, { hello: 'world' }));
-  open.push(other);
+  const other = opened(await startServer((_request, response) => sendJson(response, { hello: 'world' })));
   expect(await faultOf(invoke(agentCall(agentAt(other.url), 'hi')))).toMatchObject({ kind: 'communication', status: 502 });
 });
 

@@ -1,24 +1,16 @@
 /** The DSL's `call: a2a` against the SDK's server. */
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
+import { closedAfterEach } from '../../support/closed-after-each.ts';
 import { startRemoteAgent, type RemoteA2aAgent, type RemoteOptions } from '../../support/a2a-agent.ts';
 import { faultOf, httpCall } from '../../support/agent-call.ts';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((each) => each.close()));
-});
-
-async function remote(options: RemoteOptions = {}): Promise<RemoteA2aAgent> {
-  const started = await startRemoteAgent(options);
-  open.push(started);
-  return started;
-}
+const opened = closedAfterEach();
+const remote = async (options: RemoteOptions = {}): Promise<RemoteA2aAgent> => opened(await startRemoteAgent(options));
 
 // Results are looked into freely.
 async function call(args: Record<string, unknown>, secrets: Record<string, string> = {}): Promise<any> {
-  const egress = createEgressPolicy({ allow: ['127.0.0.1'] });
-  open.push(egress);
+  const egress = opened(createEgressPolicy({ allow: ['127.0.0.1'] }));
   return (await createAdapters({ egress }).a2a(httpCall(args, { secrets }))).output;
 }
 
