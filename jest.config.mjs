@@ -16,7 +16,8 @@ export default {
       },
     ],
   },
-  testTimeout: 60_000,
+  // Only what hangs may take so long: other work on the machine makes every test several times slower.
+  testTimeout: 300_000,
   maxWorkers: 2,
   // The default of 500 ms is too short on a busy machine, and then says that tests leak.
   workerGracefulExitTimeout: 15_000,

@@ -1,20 +1,29 @@
 import type { CallHttpInput, RunActivities } from '../contracts/activities.ts';
 import { fault } from '../contracts/fault.ts';
-import { ExpressionError, template } from '../expressions/index.ts';
-import type { ActivityDeps } from './deps.ts';
+import { ExpressionError, template } from '../language/expressions/index.ts';
+import type { ActivityDeps, CallDeps } from './deps.ts';
 import { invokeOnce } from './invocation.ts';
 
-/** The DSL's `call: http`, `call: openapi` and `call: a2a`; secrets are those that the definition declares, of the workflow's owner. */
-export function callHttpActivity(deps: ActivityDeps): RunActivities['callHttp'] {
+/**
+ * The DSL's `call: http`, `call: openapi` and `call: a2a`. The secrets are those that the definition
+ * declares, from the workflow owner's store.
+ */
+export function callHttpActivity(deps: CallDeps): RunActivities['callHttp'] {
   return (input) => {
-    // Asked for only where a secret is.
+    // Read only if a secret is needed.
     let ownerId: Promise<string> | null = null;
     const secret = async (name: string): Promise<string | null> => {
-      if (!input.secrets.includes(name)) throw fault('authorization', `The definition does not declare the secret ${JSON.stringify(name)} in use.secrets`);
+      if (!input.secrets.includes(name))
+        throw fault(
+          'authorization',
+          `The definition does not declare the secret ${JSON.stringify(name)} in use.secrets`,
+        );
       return deps.secret(await (ownerId ??= rightsOf(deps, input.run_id)), name);
     };
     return invokeOnce(deps, input, {
       pin: null,
+      // Not `scope`, which holds the times of this execution.
+      identity: [input.function, input.with, input.deferred, input.secrets],
       prepare: async () => {},
       idempotent: () => true,
       async call(calling) {
@@ -35,7 +44,8 @@ export function callHttpActivity(deps: ActivityDeps): RunActivities['callHttp'] 
 /** A workflow's calls use its owner's secrets, whoever runs it. */
 async function rightsOf({ orm }: ActivityDeps, runId: string): Promise<string> {
   const [run] = await orm.em.fork().execute<{ owner_id: string }[]>(
-    `select coalesce(w.owner_id, r.owner_id) as owner_id from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
+    `select coalesce(w.owner_id, r.owner_id) as owner_id
+       from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
     [runId],
   );
   return run?.owner_id ?? '';
@@ -43,7 +53,10 @@ async function rightsOf({ orm }: ActivityDeps, runId: string): Promise<string> {
 
 const ADDRESS = /^(?:(?:\/document|\/agentCard)?\/endpoint|\/server)(?:\/uri)?$/;
 
-/** Evaluates what reads `$secrets`, here and nowhere else. `sensitive`: all texts that must not come back in the output. */
+/**
+ * Evaluates the expressions that read `$secrets`, which happens only here. `sensitive`: all texts that must
+ * be redacted from the output.
+ */
 async function withDeferred(
   input: CallHttpInput,
   secret: (name: string) => Promise<string | null>,
@@ -52,16 +65,18 @@ async function withDeferred(
   const secrets: Record<string, unknown> = {};
   for (const name of input.secrets) {
     const value = await secret(name);
-    if (value === null) throw fault('authorization', `The workflow's owner has no secret ${JSON.stringify(name)}`);
+    if (value === null)
+      throw fault('authorization', `The workflow's owner has no secret ${JSON.stringify(name)}`);
     secrets[name] = parsed(value);
   }
   const args = structuredClone(input.with);
   const { input: taskInput, ...variables } = input.scope ?? {};
-  const sensitive = textsIn(secrets);
+  const sensitive = [...textsIn(secrets), ...numbersIn(secrets)];
   for (const { pointer, expression } of input.deferred) {
     const value = evaluate(expression, taskInput, { ...variables, input: taskInput, secrets });
-    // An object in place of an address could choose the secret that it is called with.
-    if (ADDRESS.test(pointer) && typeof value !== 'string') throw fault('expression', 'The expression of the endpoint must give a text');
+    // An object here could choose the secret with which the URL is called.
+    if (ADDRESS.test(pointer) && typeof value !== 'string')
+      throw fault('expression', 'The expression of the endpoint must give a text');
     sensitive.push(...textsIn(value));
     setAt(args, pointer, value);
   }
@@ -73,17 +88,24 @@ function textsIn(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
+/** A secret number can come back as a number or inside a text. */
+function numbersIn(secrets: unknown): string[] {
+  if (typeof secrets === 'number') return [String(secrets)];
+  return typeof secrets === 'object' && secrets !== null ? Object.values(secrets).flatMap(numbersIn) : [];
+}
+
 function evaluate(expression: string, input: unknown, variables: Record<string, unknown>): unknown {
   try {
     return template(expression, { mode: 'strict' }).first(input, { variables, clock: () => new Date() });
   } catch (error) {
     // The message could quote the secret.
-    if (error instanceof ExpressionError) throw fault('expression', 'An expression that reads $secrets failed');
+    if (error instanceof ExpressionError)
+      throw fault('expression', 'An expression that reads $secrets failed');
     throw error;
   }
 }
 
-/** A secret that is a JSON object is one for expressions (`$secrets.api.key`); any other is its text. */
+/** A secret that is a JSON object is an object for expressions (`$secrets.api.key`), any other a string. */
 function parsed(value: string): unknown {
   try {
     const json: unknown = JSON.parse(value);
@@ -94,7 +116,10 @@ function parsed(value: string): unknown {
 }
 
 function setAt(target: Record<string, unknown>, pointer: string, value: unknown): void {
-  const keys = pointer.split('/').slice(1).map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const keys = pointer
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
   const last = keys.pop();
   let holder: Record<string, unknown> = target;
   for (const key of keys) holder = holder[key] as Record<string, unknown>;

@@ -1,11 +1,12 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { CreateChildRunInput, RunActivities } from '../contracts/activities.ts';
-import { FAILURE } from '../contracts/activities.ts';
+import { LOG_TEXT } from '../contracts/log-texts.ts';
+import { FAILURE, type CreateChildRunInput, type RunActivities } from '../contracts/activities.ts';
+import type { EventBatch } from '../contracts/run-events.ts';
 import { Fault, fault } from '../contracts/fault.ts';
 import { ApplicationFailure } from '@temporalio/common';
 import { AppError } from '../domain/errors.ts';
 import { fileIdsIn, shareFiles } from '../domain/files/run-files.ts';
-import { createChildRun } from '../domain/runs/children.ts';
+import { createChildRun, isCompleted } from '../domain/runs/children.ts';
 import { deliverSignals, startRun } from '../domain/runs/dispatch.ts';
 import { enqueueSignal } from '../domain/runs/signals.ts';
 import { appendAnd, appendOrStop } from './append.ts';
@@ -13,10 +14,18 @@ import type { ActivityDeps } from './deps.ts';
 
 type ChildRunActivities = Pick<RunActivities, 'createChildRun' | 'readChildOutput' | 'cancelChildRun'>;
 
-/** Child runs are ordinary runs, started by client: the reconciler starts what a crash left. */
+/**
+ * Child runs are ordinary runs, started by a client; the reconciler starts those that a crash left pending.
+ */
 export function childRunActivities(deps: ActivityDeps): ChildRunActivities {
   return {
     async createChildRun(input) {
+      if (input.retry_of !== undefined && (await isCompleted(deps.orm.em.fork(), input.retry_of))) {
+        return {
+          ...(await appendAnd(deps, { ...input, batch: withChild(input, input.retry_of) })),
+          completed: true,
+        };
+      }
       const appended = await insertChild(deps, input);
       if (!appended.closed) await startRun(deps, input.child_run_id);
       return appended;
@@ -24,7 +33,9 @@ export function childRunActivities(deps: ActivityDeps): ChildRunActivities {
     async readChildOutput(input) {
       await appendOrStop(deps, input);
       const em = deps.orm.em.fork();
-      const [row] = await em.execute<{ output: unknown }[]>(`select output from run where id = ?`, [input.child_run_id]);
+      const [row] = await em.execute<{ output: unknown }[]>(`select output from run where id = ?`, [
+        input.child_run_id,
+      ]);
       const output = row?.output ?? null;
       await shareFiles(em, input.child_run_id, input.run_id, fileIdsIn(output));
       return { output };
@@ -32,7 +43,12 @@ export function childRunActivities(deps: ActivityDeps): ChildRunActivities {
     async cancelChildRun(input) {
       let id: string | null = null;
       const appended = await appendAnd(deps, input, async (em) => {
-        id = await enqueueSignal(em, input.child_run_id, { kind: 'cancel', by: null, at: new Date().toISOString(), reason: 'cancelled by the parent run' }, { id: uuidv7() });
+        id = await enqueueSignal(
+          em,
+          input.child_run_id,
+          { kind: 'cancel', by: null, at: new Date().toISOString(), reason: 'cancelled by the parent run' },
+          { id: uuidv7() },
+        );
       });
       if (id !== null) await deliverSignals(deps, [id]);
       return appended;
@@ -40,14 +56,44 @@ export function childRunActivities(deps: ActivityDeps): ChildRunActivities {
   };
 }
 
+/** The batch with another child's id in the event of its creation. */
+function withChild({ batch, child_run_id: planned }: CreateChildRunInput, child_run_id: string): EventBatch {
+  const events = batch.events.map((event) =>
+    event.data['child_run_id'] === planned
+      ? {
+          ...event,
+          message: LOG_TEXT.childCreated.completedBefore(child_run_id),
+          data: { ...event.data, child_run_id },
+        }
+      : event,
+  );
+  return { ...batch, events };
+}
+
 async function insertChild(deps: ActivityDeps, input: CreateChildRunInput): Promise<{ closed: boolean }> {
   try {
-    return await appendAnd(deps, input, (em) => createChildRun(em, input));
+    return await appendAnd(deps, input, (em) => createChildRun(em, input, deps.limits));
   } catch (error) {
-    const refused = error instanceof Fault ? error : error instanceof AppError ? fault('configuration', error.detail) : null;
+    const refused =
+      error instanceof Fault
+        ? error
+        : error instanceof AppError
+          ? fault(error.kind === 'too_many_requests' ? 'runtime' : 'configuration', error.detail)
+          : null;
     if (!refused) throw error;
-    // The change was rolled back with its batch: write that on its own, then report.
-    await appendOrStop(deps, { ...input, batch: { ...input.batch, events: input.batch.events.filter((event) => event.data['child_run_id'] !== input.child_run_id) } });
-    throw ApplicationFailure.create({ type: FAILURE.fault, message: refused.message, nonRetryable: true, details: [refused.error] });
+    // The rollback also undid the batch, so append it separately before reporting the fault.
+    await appendOrStop(deps, {
+      ...input,
+      batch: {
+        ...input.batch,
+        events: input.batch.events.filter((event) => event.data['child_run_id'] !== input.child_run_id),
+      },
+    });
+    throw ApplicationFailure.create({
+      type: FAILURE.fault,
+      message: refused.message,
+      nonRetryable: true,
+      details: [refused.error],
+    });
   }
 }

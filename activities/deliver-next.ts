@@ -1,18 +1,27 @@
 import { Context } from '@temporalio/activity';
 import type { DeliveryActivities } from '../contracts/activities.ts';
 import { deliverDue } from '../domain/delivery/deliver.ts';
-import { standardRetry } from '../domain/delivery/retry.ts';
+import { STANDARD_RETRY } from '../domain/delivery/retry.ts';
 import type { ActivityDeps } from './deps.ts';
 
-/** So many to one activity: a busy target's history stays short. */
+/** Limits the deliveries of one activity, so that one activity does not run for too long. */
 const MAX_AT_ONCE = 50;
 
 export function deliveryActivities({ orm, deliveries }: ActivityDeps): DeliveryActivities {
-  const deps = { orm, kinds: deliveries.kinds, sender: deliveries.sender, retry: deliveries.retry ?? standardRetry };
+  const deps = {
+    orm,
+    kinds: deliveries.kinds,
+    sender: deliveries.sender,
+    retry: deliveries.retry ?? STANDARD_RETRY,
+  };
   return {
     deliverNext(targetId) {
       const { cancellationSignal: signal } = Context.current();
-      return deliverDue(deps, targetId, { max: MAX_AT_ONCE, signal, heartbeat: () => Context.current().heartbeat() });
+      return deliverDue(deps, targetId, {
+        max: MAX_AT_ONCE,
+        signal,
+        heartbeat: () => Context.current().heartbeat(),
+      });
     },
   };
 }

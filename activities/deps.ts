@@ -1,27 +1,42 @@
 import type { MikroORM } from '@mikro-orm/postgresql';
+import type { AnswerMemory } from '../adapters/egress/answer-memory.ts';
 import type { Logger } from '../config/logger.ts';
 import type { DeliveryKinds } from '../domain/delivery/kind.ts';
 import type { RetryPolicy } from '../domain/delivery/retry.ts';
 import type { FileStore } from '../domain/files/ports.ts';
+import type { ActiveCalls } from './active-calls.ts';
+import type { RunLimits } from '../domain/runs/limits.ts';
+import type { Outcomes } from './outcomes.ts';
+import type { ShortCalls } from './short-calls.ts';
 import type { Adapters, DeliverySender, TemporalGateway } from '../domain/ports.ts';
 
-/** Everything that activities reach the world by; made by the composition root. */
+/** All dependencies of the activities, built by the composition root. */
 export interface ActivityDeps {
   orm: MikroORM;
   adapters: Adapters;
+  calls: ActiveCalls;
+  shortCalls: ShortCalls;
   temporal: TemporalGateway;
   logger: Logger;
   files: FileStore;
-  /** An address that gives a file without a log-in, for at most so many seconds. */
+  /** A URL that gives a file without a login, valid for at most `seconds`. */
   fileLink(fileId: string, seconds: number): Promise<string>;
+  limits: RunLimits;
+  /** Bounds the memory for the responses of calls. */
+  answers: AnswerMemory;
   /** How many days runs are kept after their end. */
   retentionDays: number;
   deliveries: {
     kinds: DeliveryKinds;
     sender: DeliverySender;
-    /** Default: `standardRetry`. */
+    /** Default: `STANDARD_RETRY`. */
     retry?: RetryPolicy;
   };
-  /** Secrets of a user, decrypted; null if there is none of that name. */
+  /** A user's secret, decrypted; null if there is none of that name. */
   secret(ownerId: string, name: string): Promise<string | null>;
+}
+
+/** What the activities share that call counterparts and end runs. */
+export interface CallDeps extends ActivityDeps {
+  outcomes: Outcomes;
 }

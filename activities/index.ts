@@ -1,4 +1,4 @@
-/** Every side effect. Composition: one file each. */
+/** Composes the activities, which perform all side effects; one file each. */
 import type { DeliveryActivities, RunActivities } from '../contracts/activities.ts';
 import type { ActivityDeps } from './deps.ts';
 import { callHttpActivity } from './call-http.ts';
@@ -8,21 +8,24 @@ import { fetchFilesActivity } from './fetch-files.ts';
 import { humanTaskActivities } from './human-tasks.ts';
 import { invokeAgentActivity } from './invoke-agent.ts';
 import { reconcileActivity } from './reconcile.ts';
+import { createOutcomes } from './outcomes.ts';
 import { removeExpiredActivity } from './remove-expired.ts';
 import { runLogActivities } from './run-log.ts';
 import { sweepFilesActivity } from './sweep-files.ts';
 
 export type { ActivityDeps } from './deps.ts';
 
-export function createActivities(deps: ActivityDeps): RunActivities & DeliveryActivities {
+export function createActivities(given: ActivityDeps): RunActivities & DeliveryActivities {
+  const deps = { ...given, outcomes: createOutcomes(given) };
+  const [invokeAgent, callHttp] = [invokeAgentActivity(deps), callHttpActivity(deps)];
   return {
     ...runLogActivities(deps),
     ...humanTaskActivities(deps),
     ...childRunActivities(deps),
     ...deliveryActivities(deps),
     fetchFiles: fetchFilesActivity(deps),
-    invokeAgent: invokeAgentActivity(deps),
-    callHttp: callHttpActivity(deps),
+    invokeAgent: (input) => deps.answers.share(() => invokeAgent(input)),
+    callHttp: (input) => deps.answers.share(() => callHttp(input)),
     reconcile: reconcileActivity(deps),
     sweepFiles: sweepFilesActivity(deps),
     removeExpired: removeExpiredActivity(deps),

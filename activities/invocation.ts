@@ -1,83 +1,204 @@
 /**
- * What every call of a counterpart shares (architecture §3): the batch first, then the claim of its idempotency key, the
- * call with heartbeats, its result on record. A repeat after a lost worker finds the result, or the claim.
+ * Shared by all calls to counterparts (docs/architecture.md#calls-of-counterparts). One statement stores the
+ * outcomes of earlier calls, appends the batch and claims the idempotency key. Then the call is made with
+ * heartbeats. A repeat after a lost worker finds the outcome, or the claim.
  */
-import { Context } from '@temporalio/activity';
+import { createHash } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
-import { FAILURE } from '../contracts/activities.ts';
-import type { InvocationRef, Invoked, WithBatch } from '../contracts/activities.ts';
+import { holdsLargeAnswer } from '../adapters/egress/answer-memory.ts';
+import { FAILURE, type InvocationRef, type Invoked, type WithBatch } from '../contracts/activities.ts';
+import { invocationKey } from '../contracts/invocation-key.ts';
 import { Fault, fault } from '../contracts/fault.ts';
 import type { CallProgress } from '../domain/ports.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
-import { beginInvocation, failInvocation, finishInvocation, isOver, keepProgress, progressOf } from '../domain/runs/invocations.ts';
-import type { Begun } from '../domain/runs/invocations.ts';
-import type { ActivityDeps } from './deps.ts';
-import { failureOf, heartbeating } from './under-way.ts';
-
-const HEARTBEAT_MS = 4_000;
+import { endTreeOverLimits } from '../domain/runs/end-tree.ts';
+import {
+  beginInvocation,
+  failInvocation,
+  finishInvocation,
+  isOver,
+  isToBeCancelled,
+  keepProgress,
+  progressOf,
+  type Begun,
+  type CallOutcome,
+} from '../domain/runs/invocations.ts';
+import type { CallDeps } from './deps.ts';
+import { bounded } from './short-calls.ts';
+import { failureOf, underWay, type UnderWay } from './under-way.ts';
 
 export interface Calling {
   idempotencyKey: string;
   signal: AbortSignal;
-  heartbeat(details?: unknown): void;
   progress: CallProgress;
-  /** While `signal` is aborted: somebody asked for the end; the worker does not just stop. */
+  /** Asked once `signal` is aborted: whether the end was requested, as opposed to a worker that stops. */
   cancelRequested(): Promise<boolean>;
 }
 
 export interface Invocation {
-  /** Key of the agent's pin; null where there is none. */
+  /** Key of the agent's pin; null if no agent is called. */
   pin: string | null;
-  /** What the call needs; may refuse it by a fault. */
+  /** What a repeat has to have in common with the call that was begun. */
+  identity: unknown;
+  /** Prepares the call; may refuse it with a fault. */
   prepare(begun: Begun): Promise<void>;
-  /** False: a call whose outcome is not known is not repeated. */
+  /** False: a call with an unknown outcome is not repeated. */
   idempotent(): boolean;
   call(calling: Calling): Promise<Invoked>;
 }
 
-/** The same in every Temporal attempt; another in each visit and DSL attempt. */
-export function invocationKey(runId: string, ref: InvocationRef & { round?: number }): string {
-  const key = `${runId}:${ref.task}:${ref.visit}:${ref.attempt}`;
-  return ref.round === undefined ? key : `${key}:${ref.round}`;
+type InvocationInput = WithBatch & InvocationRef & { round?: number };
+
+/** The row of one call. */
+interface InvocationRow {
+  runId: string;
+  key: string;
 }
 
-export async function invokeOnce(deps: ActivityDeps, input: WithBatch & InvocationRef & { round?: number }, invocation: Invocation): Promise<Invoked> {
-  const { run_id: runId, batch, task, name, visit, attempt } = input;
-  const key = invocationKey(runId, input);
-  const context = Context.current();
-  return heartbeating(context, HEARTBEAT_MS, async () => {
-    try {
-      const begun = await beginInvocation(deps.orm.em.fork(), runId, batch, { task, name, visit, attempt, key, pin: invocation.pin });
-      if (begun.closed) throw ApplicationFailure.nonRetryable('The run is over', FAILURE.closed);
-      await deliverSignals(deps, begun.signals);
-      if (begun.result) return begun.result;
-      if (begun.error) throw new Fault(begun.error);
-      await invocation.prepare(begun);
-      const progress = begun.claimed_before ? await progressOf(deps.orm.em.fork(), runId, key) : null;
-      if (begun.claimed_before && progress === null && !invocation.idempotent()) {
-        throw fault('communication', 'The outcome of an earlier call is unknown, and the agent is not idempotent (configuration.retry.idempotent is false)');
-      }
-      const result = await invocation.call({
+export async function invokeOnce(
+  deps: CallDeps,
+  input: InvocationInput,
+  invocation: Invocation,
+): Promise<Invoked> {
+  const { run_id: runId, task, visit, short } = input;
+  const row = { runId, key: invocationKey(runId, input) };
+  if (short) deps.shortCalls.begin();
+  try {
+    return await underWay(deps.calls, { run_id: runId, task, visit }, (call) =>
+      callOrRecall(deps, row, input, invocation, call),
+    );
+  } finally {
+    if (short) deps.shortCalls.end();
+  }
+}
+
+/** Makes the call, unless its outcome is known. */
+async function callOrRecall(
+  deps: CallDeps,
+  row: InvocationRow,
+  input: InvocationInput,
+  invocation: Invocation,
+  call: UnderWay,
+): Promise<Invoked> {
+  let mine = false;
+  try {
+    const begun = await begin(deps, row, input, invocation);
+    if (begun.result) return begun.result;
+    if (begun.error) throw new Fault(begun.error);
+    mine = true;
+    await invocation.prepare(begun);
+    const result = await callNow(deps, row, input, invocation, begun, call);
+    await keepResult(deps, row, input, result, invocation.idempotent());
+    return result;
+  } catch (error) {
+    const failure = failureOf(call, error, 'The invocation');
+    if (mine && error instanceof Fault && !call.signal.aborted) await keepFault(deps, row, input, error);
+    throw failure;
+  }
+}
+
+async function callNow(
+  deps: CallDeps,
+  { runId, key }: InvocationRow,
+  input: InvocationInput,
+  invocation: Invocation,
+  begun: Begun,
+  call: UnderWay,
+): Promise<Invoked> {
+  const kept = begun.claimed_before ? await progressOf(deps.orm.em.fork(), runId, key) : null;
+  if (begun.claimed_before && kept === null && !invocation.idempotent())
+    throw fault(
+      'communication',
+      'The outcome of an earlier call is unknown, and the agent is not idempotent ' +
+        '(configuration.retry.idempotent is false)',
+    );
+  return bounded(
+    input,
+    call.signal,
+    () => isToBeCancelled(deps.orm.em.fork(), runId),
+    (signal) =>
+      invocation.call({
         idempotencyKey: key,
-        signal: context.cancellationSignal,
-        heartbeat: (details) => context.heartbeat(details),
-        progress: { repeated: begun.claimed_before, kept: progress, keep: (value) => keepProgress(deps.orm.em.fork(), runId, key, value) },
-        cancelRequested: async () => {
-          const { cancelRequested, notFound } = context.cancellationDetails ?? {};
-          // Temporal forgets an activity with its workflow: a run that was cancelled may have ended before this call heard of it.
-          return cancelRequested === true || (notFound === true && (await isOver(deps.orm.em.fork(), runId)));
+        signal,
+        progress: {
+          repeated: begun.claimed_before,
+          kept,
+          keep: (value) => keepProgress(deps.orm.em.fork(), runId, key, value),
         },
-      });
-      const repeatable = invocation.idempotent();
-      const keep = (): Promise<void> => finishInvocation(deps.orm.em.fork(), runId, key, result, { durable: !repeatable });
-      // Where a repeat may call again with the same key, the kept result only spares that call: nobody waits for it, the run goes on first.
-      if (repeatable) setImmediate(() => void keep().catch((error: unknown) => deps.logger.warn({ err: error, run_id: runId }, 'cannot keep the result of a call')));
-      else await keep();
-      return result;
-    } catch (error) {
-      const failure = failureOf(context, error, 'The invocation');
-      if (error instanceof Fault && !context.cancellationSignal.aborted) await failInvocation(deps.orm.em.fork(), runId, key, error.error);
-      throw failure;
-    }
-  });
+        cancelRequested: () => cancelRequested(deps, runId, call),
+      }),
+  );
+}
+
+/**
+ * Stores the outcomes of earlier calls, appends the batch and claims the key. Throws if the run is over, and
+ * if an earlier build of this history has gone another way.
+ */
+async function begin(
+  deps: CallDeps,
+  { runId, key }: InvocationRow,
+  { batch, task, name, visit, attempt }: InvocationInput,
+  { pin, identity }: Invocation,
+): Promise<Begun> {
+  const claim = { task, name, visit, attempt, key, pin, digest: digestOf(identity) };
+  const outcomes = deps.outcomes.of(runId);
+  const begun = await beginInvocation(deps.orm.em.fork(), runId, batch, claim, outcomes);
+  if (begun.closed) throw ApplicationFailure.nonRetryable('The run is over', FAILURE.closed);
+  deps.outcomes.stored(runId, outcomes);
+  if (begun.conflict) throw otherOutcome();
+  await deliverSignals(deps, begun.signals);
+  await endTreeOverLimits(deps, begun.tree);
+  if (begun.other_input) {
+    deps.logger.error({ run_id: runId, task, visit }, 'a repeated call has another input than before');
+    throw fault('runtime', 'The repetition of this call has another input than the call that was begun');
+  }
+  return begun;
+}
+
+export function otherOutcome(): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(
+    'Another worker has stored another outcome of an earlier call',
+    FAILURE.conflict,
+  );
+}
+
+function digestOf(identity: unknown): string {
+  return createHash('sha256').update(JSON.stringify(identity)).digest('hex');
+}
+
+async function cancelRequested(deps: CallDeps, runId: string, call: UnderWay): Promise<boolean> {
+  if (call.ended()) return true;
+  const { cancelRequested: requested, notFound } = call.context.cancellationDetails ?? {};
+  // Temporal forgets an activity together with its workflow, so a cancelled run may have ended before this
+  // call was notified.
+  return requested === true || (notFound === true && (await isOver(deps.orm.em.fork(), runId)));
+}
+
+/**
+ * If the call can be repeated with the same key, the stored result only saves that repetition, so the next
+ * statement of the run stores it. A large result is stored before its memory share is returned.
+ */
+async function keepResult(
+  { orm, outcomes }: CallDeps,
+  { runId, key }: InvocationRow,
+  { short }: InvocationInput,
+  result: Invoked,
+  idempotent: boolean,
+): Promise<void> {
+  if (idempotent && !holdsLargeAnswer())
+    return outcomes.add(runId, { key, ended: { result }, required: short !== undefined });
+  const first = await finishInvocation(orm.em.fork(), runId, key, result);
+  // The ordinary call that follows finds the stored outcome.
+  if (!first && short) throw new Error('another outcome of this call is stored');
+}
+
+async function keepFault(
+  { orm, outcomes }: CallDeps,
+  { runId, key }: InvocationRow,
+  { short }: InvocationInput,
+  { error }: Fault,
+): Promise<void> {
+  const outcome: CallOutcome = { key, ended: { error }, required: true };
+  if (short) return outcomes.add(runId, outcome);
+  await failInvocation(orm.em.fork(), runId, key, error);
 }

@@ -1,24 +1,32 @@
-/** An agent's invocation: its pinned version, its owner's secrets, its schemas on both sides. */
+/**
+ * Invokes an agent with its pinned version and its owner's secrets, and checks its input and output schemas.
+ */
+import { Context } from '@temporalio/activity';
+import { isRecord } from '../contracts/is-record.ts';
+import { LOG_TEXT } from '../contracts/log-texts.ts';
 import { agentKind } from '../contracts/agent-configuration.ts';
 import type { InvokeAgentInput, Invoked, RunActivities } from '../contracts/activities.ts';
-import { EVENT } from '../contracts/run-events.ts';
-import type { NewRunEvent } from '../contracts/run-events.ts';
+import { EVENT, type NewRunEvent } from '../contracts/run-events.ts';
 import { fault } from '../contracts/fault.ts';
-import { describeViolations, violations } from '../contracts/validate-json.ts';
+import { describeViolations, violations } from '../language/schema/validate-json.ts';
+import { FileContentMissing, type FileStoreUnavailable } from '../domain/files/ports.ts';
 import type { PinnedAgent } from '../domain/ports.ts';
+import { deprecations } from '../domain/runs/deprecations.ts';
 import { appendEvents } from '../domain/runs/events.ts';
 import { pinKey, pinOf, useAgent } from '../domain/runs/pins.ts';
-import type { ActivityDeps } from './deps.ts';
+import type { ActivityDeps, CallDeps } from './deps.ts';
 import { callFiles } from './call-files.ts';
-import { invokeOnce } from './invocation.ts';
-import type { Calling } from './invocation.ts';
+import { invokeOnce, type Calling } from './invocation.ts';
+
+/** About half a minute of retries, because another worker may see a file that this one does not. */
+const LOST_AFTER_ATTEMPTS = 10;
 
 interface Prepared {
   agent: PinnedAgent;
   warnings: string[];
 }
 
-export function invokeAgentActivity(deps: ActivityDeps): RunActivities['invokeAgent'] {
+export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'] {
   return (input) => {
     let prepared: Prepared | null = null;
     const agent = (): PinnedAgent => {
@@ -27,6 +35,7 @@ export function invokeAgentActivity(deps: ActivityDeps): RunActivities['invokeAg
     };
     return invokeOnce(deps, input, {
       pin: pinKey(input),
+      identity: [input.agent, input.version ?? null, input.skill ?? null, input.input, input.reply ?? null],
       async prepare({ snapshot, agent_status: status }) {
         prepared = snapshot ? admit(snapshot, status) : await pinNow(deps, input);
       },
@@ -38,16 +47,20 @@ export function invokeAgentActivity(deps: ActivityDeps): RunActivities['invokeAg
 
 function admit(agent: PinnedAgent, status: string | null): Prepared {
   if (status === null) throw fault('configuration', `The agent ${agent.name} does not exist any more`);
-  if (status === 'invisible') throw fault('configuration', `The workflow's owner may not use the agent ${agent.name} any more`);
+  if (status === 'invisible')
+    throw fault('configuration', `The workflow's owner may not use the agent ${agent.name} any more`);
   if (status === 'inactive') throw fault('configuration', `The agent ${agent.name} is inactive`);
-  return { agent, warnings: status === 'deprecated' ? [`The agent ${agent.name} is deprecated`] : [] };
+  return { agent, warnings: deprecations(agent, status) };
 }
 
-/** An agent that an expression named: pinned at its first use, by an event that says so. */
+/** Pins an agent that an expression named, at its first use, and appends the event. */
 function pinNow(deps: ActivityDeps, input: InvokeAgentInput): Promise<Prepared> {
   return deps.orm.em.fork().transactional(async (em) => {
     const { agent, version } = input;
-    const { snapshot } = await pinOf(em, input.run_id, { agent, ...(version === undefined ? {} : { version }) });
+    const { snapshot } = await pinOf(em, input.run_id, {
+      agent,
+      ...(version === undefined ? {} : { version }),
+    });
     await appendEvents(em, input.run_id, { events: [pinned(input, snapshot)], projection: null, acks: [] });
     return admit(snapshot, await useAgent(em, snapshot.id));
   });
@@ -60,15 +73,15 @@ function pinned(input: InvokeAgentInput, agent: PinnedAgent): NewRunEvent {
     at: new Date().toISOString(),
     level: 'info',
     task: input.task,
-    message: `${agent.name} ${agent.version} is pinned from here on`,
+    message: LOG_TEXT.agentPinned(agent.name, agent.version),
     data: { visit: input.visit, agent_id: agent.id, agent_version: agent.version, agent: agent.name },
   };
 }
 
-/** `configuration.retry.idempotent: false` is the owner's word that a repeated call does harm. */
+/** `configuration.retry.idempotent: false` is the owner's statement that repeating a call does harm. */
 function isIdempotent(agent: PinnedAgent): boolean {
   const { retry } = agent.configuration;
-  return !(typeof retry === 'object' && retry !== null && 'idempotent' in retry && retry.idempotent === false);
+  return !(isRecord(retry) && retry['idempotent'] === false);
 }
 
 async function call(
@@ -78,34 +91,67 @@ async function call(
   warnings: string[],
   calling: Calling,
 ): Promise<Invoked> {
-  const who = { agent_id: agent.id, agent_version: agent.version };
-  const wrongInput = violations(agent.input_schema, input.input);
-  if (wrongInput.length > 0) throw fault('validation', `The input does not fit the input_schema of ${agent.name}: ${describeViolations(wrongInput)}`);
-  if (agentKind(agent) === 'workflow') return { ...who, output: null, warnings, child: childOf(agent, input.input) };
-  const result = await deps.adapters.invoke({
-    agent,
-    input: input.input,
-    timeoutMs: input.timeout_ms,
-    secret: (name) => deps.secret(agent.owner_id, name),
-    files: callFiles(deps, input.run_id, input.timeout_ms),
-    ...(input.skill === undefined ? {} : { skill: input.skill }),
-    ...(input.reply === undefined ? {} : { reply: input.reply }),
-    ...calling,
-  });
-  const wrongOutput = result.ask ? [] : violations(agent.output_schema, result.output);
-  if (wrongOutput.length > 0) throw fault('validation', `The answer of ${agent.name} does not fit its output_schema: ${describeViolations(wrongOutput)}`);
-  const all = [...warnings, ...(result.warnings ?? [])];
+  const agentVersion = { agent_id: agent.id, agent_version: agent.version };
+  const inputViolations = violations(agent.input_schema, input.input);
+  if (inputViolations.length > 0)
+    throw fault(
+      'validation',
+      `The input does not fit the input_schema of ${agent.name}: ${describeViolations(inputViolations)}`,
+    );
+  if (agentKind(agent) === 'workflow')
+    return { ...agentVersion, output: null, warnings, child: childOf(agent, input.input) };
+  const files = callFiles(deps, input.run_id, input.timeout_ms);
+  const result = await deps.adapters
+    .invoke({
+      agent,
+      input: input.input,
+      timeoutMs: input.timeout_ms,
+      secret: (name) => deps.secret(agent.owner_id, name),
+      files,
+      ...(input.skill === undefined ? {} : { skill: input.skill }),
+      ...(input.reply === undefined ? {} : { reply: input.reply }),
+      ...calling,
+    })
+    .catch((error: unknown) => {
+      const failure = files.storeFailure();
+      throw failure === null ? error : ownFailure(failure, isIdempotent(agent));
+    });
+  const outputViolations = result.ask ? [] : violations(agent.output_schema, result.output);
+  if (outputViolations.length > 0)
+    throw fault(
+      'validation',
+      `The answer of ${agent.name} does not fit its output_schema: ${describeViolations(outputViolations)}`,
+    );
+  const allWarnings = [...warnings, ...(result.warnings ?? [])];
   return {
-    ...who,
+    ...agentVersion,
     output: result.output,
     ...(result.ask ? { ask: result.ask } : {}),
     ...(result.usage ? { usage: { ...result.usage } } : {}),
-    ...(all.length > 0 ? { warnings: all } : {}),
+    ...(allWarnings.length > 0 ? { warnings: allWarnings } : {}),
   };
+}
+
+/**
+ * A failure of the platform, not of the agent. Temporal repeats the activity; if that cannot help, it is a
+ * runtime error that says so.
+ */
+function ownFailure(failure: FileStoreUnavailable | FileContentMissing, repeatable: boolean): Error {
+  const lost = failure instanceof FileContentMissing && Context.current().info.attempt >= LOST_AFTER_ATTEMPTS;
+  if (repeatable && !lost) return failure;
+  return fault('runtime', `The platform's file store failed, not the agent: ${failure.message}`, {
+    cause: failure,
+  });
 }
 
 function childOf(agent: PinnedAgent, input: unknown): NonNullable<Invoked['child']> {
   const { workflow_id: workflowId, revision } = agent.configuration;
-  if (typeof workflowId !== 'string') throw fault('configuration', `configuration.workflow_id of the agent ${agent.name} names no workflow`);
-  return { workflow_id: workflowId, revision: typeof revision === 'number' ? revision : null, input, output_schema: agent.output_schema };
+  if (typeof workflowId !== 'string')
+    throw fault('configuration', `configuration.workflow_id of the agent ${agent.name} names no workflow`);
+  return {
+    workflow_id: workflowId,
+    revision: typeof revision === 'number' ? revision : null,
+    input,
+    output_schema: agent.output_schema,
+  };
 }

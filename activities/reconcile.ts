@@ -7,7 +7,7 @@ import { reconcile } from '../domain/runs/reconcile.ts';
 import type { ActivityDeps } from './deps.ts';
 
 const SWEEP_EVERY_MS = 3_600_000;
-/** The log of deliveries, and events from outside, go back so far. */
+/** How long the log of deliveries, and events from outside, are kept. */
 const EVENT_DAYS = 30;
 
 export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'] {
@@ -16,7 +16,11 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
     const heartbeat = () => Context.current().heartbeat();
     const result = await reconcile(deps, { now: new Date(), heartbeat });
     const woken = await reconcileDeliveries({ ...deps, kinds: deps.deliveries.kinds }, { heartbeat });
-    if (result.started + result.signalled + result.closed + woken > 0) deps.logger.info({ ...result, woken }, 'reconciled');
+    if (result.started + result.signalled + result.closed + woken > 0)
+      deps.logger.info({ ...result, woken }, 'reconciled');
+    if (result.stuck.length > 0)
+      deps.logger.warn({ run_ids: result.stuck }, 'runs are stuck: their workflow tasks fail repeatedly');
+    if (result.recovered.length > 0) deps.logger.info({ run_ids: result.recovered }, 'runs have recovered');
     if (Date.now() - sweptAtMs >= SWEEP_EVERY_MS) {
       sweptAtMs = Date.now();
       await sweep(deps);
@@ -25,9 +29,13 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
   };
 }
 
-/** What is over and belongs to nobody: once an hour, and after each start of a worker. */
+/** Deletes old rows that nothing needs: once an hour, and after each start of a worker. */
 async function sweep({ orm, logger }: ActivityDeps): Promise<void> {
   const removedDeliveries = await removeOldDeliveries(orm.em.fork(), EVENT_DAYS);
   const removedEvents = await removeOldInboundEvents(orm.em.fork(), EVENT_DAYS);
-  if (removedDeliveries + removedEvents > 0) logger.info({ deliveries: removedDeliveries, events: removedEvents }, 'swept');
+  if (removedDeliveries + removedEvents > 0)
+    logger.info(
+      { deliveries: removedDeliveries, events: removedEvents },
+      'removed old deliveries and events',
+    );
 }

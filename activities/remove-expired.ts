@@ -5,7 +5,12 @@ import type { ActivityDeps } from './deps.ts';
 
 const BUDGET_MS = 60_000;
 
-export function removeExpiredActivity({ orm, files: store, retentionDays, logger }: ActivityDeps): RunActivities['removeExpired'] {
+export function removeExpiredActivity({
+  orm,
+  files: store,
+  retentionDays,
+  logger,
+}: ActivityDeps): RunActivities['removeExpired'] {
   return async () => {
     const removed = { runs: 0, payloads: 0, files: 0 };
     const deadline = Date.now() + BUDGET_MS;
@@ -14,14 +19,14 @@ export function removeExpiredActivity({ orm, files: store, retentionDays, logger
       Context.current().heartbeat();
       const { runs, files } = await removeEndedRuns(orm.em.fork(), retentionDays);
       const { payloads, files: contents } = await removeOldPayloads(orm.em.fork(), retentionDays);
-      // What a crash leaves here, the sweep finds: no row knows it any more.
+      // After a crash here, the sweep removes these files, since no row names them any more.
       for (const id of [...files, ...contents]) await store.remove(id);
       removed.runs += runs;
       removed.files += files.length;
       removed.payloads += payloads;
       more = runs + payloads > 0;
     }
-    if (removed.runs + removed.payloads > 0) logger.info(removed, 'removed what was kept long enough');
+    if (removed.runs + removed.payloads > 0) logger.info(removed, 'removed expired runs and payloads');
     return { runs: removed.runs, payloads: removed.payloads, more };
   };
 }

@@ -6,11 +6,16 @@ import { heartbeating } from './under-way.ts';
 
 const HEARTBEAT_MS = 15_000;
 
-/** What the file store holds and no row knows: uploads that died, contents whose removal a crash prevented. */
+/**
+ * Removes contents of the file store without a row: dead uploads, and contents whose removal a crash
+ * prevented.
+ */
 export function sweepFilesActivity({ orm, files, logger }: ActivityDeps): RunActivities['sweepFiles'] {
   return async () => {
     const context = Context.current();
-    const removed = await heartbeating(context, HEARTBEAT_MS, () => sweepFiles(orm.em.fork(), files, { signal: context.cancellationSignal }));
+    const removed = await heartbeating(context, HEARTBEAT_MS, () =>
+      sweepFiles(orm.em.fork(), files, { signal: context.cancellationSignal }),
+    );
     if (removed > 0) logger.info({ files: removed }, 'swept the file store');
     return { removed };
   };

@@ -1,11 +1,46 @@
-/** What every activity that talks to a counterpart owes Temporal: heartbeats, and a failure that says who is to blame. */
-import { CancelledFailure } from '@temporalio/activity';
-import type { Context } from '@temporalio/activity';
-import { ApplicationFailure } from '@temporalio/common';
+/**
+ * Shared by all activities that talk to a counterpart: heartbeats, cancellation, and failures that name the
+ * responsible side.
+ */
+import { CancelledFailure, Context } from '@temporalio/activity';
+import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { FAILURE } from '../contracts/activities.ts';
 import { Fault } from '../contracts/fault.ts';
+import type { CallUnderWay } from '../domain/runs/invocations.ts';
+import type { ActiveCalls } from './active-calls.ts';
 
-/** Heartbeats each `everyMs` until `work` has ended. */
+/**
+ * Keeps the activity alive at Temporal. Cancellations usually arrive through `ActiveCalls`; heartbeats are
+ * the fallback.
+ */
+const HEARTBEAT_MS = 4_000;
+
+export interface UnderWay {
+  context: Context;
+  /** Aborted when nothing waits for the call any more, and when the worker stops. */
+  signal: AbortSignal;
+  /** Whether the call's task or run has ended without it, as far as this process knows. */
+  ended: () => boolean;
+}
+
+/** Runs a call with heartbeats; `signal` is aborted when nothing waits for the call any more. */
+export async function underWay<T>(
+  calls: ActiveCalls,
+  call: CallUnderWay,
+  work: (underWay: UnderWay) => Promise<T>,
+): Promise<T> {
+  const context = Context.current();
+  const watch = calls.watch(call);
+  try {
+    const signal = AbortSignal.any([context.cancellationSignal, watch.signal]);
+    const run = (): Promise<T> => work({ context, signal, ended: () => watch.signal.aborted });
+    return await (context.info.isLocal ? run() : heartbeating(context, HEARTBEAT_MS, run));
+  } finally {
+    watch.close();
+  }
+}
+
+/** Sends heartbeats every `everyMs` until `work` settles. */
 export async function heartbeating<T>(context: Context, everyMs: number, work: () => Promise<T>): Promise<T> {
   const timer = setInterval(() => context.heartbeat(), everyMs);
   try {
@@ -15,13 +50,26 @@ export async function heartbeating<T>(context: Context, everyMs: number, work: (
   }
 }
 
-/** What to throw for an error of the work: `what` is under way, such as `The invocation`. */
-export function failureOf(context: Context, error: unknown, what: string): unknown {
+/** The error to throw for a failure of the work; `activity` names it, such as `The invocation`. */
+export function failureOf({ context, ended }: UnderWay, error: unknown, activity: string): unknown {
   if (context.cancellationSignal.aborted) {
-    // Another worker takes it up; nobody asked for its end.
-    if (context.cancellationDetails?.workerShutdown) return ApplicationFailure.retryable('The worker is shutting down', 'WorkerShutdown');
-    return new CancelledFailure(`${what} was cancelled`);
+    // The worker is stopping and the call was not cancelled, so another worker retries it.
+    if (context.cancellationDetails?.workerShutdown)
+      return ApplicationFailure.retryable('The worker is shutting down', 'WorkerShutdown');
+    return new CancelledFailure(`${activity} was cancelled`);
   }
+  // Temporal was already asked to cancel the activity, so it does not retry it.
+  if (ended())
+    return ApplicationFailure.create({
+      type: 'CallEnded',
+      message: `${activity} was cancelled`,
+      category: ApplicationFailureCategory.BENIGN,
+    });
   if (!(error instanceof Fault)) return error;
-  return ApplicationFailure.create({ type: FAILURE.fault, message: error.message, nonRetryable: true, details: [error.error] });
+  return ApplicationFailure.create({
+    type: FAILURE.fault,
+    message: error.message,
+    nonRetryable: true,
+    details: [error.error],
+  });
 }

@@ -1,106 +1,116 @@
-/** Composition root of the HTTP side: everything comes in as arguments. */
-import type { PayloadCodec } from '@temporalio/common';
+/** Composition root of the HTTP API. All dependencies come in as arguments. */
 import Koa from 'koa';
 
-import type { Env } from '../config/env.ts';
-import type { Logger } from '../config/logger.ts';
-import type { Orm } from '../db/orm.ts';
-import type { RunEventWatcher } from '../db/run-event-watcher.ts';
-import { createSigningKeys, type SigningKeys } from '../domain/auth/signing-keys.ts';
-import type { FileStore } from '../domain/files/ports.ts';
-import type { TemporalGateway } from '../domain/ports.ts';
-import { createEncryption, type Encryption } from '../domain/secrets/encryption.ts';
+import { createSigningKeys } from '../domain/auth/signing-keys.ts';
+import { createEncryption } from '../domain/secrets/encryption.ts';
 import { a2aMiddleware } from './a2a/mount.ts';
+import { createDeliveryAddresses } from './delivery-addresses.ts';
+import type { AppDeps, AppResources } from './deps.ts';
 import type { Endpoint } from './endpoint.ts';
+import { consoleMiddleware } from './console/static.ts';
+import { parseQueriesInLinearTime } from './linear-query.ts';
+import { referenceMiddleware } from './reference/static.ts';
 import { codecCorsMiddleware } from './middleware/codec-cors.ts';
+import { compressionMiddleware } from './middleware/compression.ts';
 import { corsMiddleware } from './middleware/cors.ts';
 import { errorsMiddleware } from './middleware/errors.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { createAddressLimit } from './middleware/rate-limit.ts';
 import { requestIdMiddleware } from './middleware/request-id.ts';
+import { createLiveSessions } from './streams/live-sessions.ts';
+import { SharedReaders } from './streams/shared-reader.ts';
 import { createRouter } from './router.ts';
 import { allEndpoints } from './routes/index.ts';
 import { referenceEndpoints } from './routes/reference/routes.ts';
 
-export interface CreateAppOptions {
-  orm: Orm;
-  env: Env;
-  logger: Logger;
-  temporal: TemporalGateway;
-  /** Wakes those who wait for a run's next event. */
-  runEvents: RunEventWatcher;
-  files: FileStore;
-  /** Reads Temporal's payloads, for its UI. */
-  payloadCodec?: Pick<PayloadCodec, 'decode'>;
-  /** Default: without those of the process. */
+export interface CreateAppOptions extends AppResources {
+  /** Default: metrics without those of the process. */
   metrics?: Metrics;
-  /** Answers off their schema are a 500 instead of a line in the log: development and tests. */
+  /**
+   * In development and tests, a response that violates its schema becomes a 500. Otherwise it is only logged.
+   */
   strictResponses?: boolean;
-  /** More endpoints than the product's: tests of the layer itself. */
+  /** Additional endpoints, for tests of this layer. */
   endpoints?: (deps: AppDeps) => Endpoint[];
-}
-
-/** What routes are given. */
-export interface AppDeps extends Omit<CreateAppOptions, 'endpoints'> {
-  metrics: Metrics;
-  encryption: Encryption;
-  keys: SigningKeys;
-  /** Address of the gRPC binding as cards name it, while this copy serves it. */
-  grpc: { url: string | null };
-  /** True from the first signal to stop: readiness goes away before the server does. */
-  isStopping: () => boolean;
 }
 
 export interface App {
   koa: Koa;
   deps: AppDeps;
   endpoints: Endpoint[];
-  /** From now on `/readyz` answers 503, and open streams are told to end. */
+  /** Makes `/readyz` answer 503 and ends open streams. */
   stop(): void;
 }
 
 export function createApp(options: CreateAppOptions): App {
-  const { orm, env, logger } = options;
-  const fork = () => orm.em.fork();
   let stopping = false;
-  const encryption = createEncryption(env.ENCRYPTION_KEYS);
-  const keys = createSigningKeys(fork, encryption);
-  const metrics = options.metrics ?? createMetrics({ orm, logger });
-  const deps: AppDeps = { ...options, metrics, encryption, keys, grpc: { url: null }, isStopping: () => stopping };
+  const deps = createDeps(options, () => stopping);
   const endpoints: Endpoint[] = [
     ...allEndpoints(deps),
     ...referenceEndpoints(deps, () => endpoints),
     ...(options.endpoints?.(deps) ?? []),
   ];
+  const stop = () => {
+    stopping = true;
+    void deps.runEvents.stop();
+    deps.eventReaders.stop();
+    deps.runReaders.stop();
+  };
+  const strictResponses = options.strictResponses ?? false;
+  return { koa: createKoa(deps, endpoints, strictResponses), deps, endpoints, stop };
+}
 
+function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDeps {
+  const { orm, env, logger } = options;
+  const fork = () => orm.em.fork();
+  const encryption = createEncryption(env.ENCRYPTION_KEYS);
+  return {
+    ...options,
+    metrics: options.metrics ?? createMetrics({ orm, logger }),
+    encryption,
+    keys: createSigningKeys(fork, encryption),
+    addressLimit: createAddressLimit({ fork, perMinute: env.RATE_LIMIT_ADDRESS_PER_MINUTE, logger }),
+    sessions: createLiveSessions({
+      fork,
+      logger,
+      streamsPerUser: env.STREAMS_PER_USER,
+      streamsPerAddress: env.STREAMS_PER_ADDRESS,
+    }),
+    deliveryAddresses: createDeliveryAddresses(env),
+    eventReaders: new SharedReaders(),
+    runReaders: new SharedReaders(),
+    grpc: { url: null },
+    isStopping,
+  };
+}
+
+/** The order matters: each middleware sees the requests that those before it let through. */
+function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponses: boolean): Koa {
+  const { orm, env, logger, keys, encryption, addressLimit } = deps;
   const koa = new Koa({ proxy: env.TRUST_PROXY > 0, maxIpsCount: env.TRUST_PROXY });
-  // Errors of sockets that clients closed are not ours; all others were answered and logged below.
+  parseQueriesInLinearTime(koa);
+  // Koa reports closed sockets here. All other errors were answered and logged by errorsMiddleware.
   koa.on('error', (error: unknown) => logger.debug({ err: error }, 'connection error'));
-  koa.use(metrics.middleware);
+  koa.use(deps.metrics.middleware);
   koa.use(requestIdMiddleware(logger));
-  if (env.CORS_ORIGINS.length > 0) {
-    koa.use(corsMiddleware(env.CORS_ORIGINS));
-  }
-  if (env.TEMPORAL_CODEC_TOKEN && env.TEMPORAL_UI_URL) {
-    koa.use(codecCorsMiddleware(env.TEMPORAL_UI_URL));
-  }
+  if (env.CORS_ORIGINS.length > 0) koa.use(corsMiddleware(env.CORS_ORIGINS));
+  if (env.TEMPORAL_CODEC_TOKEN && env.TEMPORAL_UI_URL) koa.use(codecCorsMiddleware(env.TEMPORAL_UI_URL));
+  koa.use(compressionMiddleware);
   koa.use(errorsMiddleware(logger));
+  if (deps.consoleFolder !== undefined) koa.use(consoleMiddleware(deps.consoleFolder));
+  koa.use(referenceMiddleware());
   koa.use(a2aMiddleware(deps));
   const routes = createRouter(endpoints, {
-    fork,
+    fork: () => orm.em.fork(),
     logger,
     keys,
+    addressLimit,
     issuer: env.BASE_URL,
     baseUrl: env.BASE_URL,
     fingerprint: (text) => encryption.fingerprint(text),
-    strictResponses: options.strictResponses ?? false,
+    strictResponses,
     requestsPerMinute: env.RATE_LIMIT_PER_MINUTE,
   });
-  for (const route of routes) {
-    koa.use(route);
-  }
-  const stop = () => {
-    stopping = true;
-    void options.runEvents.stop();
-  };
-  return { koa, deps, endpoints, stop };
+  for (const route of routes) koa.use(route);
+  return koa;
 }

@@ -5,13 +5,13 @@ import type { Context } from 'koa';
 import { isRecord } from '../contracts/is-record.ts';
 import { preconditionFailed } from '../domain/errors.ts';
 
-/** A strong tag of what makes one state of a record: id with revision or time of update. */
+/** Strong ETag from the values that identify a record's state: its id with a revision or an update time. */
 export function etag(...parts: (string | number | Date)[]): string {
   const text = parts.map((part) => (part instanceof Date ? part.toISOString() : String(part))).join('\n');
   return `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
 }
 
-/** 412 if the caller has seen another state. Call it with the row locked. */
+/** @throws 412 if `If-Match` names another state. Call it with the row locked. */
 export function checkIfMatch(ctx: Context, current: string): void {
   const wanted = ctx.get('if-match');
   if (wanted && wanted.trim() !== '*' && !wanted.split(',').some((tag) => tag.trim() === current)) {
@@ -19,7 +19,10 @@ export function checkIfMatch(ctx: Context, current: string): void {
   }
 }
 
-/** RFC 7396: objects merge, null removes, all else replaces. Gives a new value. */
+/**
+ * Applies a merge patch (RFC 7396): objects merge, null removes a key, everything else replaces. Returns a
+ * new value.
+ */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isRecord(patch)) {
     return patch;
@@ -35,10 +38,13 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   return Object.fromEntries(merged);
 }
 
-const longestWaitSeconds = 60;
+const LONGEST_WAIT_SECONDS = 60;
 
-/** Seconds of `Prefer: wait=N`, 60 at most; null without it. Answer then with `Preference-Applied`. */
+/**
+ * Seconds of `Prefer: wait=N`, at most 60; null without the header. Responses must then send
+ * `Preference-Applied`.
+ */
 export function preferredWaitSeconds(ctx: Context): number | null {
   const found = /(?:^|[,;\s])wait\s*=\s*"?(\d{1,9})"?\s*(?:[,;]|$)/i.exec(ctx.get('prefer'));
-  return found ? Math.min(Number(found[1]), longestWaitSeconds) : null;
+  return found ? Math.min(Number(found[1]), LONGEST_WAIT_SECONDS) : null;
 }

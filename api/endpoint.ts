@@ -1,26 +1,31 @@
 /**
- * One declaration per endpoint. Routing, permission, validation in and out, transactions, idempotency and the
- * OpenAPI document all come from it, so they cannot drift apart.
+ * Each endpoint is one declaration. Routing, permissions, validation of requests and responses, transactions,
+ * idempotency and the OpenAPI document all derive from it.
  */
 import type { Context } from 'koa';
 import * as z from 'zod';
 
 import type { EntityManager } from '../db/orm.ts';
-import type { Actor, Role } from '../domain/auth/actor.ts';
+import type { Role } from '../contracts/roles.ts';
+import type { Actor } from '../domain/auth/actor.ts';
+import type { Checked } from '../domain/errors.ts';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Other than JSON: `media({ 'image/svg+xml': z.string() })`; all types as `*\/*`. Strings are checked, streams and buffers are not. */
+/**
+ * A response that is not JSON: `media({ 'image/svg+xml': z.string() })`; `*\/*` stands for any type. Strings
+ * are validated, streams and buffers are not.
+ */
 export interface MediaResponse {
   media: Record<string, z.ZodType>;
 }
 
-/** `null`: no body. */
+/** `null` means no body. */
 export type ResponseDeclaration = z.ZodType | MediaResponse | null;
 
 export interface EndpointResponse {
   status: number;
-  /** Plain JSON; or a string, Buffer or stream with `type`. */
+  /** JSON value, or a string, Buffer or stream if `type` is set. */
   body?: unknown;
   headers?: Record<string, string>;
   /** Media type; default JSON. */
@@ -28,23 +33,31 @@ export interface EndpointResponse {
 }
 
 export interface EndpointContext<P = unknown, Q = unknown, B = unknown> {
-  /** In the request's transaction for mutating methods; a fresh fork without one for GET. */
+  /**
+   * Runs in the request's transaction for mutating methods. For GET it is a fresh fork without a transaction.
+   */
   em: EntityManager;
   actor: Actor;
   params: P;
   /**
-   * `query` and `body` are checked when first read: 400, 413 and 415, then 422. So load what the path names (404) and
-   * check its state (409) before reading `body`. What a handler never reads is checked after it.
+   * `query` and `body` are validated on first access: 400, 413 and 415, then 422. So load what the path names
+   * (404) and check its state (409) before reading `body`. Parts that the handler never reads are validated
+   * after it returns.
    */
   readonly query: Q;
   readonly body: B;
-  /** Throws 400, 413 or 415 for what cannot be read at all: call it after loading, before checks of state. */
+  /** Throws 400, 413 or 415 if the body is unreadable. Call it after loading and before state checks. */
   checkSyntax(): void;
+  /** The body, or its 422 as a value, to throw after state checks. Throws as `checkSyntax` does. */
+  readBody(): Checked<B>;
   ctx: Context;
   requestId: string;
-  /** Address of this API as clients see it, without a slash at the end. */
+  /** Public base URL of this API, without a trailing slash. */
   baseUrl: string;
-  /** Runs after the commit, in order; what it returns replaces the answer. Its failures are logged, the answer stays. */
+  /**
+   * Registers work to run after the commit, in order. A returned response replaces the handler's. A failure
+   * is logged and does not change the response.
+   */
   afterCommit(action: () => Promise<EndpointResponse | void>): void;
 }
 
@@ -54,47 +67,67 @@ export interface EndpointDefinition<
   B extends z.ZodType = z.ZodType,
 > {
   method: Method;
-  /** As in OpenAPI: `/agents/{id}`. Served below `/` and `/api/v1`. */
+  /** Path as in OpenAPI: `/agents/{id}`. It is served below `/` and `/api/v1`. */
   path: string;
   operationId: string;
   summary: string;
   description?: string;
   tags: string[];
-  /** The least role that may call it; `public` needs no token. */
+  /** Minimum role; `public` needs no token. */
   role: Role | 'public';
-  /** Taken in the place of a user's access token: for machines that cannot log in. */
+  /** The role that an OAuth client needs, where it is more than a user needs: for changes by viewers. */
+  clientRole?: Role;
+  /** Token that is accepted in place of a user's access token, for machines that cannot log in. */
   serviceToken?: string;
-  /** Answers without a token too, as `anonymous`; with one, as its user. */
+  /** A health probe: monitoring calls it constantly, so it is exempt from rate limits. */
+  probe?: boolean;
+  /** Accepts requests without a token as `anonymous`. A token, if sent, identifies its user. */
   anonymousToo?: boolean;
-  /** Every value that does not fit is a 404: nothing can have that name. */
+  /** An invalid value is a 404, since no record can have that name. */
   params?: P;
   /** Unknown parameters are a 400 that names them. */
   query?: Q;
-  /** Unknown fields are a 422 that names them; no body at all counts as `{}`. */
+  /** Unknown fields are a 422 that names them. A missing body counts as `{}`. */
   body?: B;
   /** Instead of `body`: one schema per media type. */
   bodies?: Record<string, B>;
-  /** The record that clients read here: its fields that `body` does not take are ignored, not refused. */
+  /**
+   * The record that clients read at this path. Its fields that `body` lacks are ignored in requests instead
+   * of rejected.
+   */
   record?: z.ZodObject;
-  /** Media types taken; default JSON in all its `+json` forms. */
+  /** Accepted media types; the default is JSON in all its `+json` forms. */
   consumes?: string[];
-  /** The handler reads `ctx.req` itself; `bodies` only document. With `idempotent: true` it also keeps the key itself. */
+  /**
+   * The handler reads `ctx.req` itself, and `bodies` is documentation only. With `idempotent: true` the
+   * handler also stores the idempotency key itself.
+   */
   rawBody?: boolean;
   /** Default 2 MiB. */
   bodyLimitBytes?: number;
   responses: Record<number, ResponseDeclaration>;
-  /** Problems beyond those that follow from the declaration. */
+  /**
+   * Request headers that the handler reads. `Idempotency-Key` and `If-Match` are derived (the latter from 412
+   * in `errors`).
+   */
+  headers?: readonly HeaderName[];
+  /** Error statuses beyond those that follow from the declaration. */
   errors?: number[];
-  /** Default: POST is. `false` where the answer holds a secret. */
+  /** Default: true for POST. Set `false` if the response contains a secret. */
   idempotent?: boolean;
   /** `false`: the handler opens its own transactions, on `em`. */
   transaction?: boolean;
-  /** A repeated POST with `Prefer: wait`: may give a newer answer than the stored one. */
+  /**
+   * Called when an idempotent POST is repeated with `Prefer: wait`. It may return a newer response than the
+   * stored one.
+   */
   onReplay?(c: EndpointContext<z.output<P>>, first: EndpointResponse): Promise<EndpointResponse | void>;
   handler(c: EndpointContext<z.output<P>, z.output<Q>, z.output<B>>): Promise<EndpointResponse>;
 }
 
-/** With the types of its parts forgotten, for lists. */
+type HeaderName = 'Prefer' | 'Last-Event-ID' | 'If-None-Match' | 'Range';
+
+/** An endpoint without its type parameters, for lists. */
 export type Endpoint = EndpointDefinition;
 
 /** Declares an endpoint; the handler's `params`, `query` and `body` have the types of their schemas. */
@@ -103,7 +136,7 @@ export function endpoint<
   Q extends z.ZodObject = z.ZodObject<Record<string, never>>,
   B extends z.ZodType = z.ZodUndefined,
 >(definition: EndpointDefinition<P, Q, B>): Endpoint {
-  // Handlers take what their own schemas gave: the layer that calls them validates with exactly these.
+  // Safe: the router validates requests with exactly these schemas before it calls the handler.
   return definition as unknown as Endpoint;
 }
 

@@ -1,64 +1,99 @@
-/** The API as a process: `npm run start:api`. Any number of copies may run beside each other. */
+/** Entry point of the API process: `npm run start:api`. Any number of processes may run side by side. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 
 import { loadServerEnv, type ServerEnv } from '../config/env.ts';
 import { createLogger, type Logger } from '../config/logger.ts';
 import { createOrm, type Orm, type PoolState } from '../db/orm.ts';
 import { removeExpired } from '../domain/auth/cleanup.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
-import { seedAdmin } from '../domain/auth/seed.ts';
-import { createFileStore } from '../domain/files/create-file-store.ts';
+import { hasUsers, seedAdmin } from '../domain/auth/seed.ts';
+import { createFileStore } from '../adapters/file-stores/create-file-store.ts';
+import { settleStart } from '../domain/operations/settle-start.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
 import { createGateway } from '../temporal/gateway.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
 import { createDataConverter } from '../temporal/data-converter.ts';
+import { createPayloadCodec } from '../temporal/payload-codec.ts';
 import { createApp } from './app.ts';
 import { createHttpServer } from './http-server.ts';
 import { listenGrpc } from './a2a/grpc-server.ts';
 import { createMetrics } from './metrics.ts';
 
-/** Load balancers stop sending when `/readyz` says so; until then the server goes on answering. */
-const unreadyMs = 1_000;
-/** Requests that take longer are cut off. */
-const drainMs = 10_000;
-const closeMs = 2_000;
-/** Clients wait for the answer: 503 comes in time for them to try again. */
-const statementTimeoutMs = 15_000;
-const cleanupMs = 10 * 60_000;
+/** After `/readyz` turns 503, the server still answers for this long, so that load balancers notice. */
+const UNREADY_MS = 1_000;
+/** Requests still running after this are aborted. */
+const DRAIN_MS = 10_000;
+const CLOSE_MS = 2_000;
+/** Short enough that clients get a 503 in time to retry. */
+const STATEMENT_TIMEOUT_MS = 15_000;
+const CLEANUP_MS = 10 * 60_000;
+/** How long startup waits for the database to confirm that the file store belongs to it. */
+const SETTLE_MS = 3_000;
 
 const env = loadServerEnv();
 const logger = createLogger({ name: 'api', level: env.LOG_LEVEL });
 let pool: PoolState | null = null;
-const orm = createOrm({ url: env.DATABASE_URL, logger, statementTimeoutMs, onPool: (made) => (pool = made) });
+const orm = createOrm({
+  url: env.DATABASE_URL,
+  logger,
+  poolSize: env.DATABASE_POOL_SIZE,
+  statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  onPool: (created) => (pool = created),
+});
 const files = await createFileStore(env);
-const dataConverter = createDataConverter({
+const payloads = {
   keys: env.ENCRYPTION_KEYS,
   store: createPayloadStore({ fork: () => orm.em.fork(), files, inFiles: env.FILES_LARGE_VALUES }),
-  unreadable: (error) => logger.error({ err: error }, 'cannot decrypt a payload of Temporal'),
-});
-const [payloadCodec] = dataConverter.payloadCodecs ?? [];
-const client = createTemporalClient(temporalSettings(env), dataConverter);
+  acceptUnencrypted: env.ACCEPT_UNENCRYPTED_PAYLOADS,
+  unreadable: (error: Error) => logger.error({ err: error }, 'cannot read a Temporal payload'),
+};
+const client = createTemporalClient(temporalSettings(env), createDataConverter(payloads));
 const app = createApp({
   orm,
   env,
   logger,
-  temporal: createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE, baseUrl: env.BASE_URL }),
+  temporal: createGateway({
+    client,
+    taskQueue: env.TEMPORAL_TASK_QUEUE,
+    baseUrl: env.BASE_URL,
+    maxRunEvents: env.RUN_MAX_EVENTS,
+    shortCallMs: env.RUN_SHORT_CALL_MS,
+  }),
   runEvents: createRunEventWatcher(env.DATABASE_URL, logger),
   files,
-  ...(payloadCodec ? { payloadCodec } : {}),
+  // Only people look at these payloads and no code trusts them, so unencrypted ones are shown too.
+  payloadCodec: createPayloadCodec({ ...payloads, acceptUnencrypted: true }),
   metrics: createMetrics({ orm, logger, pool: () => pool, ofProcess: true }),
   strictResponses: env.NODE_ENV === 'development',
+  consoleFolder: fileURLToPath(new URL('../web/dist', import.meta.url)),
 });
 
+const settled = settleStart({
+  fork: () => orm.em.fork(),
+  files,
+  keyIds: env.ENCRYPTION_KEYS.map(({ id }) => id),
+  shared: env.FILES_LARGE_VALUES,
+  logger,
+  refuse(error) {
+    logger.fatal(error.message);
+    process.exit(1);
+  },
+});
+// If the database is unavailable, the check completes later; until then `/readyz` reports it.
+await Promise.race([settled, sleep(SETTLE_MS)]);
 const server = createHttpServer(app.koa);
 const { A2A_GRPC_PORT: grpcPort = 'off' } = env;
-const grpc = grpcPort === 'off' ? null : await listenGrpc(app.deps, { host: env.HOST, port: grpcPort }).catch(cannotListen);
+const grpc =
+  grpcPort === 'off'
+    ? null
+    : await listenGrpc(app.deps, { host: env.HOST, port: grpcPort }).catch(cannotListen);
 if (grpc) logger.info({ host: env.HOST, port: grpc.port }, 'listening for gRPC');
 server.listen(env.PORT, env.HOST, () => logger.info({ address: server.address() }, 'listening'));
 server.on('error', cannotListen);
 const cleanup = setInterval(() => {
   removeExpired(orm.em.fork()).catch((error: unknown) => logger.warn({ err: error }, 'cleanup failed'));
-}, cleanupMs);
+}, CLEANUP_MS);
 let stopping = false;
 void seedWhenPossible(orm, env, logger);
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -70,19 +105,19 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-/** Readiness goes first, then the server drains, then the connections close. */
+/** Shuts down: readiness ends first, then the server drains, then connections close. */
 async function stop(signal: string): Promise<void> {
   logger.info({ signal }, 'stopping');
   app.stop();
   clearInterval(cleanup);
-  await sleep(unreadyMs);
-  const closed = Promise.all([new Promise((resolve) => server.close(resolve)), grpc?.stop(drainMs)]);
-  // Connections that clients keep alive are closed as soon as their last answer is out.
+  await sleep(UNREADY_MS);
+  const closed = Promise.all([new Promise((resolve) => server.close(resolve)), grpc?.stop(DRAIN_MS)]);
+  // Closes keep-alive connections as soon as their last response is sent.
   const sweep = setInterval(() => server.closeIdleConnections(), 100);
-  await Promise.race([closed, sleep(drainMs)]);
+  await Promise.race([closed, sleep(DRAIN_MS)]);
   clearInterval(sweep);
   server.closeAllConnections();
-  await Promise.race([Promise.allSettled([orm.close(true), client.connection.close()]), sleep(closeMs)]);
+  await Promise.race([Promise.allSettled([orm.close(true), client.connection.close()]), sleep(CLOSE_MS)]);
   logger.info('stopped');
   process.exit(0);
 }
@@ -92,20 +127,28 @@ function cannotListen(error: Error): never {
   process.exit(1);
 }
 
-/** The first administrator, if a password is given; the database may come later than this process. */
+/**
+ * Creates the first administrator. Retries until the database is available. Without ADMIN_PASSWORD and
+ * without users, it logs which variable to set.
+ */
 async function seedWhenPossible(database: Orm, settings: ServerEnv, log: Logger): Promise<void> {
-  if (!settings.ADMIN_PASSWORD) {
-    return;
-  }
   for (let waitMs = 500; !stopping; waitMs = Math.min(waitMs * 2, 15_000)) {
     try {
-      const made = await seedAdmin(database, { username: settings.ADMIN_USERNAME, password: settings.ADMIN_PASSWORD });
-      if (made) {
-        log.info({ username: made.username }, 'created the first administrator');
+      if (settings.ADMIN_PASSWORD === undefined) {
+        if (!(await hasUsers(database.em.fork())))
+          log.error('there are no users, so nobody can log in: set ADMIN_PASSWORD and restart');
+        return;
+      }
+      const admin = await seedAdmin(database, {
+        username: settings.ADMIN_USERNAME,
+        password: settings.ADMIN_PASSWORD,
+      });
+      if (admin) {
+        log.info({ username: admin.username }, 'created the first administrator');
       }
       return;
     } catch (error) {
-      log.warn({ err: error }, 'cannot look for the first administrator yet');
+      log.warn({ err: error }, 'cannot check for the first administrator yet');
       await sleep(waitMs);
     }
   }

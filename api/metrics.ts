@@ -1,7 +1,11 @@
-/** Figures for Prometheus: of this process, of its HTTP requests, and of the database. Labels are few, and never data of users. */
+/**
+ * Prometheus metrics of this process, its HTTP requests and the database. There are few labels, and none has
+ * user data.
+ */
 import type { Middleware } from 'koa';
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
+import { RUN_STATUSES } from '../contracts/run-events.ts';
 import type { Logger } from '../config/logger.ts';
 import type { Orm, PoolState } from '../db/orm.ts';
 import { readFigures, type Figures } from '../domain/operations/figures.ts';
@@ -9,38 +13,43 @@ import { readFigures, type Figures } from '../domain/operations/figures.ts';
 export interface MetricsOptions {
   orm: Orm;
   logger: Logger;
-  /** Connections to PostgreSQL. */
+  /** Connection pool to PostgreSQL. */
   pool?: () => PoolState | null;
-  /** Event loop, memory, collections of garbage: once a process. */
+  /** Event loop, memory and garbage collection. Enable it once per process. */
   ofProcess?: boolean;
 }
 
 export interface Metrics {
-  /** Times requests, by the route's template. */
+  /** Measures request durations by route template. */
   middleware: Middleware;
-  /** In Prometheus' text format 0.0.4. */
+  /** Metrics in Prometheus text format 0.0.4. */
   text(): Promise<string>;
 }
 
 export const METRICS_TYPE = 'text/plain; version=0.0.4';
 
-/** Scrapes of several servers, or of somebody in a hurry, ask the database once. */
-const keepMs = 10_000;
-/** Then the scrape goes out without the database's figures. */
-const databaseTimeoutMs = 3_000;
-const statuses = ['pending', 'running', 'waiting', 'suspended', 'completed', 'faulted', 'cancelled'];
-const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+/** Caches database figures, so that frequent or concurrent scrapes query the database once. */
+const KEEP_MS = 10_000;
+/** After this, the scrape is answered without the database's figures. */
+const DATABASE_TIMEOUT_MS = 3_000;
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 export function createMetrics({ orm, logger, pool, ofProcess = false }: MetricsOptions): Metrics {
   const registry = new Registry();
   const registers = [registry];
   if (ofProcess) collectDefaultMetrics({ register: registry });
   const durations = new Histogram({
-    name: 'cadenza_http_request_duration_seconds', help: 'Duration of HTTP requests, to the end of the answer', labelNames: ['method', 'route', 'status'],
-    buckets: [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60], registers,
+    name: 'cadenza_http_request_duration_seconds',
+    help: 'Duration of HTTP requests until the end of the response',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
+    registers,
   });
   new Gauge({
-    name: 'cadenza_postgres_connections', help: 'Connections of this process to PostgreSQL, and requests that wait for one', labelNames: ['state'], registers,
+    name: 'cadenza_postgres_connections',
+    help: 'Connections of this process to PostgreSQL, and requests waiting for one',
+    labelNames: ['state'],
+    registers,
     collect() {
       const state = pool?.();
       if (!state) return;
@@ -50,53 +59,75 @@ export function createMetrics({ orm, logger, pool, ofProcess = false }: MetricsO
     },
   });
   const show = figuresIn(registers);
-  let asked: { at: number; figures: Promise<Figures> } | null = null;
+  let cached: { at: number; figures: Promise<Figures> } | null = null;
   const figures = (): Promise<Figures> => {
-    if (!asked || performance.now() - asked.at > keepMs) {
+    if (!cached || performance.now() - cached.at > KEEP_MS) {
       const reading = readFigures(orm.em.fork());
-      asked = { at: performance.now(), figures: reading };
-      reading.catch(() => (asked = null));
+      cached = { at: performance.now(), figures: reading };
+      reading.catch(() => (cached = null));
     }
-    return asked.figures;
+    return cached.figures;
   };
   return {
     middleware: async (ctx, next) => {
       const at = performance.now();
       ctx.res.once('close', () => {
-        const labels = { method: methods.has(ctx.method) ? ctx.method : 'other', route: String(ctx.state['route'] ?? 'none'), status: String(ctx.status) };
+        const labels = {
+          method: METHODS.has(ctx.method) ? ctx.method : 'other',
+          route: String(ctx.state['route'] ?? 'none'),
+          status: String(ctx.status),
+        };
         durations.observe(labels, (performance.now() - at) / 1000);
       });
       await next();
     },
     async text() {
-      show(await within(databaseTimeoutMs, figures()).catch((error: unknown) => {
-        logger.warn({ err: error }, 'metrics without the database');
-        return null;
-      }));
+      show(
+        await within(DATABASE_TIMEOUT_MS, figures()).catch((error: unknown) => {
+          logger.warn({ err: error }, 'metrics lack the database figures');
+          return null;
+        }),
+      );
       return registry.metrics();
     },
   };
 }
 
 function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
-  const gauge = (name: string, help: string, labelNames: string[] = []) => new Gauge({ name: `cadenza_${name}`, help, labelNames, registers });
-  const up = gauge('database_up', '1 if the database answered this scrape; without it the figures below are missing');
-  const runs = gauge('runs', 'Runs that are kept, by status', ['status']);
+  const gauge = (name: string, help: string, labelNames: string[] = []) =>
+    new Gauge({ name: `cadenza_${name}`, help, labelNames, registers });
+  const up = gauge(
+    'database_up',
+    '1 if the database answered this scrape; if 0, the figures below are missing',
+  );
+  const runs = gauge('runs', 'Stored runs by status', ['status']);
   const humanTasks = gauge('human_tasks', 'Human tasks without a decision', ['status']);
   const overdue = gauge('human_tasks_overdue', 'Human tasks without a decision that are past their due time');
-  const deliveries = gauge('deliveries', 'Messages to webhooks and push receivers: not yet delivered, and given up', ['status']);
-  const deliveryLag = gauge('delivery_lag_seconds', 'How long the oldest delivery has been due that nobody has taken up');
-  const reconcilerLag = gauge('reconciler_lag_seconds', 'How long the oldest start or signal has been due that Temporal has not received');
+  const deliveries = gauge(
+    'deliveries',
+    'Deliveries to webhooks and push receivers that are pending or were given up',
+    ['status'],
+  );
+  const deliveryLag = gauge(
+    'delivery_lag_seconds',
+    'Age of the oldest due delivery that no worker has picked up',
+  );
+  const reconcilerLag = gauge(
+    'reconciler_lag_seconds',
+    'Age of the oldest due start or signal that Temporal has not received',
+  );
   const labelled = [runs, humanTasks, deliveries];
-  const single = [overdue, deliveryLag, reconcilerLag];
+  const stuck = gauge('runs_stuck', 'Stuck runs, whose workflow tasks fail repeatedly');
+  const single = [stuck, overdue, deliveryLag, reconcilerLag];
   return (figures) => {
     up.set(figures ? 1 : 0);
-    for (const one of labelled) one.reset();
-    // Not there is better than 0.
-    for (const one of single) one.remove();
+    for (const metric of labelled) metric.reset();
+    // A missing metric is better than a wrong 0.
+    for (const metric of single) metric.remove();
     if (!figures) return;
-    for (const status of statuses) runs.set({ status }, figures.runs[status] ?? 0);
+    for (const status of RUN_STATUSES) runs.set({ status }, figures.runs[status] ?? 0);
     for (const [status, count] of Object.entries(figures.humanTasks)) humanTasks.set({ status }, count);
+    stuck.set(figures.runsStuck);
     overdue.set(figures.humanTasksOverdue);
     for (const [status, count] of Object.entries(figures.deliveries)) deliveries.set({ status }, count);
     deliveryLag.set(figures.deliveryLagSeconds);

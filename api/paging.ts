@@ -1,45 +1,98 @@
-/** Keyset paging: an opaque cursor holds the sort key of the last record of a page; the next page is in `Link` (RFC 8288). */
+/**
+ * Keyset paging: an opaque cursor encodes the sort key of a page's last record, and `Link` (RFC 8288) has the
+ * next page.
+ */
 import * as z from 'zod';
 
-import { badRequest } from '../domain/errors.ts';
+import { decodeCursor, encodeCursor, type KeysetPage } from '../db/sql.ts';
+import { badRequest, type AppError } from '../domain/errors.ts';
 import type { EndpointContext } from './endpoint.ts';
 import { unstorable } from './middleware/body.ts';
 
-/**
- * Cuts rows, of which one more than `limit` was asked for, to a page. `keyOf` gives the values that the list is sorted by,
- * the last of them unique.
- */
-export function page<T>(c: EndpointContext, rows: readonly T[], limit: number, keyOf: (row: T) => readonly unknown[]): { items: T[]; headers: Record<string, string> } {
-  const items = rows.slice(0, limit);
-  const last = items.at(-1);
-  if (rows.length <= limit || last === undefined) {
-    return { items, headers: {} };
-  }
-  const url = new URL(c.baseUrl + c.ctx.path);
-  url.search = c.ctx.querystring;
-  url.searchParams.set('cursor', encodeCursor(keyOf(last)));
-  return { items, headers: { Link: `<${url.href}>; rel="next"` } };
+/** What a list is sorted by, as its cursors hold it. */
+export interface ListOrder<Row, Key> {
+  /** Reads the values in a cursor. */
+  key: z.ZodType<Key>;
+  /** The values that a row is sorted by, the last of them unique. */
+  valuesOf(row: Row): readonly unknown[];
 }
 
-export function encodeCursor(key: readonly unknown[]): string {
-  return Buffer.from(JSON.stringify(key)).toString('base64url');
-}
-
-/** The values of a cursor, by a tuple schema; undefined without one; 400 if it is not one of this list's. */
-export function decodeCursor<T>(cursor: string | undefined, schema: z.ZodType<T>): T | undefined {
-  if (cursor === undefined) {
-    return undefined;
-  }
-  try {
-    const key: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
-    if (unstorable(key).length === 0) {
-      return schema.parse(key);
-    }
-  } catch {
-    // Told below.
-  }
-  throw badRequest('invalid_cursor', 'The cursor is not one of this list.', [{ pointer: 'cursor', code: 'invalid_cursor', message: 'take it from the Link header' }]);
+/** For lists sorted by one unique value. */
+export function orderBy<Row, Key>(value: z.ZodType<Key>, valueOf: (row: Row) => Key): ListOrder<Row, Key> {
+  return { key: z.tuple([value]).transform(([key]) => key), valuesOf: (row) => [valueOf(row)] };
 }
 
 /** For lists sorted by id alone. */
-export const idCursor = z.tuple([z.guid()]);
+export const byId = orderBy<{ id: string }, string>(z.guid(), ({ id }) => id);
+
+interface PageQuery {
+  limit: number;
+  cursor?: string | undefined;
+}
+
+/** `next` is the cursor of the next page; null on the last page. */
+interface Page<Row> {
+  items: Row[];
+  next: string | null;
+}
+
+/**
+ * Reads the page that the query asks for, for an endpoint's response. `read` gets the rest of the query as
+ * its filter. @throws 400 for a cursor of another list
+ */
+export async function readPage<Row extends OrderRow, OrderRow, Key, Query extends PageQuery>(
+  c: EndpointContext<unknown, Query>,
+  order: ListOrder<OrderRow, Key>,
+  read: (page: KeysetPage<Key>, filter: Omit<Query, keyof PageQuery>) => Promise<readonly Row[]>,
+): Promise<{ items: Row[]; headers: Record<string, string> }> {
+  const { limit, cursor, ...filter } = c.query;
+  const { items, next } = await readKeysetPage(
+    order,
+    { limit, cursor },
+    (keysetPage) => read(keysetPage, filter),
+    invalidCursor,
+  );
+  return { items, headers: next === null ? {} : { Link: nextLink(c, next) } };
+}
+
+/**
+ * Reads one page of a list. `read` is asked for one row more than the page holds, which tells whether there
+ * is a next page. `refuse` makes the error for a cursor of another list.
+ */
+export async function readKeysetPage<Row extends OrderRow, OrderRow, Key>(
+  order: ListOrder<OrderRow, Key>,
+  { limit, cursor }: PageQuery,
+  read: (page: KeysetPage<Key>) => Promise<readonly Row[]>,
+  refuse: () => AppError,
+): Promise<Page<Row>> {
+  const after = cursor === undefined ? undefined : decodeKey(cursor, order.key);
+  if (after === null) throw refuse();
+  const rows = await read({ after, limit: limit + 1 });
+  const items = rows.slice(0, limit);
+  const last = items.at(-1);
+  const hasNext = rows.length > limit && last !== undefined;
+  return { items, next: hasNext ? encodeCursor(order.valuesOf(last)) : null };
+}
+
+function nextLink(c: EndpointContext, cursor: string): string {
+  const url = new URL(c.baseUrl + c.ctx.path);
+  url.search = c.ctx.querystring;
+  url.searchParams.set('cursor', cursor);
+  return `<${url.href}>; rel="next"`;
+}
+
+/** The sort key in a cursor; null if it is none of this list. */
+function decodeKey<Key>(cursor: string, schema: z.ZodType<Key>): Key | null {
+  try {
+    const values = decodeCursor(cursor);
+    return unstorable(values).length === 0 ? schema.parse(values) : null;
+  } catch {
+    return null;
+  }
+}
+
+function invalidCursor(): AppError {
+  return badRequest('invalid_cursor', 'The cursor does not belong to this list.', [
+    { pointer: 'cursor', code: 'invalid_cursor', message: 'must be a cursor from the Link header' },
+  ]);
+}

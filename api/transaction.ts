@@ -3,21 +3,24 @@ import { AppError } from '../domain/errors.ts';
 import { databaseCode } from './middleware/errors.ts';
 
 /**
- * Runs work in a transaction of its own. Repeats what lost against a concurrent one: nothing outside of the database has
- * happened yet. A refusal rolls back, unless it says that it keeps its changes.
+ * Runs work in its own transaction. Retries after a serialization failure or deadlock, which is safe because
+ * nothing outside the database has happened yet. An AppError rolls back, unless `keepsChanges` is set.
  */
-export async function inTransaction<T>(fork: () => EntityManager, work: (em: EntityManager) => Promise<T>): Promise<T> {
+export async function inTransaction<T>(
+  fork: () => EntityManager,
+  work: (em: EntityManager) => Promise<T>,
+): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       const outcome = await fork().transactional(async (em) => {
         try {
           return { value: await work(em) };
         } catch (error) {
-          if (error instanceof AppError && error.keepsChanges) return { refusal: error };
+          if (error instanceof AppError && error.keepsChanges) return { keptError: error };
           throw error;
         }
       });
-      if ('refusal' in outcome) throw outcome.refusal;
+      if ('keptError' in outcome) throw outcome.keptError;
       return outcome.value;
     } catch (error) {
       const code = databaseCode(error);

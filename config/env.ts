@@ -1,20 +1,41 @@
-/** Settings. The only place that reads `process.env`; the same names, with their meaning, are in `.env.example`. */
+/** The settings. Only this module reads `process.env`. `.env.example` documents every variable. */
 import { existsSync } from 'node:fs';
 import * as z from 'zod';
-import { capability, encryptionKeys, hostMap, hostOrNetwork, list, notAvailable, port, switchOn, trustProxy, webUrl } from './env-types.ts';
+import {
+  capability,
+  dataFolder,
+  deniedAddress,
+  encryptionKeys,
+  hostMap,
+  hostOrNetwork,
+  list,
+  notAvailable,
+  port,
+  switchOn,
+  trustProxy,
+  webUrl,
+} from './env-types.ts';
 
 const schema = z.object({
   PORT: port(0).default(3000),
   HOST: z.string().default('127.0.0.1'),
   BASE_URL: webUrl().optional(),
-  DATA_DIR: z.string().default('.cadenza'),
+  DATA_DIR: dataFolder().default('.cadenza'),
   NODE_ENV: z.string().optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be a URL like postgres://user:password@host:5432/database' }).optional(),
+  DATABASE_URL: z
+    .url({
+      protocol: /^postgres(ql)?$/,
+      error: 'must be a URL like postgres://user:password@host:5432/database',
+    })
+    .optional(),
   POSTGRES_PORT: port(0).optional(),
 
-  TEMPORAL_ADDRESS: z.string().regex(/^[^\s/:]+:\d+$|^\[[0-9a-fA-F:]+\]:\d+$/, 'must be host:port').optional(),
+  TEMPORAL_ADDRESS: z
+    .string()
+    .regex(/^[^\s/:]+:\d+$|^\[[0-9a-fA-F:]+\]:\d+$/, 'must be host:port')
+    .optional(),
   TEMPORAL_NAMESPACE: z.string().default('default'),
   TEMPORAL_TASK_QUEUE: z.string().default('cadenza'),
   TEMPORAL_API_KEY: z.string().optional(),
@@ -31,26 +52,64 @@ const schema = z.object({
   ADMIN_USERNAME: z.string().default('admin'),
   ADMIN_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
   ENCRYPTION_KEYS: encryptionKeys().default([]),
+  ACCEPT_UNENCRYPTED_PAYLOADS: switchOn().default(false),
   PUBLIC_AGENT_CARDS: switchOn().default(false),
   A2A_GRPC_PORT: z.union([z.literal('off'), port(0)], 'must be a port from 0 to 65535, or off').optional(),
   A2A_GRPC_URL: z.string().regex(/^\S+$/, 'must be an address such as grpc.example.com:443').optional(),
   A2A_DEFAULT_AGENT: z.guid('must be the id of an agent').optional(),
-  CORS_ORIGINS: list(z.url({ protocol: /^https?$/, error: 'must be origins such as https://app.example.com' })).default([]),
+  CORS_ORIGINS: list(
+    z.url({ protocol: /^https?$/, error: 'must be origins such as https://app.example.com' }),
+  ).default([]),
   TRUST_PROXY: trustProxy().default(0),
   EGRESS_ALLOW: list(hostOrNetwork()).default([]),
   EGRESS_HOST_MAP: hostMap().default([]),
+  EGRESS_DENY: list(deniedAddress()).default([]),
+  RATE_LIMIT_ADDRESS_PER_MINUTE: z.coerce.number().int().min(0).max(1_000_000).default(300),
   RATE_LIMIT_PER_MINUTE: z.coerce.number().int().min(0).max(1_000_000).default(0),
-  FILES_DIR: z.string().optional(),
+  CLIENT_MAX_DAYS: z.coerce.number().int().min(1).max(3_650).default(90),
+  OAUTH_MAX_CLIENTS: z.coerce.number().int().min(0).max(1_000_000).default(1_000),
+  OAUTH_CLIENTS_PER_ADDRESS: z.coerce.number().int().min(1).max(1_000_000).default(20),
+  STREAMS_PER_USER: z.coerce.number().int().min(0).max(100_000).default(50),
+  STREAMS_PER_ADDRESS: z.coerce.number().int().min(0).max(100_000).default(200),
+  FILES_DIR: dataFolder().optional(),
   FILES_LARGE_VALUES: switchOn().default(true),
   FILES_S3_BUCKET: z.string().min(3).optional(),
   FILES_S3_ENDPOINT: webUrl().optional(),
   FILES_S3_REGION: z.string().default('us-east-1'),
-  FILES_S3_PREFIX: z.string().regex(/^[\w!.*'()/-]*$/, 'must be a part of an object key').default('cadenza/'),
+  FILES_S3_PREFIX: z
+    .string()
+    .regex(/^[\w!.*'()/-]*$/, 'must be a part of an object key')
+    .default('cadenza/'),
   FILES_S3_ACCESS_KEY_ID: z.string().optional(),
   FILES_S3_SECRET_ACCESS_KEY: z.string().optional(),
   FILES_S3_PATH_STYLE: switchOn().optional(),
   METRICS_TOKEN: capability().optional(),
-  WORKER_METRICS_ADDRESS: z.string().regex(/^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:]+\]):\d{1,5}$/, 'must be address:port such as 127.0.0.1:9464').optional(),
+  WORKER_METRICS_ADDRESS: z
+    .string()
+    .regex(
+      /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:]+\]):\d{1,5}$/,
+      'must be address:port such as 127.0.0.1:9464',
+    )
+    .optional(),
+  RUN_MAX_EVENTS: z.coerce.number().int().min(100).max(10_000_000).default(100_000),
+  RUN_SHORT_CALL_MS: z.coerce.number().int().min(0).max(5_000).default(5_000),
+  RUN_MAX_DESCENDANTS: z.coerce.number().int().min(0).max(1_000_000).default(1_000),
+  RUN_MAX_DEPTH: z.coerce.number().int().min(1).max(100).default(20),
+  RUN_TREE_MAX_EVENTS: z.coerce.number().int().min(100).max(1_000_000_000).default(1_000_000),
+  RUN_TREE_MAX_TASKS: z.coerce.number().int().min(100).max(1_000_000_000).default(250_000),
+  USER_MAX_LIVE_RUNS: z.coerce.number().int().min(1).max(1_000_000).default(10_000),
+  AGENT_MAX_VERSIONS: z.coerce.number().int().min(1).max(10_000).default(100),
+  AGENT_MAX_DRAFTS: z.coerce.number().int().min(1).max(10_000).default(20),
+  AGENT_MAX_BYTES: z.coerce.number().int().min(1_024).max(33_554_432).default(16_777_216),
+  AGENT_MAX_SKILLS: z.coerce.number().int().min(1).max(10_000).default(100),
+  WORKFLOW_MAX_REVISIONS: z.coerce.number().int().min(1).max(1_000_000).default(1_000),
+  USER_MAX_SECRETS: z.coerce.number().int().min(1).max(1_000_000).default(1_000),
+  USER_MAX_WEBHOOKS: z.coerce.number().int().min(1).max(100_000).default(100),
+  USER_MAX_FILES: z.coerce.number().int().min(1).max(10_000_000).default(10_000),
+  DATABASE_POOL_SIZE: z.coerce.number().int().min(4).max(200).default(20),
+  WORKER_ANSWER_MIB: z.coerce.number().int().min(8).max(65_536).default(64),
+  WORKER_MEMORY_MIB: z.coerce.number().int().min(256).max(1_048_576).optional(),
+  WORKER_CACHED_RUNS: z.coerce.number().int().min(2).max(100_000).optional(),
   RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).default(90),
 
   OIDC_ISSUER: notAvailable('an external OpenID Connect issuer'),
@@ -64,27 +123,33 @@ export const settingNames: readonly string[] = Object.keys(schema.shape);
 type Settings = z.output<typeof schema>;
 type Reserved = 'OIDC_ISSUER' | 'OIDC_AUDIENCE' | 'OIDC_JWKS_URL' | 'OIDC_ROLES_CLAIM';
 
-/** Settings under the names of their variables, parsed; lists are arrays, switches booleans, ports numbers. */
+/** Parsed settings by variable name: lists are arrays, switches booleans, ports numbers. */
 export type Env = Omit<Settings, Reserved | 'BASE_URL' | 'FILES_DIR'> & {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   BASE_URL: string;
   /** Folder of the local file store. */
   FILES_DIR: string;
 };
 
-/** What a process that serves needs beyond the defaults. */
+/** Settings of server processes, which need a database and Temporal. */
 export type ServerEnv = Env & { DATABASE_URL: string; TEMPORAL_ADDRESS: string };
 
-/** The second is needed where the first is set. */
-const NEEDED_TOGETHER = [
-  ['TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'], ['TEMPORAL_TLS_KEY', 'TEMPORAL_TLS_CERT'], ['FILES_S3_ENDPOINT', 'FILES_S3_BUCKET'],
-  ['FILES_S3_ACCESS_KEY_ID', 'FILES_S3_SECRET_ACCESS_KEY'], ['FILES_S3_SECRET_ACCESS_KEY', 'FILES_S3_ACCESS_KEY_ID'],
+/** Pairs of variables: if the first is set, the second is required. */
+const REQUIRED_TOGETHER = [
+  ['TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'],
+  ['TEMPORAL_TLS_KEY', 'TEMPORAL_TLS_CERT'],
+  ['FILES_S3_ENDPOINT', 'FILES_S3_BUCKET'],
+  ['FILES_S3_ACCESS_KEY_ID', 'FILES_S3_SECRET_ACCESS_KEY'],
+  ['FILES_S3_SECRET_ACCESS_KEY', 'FILES_S3_ACCESS_KEY_ID'],
 ] as const;
 
 export type EnvSource = Record<string, string | undefined>;
 export type EnvProblem = { name: string; message: string };
 
-/** Reads settings without side effects: the settings, or every problem at once. An empty variable counts as unset. */
+/**
+ * Parses settings without side effects.
+ * @returns the settings, or all problems. An empty variable counts as unset.
+ */
 export function parseEnv(source: EnvSource): { env: Env } | { problems: EnvProblem[] } {
   const given = Object.fromEntries(
     settingNames.flatMap((name) => {
@@ -96,39 +161,54 @@ export function parseEnv(source: EnvSource): { env: Env } | { problems: EnvProbl
   const problems: EnvProblem[] = parsed.success
     ? []
     : parsed.error.issues.map((issue) => ({ name: String(issue.path[0]), message: issue.message }));
-  for (const [one, other] of NEEDED_TOGETHER) {
-    if (given[one] && !given[other]) problems.push({ name: other, message: `is needed with ${one}` });
+  for (const [name, required] of REQUIRED_TOGETHER) {
+    if (given[name] && !given[required])
+      problems.push({ name: required, message: `is required with ${name}` });
   }
   if (!parsed.success || problems.length > 0) return { problems };
   const { BASE_URL, FILES_DIR, ...rest } = parsed.data;
-  return { env: { ...rest, BASE_URL: BASE_URL ?? defaultBaseUrl(rest.HOST, rest.PORT), FILES_DIR: FILES_DIR ?? `${rest.DATA_DIR.replace(/\/+$/, '')}/files` } };
+  return {
+    env: {
+      ...rest,
+      BASE_URL: BASE_URL ?? defaultBaseUrl(rest.HOST, rest.PORT),
+      FILES_DIR: FILES_DIR ?? `${rest.DATA_DIR.replace(/\/+$/, '')}/files`,
+    },
+  };
 }
 
 /**
- * Settings of this process, by default its variables and those of the file `.env` in the working directory, which do not win
- * over them; prints every problem to stderr and exits with 2 if there is one.
+ * Loads the settings of this process from `source`, by default its environment and the file `.env` in the
+ * working directory; the environment wins. On problems, prints all of them to stderr and exits with 2.
  */
 export function loadEnv(source: EnvSource = variables()): Env {
   const result = parseEnv(source);
-  return 'env' in result ? result.env : refuse(result.problems);
+  return 'env' in result ? result.env : exitWithProblems(result.problems);
 }
 
-/** As `loadEnv`, for api, worker and migrate, which need a database and (the first two) Temporal. */
+/**
+ * Like `loadEnv`, for api, worker and migrate, which also require the database, Temporal and encryption keys.
+ */
 export function loadServerEnv(source: EnvSource = variables()): ServerEnv {
   const env = loadEnv(source);
   const { DATABASE_URL, TEMPORAL_ADDRESS, ENCRYPTION_KEYS } = env;
   const problems: EnvProblem[] = [];
-  if (!DATABASE_URL) problems.push({ name: 'DATABASE_URL', message: 'is needed (npm start brings its own)' });
-  if (!TEMPORAL_ADDRESS) problems.push({ name: 'TEMPORAL_ADDRESS', message: 'is needed (npm start brings its own)' });
-  if (ENCRYPTION_KEYS.length === 0) problems.push({ name: 'ENCRYPTION_KEYS', message: 'is needed (npm start brings its own)' });
-  if (!DATABASE_URL || !TEMPORAL_ADDRESS || problems.length > 0) return refuse(problems);
+  const message = 'is required (npm start provides its own)';
+  if (!DATABASE_URL) problems.push({ name: 'DATABASE_URL', message });
+  if (!TEMPORAL_ADDRESS) problems.push({ name: 'TEMPORAL_ADDRESS', message });
+  if (ENCRYPTION_KEYS.length === 0) problems.push({ name: 'ENCRYPTION_KEYS', message });
+  if (!DATABASE_URL || !TEMPORAL_ADDRESS || problems.length > 0) return exitWithProblems(problems);
   return { ...env, DATABASE_URL, TEMPORAL_ADDRESS };
 }
 
-/** The variables to hand to a child process: this process's own with changes on top (`undefined` removes one). */
+/**
+ * Environment of a child process: this process's own, with `changes` applied (`undefined` removes a
+ * variable).
+ */
 export function childEnv(changes: EnvSource, source: EnvSource = variables()): Record<string, string> {
   return Object.fromEntries(
-    Object.entries({ ...source, ...changes }).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+    Object.entries({ ...source, ...changes }).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
   );
 }
 
@@ -142,7 +222,7 @@ function defaultBaseUrl(host: string, portNumber: number): string {
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${portNumber}`;
 }
 
-function refuse(problems: EnvProblem[]): never {
+function exitWithProblems(problems: EnvProblem[]): never {
   const lines = problems.map(({ name, message }) => `  ${name} ${message}`);
   process.stderr.write(`Cadenza cannot start with these settings (see .env.example):\n${lines.join('\n')}\n`);
   process.exit(2);

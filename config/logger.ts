@@ -1,20 +1,24 @@
-/** JSON logs by pino. Every object, error and message is scrubbed of secrets before it is written. */
+/** JSON logs with pino. Secrets are redacted from every object, error and message before it is written. */
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { redact, redactText } from './redact.ts';
 
 export type { Logger } from 'pino';
 
 /**
- * A logger that writes one JSON object a line to stdout, or to `destination`: `level` as a word, `time` in RFC 3339,
- * `name` of the process. Put errors under `err`.
+ * Creates a logger that writes one JSON object per line to stdout, or to `destination`: `level` as a word,
+ * `time` in RFC 3339, `name` of the process. Log errors under `err`.
  */
-export function createLogger(options: { name: string; level?: string; destination?: DestinationStream }): Logger {
+export function createLogger(options: {
+  name: string;
+  level?: string;
+  destination?: DestinationStream;
+}): Logger {
   const logger = pino(
     {
       name: options.name,
       level: options.level ?? 'info',
       timestamp: pino.stdTimeFunctions.isoTime,
-      // `redact` writes errors itself, so that causes and own fields are scrubbed too.
+      // `redact` serializes errors itself, so that their causes and custom fields are redacted too.
       serializers: { err: (value: unknown) => value },
       formatters: {
         level: (label) => ({ level: label }),
@@ -23,7 +27,7 @@ export function createLogger(options: { name: string; level?: string; destinatio
       hooks: {
         logMethod(args, method) {
           const scrubbed = args.map((arg: unknown) => (typeof arg === 'string' ? redactText(arg) : arg));
-          // pino types its arguments as a tuple by overload; mapping keeps count and order.
+          // pino types the arguments as an overloaded tuple; map() keeps their number and order.
           return method.apply(this, scrubbed as typeof args);
         },
       },

@@ -1,29 +1,47 @@
-/** Removing secrets from what is logged: by key, and inside of text. */
-const removed = '[redacted]';
-const maxDepth = 12;
+/**
+ * Redacts secrets in log entries, by key and inside text. It follows the rule for credentials in
+ * `contracts/credentials.ts`.
+ */
+import { KNOWN_CREDENTIALS, namesCredential, replaceInAddresses } from '../contracts/credentials.ts';
 
-const secretKey = /^(x_)?(passwd|authorization|proxy_authorization|cookie|set_cookie|encryption_keys)$|(^|_)(api_?key|access_?key|token|secret|password|password_hash|private_key|credentials)$/;
+const REMOVED = '[redacted]';
+const MAX_DEPTH = 12;
 
-/** Whether values under this key are secret: whole key, any case, `-` as `_`, camelCase as snake_case. */
-export function isSecretKey(key: string): boolean {
-  return secretKey.test(key.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replaceAll('-', '_').toLowerCase());
+/**
+ * Whether a value is a credential, judging by its key. Booleans and token counts (`input_tokens`,
+ * `token_epoch`) are not.
+ */
+function isCredential(key: string, value: unknown): boolean {
+  if (value === undefined || value === null || typeof value === 'boolean') return false;
+  return namesCredential(key) && !(typeof value === 'number' && /token/i.test(key));
 }
 
-/** Replaces credentials inside of text: `Bearer …` and `Basic …` values, and passwords in URLs. */
+/**
+ * Redacts credentials inside text: `Bearer …` and `Basic …` values, credentials in URLs, and known credential
+ * formats.
+ */
 export function redactText(text: string): string {
-  return text
-    .replace(/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, `$1 ${removed}`)
-    .replace(/\b([a-z][a-z0-9+.-]*:\/\/[^\s/:@]*):[^\s/@]+@/gi, `$1:${removed}@`);
+  const plain = text
+    .replace(/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, `$1 ${REMOVED}`)
+    // Without the scheme, which a search would begin anew at each word of a long path.
+    .replace(/(:\/\/[^\s/:@]*):[^\s/@]+@/g, `$1:${REMOVED}@`);
+  return KNOWN_CREDENTIALS.reduce(
+    (rest, pattern) => rest.replaceAll(pattern, REMOVED),
+    replaceInAddresses(plain, () => REMOVED),
+  );
 }
 
-/** A copy of a value fit for a log: secrets replaced, errors as plain objects, cycles and great depth cut. */
+/**
+ * A copy of a value that is safe to log: secrets redacted, errors as plain objects, cycles and deep nesting
+ * cut.
+ */
 export function redact(value: unknown, key = '', ancestors: readonly object[] = []): unknown {
-  if (value !== undefined && value !== null && isSecretKey(key)) return removed;
+  if (isCredential(key, value)) return REMOVED;
   if (typeof value === 'string') return redactText(value);
   if (typeof value === 'bigint') return value.toString();
   if (typeof value !== 'object' || value === null) return value;
   if (ancestors.includes(value)) return '[circular]';
-  if (ancestors.length >= maxDepth) return '[too deep]';
+  if (ancestors.length >= MAX_DEPTH) return '[too deep]';
   const path = [...ancestors, value];
   if (Array.isArray(value)) return value.map((item) => redact(item, '', path));
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();

@@ -1,12 +1,11 @@
 /**
- * What workflow code asks of activities. Every activity of the main queue that takes a `batch` writes
- * it to the run's log, in the transaction of its own change, before its side effect.
+ * Inputs and results of activities. Every activity of the main queue that takes a `batch` writes it to the
+ * run's log in the transaction of its own change, before its side effect.
  */
-import type { DslError } from './dsl-error.ts';
 import type { EventBatch, RunEnd } from './run-events.ts';
-import type { DecisionPayload } from './temporal.ts';
+import type { Candidates, DecisionPayload, Delegate, HumanTaskRequest } from './hitl.ts';
 
-/** `closed`: the run's row is terminal already; workflow code must end. */
+/** `closed` means that the run's row is already terminal, so workflow code must end. */
 export interface Appended {
   closed: boolean;
 }
@@ -23,6 +22,13 @@ export interface InvocationRef {
   visit: number;
   /** DSL retry attempt, from 1. */
   attempt: number;
+  /** Set if the call is a local activity (docs/adr/0030). */
+  short?: ShortCall;
+}
+
+export interface ShortCall {
+  /** The task's own deadline, and the milliseconds left until then. */
+  deadline?: { at: string; left_ms: number };
 }
 
 export interface InvokeAgentInput extends WithBatch, InvocationRef {
@@ -31,18 +37,24 @@ export interface InvokeAgentInput extends WithBatch, InvocationRef {
   skill?: string;
   input: unknown;
   timeout_ms: number;
-  /** From 1: an answer to what the agent asked in the round before. Each round is a call of its own. */
+  /** Set, from 1, when the invocation replies to the agent's question. Every round is a separate call. */
   round?: number;
   reply?: RemoteReply;
 }
 
 export interface CallHttpInput extends WithBatch, InvocationRef {
   function: 'http' | 'openapi' | 'a2a';
-  /** `with` of the call: expressions evaluated, all but those in `deferred`; URI templates filled, named authentications put in place. */
+  /**
+   * `with` of the call, with URI templates filled, named authentications resolved, and all expressions
+   * evaluated except those in `deferred`.
+   */
   with: Record<string, unknown>;
-  /** Expressions that read `$secrets`: only the activity may evaluate them. `pointer` is where in `with`. */
+  /**
+   * Expressions that read `$secrets`, which only the activity may evaluate. `pointer` is their position in
+   * `with`.
+   */
   deferred: { pointer: string; expression: string }[];
-  /** The expression variables of the task, where something is deferred. */
+  /** Expression variables of the task; null unless expressions are deferred. */
   scope: Record<string, unknown> | null;
   /** Names in the definition's `use.secrets`. */
   secrets: string[];
@@ -55,13 +67,21 @@ export interface Invoked {
   agent_id?: string;
   agent_version?: string;
   warnings?: string[];
-  /** The agent is a `workflow`: nothing was called; start this child run and take its output. */
-  child?: { workflow_id: string; revision: number | null; input: unknown; output_schema: Record<string, unknown> };
-  /** The agent's task waits for an answer; there is no output yet. */
+  /**
+   * Set for agents of type `workflow`: no call was made; the caller starts this child run and uses its
+   * output.
+   */
+  child?: {
+    workflow_id: string;
+    revision: number | null;
+    input: unknown;
+    output_schema: Record<string, unknown>;
+  };
+  /** Set if the agent's task waits for an answer; there is no output yet. */
   ask?: RemoteAsk;
 }
 
-/** A counterpart's task that asks for something: a person here answers, then the agent is invoked again with `reply`. */
+/** A question of a remote agent's task. A person answers it, then the agent is invoked again with `reply`. */
 export interface RemoteAsk {
   title: string;
   description: string | null;
@@ -74,50 +94,42 @@ export interface RemoteAsk {
 export interface RemoteTask {
   task_id: string;
   context_id: string;
-  /** How it wants its answer: as a text, as data that fits the form, or as a decision on its request of that id. A credential reaches it in another way. */
+  /**
+   * Form of the answer: text, data that matches the form, or a decision on the request of that id.
+   * Credentials are sent by another way.
+   */
   answer: { as: 'text' | 'data' | 'credential' } | { as: 'decision'; request_id: string | null };
-  /** Marks the question, so that it is known again where the counterpart still shows it after the answer. */
+  /** Identifies the question, to recognize it if the remote agent still shows it after the answer. */
   mark: string;
 }
 
-/** `decision` null: nobody will answer, the counterpart's task is to be cancelled. */
+/**
+ * The answer to a remote question. A null `decision` means that nobody will answer and the remote task is to
+ * be cancelled.
+ */
 export interface RemoteReply {
   remote: RemoteTask;
   decision: Pick<DecisionPayload, 'decision' | 'payload' | 'comment'> | null;
 }
 
-export interface NewHumanTask {
-  id: string;
-  run_id: string;
-  /** JSON pointer. */
-  task: string;
-  task_name: string;
-  title: string;
-  description: string | null;
-  subject: unknown;
-  form_schema: Record<string, unknown> | null;
-  decisions: { id: string; label: string; requires_comment: boolean }[];
-  assignee: string | null;
-  candidates: { users: string[]; roles: string[]; groups: string[] };
-  priority: number;
-  due_at: string | null;
-  expires_at: string | null;
-  quorum: { approvals: number; rejections: number; exclude_initiator: boolean } | null;
+export interface NewHumanTask extends HumanTaskRequest {
+  /** Default: `candidates`. */
+  delegate?: Delegate;
 }
 
-export interface CreateHumanTaskInput extends WithBatch {
+interface CreateHumanTaskInput extends WithBatch {
   human: NewHumanTask;
 }
 
-export interface EscalateHumanTaskInput extends WithBatch {
+interface EscalateHumanTaskInput extends WithBatch {
   task_id: string;
   level: number;
-  to: { users: string[]; roles: string[]; groups: string[] };
+  to: Candidates;
 }
 
-export interface ExpireHumanTaskInput extends WithBatch {
+interface ExpireHumanTaskInput extends WithBatch {
   task_id: string;
-  /** The workflow's event of the expiry, appended only where the task really expires. */
+  /** Key of the expiry event, which is appended only if the task really expires. */
   event_key: string;
   at: string;
 }
@@ -127,22 +139,33 @@ export type Expired = Appended & ({ outcome: 'expired' } | { outcome: 'decided';
 export interface CreateChildRunInput extends WithBatch {
   child_run_id: string;
   task: string;
-  /** A registered workflow by id (agent kind `workflow`), or the DSL's reference. */
+  /** A registered workflow by id (for agents of type `workflow`), or by its DSL reference. */
   workflow: { id: string; revision: number | null } | { namespace: string; name: string; version: string };
   input: unknown;
+  /** The corresponding child of the run that this one's parent retries. */
+  retry_of?: string;
+  /** The parent does not wait for the child, and the child continues whatever happens to the parent. */
+  detached?: true;
 }
 
-export interface ChildOutput {
+/**
+ * `completed` means that the child to retry has already completed. It is used, and no new child was created.
+ */
+interface CreatedChild extends Appended {
+  completed?: boolean;
+}
+
+interface ChildOutput {
   output: unknown;
 }
 
-export interface EndRunInput extends WithBatch {
+interface EndRunInput extends WithBatch {
   end: RunEnd;
-  /** Interpreter state before unwinding, of a faulted run. */
+  /** Interpreter state of a faulted run before unwinding. */
   checkpoint?: unknown;
 }
 
-/** Files that the run's input linked, as they are in the store now; `position` in the input's `files`. */
+/** The run's input files, fetched into the store; `position` is the index in the input's `files`. */
 export interface FetchedFiles {
   files: { position: number; file: Record<string, unknown> }[];
 }
@@ -156,22 +179,44 @@ export interface RunActivities {
   escalateHumanTask(input: EscalateHumanTaskInput): Promise<Appended>;
   expireHumanTask(input: ExpireHumanTaskInput): Promise<Expired>;
   cancelHumanTask(input: WithBatch & { task_id: string }): Promise<Appended>;
-  createChildRun(input: CreateChildRunInput): Promise<Appended>;
+  createChildRun(input: CreateChildRunInput): Promise<CreatedChild>;
   readChildOutput(input: WithBatch & { child_run_id: string }): Promise<ChildOutput>;
   cancelChildRun(input: WithBatch & { child_run_id: string }): Promise<Appended>;
   endRun(input: EndRunInput): Promise<Appended>;
-  reconcile(): Promise<{ started: number; signalled: number; closed: number }>;
-  /** Removes what the file store holds and nobody knows. */
+  /**
+   * Cancels the run's own execution in Temporal, so that it is shown as cancelled. The run's row is already
+   * closed.
+   */
+  cancelExecution(input: { run_id: string }): Promise<void>;
+  reconcile(): Promise<{
+    started: number;
+    signalled: number;
+    closed: number;
+    stuck: string[];
+    recovered: string[];
+  }>;
+  /** Removes orphaned content from the file store. */
   sweepFiles(): Promise<{ removed: number }>;
-  /** Removes runs and payloads that were kept long enough, for a bounded time. */
+  /** Removes expired runs and payloads, for a limited time per call. */
   removeExpired(): Promise<{ runs: number; payloads: number; more: boolean }>;
 }
 
 export interface DeliveryActivities {
-  /** Sends what is due to one target, in order. `wait_ms` null: nothing is pending. */
+  /** Sends due deliveries to one target, in order. `wait_ms` is null if nothing is pending. */
   deliverNext(targetId: string): Promise<{ sent: number; wait_ms: number | null }>;
 }
 
-/** `type` of the non-retryable ApplicationFailures that our activities throw; `details[0]` of a fault is its DslError. */
-export const FAILURE = { fault: 'Fault', closed: 'RunClosed' } as const;
-export type FaultDetails = [DslError];
+/**
+ * `type` of the non-retryable ApplicationFailures that activities throw. `details[0]` of a fault is its
+ * DslError.
+ */
+export const FAILURE = {
+  fault: 'Fault',
+  closed: 'RunClosed',
+  /** Another worker has stored another outcome of an earlier call; the workflow task has to be repeated. */
+  conflict: 'OtherOutcome',
+  /** A short call ended early, because the run is to be cancelled. */
+  interrupted: 'Interrupted',
+  /** The worker makes too many short calls at once. */
+  busy: 'Busy',
+} as const;

@@ -1,37 +1,57 @@
-/** The keys of an agent's `configuration` that the platform knows, by kind (interface-decisions §3). Any other key is kept. */
+/**
+ * Keys of an agent's `configuration` that the platform uses, by agent kind (docs/agents.md). Other keys are
+ * kept.
+ */
 import * as z from 'zod';
+import { didYouMean } from './suggest.ts';
+import { credentialProblems } from './credential-keys.ts';
+import { credentialsIn, namesCredential } from './credentials.ts';
 import { jsonObject, jsonObjectOf } from './json-object.ts';
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 
 export const apiConfiguration = z.looseObject({
-  /** Absolute URL; `{name}` is filled from the input's top level. Default: the agent's `url`. */
+  /** Absolute URL. `{name}` is replaced with the input's top-level field. Default: the agent's `url`. */
   endpoint: z.string().optional(),
   /** Default POST. */
   method: z.string().optional(),
   headers: jsonObjectOf(scalar.nullable()).optional(),
   query: jsonObject.optional(),
-  /** JSON whose strings may hold `${ … }` on the input. Default: the input itself, as query for methods without a body. */
+  /**
+   * JSON whose strings may contain `${ … }` over the input. Default: the input, sent as query for methods
+   * without a body.
+   */
   body: z.unknown().optional(),
-  /** How files in the input are sent: with a link, with their content in base64, as a form's parts, or the one file as the body. Default `link`. */
+  /**
+   * How input files are sent: as links, as base64 content, as multipart form parts, or a single file as the
+   * body. Default `link`.
+   */
   files: z.enum(['link', 'base64', 'multipart', 'body']).optional(),
-  /** What becomes of the answer's content: a file where it is neither JSON nor text (`auto`, default), always (`file`), never (`inline`). */
+  /**
+   * Whether the response content becomes a file: unless it is JSON or text (`auto`, default), always
+   * (`file`), or never (`inline`).
+   */
   output: z.enum(['auto', 'file', 'inline']).optional(),
-  /** jq on the answer's content, with `$response` = `{status, headers, body}`; or an object whose strings hold `${ … }`. */
+  /**
+   * jq on the response content, with `$response` = `{status, headers, body}`; or an object whose strings
+   * contain `${ … }`.
+   */
   response: z.union([z.string(), jsonObject]).optional(),
   /** Milliseconds, ISO 8601, or the DSL's inline duration. */
   timeout: z.union([z.number().positive(), z.string(), z.record(z.string(), z.number())]).optional(),
-  /** `idempotent: false`: an invocation whose outcome is unknown is never repeated. */
+  /** With `idempotent: false`, an invocation with an unknown outcome is never repeated. */
   retry: z.looseObject({ idempotent: z.boolean().optional() }).optional(),
 });
 
 export const llmConfiguration = z.looseObject({
-  /** Of an OpenAI-compatible API, such as `https://api.openai.com/v1`. Default: the agent's `url`. */
+  /**
+   * Base URL of an OpenAI-compatible API, such as `https://api.openai.com/v1`. Default: the agent's `url`.
+   */
   base_url: z.string().optional(),
   model: z.string().optional(),
   api_key: z.string().optional(),
   system: z.string().optional(),
-  /** Text with `${ … }` on the input. Default: the input itself. */
+  /** Text with `${ … }` over the input. Default: the input itself. */
   prompt: z.string().optional(),
   temperature: z.number().min(0).optional(),
   max_tokens: z.int().positive().optional(),
@@ -41,33 +61,36 @@ export const llmConfiguration = z.looseObject({
   seed: z.int().optional(),
   stop: z.union([z.string(), z.array(z.string())]).optional(),
   headers: jsonObjectOf(scalar.nullable()).optional(),
-  /** Where an output schema is set: `json_schema` (default) sends it, `json_object` asks for JSON only, `none` asks for nothing. */
+  /**
+   * How to request output that matches the output schema: `json_schema` (default) sends the schema,
+   * `json_object` requests JSON only, `none` requests nothing.
+   */
   structured_output: z.enum(['json_schema', 'json_object', 'none']).optional(),
   timeout: z.union([z.number().positive(), z.string(), z.record(z.string(), z.number())]).optional(),
   retry: z.looseObject({ idempotent: z.boolean().optional() }).optional(),
 });
 
 export const a2aConfiguration = z.looseObject({
-  /** Of the agent card. Default: looked for under the agent's `url`. */
+  /** URL of the agent card. Default: discovered below the agent's `url`. */
   card_url: z.string().optional(),
-  /** Default: the card's first that we speak. */
+  /** Default: the first binding of the card that is supported here. */
   binding: z.enum(['JSONRPC', 'HTTP+JSON', 'GRPC']).optional(),
-  /** False: poll, even where the card says that the agent streams. */
+  /** If false, poll even if the card declares streaming. */
   streaming: z.boolean().optional(),
   headers: jsonObjectOf(scalar.nullable()).optional(),
-  /** Goes with each message. */
+  /** Metadata sent with each message. */
   metadata: jsonObject.optional(),
-  /** URIs of protocol extensions to be announced. */
+  /** URIs of protocol extensions to announce. */
   extensions: z.array(z.string()).optional(),
-  /** Media types. Default: all. */
+  /** Accepted media types. Default: all. */
   accepted_output_modes: z.array(z.string()).optional(),
-  /** Between two looks at the task, where it is not streamed. Default: from 0.25 s, growing to 10 s. */
+  /** Interval between polls of a task that is not streamed. Default: from 0.25 s, growing to 10 s. */
   poll_interval: z.union([z.number().positive(), z.string(), z.record(z.string(), z.number())]).optional(),
   timeout: z.union([z.number().positive(), z.string(), z.record(z.string(), z.number())]).optional(),
   retry: z.looseObject({ idempotent: z.boolean().optional() }).optional(),
 });
 
-export const workflowConfiguration = z.looseObject({
+const workflowConfiguration = z.looseObject({
   workflow_id: z.string().optional(),
   revision: z.int().positive().optional(),
 });
@@ -76,17 +99,12 @@ export type ApiConfiguration = z.infer<typeof apiConfiguration>;
 export type LlmConfiguration = z.infer<typeof llmConfiguration>;
 export type A2aConfiguration = z.infer<typeof a2aConfiguration>;
 
-const BY_KIND: Record<string, z.ZodObject> = { api: apiConfiguration, llm: llmConfiguration, a2a: a2aConfiguration, workflow: workflowConfiguration };
-
-/** Names under which a literal value is a secret: moved to the store on save, whatever the kind. */
-export const SECRET_KEYS: ReadonlySet<string> = new Set([
-  'api_key', 'apikey', 'token', 'access_token', 'refresh_token', 'secret', 'client_secret', 'password', 'authorization', 'private_key', 'credentials',
-]);
-
-/** Whole key, any case, `-` as `_`. */
-export function isSecretKey(key: string): boolean {
-  return SECRET_KEYS.has(key.toLowerCase().replaceAll('-', '_'));
-}
+const BY_KIND: Record<string, z.ZodObject> = {
+  api: apiConfiguration,
+  llm: llmConfiguration,
+  a2a: a2aConfiguration,
+  workflow: workflowConfiguration,
+};
 
 export interface ConfigurationWarning {
   /** JSON pointer into the agent's record. */
@@ -94,27 +112,115 @@ export interface ConfigurationWarning {
   message: string;
 }
 
-/** Which adapter serves an agent: `execution_type`, else `type`. An `llm` that is configured as one stays one when it is executed by `api`. */
-export function agentKind(agent: { type: string; execution_type: string | null; configuration: Record<string, unknown> | null }): string {
+/**
+ * The adapter kind of an agent: `execution_type`, else `type`. An agent of type `llm` with an LLM
+ * configuration remains one, even with `execution_type: api`.
+ */
+export function agentKind(agent: {
+  type: string;
+  execution_type: string | null;
+  configuration: Record<string, unknown> | null;
+}): string {
   const { type, execution_type: executionType, configuration } = agent;
-  if (type === 'llm' && executionType === 'api' && configuration?.['endpoint'] === undefined && configuration?.['base_url'] !== undefined) return 'llm';
+  if (
+    type === 'llm' &&
+    executionType === 'api' &&
+    configuration?.['endpoint'] === undefined &&
+    configuration?.['base_url'] !== undefined
+  )
+    return 'llm';
   return executionType ?? type;
 }
 
-/** What will be ignored, or fault when the agent is invoked; saving is never refused for it. */
-export function configurationWarnings(agent: Parameters<typeof agentKind>[0]): ConfigurationWarning[] {
-  const schema = BY_KIND[agentKind(agent)];
-  if (schema === undefined || agent.configuration === null) return [];
+export interface CheckedAgent {
+  type: string;
+  execution_type: string | null;
+  configuration: Record<string, unknown> | null;
+  url?: string | null | undefined;
+  authentication_type?: string | null | undefined;
+  authentication_config?: Record<string, unknown> | null | undefined;
+}
+
+/** Required keys by kind. The agent's `url` can replace `orUrl`. */
+const REQUIRED: Record<string, { orUrl?: string; keys: readonly string[] }> = {
+  api: { orUrl: 'endpoint', keys: [] },
+  llm: { orUrl: 'base_url', keys: ['model'] },
+  a2a: { orUrl: 'card_url', keys: [] },
+  workflow: { keys: ['workflow_id'] },
+};
+
+/** Warnings about keys that are ignored or make invocations fault. They never prevent saving. */
+export function configurationWarnings(agent: CheckedAgent): ConfigurationWarning[] {
+  const kind = agentKind(agent);
+  const schema = BY_KIND[kind];
+  if (schema === undefined) {
+    return [
+      {
+        pointer: agent.execution_type === null ? '/type' : '/execution_type',
+        message: `agents of kind "${kind}" can be registered, but invoking them is not available yet`,
+      },
+    ];
+  }
+  const configuration = agent.configuration ?? {};
   const known = Object.keys(schema.shape);
-  const unknown = Object.keys(agent.configuration)
-    .filter((key) => !known.includes(key) && !isSecretKey(key))
+  const unknown = Object.keys(configuration)
+    .filter((key) => !known.includes(key) && !namesCredential(key) && key !== 'a2a')
     .map((key) => ({
       pointer: `/configuration/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`,
-      message: `"${key}" is not a key that agents of this kind use; it is kept and has no effect (known: ${known.join(', ')})`,
+      message:
+        `"${key}" is not a key that agents of this kind use${didYouMean(key, known) || ';'} ` +
+        `it is kept and has no effect (known: ${known.join(', ')})`,
     }));
-  const invalid = (schema.safeParse(agent.configuration).error?.issues ?? []).map((issue) => ({
-    pointer: ['/configuration', ...issue.path.map((key) => String(key).replaceAll('~', '~0').replaceAll('/', '~1'))].join('/'),
+  const invalid = (schema.safeParse(configuration).error?.issues ?? []).map((issue) => ({
+    pointer: [
+      '/configuration',
+      ...issue.path.map((key) => String(key).replaceAll('~', '~0').replaceAll('/', '~1')),
+    ].join('/'),
     message: `${issue.message}; invoking the agent will fault`,
   }));
-  return [...invalid, ...unknown];
+  const credentials =
+    kind === 'workflow'
+      ? []
+      : credentialProblems(agent.authentication_type, agent.authentication_config, configuration);
+  return [...missingKeys(kind, agent.url ?? null, configuration), ...invalid, ...credentials, ...unknown];
+}
+
+function missingKeys(
+  kind: string,
+  url: string | null,
+  configuration: Record<string, unknown>,
+): ConfigurationWarning[] {
+  const { orUrl, keys } = REQUIRED[kind] ?? { keys: [] };
+  const isUnset = (key: string): boolean =>
+    [undefined, null, ''].some((unset) => configuration[key] === unset);
+  const missing = (key: string, more = ''): ConfigurationWarning => ({
+    pointer: `/configuration/${key}`,
+    message: `"${key}" is missing${more}; invoking the agent will fault`,
+  });
+  return [
+    ...(orUrl !== undefined && isUnset(orUrl) && !url ? [missing(orUrl, ', and the agent has no url')] : []),
+    ...keys.filter(isUnset).map((key) => missing(key)),
+  ];
+}
+
+/** Parts of an agent that everybody who can see the agent can read. */
+export interface ReadableParts {
+  configuration?: unknown;
+  authentication_config?: unknown;
+  url?: string | null | undefined;
+  description?: string | null | undefined;
+  documentation?: string | null | undefined;
+}
+
+/** Warnings about text that looks like a credential and was not moved to the secret store. */
+export function credentialWarnings(parts: ReadableParts): ConfigurationWarning[] {
+  return (['configuration', 'authentication_config', 'url', 'description', 'documentation'] as const).flatMap(
+    (part) =>
+      credentialsIn(parts[part], `/${part}`).map((pointer) => ({
+        pointer,
+        message:
+          'looks like a credential, which everybody who sees the agent can read: ' +
+          'store it with PUT /secrets/{name}, and write <NAME> in its place',
+      })),
+  );
 }

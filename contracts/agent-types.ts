@@ -1,4 +1,4 @@
-/** Words of an agent's record (interface-spec 2.1, 2.4). */
+/** Enumerated values in an agent's record (docs/interface.md#fields-of-an-agent). */
 
 export const AGENT_TYPES = ['docker', 'api', 'a2a', 'llm', 'vision', 'audio', 'sensor', 'workflow'] as const;
 export const EXECUTION_TYPES = ['docker', 'api', 'a2a', 'framework', 'edge'] as const;
@@ -16,7 +16,7 @@ const DISPLAY: Record<string, { type: string; name: string }> = {
   workflow: { type: 'workflow', name: 'Workflow Agent' },
 };
 
-/** What a frontend shows for a type; one that is not in the mapping is shown as it is. */
+/** Type and name to display for an agent type. An unknown type is displayed as it is. */
 export function displayOf(type: string): { type: string; name: string } {
   return (Object.hasOwn(DISPLAY, type) ? DISPLAY[type] : undefined) ?? { type, name: type };
 }

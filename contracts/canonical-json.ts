@@ -1,6 +1,6 @@
 /**
- * JSON by RFC 8785 (JCS): object keys sorted by UTF-16 code units at every level, no white space, numbers and texts as
- * ECMAScript writes them. Two values that say the same give the same text.
+ * Canonical JSON (RFC 8785, JCS): object keys sorted by UTF-16 code units at every level, no white space,
+ * numbers and strings as ECMAScript writes them. Equal values give equal text.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`;

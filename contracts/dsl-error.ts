@@ -8,7 +8,7 @@ export interface DslError {
   instance?: string;
 }
 
-export const STANDARD_ERRORS = {
+const STANDARD_ERRORS = {
   configuration: 400,
   validation: 400,
   expression: 400,
@@ -34,26 +34,30 @@ const TITLES: Record<StandardErrorName, string> = {
 
 const BASE = 'https://open-workflow-specification.org/spec/1.0.0/errors/';
 
-/** The two hosts and two paths under which the standard's own documents name the standard errors. */
-const KNOWN_FORMS =
-  /^https:\/\/(?:www\.)?(?:open-workflow-specification\.org|serverlessworkflow\.io)\/(?:spec\/[^/]+\/errors|dsl\/errors\/types|errors\/types)\/([a-z-]+)\/?$/;
+/** The hosts and paths under which the specification's documents name the standard errors. */
+const KNOWN_FORMS = new RegExp(
+  [
+    String.raw`^https://(?:www\.)?(?:open-workflow-specification\.org|serverlessworkflow\.io)`,
+    '/(?:spec/[^/]+/errors|dsl/errors/types|errors/types)/([a-z-]+)/?$',
+  ].join(''),
+);
 
-export function isStandardErrorName(name: string): name is StandardErrorName {
+function isStandardErrorName(name: string): name is StandardErrorName {
   return Object.hasOwn(STANDARD_ERRORS, name);
 }
 
-/** The type URI that we emit for a standard error. */
-export function errorType(name: StandardErrorName): string {
+/** Type URI that the platform emits for a standard error. */
+function errorType(name: StandardErrorName): string {
   return BASE + name;
 }
 
-/** The standard error's name behind a type URI in any of the forms in use; null for other types. */
+/** Name of the standard error that a type URI denotes, in any known form; null for other types. */
 export function standardErrorName(type: string): StandardErrorName | null {
   const name = KNOWN_FORMS.exec(type)?.[1];
   return name !== undefined && isStandardErrorName(name) ? name : null;
 }
 
-/** Whether two error types mean the same: standard errors by name, all others to the letter. */
+/** Whether two error types are equal: standard errors by name, others by exact text. */
 export function sameErrorType(a: string, b: string): boolean {
   if (a === b) return true;
   const name = standardErrorName(a);

@@ -1,9 +1,9 @@
-import { standardError } from './dsl-error.ts';
-import type { DslError, StandardErrorName } from './dsl-error.ts';
+import { standardError, type DslError, type StandardErrorName } from './dsl-error.ts';
 
 /**
- * A failure of a counterpart (agent, HTTP service, model) as the definition language sees it: what `catch` and `retry` match.
- * It lives in contracts because adapters throw it and activities translate it. `error` has no `instance`: the interpreter knows the task.
+ * A failure of a remote system (agent, HTTP service, model) as the DSL sees it: `catch` and `retry` match its
+ * error. It is in contracts because adapters throw it and activities translate it. `error` has no `instance`;
+ * the interpreter adds the task.
  */
 export class Fault extends Error {
   readonly error: DslError;
@@ -15,7 +15,10 @@ export class Fault extends Error {
   }
 }
 
-/** A fault of a standard type; `status` defaults to the standard's. `detail` is shown to users: no secrets in it. */
+/**
+ * Creates a fault of a standard type; `status` defaults to the standard's. Users see `detail`, so it must not
+ * contain secrets.
+ */
 export function fault(
   name: StandardErrorName,
   detail: string,

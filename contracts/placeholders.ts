@@ -1,26 +1,33 @@
-/** Names of secrets in stored configurations: `<API_KEY>`, whole or embedded (interface-decisions §3, "Secrets"). */
+/**
+ * Secret placeholders in stored configurations: `<API_KEY>`, as the whole text or inside it
+ * (docs/interface.md#secrets).
+ */
 
 const PLACEHOLDER = /<([A-Z][A-Z0-9_]*)>/g;
 const UNBOUND = /<UNBOUND:([A-Z][A-Z0-9_]*)>/;
 
-/** The names in all strings of a JSON value, keys aside. */
+/** Placeholder names in all strings of a JSON value, except keys. */
 export function placeholderNames(value: unknown, names: Set<string> = new Set()): Set<string> {
   if (typeof value === 'string') for (const match of value.matchAll(PLACEHOLDER)) names.add(match[1] ?? '');
-  else if (typeof value === 'object' && value !== null) for (const each of Object.values(value)) placeholderNames(each, names);
+  else if (typeof value === 'object' && value !== null)
+    for (const item of Object.values(value)) placeholderNames(item, names);
   return names;
 }
 
-/** The text with each placeholder replaced. Use it on stored text only, never on text that holds data. */
+/** Replaces each placeholder. Use it only on stored text, never on text that contains user data. */
 export function replacePlaceholders(text: string, replacement: (name: string) => string): string {
   return text.replace(PLACEHOLDER, (_, name: string) => replacement(name));
 }
 
-/** The name in a placeholder that an installed copy left to be bound by its owner; null where there is none. */
+/**
+ * Name of the first unbound placeholder, which an installed copy leaves for its owner to bind; null if there
+ * is none.
+ */
 export function unboundName(value: unknown): string | null {
   if (typeof value === 'string') return UNBOUND.exec(value)?.[1] ?? null;
   if (typeof value !== 'object' || value === null) return null;
-  for (const each of Object.values(value)) {
-    const name = unboundName(each);
+  for (const item of Object.values(value)) {
+    const name = unboundName(item);
     if (name !== null) return name;
   }
   return null;

@@ -1,6 +1,6 @@
 /**
- * The run's event log: what workflow code, services and the reconciler write to it, and its states.
- * Types are the DSL's lifecycle events (dsl.md "Lifecycle Events"); our own follow the same form.
+ * The run's event log, written by workflow code, services and the reconciler, and the run's states. Types are
+ * the DSL's lifecycle events (dsl.md "Lifecycle Events"); our own types have the same form.
  */
 import type { DslError } from './dsl-error.ts';
 
@@ -16,6 +16,33 @@ export const RUN_STATUSES = [
 export type RunStatus = (typeof RUN_STATUSES)[number];
 export const TERMINAL_STATUSES = ['cancelled', 'faulted', 'completed'] as const;
 export type TerminalStatus = (typeof TERMINAL_STATUSES)[number];
+/** Not ended. */
+export const LIVE_STATUSES = ['pending', 'running', 'waiting', 'suspended'] as const satisfies RunStatus[];
+/** Started, and not ended. */
+export const UNDER_WAY_STATUSES = ['running', 'waiting', 'suspended'] as const satisfies RunStatus[];
+/** Under way, and not suspended. */
+export const ADVANCING_STATUSES = ['running', 'waiting'] as const satisfies RunStatus[];
+
+/** Statuses of a run's tasks, in `run_task`. */
+export const RUN_TASK_STATUSES = [
+  'running',
+  'waiting',
+  'suspended',
+  'cancelled',
+  'faulted',
+  'completed',
+] as const;
+export type RunTaskStatus = (typeof RUN_TASK_STATUSES)[number];
+/** Statuses of a task that ended without an output. */
+export const BROKEN_TASK_STATUSES = ['cancelled', 'faulted'] as const satisfies RunTaskStatus[];
+/** Statuses in which a task can wait for a child run. */
+export const WAITING_TASK_STATUSES = ['running', 'waiting'] as const satisfies RunTaskStatus[];
+/** Statuses of a task that has started and not ended. */
+export const UNFINISHED_TASK_STATUSES = [
+  'running',
+  'waiting',
+  'suspended',
+] as const satisfies RunTaskStatus[];
 
 export function isTerminal(status: string): status is TerminalStatus {
   return (TERMINAL_STATUSES as readonly string[]).includes(status);
@@ -29,12 +56,19 @@ export const EVENT = {
   runCancelled: 'io.serverlessworkflow.workflow.cancelled.v1',
   runFaulted: 'io.serverlessworkflow.workflow.faulted.v1',
   runCompleted: 'io.serverlessworkflow.workflow.completed.v1',
-  /** The run waits, and for a person: `hitl_task_ids`. Written with the change of the run's status. */
+  /** The run waits for a person; `hitl_task_ids` names the tasks. Written when the run's status changes. */
   runInputRequired: 'io.cadenza.workflow.input-required.v1',
-  /** It waits for no person any more. */
+  /** The run no longer waits for a person. */
   runInputReceived: 'io.cadenza.workflow.input-received.v1',
   runWarning: 'io.cadenza.workflow.warning.v1',
   cancelRequested: 'io.cadenza.workflow.cancel-requested.v1',
+  /**
+   * Created, suspended and resumed are not log entries. They are published together with the entries that
+   * imply them.
+   */
+  taskCreated: 'io.serverlessworkflow.task.created.v1',
+  taskSuspended: 'io.serverlessworkflow.task.suspended.v1',
+  taskResumed: 'io.serverlessworkflow.task.resumed.v1',
   taskStarted: 'io.serverlessworkflow.task.started.v1',
   taskRetried: 'io.serverlessworkflow.task.retried.v1',
   taskCancelled: 'io.serverlessworkflow.task.cancelled.v1',
@@ -62,13 +96,18 @@ export const EVENT = {
   decisionApplied: 'io.cadenza.hitl.decision-applied.v1',
 } as const;
 
+/** Name of a run in the data of lifecycle events (dsl-reference.md "Lifecycle Events"). */
+export function qualifiedName(document: { name: string; namespace: string }, runId: string): string {
+  return `${document.name}-${runId}.${document.namespace}`;
+}
+
 export type EventLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** One event before the database numbers it. `key` makes a repeated append harmless. */
+/** An event before the database numbers it. Appending the same `key` again has no effect. */
 export interface NewRunEvent {
   key: string;
   type: string;
-  /** RFC 3339, workflow time where workflow code makes it. */
+  /** RFC 3339; workflow time if workflow code creates the event. */
   at: string;
   level: EventLevel;
   /** JSON pointer of the task, null for the run itself. */
@@ -84,22 +123,25 @@ export interface WaitingOn {
   until?: string;
 }
 
-/** What the run's row shows; taken only with a counter higher than the row's. */
+/** State shown in the run's row. Applied only if its counter is higher than the row's. */
 export interface RunProjection {
   counter: number;
   status: Exclude<RunStatus, TerminalStatus>;
+  /** The first 100 entries. */
   waiting_on: WaitingOn[];
+  /** Number of all entries. */
+  waiting_count: number;
 }
 
-/** What workflow code hands to an activity that writes to the log. Sizes: ≤ 200 events or 128 KiB. */
+/** Input of activities that write to the log. At most 200 events or 128 KiB. */
 export interface EventBatch {
   events: NewRunEvent[];
   projection: RunProjection | null;
-  /** Ids of signals that the workflow has taken in; their repeating ends. */
+  /** Ids of signals that the workflow has received, so that they are no longer repeated. */
   acks: string[];
 }
 
-/** How a run ends; `output` for completed, `error` for faulted, else neither. */
+/** How a run ends. `output` is set if completed, `error` if faulted. */
 export interface RunEnd {
   status: TerminalStatus;
   output?: unknown;

@@ -1,6 +1,7 @@
-/** Names and shapes that the api, the worker and workflow code share on Temporal. */
+/** Temporal names and types shared by the api, the worker and workflow code. */
 import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { DslError } from './dsl-error.ts';
+import type { DecisionPayload } from './hitl.ts';
 import type { RunStatus, WaitingOn } from './run-events.ts';
 
 export const TASK_QUEUE = 'cadenza';
@@ -15,61 +16,100 @@ export function runWorkflowId(runId: string): string {
   return `run-${runId}`;
 }
 
-/** One execution a target of deliveries, so that its messages keep their order. */
+/** One execution per delivery target, so that its messages stay in order. */
 export function deliverWorkflowId(targetId: string): string {
   return `deliver-${targetId}`;
 }
 
-/** Keywords that people filter runs by in Temporal UI. They are not encrypted there: no secret in them. */
+/**
+ * Whether payloads are encrypted for this workflow alone. Those of the platform's own schedules are not: a
+ * schedule passes the last execution's result and failure to the next one, which has another id.
+ */
+export function isBoundWorkflow(workflowId: string): boolean {
+  return workflowId.startsWith('run-') || workflowId.startsWith('deliver-');
+}
+
+/**
+ * Encoding of the marker that replaces an unreadable payload. The SDK's converter reads it as bytes, which no
+ * payload of ours is.
+ */
+export const REFUSED_ENCODING = 'binary/plain';
+
+/** Content of the marker, as JSON. */
+export interface RefusedPayload {
+  reason: string;
+  /** Whether the payload becomes readable once a missing key is restored. */
+  passing: boolean;
+}
+
+/**
+ * Search attributes for filtering runs in Temporal's UI. They are not encrypted, so they must not contain
+ * secrets.
+ */
 export const SEARCH_ATTRIBUTES = {
   owner: 'CadenzaOwner',
   workflow: 'CadenzaWorkflow',
   status: 'CadenzaStatus',
 } as const;
 
-/** What the workflow needs of the run's row; big values are checked in by the data converter. */
+/** The run's data that the workflow needs. The data converter stores large values separately. */
 export interface RunStart {
   run_id: string;
   name: string;
   owner_id: string;
   workflow_id: string | null;
-  /** The initiator: owner of the root run of the tree. */
+  /** Root of the run's tree; its owner is the initiator. */
   root_run_id: string;
   definition: unknown;
   input: unknown;
   created_at: string;
   /** Interpreter state of the faulted run that this one retries. */
   checkpoint: unknown;
-  /** The input links files that are to be fetched before the first task. */
+  /** Set if the input links files to fetch before the first task. */
   fetch_files?: true;
+  /** The pinned agents whose calls may be short ones: of kind `api`, and not `idempotent: false`. */
+  short_agents?: { agent: string; version?: string }[];
+}
+
+/**
+ * Which calls of a run are local activities (docs/adr/0030). `version` is the version of the rules, which a
+ * run keeps: code that changes a rule has to know both.
+ */
+export interface ShortCallRules {
+  version: 1;
+  /** The longest timeout of a short call. */
+  timeout_ms: number;
 }
 
 export interface RunArgs {
-  /** The server knows SEARCH_ATTRIBUTES, so the workflow may keep `status` up to date. */
+  /** Whether the server has SEARCH_ATTRIBUTES, so that the workflow may keep `status` up to date. */
   search_attributes?: boolean;
   start: RunStart;
-  /** Where the run is served: the source of its events. */
+  /** URL of the run, which is the source of its events. */
   run_url?: string;
+  /** Maximum number of events in the run's log. */
+  max_events?: number;
+  /** Absent for runs without short calls, such as those of earlier code. */
+  short_calls?: ShortCallRules;
   /** Interpreter state carried over a continue-as-new. */
   state?: unknown;
 }
 
-/** Signals are rows of `run_signal` first: each is repeated with its id until the workflow acknowledges it. */
-export type RunSignal =
-  | ({ id: string; kind: 'hitl.decision' } & DecisionPayload)
-  | { id: string; kind: 'cancel' | 'suspend' | 'resume'; by: string | null; at: string; reason?: string }
-  | ({ id: string; kind: 'child.done' } & ChildDonePayload)
-  | { id: string; kind: 'child.waiting'; child_run_id: string; waiting_on: WaitingOn[]; counter: number };
+/** Every signal is stored in `run_signal` and repeated with its id until the workflow acknowledges it. */
+export type RunSignal = SignalAddress &
+  (
+    | ({ kind: 'hitl.decision' } & DecisionPayload)
+    | { kind: 'cancel' | 'suspend' | 'resume'; by: string | null; at: string; reason?: string }
+    | ({ kind: 'child.done' } & ChildDonePayload)
+    /** Continue as new, so that the history is encrypted with the current key. */
+    | { kind: 'renew'; key: string }
+    | { kind: 'child.waiting'; child_run_id: string; waiting_on: WaitingOn[]; counter: number }
+  );
 
-export interface DecisionPayload {
-  task_id: string;
-  decision_id: string;
-  decision: string;
-  payload: unknown;
-  comment: string | null;
-  decided_by: string | null;
-  decided_at: string;
-  votes?: unknown[];
+/** Identifies the signal's row and its run. A run ignores signals for other runs. */
+export interface SignalAddress {
+  id: string;
+  run_id: string;
 }
 
 export interface ChildDonePayload {
@@ -79,5 +119,11 @@ export interface ChildDonePayload {
 }
 
 export const wakeSignal = defineSignal('wake');
+/** Tells a delivery workflow to continue as new, so that its history is encrypted with the current key. */
+export const renewSignal = defineSignal('renew');
 export const runSignal = defineSignal<[RunSignal]>('run.signal');
-export const runStatusQuery = defineQuery<{ status: RunStatus; waiting_on: WaitingOn[]; task: string | null }>('run.status');
+export const runStatusQuery = defineQuery<{
+  status: RunStatus;
+  waiting_on: WaitingOn[];
+  task: string | null;
+}>('run.status');

@@ -1,77 +1,99 @@
-/** Brings the schema up to date. `npm run migrate` reads DATABASE_URL; several copies may start at once. */
+/** Migrates the schema. `npm run migrate` reads DATABASE_URL; several processes may start it at once. */
 import { MikroORM } from '@mikro-orm/postgresql';
 import { Migrator } from '@mikro-orm/migrations';
 import pg from 'pg';
 
-import { migrationTable } from './migration-table.ts';
+import { applyFunctions, functionsAreCurrent } from './apply-functions.ts';
+import { MigrationRefused, ranAllFormer } from './former-migrations.ts';
+import { MIGRATION_TABLE, readMigrationState, type MigrationState } from './migration-state.ts';
 import { migrationNames, migrations } from './migrations/index.ts';
 
-/** Any number, as long as nothing else in this database locks it. */
-const lockKey = 7_240_931;
+/** The names of the applied migrations and functions. */
+export type Migrated = { migrations: string[]; functions: string[] };
 
-/** Runs what has not run yet, all of it or nothing. Returns the names. Waits while another process migrates. */
-export async function migrate(url: string): Promise<string[]> {
+/** An arbitrary number that nothing else in this database locks. */
+const LOCK_KEY = 7_240_931;
+
+/** Runs all pending migrations in one transaction. Waits while another process migrates. */
+export async function migrate(url: string): Promise<Migrated> {
   const lock = new pg.Client({ connectionString: url, application_name: 'cadenza-migrate' });
   await lock.connect();
   try {
-    await lock.query('select pg_advisory_lock($1)', [lockKey]);
-    if (await isMigrated(lock)) {
-      return [];
-    }
-    const orm = new MikroORM({
-      entities: [],
-      discovery: { warnWhenNoEntities: false },
-      clientUrl: url,
-      extensions: [Migrator],
-      migrations: {
-        tableName: migrationTable,
-        migrationsList: migrations,
-        snapshot: false,
-        allOrNothing: true,
-        silent: true,
-      },
-    });
-    try {
-      const done = await orm.migrator.up();
-      return done.map((migration) => migration.name);
-    } finally {
-      await orm.close(true);
-    }
+    await lock.query('select pg_advisory_lock($1)', [LOCK_KEY]);
+    const state = await readMigrationState(
+      async <Row extends object>(sql: string) => (await lock.query<Row>(sql)).rows,
+    );
+    const ran = migrationNames.every((name) => state.migrations.includes(name));
+    if (ran && functionsAreCurrent(state.functions)) return { migrations: [], functions: [] };
+    return await bringUpToDate(url, state);
   } finally {
     await lock.end();
   }
 }
 
-async function isMigrated(client: pg.Client): Promise<boolean> {
-  const table = await client.query('select to_regclass($1) as name', [migrationTable]);
-  if (table.rows[0].name === null) {
-    return false;
+async function bringUpToDate(url: string, before: MigrationState): Promise<Migrated> {
+  const adopted = ranAllFormer(before.migrations) ? migrationNames.slice(0, 1) : [];
+  const orm = new MikroORM({
+    entities: [],
+    discovery: { warnWhenNoEntities: false },
+    clientUrl: url,
+    extensions: [Migrator],
+    migrations: {
+      tableName: MIGRATION_TABLE,
+      migrationsList: migrations,
+      snapshot: false,
+      allOrNothing: true,
+      silent: true,
+    },
+  });
+  const connection = orm.em.getConnection();
+  try {
+    return await connection.transactional(async (transaction) => {
+      const execute = <Row extends object>(sql: string, values?: unknown[]) =>
+        connection.execute<Row[]>(sql, values, 'all', transaction);
+      for (const name of adopted) await execute(`insert into ${MIGRATION_TABLE} (name) values (?)`, [name]);
+      const done = await orm.migrator.up({ transaction });
+      // A migration may have dropped functions.
+      const { functions } = await readMigrationState(execute);
+      return {
+        migrations: [...adopted, ...done.map(({ name }) => name)],
+        functions: await applyFunctions(functions, execute),
+      };
+    });
+  } finally {
+    await orm.close(true);
   }
-  const done = await client.query(`select 1 from ${migrationTable} where name = any($1)`, [migrationNames]);
-  return done.rowCount === migrationNames.length;
 }
 
-/** Where there is no connection the stack says nothing more. */
+/** The reason of a failure. Connection errors have no useful stack. */
 function reasonOf(error: unknown): string {
-  // One for each address of the name.
-  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(reasonOf).join(', ');
+  // One error for each address of the host.
+  if (error instanceof AggregateError && error.errors.length > 0)
+    return error.errors.map(reasonOf).join(', ');
   if (!(error instanceof Error)) return String(error);
+  if (error instanceof MigrationRefused) return error.message;
   const code = 'code' in error ? String(error.code) : '';
   return 'syscall' in error || /^(28|3D|57P)/.test(code) ? error.message : (error.stack ?? error.message);
 }
 
 if (import.meta.main) {
-  // Only as a program does this file need the settings; as a module it takes the address.
+  // Only the program needs the settings; as a module this file receives the URL.
   const { loadEnv } = await import('../config/env.ts');
   const { DATABASE_URL: url } = loadEnv();
   if (!url) {
-    process.stderr.write('DATABASE_URL is not set: which database shall be migrated?\n');
+    process.stderr.write('DATABASE_URL is not set: set it to the database to migrate\n');
     process.exit(2);
   }
   const done = await migrate(url).catch((error: unknown) => {
     const { host, pathname } = new URL(url);
-    process.stderr.write(`Cannot migrate the database ${JSON.stringify(pathname.slice(1))} on ${host}: ${reasonOf(error)}\n`);
+    process.stderr.write(
+      `Cannot migrate the database ${JSON.stringify(pathname.slice(1))} on ${host}: ${reasonOf(error)}\n`,
+    );
     process.exit(1);
   });
-  process.stdout.write(`${done.length === 0 ? 'the schema is up to date' : `migrated: ${done.join(', ')}`}\n`);
+  const lines = [
+    ...(done.migrations.length > 0 ? [`migrated: ${done.migrations.join(', ')}`] : []),
+    ...(done.functions.length > 0 ? [`functions: ${done.functions.join(', ')}`] : []),
+  ];
+  process.stdout.write(`${lines.length > 0 ? lines.join('\n') : 'the schema is up to date'}\n`);
 }

@@ -1,35 +1,38 @@
 import { MikroORM } from '@mikro-orm/postgresql';
 
 import { entities } from './entities/index.ts';
+import { arrayLiteral } from './sql.ts';
 
-export { LockMode, raw, sql, UniqueConstraintViolationException } from '@mikro-orm/postgresql';
+export { LockMode } from '@mikro-orm/postgresql';
 export type { EntityManager, FilterQuery } from '@mikro-orm/postgresql';
 
 export type Orm = MikroORM;
 
-/** Live numbers of a pool of connections. */
+/** Live numbers of a connection pool. */
 export interface PoolState {
   readonly totalCount: number;
   readonly idleCount: number;
-  /** Who waits for a connection. */
+  /** Queries that wait for a connection. */
   readonly waitingCount: number;
 }
 
 export interface OrmOptions {
   /** `postgres://…` */
   url: string;
-  /** Called with warnings of the ORM, such as a connection that the server dropped. */
+  /** Receives warnings of the ORM, such as a connection that the server closed. */
   logger?: { warn(message: string): void };
-  /** Connections at most; default 10. */
+  /** The most connections; default 10. */
   poolSize?: number;
-  /** Called when the pool is made: at the first query. */
+  /** Called when the pool is created, at the first query. */
   onPool?: (pool: PoolState) => void;
-  /** After which PostgreSQL ends a statement; default 30 s. */
+  /** PostgreSQL cancels a statement after this time; default 30 s. */
   statementTimeoutMs?: number;
+  /** How long a query waits for a connection; default 5 s. */
+  connectionTimeoutMs?: number;
 }
 
 /**
- * The ORM over PostgreSQL. Does not connect: the first query does, so that a process can start while PostgreSQL is away.
+ * The ORM over PostgreSQL. It connects at the first query, so a process can start while PostgreSQL is down.
  * Fork `orm.em` for each unit of work; close with `orm.close(true)`.
  */
 export function createOrm(options: OrmOptions): Orm {
@@ -37,15 +40,17 @@ export function createOrm(options: OrmOptions): Orm {
   const orm = new MikroORM({
     entities,
     clientUrl: options.url,
+    // A mistyped URL must be an error instead of creating an empty database.
+    ensureDatabase: false,
     // An unfinished unit of work must never leak into another request.
     allowGlobalContext: false,
     forceUtcTimezone: true,
     pool: { min: 0, max: options.poolSize ?? 10, idleTimeoutMillis: 30_000 },
     driverOptions: {
       application_name: 'cadenza',
-      connectionTimeoutMillis: 5_000,
+      connectionTimeoutMillis: options.connectionTimeoutMs ?? 5_000,
       statement_timeout: statementTimeoutMs,
-      // A server that is frozen or cut off does not end a statement itself.
+      // Covers a frozen or unreachable server, which does not cancel a statement itself.
       query_timeout: statementTimeoutMs + 2_000,
       idle_in_transaction_session_timeout: 60_000,
       keepAlive: true,
@@ -54,12 +59,8 @@ export function createOrm(options: OrmOptions): Orm {
     logger: (message) => options.logger?.warn(message),
     colors: false,
   });
-  // The ORM's own leaves `null` and blanks unquoted, which are then no texts, and escapes as JSON does, which is not PostgreSQL's way.
-  orm.em.getPlatform().marshallArray = textArray;
+  // The ORM's own function leaves `null` and blanks unquoted, so they are not texts, and escapes as in JSON
+  // instead of as PostgreSQL does.
+  orm.em.getPlatform().marshallArray = arrayLiteral;
   return orm;
-}
-
-/** PostgreSQL's literal of an array of texts, whatever they hold. */
-export function textArray(values: readonly string[]): string {
-  return `{${values.map((value) => `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`).join(',')}}`;
 }

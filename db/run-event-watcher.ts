@@ -1,113 +1,108 @@
 /**
- * Wakes readers of runs' logs. One LISTEN connection a process; while it is away, and now and then in any case, watchers
- * wake by time: a notification that was lost costs a second, never an event.
+ * Wakes readers of runs' logs, with one LISTEN connection in a process. Watchers also wake by a timer, more
+ * often while the connection is down, so a lost notification delays an event but never loses it.
  */
-import pg from 'pg';
+import { Listener } from './listener.ts';
 
-export interface RunWatch {
-  /** Resolves at the next notification, or after `timeoutMs`; at once if one came since the last call. */
+interface RunWatch {
+  /** Resolves at the next notification or after `timeoutMs`; at once if one arrived since the last call. */
   next(timeoutMs: number): Promise<void>;
   close(): void;
 }
 
 export interface RunEventWatcher {
-  /** A run's id; `anyRun` for all of them; `endOf(id)`. */
+  /** `runId`: a run's id, `ANY_RUN` for all runs, or `endOf(id)`. */
   watch(runId: string): RunWatch;
-  /** Wakes everybody, so that streams can end. */
+  /** Wakes all watchers, so that streams can end. */
   stop(): Promise<void>;
 }
 
-export const anyRun = '*';
+export const ANY_RUN = '*';
 
-/** Instead of a run's id: only its end wakes. */
+/** Watches only for the end of a run. */
 export function endOf(runId: string): string {
   return `${runId} ended`;
 }
 
-const CHANNEL = 'run_event';
 const POLL_MS = 1_000;
 const SLOW_POLL_MS = 5_000;
 
-export function createRunEventWatcher(url: string, logger: { warn(details: object, message: string): void }): RunEventWatcher {
+export function createRunEventWatcher(
+  url: string,
+  logger: { warn(details: object, message: string): void },
+): RunEventWatcher {
   const watches = new Map<string, Set<() => void>>();
-  let client: pg.Client | null = null;
-  let connecting: Promise<void> | null = null;
-  let stopped = false;
-
   const wake = (runId: string): void => watches.get(runId)?.forEach((awake) => awake());
   const wakeAll = (): void => watches.forEach((set) => set.forEach((awake) => awake()));
-
-  const connect = async (): Promise<void> => {
-    const fresh = new pg.Client({ connectionString: url, application_name: 'cadenza-listen', keepAlive: true });
-    const lost = (): void => {
-      if (client === fresh) client = null;
-      wakeAll();
-    };
-    fresh.on('error', lost);
-    fresh.on('end', lost);
-    fresh.on('notification', ({ payload = '' }) => {
+  const listener = new Listener({
+    url,
+    channel: 'run_event',
+    applicationName: 'cadenza-listen',
+    notified(payload) {
       const [runId = '', what] = payload.split(' ');
       wake(what === 'ended' ? endOf(runId) : runId);
-      wake(anyRun);
-    });
-    try {
-      await fresh.connect();
-      await fresh.query(`listen ${CHANNEL}`);
-      if (stopped) return await fresh.end();
-      client = fresh;
+      wake(ANY_RUN);
+    },
+    connected: wakeAll,
+    lost: wakeAll,
+    failed: (error) => logger.warn({ err: error }, 'cannot listen for run events, polling'),
+  });
+
+  return {
+    watch(runId) {
+      listener.connect();
+      const watch = new Watch(listener);
+      const awake = (): void => watch.wake();
+      const set = watches.get(runId) ?? new Set();
+      watches.set(runId, set.add(awake));
+      return {
+        next: (timeoutMs) => watch.next(timeoutMs),
+        close() {
+          set.delete(awake);
+          if (set.size === 0) watches.delete(runId);
+          watch.release();
+        },
+      };
+    },
+    async stop() {
+      const stopping = listener.stop();
       wakeAll();
-    } catch (error) {
-      logger.warn({ err: error }, 'cannot listen for run events, polling');
-      await fresh.end().catch(() => {});
+      await stopping;
+    },
+  };
+}
+
+/** One reader that waits for notifications. */
+class Watch {
+  readonly #listener: Listener;
+  #isPending = false;
+  #resolve: (() => void) | null = null;
+
+  constructor(listener: Listener) {
+    this.#listener = listener;
+  }
+
+  wake(): void {
+    this.#isPending = true;
+    this.#resolve?.();
+  }
+
+  /** Ends a wait without a notification. */
+  release(): void {
+    this.#resolve?.();
+  }
+
+  async next(timeoutMs: number): Promise<void> {
+    this.#listener.connect();
+    if (!this.#isPending) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#resolve = resolve;
+      const pollMs = this.#listener.isConnected ? SLOW_POLL_MS : POLL_MS;
+      const timer = setTimeout(resolve, Math.min(timeoutMs, pollMs));
+      await promise;
+      clearTimeout(timer);
+      this.#resolve = null;
     }
-  };
-
-  const ensureConnected = (): void => {
-    if (client || connecting || stopped) return;
-    connecting = connect().finally(() => {
-      connecting = null;
-    });
-  };
-
-  const watch = (runId: string): RunWatch => {
-    ensureConnected();
-    let pending = false;
-    let resolve: (() => void) | null = null;
-    const awake = (): void => {
-      pending = true;
-      resolve?.();
-    };
-    const set = watches.get(runId) ?? new Set();
-    watches.set(runId, set.add(awake));
-    return {
-      async next(timeoutMs) {
-        ensureConnected();
-        if (!pending) {
-          const limit = Math.min(timeoutMs, client ? SLOW_POLL_MS : POLL_MS);
-          let timer: NodeJS.Timeout | undefined;
-          await new Promise<void>((done) => {
-            resolve = done;
-            timer = setTimeout(done, limit);
-          });
-          clearTimeout(timer);
-          resolve = null;
-        }
-        pending = false;
-      },
-      close() {
-        set.delete(awake);
-        if (set.size === 0) watches.delete(runId);
-        resolve?.();
-      },
-    };
-  };
-
-  const stop = async (): Promise<void> => {
-    stopped = true;
-    wakeAll();
-    await connecting;
-    await client?.end().catch(() => {});
-  };
-
-  return { watch, stop };
+    this.#isPending = false;
+  }
 }

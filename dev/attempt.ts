@@ -1,4 +1,4 @@
-/** What the action gives, undefined where it throws: for files and processes that may be gone. */
+/** Result of an action, or undefined if it throws; for files and processes that may have vanished. */
 export function attempt<T>(action: () => T): T | undefined {
   try {
     return action();

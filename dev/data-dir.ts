@@ -1,11 +1,14 @@
-/** What the embedded set-up keeps in its data folder beside the databases: generated keys and passwords, and logs. */
+/**
+ * Files of the embedded setup in its data folder, beside the databases: generated keys and passwords, and
+ * logs.
+ */
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const maxLogBytes = 20 * 1024 * 1024;
+const MAX_LOG_BYTES = 20 * 1024 * 1024;
 
-/** The text of a file of mode 0600, made by `generate` the first time. */
+/** Reads a secret from a file with mode 0600. The first call creates it with `generate`. */
 export function keptSecret(dataDir: string, name: string, generate: () => string): string {
   const path = join(dataDir, name);
   if (existsSync(path)) {
@@ -13,7 +16,7 @@ export function keptSecret(dataDir: string, name: string, generate: () => string
     if (text !== '') return text;
   }
   const text = generate();
-  // Renamed into place: a kill in the middle must not leave half a key that is then used.
+  // Renamed into place, so that a kill cannot leave a partial key behind.
   writeFileSync(`${path}.part`, `${text}\n`, { mode: 0o600, flush: true });
   renameSync(`${path}.part`, path);
   return text;
@@ -23,7 +26,7 @@ export function generateEncryptionKeys(): string {
   return `k1:${randomBytes(32).toString('base64')}`;
 }
 
-/** For the path of the codec endpoint that Temporal's UI calls. */
+/** The capability in the path of the codec endpoint, which Temporal's UI calls. */
 export function generateCapability(): string {
   return randomBytes(32).toString('base64url');
 }
@@ -32,10 +35,10 @@ export function generatePassword(): string {
   return randomBytes(18).toString('base64url');
 }
 
-/** The log of a process; one that has grown big is put aside as `<name>.log.1`. */
+/** Path of a process's log. A large log is moved to `<name>.log.1` first. */
 export function logFileOf(dataDir: string, name: string): string {
   const path = join(dataDir, `${name}.log`);
-  if (existsSync(path) && statSync(path).size > maxLogBytes) renameSync(path, `${path}.1`);
+  if (existsSync(path) && statSync(path).size > MAX_LOG_BYTES) renameSync(path, `${path}.1`);
   return path;
 }
 

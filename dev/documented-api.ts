@@ -1,4 +1,4 @@
-/** The interface as documented: the product's endpoints, at the address that a fresh clone has. */
+/** The API as documented: all endpoints, at the address of a fresh installation. */
 import { pino } from 'pino';
 
 import { createApp } from '../api/app.ts';
@@ -10,16 +10,26 @@ import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import type { FileStore } from '../domain/files/ports.ts';
 import type { TemporalGateway } from '../domain/ports.ts';
 
-/** Declarations only: nothing is called, so nothing is connected. */
+/** Only declarations are read. No handler is called, so nothing connects. */
 export function declaredEndpoints(): Endpoint[] {
-  const parsed = parseEnv({ BASE_URL: 'http://localhost:3000', ENCRYPTION_KEYS: `none:${Buffer.alloc(32).toString('base64')}` });
+  const parsed = parseEnv({
+    BASE_URL: 'http://localhost:3000',
+    ENCRYPTION_KEYS: `none:${Buffer.alloc(32).toString('base64')}`,
+  });
   if ('problems' in parsed) {
     throw new Error(JSON.stringify(parsed.problems));
   }
   const orm = createOrm({ url: 'postgres://nobody@localhost/nowhere' });
   const logger = pino({ level: 'silent' });
   const runEvents = createRunEventWatcher('postgres://nobody@localhost/nowhere', logger);
-  return createApp({ orm, env: parsed.env, logger, runEvents, temporal: {} as TemporalGateway, files: {} as FileStore }).endpoints;
+  return createApp({
+    orm,
+    env: parsed.env,
+    logger,
+    runEvents,
+    temporal: {} as TemporalGateway,
+    files: {} as FileStore,
+  }).endpoints;
 }
 
 export function documentedApi(): OpenApiDocument {

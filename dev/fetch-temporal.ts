@@ -1,4 +1,4 @@
-/** Makes sure that there is a local Temporal server, and prints its path: set-up of machines that run tests. */
+/** Finds or downloads a local Temporal server and prints its path. Used to set up machines that run tests. */
 import { findTemporalBinary } from './temporal-binary.ts';
 
 const path = await findTemporalBinary((line) => process.stderr.write(`${line}\n`));

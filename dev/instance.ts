@@ -1,5 +1,18 @@
-/** One instance per data folder: its lock, and the list of processes by which the next start ends what a kill left. */
-import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
+/**
+ * Ensures one instance per data folder: a lock, and a list of processes with which the next start ends those
+ * that a kill left behind.
+ */
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  rmdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
@@ -12,37 +25,40 @@ const fileSchema = z.object({ base_url: z.string().nullable(), processes: z.arra
 type ProcessRecord = z.infer<typeof record>;
 
 export type Instance = {
-  /** Remembers the running process of a role in processes.json, in place of the one before. */
+  /** Records the process of a role in processes.json, replacing the previous one. */
   remember(role: string, pid: number): Promise<void>;
   announce(baseUrl: string): void;
-  /** Ends what an earlier instance left, those that use the servers first. Returns the roles. */
+  /** Ends processes of an earlier instance, clients of the servers first. @returns their roles */
   endLeftovers(): Promise<string[]>;
   release(): void;
 };
 
-/** Thrown where another instance is alive on the same data. */
+/** Thrown if another instance is alive on the same data folder. */
 export class InstanceRuns extends Error {}
 
-const lockRole = 'npm start';
-/** Ending these first lets them finish while their servers are still there. */
+const LOCK_ROLE = 'npm start';
+/** Clients end first, while their servers still run, so that they can finish. */
 const clients = ['api', 'worker', 'migrate'];
-const takeoverMs = 10_000;
+const TAKEOVER_MS = 10_000;
 
-/** Takes the data folder, from a dead instance too; throws InstanceRuns if a living one has it. */
+/** Claims the data folder, even from a dead instance. @throws InstanceRuns if a live instance has it */
 export async function claimInstance(dataDir: string): Promise<Instance> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = join(dataDir, 'lock');
   const list = join(dataDir, 'processes.json');
   await takeLock(dataDir, lock, list);
-  const own = await describe(lockRole, process.pid);
-  const left = read(list).processes.filter(({ role }) => role !== lockRole);
+  const own = await describe(LOCK_ROLE, process.pid);
+  const left = read(list).processes.filter(({ role }) => role !== LOCK_ROLE);
   let content: z.infer<typeof fileSchema> = { base_url: null, processes: [own, ...left] };
   const write = () => replaceFile(list, `${JSON.stringify(content, null, 2)}\n`);
   write();
   return {
     async remember(role, pid) {
       const entry = await describe(role, pid);
-      content = { ...content, processes: [...content.processes.filter((other) => other.role !== role), entry] };
+      content = {
+        ...content,
+        processes: [...content.processes.filter((recorded) => recorded.role !== role), entry],
+      };
       write();
     },
     announce(baseUrl) {
@@ -69,33 +85,38 @@ export async function claimInstance(dataDir: string): Promise<Instance> {
 
 async function takeLock(dataDir: string, lock: string, list: string): Promise<void> {
   const mine = `${lock}.${process.pid}`;
-  writeFileSync(mine, JSON.stringify(await describe(lockRole, process.pid)), { mode: 0o600 });
-  const giveUpAt = Date.now() + 2 * takeoverMs;
+  writeFileSync(mine, JSON.stringify(await describe(LOCK_ROLE, process.pid)), { mode: 0o600 });
+  const giveUpAt = Date.now() + 2 * TAKEOVER_MS;
   try {
     while (!linked(mine, lock)) {
       const holder = attempt(() => record.parse(JSON.parse(readFileSync(lock, 'utf8'))));
       if (holder && (await isSame(holder))) {
         const { base_url } = read(list);
         throw new InstanceRuns(
-          `Cadenza runs on ${dataDir} already (process ${holder.pid}${base_url ? `, ${base_url}` : ''}). Stop it first, or give this one another DATA_DIR and PORT.`,
+          `Cadenza is already running on ${dataDir} (process ` +
+            `${holder.pid}${base_url ? `, ${base_url}` : ''}). ` +
+            'Stop it first, or use another DATA_DIR and PORT for this one.',
         );
       }
       await removeStale(lock, holder);
-      if (Date.now() > giveUpAt) throw new Error(`The lock ${lock} cannot be taken.`);
+      if (Date.now() > giveUpAt) throw new Error(`Cannot take the lock ${lock}.`);
     }
   } finally {
     rmSync(mine, { force: true });
   }
 }
 
-/** Only one at a time may remove a dead instance's lock, or the second would remove the first one's new lock. */
+/**
+ * Removes a dead instance's lock. A guard lets only one process do this at a time; otherwise the second would
+ * remove the first one's new lock.
+ */
 async function removeStale(lock: string, holder: ProcessRecord | undefined): Promise<void> {
   const guard = `${lock}.takeover`;
   try {
     mkdirSync(guard);
   } catch {
     const since = attempt(() => statSync(guard).mtimeMs);
-    if (since !== undefined && Date.now() - since > takeoverMs) attempt(() => rmdirSync(guard));
+    if (since !== undefined && Date.now() - since > TAKEOVER_MS) attempt(() => rmdirSync(guard));
     await sleep(50);
     return;
   }
@@ -116,7 +137,9 @@ async function isSame({ pid, identity }: ProcessRecord): Promise<boolean> {
 }
 
 function read(list: string): z.infer<typeof fileSchema> {
-  const content = existsSync(list) ? attempt(() => fileSchema.parse(JSON.parse(readFileSync(list, 'utf8')))) : undefined;
+  const content = existsSync(list)
+    ? attempt(() => fileSchema.parse(JSON.parse(readFileSync(list, 'utf8'))))
+    : undefined;
   return content ?? { base_url: null, processes: [] };
 }
 

@@ -1,4 +1,7 @@
-/** Operating system processes of the embedded set-up: starting in a group of their own, finding, telling apart, ending. */
+/**
+ * Operating system processes of the embedded setup: spawning in their own process group, listing,
+ * identifying, ending.
+ */
 import { execFile, spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,11 +15,18 @@ export type SystemProcess = { pid: number; command: string; cwd: string | undefi
 const run = promisify(execFile);
 
 /**
- * Starts a program in its own session and process group, so that a Ctrl-C in the terminal does not reach it. Its output is
- * appended to `logFile`, and not piped: a server must not die of a broken pipe when its parent is killed.
+ * Starts a program in its own session and process group, so that Ctrl-C in the terminal does not reach it.
+ * Its output is appended to `logFile` instead of piped: a server must not die of a broken pipe when its
+ * parent is killed.
  */
 export async function spawnServer(options: {
-  command: string; args: readonly string[]; env: Record<string, string>; logFile: string; cwd?: string; uid?: number; gid?: number;
+  command: string;
+  args: readonly string[];
+  env: Record<string, string>;
+  logFile: string;
+  cwd?: string;
+  uid?: number;
+  gid?: number;
 }): Promise<ServerProcess> {
   const { command, args, logFile, ...rest } = options;
   const log = openSync(logFile, 'a', 0o600);
@@ -33,14 +43,14 @@ export async function spawnServer(options: {
       child.once('spawn', resolve);
       child.once('error', reject);
     });
-    // After the event 'spawn' there is a pid.
+    // The pid is set once 'spawn' has been emitted.
     return { pid: child.pid as number, exited, hasExited: () => ended };
   } finally {
     closeSync(log);
   }
 }
 
-/** Whether a process with this id runs; one that only waits to be reaped does not count. */
+/** Whether a process with this id is running; zombies do not count. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -51,8 +61,8 @@ export function isAlive(pid: number): boolean {
 }
 
 /**
- * What tells a process from a later one with the same id: boot and start time on Linux, elsewhere `ps`'s start time;
- * undefined if there is no such process.
+ * Distinguishes a process from a later one with the same pid: boot id and start time on Linux, elsewhere the
+ * start time from `ps`. Undefined if there is no such process.
  */
 export async function identityOf(pid: number): Promise<string | undefined> {
   if (!isAlive(pid)) return undefined;
@@ -64,7 +74,7 @@ export async function identityOf(pid: number): Promise<string | undefined> {
   return stdout.trim() || undefined;
 }
 
-/** All processes that this user may look at, with command line and, on Linux, working directory. */
+/** All processes visible to this user, with their command line and, on Linux, working directory. */
 export async function listProcesses(): Promise<SystemProcess[]> {
   if (process.platform !== 'linux') {
     const { stdout } = await run('ps', ['-axo', 'pid=,command='], { maxBuffer: 16 << 20 });
@@ -73,20 +83,27 @@ export async function listProcesses(): Promise<SystemProcess[]> {
       return match ? [{ pid: Number(match[1]), command: match[2] ?? '', cwd: undefined }] : [];
     });
   }
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((name) => {
-    const command = attempt(() => readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim());
-    return command && statOf(Number(name))?.state !== 'Z'
-      ? [{ pid: Number(name), command, cwd: attempt(() => readlinkSync(`/proc/${name}/cwd`)) }]
-      : [];
-  });
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      const command = attempt(() =>
+        readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim(),
+      );
+      return command && statOf(Number(name))?.state !== 'Z'
+        ? [{ pid: Number(name), command, cwd: attempt(() => readlinkSync(`/proc/${name}/cwd`)) }]
+        : [];
+    });
 }
 
-/** Sends a signal to a process, or with a negative id to its group; one that is gone is no error. */
+/**
+ * Sends a signal to a process, or to a process group if `pid` is negative. Ignores processes that no longer
+ * exist.
+ */
 export function signal(pid: number, name: NodeJS.Signals): void {
   attempt(() => process.kill(pid, name));
 }
 
-/** Waits until none of the processes runs; false if some still do after `timeoutMs`. */
+/** Waits until all processes have ended. @returns false if some still run after `timeoutMs` */
 export async function waitForEnd(pids: readonly number[], timeoutMs: number): Promise<boolean> {
   const deadline = Date.now() + timeoutMs;
   while (pids.some(isAlive)) {
@@ -96,8 +113,14 @@ export async function waitForEnd(pids: readonly number[], timeoutMs: number): Pr
   return true;
 }
 
-/** Asks a process to end with one signal after the other, each with its time, and then kills it and its group. */
-export async function endProcess(pid: number, steps: readonly { signal: NodeJS.Signals; waitMs: number }[]): Promise<void> {
+/**
+ * Ends a process with one signal after another, waiting after each, and finally kills it and its process
+ * group.
+ */
+export async function endProcess(
+  pid: number,
+  steps: readonly { signal: NodeJS.Signals; waitMs: number }[],
+): Promise<void> {
   for (const step of steps) {
     signal(pid, step.signal);
     if (await waitForEnd([pid], step.waitMs)) return;
@@ -108,7 +131,9 @@ export async function endProcess(pid: number, steps: readonly { signal: NodeJS.S
 }
 
 function statOf(pid: number): { state: string; startTime: string } | undefined {
-  // The second field, the name in brackets, may hold spaces and brackets itself.
-  const fields = attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))?.replace(/^.*\) /s, '').split(' ');
+  // The second field, the name in brackets, may itself contain spaces and brackets.
+  const fields = attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    ?.replace(/^.*\) /s, '')
+    .split(' ');
   return fields && { state: fields[0] ?? '', startTime: fields[19] ?? '' };
 }

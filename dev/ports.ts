@@ -1,22 +1,31 @@
-/** Finding ports for the embedded servers. */
+/** Finds ports for the embedded servers. */
 import { createServer } from 'node:net';
 
 /**
- * The port to use: `wanted` if given (an error names it if it is taken), any free one for 0; if nothing is wanted the
- * usual one if it is free, else any free one.
+ * Chooses a port. `wanted` is used if given, and 0 means any free port. Without it, `usual` is used if free,
+ * else any free port.
+ * @throws Error that names the wanted port if it is taken
  */
-export async function choosePort(options: { what: string; wanted?: number | undefined; usual?: number; host?: string }): Promise<number> {
+export async function choosePort(options: {
+  what: string;
+  wanted?: number | undefined;
+  usual?: number;
+  host?: string;
+}): Promise<number> {
   const { what, wanted, usual, host = '127.0.0.1' } = options;
   if (wanted) {
     if (await listenOnce(wanted, host)) return wanted;
-    throw new Error(`Port ${wanted} for ${what} is taken by another program; choose another one, or 0 for any free one.`);
+    throw new Error(
+      `Port ${wanted} for ${what} is in use by another program; choose another one, or 0 for any free port.`,
+    );
   }
-  const port = (wanted === undefined && usual && (await listenOnce(usual, host))) || (await listenOnce(0, host));
-  if (!port) throw new Error(`There is no free port for ${what} on ${host}.`);
+  const port =
+    (wanted === undefined && usual && (await listenOnce(usual, host))) || (await listenOnce(0, host));
+  if (!port) throw new Error(`No free port for ${what} on ${host}.`);
   return port;
 }
 
-/** The port that could be listened on, undefined if it is taken. */
+/** Listens on a port briefly. @returns the port, or undefined if it is taken */
 async function listenOnce(port: number, host: string): Promise<number | undefined> {
   const server = createServer();
   return new Promise((resolve) => {

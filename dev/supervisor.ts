@@ -1,4 +1,4 @@
-/** Keeps services running: one that ends without being asked to is started again. */
+/** Keeps services running: restarts those that end unexpectedly. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lastLines } from './data-dir.ts';
 import { endProcess, type Exit } from './os-process.ts';
@@ -8,91 +8,128 @@ export type StopStep = { signal: NodeJS.Signals; waitMs: number };
 
 export type Service = {
   role: string;
-  /** Starts the service and resolves when it works; the second argument is to be called as soon as there is a process. */
+  /** Starts the service and resolves when it is up. Must call `spawned` as soon as the process exists. */
   start(attempt: number, spawned: (pid: number) => Promise<void>): Promise<Running>;
   stop: readonly StopStep[];
-  /** Where its output is, for messages. */
+  /** Log file to mention in messages. */
   logFile: string;
 };
 
 export type Supervisor = {
-  /** Starts a program that is to end by itself, and waits for that; throws if it fails. */
+  /** Runs a program to its end. @throws Error if it fails */
   complete(service: Service): Promise<void>;
-  /** Starts a service and from then on keeps it running. Throws if it does not come up in three attempts. */
+  /** Starts a service and keeps it running. @throws Error if it does not start within three attempts */
   run(service: Service): Promise<void>;
-  /** Ends the services of these roles for good, at the same time. */
+  /** Permanently ends the services of these roles, in parallel. */
   stop(roles: readonly string[]): Promise<void>;
 };
 
-const firstPauseMs = 250;
-const longestPauseMs = 10_000;
-const stableMs = 30_000;
-const startAttempts = 3;
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 10_000;
+/** A service that ran for this long has no failed attempts behind it. */
+const STABLE_MS = 30_000;
+const START_ATTEMPTS = 3;
 
-export function createSupervisor(options: { say: (line: string) => void; remember: (role: string, pid: number) => Promise<void> }): Supervisor {
-  const { say, remember } = options;
-  const stopped = new Set<string>();
-  const processes = new Map<string, { pid: number; steps: readonly StopStep[] }>();
+export function createSupervisor(options: {
+  print: (line: string) => void;
+  remember: (role: string, pid: number) => Promise<void>;
+}): Supervisor {
+  const services = new Services(options.remember);
+  return {
+    complete: (service) => complete(services, service),
+    async run(service) {
+      const running = await startFirst(services, service);
+      void keepRunning(services, service, running, options.print);
+    },
+    stop: (roles) => services.stop(roles),
+  };
+}
 
-  async function start(service: Service, attempt: number): Promise<Running> {
+/** The processes of the services, and which services have been stopped. */
+class Services {
+  readonly #remember: (role: string, pid: number) => Promise<void>;
+  readonly #stopped = new Set<string>();
+  readonly #processes = new Map<string, { pid: number; steps: readonly StopStep[] }>();
+
+  constructor(remember: (role: string, pid: number) => Promise<void>) {
+    this.#remember = remember;
+  }
+
+  isStopped({ role }: Service): boolean {
+    return this.#stopped.has(role);
+  }
+
+  start(service: Service, attempt: number): Promise<Running> {
     return service.start(attempt, async (pid) => {
-      processes.set(service.role, { pid, steps: service.stop });
-      await remember(service.role, pid);
-      if (stopped.has(service.role)) await endProcess(pid, service.stop);
+      this.#processes.set(service.role, { pid, steps: service.stop });
+      await this.#remember(service.role, pid);
+      if (this.isStopped(service)) await endProcess(pid, service.stop);
     });
   }
 
-  async function keep(service: Service, first: Running): Promise<void> {
-    let running = first;
-    let attempt = 0;
-    for (;;) {
-      const since = Date.now();
-      const { code, signal } = await running.exited;
-      if (stopped.has(service.role)) return;
-      if (Date.now() - since > stableMs) attempt = 0;
-      say(`${service.role} ended unexpectedly (${signal ?? `exit code ${code}`}); starting it again (log: ${service.logFile})`);
-      for (;;) {
-        await sleep(Math.min(firstPauseMs * 2 ** attempt, longestPauseMs));
-        if (stopped.has(service.role)) return;
-        attempt += 1;
-        try {
-          running = await start(service, attempt);
-          say(`${service.role} is back`);
-          break;
-        } catch (error) {
-          if (stopped.has(service.role)) return;
-          say(`${service.role} did not start: ${error instanceof Error ? error.message : String(error)}`);
-        }
+  async stop(roles: readonly string[]): Promise<void> {
+    for (const role of roles) this.#stopped.add(role);
+    await Promise.all(
+      roles.map(async (role) => {
+        const running = this.#processes.get(role);
+        if (running) await endProcess(running.pid, running.steps);
+      }),
+    );
+  }
+}
+
+async function complete(services: Services, service: Service): Promise<void> {
+  const { exited } = await services.start(service, 0);
+  const exit = await exited;
+  if (exit.code !== 0)
+    throw new Error(
+      `${service.role} failed (${reasonOf(exit)}). ` +
+        `The end of ${service.logFile}:\n${lastLines(service.logFile, 20)}`,
+    );
+}
+
+async function startFirst(services: Services, service: Service): Promise<Running> {
+  for (let attempt = 0; ; attempt += 1) {
+    if (services.isStopped(service)) throw new Error('stopped');
+    try {
+      return await services.start(service, attempt);
+    } catch (error) {
+      if (services.isStopped(service) || attempt + 1 === START_ATTEMPTS) throw error;
+      await sleep(FIRST_PAUSE_MS);
+    }
+  }
+}
+
+async function keepRunning(
+  services: Services,
+  service: Service,
+  first: Running,
+  print: (line: string) => void,
+): Promise<void> {
+  let running = first;
+  let attempt = 0;
+  for (;;) {
+    const startedAt = Date.now();
+    const exit = await running.exited;
+    if (services.isStopped(service)) return;
+    if (Date.now() - startedAt > STABLE_MS) attempt = 0;
+    print(`${service.role} ended unexpectedly (${reasonOf(exit)}); restarting it (log: ${service.logFile})`);
+    for (let restarted = false; !restarted;) {
+      await sleep(Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS));
+      if (services.isStopped(service)) return;
+      attempt += 1;
+      try {
+        running = await services.start(service, attempt);
+        restarted = true;
+        print(`${service.role} is running again`);
+      } catch (error) {
+        if (services.isStopped(service)) return;
+        print(`${service.role} did not start: ${error instanceof Error ? error.message : String(error)}`);
       }
     }
   }
+}
 
-  return {
-    async complete(service) {
-      const { exited } = await start(service, 0);
-      const { code, signal } = await exited;
-      if (code !== 0) throw new Error(`${service.role} failed (${signal ?? `exit code ${code}`}). The end of ${service.logFile}:\n${lastLines(service.logFile, 20)}`);
-    },
-    async run(service) {
-      for (let attempt = 0; ; attempt += 1) {
-        if (stopped.has(service.role)) throw new Error('stopped');
-        try {
-          void keep(service, await start(service, attempt));
-          return;
-        } catch (error) {
-          if (stopped.has(service.role) || attempt + 1 === startAttempts) throw error;
-          await sleep(firstPauseMs);
-        }
-      }
-    },
-    async stop(roles) {
-      for (const role of roles) stopped.add(role);
-      await Promise.all(
-        roles.map(async (role) => {
-          const running = processes.get(role);
-          if (running) await endProcess(running.pid, running.steps);
-        }),
-      );
-    },
-  };
+function reasonOf({ code, signal }: Exit): string {
+  return signal ?? `exit code ${code}`;
 }

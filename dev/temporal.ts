@@ -1,32 +1,47 @@
-/** The local Temporal server of the embedded set-up, on a SQLite file, tuned as docs/architecture.md says. */
+/**
+ * The local Temporal server of the embedded setup, on a SQLite file, tuned as docs/architecture.md describes.
+ */
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { childEnv } from '../config/env.ts';
 import { SEARCH_ATTRIBUTES } from '../contracts/temporal.ts';
-import { endProcess, listProcesses, signal, spawnServer, waitForEnd, type Exit, type ServerProcess } from './os-process.ts';
+import { CONNECTION_INTERCEPTORS } from '../temporal/closed-connection.ts';
+import {
+  endProcess,
+  listProcesses,
+  signal,
+  spawnServer,
+  waitForEnd,
+  type Exit,
+  type ServerProcess,
+} from './os-process.ts';
 import { choosePort } from './ports.ts';
 import { findTemporalBinary, type Progress } from './temporal-binary.ts';
 
 export type TemporalOptions = {
-  /** The database is `<dataDir>/temporal/temporal.db`. The caller makes sure that nobody else uses the folder. */
+  /**
+   * The database is `<dataDir>/temporal/temporal.db`. The caller ensures that nothing else uses the folder.
+   */
   dataDir: string;
-  /** Undefined: the usual one (7233, 8233) if free, else any free one; 0: any free one. */
+  /** 0 means any free port. Default: the usual one (7233, 8233) if free, else any free port. */
   port?: number | undefined;
   uiPort?: number | undefined;
-  /** Made beside `default`. */
+  /** The ports of an earlier start. */
+  otherPorts?: EmbeddedTemporal['otherPorts'] | undefined;
+  /** Namespaces to create beside `default`. */
   namespaces?: readonly string[];
-  /** Trades the safety of the data on a power failure for speed. */
+  /** Trades durability on power failure for speed. */
   throwaway?: boolean;
-  /** Over the server's defaults and our own. */
+  /** Overrides the server's defaults and `tuning`. */
   dynamicConfig?: Readonly<Record<string, string | number>>;
-  /** Where the UI has payloads decrypted. */
+  /** Endpoint with which the UI decrypts payloads. */
   codecEndpoint?: string;
   progress?: Progress;
-  /** Called when there is a process, before it serves. */
+  /** Called once the process exists, before it serves. */
   spawned?: (pid: number) => Promise<void>;
-  /** Gives up a download or build. */
+  /** Aborts a download or build. */
   abort?: AbortSignal;
 };
 
@@ -36,32 +51,39 @@ export type EmbeddedTemporal = {
   port: number;
   uiUrl: string;
   uiPort: number;
+  /** Ports of its HTTP API and metrics. Without them the server would choose new ones at each start. */
+  otherPorts: readonly [http: number, metrics: number];
   pid: number;
   exited: Promise<Exit>;
-  /** Ends the server within 10 s, in order if possible. */
+  /** Ends the server within 10 s, gracefully if possible. */
   stop(): Promise<void>;
 };
 
 export const temporalStop = [{ signal: 'SIGTERM', waitMs: 8_000 }] as const;
 
-const readyTimeoutMs = 60_000;
-const host = '127.0.0.1';
+const READY_TIMEOUT_MS = 120_000;
+const HOST = '127.0.0.1';
 
-/** docs/adr/0009: measured. With the default of 20 a hop waits about 45 ms after a short burst. */
+/** Measured, see docs/adr/0009. With the default rates of 20, a hop takes about 45 ms after a short burst. */
 const tuning = {
+  /** Runs start with their owner as fairness key, so one owner's backlog does not delay the others. */
+  'matching.enableFairness': 'true',
   'history.transferProcessorMaxPollRPS': 5000,
   'history.timerProcessorMaxPollRPS': 5000,
   'history.visibilityProcessorMaxPollRPS': 5000,
-  /** With the default of a second, every timer below takes a whole one: a wait of 10 ms, the first pauses of a retry. */
+  /**
+   * With the default of one second, every shorter timer (a wait of 10 ms, the first pauses of a retry) takes
+   * a whole second.
+   */
   'history.timerProcessorMaxTimeShift': '"10ms"',
 };
 
 /**
- * Starts a Temporal server on the data of `dataDir`, ending one that was left there first. Resolves when the frontend serves
- * every namespace. A database whose first start was cut short is made anew.
+ * Starts a Temporal server on the data in `dataDir`, ending a leftover one first. Resolves when the frontend
+ * serves every namespace. A database whose first start was interrupted is created again.
  */
 export async function startTemporal(options: TemporalOptions): Promise<EmbeddedTemporal> {
-  const { dataDir, namespaces = [], throwaway = false, progress = () => {} } = options;
+  const { dataDir, namespaces = [], progress = () => {} } = options;
   mkdirSync(join(dataDir, 'temporal'), { recursive: true, mode: 0o700 });
   const folder = join(realpathSync(dataDir), 'temporal');
   const database = join(folder, 'temporal.db');
@@ -70,23 +92,13 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
   if (!existsSync(complete)) {
     for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${database}${suffix}`, { force: true });
   }
-  const binary = await findTemporalBinary(progress, options.abort);
-  const port = await choosePort({ what: 'Temporal', wanted: options.port, usual: 7233 });
-  const uiPort = await choosePort({ what: "Temporal's UI", wanted: options.uiPort, usual: 8233 });
+  const command = await findTemporalBinary(progress, options.abort);
+  const ports = await choosePorts(options);
   const logFile = join(dataDir, 'temporal.log');
-  const server = await spawnServer({
-    command: binary, cwd: folder, logFile, env: temporalEnv(),
-    args: [
-      'server', 'start-dev', '--log-level', 'warn', '--ip', host, '--port', String(port), '--ui-port', String(uiPort), '--db-filename', database,
-      '--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', `synchronous=${throwaway ? 'off' : 'normal'}`,
-      ...Object.entries({ ...tuning, ...options.dynamicConfig }).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`]),
-      ...Object.values(SEARCH_ATTRIBUTES).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
-      ...namespaces.flatMap((name) => ['--namespace', name]),
-      ...(options.codecEndpoint === undefined ? [] : ['--ui-codec-endpoint', options.codecEndpoint]),
-    ],
-  });
+  const args = serverArguments(options, database, ports);
+  const server = await spawnServer({ command, cwd: folder, logFile, env: temporalEnv(), args });
   const stop = () => endProcess(server.pid, temporalStop);
-  const address = `${host}:${port}`;
+  const address = `${HOST}:${ports.port}`;
   try {
     await options.spawned?.(server.pid);
     await waitUntilReady(server, address, ['default', ...namespaces], logFile);
@@ -95,20 +107,78 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
     throw error;
   }
   writeFileSync(complete, '');
-  return { address, port, uiUrl: `http://${host}:${uiPort}`, uiPort, pid: server.pid, exited: server.exited, stop };
+  return {
+    address,
+    port: ports.port,
+    uiUrl: `http://${HOST}:${ports.uiPort}`,
+    uiPort: ports.uiPort,
+    otherPorts: [ports.httpPort, ports.metricsPort],
+    pid: server.pid,
+    exited: server.exited,
+    stop,
+  };
 }
 
-/** The CLI reads TEMPORAL_* variables and a profile of its own, which would win over our flags. */
+interface Ports {
+  port: number;
+  uiPort: number;
+  httpPort: number;
+  metricsPort: number;
+}
+
+async function choosePorts({ port, uiPort, otherPorts = [0, 0] }: TemporalOptions): Promise<Ports> {
+  return {
+    port: await choosePort({ what: 'Temporal', wanted: port, usual: 7233 }),
+    uiPort: await choosePort({ what: "Temporal's UI", wanted: uiPort, usual: 8233 }),
+    httpPort: await choosePort({ what: "Temporal's HTTP API", wanted: otherPorts[0] }),
+    metricsPort: await choosePort({ what: "Temporal's metrics", wanted: otherPorts[1] }),
+  };
+}
+
+function serverArguments(
+  { namespaces = [], throwaway = false, dynamicConfig, codecEndpoint }: TemporalOptions,
+  database: string,
+  { port, uiPort, httpPort, metricsPort }: Ports,
+): string[] {
+  const settings = Object.entries({ ...tuning, ...dynamicConfig });
+  const flags: [name: string, value: string][] = [
+    ['--log-level', 'warn'],
+    ['--ip', HOST],
+    ['--port', String(port)],
+    ['--ui-port', String(uiPort)],
+    ['--http-port', String(httpPort)],
+    ['--metrics-port', String(metricsPort)],
+    ['--db-filename', database],
+    ['--sqlite-pragma', 'journal_mode=wal'],
+    ['--sqlite-pragma', `synchronous=${throwaway ? 'off' : 'normal'}`],
+  ];
+  for (const [key, value] of settings) flags.push(['--dynamic-config-value', `${key}=${value}`]);
+  for (const name of Object.values(SEARCH_ATTRIBUTES)) flags.push(['--search-attribute', `${name}=Keyword`]);
+  for (const name of namespaces) flags.push(['--namespace', name]);
+  if (codecEndpoint !== undefined) flags.push(['--ui-codec-endpoint', codecEndpoint]);
+  return ['server', 'start-dev', ...flags.flat()];
+}
+
+/** The environment without TEMPORAL_* variables, which the CLI would prefer over our flags. */
 function temporalEnv(): Record<string, string> {
   return Object.fromEntries(Object.entries(childEnv({})).filter(([name]) => !name.startsWith('TEMPORAL_')));
 }
 
-async function waitUntilReady(server: ServerProcess, address: string, namespaces: readonly string[], logFile: string): Promise<void> {
-  const deadline = Date.now() + readyTimeoutMs;
+async function waitUntilReady(
+  server: ServerProcess,
+  address: string,
+  namespaces: readonly string[],
+  logFile: string,
+): Promise<void> {
+  const deadline = Date.now() + READY_TIMEOUT_MS;
   let last: unknown;
   while (!server.hasExited() && Date.now() < deadline) {
     try {
-      const connection = await Connection.connect({ address, connectTimeout: 1_000 });
+      const connection = await Connection.connect({
+        address,
+        connectTimeout: 1_000,
+        interceptors: CONNECTION_INTERCEPTORS,
+      });
       try {
         for (const namespace of namespaces) await connection.workflowService.describeNamespace({ namespace });
         return;
@@ -125,10 +195,14 @@ async function waitUntilReady(server: ServerProcess, address: string, namespaces
 }
 
 async function endLeftover(database: string): Promise<void> {
-  const left = (await listProcesses()).filter(({ command }) => command.includes(` server start-dev `) && command.includes(` --db-filename ${database} `));
+  const left = (await listProcesses()).filter(
+    ({ command }) =>
+      command.includes(` server start-dev `) && command.includes(` --db-filename ${database} `),
+  );
   const pids = left.map(({ pid }) => pid);
   for (const pid of pids) signal(pid, 'SIGTERM');
   if (await waitForEnd(pids, 5_000)) return;
   for (const pid of pids) signal(pid, 'SIGKILL');
-  if (!(await waitForEnd(pids, 5_000))) throw new Error(`Process ${pids.join(', ')} of an earlier Temporal server on ${database} cannot be ended.`);
+  if (!(await waitForEnd(pids, 5_000)))
+    throw new Error(`Cannot end process ${pids.join(', ')} of an earlier Temporal server on ${database}.`);
 }

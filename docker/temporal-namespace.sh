@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes Cadenza's namespace and search attributes (names of contracts/temporal.ts); can be repeated.
+# Creates Cadenza's namespace and search attributes (named in contracts/temporal.ts). Idempotent.
 set -eu
 attempts=0
 until temporal operator cluster health >/dev/null 2>&1; do

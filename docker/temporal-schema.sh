@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes or brings up to date Temporal's two databases; can be repeated.
+# Creates or upgrades Temporal's two databases. Idempotent.
 set -eu
 prepare() {
   temporal-sql-tool --plugin postgres12 --ep "$POSTGRES_SEEDS" -p 5432 -u "$POSTGRES_USER" --db "$1" create

@@ -1,4 +1,4 @@
-/** Health check of a worker's container: Temporal has heard of this host's worker on its task queue within the last minutes. */
+/** Health check of a worker container: Temporal has recently seen this host's worker poll its task queue. */
 import { hostname } from 'node:os';
 import { loadServerEnv } from '../config/env.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';

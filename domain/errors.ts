@@ -1,4 +1,4 @@
-/** The one error that services throw. What it means in HTTP is decided in api/middleware/errors.ts, by `kind`. */
+/** The error that services throw. `kind` decides the HTTP status, in api/middleware/errors.ts. */
 
 export type ErrorKind =
   | 'bad_request'
@@ -24,16 +24,25 @@ export interface FieldError {
   message: string;
 }
 
+/** The most errors that one response lists. Validators may stop once they have found this many. */
+export const MAX_LISTED_ERRORS = 20;
+const MAX_POINTER = 1_000;
+const MAX_TEXT = 2_000;
+
 export interface AppErrorOptions {
   errors?: FieldError[];
-  /** More members of the problem, for clients: `{decision: …}`. */
+  /** More members of the problem document, for clients: `{decision: …}`. */
   extra?: Record<string, unknown>;
   headers?: Record<string, string>;
-  /** The transaction commits although the request is refused: what it found out is written. */
+  /** Commit the transaction although the request is refused, to keep resource was written on the way. */
   keepsChanges?: boolean;
 }
 
-/** `code` is a stable word that a client can switch on; `detail` one sentence for people. */
+/**
+ * `code` is a stable word that a client can switch on; `detail` is one sentence for people. Clients choose
+ * the names and the number of invalid fields, so both are truncated: the response must not grow with the
+ * request.
+ */
 export class AppError extends Error {
   override readonly name = 'AppError';
   readonly kind: ErrorKind;
@@ -45,35 +54,41 @@ export class AppError extends Error {
   readonly keepsChanges: boolean;
 
   constructor(kind: ErrorKind, code: string, detail: string, options: AppErrorOptions = {}) {
-    super(detail);
+    const shortDetail = cut(detail, MAX_TEXT);
+    super(shortDetail);
     this.kind = kind;
     this.code = code;
-    this.detail = detail;
-    this.errors = options.errors;
+    this.detail = shortDetail;
+    this.errors = options.errors?.slice(0, MAX_LISTED_ERRORS).map(cutError);
     this.extra = options.extra;
     this.headers = options.headers;
     this.keepsChanges = options.keepsChanges ?? false;
   }
 }
 
-/** Also for what the caller may not see: `notFound('agent')`. */
-export function notFound(what: string): AppError {
-  return new AppError('not_found', 'not_found', `There is no such ${what}.`);
+/** Also for resources that the caller may not see: `notFound('agent')`. */
+export function notFound(resource: string): AppError {
+  return new AppError('not_found', 'not_found', `There is no such ${resource}.`);
 }
 
 export function forbidden(detail = 'You may not do this.', code = 'forbidden'): AppError {
   return new AppError('forbidden', code, detail);
 }
 
-/** The state of the thing does not allow it: 409. */
+/** 409: the resource's state does not allow the request. */
 export function conflict(code: string, detail: string, extra?: Record<string, unknown>): AppError {
   return new AppError('conflict', code, detail, extra ? { extra } : {});
 }
 
-/** All mistakes of a body at once: 422. */
+/** 422, with the first mistakes in the body. */
 export function invalid(errors: FieldError[], detail?: string, code = 'validation_failed'): AppError {
-  const said = detail ?? (errors.length === 1 ? (errors[0]?.message ?? '') : `${errors.length} fields are not valid.`);
-  return new AppError('invalid', code, said, { errors });
+  return new AppError('invalid', code, detail ?? describeErrors(errors), { errors });
+}
+
+function describeErrors(errors: readonly FieldError[]): string {
+  if (errors.length === 1) return errors[0]?.message ?? '';
+  if (errors.length <= MAX_LISTED_ERRORS) return `${errors.length} fields are not valid.`;
+  return `More than ${MAX_LISTED_ERRORS} fields are not valid; these are the first.`;
 }
 
 export function badRequest(code: string, detail: string, errors?: FieldError[]): AppError {
@@ -81,10 +96,47 @@ export function badRequest(code: string, detail: string, errors?: FieldError[]):
 }
 
 export function preconditionFailed(): AppError {
-  return new AppError('precondition_failed', 'precondition_failed', 'It was changed since you read it: read it again.');
+  return new AppError(
+    'precondition_failed',
+    'precondition_failed',
+    'It was changed since you read it: read it again.',
+  );
+}
+
+/**
+ * A refusal in OAuth's own shape, `{error, error_description}` (RFC 6749 section 5.2), for requests with a
+ * form body. `error` is one of the codes defined there.
+ */
+export class OAuthError extends AppError {
+  constructor(error: string, description: string) {
+    super('bad_request', error, description);
+  }
 }
 
 /** A JSON pointer (RFC 6901) from its segments. */
 export function jsonPointer(path: readonly PropertyKey[]): string {
   return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+function cutError({ pointer, code, message }: FieldError): FieldError {
+  return { pointer: cut(pointer, MAX_POINTER), code, message: cut(message, MAX_TEXT) };
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length).toWellFormed()}…`;
+}
+
+/** What a check accepted, or its 422, kept until the state has been checked. */
+export type Checked<T> = { value: T } | { refusal: AppError };
+
+/** The value. @throws the 422 that was kept. */
+export function accepted<T>(checked: Checked<T>): T {
+  if ('refusal' in checked) throw checked.refusal;
+  return checked.value;
+}
+
+/** Keeps a 422; any other error is thrown at once. */
+export function keepRefusal(error: unknown): { refusal: AppError } {
+  if (error instanceof AppError && error.kind === 'invalid') return { refusal: error };
+  throw error;
 }

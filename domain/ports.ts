@@ -1,16 +1,20 @@
-/** What the domain needs from outside, as types: adapters reach agents, the gateway reaches Temporal. */
+/** What the domain needs from outside, as types: adapters call agents, the gateway talks to Temporal. */
 
+import type { A2ATask, A2AUpdate, WireVersion } from '../contracts/a2a/objects.ts';
 import type { RemoteAsk, RemoteReply } from '../contracts/activities.ts';
 import type { RunSignal, RunStart } from '../contracts/temporal.ts';
 
-export { Fault } from '../contracts/fault.ts';
-
-/** An agent version as a run holds it from its start on: what is read live (status, visibility, secrets) is not in here. */
+/**
+ * An agent version, pinned when a run starts. Status, visibility and secrets are not included: they are read
+ * at each call.
+ */
 export interface PinnedAgent {
   id: string;
   owner_id: string;
   name: string;
   version: string;
+  /** The status at the time of pinning. */
+  version_status?: 'draft' | 'published' | 'deprecated';
   type: string;
   execution_type: string | null;
   url: string | null;
@@ -22,7 +26,7 @@ export interface PinnedAgent {
   capabilities_streaming: boolean;
 }
 
-/** One invocation. `secret` reads the agent owner's store, null where the name is unknown; `heartbeat` keeps a long call alive. */
+/** One invocation. `secret` reads the agent owner's store and returns null for an unknown name. */
 export interface AgentCall {
   agent: PinnedAgent;
   input: unknown;
@@ -30,39 +34,49 @@ export interface AgentCall {
   timeoutMs: number;
   signal: AbortSignal;
   secret: (name: string) => Promise<string | null>;
-  heartbeat: (details?: unknown) => void;
   /** Id of one of the agent's skills. */
   skill?: string;
-  /** The answer to what an earlier call of the same agent gave as `ask`. */
+  /** The answer to the `ask` that an earlier call of the same agent returned. */
   reply?: RemoteReply;
   progress?: CallProgress;
   files?: CallFiles;
-  /** Asked while `signal` is aborted. False: the work goes on elsewhere, so the counterpart's may not be ended. */
+  /**
+   * Asked once `signal` is aborted. False means that another worker continues the call, so the remote task
+   * must not be cancelled.
+   */
   cancelRequested?: () => Promise<boolean>;
 }
 
-/** What a call that outlives a worker leaves for its repeat. */
+/** Progress that a call stores for its repeat, should the worker die. */
 export interface CallProgress {
-  /** Another attempt has begun this call before, and has perhaps reached the counterpart. */
+  /** An earlier attempt has begun this call and may have reached the counterpart. */
   repeated: boolean;
-  /** What was kept last; null if nothing. */
+  /** The last value kept; null if none. */
   kept: unknown;
   keep(value: Record<string, unknown>): Promise<void>;
 }
 
-/** The platform's files, with the rights of who runs the call. */
+/** The platform's files, with the rights of the run's owner. */
 export interface CallFiles {
-  /** A stream may have any size up to the limit of files; its errors come out as they are. */
-  store(content: Uint8Array | AsyncIterable<Uint8Array>, file: { name: string; media_type: string }): Promise<FileReference>;
-  /** null if there is none of that id for who runs the call. */
+  /** A stream may have any size up to the file limit; its errors are rethrown unchanged. */
+  store(
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+    file: { name: string; media_type: string },
+  ): Promise<FileReference>;
+  /** Null if the run's owner cannot read a file of that id. */
   read(fileId: string): Promise<{ bytes: Uint8Array; name: string; media_type: string } | null>;
-  /** As `read`, of any size; `chunks` may be called more than once. */
-  open(fileId: string): Promise<{ name: string; media_type: string; size: number; chunks(): Promise<AsyncIterable<Uint8Array>> } | null>;
-  /** An address that gives the file without a log-in until some time after the call; null as for `read`. */
+  /** Like `read`, for any size; `chunks` may be called more than once. */
+  open(fileId: string): Promise<{
+    name: string;
+    media_type: string;
+    size: number;
+    chunks(): Promise<AsyncIterable<Uint8Array>>;
+  } | null>;
+  /** A temporary URL that needs no login and outlives the call; null as for `read`. */
   link(fileId: string): Promise<string | null>;
 }
 
-/** A file as agents take and give it. */
+/** A file in the input or output of an agent. */
 export interface FileReference {
   file_id?: string;
   url?: string;
@@ -72,7 +86,7 @@ export interface FileReference {
   sha256?: string;
 }
 
-/** What an invocation consumed; counts of tokens and requests, duration in milliseconds. */
+/** What an invocation consumed: counts of tokens and requests, duration in milliseconds. */
 export interface Usage {
   input_tokens?: number;
   output_tokens?: number;
@@ -83,23 +97,26 @@ export interface Usage {
   [key: string]: unknown;
 }
 
-/** `output` is plain JSON. `warnings` are sentences for the run's log. */
+/** `output` is plain JSON; `warnings` are sentences for the run's log. */
 export interface AgentResult {
   output: unknown;
   usage?: Usage;
   warnings?: string[];
-  /** The counterpart waits for an answer; `output` means nothing then. */
+  /** The counterpart waits for an answer; `output` has no meaning then. */
   ask?: RemoteAsk;
 }
 
-/** Throws `Fault` for every failure of the counterpart, and the signal's reason when the call is cancelled. */
+/**
+ * Throws `Fault` for every failure of the counterpart, and the signal's reason when the call is cancelled.
+ */
 export interface AgentAdapter {
   invoke(call: AgentCall): Promise<AgentResult>;
 }
 
 /**
- * The definition language's `call: http`, `call: openapi` and `call: a2a`. `with` has its expressions evaluated, its URI templates filled
- * and its named authentications put in place; `secret` reads the workflow owner's store, for `{use: name}` of an authentication.
+ * `call: http`, `call: openapi` and `call: a2a` of the definition language. In `with`, expressions are
+ * evaluated, URI templates filled and named authentications resolved. `secret` reads the workflow owner's
+ * store, for `{use: name}` of an authentication.
  */
 export interface HttpCall {
   with: Record<string, unknown>;
@@ -107,74 +124,110 @@ export interface HttpCall {
   timeoutMs: number;
   signal: AbortSignal;
   secret: (name: string) => Promise<string | null>;
-  /** Secret values that evaluated expressions put into `with`: kept out of the output and of errors. */
+  /** Secret values that expressions put into `with`; they are redacted from the output and from errors. */
   sensitive?: readonly string[];
-  heartbeat: (details?: unknown) => void;
 }
 
 export type HttpResult = AgentResult;
 
-/** A file at an address that a user named. */
+/** A file at a URL that a user named. */
 export interface FileRequest {
   url: string;
-  /** For all of it. */
+  /** For the whole transfer. */
   timeoutMs: number;
   signal: AbortSignal;
 }
 
 export interface RemoteFile {
-  /** As the server says it; null where it says nothing. */
+  /** As the server declares it; null without a declaration. */
   media_type: string | null;
-  /** From `Content-Disposition`, else the end of the address. */
+  /** From `Content-Disposition`, else the last segment of the URL. */
   name: string;
-  /** While it comes. Throws `Fault` where the connection breaks, ends early or falls silent, or the server's own checksum does not fit. */
+  /**
+   * The body as it arrives. Throws `Fault` if the connection breaks, ends early or stalls, or if the body
+   * does not match the server's checksum.
+   */
   chunks: AsyncIterable<Uint8Array>;
-  /** Ends the connection; harmless when it has ended. */
+  /** Closes the connection; harmless when it is closed already. */
   close(): void;
 }
 
-/** What activities are given: the way to every kind of counterpart. */
+/** The calls that activities make to counterparts outside. */
 export interface Adapters {
   invoke(call: AgentCall): Promise<AgentResult>;
   http(call: HttpCall): Promise<HttpResult>;
   openapi(call: HttpCall): Promise<HttpResult>;
   a2a(call: HttpCall): Promise<HttpResult>;
-  /** Behind the egress policy; throws `Fault`. `maxBytes` is checked by who reads, and here where the server announces more. */
+  /**
+   * Applies the egress policy; throws `Fault`. A `Content-Length` above `maxBytes` is refused here; the
+   * reader checks the bytes that arrive.
+   */
   openFile(request: FileRequest & { maxBytes: number }): Promise<RemoteFile>;
 }
 
-/** The way to Temporal. `unavailable` is thrown as `TemporalUnavailable`: the row stays, the reconciler goes on. */
+/**
+ * The connection to Temporal. Its outages are thrown as `TemporalUnavailable`: the row stays and the
+ * reconciler tries again.
+ */
 export interface TemporalGateway {
-  /** Starts a run's workflow; one that was started before is success. */
+  /** Starts a run's workflow; succeeds if it was started before. */
   start(run: RunStart): Promise<void>;
   /** `gone`: there is no such execution, or it is closed. */
   signal(runId: string, signal: RunSignal): Promise<'sent' | 'gone'>;
+  /** Asks the execution to cancel itself; harmless where it has ended. */
+  cancel(runId: string): Promise<void>;
   terminate(runId: string, reason: string): Promise<void>;
-  /** The execution's status as Temporal names it, lower case; null if it knows none. */
+  /** The execution's status in Temporal's terms, in lower case; null if Temporal does not know it. */
   describe(runId: string): Promise<string | null>;
-  /** Executions of runs that ended otherwise than completed or continued since then. */
+  /**
+   * Why a closed execution ended, in Temporal's words, at most 500 characters; null if Temporal gives no
+   * reason.
+   */
+  closeReason(runId: string): Promise<string | null>;
+  /**
+   * Runs whose execution has failed, been cancelled, been terminated or timed out since then. At most the
+   * latest 10,000.
+   */
   abnormallyClosed(since: Date): Promise<{ runId: string; status: string }[]>;
+  /**
+   * The attempt number of the execution's pending workflow task, from 1; 0 if none is pending or the
+   * execution is closed.
+   */
+  workflowTaskAttempt(runId: string): Promise<number>;
+  /**
+   * Runs whose workflow tasks fail, as the server reports them; at most 100, none if the server keeps no such
+   * list.
+   */
+  troubled(): Promise<string[]>;
   ping(): Promise<boolean>;
-  /** Makes a target's deliveries go on now; starts its workflow if none runs. */
+  /** Resumes a target's deliveries now; starts its workflow if none runs. */
   wakeDelivery(targetId: string): Promise<void>;
 }
 
-/** The way out for deliveries: POST to addresses that users named. */
+/** Sends deliveries: POST to URLs that users named. */
 export interface DeliverySender {
   /**
-   * `refusal`: no answer came, in words for the log; nothing was sent where the rules refuse the address. The body of an
-   * answer is not kept. Throws the signal's reason when it is aborted.
+   * `refusal` says for the log why there is no response; a URL that the egress policy refuses is not
+   * contacted. The response body is not kept. Throws the signal's reason when it is aborted.
    */
-  send(request: DeliveryRequest): Promise<{ status: number; retry_after_ms: number | null } | { refusal: string }>;
+  send(
+    request: DeliveryRequest,
+  ): Promise<{ status: number; retry_after_ms: number | null } | { refusal: string }>;
 }
 
-export interface DeliveryRequest {
+interface DeliveryRequest {
   url: string;
-  /** Names in lower case. */
+  /** Names are in lower case. */
   headers: Record<string, string>;
   body: string;
   timeoutMs: number;
   signal: AbortSignal;
+}
+
+/** Writes push notifications as the receiver's version of A2A has them. */
+export interface PushNotificationFormat {
+  /** Version 1.0 sends the update, version 0.3 the whole task at this update. */
+  write(version: WireVersion, update: A2AUpdate, task: () => A2ATask): { content_type: string; body: string };
 }
 
 export class TemporalUnavailable extends Error {}

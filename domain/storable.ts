@@ -1,9 +1,9 @@
 /**
- * Texts that PostgreSQL takes: no NUL characters, no halves of surrogate pairs. For what agents and expressions give, which
- * must never block a run; people's input is refused instead.
+ * Replaces what PostgreSQL cannot store in text: NUL characters and lone surrogates. For the output of agents
+ * and expressions, which must never block a run; users' input is refused instead.
  */
 export function storable<T>(value: T): T {
-  // The shape stays; only strings change, for strings.
+  // `walk` replaces strings by strings and keeps the shape.
   return walk(value) as T;
 }
 

@@ -1,20 +1,32 @@
 /**
- * Registers the agents of the examples and creates their workflows, so that they can be run:
- * `CADENZA=http://127.0.0.1:3000 TOKEN=… node examples/install.mjs`. Run a second time it adds only what is missing.
+ * Registers the agents of the examples and creates their workflows: `CADENZA=http://127.0.0.1:3000 TOKEN=…
+ * node examples/install.mjs`. Running it again adds only what is missing.
  *
- * WRITER: address of examples/agents/writer.mjs. LLM_BASE_URL, LLM_MODEL, LLM_API_KEY: an OpenAI-compatible endpoint for the one
- * example that needs a language model (by default a local Ollama).
+ * WRITER is the address of examples/agents/writer.mjs. LLM_BASE_URL, LLM_MODEL and LLM_API_KEY select an
+ * OpenAI-compatible endpoint for the example that needs a language model (default: a local Ollama).
  */
 import { readFileSync, readdirSync, realpathSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
 const read = (name) => JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8'));
 
-export const exampleNames = readdirSync(new URL('.', import.meta.url)).filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length)).toSorted();
+export const exampleNames = readdirSync(new URL('.', import.meta.url))
+  .filter((name) => name.endsWith('.json'))
+  .map((name) => name.slice(0, -'.json'.length))
+  .toSorted();
 export const exampleDefinition = (name) => read(`${name}.json`);
 
-/** Gives the workflows' ids by the names of their files. `llm` is laid over the configuration of the language model's agent. */
-export async function installExamples({ cadenza, token, writer = 'http://127.0.0.1:4000', llm = {}, llmApiKey = 'none' }) {
+/**
+ * Installs the examples. `llm` overrides the configuration of the language model's agent.
+ * @returns the workflows' ids by file name
+ */
+export async function installExamples({
+  cadenza,
+  token,
+  writer = 'http://127.0.0.1:4000',
+  llm = {},
+  llmApiKey = 'none',
+}) {
   const call = async (method, path, body) => {
     const response = await fetch(cadenza + path, {
       method,
@@ -33,9 +45,12 @@ export async function installExamples({ cadenza, token, writer = 'http://127.0.0
   const createWorkflow = async (name) => {
     const known = await call('GET', `/workflows?q=${name}&limit=200`);
     const mine = known.find((workflow) => workflow.name === name && workflow.owner_id === me.id);
-    workflows[name] = (mine ?? (await call('POST', '/workflows', { name, definition: exampleDefinition(name), tags: ['example'] }))).id;
+    workflows[name] = (
+      mine ??
+      (await call('POST', '/workflows', { name, definition: exampleDefinition(name), tags: ['example'] }))
+    ).id;
   };
-  // A workflow agent needs its workflow, and a workflow the agents that it names.
+  // A workflow agent needs its workflow first, and a workflow needs its agents.
   await createAgents((agent) => agent.type !== 'workflow');
   await createWorkflow('translate-one');
   await createAgents((agent) => agent.type === 'workflow');
@@ -47,7 +62,8 @@ export async function installExamples({ cadenza, token, writer = 'http://127.0.0
       const known = await call('GET', `/agents?name=${agent.name}&owner_id=${me.id}`);
       if (known.length > 0) continue;
       const configuration = { ...agent.configuration };
-      if (agent.type === 'api') configuration.endpoint = configuration.endpoint.replace('http://127.0.0.1:4000', writer);
+      if (agent.type === 'api')
+        configuration.endpoint = configuration.endpoint.replace('http://127.0.0.1:4000', writer);
       if (agent.type === 'llm') Object.assign(configuration, llm);
       if (agent.type === 'workflow') configuration.workflow_id = workflows[configuration.workflow_id];
       await call('POST', '/agents', { ...agent, configuration });
@@ -56,10 +72,20 @@ export async function installExamples({ cadenza, token, writer = 'http://127.0.0
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {
-  // oxlint-disable-next-line node/no-process-env -- a script that people run by itself, not a part of the product
-  const { CADENZA = 'http://127.0.0.1:3000', TOKEN, WRITER, LLM_BASE_URL, LLM_MODEL, LLM_API_KEY } = process.env;
-  if (!TOKEN) throw new Error('Set TOKEN: the README says how to log in.');
-  const llm = { ...(LLM_BASE_URL ? { base_url: LLM_BASE_URL } : {}), ...(LLM_MODEL ? { model: LLM_MODEL } : {}) };
-  const workflows = await installExamples({ cadenza: CADENZA, token: TOKEN, writer: WRITER, llm, llmApiKey: LLM_API_KEY });
+  // oxlint-disable-next-line node/no-process-env -- a script of its own, not a part of the product
+  const { env } = process;
+  const { CADENZA = 'http://127.0.0.1:3000', TOKEN, WRITER, LLM_BASE_URL, LLM_MODEL, LLM_API_KEY } = env;
+  if (!TOKEN) throw new Error('Set TOKEN; the README explains how to log in.');
+  const llm = {
+    ...(LLM_BASE_URL ? { base_url: LLM_BASE_URL } : {}),
+    ...(LLM_MODEL ? { model: LLM_MODEL } : {}),
+  };
+  const workflows = await installExamples({
+    cadenza: CADENZA,
+    token: TOKEN,
+    writer: WRITER,
+    llm,
+    llmApiKey: LLM_API_KEY,
+  });
   for (const [name, id] of Object.entries(workflows)) process.stdout.write(`${id}  ${name}\n`);
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
-import type { ConnectionOptions } from '@temporalio/client';
+import { CONNECTION_INTERCEPTORS } from './closed-connection.ts';
 
 export interface TemporalSettings {
   /** host:port */
@@ -11,17 +11,24 @@ export interface TemporalSettings {
   tls?: ConnectionOptions['tls'] | undefined;
 }
 
-/** A client that connects at its first call, so that a process starts while Temporal is away. */
+/**
+ * Creates a client that connects at its first call, so that processes start even if Temporal is unavailable.
+ */
 export function createTemporalClient(settings: TemporalSettings, dataConverter?: DataConverter): Client {
   const connection = Connection.lazy({
     address: settings.address,
+    interceptors: CONNECTION_INTERCEPTORS,
     ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
     ...(settings.tls === undefined ? {} : { tls: settings.tls }),
   });
-  return new Client({ connection, namespace: settings.namespace, ...(dataConverter ? { dataConverter } : {}) });
+  return new Client({
+    connection,
+    namespace: settings.namespace,
+    ...(dataConverter ? { dataConverter } : {}),
+  });
 }
 
-/** Settings as the environment names them; a certificate is read from its file. */
+/** Connection settings from the environment. Certificates are read from their files. */
 export function temporalSettings(env: {
   TEMPORAL_ADDRESS: string;
   TEMPORAL_NAMESPACE: string;
@@ -32,7 +39,12 @@ export function temporalSettings(env: {
   TEMPORAL_TLS_KEY?: string | undefined;
   TEMPORAL_TLS_SERVER_NAME?: string | undefined;
 }): TemporalSettings {
-  const { TEMPORAL_TLS_CA: ca, TEMPORAL_TLS_CERT: cert, TEMPORAL_TLS_KEY: key, TEMPORAL_TLS_SERVER_NAME: name } = env;
+  const {
+    TEMPORAL_TLS_CA: ca,
+    TEMPORAL_TLS_CERT: cert,
+    TEMPORAL_TLS_KEY: key,
+    TEMPORAL_TLS_SERVER_NAME: name,
+  } = env;
   const tls =
     ca || cert || name
       ? {
@@ -41,5 +53,10 @@ export function temporalSettings(env: {
           ...(cert && key ? { clientCertPair: { crt: readFileSync(cert), key: readFileSync(key) } } : {}),
         }
       : env.TEMPORAL_TLS;
-  return { address: env.TEMPORAL_ADDRESS, namespace: env.TEMPORAL_NAMESPACE, apiKey: env.TEMPORAL_API_KEY, tls };
+  return {
+    address: env.TEMPORAL_ADDRESS,
+    namespace: env.TEMPORAL_NAMESPACE,
+    apiKey: env.TEMPORAL_API_KEY,
+    tls,
+  };
 }

@@ -1,50 +1,51 @@
-/** The port to Temporal on the SDK's client. Used by api and worker alike. */
-import { isGrpcServiceError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+/** Implements the Temporal port with the SDK's client, for api and worker. */
 import type { Client } from '@temporalio/client';
-import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
-import type { SearchAttributePair } from '@temporalio/common';
-import { DELIVER_WORKFLOW, deliverWorkflowId, RUN_WORKFLOW, runSignal, runWorkflowId, SEARCH_ATTRIBUTES, TASK_QUEUE, wakeSignal } from '../contracts/temporal.ts';
-import type { RunSignal, RunStart } from '../contracts/temporal.ts';
-import { FileStoreUnavailable } from '../domain/files/ports.ts';
-import { TemporalUnavailable } from '../domain/ports.ts';
-import type { TemporalGateway } from '../domain/ports.ts';
+import {
+  DELIVER_WORKFLOW,
+  deliverWorkflowId,
+  runSignal,
+  runWorkflowId,
+  TASK_QUEUE,
+  wakeSignal,
+  type RunArgs,
+  type RunSignal,
+  type RunStart,
+} from '../contracts/temporal.ts';
+import { TemporalUnavailable, type TemporalGateway } from '../domain/ports.ts';
+import { abnormallyClosed, closeReason, troubled } from './closed-executions.ts';
+import { isGone, isUnavailable, isUnknownSearchAttribute } from './grpc-failures.ts';
+import { startRun } from './start-run.ts';
 
 export interface GatewayOptions {
   client: Client;
-  /** Default: the product's own. */
+  /** Default: `cadenza`. */
   taskQueue?: string;
-  /** Of the API, without a slash at the end: runs name themselves in their events. */
+  /** Base URL of the API without a trailing slash, for the URLs of runs in their events. */
   baseUrl: string;
+  /** Maximum number of events in a run's log. Default: the workflow code's own limit. */
+  maxRunEvents?: number;
+  /** The longest timeout of a short call; 0 and absent: a run makes none. */
+  shortCallMs?: number;
 }
 
 const CALL_TIMEOUT_MS = 5_000;
-/** Codes of gRPC. */
-const NOT_FOUND = 5;
-/** CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE: worth asking again. */
-const PASSING = [1, 4, 8, 10, 13, 14];
 
-export function createGateway({ client, taskQueue = TASK_QUEUE, baseUrl }: GatewayOptions): TemporalGateway {
-  const call = async <T>(run: () => Promise<T>): Promise<T> => {
-    try {
-      return await client.connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, run);
-    } catch (error) {
-      throw isUnavailable(error) ? new TemporalUnavailable(String(error), { cause: error }) : error;
-    }
-  };
-  let attributes = true;
+export function createGateway(options: GatewayOptions): TemporalGateway {
+  const { client, taskQueue = TASK_QUEUE } = options;
+  /** The search attributes that the server has, as far as is known; old servers report no problems. */
+  const has = { runAttributes: true, reportedProblems: true };
+  const call = <T>(run: () => Promise<T>): Promise<T> => callServer(client, run);
   const handle = (runId: string) => client.workflow.getHandle(runWorkflowId(runId));
+
   return {
     start: (run) =>
-      call(async () => {
-        try {
-          return await start(client, taskQueue, run, `${baseUrl}/runs/${run.run_id}`, attributes);
-        } catch (error) {
-          if (!attributes || !isUnknownAttribute(error)) throw error;
-          // A server on which nobody registered them: runs go on without.
-          attributes = false;
-          return start(client, taskQueue, run, `${baseUrl}/runs/${run.run_id}`, attributes);
-        }
-      }),
+      call(() =>
+        tryAttributes(
+          has.runAttributes,
+          (attributes) => startRun(client, taskQueue, runArgs(run, options, attributes)),
+          () => (has.runAttributes = false),
+        ),
+      ),
     signal: (runId, signal) =>
       call(() =>
         unlessGone<'sent' | 'gone'>('gone', async () => {
@@ -52,19 +53,29 @@ export function createGateway({ client, taskQueue = TASK_QUEUE, baseUrl }: Gatew
           return 'sent';
         }),
       ),
-    terminate: (runId, reason) => call(() => unlessGone(undefined, async () => void (await handle(runId).terminate(reason)))),
-    describe: (runId) => call(() => unlessGone(null, async () => (await handle(runId).describe()).status.name.toLowerCase())),
-    abnormallyClosed: (since) => call(() => abnormallyClosed(client, since)),
-    wakeDelivery: (targetId) =>
-      call(async () => {
-        await client.workflow.signalWithStart(DELIVER_WORKFLOW, {
-          workflowId: deliverWorkflowId(targetId),
-          taskQueue,
-          args: [targetId],
-          signal: wakeSignal,
-          staticSummary: 'Deliveries to one target',
-        });
-      }),
+    cancel: (runId) => call(() => unlessGone(undefined, async () => void (await handle(runId).cancel()))),
+    terminate: (runId, reason) =>
+      call(() => unlessGone(undefined, async () => void (await handle(runId).terminate(reason)))),
+    describe: (runId) =>
+      call(() => unlessGone(null, async () => (await handle(runId).describe()).status.name.toLowerCase())),
+    closeReason: (runId) => call(() => unlessGone(null, () => closeReason(handle(runId)))),
+    abnormallyClosed: (since) =>
+      call(() =>
+        tryAttributes(has.runAttributes, (attributes) => abnormallyClosed(client, since, attributes)),
+      ),
+    workflowTaskAttempt: (runId) =>
+      call(() =>
+        unlessGone(0, async () => (await handle(runId).describe()).raw.pendingWorkflowTask?.attempt ?? 0),
+      ),
+    troubled: () =>
+      call(() =>
+        tryAttributes(
+          has.reportedProblems,
+          async (reported) => (reported ? troubled(client) : []),
+          () => (has.reportedProblems = false),
+        ),
+      ),
+    wakeDelivery: (targetId) => call(() => wakeDelivery(client, taskQueue, targetId)),
     ping: () =>
       call(() => client.workflowService.getSystemInfo({})).then(
         () => true,
@@ -73,69 +84,60 @@ export function createGateway({ client, taskQueue = TASK_QUEUE, baseUrl }: Gatew
   };
 }
 
-async function start(client: Client, taskQueue: string, run: RunStart, runUrl: string, attributes: boolean): Promise<void> {
+/** One call with a time limit. Throws TemporalUnavailable if it may be repeated. */
+async function callServer<T>(client: Client, run: () => Promise<T>): Promise<T> {
   try {
-    await client.workflow.start(RUN_WORKFLOW, {
-      workflowId: runWorkflowId(run.run_id),
-      taskQueue,
-      args: [{ run_id: run.run_id, start: run, run_url: runUrl, search_attributes: attributes }],
-      ...(attributes ? { typedSearchAttributes: attributesOf(run) } : {}),
-      workflowIdConflictPolicy: 'USE_EXISTING',
-      // Without it a second start after the end would run everything again.
-      workflowIdReusePolicy: 'REJECT_DUPLICATE',
-      staticSummary: `Run of ${run.name}`.slice(0, 200),
-      staticDetails: `Run \`${run.run_id}\`${run.workflow_id === null ? '' : ` of workflow \`${run.workflow_id}\``}`,
-    });
+    return await client.connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, run);
   } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    throw isUnavailable(error) ? new TemporalUnavailable(String(error), { cause: error }) : error;
   }
 }
 
-function attributesOf(run: RunStart): SearchAttributePair[] {
-  const keyword = (name: string, value: string): SearchAttributePair => ({ key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD), value });
-  return [
-    keyword(SEARCH_ATTRIBUTES.owner, run.owner_id),
-    keyword(SEARCH_ATTRIBUTES.workflow, run.workflow_id ?? run.name.slice(0, 200)),
-    keyword(SEARCH_ATTRIBUTES.status, 'running'),
-  ];
-}
-
-/** INVALID_ARGUMENT that names a search attribute. */
-function isUnknownAttribute(error: unknown): boolean {
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (isGrpcServiceError(cause) && Number(cause.code) === 3 && /search attribute/i.test(cause.message)) return true;
+/** Works with search attributes, and again without them on a server that does not have them. */
+async function tryAttributes<T>(
+  known: boolean,
+  work: (attributes: boolean) => Promise<T>,
+  onUnknown: () => void = () => {},
+): Promise<T> {
+  try {
+    return await work(known);
+  } catch (error) {
+    if (!known || !isUnknownSearchAttribute(error)) throw error;
+    onUnknown();
+    return work(false);
   }
-  return false;
 }
 
 async function unlessGone<T>(gone: T, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError || (isGrpcServiceError(error) && Number(error.code) === NOT_FOUND)) return gone;
+    if (isGone(error)) return gone;
     throw error;
   }
 }
 
-async function abnormallyClosed(client: Client, since: Date): Promise<{ runId: string; status: string }[]> {
-  const prefix = runWorkflowId('');
-  const query =
-    `WorkflowType = '${RUN_WORKFLOW}' and CloseTime > '${since.toISOString()}' and ` +
-    `ExecutionStatus in ('Failed', 'Canceled', 'Terminated', 'TimedOut')`;
-  const closed: { runId: string; status: string }[] = [];
-  for await (const execution of client.workflow.list({ query })) {
-    if (execution.workflowId.startsWith(prefix)) {
-      closed.push({ runId: execution.workflowId.slice(prefix.length), status: execution.status.name.toLowerCase() });
-    }
-  }
-  return closed;
+function runArgs(
+  run: RunStart,
+  { baseUrl, maxRunEvents, shortCallMs = 0 }: GatewayOptions,
+  attributes: boolean,
+): RunArgs & { run_id: string } {
+  return {
+    run_id: run.run_id,
+    start: run,
+    run_url: `${baseUrl}/runs/${run.run_id}`,
+    search_attributes: attributes,
+    ...(maxRunEvents === undefined ? {} : { max_events: maxRunEvents }),
+    ...(shortCallMs > 0 ? { short_calls: { version: 1, timeout_ms: shortCallMs } } : {}),
+  };
 }
 
-function isUnavailable(error: unknown): boolean {
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (isGrpcServiceError(cause) && PASSING.includes(Number(cause.code))) return true;
-    // A large value could not be put aside: the row stays, as if Temporal were away.
-    if (cause instanceof FileStoreUnavailable) return true;
-  }
-  return false;
+async function wakeDelivery(client: Client, taskQueue: string, targetId: string): Promise<void> {
+  await client.workflow.signalWithStart(DELIVER_WORKFLOW, {
+    workflowId: deliverWorkflowId(targetId),
+    taskQueue,
+    args: [targetId],
+    signal: wakeSignal,
+    staticSummary: 'Deliveries to one target',
+  });
 }

@@ -1,24 +1,40 @@
 /**
- * Payloads on their way through Temporal: compressed from 8 KiB on, encrypted (AES-256-GCM), and from 256 KiB on kept in
- * a store (domain/files/payload-store.ts) with only a reference in the history, long before Temporal's limit of 2 MB. Encryption has the form of Temporal's
- * own samples: `binary/encrypted`, the key's id in the metadata, data = nonce, ciphertext, tag. What is not encrypted is read
- * as it is: histories from before.
+ * Codec of Temporal payloads. Payloads are encrypted (AES-256-GCM) and compressed from 8 KiB on. From 64 KiB
+ * on they are kept in a store (domain/files/payload-store.ts), with only an encrypted reference in the
+ * history, far below Temporal's limit of 2 MB. The format is that of Temporal's samples: `binary/encrypted`,
+ * the key's id in the metadata, data = nonce, ciphertext, tag. The metadata is authenticated too and names
+ * the payload's workflow. Payloads that none of our keys encrypted are refused, because anybody with access
+ * to Temporal could have written them (docs/adr/0011).
  */
-import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync, randomFillSync } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  randomFillSync,
+  type KeyObject,
+} from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import proto from '@temporalio/proto';
 import type { Payload, PayloadCodec } from '@temporalio/common';
+import { isBoundWorkflow, REFUSED_ENCODING, type RefusedPayload } from '../contracts/temporal.ts';
 
-export interface PayloadStore {
-  /** Keeps data under its digest; what is there already stays, its time renewed. */
-  put(digest: string, data: Uint8Array): Promise<void>;
-  /** Null if there is none. */
-  get(digest: string): Promise<Uint8Array | null>;
+export interface StoredPayload {
+  data: Uint8Array;
+  /** Id of the key that encrypted it; null for old payloads, which use the key of their reference. */
+  keyId: string | null;
 }
 
-/** 32 bytes; the first of several encrypts, the others still decrypt. */
+interface PayloadStore {
+  /** Stores data under its digest. Existing data is kept, and its timestamp renewed. */
+  put(digest: string, stored: StoredPayload): Promise<void>;
+  /** The stored payload, or null. */
+  get(digest: string): Promise<StoredPayload | null>;
+}
+
+/** A key of 32 bytes. The first of several encrypts; the others only decrypt. */
 export interface PayloadKey {
   id: string;
   key: Buffer;
@@ -27,148 +43,335 @@ export interface PayloadKey {
 export interface PayloadCodecOptions {
   keys: readonly PayloadKey[];
   store: PayloadStore;
-  /** Told of what cannot be read: in Temporal's own logs and histories such failures are encrypted, too. */
-  unreadable?: (error: PayloadKeyError) => void;
+  /** Whether to accept unencrypted payloads, for histories from before encryption. */
+  acceptUnencrypted?: boolean;
+  /**
+   * What to do with a workflow's payload that is refused. `throw` fails the whole call, so that a workflow
+   * task would fail again and again. `mark` replaces the payload with a marker, which the workflow drops
+   * (workflows/interceptors.ts). Workers must use it, or one forged signal would block a workflow. Payloads
+   * of activities always throw.
+   */
+  refusals?: 'throw' | 'mark';
+  /**
+   * Called for unreadable payloads, because Temporal's own logs and histories show such failures only
+   * encrypted.
+   */
+  unreadable?: (error: PayloadRefusedError) => void;
 }
 
-/** A payload that cannot be read with the keys at hand. Passing: it can be once the key is back. */
-export class PayloadKeyError extends Error {
+/** A payload that none of our keys encrypted, or that belongs to another workflow. */
+export class PayloadRefusedError extends Error {
+  override readonly name: string = 'PayloadRefusedError';
+}
+
+/** A payload whose key is missing or does not decrypt it. It becomes readable once that key is restored. */
+export class PayloadKeyError extends PayloadRefusedError {
   override readonly name = 'PayloadKeyError';
 }
 
 const COMPRESS_FROM_BYTES = 8 * 1024;
-const STORE_FROM_BYTES = 256 * 1024;
+/** Limits the size of histories and of messages with many payloads: larger values become references. */
+const STORE_FROM_BYTES = 64 * 1024;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 const ENCRYPTED = Buffer.from('binary/encrypted');
 const KEY_ID = 'encryption-key-id';
-/** What the plain text of an encrypted payload is beyond the payload itself, and where its cipher text is. */
+/** Metadata about the plaintext: how it is compressed, and where its ciphertext is stored. */
 const COMPRESSION = 'compression';
 const DEFLATE = Buffer.from('deflate-raw');
 const LOCATION = 'location';
-const DATABASE = Buffer.from('cadenza-database');
-/** As written before there was encryption. */
+const STORE = Buffer.from('cadenza-store');
+/** Id of the workflow that the payload belongs to. */
+const WORKFLOW = 'workflow-id';
+/** Marks payloads with authenticated metadata; older ones lack this member. */
+const FORMAT = 'format';
+const AUTHENTICATED = Buffer.from('2');
+/** Encodings from before encryption. */
 const OLD_COMPRESSED = 'binary/cadenza-deflate';
 const OLD_STORED = 'binary/cadenza-stored';
 
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
-// CommonJS without names that Node can see: everything is in the default export.
+// CommonJS without named exports that Node can detect: everything is in the default export.
 const PayloadMessage = proto.temporal.api.common.v1.Payload;
 
-export function createPayloadCodec({ keys, store, unreadable }: PayloadCodecOptions): PayloadCodec {
+type Context = Parameters<PayloadCodec['decode']>[1];
+type Metadata = Record<string, Uint8Array>;
+
+/**
+ * Creates the codec. `decode` throws PayloadRefusedError, PayloadKeyError, and errors of an unavailable
+ * store.
+ */
+export function createPayloadCodec(options: PayloadCodecOptions): PayloadCodec {
+  const { keys, store, unreadable, refusals = 'throw' } = options;
   const derived = new Map(keys.map(({ id, key }) => [id, deriveKeys(id, key)]));
   const [current] = derived.values();
-  if (!current) throw new Error('ENCRYPTION_KEYS names no key');
-  return {
-    encode: async (payloads) => all(payloads, (payload) => encode(current, store, payload)),
-    decode: async (payloads) => {
-      try {
-        return await all(payloads, (payload) => decode(derived, store, payload));
-      } catch (error) {
-        if (error instanceof PayloadKeyError) unreadable?.(error);
-        throw error;
-      }
-    },
+  if (!current) throw new Error('ENCRYPTION_KEYS has no key');
+  const decoder = { keys: derived, store, acceptUnencrypted: options.acceptUnencrypted ?? false };
+  const refused = (error: unknown, context: Context): Payload => {
+    if (!(error instanceof PayloadRefusedError)) throw error;
+    unreadable?.(error);
+    if (refusals === 'throw' || context?.type !== 'workflow') throw error;
+    return marker(error);
   };
+  return {
+    encode: async (payloads, context) => {
+      const workflowId = boundTo(context);
+      return all(payloads, (payload) => encode(current, store, payload, workflowId));
+    },
+    decode: async (payloads, context) =>
+      all(payloads, (payload) => {
+        try {
+          const decoded = decode(decoder, payload, context);
+          return decoded instanceof Promise
+            ? decoded.catch((error: unknown) => refused(error, context))
+            : decoded;
+        } catch (error) {
+          return refused(error, context);
+        }
+      }),
+  };
+}
+
+/** Re-encrypts a stored value with the current (first) key. @throws PayloadKeyError if no key decrypts it */
+export function createResealer(
+  keys: readonly PayloadKey[],
+): (digest: string, stored: StoredPayload) => StoredPayload {
+  const derived = keys.map(({ id, key }) => deriveKeys(id, key));
+  const [current] = derived;
+  if (!current) throw new Error('ENCRYPTION_KEYS has no key');
+  return (digest, { data, keyId }) => {
+    const candidates = derived.filter(({ id }) => keyId === null || textOf(id) === keyId);
+    for (const key of candidates) {
+      try {
+        const plain = keyId === null ? open(key, data) : open(key, data, Buffer.from(digest));
+        return { data: seal(current, nextNonce(), plain, Buffer.from(digest)), keyId: textOf(current.id) };
+      } catch (error) {
+        if (!(error instanceof PayloadRefusedError)) throw error;
+      }
+    }
+    throw new PayloadKeyError(`None of the keys can decrypt the stored payload ${digest}`);
+  };
+}
+
+/** The marker that replaces a refused payload. Its encoding is one that our own payloads never use. */
+function marker(error: PayloadRefusedError): Payload {
+  const content: RefusedPayload = { reason: error.message, passing: error instanceof PayloadKeyError };
+  return {
+    metadata: { encoding: Buffer.from(REFUSED_ENCODING) },
+    data: Buffer.from(JSON.stringify(content)),
+  };
+}
+
+function boundTo(context: Context): Uint8Array | null {
+  const workflowId = context?.workflowId;
+  return workflowId !== undefined && isBoundWorkflow(workflowId) ? Buffer.from(workflowId) : null;
 }
 
 interface Keys {
   id: Buffer;
-  /** Key objects: a cipher made with bytes takes four times as long. */
+  /** Key objects, because creating a cipher from bytes takes four times as long. */
   cipher: KeyObject;
-  /** Makes the digest of stored payloads. */
+  /** Key of the digests of stored payloads. */
   mac: KeyObject;
 }
 
-/** Keys of their own for this use: the same settings also encrypt secrets. */
+/** Derives keys for this use only, since the same settings also encrypt secrets. */
 function deriveKeys(id: string, key: Buffer): Keys {
-  const derive = (use: string): KeyObject => createSecretKey(Buffer.from(hkdfSync('sha256', key, '', `cadenza temporal payload ${use}`, 32)));
+  const derive = (use: string): KeyObject =>
+    createSecretKey(Buffer.from(hkdfSync('sha256', key, '', `cadenza temporal payload ${use}`, 32)));
   return { id: Buffer.from(id), cipher: derive('cipher'), mac: derive('digest') };
 }
 
-/** Most payloads are small and done at once: no promise for each. */
-function all(payloads: Payload[], work: (payload: Payload) => Payload | Promise<Payload>): Payload[] | Promise<Payload[]> {
+/** Most payloads are small and handled synchronously, so this avoids a promise for each. */
+function all(
+  payloads: Payload[],
+  work: (payload: Payload) => Payload | Promise<Payload>,
+): Payload[] | Promise<Payload[]> {
   const done = payloads.map(work);
-  return done.some((one) => one instanceof Promise) ? Promise.all(done.map(async (one) => one)) : (done as Payload[]);
+  return done.some((result) => result instanceof Promise)
+    ? Promise.all(done.map(async (result) => result))
+    : (done as Payload[]);
 }
 
-function encode(keys: Keys, store: PayloadStore, payload: Payload): Payload | Promise<Payload> {
-  // `undefined`, and nothing to hide.
-  if (!payload.data?.length && textOf(payload.metadata?.['encoding']) === 'binary/null') return payload;
+function encode(
+  keys: Keys,
+  store: PayloadStore,
+  payload: Payload,
+  workflowId: Uint8Array | null,
+): Payload | Promise<Payload> {
+  if (isNothing(payload)) return payload;
   const plain = PayloadMessage.encode(payload).finish();
-  if (plain.length < COMPRESS_FROM_BYTES) return sealed(keys, seal(keys, nextNonce(), plain));
-  return encodeBig(keys, store, plain);
+  const metadata: Metadata = { encoding: ENCRYPTED, [KEY_ID]: keys.id, [FORMAT]: AUTHENTICATED };
+  if (workflowId !== null) metadata[WORKFLOW] = workflowId;
+  if (plain.length < COMPRESS_FROM_BYTES) return sealed(keys, metadata, plain);
+  return encodeBig(keys, store, metadata, plain);
 }
 
-async function encodeBig(keys: Keys, store: PayloadStore, plain: Uint8Array): Promise<Payload> {
+async function encodeBig(
+  keys: Keys,
+  store: PayloadStore,
+  metadata: Metadata,
+  plain: Uint8Array,
+): Promise<Payload> {
   const compressed = await deflate(plain, { level: 1 });
-  if (compressed.length < STORE_FROM_BYTES) return sealed(keys, seal(keys, nextNonce(), compressed), { [COMPRESSION]: DEFLATE });
-  // The nonce comes from a keyed digest of the content, so that a repeat has the same cipher text and stores nothing new.
+  metadata[COMPRESSION] = DEFLATE;
+  if (compressed.length < STORE_FROM_BYTES) return sealed(keys, metadata, compressed);
+  // The nonce is derived from a keyed digest of the content, so a repeat gives the same ciphertext and stores
+  // nothing new.
   const digest = createHmac('sha256', keys.mac).update(compressed).digest();
   const name = digest.toString('hex');
-  await store.put(name, seal(keys, digest.subarray(0, NONCE_BYTES), compressed));
-  return sealed(keys, Buffer.from(name), { [COMPRESSION]: DEFLATE, [LOCATION]: DATABASE });
+  await store.put(name, {
+    data: seal(keys, digest.subarray(0, NONCE_BYTES), compressed, Buffer.from(name)),
+    keyId: textOf(keys.id),
+  });
+  metadata[LOCATION] = STORE;
+  return sealed(keys, metadata, Buffer.from(name));
 }
 
-function decode(keys: ReadonlyMap<string, Keys>, store: PayloadStore, payload: Payload): Payload | Promise<Payload> {
-  const { metadata } = payload;
-  const encoding = textOf(metadata?.['encoding']);
-  if (encoding === OLD_COMPRESSED || encoding === OLD_STORED) return decodeOld(store, encoding, payload);
-  const id = metadata?.[KEY_ID];
-  // Encrypted by somebody else's codec, or not at all.
-  if (encoding !== 'binary/encrypted' || !id) return payload;
-  const known = keys.get(textOf(id));
-  if (!known) {
-    throw new PayloadKeyError(`A Temporal payload is encrypted with the key "${textOf(id)}", which ENCRYPTION_KEYS does not name (it has: ${[...keys.keys()].join(', ')}). Put the key back after the current one; nothing is lost.`);
+interface Decoder {
+  keys: ReadonlyMap<string, Keys>;
+  store: PayloadStore;
+  acceptUnencrypted: boolean;
+}
+
+function decode(decoder: Decoder, payload: Payload, context: Context): Payload | Promise<Payload> {
+  const metadata = payload.metadata ?? {};
+  const encoding = textOf(metadata['encoding']);
+  const id = metadata[KEY_ID];
+  if (encoding !== 'binary/encrypted' || !id) return unencrypted(decoder, encoding, payload);
+  const keys = keyNamed(decoder, textOf(id));
+  const data = payload.data ?? new Uint8Array();
+  if (!metadata[FORMAT]) return decodeUnbound(decoder, keys, metadata, data);
+  const owner = metadata[WORKFLOW];
+  const workflowId = boundTo(context);
+  // Without a context (a call by Temporal's UI) there is no workflow to compare with. A payload without a
+  // workflow does not fit a bound one.
+  if (workflowId !== null && textOf(owner) !== textOf(workflowId)) {
+    const source = owner ? `the workflow "${textOf(owner)}"` : 'no workflow';
+    throw new PayloadRefusedError(`A Temporal payload of ${source} was sent to "${textOf(workflowId)}"`);
   }
-  const data = payload.data ?? new Uint8Array();
-  if (!metadata[LOCATION] && !metadata[COMPRESSION]) return PayloadMessage.decode(open(known, data));
-  return decodeBig(known, store, metadata, data);
+  const plain = open(keys, data, associated(metadata));
+  if (!metadata[LOCATION] && !metadata[COMPRESSION]) return PayloadMessage.decode(plain);
+  return metadata[LOCATION] ? decodeStored(decoder, keys, textOf(plain)) : inflated(plain);
 }
 
-async function decodeBig(keys: Keys, store: PayloadStore, metadata: Record<string, Uint8Array>, data: Uint8Array): Promise<Payload> {
-  const plain = open(keys, metadata[LOCATION] ? await fetchStored(store, data) : data);
-  return PayloadMessage.decode(metadata[COMPRESSION] ? await inflate(plain) : plain);
+function keyNamed({ keys }: Decoder, id: string): Keys {
+  const known = keys.get(id);
+  if (known) return known;
+  throw new PayloadKeyError(
+    `A Temporal payload is encrypted with the key "${id}", which is missing in ENCRYPTION_KEYS ` +
+      `(it has: ${[...keys.keys()].join(', ')}). Add the key after the current one; nothing is lost.`,
+  );
 }
 
-async function decodeOld(store: PayloadStore, encoding: string, payload: Payload): Promise<Payload> {
-  const data = payload.data ?? new Uint8Array();
-  return PayloadMessage.decode(await inflate(encoding === OLD_STORED ? await fetchStored(store, data) : data));
+/**
+ * Whether the payload is empty: `undefined`, also from Temporal's UI. It carries no data that could be
+ * forged.
+ */
+function isNothing({ metadata, data }: Payload): boolean {
+  return !data?.length && textOf(metadata?.['encoding']) === 'binary/null';
 }
 
-async function fetchStored(store: PayloadStore, name: Uint8Array): Promise<Uint8Array> {
-  const digest = textOf(name);
+function unencrypted(
+  { store, acceptUnencrypted }: Decoder,
+  encoding: string,
+  payload: Payload,
+): Payload | Promise<Payload> {
+  if (isNothing(payload)) return payload;
+  if (!acceptUnencrypted)
+    throw new PayloadRefusedError(
+      `A Temporal payload without our encryption ("${encoding}") is refused ` +
+        '(see the setting ACCEPT_UNENCRYPTED_PAYLOADS)',
+    );
+  if (encoding === OLD_COMPRESSED) return inflated(payload.data ?? new Uint8Array());
+  if (encoding === OLD_STORED)
+    return fetchStored(store, textOf(payload.data)).then(({ data }) => inflated(data));
+  return payload;
+}
+
+/**
+ * Decodes a payload from before metadata was authenticated. Its reference to a stored value is not protected,
+ * so anybody may have written it.
+ */
+async function decodeUnbound(
+  decoder: Decoder,
+  keys: Keys,
+  metadata: Metadata,
+  data: Uint8Array,
+): Promise<Payload> {
+  if (metadata[LOCATION] && !decoder.acceptUnencrypted) {
+    throw new PayloadRefusedError(
+      'A Temporal payload has an unauthenticated reference to a stored value ' +
+        '(see the setting ACCEPT_UNENCRYPTED_PAYLOADS)',
+    );
+  }
+  if (metadata[LOCATION]) return decodeStored(decoder, keys, textOf(data));
+  const plain = open(keys, data);
+  return metadata[COMPRESSION] ? inflated(plain) : PayloadMessage.decode(plain);
+}
+
+/** A missing stored value is not a refusal: the payload is authentic, and the failure may be temporary. */
+async function decodeStored(decoder: Decoder, keys: Keys, digest: string): Promise<Payload> {
+  const { data, keyId } = await fetchStored(decoder.store, digest);
+  return inflated(
+    keyId === null ? open(keys, data) : open(keyNamed(decoder, keyId), data, Buffer.from(digest)),
+  );
+}
+
+async function inflated(compressed: Uint8Array): Promise<Payload> {
+  return PayloadMessage.decode(await inflate(compressed));
+}
+
+async function fetchStored(store: PayloadStore, digest: string): Promise<StoredPayload> {
   const stored = await store.get(digest);
-  if (!stored) throw new Error(`The stored payload ${digest} is gone`);
+  if (!stored) throw new Error(`The stored payload ${digest} no longer exists`);
   return stored;
 }
 
-function sealed(keys: Keys, data: Uint8Array, more?: Record<string, Uint8Array>): Payload {
-  return { metadata: { encoding: ENCRYPTED, [KEY_ID]: keys.id, ...more }, data };
+function sealed(keys: Keys, metadata: Metadata, plain: Uint8Array): Payload {
+  return { metadata, data: seal(keys, nextNonce(), plain, associated(metadata)) };
 }
 
-function seal(keys: Keys, nonce: Uint8Array, plain: Uint8Array): Buffer {
+/** Associated data of the cipher: all metadata that determines how to read the data and whose it is. */
+function associated(metadata: Metadata): Buffer {
+  return Buffer.from(
+    [FORMAT, KEY_ID, COMPRESSION, LOCATION, WORKFLOW]
+      .map((name) => `${name}=${textOf(metadata[name])}`)
+      .join('\n'),
+  );
+}
+
+/** Encrypts. @returns nonce, ciphertext, tag */
+function seal(keys: Keys, nonce: Uint8Array, plain: Uint8Array, associatedData: Uint8Array): Buffer {
   const cipher = createCipheriv('aes-256-gcm', keys.cipher, nonce);
+  cipher.setAAD(associatedData);
   const first = cipher.update(plain);
   return Buffer.concat([nonce, first, cipher.final(), cipher.getAuthTag()]);
 }
 
-function open(keys: Keys, data: Uint8Array): Buffer {
+function open(keys: Keys, data: Uint8Array, associatedData?: Uint8Array): Buffer {
   try {
     const tagAt = data.length - TAG_BYTES;
-    const decipher = createDecipheriv('aes-256-gcm', keys.cipher, data.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
+    const decipher = createDecipheriv('aes-256-gcm', keys.cipher, data.subarray(0, NONCE_BYTES), {
+      authTagLength: TAG_BYTES,
+    });
+    if (associatedData) decipher.setAAD(associatedData);
     decipher.setAuthTag(data.subarray(tagAt));
     const first = decipher.update(data.subarray(NONCE_BYTES, tagAt));
     const last = decipher.final();
     return last.length === 0 ? first : Buffer.concat([first, last]);
   } catch (error) {
-    throw new PayloadKeyError(`A Temporal payload cannot be decrypted with the key "${textOf(keys.id)}": ENCRYPTION_KEYS has another key under this id, or the payload was changed.`, { cause: error });
+    throw new PayloadKeyError(
+      `Cannot decrypt a Temporal payload with the key "${textOf(keys.id)}": ` +
+        'ENCRYPTION_KEYS has another key under this id, or the payload was modified.',
+      { cause: error },
+    );
   }
 }
 
-// One call of the system for many nonces.
+// Random bytes for many nonces at once, which saves system calls.
 const nonces = Buffer.alloc(NONCE_BYTES * 256);
 let nonceAt = nonces.length;
 

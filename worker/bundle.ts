@@ -2,23 +2,29 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundleWorkflowCode } from '@temporalio/worker';
-import type { Logger as TemporalLogger, WorkflowBundle } from '@temporalio/worker';
+import { bundleWorkflowCode, type Logger as TemporalLogger, type WorkflowBundle } from '@temporalio/worker';
 import { failureConverterPath } from '../temporal/data-converter.ts';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
-/** What goes into the bundle: these folders, and the packages at the versions of the lock file. */
-const SOURCES = ['contracts', 'expressions', 'workflows'];
+/** The bundle consists of these folders, and of packages at the versions of the lock file. */
+const SOURCES = ['contracts', 'language', 'workflows'];
 
 /**
- * Loaded once for all workflows of a worker, which then share them with what they import: pure, and without state of a workflow.
- * Everything else is loaded for each workflow.
+ * Modules loaded once for all workflows of a worker, which then share them and their imports. They must be
+ * pure and must not hold state of a workflow. All other modules are loaded for each workflow.
  */
-const SHARED = ['expressions/index.ts', 'contracts/validate-json.ts'];
+const SHARED = [
+  'workflows/stack-depth.ts',
+  'language/expressions/index.ts',
+  'language/schema/validate-json.ts',
+];
 
 export interface BundleOptions {
   logger?: TemporalLogger;
-  /** A private folder: what was built from the same sources before is taken from it, which spares each start some seconds. */
+  /**
+   * A private folder for bundles. A bundle of the same sources is reused, which saves some seconds at each
+   * start.
+   */
   cacheDir?: string;
 }
 
@@ -27,6 +33,7 @@ export async function bundleWorkflows({ logger, cacheDir }: BundleOptions = {}):
   const build = (): Promise<WorkflowBundle> =>
     bundleWorkflowCode({
       workflowsPath: join(project, 'workflows/index.ts'),
+      workflowInterceptorModules: [join(project, 'workflows/interceptors.ts')],
       preloadModules: SHARED.map((file) => join(project, file)),
       failureConverterPath,
       ...(logger ? { logger } : {}),
@@ -43,19 +50,26 @@ export async function bundleWorkflows({ logger, cacheDir }: BundleOptions = {}):
 function digestOfSources(): string {
   const hash = createHash('sha256').update(process.version);
   const files = SOURCES.flatMap((folder) =>
-    readdirSync(join(project, folder), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts')).map((name) => join(folder, name)),
+    readdirSync(join(project, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => join(folder, name)),
   );
-  for (const name of [...files.toSorted(), relative(project, failureConverterPath), 'worker/bundle.ts', 'package-lock.json']) {
+  for (const name of [
+    ...files.toSorted(),
+    relative(project, failureConverterPath),
+    'worker/bundle.ts',
+    'package-lock.json',
+  ]) {
     try {
       hash.update(`\n${name}\n`).update(readFileSync(join(project, name)));
     } catch {
-      // Without a lock file (a pruned image) the sources decide.
+      // Without a lock file (a pruned image) the sources alone decide.
     }
   }
   return hash.digest('hex').slice(0, 32);
 }
 
-/** Null for a file that is not there or not whole. */
+/** Null for a missing or incomplete file. */
 function read(file: string): WorkflowBundle | null {
   try {
     const { code, checksum } = JSON.parse(readFileSync(file, 'utf8')) as { code: string; checksum: string };
@@ -65,17 +79,23 @@ function read(file: string): WorkflowBundle | null {
   }
 }
 
-/** In one step, and alone: bundles of earlier versions go. A folder that cannot be written only costs the next start its time. */
+/**
+ * Stores the bundle atomically and removes bundles of earlier versions. If the folder is not writable, the
+ * next start only takes longer.
+ */
 function keep(cacheDir: string, file: string, { code }: WorkflowBundle): void {
   try {
     mkdirSync(cacheDir, { recursive: true, mode: 0o700 });
-    writeFileSync(`${file}.${process.pid}`, JSON.stringify({ code, checksum: sha256(code) }), { mode: 0o600 });
+    writeFileSync(`${file}.${process.pid}`, JSON.stringify({ code, checksum: sha256(code) }), {
+      mode: 0o600,
+    });
     renameSync(`${file}.${process.pid}`, file);
     for (const name of readdirSync(cacheDir)) {
-      if (/^workflows-[0-9a-f]+\.json$/.test(name) && !file.endsWith(name)) rmSync(join(cacheDir, name), { force: true });
+      if (/^workflows-[0-9a-f]+\.json$/.test(name) && !file.endsWith(name))
+        rmSync(join(cacheDir, name), { force: true });
     }
   } catch {
-    // Built anew next time.
+    // The bundle is built again next time.
   }
 }
 

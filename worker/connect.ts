@@ -4,7 +4,7 @@ import type { TemporalSettings } from '../temporal/client.ts';
 
 const PAUSE_MS = 1_000;
 
-/** Waits for Temporal as long as it takes: a worker may start before it. */
+/** Waits for Temporal without a time limit, because a worker may start before it. */
 export async function connectNative(settings: TemporalSettings, logger: Logger): Promise<NativeConnection> {
   for (;;) {
     try {
@@ -14,7 +14,7 @@ export async function connectNative(settings: TemporalSettings, logger: Logger):
         ...(settings.tls === undefined ? {} : { tls: settings.tls }),
       });
     } catch (error) {
-      logger.warn({ err: error, address: settings.address }, 'Temporal is away, trying again');
+      logger.warn({ err: error, address: settings.address }, 'Temporal is unavailable, trying again');
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   }

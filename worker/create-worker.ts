@@ -1,8 +1,11 @@
-/** Composition root of the worker: everything comes in as arguments. */
-import { Worker } from '@temporalio/worker';
-import type { NativeConnection, WorkflowBundle } from '@temporalio/worker';
+/** Composition root of the worker: all dependencies are arguments. */
+import { totalmem } from 'node:os';
+import { getHeapStatistics } from 'node:v8';
+import { Worker, type NativeConnection, type WorkerTuner, type WorkflowBundle } from '@temporalio/worker';
 import type { DataConverter } from '@temporalio/common';
 import type { DeliveryActivities, RunActivities } from '../contracts/activities.ts';
+import type { ShortCalls } from '../activities/short-calls.ts';
+import { createMemoryGauge, createMemorySlots } from './memory-slots.ts';
 
 export interface CreateWorkerOptions {
   connection: NativeConnection;
@@ -11,15 +14,36 @@ export interface CreateWorkerOptions {
   activities: RunActivities & DeliveryActivities;
   workflowBundle: WorkflowBundle;
   dataConverter?: DataConverter;
-  /** Invocations and database work at once. */
+  shortCalls: ShortCalls;
+  /** The most concurrent activities: invocations and database work. */
   maxActivities?: number;
+  /** Above this the worker takes few tasks at once; default: half of the machine's memory, at most 2 GiB. */
+  memoryMib?: number | undefined;
+  /** How many runs keep their state in memory between steps; default: one for each 8 MiB of the heap. */
+  maxCachedRuns?: number;
 }
 
-/** How long activities may go on after the signal to stop; then they are cancelled, and another worker repeats them. */
+const MIB = 1024 * 1024;
+
+/**
+ * How long activities may continue after the signal to stop. Then they are cancelled, and another worker
+ * repeats them.
+ */
 const SHUTDOWN_GRACE = '10s';
 
 export function createWorker(options: CreateWorkerOptions): Promise<Worker> {
-  const { connection, namespace, taskQueue, activities, workflowBundle, dataConverter, maxActivities = 200 } = options;
+  const {
+    connection,
+    namespace,
+    taskQueue,
+    activities,
+    workflowBundle,
+    dataConverter,
+    shortCalls,
+    maxActivities = 200,
+    memoryMib = defaultMemoryMib(),
+    maxCachedRuns = cachedRunsOfHeap(),
+  } = options;
   return Worker.create({
     connection,
     namespace,
@@ -27,9 +51,44 @@ export function createWorker(options: CreateWorkerOptions): Promise<Worker> {
     activities,
     workflowBundle,
     ...(dataConverter ? { dataConverter } : {}),
-    maxConcurrentActivityTaskExecutions: maxActivities,
-    maxConcurrentWorkflowTaskExecutions: 100,
+    tuner: tunerOf(memoryMib, maxActivities, shortCalls),
+    maxCachedWorkflows: maxCachedRuns,
     shutdownGraceTime: SHUTDOWN_GRACE,
     shutdownForceTime: '15s',
   });
+}
+
+function tunerOf(memoryMib: number, maxActivities: number, shortCalls: ShortCalls): WorkerTuner {
+  const memory = createMemoryGauge(memoryMib * MIB);
+  return {
+    // One thread runs all workflow tasks, and Temporal reassigns those that have not ended after 10 s.
+    // A task whose run makes a short call does not use the thread, so it does not count.
+    workflowTaskSlotSupplier: createMemorySlots({
+      minimum: 4,
+      maximum: 40,
+      rampMs: null,
+      memory,
+      idle: shortCalls,
+    }),
+    activityTaskSlotSupplier: createMemorySlots({
+      minimum: Math.min(8, maxActivities),
+      maximum: maxActivities,
+      rampMs: 5,
+      memory,
+    }),
+    // Local activities run within a workflow task, which has its own slot.
+    localActivityTaskSlotSupplier: { type: 'fixed-size', numSlots: 100 },
+    nexusTaskSlotSupplier: { type: 'fixed-size', numSlots: 1 },
+  };
+}
+
+/** Half of the available memory, since API, PostgreSQL and Temporal may share the machine. */
+function defaultMemoryMib(): number {
+  const constrained = process.constrainedMemory() || Number.POSITIVE_INFINITY;
+  return Math.min(Math.min(constrained, totalmem()) / MIB / 2, 2_048);
+}
+
+/** The SDK's default fits runs of half a MiB; a run may hold many MiB. */
+function cachedRunsOfHeap(): number {
+  return Math.max(50, Math.floor(getHeapStatistics().heap_size_limit / (8 * MIB)));
 }

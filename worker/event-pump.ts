@@ -1,7 +1,9 @@
-/** Puts events into the outbox as soon as they are committed. What it misses, the reconciler finds. */
+/**
+ * Puts events into the outbox as soon as they are committed. The reconciler finds the ones that it misses.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../config/logger.ts';
-import { anyRun, type RunEventWatcher } from '../db/run-event-watcher.ts';
+import { ANY_RUN, type RunEventWatcher } from '../db/run-event-watcher.ts';
 import { fanOut, type FanOutDeps } from '../domain/delivery/fan-out.ts';
 import { wakeTargets } from '../domain/delivery/reconcile.ts';
 import type { TemporalGateway } from '../domain/ports.ts';
@@ -13,13 +15,13 @@ export interface EventPumpDeps extends FanOutDeps {
 }
 
 const IDLE_MS = 5_000;
-/** Where no target wants events, runs must not pay for a look at each. */
+/** If no target wants events, the pump checks only this often, so it does not slow runs down. */
 const UNWANTED_MS = 1_000;
-/** While open transactions hold events back. */
+/** The pause while open transactions hold back later events. */
 const BEHIND_MS = { first: 20, longest: 1_000 };
 
 export function startEventPump(deps: EventPumpDeps): { stop(): Promise<void> } {
-  const watch = deps.runEvents.watch(anyRun);
+  const watch = deps.runEvents.watch(ANY_RUN);
   let stopped = false;
   let interrupt = (): void => {};
   const stopping = new Promise<void>((resolve) => (interrupt = resolve));

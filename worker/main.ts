@@ -1,19 +1,26 @@
-/** The worker process: workflows and activities of one task queue. Any number of copies. */
+/** The worker process: runs workflows and activities of one task queue. There can be any number of them. */
 import { join } from 'node:path';
 import { Runtime } from '@temporalio/worker';
+import { createActiveCalls } from '../activities/active-calls.ts';
+import { createShortCalls } from '../activities/short-calls.ts';
 import { createActivities } from '../activities/index.ts';
-import { createDeliverySender } from '../adapters/delivery-sender.ts';
+import { createAnswerMemory } from '../adapters/egress/answer-memory.ts';
+import { createDeliverySender } from '../adapters/egress/delivery-sender.ts';
 import { createAdapters } from '../adapters/index.ts';
-import { createEgressPolicy } from '../adapters/egress.ts';
+import { createEgressPolicy } from '../adapters/egress/create-egress-policy.ts';
 import { loadServerEnv } from '../config/env.ts';
 import { createLogger } from '../config/logger.ts';
+import { createEndedCallListener } from '../db/ended-call-listener.ts';
 import { createOrm } from '../db/orm.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { createSigningKeys } from '../domain/auth/signing-keys.ts';
-import { createDeliveryKinds } from '../domain/delivery/kinds.ts';
+import { createDeliveryKinds } from './delivery-kinds.ts';
 import { createFileLink } from '../domain/files/file-link.ts';
-import { createFileStore } from '../domain/files/create-file-store.ts';
+import { createFileStore } from '../adapters/file-stores/create-file-store.ts';
+import { settleStart } from '../domain/operations/settle-start.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
+import { readInstallationId } from '../domain/operations/installation.ts';
+import { runLimits } from '../domain/runs/limits.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
 import { resolveSecret } from '../domain/secrets/service.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
@@ -23,6 +30,7 @@ import { bundleWorkflows } from './bundle.ts';
 import { createWorker } from './create-worker.ts';
 import { connectNative } from './connect.ts';
 import { startEventPump } from './event-pump.ts';
+import { ownServers } from '../config/own-servers.ts';
 import { ensureSchedules } from './schedule.ts';
 import { temporalLogger } from './temporal-logger.ts';
 
@@ -31,42 +39,105 @@ const logger = createLogger({ level: env.LOG_LEVEL, name: 'worker' });
 Runtime.install({
   logger: temporalLogger(logger),
   shutdownSignals: [],
-  ...(env.WORKER_METRICS_ADDRESS === undefined ? {} : { telemetryOptions: { metrics: { prometheus: { bindAddress: env.WORKER_METRICS_ADDRESS, unitSuffix: true, countersTotalSuffix: true, useSecondsForDurations: true } } } }),
+  ...(env.WORKER_METRICS_ADDRESS === undefined
+    ? {}
+    : {
+        telemetryOptions: {
+          metrics: {
+            prometheus: {
+              bindAddress: env.WORKER_METRICS_ADDRESS,
+              unitSuffix: true,
+              countersTotalSuffix: true,
+              useSecondsForDurations: true,
+            },
+          },
+        },
+      }),
 });
 
 let stop = (): void => process.exit(0);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop());
 
-const orm = createOrm({ url: env.DATABASE_URL, logger });
+const orm = createOrm({
+  url: env.DATABASE_URL,
+  logger,
+  poolSize: env.DATABASE_POOL_SIZE,
+  connectionTimeoutMs: 30_000,
+});
 const settings = temporalSettings(env);
 const files = await createFileStore(env);
-const dataConverter = createDataConverter({
+const payloads = {
   keys: env.ENCRYPTION_KEYS,
   store: createPayloadStore({ fork: () => orm.em.fork(), files, inFiles: env.FILES_LARGE_VALUES }),
-  unreadable: (error) => logger.error({ err: error }, 'cannot decrypt a payload of Temporal'),
+  acceptUnencrypted: env.ACCEPT_UNENCRYPTED_PAYLOADS,
+  unreadable: (error: Error) => logger.error({ err: error }, 'cannot read a Temporal payload'),
+};
+const dataConverter = createDataConverter({ ...payloads, refusals: 'mark' });
+const client = createTemporalClient(settings, createDataConverter(payloads));
+const temporal = createGateway({
+  client,
+  taskQueue: env.TEMPORAL_TASK_QUEUE,
+  baseUrl: env.BASE_URL,
+  maxRunEvents: env.RUN_MAX_EVENTS,
+  shortCallMs: env.RUN_SHORT_CALL_MS,
 });
-const client = createTemporalClient(settings, dataConverter);
-const temporal = createGateway({ client, taskQueue: env.TEMPORAL_TASK_QUEUE, baseUrl: env.BASE_URL });
 const encryption = createEncryption(env.ENCRYPTION_KEYS);
-const egress = createEgressPolicy({ allow: env.EGRESS_ALLOW, hostMap: env.EGRESS_HOST_MAP });
+const egress = createEgressPolicy({
+  allow: env.EGRESS_ALLOW,
+  hostMap: env.EGRESS_HOST_MAP,
+  own: ownServers(env),
+});
 const adapters = createAdapters({ egress });
 const keys = createSigningKeys(() => orm.em.fork(), encryption);
 const kinds = createDeliveryKinds({ orm, encryption, keys, baseUrl: env.BASE_URL });
+const endedCalls = createEndedCallListener(env.DATABASE_URL, logger);
+const shortCalls = createShortCalls();
 const activities = createActivities({
   orm,
   adapters,
+  calls: createActiveCalls({ orm, logger, endedCalls }),
+  shortCalls,
   temporal,
   logger,
   files,
   fileLink: async (id, seconds) => (await createFileLink({ keys, baseUrl: env.BASE_URL }, id, seconds)).url,
+  limits: runLimits(env),
+  answers: createAnswerMemory(env.WORKER_ANSWER_MIB * 1024 * 1024),
   retentionDays: env.RETENTION_DAYS,
   deliveries: { kinds, sender: createDeliverySender(egress) },
   secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),
 });
 
-const [workflowBundle, connection] = await Promise.all([bundleWorkflows({ logger: temporalLogger(logger), cacheDir: join(env.DATA_DIR, 'bundles') }), connectNative(settings, logger)]);
-await ensureSchedules(client, env.TEMPORAL_TASK_QUEUE);
-const worker = await createWorker({ connection, namespace: settings.namespace, taskQueue: env.TEMPORAL_TASK_QUEUE, activities, workflowBundle, dataConverter });
+await settleStart({
+  fork: () => orm.em.fork(),
+  files,
+  keyIds: env.ENCRYPTION_KEYS.map(({ id }) => id),
+  shared: env.FILES_LARGE_VALUES,
+  logger,
+  refuse(error) {
+    logger.fatal(error.message);
+    process.exit(1);
+  },
+});
+const [workflowBundle, connection] = await Promise.all([
+  bundleWorkflows({ logger: temporalLogger(logger), cacheDir: join(env.DATA_DIR, 'bundles') }),
+  connectNative(settings, logger),
+]);
+await ensureSchedules(client, {
+  installationId: await readInstallationId(orm.em.fork()),
+  taskQueue: env.TEMPORAL_TASK_QUEUE,
+});
+const worker = await createWorker({
+  connection,
+  namespace: settings.namespace,
+  taskQueue: env.TEMPORAL_TASK_QUEUE,
+  activities,
+  workflowBundle,
+  dataConverter,
+  memoryMib: env.WORKER_MEMORY_MIB,
+  shortCalls,
+  ...(env.WORKER_CACHED_RUNS === undefined ? {} : { maxCachedRuns: env.WORKER_CACHED_RUNS }),
+});
 const runEvents = createRunEventWatcher(env.DATABASE_URL, logger);
 const pump = startEventPump({ orm, kinds, temporal, runEvents, logger });
 stop = () => {
@@ -74,7 +145,7 @@ stop = () => {
 };
 logger.info({ task_queue: env.TEMPORAL_TASK_QUEUE, namespace: settings.namespace }, 'worker ready');
 await worker.run();
-await Promise.allSettled([pump.stop(), runEvents.stop()]);
+await Promise.allSettled([pump.stop(), runEvents.stop(), endedCalls.stop()]);
 await Promise.allSettled([connection.close(), client.connection.close(), orm.close(true)]);
 logger.info('worker stopped');
 process.exit(0);

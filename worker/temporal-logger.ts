@@ -1,13 +1,20 @@
 import type { Logger as TemporalLogger, LogLevel, LogMetadata } from '@temporalio/worker';
 import type { Logger } from '../config/logger.ts';
+import { RUN_WORKFLOW } from '../contracts/temporal.ts';
 
 const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
 
-/** The SDK's log lines in ours: one JSON line each, secrets redacted. */
+/** Writes the SDK's log lines to our log: one JSON line each, secrets redacted. */
 export function temporalLogger(logger: Logger): TemporalLogger {
   const write = (level: LogLevel, message: string, meta?: LogMetadata): void => {
-    // Symbols in it are the SDK's own; details of each poll are not for us.
+    // The SDK's metadata has symbols of its own. Details of each poll are not logged.
     if (level === 'INFO' && meta?.['sdkComponent'] === 'core') return;
+    // The run's own log says why it faulted. Ours must not repeat that, because it can quote the run's data.
+    if (message === 'Workflow failed' && meta?.['workflowType'] === RUN_WORKFLOW) {
+      const { error: _error, ...rest } = meta;
+      logger.debug(rest, message);
+      return;
+    }
     logger[LEVELS[level]]({ ...meta }, message);
   };
   return {

@@ -1,4 +1,4 @@
-/** The bundle's one entry. Names are what Temporal knows the workflows by: contracts/temporal.ts. */
+/** The entry of the bundle. The export names are the workflow types in contracts/temporal.ts. */
 export { run } from './run.ts';
 export { reconcile } from './reconcile.ts';
 export { deliver } from './system/deliver.ts';

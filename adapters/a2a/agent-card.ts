@@ -1,31 +1,31 @@
-/** Discovery: from an agent's address to its card, and to the one of its interfaces that we speak. */
+/** Discovery: finds an agent's card by its address, and chooses an interface of the card. */
 import type { AgentCard, AgentInterface } from '@a2a-js/sdk';
 import { DefaultAgentCardResolver } from '@a2a-js/sdk/client';
 import { fault } from '../../contracts/fault.ts';
 
-const CACHE_MS = 60_000;
-const MAX_CACHED = 500;
-const CURRENT = '/.well-known/agent-card.json';
-/** Of protocol 0.2, still met at 0.3 agents. */
-const FORMER = '/.well-known/agent.json';
+const CACHED_MS = 60_000;
+const MAX_CACHED_CARDS = 500;
+const CARD_PATH = '/.well-known/agent-card.json';
+/** The path of protocol 0.2, which some 0.3 agents still use. */
+const FORMER_CARD_PATH = '/.well-known/agent.json';
 const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC'];
 
 export interface CardSource {
-  /** Throws `Fault`: none there, not a card, or what the server said. */
+  /** Throws `Fault` if there is no card, the document is not a card, or the server refuses. */
   card(address: CardAddress, fetchCard: FetchCard): Promise<AgentCard>;
 }
 
-export interface CardAddress {
+interface CardAddress {
   url: string | null;
   card_url: string | undefined;
-  /** Cards may differ by who asks. */
+  /** Cards may differ between readers. */
   reader: string;
 }
 
-/** The JSON under a URL; null where the server has nothing (404, 405, 410). */
-export type FetchCard = (url: string) => Promise<unknown>;
+/** The JSON at a URL; null if the server has nothing there (404, 405, 410). */
+type FetchCard = (url: string) => Promise<unknown>;
 
-/** Cards are kept in this process for a minute. */
+/** Caches cards in this process for a minute. */
 export function createCardSource(): CardSource {
   const cache = new Map<string, { card: AgentCard; until: number }>();
   return {
@@ -36,48 +36,66 @@ export function createCardSource(): CardSource {
       const card = await discover(address, fetchCard);
       cache.delete(key);
       const oldest = cache.keys().next();
-      if (cache.size >= MAX_CACHED && oldest.done !== true) cache.delete(oldest.value);
-      cache.set(key, { card, until: Date.now() + CACHE_MS });
+      if (cache.size >= MAX_CACHED_CARDS && oldest.done !== true) cache.delete(oldest.value);
+      cache.set(key, { card, until: Date.now() + CACHED_MS });
       return card;
     },
   };
 }
 
 async function discover({ url, card_url: cardUrl }: CardAddress, fetchCard: FetchCard): Promise<AgentCard> {
-  const places = cardUrl !== undefined ? [{ place: cardUrl, elsewhere: false }] : placesOf(url);
-  // An endpoint may answer anything below it, with its own kind of error for one.
-  const others: string[] = [];
-  for (const { place, elsewhere } of places) {
+  const places = cardUrl !== undefined ? [{ place: cardUrl, isSharedByHost: false }] : placesOf(url);
+  // An endpoint may answer requests for any path below it, often with its own kind of error.
+  const notCards: string[] = [];
+  for (const { place, isSharedByHost } of places) {
     const found = await fetchCard(place);
     if (found === null) continue;
     const card = parseCard(found);
     if (card === null) {
-      others.push(place);
+      notCards.push(place);
       continue;
     }
-    // A host's own card need not be that of an agent somewhere below.
-    if (elsewhere && !card.supportedInterfaces.some((one) => sameAddress(one.url, url ?? ''))) continue;
+    // The card at a host's root need not belong to the agent below a path.
+    if (isSharedByHost && !card.supportedInterfaces.some((offered) => sameAddress(offered.url, url ?? '')))
+      continue;
     return card;
   }
-  if (others.length > 0) throw fault('communication', `What is at ${others.join(', ')} is not an agent card of A2A 1.0 or 0.3`, { status: 502 });
-  throw fault('communication', `There is no agent card at ${places.map(({ place }) => place).join(', ')}`, { status: 404 });
+  if (notCards.length > 0)
+    throw fault('communication', `What is at ${notCards.join(', ')} is not an agent card of A2A 1.0 or 0.3`, {
+      status: 502,
+    });
+  throw fault('communication', `There is no agent card at ${places.map(({ place }) => place).join(', ')}`, {
+    status: 404,
+  });
 }
 
-function placesOf(url: string | null): { place: string; elsewhere: boolean }[] {
-  if (url === null || !URL.canParse(url)) throw fault('configuration', 'The agent has no url that is an absolute address, and no "card_url" in its configuration');
+function placesOf(url: string | null): { place: string; isSharedByHost: boolean }[] {
+  if (url === null || !URL.canParse(url))
+    throw fault(
+      'configuration',
+      'The agent has no url that is an absolute address, and no "card_url" in its configuration',
+    );
   const address = new URL(url);
-  if (address.pathname.endsWith('.json')) return [{ place: url, elsewhere: false }];
+  if (address.pathname.endsWith('.json')) return [{ place: url, isSharedByHost: false }];
   const below = address.pathname.replace(/\/+$/, '');
-  const at = (path: string) => `${address.origin}${path}${address.search}`;
-  const own = [CURRENT, FORMER].map((path) => ({ place: at(below + path), elsewhere: false }));
-  return below === '' ? own : [...own, ...[CURRENT, FORMER].map((path) => ({ place: at(path), elsewhere: true }))];
+  const urlOf = (path: string) => `${address.origin}${path}${address.search}`;
+  const own = [CARD_PATH, FORMER_CARD_PATH].map((path) => ({
+    place: urlOf(below + path),
+    isSharedByHost: false,
+  }));
+  return below === ''
+    ? own
+    : [
+        ...own,
+        ...[CARD_PATH, FORMER_CARD_PATH].map((path) => ({ place: urlOf(path), isSharedByHost: true })),
+      ];
 }
 
 function sameAddress(a: string, b: string): boolean {
   return a.replace(/\/+$/, '') === b.replace(/\/+$/, '');
 }
 
-/** A card of 1.0, of 0.3, or one with the fields of both, as one of 1.0; null for what is none. */
+/** Normalizes cards of 1.0, of 0.3, and with the fields of both to 1.0; null if it is not a card. */
 export function parseCard(found: unknown): AgentCard | null {
   try {
     const card = new DefaultAgentCardResolver({ legacyCompat: { enabled: true } }).normalizeAgentCard(found);
@@ -87,19 +105,33 @@ export function parseCard(found: unknown): AgentCard | null {
   }
 }
 
-/** The first interface whose binding we speak, in the newest version of that binding that the card offers at that place or elsewhere. */
+/**
+ * The first interface with a supported binding, in the newest version that the card offers for that binding.
+ */
 export function chooseInterface(card: AgentCard, binding: string | undefined): AgentInterface {
-  const spoken = card.supportedInterfaces.filter((one) => {
-    const name = one.protocolBinding.toUpperCase();
+  const supported = card.supportedInterfaces.filter((candidate) => {
+    const name = candidate.protocolBinding.toUpperCase();
     // The service of 0.3 has another name over gRPC.
     const versions = name === 'GRPC' ? /^1(\..*)?$/ : /^(|0\.3(\..*)?|1(\..*)?)$/;
-    return BINDINGS.includes(name) && (binding === undefined || name === binding) && versions.test(one.protocolVersion ?? '');
+    return (
+      BINDINGS.includes(name) &&
+      (binding === undefined || name === binding) &&
+      versions.test(candidate.protocolVersion ?? '')
+    );
   });
-  const [first] = spoken;
+  const [first] = supported;
   if (first === undefined) {
-    const offered = card.supportedInterfaces.map((one) => `${one.protocolBinding} ${one.protocolVersion}`).join(', ');
-    throw fault('configuration', `The agent offers ${offered}; ${binding ?? 'JSONRPC and HTTP+JSON in version 1.0 or 0.3, and GRPC'} in version 1.0${binding === undefined || binding === 'GRPC' ? '' : ' or 0.3'} can be called`);
+    const offered = card.supportedInterfaces
+      .map(({ protocolBinding, protocolVersion }) => `${protocolBinding} ${protocolVersion}`)
+      .join(', ');
+    throw fault(
+      'configuration',
+      `The agent offers ${offered}; ${binding ?? 'JSONRPC and HTTP+JSON in version 1.0 or 0.3, and GRPC'} ` +
+        `in version 1.0${binding === undefined || binding === 'GRPC' ? '' : ' or 0.3'} can be called`,
+    );
   }
-  const sameBinding = spoken.filter((one) => one.protocolBinding.toUpperCase() === first.protocolBinding.toUpperCase());
-  return sameBinding.find((one) => one.protocolVersion?.startsWith('1') === true) ?? first;
+  const sameBinding = supported.filter(
+    ({ protocolBinding }) => protocolBinding.toUpperCase() === first.protocolBinding.toUpperCase(),
+  );
+  return sameBinding.find(({ protocolVersion }) => protocolVersion?.startsWith('1') === true) ?? first;
 }

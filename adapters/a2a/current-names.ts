@@ -1,4 +1,4 @@
-/** Methods and parameters in the words of protocol 0.3, as the DSL has them, in those of 1.0. */
+/** Translates methods and parameters from protocol 0.3, which the DSL uses, to 1.0. */
 import { isRecord } from '../../contracts/is-record.ts';
 
 const METHODS: Record<string, string> = {
@@ -21,7 +21,10 @@ export function currentMethod(method: string): string {
   return METHODS[method] ?? method;
 }
 
-/** The message and `configuration.blocking`; whoever writes as 1.0 has it is understood as well. All else is the same in both. */
+/**
+ * Translates the message and `configuration.blocking`; the rest is the same in both versions. Parameters that
+ * already follow 1.0 are accepted.
+ */
 export function currentParameters(parameters: Record<string, unknown>): Record<string, unknown> {
   const { message, configuration } = parameters;
   return {
@@ -36,7 +39,9 @@ function currentMessage(message: Record<string, unknown>): Record<string, unknow
   return {
     ...rest,
     role: typeof role === 'string' ? (ROLES[role] ?? role) : role,
-    parts: Array.isArray(parts) ? parts.map((part: unknown) => (isRecord(part) ? currentPart(part) : part)) : parts,
+    parts: Array.isArray(parts)
+      ? parts.map((part: unknown) => (isRecord(part) ? currentPart(part) : part))
+      : parts,
   };
 }
 
@@ -53,6 +58,9 @@ function currentPart(given: Record<string, unknown>): Record<string, unknown> {
   };
 }
 
-function currentConfiguration({ blocking, ...configuration }: Record<string, unknown>): Record<string, unknown> {
+function currentConfiguration({
+  blocking,
+  ...configuration
+}: Record<string, unknown>): Record<string, unknown> {
   return { ...configuration, ...(typeof blocking === 'boolean' ? { returnImmediately: !blocking } : {}) };
 }

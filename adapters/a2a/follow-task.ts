@@ -1,135 +1,179 @@
-/** From the first message to a state that is settled, over dropped streams, restarts of either side and agents that only poll. */
+/**
+ * Follows a task from the first message to a settled state, across dropped streams, restarts of either side,
+ * and agents that only support polling.
+ */
 import type { Message, StreamResponse, Task } from '@a2a-js/sdk';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fault } from '../../contracts/fault.ts';
 import type { RemoteAgent } from './remote-agent.ts';
-import { isRefusal, OwnFailure } from './remote-faults.ts';
-import { createTaskView, isAsking, isTerminal, markOf } from './task-view.ts';
-import type { TaskView } from './task-view.ts';
+import { OwnFailure } from './own-failure.ts';
+import { isRefusal } from './remote-faults.ts';
+import { createTaskView, isAsking, isTerminal, markOf, type TaskView } from './task-view.ts';
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 10_000;
-/** So long an agent may be away while its task runs. */
+/** How long an agent may be unreachable while its task runs. */
 const UNREACHABLE_MS = 120_000;
-/** So long a question may still be shown after its answer was taken. */
+/** How long an agent may show a question after it accepted the answer. */
 const OLD_QUESTION_MS = 15_000;
 
 export interface Following {
   remote: RemoteAgent;
   message: Message;
-  /** The task of an earlier attempt of this call, or the one that the message answers. */
+  /** The task of an earlier attempt of this call, or the task that the message answers. */
   taskId: string | null;
-  /** The message has been sent to that task already, or may have been. */
+  /** Whether the message may already have been sent to that task. */
   sent: boolean;
-  /** Mark of the question that the message answers. */
+  /** The mark of the question that the message answers. */
   answered: string | null;
   pollMs: number | null;
   signal: AbortSignal;
-  /** The task's id, as soon as it is known, and before anything else is done. */
+  /** Receives the task's id as soon as it is known, before anything else happens. */
   known(task: { task_id: string; context_id: string }): Promise<void>;
 }
 
 export type Settled = { message: Message } | { task: Task; view: TaskView };
 
-/** Ends with a message, or with a task that is terminal or waits for us. Throws what the agent refuses; the signal's reason. */
+/**
+ * Returns a message, or a task that is terminal or waits for us. Throws the agent's refusal, or the signal's
+ * reason.
+ */
 export async function followTask(following: Following): Promise<Settled> {
-  const view = createTaskView(following.remote);
-  const shown = new AbortController();
-  // A stream that shows the old question on and on may stay open and silent. It is not left before: servers exist that
-  // work no further than they are read.
-  const limit = setTimeout(() => asksStill(view.task) && shown.abort(new Error('nothing new came')), OLD_QUESTION_MS);
-  try {
-    return await follow(following, view, shown.signal);
-  } finally {
-    clearTimeout(limit);
-  }
+  return new TaskFollower(following).follow();
 }
 
-async function follow(following: Following, view: TaskView, shown: AbortSignal): Promise<Settled> {
-  const { remote, signal } = following;
-  const streamed = AbortSignal.any([signal, shown]);
-  const pause = pauses(following.pollMs, signal);
-  let told = following.sent && following.taskId !== null;
-  const began = Date.now();
-  const settled = (): boolean => {
-    if (view.task === null) return false;
-    if (isTerminal(view.task)) return true;
-    if (!isAsking(view.task)) return false;
-    return following.answered === null || markOf(view.task) !== following.answered || Date.now() - began > OLD_QUESTION_MS;
-  };
-  const read = async (events: AsyncIterable<StreamResponse>): Promise<Message | null> => {
+class TaskFollower {
+  readonly #following: Following;
+  readonly #view: TaskView;
+  readonly #pause: Pauses;
+  readonly #beganAt = Date.now();
+  /** Ends a stream that keeps showing the old question. */
+  readonly #oldQuestion = new AbortController();
+  readonly #streamSignal: AbortSignal;
+  #reported: boolean;
+  #canStream: boolean;
+  #reachedAt = Date.now();
+
+  constructor(following: Following) {
+    const { remote, pollMs, signal, sent, taskId } = following;
+    this.#following = following;
+    this.#view = createTaskView(remote);
+    this.#pause = createPauses(pollMs, signal);
+    this.#streamSignal = AbortSignal.any([signal, this.#oldQuestion.signal]);
+    this.#reported = sent && taskId !== null;
+    this.#canStream = remote.streaming;
+  }
+
+  async follow(): Promise<Settled> {
+    // A stream that keeps showing the old question may stay open without events. It is not closed earlier,
+    // because some servers stop working when their stream is not read.
+    const limit = setTimeout(() => {
+      if (this.#view.task !== null && isAsking(this.#view.task))
+        this.#oldQuestion.abort(new Error('nothing new came'));
+    }, OLD_QUESTION_MS);
+    try {
+      const message = this.#following.sent ? null : await this.#send();
+      return message === null ? await this.#untilSettled() : { message };
+    } finally {
+      clearTimeout(limit);
+    }
+  }
+
+  /** Sends the message. A stream that breaks after the task is known is not a failure. */
+  async #send(): Promise<Message | null> {
+    const { remote, message, signal } = this.#following;
+    try {
+      return await this.#read(remote.send(message, this.#streamSignal));
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (isRefusal(error) || error instanceof OwnFailure) throw error;
+      if (this.#view.task === null) {
+        // The message may have arrived nevertheless; if the agent cannot tell, the call has failed.
+        const task = await remote.taskOf(message, signal).catch(() => null);
+        if (task === null) throw error;
+        this.#view.replace(task);
+      }
+      this.#view.missed();
+      return null;
+    }
+  }
+
+  /** Applies events until the task settles. @returns the message, if the agent answers with one instead */
+  async #read(events: AsyncIterable<StreamResponse>): Promise<Message | null> {
     for await (const event of events) {
-      if (event.payload?.$case !== 'task') pause.reset();
+      if (event.payload?.$case !== 'task') this.#pause.reset();
       if (event.payload?.$case === 'message') return event.payload.value;
-      view.apply(event);
-      if (view.task !== null && !told) {
-        told = true;
-        await following.known({ task_id: view.task.id, context_id: view.task.contextId });
-      }
-      if (settled()) return null;
+      this.#view.apply(event);
+      await this.#reportTask();
+      if (this.#isSettled()) return null;
     }
     return null;
-  };
-
-  if (!following.sent) {
-    const message = await sent({ ...following, streamed }, view, read);
-    if (message !== null) return { message };
   }
-  const id = view.task?.id ?? following.taskId;
-  if (id === null || id === '') throw fault('communication', 'the agent answered with neither a message nor a task', { status: 502 });
 
-  let { streaming } = remote;
-  let reached = Date.now();
-  if (view.task === null) view.missed();
-  while (!settled() || view.stale) {
-    signal.throwIfAborted();
-    if (view.stale) {
-      try {
-        view.replace(await remote.task(id, signal));
-        reached = Date.now();
-      } catch (error) {
-        if (signal.aborted) throw signal.reason;
-        if (isRefusal(error) || Date.now() - reached > UNREACHABLE_MS) throw error;
-        await pause.next();
-      }
-      continue;
+  async #reportTask(): Promise<void> {
+    const { task } = this.#view;
+    if (task === null || this.#reported) return;
+    this.#reported = true;
+    await this.#following.known({ task_id: task.id, context_id: task.contextId });
+  }
+
+  #isSettled(): boolean {
+    const { task } = this.#view;
+    if (task === null) return false;
+    if (isTerminal(task)) return true;
+    if (!isAsking(task)) return false;
+    const { answered } = this.#following;
+    const isNewQuestion = answered === null || markOf(task) !== answered;
+    return isNewQuestion || Date.now() - this.#beganAt > OLD_QUESTION_MS;
+  }
+
+  async #untilSettled(): Promise<Settled> {
+    const view = this.#view;
+    const id = view.task?.id ?? this.#following.taskId;
+    if (id === null || id === '')
+      throw fault('communication', 'the agent answered with neither a message nor a task', { status: 502 });
+    this.#reachedAt = Date.now();
+    if (view.task === null) view.missed();
+    while (!this.#isSettled() || view.stale) {
+      this.#following.signal.throwIfAborted();
+      if (view.stale) await this.#fetchTask(id);
+      else if (this.#canStream && !this.#streamSignal.aborted) await this.#resubscribe(id);
+      else await this.#pauseBeforePoll();
     }
-    if (streaming && !streamed.aborted) {
-      // What happened since the last picture is missing, unless the stream begins with one.
-      view.missed();
-      try {
-        await read(remote.subscribe(id, streamed));
-      } catch (error) {
-        if (signal.aborted) throw signal.reason;
-        if (error instanceof OwnFailure) throw error;
-        // An agent without a way back to its stream, or a task that has ended meanwhile.
-        if (isRefusal(error)) streaming = false;
-      }
-      if (!settled()) await pause.next();
-    } else {
-      await pause.next();
-      view.missed();
+    if (view.task === null) throw new Error('a settled task is missing');
+    return { task: view.task, view };
+  }
+
+  async #fetchTask(id: string): Promise<void> {
+    const { remote, signal } = this.#following;
+    try {
+      this.#view.replace(await remote.task(id, signal));
+      this.#reachedAt = Date.now();
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (isRefusal(error) || Date.now() - this.#reachedAt > UNREACHABLE_MS) throw error;
+      await this.#pause.next();
     }
   }
-  if (view.task === null) throw new Error('a task is settled that is not there');
-  return { task: view.task, view };
-}
 
-/** Sends the message. A stream that breaks after the task is known is no failure. */
-async function sent({ remote, message, signal, streamed }: Following & { streamed: AbortSignal }, view: TaskView, read: (events: AsyncIterable<StreamResponse>) => Promise<Message | null>): Promise<Message | null> {
-  try {
-    return await read(remote.send(message, streamed));
-  } catch (error) {
-    if (signal.aborted) throw signal.reason;
-    if (isRefusal(error) || error instanceof OwnFailure) throw error;
-    if (view.task === null) {
-      // It may have arrived all the same; who cannot say so has failed.
-      const task = await remote.taskOf(message, signal).catch(() => null);
-      if (task === null) throw error;
-      view.replace(task);
+  async #resubscribe(id: string): Promise<void> {
+    const { remote, signal } = this.#following;
+    // Updates since the last full task may be missing, unless the stream starts with a full task.
+    this.#view.missed();
+    try {
+      await this.#read(remote.subscribe(id, this.#streamSignal));
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (error instanceof OwnFailure) throw error;
+      // The agent does not support resubscribing, or the task has ended meanwhile.
+      if (isRefusal(error)) this.#canStream = false;
     }
-    view.missed();
-    return null;
+    if (!this.#isSettled()) await this.#pause.next();
+  }
+
+  async #pauseBeforePoll(): Promise<void> {
+    await this.#pause.next();
+    this.#view.missed();
   }
 }
 
@@ -138,8 +182,8 @@ interface Pauses {
   reset(): void;
 }
 
-/** Growing, but for a fixed interval; news from the agent make them short again. */
-function pauses(fixedMs: number | null, signal: AbortSignal): Pauses {
+/** Growing pauses, unless the interval is fixed; events from the agent reset them. */
+function createPauses(fixedMs: number | null, signal: AbortSignal): Pauses {
   let ms = FIRST_PAUSE_MS;
   return {
     async next() {
@@ -151,8 +195,4 @@ function pauses(fixedMs: number | null, signal: AbortSignal): Pauses {
       ms = FIRST_PAUSE_MS;
     },
   };
-}
-
-function asksStill(task: Task | null): boolean {
-  return task !== null && isAsking(task);
 }

@@ -1,12 +1,23 @@
-/** What a gRPC agent refuses or fails with: the protocol's errors as the SDK has them, all else by its status code. */
-import { decodeErrorInfo, decodeStatus, fromGrpcError, GRPC_STATUS_DETAILS_BIN } from '@a2a-js/sdk/errors/grpc';
-import { status as code } from '@grpc/grpc-js';
-import type { ServiceError } from '@grpc/grpc-js';
+/**
+ * Turns errors of gRPC agents into faults: protocol errors as the SDK defines them, all others by their
+ * status code.
+ */
+import {
+  decodeErrorInfo,
+  decodeStatus,
+  fromGrpcError,
+  GRPC_STATUS_DETAILS_BIN,
+} from '@a2a-js/sdk/errors/grpc';
+import { status as code, type ServiceError } from '@grpc/grpc-js';
 import { Fault, fault } from '../../contracts/fault.ts';
+import type { Words } from '../http/message.ts';
 
-const MAX_LENGTH = 500;
+const MAX_REASON_LENGTH = 500;
 
-/** Statuses of HTTP that mean the same, for who catches by them; 4xx are refusals, 5xx may pass. */
+/**
+ * The corresponding HTTP statuses, for workflows that catch errors by status; 4xx are refusals, 5xx may be
+ * temporary.
+ */
 const BY_CODE: Partial<Record<number, [name: Parameters<typeof fault>[0], status: number]>> = {
   [code.INVALID_ARGUMENT]: ['validation', 400],
   [code.OUT_OF_RANGE]: ['validation', 400],
@@ -21,28 +32,39 @@ const BY_CODE: Partial<Record<number, [name: Parameters<typeof fault>[0], status
   [code.DEADLINE_EXCEEDED]: ['communication', 504],
 };
 
-/** Faults, and what is no status of gRPC, come back as they are. */
-export function grpcFault(error: unknown, host: string, redact: (text: string) => string): unknown {
+/** Faults and errors without a gRPC status are returned unchanged. */
+export function grpcFault(error: unknown, host: string, { redact, quote }: Words): unknown {
   if (error instanceof Fault || !isServiceError(error)) return error;
   if (hasReason(error)) return fromGrpcError(error);
   const [name, status] = BY_CODE[error.code] ?? ['communication', 502];
-  if (error.code === code.UNAVAILABLE) return fault(name, `${host} ${unavailable(error.details)}`, { status, cause: error });
-  const said = error.details.replaceAll(/[\p{Cc}\p{Cs}\s]+/gu, ' ').trim().slice(0, MAX_LENGTH);
-  return fault(name, redact(`${host} answered ${code[error.code] ?? error.code}${said === '' ? '' : `: ${said}`}`), { status, cause: error });
+  if (error.code === code.UNAVAILABLE)
+    return fault(name, `${host} ${unavailable(error.details)}`, { status, cause: error });
+  const reason = quote(error.details, MAX_REASON_LENGTH);
+  return fault(
+    name,
+    redact(`${host} answered ${code[error.code] ?? error.code}${reason === '' ? '' : `: ${reason}`}`),
+    { status, cause: error },
+  );
 }
 
-/** Words of our own: the library's name addresses. */
+/**
+ * Our own wording, because the library's message contains addresses. It has one code for every broken
+ * connection, so its text tells which it was; that changes only what people read.
+ */
 function unavailable(details: string): string {
   if (/certificate/i.test(details)) return 'has a certificate that is not trusted';
   return details.includes('ECONNREFUSED') ? 'refused the connection' : 'is not available over gRPC';
 }
 
-/** An ErrorInfo of the protocol. */
+/** Whether the error has an ErrorInfo of the protocol. */
 function hasReason({ metadata }: ServiceError): boolean {
   const [blob] = metadata.get(GRPC_STATUS_DETAILS_BIN);
   if (!(blob instanceof Uint8Array)) return false;
   try {
-    return decodeStatus(Buffer.from(blob)).details.some(({ typeUrl, value }) => typeUrl.endsWith('/google.rpc.ErrorInfo') && decodeErrorInfo(value).domain === 'a2a-protocol.org');
+    return decodeStatus(Buffer.from(blob)).details.some(
+      ({ typeUrl, value }) =>
+        typeUrl.endsWith('/google.rpc.ErrorInfo') && decodeErrorInfo(value).domain === 'a2a-protocol.org',
+    );
   } catch {
     return false;
   }

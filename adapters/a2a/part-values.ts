@@ -1,39 +1,48 @@
-/** Between JSON values and A2A parts, both ways: the inverse of what our own A2A endpoint does with messages and outputs. */
+/**
+ * Converts between JSON values and A2A parts; the inverse of what our own A2A endpoint does with messages and
+ * outputs.
+ */
 import { fault } from '../../contracts/fault.ts';
 import type { Artifact, Part } from '@a2a-js/sdk';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { CallFiles, FileReference } from '../../domain/ports.ts';
 
-/** Larger files go as a link that expires. */
+/** Larger files are sent as an expiring link. */
 const MAX_RAW_BYTES = 8 * 1024 * 1024;
 
 const INPUT_KEYS = new Set(['text', 'data', 'files', 'context_id', 'message_id']);
 
 /**
- * A string is a text part; `{text?, data?, files?, context_id?}` one part each; any other JSON a data part, or its JSON as
- * text for an agent that takes text only. Files: `{file_id | url | base64, name?, media_type?}`.
+ * A string becomes a text part; `{text?, data?, files?, context_id?}` becomes one part each; other JSON
+ * becomes a data part, or text for an agent that takes only text. Files: `{file_id | url | base64, name?,
+ * media_type?}`.
  */
-export async function partsOf(input: unknown, inputModes: readonly string[], files: CallFiles | undefined): Promise<Part[]> {
+export async function partsOf(
+  input: unknown,
+  inputModes: readonly string[],
+  files: CallFiles | undefined,
+): Promise<Part[]> {
   if (typeof input === 'string') return [text(input)];
   if (!isEnvelope(input)) return [data(input, inputModes)];
   const parts: Part[] = [];
   if (typeof input['text'] === 'string' && input['text'] !== '') parts.push(text(input['text']));
   if (input['data'] !== undefined && input['data'] !== null) parts.push(data(input['data'], inputModes));
-  for (const file of Array.isArray(input['files']) ? input['files'] : []) parts.push(await filePart(file, files));
+  for (const file of Array.isArray(input['files']) ? input['files'] : [])
+    parts.push(await filePart(file, files));
   return parts.length > 0 ? parts : [text('')];
 }
 
-/** The session that the input goes on with, if it names one. */
+/** The A2A context that the input continues, if it names one. */
 export function contextOf(input: unknown): string {
   return isEnvelope(input) && typeof input['context_id'] === 'string' ? input['context_id'] : '';
 }
 
 function isEnvelope(input: unknown): input is Record<string, unknown> {
   if (!isRecord(input) || !Object.keys(input).every((key) => INPUT_KEYS.has(key))) return false;
-  const { text: said, files } = input;
+  const { text: content, files } = input;
   return (
-    (typeof said === 'string' || 'data' in input || Array.isArray(files)) &&
-    (said === undefined || said === null || typeof said === 'string') &&
+    (typeof content === 'string' || 'data' in input || Array.isArray(files)) &&
+    (content === undefined || content === null || typeof content === 'string') &&
     (files === undefined || files === null || Array.isArray(files))
   );
 }
@@ -42,35 +51,63 @@ export function text(value: string): Part {
   return { content: { $case: 'text', value }, metadata: undefined, filename: '', mediaType: 'text/plain' };
 }
 
-/** No value at all cannot be sent: protobuf has no null part. */
+/** A missing value becomes `{}`, because protobuf has no null part. */
 export function data(value: unknown, inputModes: readonly string[] = []): Part {
-  const takes = (type: string): boolean => inputModes.some((mode) => [type, `${type.split('/')[0]}/*`, '*/*', '*'].includes(mode.toLowerCase()));
-  if (inputModes.length > 0 && !takes('application/json') && (takes('text/plain') || takes('text'))) return text(JSON.stringify(value ?? {}));
-  return { content: { $case: 'data', value: value ?? {} }, metadata: undefined, filename: '', mediaType: 'application/json' };
+  const takes = (type: string): boolean =>
+    inputModes.some((mode) => [type, `${type.split('/')[0]}/*`, '*/*', '*'].includes(mode.toLowerCase()));
+  if (inputModes.length > 0 && !takes('application/json') && (takes('text/plain') || takes('text')))
+    return text(JSON.stringify(value ?? {}));
+  return {
+    content: { $case: 'data', value: value ?? {} },
+    metadata: undefined,
+    filename: '',
+    mediaType: 'application/json',
+  };
 }
 
 async function filePart(file: unknown, files: CallFiles | undefined): Promise<Part> {
   const { file_id: id, url, base64, name, media_type: type } = isRecord(file) ? file : {};
-  const described = { metadata: undefined, filename: typeof name === 'string' ? name : '', mediaType: typeof type === 'string' ? type : '' };
+  const described = {
+    metadata: undefined,
+    filename: typeof name === 'string' ? name : '',
+    mediaType: typeof type === 'string' ? type : '',
+  };
   if (typeof id === 'string') {
     const file = await files?.open(id);
     const link = files && file && file.size > MAX_RAW_BYTES ? await files.link(id) : null;
-    if (file && link) return { ...described, filename: described.filename || file.name, mediaType: described.mediaType || file.media_type, content: { $case: 'url', value: link } };
+    if (file && link)
+      return {
+        ...described,
+        filename: described.filename || file.name,
+        mediaType: described.mediaType || file.media_type,
+        content: { $case: 'url', value: link },
+      };
     const stored = await files?.read(id);
     if (!stored) throw fault('validation', `There is no file ${id} that this run may read`);
-    return { ...described, filename: described.filename || stored.name, mediaType: described.mediaType || stored.media_type, content: { $case: 'raw', value: Buffer.from(stored.bytes) } };
+    return {
+      ...described,
+      filename: described.filename || stored.name,
+      mediaType: described.mediaType || stored.media_type,
+      content: { $case: 'raw', value: Buffer.from(stored.bytes) },
+    };
   }
   if (typeof url === 'string') return { ...described, content: { $case: 'url', value: url } };
-  if (typeof base64 === 'string') return { ...described, content: { $case: 'raw', value: Buffer.from(base64, 'base64') } };
+  if (typeof base64 === 'string')
+    return { ...described, content: { $case: 'raw', value: Buffer.from(base64, 'base64') } };
   throw fault('validation', 'A file of the input has neither file_id nor url nor base64');
 }
 
 /**
- * No artifact: null. One: its value. Several: `{artifacts: [{id, name, description, output}]}`.
- * The value of parts: one text a string, one data part its data; else `{text?, data?, files?}`, texts joined by newline (not
- * those of a streamed artifact), several data parts as an array. `pieced` are the ids of streamed artifacts.
+ * No artifact becomes null, one its value, several `{artifacts: [{id, name, description, output}]}`. The
+ * value of parts: a string for a single text, the data for a single data part, else `{text?, data?, files?}`,
+ * with texts joined by newlines and several data parts as an array. The texts of streamed artifacts, whose
+ * ids are in `pieced`, are joined without newlines.
  */
-export async function outputOfArtifacts(artifacts: readonly Artifact[], pieced: ReadonlySet<string>, files: CallFiles | undefined): Promise<unknown> {
+export async function outputOfArtifacts(
+  artifacts: readonly Artifact[],
+  pieced: ReadonlySet<string>,
+  files: CallFiles | undefined,
+): Promise<unknown> {
   const values = [];
   for (const { artifactId, name, description, parts } of artifacts) {
     const output = await valueOf(parts, files, pieced.has(artifactId) ? '' : '\n');
@@ -79,11 +116,17 @@ export async function outputOfArtifacts(artifacts: readonly Artifact[], pieced: 
   return values.length > 1 ? { artifacts: values } : (values[0]?.output ?? null);
 }
 
-export async function valueOf(parts: readonly Part[], files: CallFiles | undefined, joint = '\n'): Promise<unknown> {
+export async function valueOf(
+  parts: readonly Part[],
+  files: CallFiles | undefined,
+  joint = '\n',
+): Promise<unknown> {
   const texts = parts.flatMap(({ content }) => (content?.$case === 'text' ? [content.value] : []));
   const datas = parts.flatMap(({ content }) => (content?.$case === 'data' ? [content.value as unknown] : []));
   const references: FileReference[] = [];
-  for (const part of parts) if (part.content?.$case === 'raw' || part.content?.$case === 'url') references.push(await referenceTo(part, files));
+  for (const part of parts)
+    if (part.content?.$case === 'raw' || part.content?.$case === 'url')
+      references.push(await referenceTo(part, files));
   if (references.length === 0 && datas.length === 0) return texts.length === 0 ? null : texts.join(joint);
   const [only] = datas;
   if (references.length === 0 && texts.length === 0 && datas.length === 1) return only;
@@ -98,11 +141,17 @@ export function textOf(parts: readonly Part[]): string {
   return parts.flatMap(({ content }) => (content?.$case === 'text' ? [content.value] : [])).join('\n');
 }
 
-/** A linked file stays a link; the bytes of any other go to the file store. */
+/** A linked file stays a link; inline bytes are stored as a file. */
 async function referenceTo(part: Part, files: CallFiles | undefined): Promise<FileReference> {
-  const described = { ...(part.filename === '' ? {} : { name: part.filename }), ...(part.mediaType === '' ? {} : { media_type: part.mediaType }) };
+  const described = {
+    ...(part.filename === '' ? {} : { name: part.filename }),
+    ...(part.mediaType === '' ? {} : { media_type: part.mediaType }),
+  };
   if (part.content?.$case === 'url') return { url: part.content.value, ...described };
   const bytes = part.content?.$case === 'raw' ? part.content.value : Buffer.alloc(0);
   if (!files) throw fault('configuration', 'The answer holds a file, and there is no place for it');
-  return files.store(bytes, { name: described.name ?? 'file', media_type: described.media_type ?? 'application/octet-stream' });
+  return files.store(bytes, {
+    name: described.name ?? 'file',
+    media_type: described.media_type ?? 'application/octet-stream',
+  });
 }

@@ -1,11 +1,14 @@
-/** What a remote agent refuses or fails with, as the definition language's errors; and which of it may pass by itself. */
-import { TaskState } from '@a2a-js/sdk';
-import type { Task } from '@a2a-js/sdk';
+/**
+ * Turns a remote agent's refusals and failures into errors of the definition language, and decides which may
+ * be temporary.
+ */
+import { TaskState, type Task } from '@a2a-js/sdk';
 import { A2AError } from '@a2a-js/sdk/errors';
 import { Fault, fault } from '../../contracts/fault.ts';
+import type { Words } from '../http/message.ts';
 import { textOf } from './part-values.ts';
 
-const MAX_LENGTH = 1_000;
+const MAX_REASON_LENGTH = 1_000;
 
 const BY_REASON: Record<string, [name: Parameters<typeof fault>[0], status: number]> = {
   TASK_NOT_FOUND: ['communication', 404],
@@ -20,26 +23,32 @@ const BY_REASON: Record<string, [name: Parameters<typeof fault>[0], status: numb
   VERSION_NOT_SUPPORTED: ['configuration', 400],
 };
 
-/** Not the agent's: what failed on our side while we talked to it. */
-export class OwnFailure extends Error {
-  constructor(cause: unknown) {
-    super('a failure of our own', { cause });
-  }
-}
-
-/** Any error of the SDK or the way out as a `Fault`. */
-export function remoteFault(error: unknown, agentName: string): Fault {
+/** Any error of the SDK or the connection as a `Fault`. */
+export function remoteFault(error: unknown, agentName: string, { quote }: Words): Fault {
   if (error instanceof Fault) return error;
   const inner = protocolError(error);
   if (inner !== null) {
     const [name, status] = BY_REASON[inner.reason] ?? ['communication', 502];
-    return fault(name, `${agentName} refused: ${short(inner.message)}`, { status, cause: error });
+    return fault(name, `${agentName} refused: ${quote(inner.message, MAX_REASON_LENGTH)}`, {
+      status,
+      cause: error,
+    });
   }
   const message = error instanceof Error ? error.message : String(error);
-  return fault('communication', `${agentName} did not answer as A2A demands: ${short(message)}`, { status: 502, cause: error });
+  return fault(
+    'communication',
+    `${agentName} did not answer as A2A demands: ${quote(message, MAX_REASON_LENGTH)}`,
+    {
+      status: 502,
+      cause: error,
+    },
+  );
 }
 
-/** The agent's own no: asking again gives the same. Else the connection broke, or the answer was no answer. */
+/**
+ * Whether the agent itself refuses, so that repeating gives the same. Otherwise the connection broke or the
+ * response was invalid.
+ */
 export function isRefusal(error: unknown): boolean {
   if (error instanceof Fault) {
     const { status } = error.error;
@@ -49,16 +58,16 @@ export function isRefusal(error: unknown): boolean {
   return inner !== null && inner.reason !== 'INTERNAL_ERROR';
 }
 
-/** Errors in a stream come wrapped. */
+/** The SDK wraps errors that occur in a stream. */
 function protocolError(error: unknown): A2AError | null {
   if (error instanceof A2AError) return error;
   return error instanceof Error && error.cause instanceof A2AError ? error.cause : null;
 }
 
-/** The fault of a state that is no success, or null. */
-export function stateFault(task: Task, agentName: string): Fault | null {
-  const said = short(textOf(task.status?.message?.parts ?? []));
-  const why = said === '' ? '' : `: ${said}`;
+/** The fault for a failed, cancelled or rejected task; null for other states. */
+export function stateFault(task: Task, agentName: string, { quote }: Words): Fault | null {
+  const statusText = quote(textOf(task.status?.message?.parts ?? []), MAX_REASON_LENGTH);
+  const why = statusText === '' ? '' : `: ${statusText}`;
   switch (task.status?.state) {
     case TaskState.TASK_STATE_FAILED:
       return fault('communication', `${agentName} failed${why}`);
@@ -69,8 +78,4 @@ export function stateFault(task: Task, agentName: string): Fault | null {
     default:
       return null;
   }
-}
-
-function short(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cs}\s]+/gu, ' ').trim().slice(0, MAX_LENGTH);
 }

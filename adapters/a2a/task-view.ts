@@ -1,13 +1,18 @@
-/** A remote task as its events leave it: A2A 1.0 §3.1.2 "SendStreamingMessage". */
-import { TaskState } from '@a2a-js/sdk';
-import type { Artifact, StreamResponse, Task, TaskArtifactUpdateEvent } from '@a2a-js/sdk';
+/** A remote task as built from its events: A2A 1.0 §3.1.2 "SendStreamingMessage". */
+import {
+  TaskState,
+  type Artifact,
+  type StreamResponse,
+  type Task,
+  type TaskArtifactUpdateEvent,
+} from '@a2a-js/sdk';
 
 export interface TaskView {
-  /** null until the agent has named its task. */
+  /** Null until the agent has named its task. */
   readonly task: Task | null;
-  /** Artifacts that came in pieces: their texts belong together without a break. */
+  /** Artifacts that arrived in pieces; their texts are joined without a break. */
   readonly pieced: ReadonlySet<string>;
-  /** Events may have been missed since the last whole picture. */
+  /** Events may have been missed since the last full task. */
   readonly stale: boolean;
   apply(event: StreamResponse): void;
   replace(task: Task): void;
@@ -15,8 +20,8 @@ export interface TaskView {
 }
 
 /**
- * `losesAppend`: artifact updates do not say whether they replace or continue (the SDK's client for REST of 0.3 drops it), so
- * a second one for an artifact only says that the picture is old.
+ * `losesAppend`: artifact updates do not say whether they replace or append, because the SDK's client for
+ * REST of 0.3 drops that field. A second update for an artifact then marks the task as stale.
  */
 export function createTaskView({ losesAppend = false }: { losesAppend?: boolean } = {}): TaskView {
   let task: Task | null = null;
@@ -53,7 +58,9 @@ export function createTaskView({ losesAppend = false }: { losesAppend?: boolean 
         case 'artifactUpdate': {
           const { taskId, contextId, append, artifact } = payload.value;
           if (artifact === undefined) return;
-          const again = losesAppend && task?.artifacts.some(({ artifactId }) => artifactId === artifact.artifactId) === true;
+          const again =
+            losesAppend &&
+            task?.artifacts.some(({ artifactId }) => artifactId === artifact.artifactId) === true;
           if (append || again) pieced.add(artifact.artifactId);
           if (again) stale = true;
           put(begun(taskId, contextId), payload.value, artifact);
@@ -88,7 +95,7 @@ export function isTerminal(task: Task): boolean {
   return TERMINAL.has(stateOf(task));
 }
 
-/** It waits for us. */
+/** Whether the task waits for us. */
 export function isAsking(task: Task): boolean {
   return [TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED].includes(stateOf(task));
 }
@@ -97,7 +104,7 @@ export function stateOf(task: Task): TaskState {
   return task.status?.state ?? TaskState.TASK_STATE_UNSPECIFIED;
 }
 
-/** The same for as long as the agent shows the same question. */
+/** Identifies a question; unchanged while the agent shows the same one. */
 export function markOf(task: Task): string {
   return `${task.status?.message?.messageId ?? ''} ${task.status?.timestamp ?? ''}`.trim();
 }

@@ -1,12 +1,11 @@
 /** The body of an operation: its own parameter `body`, or the parameters that its schema names. */
 import { randomUUID } from 'node:crypto';
+import { isRecord } from '../../contracts/is-record.ts';
 import { fault } from '../../contracts/fault.ts';
-import { bodyOf } from '../http-message.ts';
-import { fieldsOf, isFields, listOf, textOf } from './document.ts';
-import type { ApiDocument } from './document.ts';
+import { bodyOf } from '../http/message.ts';
+import { fieldsOf, listOf, textOf, type ApiDocument } from './document.ts';
 import type { Operation, Parameter } from './operation.ts';
-import { partAt } from './references.ts';
-import type { Load } from './references.ts';
+import { partAt, type Load } from './references.ts';
 import { SEPARATORS } from './serialize.ts';
 
 export interface EncodedBody {
@@ -14,12 +13,20 @@ export interface EncodedBody {
   contentType: string;
 }
 
-/** Takes what the body needs out of `left`. Throws `Fault` (validation) where a required body is missing. */
-export async function bodyFor(operation: Operation, left: Map<string, unknown>, load: Load): Promise<EncodedBody | null> {
+/** Removes what the body needs from `left`. Throws `Fault` (validation) if a required body is missing. */
+export async function bodyFor(
+  operation: Operation,
+  left: Map<string, unknown>,
+  load: Load,
+): Promise<EncodedBody | null> {
   return operation.version === 2 ? body2(operation, left, load) : body3(operation, left, load);
 }
 
-async function body2(operation: Operation, left: Map<string, unknown>, load: Load): Promise<EncodedBody | null> {
+async function body2(
+  operation: Operation,
+  left: Map<string, unknown>,
+  load: Load,
+): Promise<EncodedBody | null> {
   const { parameters, consumes, document } = operation;
   const form = parameters.filter((parameter) => parameter.in === 'formData');
   const body = parameters.find((parameter) => parameter.in === 'body');
@@ -34,11 +41,21 @@ async function body2(operation: Operation, left: Map<string, unknown>, load: Loa
     return value === undefined ? [] : [[parameter.name, formValue(parameter, value)]];
   });
   if (fields.length === 0) return null;
-  const multipart = consumes.includes('multipart/form-data') && (!consumes.includes('application/x-www-form-urlencoded') || form.some(({ value }) => value['type'] === 'file'));
-  return encoded(Object.fromEntries(fields), multipart ? 'multipart/form-data' : 'application/x-www-form-urlencoded');
+  const multipart =
+    consumes.includes('multipart/form-data') &&
+    (!consumes.includes('application/x-www-form-urlencoded') ||
+      form.some(({ value }) => value['type'] === 'file'));
+  return encoded(
+    Object.fromEntries(fields),
+    multipart ? 'multipart/form-data' : 'application/x-www-form-urlencoded',
+  );
 }
 
-async function body3(operation: Operation, left: Map<string, unknown>, load: Load): Promise<EncodedBody | null> {
+async function body3(
+  operation: Operation,
+  left: Map<string, unknown>,
+  load: Load,
+): Promise<EncodedBody | null> {
   const { requestBody } = operation;
   if (!requestBody) return null;
   const content = fieldsOf(requestBody.value, 'content');
@@ -51,17 +68,30 @@ async function body3(operation: Operation, left: Map<string, unknown>, load: Loa
   return encoded(value, type.includes('*') ? 'application/json' : type);
 }
 
-/** The first of the names that is given, else an object of the given parameters that the schema names. */
-async function taken(left: Map<string, unknown>, names: string[], schema: unknown, document: ApiDocument, load: Load): Promise<unknown> {
+/** The value of the first given name, else an object of the given parameters that the schema names. */
+async function taken(
+  left: Map<string, unknown>,
+  names: string[],
+  schema: unknown,
+  document: ApiDocument,
+  load: Load,
+): Promise<unknown> {
   const name = names.find((each) => left.has(each));
   if (name !== undefined) return take(left, name);
   const known = await propertiesOf(schema, document, load);
-  const fields = [...left.keys()].filter((key) => known === 'any' || known.has(key)).map((key): [string, unknown] => [key, take(left, key)]);
+  const fields = [...left.keys()]
+    .filter((key) => known === 'any' || known.has(key))
+    .map((key): [string, unknown] => [key, take(left, key)]);
   return fields.length === 0 ? undefined : Object.fromEntries(fields);
 }
 
-/** Names of an object's members by its schema; `any` where the schema names none and allows them. */
-async function propertiesOf(schema: unknown, document: ApiDocument, load: Load, depth = 0): Promise<Set<string> | 'any'> {
+/** The names of an object's members by its schema; `any` if the schema names none and allows others. */
+async function propertiesOf(
+  schema: unknown,
+  document: ApiDocument,
+  load: Load,
+  depth = 0,
+): Promise<Set<string> | 'any'> {
   const part = await partAt(schema, document, load);
   const names = new Set(Object.keys(fieldsOf(part.value, 'properties')));
   if (depth < 10) {
@@ -71,7 +101,7 @@ async function propertiesOf(schema: unknown, document: ApiDocument, load: Load, 
     }
   }
   const open = part.value['type'] === 'object' && part.value['additionalProperties'] !== false;
-  return names.size === 0 && (open || isFields(part.value['additionalProperties'])) ? 'any' : names;
+  return names.size === 0 && (open || isRecord(part.value['additionalProperties'])) ? 'any' : names;
 }
 
 function take(left: Map<string, unknown>, name: string): unknown {
@@ -87,18 +117,33 @@ function formValue({ value: parameter }: Parameter, value: unknown): unknown {
   return format === 'multi' ? text : text.join(SEPARATORS[format] ?? ',');
 }
 
-/** JSON where it is possible. */
+/** Prefers JSON. */
 function preferred(types: string[]): string | undefined {
-  const order = [/^application\/json\b/i, /[+/]json\b/i, /^application\/x-www-form-urlencoded/i, /^multipart\/form-data/i, /^text\//i];
-  return order.map((pattern) => types.find((type) => pattern.test(type))).find((type) => type !== undefined) ?? types[0];
+  const order = [
+    /^application\/json\b/i,
+    /[+/]json\b/i,
+    /^application\/x-www-form-urlencoded/i,
+    /^multipart\/form-data/i,
+    /^text\//i,
+  ];
+  return (
+    order.map((pattern) => types.find((type) => pattern.test(type))).find((type) => type !== undefined) ??
+    types[0]
+  );
 }
 
 function encoded(value: unknown, type: string): EncodedBody {
   if (!/^multipart\/form-data/i.test(type)) return bodyOf(value, type, !/json/i.test(type));
-  if (!isFields(value)) throw fault('validation', 'A body of multipart/form-data must be an object of its fields');
+  if (!isRecord(value))
+    throw fault('validation', 'A body of multipart/form-data must be an object of its fields');
   const boundary = `cadenza-${randomUUID()}`;
-  const parts = Object.entries(value).flatMap(([name, field]) => (Array.isArray(field) ? field : [field]).map((item) => partOf(name, item)));
-  return { body: `${parts.map((part) => `--${boundary}\r\n${part}\r\n`).join('')}--${boundary}--\r\n`, contentType: `multipart/form-data; boundary=${boundary}` };
+  const parts = Object.entries(value).flatMap(([name, field]) =>
+    (Array.isArray(field) ? field : [field]).map((item) => partOf(name, item)),
+  );
+  return {
+    body: `${parts.map((part) => `--${boundary}\r\n${part}\r\n`).join('')}--${boundary}--\r\n`,
+    contentType: `multipart/form-data; boundary=${boundary}`,
+  };
 }
 
 function partOf(name: string, value: unknown): string {
@@ -109,6 +154,6 @@ function partOf(name: string, value: unknown): string {
     : `${head}\r\n\r\n${String(value)}`;
 }
 
-export function missing(operation: Operation, name: string): Error {
+function missing(operation: Operation, name: string): Error {
   return fault('validation', `The operation ${operation.id} needs ${JSON.stringify(name)} in "parameters"`);
 }

@@ -1,10 +1,9 @@
-/** The operation that a document describes: OpenAPI 2.0, and 3.x. */
-import { didYouMean } from '../../contracts/definition/suggest.ts';
+/** Operations of OpenAPI 2.0 and 3.x documents. */
+import { didYouMean } from '../../contracts/suggest.ts';
+import { isRecord } from '../../contracts/is-record.ts';
 import { fault } from '../../contracts/fault.ts';
-import type { ApiDocument, Fields } from './document.ts';
-import { fieldsOf, isFields, listOf, shown, textOf } from './document.ts';
-import { isExternal, partAt } from './references.ts';
-import type { Load, Part } from './references.ts';
+import { fieldsOf, listOf, shown, textOf, type ApiDocument, type Fields } from './document.ts';
+import { isExternal, partAt, type Load, type Part } from './references.ts';
 
 export interface Parameter {
   name: string;
@@ -20,45 +19,69 @@ export interface Operation {
   method: string;
   /** As in the document: `/pets/{id}`. */
   path: string;
-  /** Of the server: absolute, without a slash at its end. */
+  /** The server's absolute URL without a trailing slash. */
   base: string;
   parameters: Parameter[];
-  /** 3.x. */
+  /** 3.x only. */
   requestBody: Part | null;
-  /** 2.0. */
+  /** 2.0 only. */
   consumes: string[];
   document: ApiDocument;
 }
 
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'];
 
-/** Throws `Fault` (configuration): another kind of document, no such operation, no server. */
-export async function findOperation(document: ApiDocument, operationId: string, load: Load): Promise<Operation> {
+/** Throws `Fault` (configuration) for another kind of document, an unknown operation, or a missing server. */
+export async function findOperation(
+  document: ApiDocument,
+  operationId: string,
+  load: Load,
+): Promise<Operation> {
   const version = versionOf(document);
   const found = await search(document, operationId, load);
   const { path, method, item, operation } = found;
   const parameters = new Map<string, Parameter>();
-  // Those of the operation replace those of the path.
+  // Parameters of the operation replace those of the path.
   for (const holder of [item, { value: operation, document: item.document }]) {
     for (const given of listOf(holder.value, 'parameters')) {
       const { value } = await partAt(given, holder.document, load);
-      const parameter = { name: textOf(value, 'name') ?? '', in: textOf(value, 'in') ?? '', required: value['required'] === true || value['in'] === 'path', value };
+      const parameter = {
+        name: textOf(value, 'name') ?? '',
+        in: textOf(value, 'in') ?? '',
+        required: value['required'] === true || value['in'] === 'path',
+        value,
+      };
       parameters.set(`${parameter.in}:${parameter.name}`, parameter);
     }
   }
-  const body = version === 3 && Object.hasOwn(operation, 'requestBody') ? await partAt(operation['requestBody'], item.document, load) : null;
-  const consumes = listOf(Object.hasOwn(operation, 'consumes') ? operation : document.root, 'consumes').filter((type) => typeof type === 'string');
+  const body =
+    version === 3 && Object.hasOwn(operation, 'requestBody')
+      ? await partAt(operation['requestBody'], item.document, load)
+      : null;
+  const consumes = listOf(
+    Object.hasOwn(operation, 'consumes') ? operation : document.root,
+    'consumes',
+  ).filter((type) => typeof type === 'string');
   return {
-    id: operationId, version, method, path,
-    base: version === 2 ? baseOf2(document, operation) : baseOf3(document, [operation, item.value, document.root]),
-    parameters: [...parameters.values()], requestBody: body, consumes, document,
+    id: operationId,
+    version,
+    method,
+    path,
+    base:
+      version === 2
+        ? baseOf2(document, operation)
+        : baseOf3(document, [operation, item.value, document.root]),
+    parameters: [...parameters.values()],
+    requestBody: body,
+    consumes,
+    document,
   };
 }
 
 function versionOf({ root, url }: ApiDocument): 2 | 3 {
   if (String(root['swagger']).startsWith('2.')) return 2;
   if (String(root['openapi']).startsWith('3.')) return 3;
-  throw fault('configuration', `${shown(url)} is no OpenAPI document of version 2.0 or 3.x`);
+  throw fault('configuration', `${shown(url)} is not an OpenAPI document of version 2.0 or 3.x`);
 }
 
 interface Found {
@@ -71,33 +94,46 @@ interface Found {
 async function search(document: ApiDocument, operationId: string, load: Load): Promise<Found> {
   const known: string[] = [];
   const paths = Object.entries(fieldsOf(document.root, 'paths'));
-  // What another document holds is asked for only where this one has not the operation.
-  for (const [path, given] of [...paths.filter(([, item]) => !isExternal(item)), ...paths.filter(([, item]) => isExternal(item))]) {
+  // Search items in other documents only if this document does not have the operation.
+  for (const [path, given] of [
+    ...paths.filter(([, item]) => !isExternal(item)),
+    ...paths.filter(([, item]) => isExternal(item)),
+  ]) {
     const item = await partAt(given, document, load);
     for (const method of METHODS) {
       const operation = item.value[method];
-      if (!isFields(operation)) continue;
+      if (!isRecord(operation)) continue;
       const id = textOf(operation, 'operationId');
       if (id === operationId) return { path, method, item, operation };
       if (id !== undefined) known.push(id);
     }
   }
-  const hint = didYouMean(operationId, known) || (known.length === 0 ? ': no operation in it has an id' : `; it has ${known.slice(0, 20).join(', ')}${known.length > 20 ? ', …' : ''}`);
-  throw fault('configuration', `${shown(document.url)} has no operation ${JSON.stringify(operationId)}${hint}`);
+  const hint =
+    didYouMean(operationId, known) ||
+    (known.length === 0
+      ? ': no operation in it has an id'
+      : `; it has ${known.slice(0, 20).join(', ')}${known.length > 20 ? ', …' : ''}`);
+  throw fault(
+    'configuration',
+    `${shown(document.url)} has no operation ${JSON.stringify(operationId)}${hint}`,
+  );
 }
 
 function baseOf2({ root, url }: ApiDocument, operation: Fields): string {
   const from = new URL(url);
-  const schemes = (Object.hasOwn(operation, 'schemes') ? listOf(operation, 'schemes') : listOf(root, 'schemes')).filter((scheme) => scheme === 'https' || scheme === 'http');
+  const schemes = (
+    Object.hasOwn(operation, 'schemes') ? listOf(operation, 'schemes') : listOf(root, 'schemes')
+  ).filter((scheme) => scheme === 'https' || scheme === 'http');
   const scheme = schemes.includes('https') ? 'https' : (schemes[0] ?? from.protocol.slice(0, -1));
   const path = (textOf(root, 'basePath') ?? '').replace(/\/+$/, '');
-  return absolute(`${scheme}://${textOf(root, 'host') ?? from.host}${path === '' || path.startsWith('/') ? path : `/${path}`}`, url);
+  const basePath = path === '' || path.startsWith('/') ? path : `/${path}`;
+  return absolute(`${scheme}://${textOf(root, 'host') ?? from.host}${basePath}`, url);
 }
 
-/** The first server of the innermost level that has any; variables have their defaults. */
+/** The first server of the innermost level that has any, with its variables' defaults. */
 function baseOf3({ url }: ApiDocument, holders: Fields[]): string {
   const servers = holders.map((holder) => listOf(holder, 'servers')).find((list) => list.length > 0) ?? [];
-  const server = servers.find((each): each is Fields => isFields(each)) ?? {};
+  const server = servers.find((each): each is Fields => isRecord(each)) ?? {};
   const variables = fieldsOf(server, 'variables');
   const address = (textOf(server, 'url') ?? '/').replaceAll(/\{([^{}]*)\}/g, (_, name: string) => {
     const value = fieldsOf(variables, name)['default'];
@@ -107,7 +143,8 @@ function baseOf3({ url }: ApiDocument, holders: Fields[]): string {
 }
 
 function absolute(address: string, from: string): string {
-  if (!URL.canParse(address, from)) throw fault('configuration', `${shown(from)} names a server that is no address: ${address}`);
+  if (!URL.canParse(address, from))
+    throw fault('configuration', `${shown(from)} names a server without a valid URL: ${address}`);
   const { origin, pathname } = new URL(address, from);
   return `${origin}${pathname}`.replace(/\/+$/, '');
 }

@@ -1,10 +1,9 @@
-/** From an operation and the values of its parameters to an HTTP request. */
-import { didYouMean } from '../../contracts/definition/suggest.ts';
+/** Builds an HTTP request from an operation and the values of its parameters. */
+import { didYouMean } from '../../contracts/suggest.ts';
 import { fault } from '../../contracts/fault.ts';
-import { refuseClimbing } from '../../contracts/uri-template.ts';
-import { headersOf } from '../http-message.ts';
-import { bodyFor } from './body.ts';
-import type { EncodedBody } from './body.ts';
+import { refuseClimbing } from '../../language/uri-template.ts';
+import { headersOf } from '../http/message.ts';
+import { bodyFor, type EncodedBody } from './body.ts';
 import { fieldsOf } from './document.ts';
 import type { Operation, Parameter } from './operation.ts';
 import type { Load } from './references.ts';
@@ -17,17 +16,27 @@ export interface OperationRequest {
   body: EncodedBody | null;
 }
 
-/** What OpenAPI 3 says to ignore as parameters: the platform, the body and `authentication` set them. */
+/**
+ * Parameters that OpenAPI 3 says to ignore; the platform, the body and `authentication` set these headers.
+ */
 const IGNORED_HEADERS = new Set(['accept', 'content-type', 'authorization']);
 
-/** Throws `Fault` (validation) for a required parameter that is missing, and for one that the operation does not have. */
-export async function requestOf(operation: Operation, given: Record<string, unknown>, load: Load): Promise<OperationRequest> {
+/**
+ * Throws `Fault` (validation) for a missing required parameter, and for one that the operation does not have.
+ */
+export async function requestOf(
+  operation: Operation,
+  given: Record<string, unknown>,
+  load: Load,
+): Promise<OperationRequest> {
   const { version } = operation;
   const left = new Map(Object.entries(given).filter(([, value]) => value !== undefined));
   const parameters = operation.parameters.filter((each) => isSent(each, version));
   const values = new Map(parameters.map((parameter) => [parameter, valueOf(parameter, left, version)]));
   for (const { name } of parameters) left.delete(name);
-  const lacking = parameters.filter((parameter) => parameter.required && values.get(parameter) === undefined).map(({ name }) => name);
+  const lacking = parameters
+    .filter((parameter) => parameter.required && values.get(parameter) === undefined)
+    .map(({ name }) => name);
   const body = lacking.length > 0 ? null : await bodyFor(operation, left, load);
   refuse(operation, lacking, [...left.keys()], parameters);
 
@@ -35,16 +44,23 @@ export async function requestOf(operation: Operation, given: Record<string, unkn
     const value = values.get(parameter);
     return value === undefined ? [] : [{ parameter, value }];
   });
-  const at = (place: string): typeof present => present.filter(({ parameter }) => parameter.in === place);
+  const inPlace = (place: string): typeof present =>
+    present.filter(({ parameter }) => parameter.in === place);
   let path = operation.path;
-  for (const { parameter, value } of at('path')) path = path.replaceAll(`{${parameter.name}}`, () => pathText(parameter, version, value));
+  for (const { parameter, value } of inPlace('path'))
+    path = path.replaceAll(`{${parameter.name}}`, () => pathText(parameter, version, value));
   refuseClimbing(operation.path, path);
-  const query = at('query').flatMap(({ parameter, value }) => queryPairs(parameter, version, value)).join('&');
-  const cookies = at('cookie').flatMap(({ parameter, value }) => cookiePairs(parameter, value));
-  const headers = Object.fromEntries(at('header').map(({ parameter, value }) => [parameter.name, headerText(parameter, version, value)]));
+  const query = inPlace('query')
+    .flatMap(({ parameter, value }) => queryPairs(parameter, version, value))
+    .join('&');
+  const cookies = inPlace('cookie').flatMap(({ parameter, value }) => cookiePairs(parameter, value));
+  const headers = Object.fromEntries(
+    inPlace('header').map(({ parameter, value }) => [parameter.name, headerText(parameter, version, value)]),
+  );
+  const suffix = query === '' ? '' : `${path.includes('?') ? '&' : '?'}${query}`;
   return {
     method: operation.method.toUpperCase(),
-    url: `${operation.base}${path.startsWith('/') ? '' : '/'}${path}${query === '' ? '' : `${path.includes('?') ? '&' : '?'}${query}`}`,
+    url: `${operation.base}${path.startsWith('/') ? '' : '/'}${path}${suffix}`,
     headers: headersOf({ ...headers, ...(cookies.length === 0 ? {} : { cookie: cookies.join('; ') }) }),
     body,
   };
@@ -55,7 +71,7 @@ function isSent({ in: place, name }: Parameter, version: 2 | 3): boolean {
   return place === 'path' || place === 'query' || place === 'cookie';
 }
 
-/** Null is none. A required one that the document has a default for needs not be given. */
+/** Null counts as missing. A required parameter with a default in the document may be left out. */
 function valueOf(parameter: Parameter, left: ReadonlyMap<string, unknown>, version: 2 | 3): unknown {
   const value = left.get(parameter.name) ?? undefined;
   if (value !== undefined || !parameter.required) return value;
@@ -63,15 +79,22 @@ function valueOf(parameter: Parameter, left: ReadonlyMap<string, unknown>, versi
 }
 
 function refuse(operation: Operation, lacking: string[], unknown: string[], parameters: Parameter[]): void {
-  const names = [...parameters, ...operation.parameters.filter(({ in: place }) => place === 'body' || place === 'formData')].map(({ name }) => name);
+  const names = [
+    ...parameters,
+    ...operation.parameters.filter(({ in: place }) => place === 'body' || place === 'formData'),
+  ].map(({ name }) => name);
   if (operation.requestBody) names.push('body');
   const complaints = [
     ...lacking.map((name) => `needs ${JSON.stringify(name)} in "parameters"`),
-    // Without its own parameters, all that is given may have been meant for the body.
-    ...unknown.filter((name) => lacking.length === 0 || !operation.requestBody || didYouMean(name, names) !== '').map((name) => {
-      const hint = didYouMean(name, names) || (names.length === 0 ? ': it has none' : `; it has ${names.join(', ')}`);
-      return `has no parameter ${JSON.stringify(name)}${hint}`;
-    }),
+    // When required parameters are missing, unknown ones may have been meant for the body.
+    ...unknown
+      .filter((name) => lacking.length === 0 || !operation.requestBody || didYouMean(name, names) !== '')
+      .map((name) => {
+        const hint =
+          didYouMean(name, names) || (names.length === 0 ? ': it has none' : `; it has ${names.join(', ')}`);
+        return `has no parameter ${JSON.stringify(name)}${hint}`;
+      }),
   ];
-  if (complaints.length > 0) throw fault('validation', `The operation ${operation.id} ${complaints.join('; it ')}`);
+  if (complaints.length > 0)
+    throw fault('validation', `The operation ${operation.id} ${complaints.join('; it ')}`);
 }

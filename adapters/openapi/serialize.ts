@@ -1,21 +1,25 @@
-/** Values of parameters as an address, a header or a cookie carries them: the styles of OpenAPI 3, and 2.0's collectionFormat. */
-import { encodeUnreserved } from '../../contracts/uri-template.ts';
+/**
+ * Serializes parameter values for a URL, a header or a cookie: the styles of OpenAPI 3, and the
+ * collectionFormat of 2.0.
+ */
+import { encodeUnreserved } from '../../language/uri-template.ts';
+import { isRecord } from '../../contracts/is-record.ts';
 import type { Parameter } from './operation.ts';
 import { fieldsOf, textOf } from './document.ts';
 
 type Encode = (text: string) => string;
 
 const asItIs: Encode = (text) => text;
-/** RFC 3986's reserved characters stay. */
-const keepReserved: Encode = (text) => encodeURI(text.toWellFormed()).replaceAll('%5B', '[').replaceAll('%5D', ']').replaceAll('#', '%23');
+/** Keeps RFC 3986's reserved characters. */
+const keepReserved: Encode = (text) =>
+  encodeURI(text.toWellFormed()).replaceAll('%5B', '[').replaceAll('%5D', ']').replaceAll('#', '%23');
 
-/** Text of one value; lists and objects inside of others go as JSON. */
+/** The text of one value; nested lists and objects are written as JSON. */
 function plain(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 const isList = (value: unknown): value is unknown[] => Array.isArray(value);
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 interface Style {
   style: string;
@@ -25,18 +29,28 @@ interface Style {
   reserved: boolean;
 }
 
-const DEFAULT_STYLES: Record<string, string> = { path: 'simple', header: 'simple', query: 'form', cookie: 'form' };
+const DEFAULT_STYLES: Record<string, string> = {
+  path: 'simple',
+  header: 'simple',
+  query: 'form',
+  cookie: 'form',
+};
 
 function styleOf({ in: place, value }: Parameter): Style {
   const style = textOf(value, 'style') ?? DEFAULT_STYLES[place] ?? 'form';
   const explode = typeof value['explode'] === 'boolean' ? value['explode'] : style === 'form';
-  return { style, explode, json: Object.keys(fieldsOf(value, 'content')).length > 0, reserved: value['allowReserved'] === true };
+  return {
+    style,
+    explode,
+    json: Object.keys(fieldsOf(value, 'content')).length > 0,
+    reserved: value['allowReserved'] === true,
+  };
 }
 
-/** Of 2.0's collectionFormat, `multi` apart. */
+/** The separators of 2.0's collectionFormat, except for `multi`. */
 export const SEPARATORS: Record<string, string> = { csv: ',', ssv: ' ', tsv: '\t', pipes: '|' };
 
-/** What stands for `{name}` in the path. */
+/** The text that replaces `{name}` in the path. */
 export function pathText(parameter: Parameter, version: 2 | 3, value: unknown): string {
   const encode = encodeUnreserved;
   if (version === 2) return joined2(parameter, value, encode);
@@ -44,12 +58,24 @@ export function pathText(parameter: Parameter, version: 2 | 3, value: unknown): 
   if (json) return encode(JSON.stringify(value));
   const { name } = parameter;
   if (style === 'label') {
-    const items = isList(value) ? value.map((item) => encode(plain(item))) : isObject(value) ? pairs(value, encode, explode ? '=' : ',') : [encode(plain(value))];
+    const items = isList(value)
+      ? value.map((item) => encode(plain(item)))
+      : isRecord(value)
+        ? pairs(value, encode, explode ? '=' : ',')
+        : [encode(plain(value))];
     return `.${items.join(explode ? '.' : ',')}`;
   }
   if (style === 'matrix') {
-    if (isList(value)) return explode ? value.map((item) => `;${name}=${encode(plain(item))}`).join('') : `;${name}=${value.map((item) => encode(plain(item))).join(',')}`;
-    if (isObject(value)) return explode ? pairs(value, encode, '=').map((pair) => `;${pair}`).join('') : `;${name}=${pairs(value, encode, ',').join(',')}`;
+    if (isList(value))
+      return explode
+        ? value.map((item) => `;${name}=${encode(plain(item))}`).join('')
+        : `;${name}=${value.map((item) => encode(plain(item))).join(',')}`;
+    if (isRecord(value))
+      return explode
+        ? pairs(value, encode, '=')
+            .map((pair) => `;${pair}`)
+            .join('')
+        : `;${name}=${pairs(value, encode, ',').join(',')}`;
     return `;${name}=${encode(plain(value))}`;
   }
   return simple(value, explode, encode);
@@ -61,20 +87,27 @@ export function headerText(parameter: Parameter, version: 2 | 3, value: unknown)
   return json ? JSON.stringify(value) : simple(value, explode, asItIs);
 }
 
-/** `name=value` pairs, encoded. */
+/** Encoded `name=value` pairs. */
 export function queryPairs(parameter: Parameter, version: 2 | 3, value: unknown): string[] {
   const name = encodeUnreserved(parameter.name);
   if (version === 2) {
-    if (textOf(parameter.value, 'collectionFormat') === 'multi' && isList(value)) return value.map((item) => `${name}=${encodeUnreserved(plain(item))}`);
+    if (textOf(parameter.value, 'collectionFormat') === 'multi' && isList(value))
+      return value.map((item) => `${name}=${encodeUnreserved(plain(item))}`);
     return [`${name}=${joined2(parameter, value, encodeUnreserved)}`];
   }
   const { style, explode, json, reserved } = styleOf(parameter);
   const encode = reserved ? keepReserved : encodeUnreserved;
   if (json) return [`${name}=${encode(JSON.stringify(value))}`];
-  if (style === 'deepObject' && isObject(value)) return deep(parameter.name, value, encode);
+  if (style === 'deepObject' && isRecord(value)) return deep(parameter.name, value, encode);
   const separator = style === 'spaceDelimited' ? '%20' : style === 'pipeDelimited' ? '%7C' : ',';
-  if (isList(value)) return explode ? value.map((item) => `${name}=${encode(plain(item))}`) : [`${name}=${value.map((item) => encode(plain(item))).join(separator)}`];
-  if (isObject(value)) return explode ? pairs(value, encode, '=') : [`${name}=${pairs(value, encode, separator).join(separator)}`];
+  if (isList(value))
+    return explode
+      ? value.map((item) => `${name}=${encode(plain(item))}`)
+      : [`${name}=${value.map((item) => encode(plain(item))).join(separator)}`];
+  if (isRecord(value))
+    return explode
+      ? pairs(value, encode, '=')
+      : [`${name}=${pairs(value, encode, separator).join(separator)}`];
   return [`${name}=${encode(plain(value))}`];
 }
 
@@ -82,13 +115,13 @@ export function cookiePairs(parameter: Parameter, value: unknown): string[] {
   const { explode, json } = styleOf(parameter);
   const { name } = parameter;
   if (json) return [`${name}=${encodeUnreserved(JSON.stringify(value))}`];
-  if (isObject(value) && explode) return pairs(value, encodeUnreserved, '=');
+  if (isRecord(value) && explode) return pairs(value, encodeUnreserved, '=');
   return [`${name}=${simple(value, false, encodeUnreserved)}`];
 }
 
 function simple(value: unknown, explode: boolean, encode: Encode): string {
   if (isList(value)) return value.map((item) => encode(plain(item))).join(',');
-  if (isObject(value)) return pairs(value, encode, explode ? '=' : ',').join(',');
+  if (isRecord(value)) return pairs(value, encode, explode ? '=' : ',').join(',');
   return encode(plain(value));
 }
 
@@ -99,7 +132,7 @@ function pairs(value: Record<string, unknown>, encode: Encode, joint: string): s
 function deep(name: string, value: Record<string, unknown>, encode: Encode): string[] {
   return present(value).flatMap(([key, item]) => {
     const inner = `${name}[${key}]`;
-    if (isObject(item)) return deep(inner, item, encode);
+    if (isRecord(item)) return deep(inner, item, encode);
     return (isList(item) ? item : [item]).map((each) => `${encodeUnreserved(inner)}=${encode(plain(each))}`);
   });
 }

@@ -1,51 +1,68 @@
-/** One request of the protocol, whatever its binding. */
-import type { A2AStreamItem } from '../../contracts/a2a.ts';
+/** One A2A request, independent of the binding that it came in by. */
+import type { A2AStreamItem } from '../../contracts/a2a/objects.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
 import type { A2AAgent } from '../../domain/a2a/agent.ts';
-import { HITL_EXTENSION } from '../../domain/a2a/hitl-extension.ts';
-import { parsePosition } from '../../domain/a2a/updates.ts';
-import type { WireVersion } from '../../domain/a2a/push-configs.ts';
+import { HITL_EXTENSION } from '../../contracts/a2a/hitl-extension.ts';
+import { parsePosition } from '../../contracts/a2a/updates.ts';
+import type { WireVersion } from '../../contracts/a2a/objects.ts';
 import { invalid } from '../../domain/errors.ts';
-import type { AppDeps } from '../app.ts';
+import type { AppDeps } from '../deps.ts';
+import type { LiveSession } from '../streams/live-sessions.ts';
 
 export interface A2ACall {
   deps: AppDeps;
   actor: Actor;
-  /** The caller as of now, for what lasts longer than a request; null if the token is no longer good. */
-  actorNow(): Promise<Actor | null>;
+  /**
+   * Opens a session for a stream or a long wait; it ends when the access token expires. Close it after use.
+   * @throws 429 when the user has too many streams open
+   */
+  openSession(kind: 'stream' | 'wait'): LiveSession;
   target: A2AAgent;
   version: WireVersion;
-  /** URIs of `A2A-Extensions`. */
+  /** URIs from the `A2A-Extensions` header. */
   extensions: readonly string[];
-  /** Of a client that comes back to a stream. */
+  /** `Last-Event-ID` of a client that resumes a stream; empty if absent. */
   lastEventId: string;
   requestId: string;
   /** Aborted when the client goes away. */
   signal: AbortSignal;
-  /** Id of the item that a stream gave last, for `id:` of its event. */
+  /** Id of the last item that the stream yielded, for `id:` of its SSE event. */
   lastItem: { id: string | null };
-  /** What the handler threw, before it became an error of the protocol. */
+  /** The error that the handler threw, before its conversion to an A2A error. */
   thrown?: unknown;
-  /** The handler was asked: what fails without that is the request's form. */
-  reached?: boolean;
+  /** Set once the handler runs. An unknown error before that means that the request is malformed. */
+  handlerCalled?: boolean;
 }
 
-/** URIs of a header `A2A-Extensions`. */
+/** Parses the URIs of an `A2A-Extensions` header. */
 export function extensionsNamed(header: string): string[] {
-  return header.split(',').map((uri) => uri.trim()).filter((uri) => uri !== '');
+  return header
+    .split(',')
+    .map((uri) => uri.trim())
+    .filter((uri) => uri !== '');
 }
 
-/** Those that the client named and we know: what the answer's header says. */
+/** The requested extensions that the agent supports, for the response header. */
 export function activeExtensions({ extensions, target }: Pick<A2ACall, 'extensions' | 'target'>): string[] {
   const known = new Set([HITL_EXTENSION, ...target.extensions.map(({ uri }) => uri)]);
   return extensions.filter((uri) => known.has(uri));
 }
 
-/** Null without `Last-Event-ID`. @throws 422 for an id that is none of ours. */
+/**
+ * Position given by `Last-Event-ID`, or null without that header.
+ * @throws 422 if the id does not belong to an event stream
+ */
 export function resumePosition({ lastEventId }: A2ACall): { seq: number; part: number | null } | null {
   if (lastEventId === '') return null;
   const position = parsePosition(lastEventId);
-  if (!position) throw invalid([{ pointer: '/Last-Event-ID', code: 'invalid', message: 'Last-Event-ID must be the id of an event of this stream' }]);
+  if (!position)
+    throw invalid([
+      {
+        pointer: '/Last-Event-ID',
+        code: 'invalid',
+        message: 'Last-Event-ID must be the id of an event of this stream',
+      },
+    ]);
   return position;
 }
 

@@ -1,22 +1,33 @@
-/** `GET B/tasks/{id}/deliveries`: what became of a task's push notifications, newest first; problems as everywhere in the product. */
+/**
+ * `GET {agent}/tasks/{id}/deliveries`: the delivery log of a task's push notifications, newest first. This is
+ * an extension of ours, so errors are the API's usual problem documents.
+ */
 import type { Context } from 'koa';
 
 import type { A2AAgent } from '../../domain/a2a/agent.ts';
 import { getTaskRow } from '../../domain/a2a/task-row.ts';
 import { listDeliveries } from '../../domain/delivery/outbox.ts';
-import type { AppDeps } from '../app.ts';
+import type { AppDeps } from '../deps.ts';
 
 const PATH = /^\/tasks\/([^/:]+)\/deliveries$/;
 const LIMIT = 200;
 
-/** @returns whether the path was this one. */
-export async function answerDeliveries(ctx: Context, deps: AppDeps, target: A2AAgent, path: string): Promise<boolean> {
+/** @returns false if the request is for another path */
+export async function answerDeliveries(
+  ctx: Context,
+  deps: AppDeps,
+  target: A2AAgent,
+  path: string,
+): Promise<boolean> {
   const id = PATH.exec(path)?.[1];
   if (id === undefined || ctx.method !== 'GET') return false;
   const em = deps.orm.em.fork();
   const row = await getTaskRow(em, ctx.state['actor'], target.agent.id, id);
-  const configs = await em.execute<{ id: string; target_id: string; active: boolean; disabled_reason: string | null }[]>(
-    `select c.id, c.target_id, t.active, t.disabled_reason from a2a_push_config c join delivery_target t on t.id = c.target_id
+  const configs = await em.execute<
+    { id: string; target_id: string; active: boolean; disabled_reason: string | null }[]
+  >(
+    `select c.id, c.target_id, t.active, t.disabled_reason
+       from a2a_push_config c join delivery_target t on t.id = c.target_id
       where c.task_id = ? order by c.created_at, c.id`,
     [row.id],
   );
@@ -27,9 +38,33 @@ export async function answerDeliveries(ctx: Context, deps: AppDeps, target: A2AA
       config_id: config.id,
       active: config.active,
       disabled_reason: config.disabled_reason,
-      deliveries: rows.map(({ message_id, type, seq, status, attempts, attempt_log, response_status, error, next_attempt_at, created_at, delivered_at }) => ({
-        message_id, type, seq, status, attempts, response_status, error, attempt_log, next_attempt_at, created_at, delivered_at,
-      })),
+      deliveries: rows.map(
+        ({
+          message_id,
+          type,
+          seq,
+          status,
+          attempts,
+          attempt_log,
+          response_status,
+          error,
+          next_attempt_at,
+          created_at,
+          delivered_at,
+        }) => ({
+          message_id,
+          type,
+          seq,
+          status,
+          attempts,
+          response_status,
+          error,
+          attempt_log,
+          next_attempt_at,
+          created_at,
+          delivered_at,
+        }),
+      ),
     });
   }
   ctx.status = 200;

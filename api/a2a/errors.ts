@@ -1,22 +1,41 @@
-/** Every failure as an error of the protocol, and that in the shape of each binding. */
-import { A2AError, ContentTypeNotSupportedError, PushNotificationNotSupportedError, RequestMalformedError, restStatusFor, TaskNotCancelableError, TaskNotFoundError, toJsonRpcError, toRestErrorBody, UnsupportedOperationError } from '@a2a-js/sdk/errors';
+/** Converts failures to A2A errors, and A2A errors to the shape of each binding. */
+import {
+  A2AError,
+  ContentTypeNotSupportedError,
+  PushNotificationNotSupportedError,
+  RequestMalformedError,
+  restStatusFor,
+  TaskNotCancelableError,
+  TaskNotFoundError,
+  toJsonRpcError,
+  toRestErrorBody,
+  UnsupportedOperationError,
+} from '@a2a-js/sdk/errors';
 import { LegacyA2AError, toLegacyHTTPError } from '@a2a-js/sdk/compat/v0_3/server';
 
 import { AppError, type ErrorKind, type FieldError } from '../../domain/errors.ts';
 import { toAppError } from '../middleware/errors.ts';
-import type { WireVersion } from '../../domain/a2a/push-configs.ts';
+import type { WireVersion } from '../../contracts/a2a/objects.ts';
 
-/** JSON-RPC's range for servers: what the protocol has no code for. */
+/** JSON-RPC's code for server errors, used where A2A defines no code. */
 const SERVER_ERROR = -32000;
 
-/** What HTTP and gRPC say of refusals that are not the protocol's. */
-interface Outside {
+/** HTTP status and gRPC code of errors that A2A does not define. */
+interface TransportError {
   status: number;
-  /** Of google.rpc.Code. */
-  name: 'UNAUTHENTICATED' | 'PERMISSION_DENIED' | 'NOT_FOUND' | 'UNIMPLEMENTED' | 'INVALID_ARGUMENT' | 'OUT_OF_RANGE' | 'RESOURCE_EXHAUSTED' | 'UNAVAILABLE';
+  /** Name in google.rpc.Code. */
+  name:
+    | 'UNAUTHENTICATED'
+    | 'PERMISSION_DENIED'
+    | 'NOT_FOUND'
+    | 'UNIMPLEMENTED'
+    | 'INVALID_ARGUMENT'
+    | 'OUT_OF_RANGE'
+    | 'RESOURCE_EXHAUSTED'
+    | 'UNAVAILABLE';
 }
 
-const OUTSIDE: Partial<Record<ErrorKind, Outside>> = {
+const TRANSPORT_ERRORS: Partial<Record<ErrorKind, TransportError>> = {
   unauthorized: { status: 401, name: 'UNAUTHENTICATED' },
   forbidden: { status: 403, name: 'PERMISSION_DENIED' },
   not_found: { status: 404, name: 'NOT_FOUND' },
@@ -27,20 +46,23 @@ const OUTSIDE: Partial<Record<ErrorKind, Outside>> = {
   unavailable: { status: 503, name: 'UNAVAILABLE' },
 };
 
-/** Kinds of ours that have a word in the protocol, whatever else HTTP would say. */
+/** Our error codes for which A2A defines an error; that error wins over the HTTP status. */
 const PROTOCOL_CODES = new Set(['task_not_found', 'content_type_not_supported']);
 
-/** Also a database that is away, and what lost against others: both pass. */
+/**
+ * The error as an AppError if it is one, or if it is transient (database unavailable, serialization
+ * conflict).
+ */
 function knownError(error: unknown): AppError | null {
   if (error instanceof AppError) return error;
   const known = toAppError(error);
   return known?.kind === 'unavailable' ? known : null;
 }
 
-/** Undefined: the protocol has a word for it, or it is a failure of ours. */
-export function outsideOf(error: unknown): Outside | undefined {
+/** Status of an error that A2A does not define. Undefined for A2A errors and for internal errors. */
+export function transportErrorOf(error: unknown): TransportError | undefined {
   const known = knownError(error);
-  return known && !PROTOCOL_CODES.has(known.code) ? OUTSIDE[known.kind] : undefined;
+  return known && !PROTOCOL_CODES.has(known.code) ? TRANSPORT_ERRORS[known.kind] : undefined;
 }
 
 const details = new WeakMap<A2AError, FieldError[]>();
@@ -49,21 +71,29 @@ export function fieldErrorsOf(error: A2AError): FieldError[] | undefined {
   return details.get(error);
 }
 
-/** What a request ended with: the handler's own error, before the library's view of it; a mistake of form where the handler was not asked. */
-export function causeOf({ thrown, reached }: { thrown?: unknown; reached?: boolean }, error: unknown): unknown {
+/**
+ * The error to report for a failed request. The handler's own error wins over the SDK's wrapping of it. An
+ * unknown error from before the handler ran means that the request is malformed.
+ */
+export function causeOf(
+  { thrown, handlerCalled }: { thrown?: unknown; handlerCalled?: boolean },
+  error: unknown,
+): unknown {
   if (thrown !== undefined) return thrown;
   const known = error instanceof AppError || error instanceof A2AError;
-  return known || reached === true ? error : new RequestMalformedError('The request does not have the form that the method takes.');
+  return known || handlerCalled === true
+    ? error
+    : new RequestMalformedError('The request does not have the form that the method expects.');
 }
 
-/** Never says more of an unknown error than that it happened. */
+/** Converts any error to an A2A error. An unknown error's message is never exposed. */
 export function toA2AError(error: unknown): A2AError {
   if (error instanceof A2AError) return error;
   const known = knownError(error);
-  if (!known) return new A2AError('Something went wrong on our side. The request id helps to find it in the log.');
-  const made = ofAppError(known);
-  if (known.errors) details.set(made, known.errors);
-  return made;
+  if (!known) return new A2AError('Internal server error. Look up the request id in the log for details.');
+  const converted = ofAppError(known);
+  if (known.errors) details.set(converted, known.errors);
+  return converted;
 }
 
 function ofAppError({ code, kind, detail }: AppError): A2AError {
@@ -90,36 +120,48 @@ export interface JsonRpcError {
   data?: unknown;
 }
 
-/** 1.0 has ErrorInfo in `data`, and BadRequest with the fields where there are any; 0.3 the fields alone. */
+/**
+ * The error of a JSON-RPC response. In 1.0, `data` has ErrorInfo, and BadRequest if fields are invalid; in
+ * 0.3 it has the fields only.
+ */
 export function jsonRpcError(error: unknown, version: WireVersion): JsonRpcError {
   const a2a = toA2AError(error);
   const fields = details.get(a2a);
   const violations = fields ? [badRequest(fields)] : [];
   if (version === '0.3') {
     const { code, message, data } = toLegacyHTTPError(a2a);
-    const said = data ?? (violations.length > 0 ? violations : undefined);
-    return { code, message, ...(said === undefined ? {} : { data: said }) };
+    const legacyData = data ?? (violations.length > 0 ? violations : undefined);
+    return { code, message, ...(legacyData === undefined ? {} : { data: legacyData }) };
   }
   const { code, message, data } = toJsonRpcError(a2a);
   const all = [...(Array.isArray(data) ? data : []), ...violations];
   return { code, message, ...(all.length > 0 ? { data: all } : {}) };
 }
 
-/** AIP-193 for 1.0; the JSON-RPC error as it is for 0.3. */
+/** The error of a REST response: AIP-193 in 1.0, the JSON-RPC error object in 0.3. */
 export function restError(error: unknown, version: WireVersion): { status: number; body: unknown } {
-  const outside = outsideOf(error);
+  const transportError = transportErrorOf(error);
   const a2a = toA2AError(error);
-  const status = outside?.status ?? httpStatusOf(a2a);
-  // `error` names it, as the Python server of 0.3 does.
+  const status = transportError?.status ?? httpStatusOf(a2a);
+  // The Python server of 0.3 also gives the error's name in `error`.
   if (version === '0.3') return { status, body: { error: a2a.name, ...jsonRpcError(a2a, version) } };
   const { error: body } = toRestErrorBody(a2a, status);
   const fields = details.get(a2a);
-  return { status, body: { error: { ...body, ...(outside ? { status: outside.name } : {}), details: [...(body.details ?? []), ...(fields ? [badRequest(fields)] : [])] } } };
+  return {
+    status,
+    body: {
+      error: {
+        ...body,
+        ...(transportError ? { status: transportError.name } : {}),
+        details: [...(body.details ?? []), ...(fields ? [badRequest(fields)] : [])],
+      },
+    },
+  };
 }
 
-/** HTTP status of errors that come before dispatch in JSON-RPC; 200 for the protocol's own. */
+/** HTTP status of a JSON-RPC error response: 200 for A2A errors, else the status of the transport error. */
 export function jsonRpcStatus(error: unknown): number {
-  return outsideOf(error)?.status ?? 200;
+  return transportErrorOf(error)?.status ?? 200;
 }
 
 function httpStatusOf(error: A2AError): number {
@@ -130,6 +172,10 @@ function httpStatusOf(error: A2AError): number {
 function badRequest(fields: readonly FieldError[]): Record<string, unknown> {
   return {
     '@type': 'type.googleapis.com/google.rpc.BadRequest',
-    fieldViolations: fields.map(({ pointer, code, message }) => ({ field: pointer, description: message, reason: code })),
+    fieldViolations: fields.map(({ pointer, code, message }) => ({
+      field: pointer,
+      description: message,
+      reason: code,
+    })),
   };
 }

@@ -2,13 +2,20 @@
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
 
-/** Stands for a request whose bytes are no message of its type, so that who calls is told before what is wrong. */
+/**
+ * Placeholder for a request whose bytes cannot be decoded. The call fails with it in its handler, after the
+ * checks that every call runs.
+ */
 export const MALFORMED = { tenant: '' };
 
-/** As the SDK's, but bytes that it cannot read are the client's mistake, not an internal error. */
-export const grpcDefinition: ServiceDefinition = Object.fromEntries(Object.entries(A2AService).map(([name, method]) => [name, lenient(method)]));
+/**
+ * The SDK's service definition, except that undecodable bytes are the client's error and not an internal one.
+ */
+export const grpcDefinition: ServiceDefinition = Object.fromEntries(
+  Object.entries(A2AService).map(([name, method]) => [name, lenient(method)]),
+);
 
-// What a method takes and gives is checked where it is implemented; here all are the same.
+// The implementation checks request and response types; this wrapper treats all methods alike.
 function lenient(method: object): MethodDefinition<object, object> {
   const definition = method as MethodDefinition<object, object>;
   return {

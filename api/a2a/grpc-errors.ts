@@ -1,32 +1,48 @@
-/** Every failure as a gRPC status: the codes of A2A 1.0.1 §5.4, with google.rpc.ErrorInfo and BadRequest (§10.6). */
-import { encodeGrpcStatusDetails, GRPC_STATUS_CODE, GRPC_STATUS_DETAILS_BIN, grpcStatusFor } from '@a2a-js/sdk/errors/grpc';
+/**
+ * Converts failures to gRPC statuses: the codes of A2A 1.0.1 §5.4, with google.rpc.ErrorInfo and BadRequest
+ * (§10.6).
+ */
+import {
+  encodeGrpcStatusDetails,
+  GRPC_STATUS_CODE,
+  GRPC_STATUS_DETAILS_BIN,
+  grpcStatusFor,
+} from '@a2a-js/sdk/errors/grpc';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { Metadata, type StatusObject } from '@grpc/grpc-js';
 
 import type { FieldError } from '../../domain/errors.ts';
-import { fieldErrorsOf, outsideOf, toA2AError } from './errors.ts';
+import { fieldErrorsOf, transportErrorOf, toA2AError } from './errors.ts';
 
-/** Trailers have a small limit in most clients. */
-const MAX_MESSAGE = 1_000;
+/** Most clients limit the size of trailers. */
+const MAX_MESSAGE_LENGTH = 1_000;
 const MAX_VIOLATIONS = 10;
-const MAX_VIOLATION = 200;
+const MAX_VIOLATION_LENGTH = 200;
 
-/** A server that stops: the task goes on, and another copy shows it. */
+/** Ends a stream when this process shuts down. The task continues, and any other API process serves it. */
 export function stoppingStatus(): Partial<StatusObject> {
-  return { code: GRPC_STATUS_CODE.UNAVAILABLE, details: 'This server stops. The task goes on: subscribe to it again.' };
+  return {
+    code: GRPC_STATUS_CODE.UNAVAILABLE,
+    details: 'This server is shutting down. The task continues: subscribe to it again.',
+  };
 }
 
 export function grpcStatus(error: unknown): Partial<StatusObject> {
   const a2a = toA2AError(error);
-  const outside = outsideOf(error);
-  const ofProtocol = !outside && a2a.reason !== 'INTERNAL_ERROR';
-  const code = ofProtocol ? grpcStatusFor(a2a) : GRPC_STATUS_CODE[outside?.name ?? 'INTERNAL'];
-  const message = cut(a2a.message, MAX_MESSAGE);
+  const transportError = transportErrorOf(error);
+  const ofProtocol = !transportError && a2a.reason !== 'INTERNAL_ERROR';
+  const code = ofProtocol ? grpcStatusFor(a2a) : GRPC_STATUS_CODE[transportError?.name ?? 'INTERNAL'];
+  const message = cut(a2a.message, MAX_MESSAGE_LENGTH);
   const metadata = new Metadata();
   const fields = fieldErrorsOf(a2a);
-  // What the protocol has no word for has no reason of the protocol either.
-  const info = ofProtocol ? encodeGrpcStatusDetails(code, message, a2a.reason, a2a.metadata) : statusOf(code, message);
-  metadata.set(GRPC_STATUS_DETAILS_BIN, fields ? Buffer.concat([info, detail('google.rpc.BadRequest', badRequest(fields))]) : info);
+  // Errors that A2A does not define have no A2A reason either.
+  const info = ofProtocol
+    ? encodeGrpcStatusDetails(code, message, a2a.reason, a2a.metadata)
+    : statusOf(code, message);
+  metadata.set(
+    GRPC_STATUS_DETAILS_BIN,
+    fields ? Buffer.concat([info, detail('google.rpc.BadRequest', badRequest(fields))]) : info,
+  );
   return { code, details: message, metadata };
 }
 
@@ -35,21 +51,40 @@ function statusOf(code: number, message: string): Buffer {
   return Buffer.from(new BinaryWriter().uint32(8).int32(code).uint32(18).string(message).finish());
 }
 
-/** One more `details` of a google.rpc.Status: messages of protobuf are joined by writing one after the other. */
+/**
+ * One more `details` entry of a google.rpc.Status: appending to an encoded protobuf message merges the two.
+ */
 function detail(type: string, value: Uint8Array): Uint8Array {
-  return new BinaryWriter().uint32(26).fork().uint32(10).string(`type.googleapis.com/${type}`).uint32(18).bytes(value).join().finish();
+  return new BinaryWriter()
+    .uint32(26)
+    .fork()
+    .uint32(10)
+    .string(`type.googleapis.com/${type}`)
+    .uint32(18)
+    .bytes(value)
+    .join()
+    .finish();
 }
 
 /** google.rpc.BadRequest: field, description, reason. */
 function badRequest(fields: readonly FieldError[]): Uint8Array {
   const writer = new BinaryWriter();
   for (const { pointer, message, code } of fields.slice(0, MAX_VIOLATIONS)) {
-    writer.uint32(10).fork().uint32(10).string(cut(pointer, MAX_VIOLATION)).uint32(18).string(cut(message, MAX_VIOLATION)).uint32(26).string(code).join();
+    writer
+      .uint32(10)
+      .fork()
+      .uint32(10)
+      .string(cut(pointer, MAX_VIOLATION_LENGTH))
+      .uint32(18)
+      .string(cut(message, MAX_VIOLATION_LENGTH))
+      .uint32(26)
+      .string(code)
+      .join();
   }
   return writer.finish();
 }
 
-/** Half a character cannot be sent. */
+/** Cuts to `length` and repairs a split surrogate pair, which protobuf cannot encode. */
 function cut(text: string, length: number): string {
   return text.slice(0, length).toWellFormed();
 }

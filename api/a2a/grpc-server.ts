@@ -1,33 +1,60 @@
-/** The gRPC port beside the HTTP one: plain HTTP/2, all agents, `tenant` says which. TLS is the proxy's in front, as for HTTP. */
+/**
+ * The gRPC server: plain HTTP/2 on its own port, for all agents (`tenant` selects one). A proxy in front
+ * terminates TLS, as for HTTP.
+ */
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import type { AppDeps } from '../app.ts';
+import type { AppDeps } from '../deps.ts';
 import { A2A_BODY_LIMIT_BYTES } from './limits.ts';
+import { grpcAdmission } from './grpc-admission.ts';
 import { grpcDefinition } from './grpc-definition.ts';
 import { grpcService } from './grpc-service.ts';
 
 const OPTIONS = {
   'grpc.max_receive_message_length': A2A_BODY_LIMIT_BYTES,
-  // Connections whose client has vanished are found and closed.
+  // Detects and closes connections whose client is gone.
   'grpc.keepalive_time_ms': 30_000,
   'grpc.keepalive_timeout_ms': 20_000,
-  'grpc.max_concurrent_streams': 1_000,
+  // Per connection. A client that needs more opens another connection.
+  'grpc.max_concurrent_streams': 100,
+  // Memory in megabytes that HTTP/2 buffers per connection; above it, new streams are refused.
+  'grpc-node.max_session_memory': 64,
   'grpc.enable_channelz': 0,
 };
 
+/** Time for the largest message at 2 Mbit/s. */
+const RECEIVE_MS = 60_000;
+
+export interface GrpcAddress {
+  host: string;
+  /** 0 picks a free port. */
+  port: number;
+  /** Time limit for receiving one message. */
+  receiveMs?: number;
+}
+
 export interface GrpcServer {
   port: number;
-  /** Takes no more calls, lets those under way end, and cuts off what takes longer. */
+  /** Accepts no new calls, lets running calls end for up to `drainMs`, then aborts the rest. */
   stop(drainMs: number): Promise<void>;
 }
 
-/** From now on the cards list the binding. Port 0: any free one. Rejects if it cannot listen. */
-export async function listenGrpc(deps: AppDeps, { host, port }: { host: string; port: number }): Promise<GrpcServer> {
-  const server = new Server(OPTIONS);
+/**
+ * Starts the server. From then on, agent cards list the gRPC binding. Rejects if the port cannot be bound.
+ */
+export async function listenGrpc(
+  deps: AppDeps,
+  { host, port, receiveMs = RECEIVE_MS }: GrpcAddress,
+): Promise<GrpcServer> {
+  const server = new Server({ ...OPTIONS, interceptors: [grpcAdmission(deps, receiveMs)] });
   server.addService(grpcDefinition, grpcService(deps));
   const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`${host.includes(':') ? `[${host}]` : host}:${port}`, ServerCredentials.createInsecure(), (error, found) => (error ? reject(error) : resolve(found)));
+    server.bindAsync(
+      `${host.includes(':') ? `[${host}]` : host}:${port}`,
+      ServerCredentials.createInsecure(),
+      (error, found) => (error ? reject(error) : resolve(found)),
+    );
   });
   deps.grpc.url = deps.env.A2A_GRPC_URL ?? `${new URL(deps.env.BASE_URL).hostname}:${bound}`;
   return {

@@ -1,4 +1,7 @@
-/** Whatever a method of the handler throws is an error of the protocol; unknown ones are logged, and told without their words. */
+/**
+ * Wraps the handler so that each method throws A2A errors only. Unknown errors are logged; their messages are
+ * not exposed.
+ */
 import type { Message, SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 
@@ -10,7 +13,7 @@ import { toA2AError } from './errors.ts';
 type Events = AsyncGenerator<StreamResponse, void, undefined>;
 
 export function guarded(call: A2ACall, handler: A2ARequestHandler): A2ARequestHandler {
-  const told = (error: unknown): Error => {
+  const toProtocolError = (error: unknown): Error => {
     const a2a = toA2AError(error);
     if (a2a.reason === 'INTERNAL_ERROR' && !(error instanceof AppError)) {
       call.deps.logger.error({ err: error, request_id: call.requestId }, 'A2A request failed');
@@ -18,48 +21,67 @@ export function guarded(call: A2ACall, handler: A2ARequestHandler): A2ARequestHa
     call.thrown = error;
     return a2a;
   };
-  const one = async <T>(params: object, method: () => Promise<T>): Promise<T> => {
-    call.reached = true;
+  const guardCall = async <T>(params: object, method: () => Promise<T>): Promise<T> => {
+    call.handlerCalled = true;
     try {
       checkNames(params);
       return await method();
     } catch (error) {
-      throw told(error);
+      throw toProtocolError(error);
     }
   };
-  const many = async function* stream(params: object, method: () => Events): Events {
-    call.reached = true;
+  const guardStream = async function* stream(params: object, method: () => Events): Events {
+    call.handlerCalled = true;
     try {
       checkNames(params);
       yield* method();
     } catch (error) {
-      throw told(error);
+      throw toProtocolError(error);
     }
   };
   return {
-    getAgentCard: () => one({}, () => handler.getAgentCard()),
-    getAuthenticatedExtendedAgentCard: (params, context) => one(params, () => handler.getAuthenticatedExtendedAgentCard(params, context)),
-    sendMessage: (params, context) => one(params, () => handler.sendMessage(params, context)),
-    sendMessageStream: (params, context) => many(params, () => handler.sendMessageStream(params, context)),
-    getTask: (params, context) => one(params, () => handler.getTask(params, context)),
-    listTasks: (params, context) => one(params, () => handler.listTasks(params, context)),
-    cancelTask: (params, context) => one(params, () => handler.cancelTask(params, context)),
-    resubscribe: (params, context) => many(params, () => handler.resubscribe(params, context)),
-    createTaskPushNotificationConfig: (params, context) => one(params, () => handler.createTaskPushNotificationConfig(params, context)),
-    getTaskPushNotificationConfig: (params, context) => one(params, () => handler.getTaskPushNotificationConfig(params, context)),
-    listTaskPushNotificationConfigs: (params, context) => one(params, () => handler.listTaskPushNotificationConfigs(params, context)),
-    deleteTaskPushNotificationConfig: (params, context) => one(params, () => handler.deleteTaskPushNotificationConfig(params, context)),
+    getAgentCard: () => guardCall({}, () => handler.getAgentCard()),
+    getAuthenticatedExtendedAgentCard: (params, context) =>
+      guardCall(params, () => handler.getAuthenticatedExtendedAgentCard(params, context)),
+    sendMessage: (params, context) => guardCall(params, () => handler.sendMessage(params, context)),
+    sendMessageStream: (params, context) =>
+      guardStream(params, () => handler.sendMessageStream(params, context)),
+    getTask: (params, context) => guardCall(params, () => handler.getTask(params, context)),
+    listTasks: (params, context) => guardCall(params, () => handler.listTasks(params, context)),
+    cancelTask: (params, context) => guardCall(params, () => handler.cancelTask(params, context)),
+    resubscribe: (params, context) => guardStream(params, () => handler.resubscribe(params, context)),
+    createTaskPushNotificationConfig: (params, context) =>
+      guardCall(params, () => handler.createTaskPushNotificationConfig(params, context)),
+    getTaskPushNotificationConfig: (params, context) =>
+      guardCall(params, () => handler.getTaskPushNotificationConfig(params, context)),
+    listTaskPushNotificationConfigs: (params, context) =>
+      guardCall(params, () => handler.listTaskPushNotificationConfigs(params, context)),
+    deleteTaskPushNotificationConfig: (params, context) =>
+      guardCall(params, () => handler.deleteTaskPushNotificationConfig(params, context)),
   };
 }
 
-/** Ids, tokens, names of files are columns, and no column holds NUL or half a character. @throws 422 */
+/** Ids, tokens and file names become text columns, which cannot store NUL or a lone surrogate. @throws 422 */
 function checkNames(params: object): void {
   const message: Partial<Message> = ('message' in params && (params as SendMessageRequest).message) || {};
-  const all = [...texts(params, ''), ...texts(message, '/message'), ...(message.parts ?? []).flatMap((part, index) => texts(part, `/message/parts/${index}`))];
+  const all = [
+    ...texts(params, ''),
+    ...texts(message, '/message'),
+    ...(message.parts ?? []).flatMap((part, index) => texts(part, `/message/parts/${index}`)),
+  ];
   const bad = all.filter(([, value]) => !isStorable(value));
-  if (bad.length > 0) throw invalid(bad.map(([pointer]) => ({ pointer, code: 'invalid_characters', message: `${pointer.slice(1)} holds a NUL character or half a surrogate pair` })));
+  if (bad.length > 0)
+    throw invalid(
+      bad.map(([pointer]) => ({
+        pointer,
+        code: 'invalid_characters',
+        message: `${pointer.slice(1)} contains a NUL character or an unpaired surrogate`,
+      })),
+    );
 }
 
 function texts(object: object, pointer: string): [pointer: string, value: string][] {
-  return Object.entries(object).flatMap(([name, value]) => (typeof value === 'string' ? [[`${pointer}/${name}`, value]] : []));
+  return Object.entries(object).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[`${pointer}/${name}`, value]] : [],
+  );
 }

@@ -1,51 +1,80 @@
-/** What the SDK's 0.3 translation takes for granted: missing or wrong fields are -32602, not a failure of ours. */
+/**
+ * Checks the fields of 0.3 requests that the SDK's translation assumes. Missing or invalid ones are -32602
+ * instead of an internal error.
+ */
 import { isRecord } from '../../contracts/is-record.ts';
-import { invalid } from '../../domain/errors.ts';
-import type { FieldError } from '../../domain/errors.ts';
+import { invalid, type FieldError } from '../../domain/errors.ts';
 
 export function checkLegacyParams(method: string, params: Record<string, unknown>): void {
   const errors: FieldError[] = [];
-  const need = (condition: boolean, pointer: string, message: string): void => {
+  const requireThat = (condition: boolean, pointer: string, message: string): void => {
     if (!condition) errors.push({ pointer, code: 'invalid', message });
   };
   switch (method) {
     case 'message/send':
     case 'message/stream':
-      checkMessage(params['message'], need);
-      checkConfiguration(params['configuration'], need);
+      checkMessage(params['message'], requireThat);
+      checkConfiguration(params['configuration'], requireThat);
       break;
     case 'tasks/pushNotificationConfig/set': {
       const config = params['pushNotificationConfig'];
-      need(isText(params['taskId']), '/taskId', 'taskId is required');
-      need(isRecord(config) && isText(config['url']), '/pushNotificationConfig/url', 'pushNotificationConfig.url is required');
+      requireThat(isText(params['taskId']), '/taskId', 'taskId is required');
+      requireThat(
+        isRecord(config) && isText(config['url']),
+        '/pushNotificationConfig/url',
+        'pushNotificationConfig.url is required',
+      );
       break;
     }
     case 'tasks/pushNotificationConfig/delete':
-      need(isText(params['id']), '/id', 'id is required');
-      need(isText(params['pushNotificationConfigId']), '/pushNotificationConfigId', 'pushNotificationConfigId is required');
+      requireThat(isText(params['id']), '/id', 'id is required');
+      requireThat(
+        isText(params['pushNotificationConfigId']),
+        '/pushNotificationConfigId',
+        'pushNotificationConfigId is required',
+      );
       break;
     case 'agent/getAuthenticatedExtendedCard':
       break;
     default:
-      need(isText(params['id']), '/id', 'id is required');
-      need(isLength(params['historyLength']), '/historyLength', 'historyLength must be an integer, 0 or more');
+      requireThat(isText(params['id']), '/id', 'id is required');
+      requireThat(
+        isLength(params['historyLength']),
+        '/historyLength',
+        'historyLength must be an integer, 0 or more',
+      );
   }
   if (errors.length > 0) throw invalid(errors, errors.map(({ message }) => message).join('; '));
 }
 
-type Need = (condition: boolean, pointer: string, message: string) => void;
+type RequireThat = (condition: boolean, pointer: string, message: string) => void;
 
-function checkMessage(message: unknown, need: Need): void {
+function checkMessage(message: unknown, requireThat: RequireThat): void {
   if (!isRecord(message)) {
-    need(false, '/message', 'message is required');
+    requireThat(false, '/message', 'message is required');
     return;
   }
-  need(isText(message['messageId']), '/message/messageId', 'message.messageId is required');
-  need(message['role'] === 'user', '/message/role', 'message.role must be "user"');
-  need(Array.isArray(message['parts']) && message['parts'].length > 0, '/message/parts', 'message.parts must have at least one part');
-  for (const key of ['taskId', 'contextId']) need(message[key] === undefined || message[key] === null || typeof message[key] === 'string', `/message/${key}`, `message.${key} must be a string`);
+  requireThat(isText(message['messageId']), '/message/messageId', 'message.messageId is required');
+  requireThat(message['role'] === 'user', '/message/role', 'message.role must be "user"');
+  requireThat(
+    Array.isArray(message['parts']) && message['parts'].length > 0,
+    '/message/parts',
+    'message.parts must have at least one part',
+  );
+  for (const key of ['taskId', 'contextId'])
+    requireThat(
+      message[key] === undefined || message[key] === null || typeof message[key] === 'string',
+      `/message/${key}`,
+      `message.${key} must be a string`,
+    );
   const parts: unknown[] = Array.isArray(message['parts']) ? message['parts'] : [];
-  parts.forEach((part, index) => need(isPart(part), `/message/parts/${index}`, 'a part has kind text with text, file with file.bytes or file.uri, or data with data'));
+  parts.forEach((part, index) =>
+    requireThat(
+      isPart(part),
+      `/message/parts/${index}`,
+      'a part must be of kind text (with text), file (with file.bytes or file.uri) or data (with data)',
+    ),
+  );
 }
 
 function isPart(part: unknown): boolean {
@@ -53,19 +82,35 @@ function isPart(part: unknown): boolean {
   if (part['kind'] === 'text') return typeof part['text'] === 'string';
   if (part['kind'] === 'data') return part['data'] !== undefined;
   const { file } = part;
-  return part['kind'] === 'file' && isRecord(file) && (typeof file['bytes'] === 'string' || typeof file['uri'] === 'string');
+  return (
+    part['kind'] === 'file' &&
+    isRecord(file) &&
+    (typeof file['bytes'] === 'string' || typeof file['uri'] === 'string')
+  );
 }
 
-function checkConfiguration(configuration: unknown, need: Need): void {
+function checkConfiguration(configuration: unknown, requireThat: RequireThat): void {
   if (configuration === undefined || configuration === null) return;
   if (!isRecord(configuration)) {
-    need(false, '/configuration', 'configuration must be an object');
+    requireThat(false, '/configuration', 'configuration must be an object');
     return;
   }
   const { historyLength, acceptedOutputModes, pushNotificationConfig: push } = configuration;
-  need(isLength(historyLength), '/configuration/historyLength', 'historyLength must be an integer, 0 or more');
-  need(acceptedOutputModes === undefined || acceptedOutputModes === null || Array.isArray(acceptedOutputModes), '/configuration/acceptedOutputModes', 'acceptedOutputModes must be a list');
-  need(push === undefined || push === null || (isRecord(push) && isText(push['url'])), '/configuration/pushNotificationConfig/url', 'pushNotificationConfig.url is required');
+  requireThat(
+    isLength(historyLength),
+    '/configuration/historyLength',
+    'historyLength must be an integer, 0 or more',
+  );
+  requireThat(
+    acceptedOutputModes === undefined || acceptedOutputModes === null || Array.isArray(acceptedOutputModes),
+    '/configuration/acceptedOutputModes',
+    'acceptedOutputModes must be a list',
+  );
+  requireThat(
+    push === undefined || push === null || (isRecord(push) && isText(push['url'])),
+    '/configuration/pushNotificationConfig/url',
+    'pushNotificationConfig.url is required',
+  );
 }
 
 function isLength(value: unknown): boolean {

@@ -1,14 +1,20 @@
 /**
- * The two dialects of REST in A2A 0.3: its JSON (`kind`, lower-case states; the JS SDK) and ProtoJSON of its a2a.proto
- * (`content`, TASK_STATE_…; the Python SDK). Inside, the JSON one is used; these turn one into the other. Pure.
+ * Translates between the two REST dialects of A2A 0.3: its JSON (`kind`, lower-case states; the JS SDK) and
+ * the ProtoJSON of its a2a.proto (`content`, TASK_STATE_…; the Python SDK). The server uses the JSON dialect
+ * internally. Pure.
  */
 import { isRecord } from '../../contracts/is-record.ts';
 
 type Json = Record<string, unknown>;
 
-/** ProtoJSON says the role in upper case, its parts are `content`. */
+/** ProtoJSON writes the role in upper case and names the parts `content`. */
 export function isProtoMessage(message: unknown): boolean {
-  return isRecord(message) && ('content' in message || (typeof message['role'] === 'string' && message['role'].startsWith('ROLE_')) || 'message_id' in message);
+  return (
+    isRecord(message) &&
+    ('content' in message ||
+      (typeof message['role'] === 'string' && message['role'].startsWith('ROLE_')) ||
+      'message_id' in message)
+  );
 }
 
 /** SendMessageRequest → MessageSendParams. */
@@ -20,7 +26,9 @@ export function sendParamsFromProto(body: Json): Json {
       ? {
           configuration: {
             ...camel(configuration),
-            ...(isRecord(camel(configuration)['pushNotification']) ? { pushNotificationConfig: camel(camel(configuration)['pushNotification'] as Json) } : {}),
+            ...(isRecord(camel(configuration)['pushNotification'])
+              ? { pushNotificationConfig: camel(camel(configuration)['pushNotification'] as Json) }
+              : {}),
           },
         }
       : {}),
@@ -56,18 +64,27 @@ function partFromProto(part: unknown): unknown {
       ...metadata,
     };
   }
-  if (isRecord(part['data'])) return { kind: 'data', data: part['data']['data'] ?? part['data'], ...metadata };
+  if (isRecord(part['data']))
+    return { kind: 'data', data: part['data']['data'] ?? part['data'], ...metadata };
   return part;
 }
 
-/** CreateTaskPushNotificationConfigRequest → TaskPushNotificationConfig; either dialect. */
+/** CreateTaskPushNotificationConfigRequest → TaskPushNotificationConfig; accepts both dialects. */
 export function pushConfigFrom(body: Json, taskId: string): Json {
   const outer = camel(body);
   const config = isRecord(outer['config']) ? camel(outer['config']) : outer;
   const inner = isRecord(config['pushNotificationConfig']) ? camel(config['pushNotificationConfig']) : config;
   const { id, url, token, authentication } = inner;
   const named = id || outer['configId'];
-  return { taskId, pushNotificationConfig: { url, ...(named ? { id: named } : {}), ...(token ? { token } : {}), ...(isRecord(authentication) ? { authentication } : {}) } };
+  return {
+    taskId,
+    pushNotificationConfig: {
+      url,
+      ...(named ? { id: named } : {}),
+      ...(token ? { token } : {}),
+      ...(isRecord(authentication) ? { authentication } : {}),
+    },
+  };
 }
 
 /** Task, Message or an update → the `SendMessageResponse`/`StreamResponse` that holds it. */
@@ -102,29 +119,39 @@ export function taskToProto(task: unknown): Json {
   };
 }
 
-/** Names a config as the proto does: `tasks/{id}/pushNotificationConfigs/{config}`. */
+/** Adds the resource name of the proto: `tasks/{id}/pushNotificationConfigs/{config}`. */
 export function pushConfigToProto(config: unknown): Json {
   const { taskId, pushNotificationConfig: inner } = isRecord(config) ? config : {};
   const id = isRecord(inner) ? inner['id'] : undefined;
-  return { name: `tasks/${String(taskId)}/pushNotificationConfigs/${String(id)}`, pushNotificationConfig: inner };
+  return {
+    name: `tasks/${String(taskId)}/pushNotificationConfigs/${String(id)}`,
+    pushNotificationConfig: inner,
+  };
 }
 
 function statusToProto(status: unknown): Json {
   if (!isRecord(status)) return {};
   const { state, message, timestamp } = status;
-  // The enum of 0.3 spells it with two l.
+  // The 0.3 enum spells it CANCELLED, with two l.
   const name = state === 'canceled' ? 'CANCELLED' : String(state).toUpperCase().replaceAll('-', '_');
-  return { state: `TASK_STATE_${name}`, ...(message === undefined ? {} : { message: messageToProto(message) }), ...(timestamp === undefined ? {} : { timestamp }) };
+  return {
+    state: `TASK_STATE_${name}`,
+    ...(message === undefined ? {} : { message: messageToProto(message) }),
+    ...(timestamp === undefined ? {} : { timestamp }),
+  };
 }
 
 function messageToProto(message: unknown): Json {
   if (!isRecord(message)) return {};
   const { messageId, contextId, taskId, role, parts, metadata, extensions } = message;
   return defined({
-    messageId, contextId, taskId,
+    messageId,
+    contextId,
+    taskId,
     role: role === 'user' ? 'ROLE_USER' : 'ROLE_AGENT',
     content: Array.isArray(parts) ? parts.map(partToProto) : [],
-    metadata, extensions,
+    metadata,
+    extensions,
   });
 }
 
@@ -143,22 +170,35 @@ function partToProto(part: unknown): Json {
   return defined({ file: defined({ fileWithBytes: bytes, fileWithUri: uri, mimeType, name }), metadata });
 }
 
-/** Whether a client spells fields as the proto does, not as ProtoJSON: it may read only that, and every reader has to take both. */
+/**
+ * Whether a client uses the proto's field names (snake_case) instead of ProtoJSON's. Such a client may not
+ * understand camelCase, whereas every ProtoJSON parser must accept both.
+ */
 export function spellsLikeProto(body: Json): boolean {
   return isRecord(body['message']) && 'message_id' in body['message'];
 }
 
-/** Field names as the proto has them; values that are the user's own stay as they are. */
-export function snake(value: unknown, own = false): unknown {
-  if (own) return value;
+/** Converts field names to snake_case. User data (`metadata`, `data`) stays as it is. */
+export function snake(value: unknown, isUserData = false): unknown {
+  if (isUserData) return value;
   if (Array.isArray(value)) return value.map((entry) => snake(entry));
   if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), snake(entry, key === 'metadata' || key === 'data')]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, entry]) => [
+      key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      snake(entry, key === 'metadata' || key === 'data'),
+    ]),
+  );
 }
 
-/** Readers of ProtoJSON take both spellings of a field's name. */
+/** ProtoJSON parsers must accept both spellings of field names. */
 function camel(record: Json): Json {
-  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()), value]));
+  return Object.fromEntries(
+    Object.entries(record).map(([key, value]) => [
+      key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+      value,
+    ]),
+  );
 }
 
 function defined(record: Json): Json {

@@ -1,4 +1,4 @@
-/** Paths of the two HTTP+JSON bindings, below an agent's own. */
+/** Matches paths of the two HTTP+JSON bindings, relative to the agent's URL. */
 import { AppError, notFound } from '../../domain/errors.ts';
 
 export interface RestRoute {
@@ -12,8 +12,12 @@ export interface RouteMatch<R extends RestRoute> {
   params: string[];
 }
 
-/** @throws 404; 405 where the path is served for other methods. */
-export function matchRoute<R extends RestRoute>(routes: readonly R[], method: string, path: string): RouteMatch<R> {
+/** @throws 404 for an unknown path; 405 if the path exists for other methods */
+export function matchRoute<R extends RestRoute>(
+  routes: readonly R[],
+  method: string,
+  path: string,
+): RouteMatch<R> {
   const fitting = routes.flatMap((route) => {
     const match = route.path.exec(path);
     return match ? [{ route, params: match.slice(1).map(decode) }] : [];
@@ -22,15 +26,17 @@ export function matchRoute<R extends RestRoute>(routes: readonly R[], method: st
   if (found) return found;
   if (fitting.length === 0) throw notFound('path');
   const allow = [...new Set(fitting.map(({ route }) => route.method))].join(', ');
-  throw new AppError('method_not_allowed', 'method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } });
+  throw new AppError('method_not_allowed', 'method_not_allowed', `This path supports ${allow}.`, {
+    headers: { Allow: allow },
+  });
 }
 
-/** The whole path. */
+/** A regular expression that matches the whole path. */
 export function pathOf(pattern: string): RegExp {
   return new RegExp(`^${pattern}$`);
 }
 
-/** As it stands where it is not percent-encoded UTF-8: no id of ours is like that. */
+/** Decodes a path segment. Invalid encoding is left as it is; no id of ours contains it. */
 function decode(value: string): string {
   try {
     return decodeURIComponent(value);

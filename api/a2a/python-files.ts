@@ -1,17 +1,18 @@
 /**
- * Files in the ProtoJSON of 0.3 as the official Python client has them: it takes base64 for the bytes, so that they are encoded
- * twice on the wire. Who else speaks this dialect (the JS client) encodes them once, as ProtoJSON has it. Pure.
+ * File bytes in the ProtoJSON of 0.3, as the official Python client sends them. That client treats the base64
+ * text as bytes and encodes it again. Other clients of this dialect (the JS client) encode once, as ProtoJSON
+ * specifies. Pure.
  */
 import { isRecord } from '../../contracts/is-record.ts';
 
 type Change = (text: string) => string;
 
-/** Whether the request is from a client that is built as the official one is. */
+/** Whether the user agent is httpx, which the official Python client uses. */
 export function isPythonClient(userAgent: string): boolean {
   return /^python-httpx\b/i.test(userAgent);
 }
 
-/** What the client sent, its files encoded once; a file that is not encoded twice stays as it is. */
+/** Undoes the second encoding of file bytes in a request. Bytes that were encoded once stay as they are. */
 export function decodedOnce(body: unknown): unknown {
   return mapFiles(body, (text) => {
     const inner = Buffer.from(text, 'base64').toString('latin1');
@@ -19,12 +20,12 @@ export function decodedOnce(body: unknown): unknown {
   });
 }
 
-/** What the client gets. */
+/** Encodes file bytes of a response a second time. */
 export function encodedTwice(answer: unknown): unknown {
   return mapFiles(answer, (text) => Buffer.from(text, 'latin1').toString('base64'));
 }
 
-/** Copies; what is the user's own (data, metadata) is left alone. */
+/** Returns a copy with file bytes mapped. User data (`data`, `metadata`) is unchanged. */
 function mapFiles(value: unknown, change: Change): unknown {
   if (Array.isArray(value)) return value.map((entry) => mapFiles(entry, change));
   if (!isRecord(value)) return value;

@@ -1,4 +1,7 @@
-/** HTTP+JSON of 0.3, below `/v1`, by the SDK's transport handler; in the dialect that the task's client speaks. */
+/**
+ * HTTP+JSON of 0.3, below `/v1`, on the SDK's transport handler. Responses use the dialect of the task's
+ * client.
+ */
 import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { ServerCallContext } from '@a2a-js/sdk/server';
 import type { Context } from 'koa';
@@ -8,10 +11,18 @@ import { badRequest } from '../../domain/errors.ts';
 import type { A2ACall } from './call.ts';
 import { causeOf, restError } from './errors.ts';
 import { checkLegacyParams } from './legacy-params.ts';
-import { isProtoMessage, pushConfigFrom, pushConfigToProto, responseToProto, sendParamsFromProto, snake, spellsLikeProto, taskToProto } from './legacy-proto.ts';
+import {
+  isProtoMessage,
+  pushConfigFrom,
+  pushConfigToProto,
+  responseToProto,
+  sendParamsFromProto,
+  snake,
+  spellsLikeProto,
+  taskToProto,
+} from './legacy-proto.ts';
 import { decodedOnce, encodedTwice, isPythonClient } from './python-files.ts';
-import { matchRoute, pathOf } from './match-route.ts';
-import type { RestRoute, RouteMatch } from './match-route.ts';
+import { matchRoute, pathOf, type RestRoute, type RouteMatch } from './match-route.ts';
 import { createRequestHandler } from './request-handler.ts';
 import { sendEvents } from './sse.ts';
 
@@ -37,12 +48,29 @@ const ROUTES: Route[] = [
   { method: 'POST', path: /^\/v1\/message:send$/, answer: sendMessage },
   { method: 'POST', path: /^\/v1\/message:stream$/, stream: streamMessage },
   { method: 'GET', path: pathOf(TASK), answer: getTask },
-  { method: 'POST', path: pathOf(`${TASK}:cancel`), answer: async (request) => taskIn(request, await request.rest.cancelTask(first(request), request.context)) },
+  {
+    method: 'POST',
+    path: pathOf(`${TASK}:cancel`),
+    answer: async (request) =>
+      taskIn(request, await request.rest.cancelTask(first(request), request.context)),
+  },
   { method: 'POST', path: pathOf(`${TASK}:subscribe`), stream: subscribe },
   { method: 'GET', path: pathOf(`${TASK}:subscribe`), stream: subscribe },
   { method: 'POST', path: pathOf(`${TASK}/pushNotificationConfigs`), answer: setConfig },
   { method: 'GET', path: pathOf(`${TASK}/pushNotificationConfigs`), answer: listConfigs },
-  { method: 'GET', path: pathOf(CONFIG), answer: async (request) => configIn(request, await request.rest.getTaskPushNotificationConfig(first(request), request.params[1] ?? '', request.context)) },
+  {
+    method: 'GET',
+    path: pathOf(CONFIG),
+    answer: async (request) =>
+      configIn(
+        request,
+        await request.rest.getTaskPushNotificationConfig(
+          first(request),
+          request.params[1] ?? '',
+          request.context,
+        ),
+      ),
+  },
   { method: 'DELETE', path: pathOf(CONFIG), answer: deleteConfig },
 ];
 
@@ -50,20 +78,40 @@ type Match = RouteMatch<Route>;
 
 export const matchLegacyRest = (method: string, path: string): Match => matchRoute(ROUTES, method, path);
 
-export async function answerLegacyRest(ctx: Context, { route, params }: Match, body: unknown, call: A2ACall): Promise<void> {
+export async function answerLegacyRest(
+  ctx: Context,
+  { route, params }: Match,
+  body: unknown,
+  call: A2ACall,
+): Promise<void> {
   try {
     if (!isRecord(body)) throw badRequest('malformed_json', 'The body must be a JSON object.');
-    const context = new ServerCallContext({ requestedExtensions: [...call.extensions], user: { isAuthenticated: true, userName: call.actor.username }, requestedVersion: '0.3' });
-    const request: Request = { rest: new LegacyRestTransportHandler(createRequestHandler(call)), context, ctx, call, params, body };
+    const context = new ServerCallContext({
+      requestedExtensions: [...call.extensions],
+      user: { isAuthenticated: true, userName: call.actor.username },
+      requestedVersion: '0.3',
+    });
+    const request: Request = {
+      rest: new LegacyRestTransportHandler(createRequestHandler(call)),
+      context,
+      ctx,
+      call,
+      params,
+      body,
+    };
     if (route.stream) {
       const events = await route.stream(request);
-      await sendEvents(ctx, { events, lastId: () => call.lastItem.id, onError: (error) => restError(causeOf(call, error), '0.3').body });
+      await sendEvents(ctx, {
+        events,
+        lastId: () => call.lastItem.id,
+        onError: (error) => restError(causeOf(call, error), '0.3').body,
+      });
       return;
     }
     sendLegacy(ctx, 200, (await route.answer?.(request)) ?? {});
   } catch (error) {
-    const { status, body: said } = restError(causeOf(call, error), '0.3');
-    sendLegacy(ctx, status, said);
+    const failure = restError(causeOf(call, error), '0.3');
+    sendLegacy(ctx, failure.status, failure.body);
   }
 }
 
@@ -75,24 +123,34 @@ export function sendLegacy(ctx: Context, status: number, body: unknown): void {
 
 type SendParams = Parameters<LegacyRestTransportHandler['sendMessage']>[0];
 
-/** Schemes of both dialects stand side by side, as in the card: a GET does not say which one its client reads. */
+/**
+ * The card gives security schemes in both dialects, because a GET does not show which one its client reads.
+ */
 async function extendedCard({ rest, context }: Request): Promise<unknown> {
   const card: object = await rest.getAuthenticatedExtendedAgentCard(context);
-  const schemes = 'securitySchemes' in card && isRecord(card.securitySchemes) ? Object.entries(card.securitySchemes) : [];
+  const schemes =
+    'securitySchemes' in card && isRecord(card.securitySchemes) ? Object.entries(card.securitySchemes) : [];
   return {
     ...card,
-    securitySchemes: Object.fromEntries(schemes.map(([name, scheme]) => {
-      const { type, ...details } = isRecord(scheme) ? scheme : {};
-      return [name, { type, ...details, ...(type === 'http' ? { httpAuthSecurityScheme: details } : {}) }];
-    })),
+    securitySchemes: Object.fromEntries(
+      schemes.map(([name, scheme]) => {
+        const { type, ...details } = isRecord(scheme) ? scheme : {};
+        return [name, { type, ...details, ...(type === 'http' ? { httpAuthSecurityScheme: details } : {}) }];
+      }),
+    ),
   };
 }
 
-/** Checked, in the JSON dialect. */
+/** The checked parameters in the JSON dialect, and whether the client sent ProtoJSON. */
 function sendParams({ body, ctx }: Request): { params: SendParams; proto: boolean } {
   const proto = isProtoMessage(body['message']) || isProtoMessage(body['request']);
   const message = body['message'] ?? body['request'];
-  const params = proto ? sendParamsFromProto({ ...body, message: isPythonClient(ctx.get('user-agent')) ? decodedOnce(message) : message }) : body;
+  const params = proto
+    ? sendParamsFromProto({
+        ...body,
+        message: isPythonClient(ctx.get('user-agent')) ? decodedOnce(message) : message,
+      })
+    : body;
   checkLegacyParams('message/send', params);
   return { params: params as unknown as SendParams, proto };
 }
@@ -102,8 +160,8 @@ async function sendMessage(request: Request): Promise<unknown> {
   const result = await request.rest.sendMessage(params, request.context);
   await rememberDialect(request, result, proto);
   if (!proto) return result;
-  const said = inProto(request, result);
-  return spellsLikeProto(request.body) ? snake(said) : said;
+  const response = inProto(request, result);
+  return spellsLikeProto(request.body) ? snake(response) : response;
 }
 
 async function streamMessage(request: Request): Promise<AsyncGenerator<unknown, void, undefined>> {
@@ -120,13 +178,23 @@ async function subscribe(request: Request): Promise<AsyncGenerator<unknown, void
   return inDialect(request, source, () => speaksProto(request));
 }
 
-async function* inDialect(request: Request, source: AsyncGenerator<unknown, void, undefined>, dialect: (first: unknown) => Promise<boolean>): AsyncGenerator<unknown, void, undefined> {
+async function* inDialect(
+  request: Request,
+  source: AsyncGenerator<unknown, void, undefined>,
+  dialect: (first: unknown) => Promise<boolean>,
+): AsyncGenerator<unknown, void, undefined> {
   let proto: boolean | null = null;
   try {
     for await (const event of source) {
       proto ??= await dialect(event);
-      const said = isRecord(event) && event['kind'] === 'status-update' && isRecord(event['status']) && ['input-required', 'auth-required'].includes(String(event['status']['state'])) ? { ...event, final: true } : event;
-      yield proto ? inProto(request, said) : said;
+      const marked =
+        isRecord(event) &&
+        event['kind'] === 'status-update' &&
+        isRecord(event['status']) &&
+        ['input-required', 'auth-required'].includes(String(event['status']['state']))
+          ? { ...event, final: true }
+          : event;
+      yield proto ? inProto(request, marked) : marked;
     }
   } finally {
     await source.return();
@@ -134,15 +202,24 @@ async function* inDialect(request: Request, source: AsyncGenerator<unknown, void
 }
 
 async function getTask(request: Request): Promise<unknown> {
-  const { historyLength, history_length: spelt } = request.ctx.query;
-  const length = historyLength ?? spelt;
-  return taskIn(request, await request.rest.getTask(first(request), request.context, Array.isArray(length) ? length[0] : length));
+  const { historyLength, history_length: snakeCased } = request.ctx.query;
+  const length = historyLength ?? snakeCased;
+  return taskIn(
+    request,
+    await request.rest.getTask(first(request), request.context, Array.isArray(length) ? length[0] : length),
+  );
 }
 
 async function setConfig(request: Request): Promise<unknown> {
   const params = pushConfigFrom(request.body, first(request));
   checkLegacyParams('tasks/pushNotificationConfig/set', params);
-  return configIn(request, await request.rest.setTaskPushNotificationConfig(params as unknown as Parameters<LegacyRestTransportHandler['setTaskPushNotificationConfig']>[0], request.context));
+  return configIn(
+    request,
+    await request.rest.setTaskPushNotificationConfig(
+      params as unknown as Parameters<LegacyRestTransportHandler['setTaskPushNotificationConfig']>[0],
+      request.context,
+    ),
+  );
 }
 
 async function listConfigs(request: Request): Promise<unknown> {
@@ -156,31 +233,39 @@ async function deleteConfig({ rest, context, params }: Request): Promise<unknown
 }
 
 function inProto(request: Request, result: unknown): Record<string, unknown> {
-  return forReader(request, responseToProto(result));
+  return encodeForClient(request, responseToProto(result));
 }
 
-function forReader({ ctx }: Request, said: Record<string, unknown>): Record<string, unknown> {
-  // A copy of the same shape.
-  return isPythonClient(ctx.get('user-agent')) ? (encodedTwice(said) as Record<string, unknown>) : said;
+function encodeForClient({ ctx }: Request, response: Record<string, unknown>): Record<string, unknown> {
+  // encodedTwice() keeps the shape.
+  return isPythonClient(ctx.get('user-agent'))
+    ? (encodedTwice(response) as Record<string, unknown>)
+    : response;
 }
 
 async function taskIn(request: Request, task: unknown): Promise<unknown> {
-  return (await speaksProto(request)) ? forReader(request, taskToProto(task)) : task;
+  return (await speaksProto(request)) ? encodeForClient(request, taskToProto(task)) : task;
 }
 
 async function configIn(request: Request, config: unknown): Promise<unknown> {
   return (await speaksProto(request)) ? pushConfigToProto(config) : config;
 }
 
-/** A GET does not say its dialect: the task's last message did. */
+/** Stores the dialect of the task's last message, because a GET does not show its client's dialect. */
 async function rememberDialect({ call }: Request, result: unknown, proto: boolean): Promise<void> {
   const id = isRecord(result) ? (result['kind'] === 'task' ? result['id'] : result['taskId']) : undefined;
   if (typeof id !== 'string') return;
-  await call.deps.orm.em.fork().execute('update a2a_task set proto_dialect = ? where id = ? and proto_dialect <> ?', [proto, id, proto]);
+  await call.deps.orm.em
+    .fork()
+    .execute('update a2a_task set proto_dialect = ? where id = ? and proto_dialect <> ?', [proto, id, proto]);
 }
 
 async function speaksProto(request: Request): Promise<boolean> {
-  const [row] = await request.call.deps.orm.em.fork().execute<{ proto_dialect: boolean }[]>('select proto_dialect from a2a_task where id::text = ?', [first(request).replaceAll('\0', '')]);
+  const [row] = await request.call.deps.orm.em
+    .fork()
+    .execute<{ proto_dialect: boolean }[]>('select proto_dialect from a2a_task where id::text = ?', [
+      first(request).replaceAll('\0', ''),
+    ]);
   return row?.proto_dialect ?? true;
 }
 

@@ -1,38 +1,59 @@
-/** Server-Sent Events with a sign of life every 3 s: a default Python client drops a stream after 5 s of silence. */
+/**
+ * Server-Sent Events with a keep-alive comment every 3 s: the Python client's default timeout drops a stream
+ * after 5 s of silence.
+ */
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 
 const KEEP_ALIVE_MS = 3_000;
-/** So long the first event may take before the stream is opened without it; an error before is a plain answer. */
+/**
+ * Waits this long for the first event before it sends headers, so that an early error can be a plain
+ * response.
+ */
 const FIRST_WAIT_MS = 1_000;
 
 export interface SseSource {
-  /** What each event's `data` is; throws for what could not begin. */
+  /** `data` of each event. Its first `next()` rejects if the stream cannot start. */
   events: AsyncGenerator<unknown, void, undefined>;
-  /** `id:` of the event that came last. */
+  /** `id:` of the last event. */
   lastId: () => string | null;
-  /** `data` of an error that comes when the stream is open. */
+  /** `data` of the event for an error that occurs once the stream is open. */
   onError: (error: unknown) => unknown;
-  /** An error before the first event is an event too, not an answer of its own. */
+  /** Sends an error from before the first event as an event too, instead of as a plain response. */
   errorsInStream?: boolean;
 }
 
-/** Answers with the stream. @throws what the source throws before its first event. */
-export async function sendEvents(ctx: Context, { events, lastId, onError, errorsInStream = false }: SseSource): Promise<void> {
+/** Answers with the stream. @throws the source's error from before its first event */
+export async function sendEvents(
+  ctx: Context,
+  { events, lastId, onError, errorsInStream = false }: SseSource,
+): Promise<void> {
   const first = events.next();
-  // Whoever awaits it later sees the failure; until then it is not unhandled.
+  // Handled where it is awaited; this avoids an unhandled rejection until then.
   first.catch(() => {});
   await within(first, FIRST_WAIT_MS).catch((error: unknown) => {
     if (!errorsInStream) throw error;
   });
   ctx.status = 200;
-  ctx.set({ 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
+  ctx.set({
+    'Content-Type': 'text/event-stream; charset=utf-8',
+    'Cache-Control': 'no-store',
+    'X-Accel-Buffering': 'no',
+  });
   ctx.req.socket.setNoDelay(true);
-  ctx.body = Readable.from(chunks(events, first, lastId, onError), { objectMode: false, highWaterMark: 64 * 1024 });
+  ctx.body = Readable.from(chunks(events, first, lastId, onError), {
+    objectMode: false,
+    highWaterMark: 64 * 1024,
+  });
   ctx.flushHeaders();
 }
 
-async function* chunks(events: SseSource['events'], first: Promise<IteratorResult<unknown, void>>, lastId: SseSource['lastId'], onError: SseSource['onError']): AsyncGenerator<string> {
+async function* chunks(
+  events: SseSource['events'],
+  first: Promise<IteratorResult<unknown, void>>,
+  lastId: SseSource['lastId'],
+  onError: SseSource['onError'],
+): AsyncGenerator<string> {
   try {
     for (let next = first; ; next = events.next()) {
       next.catch(() => {});
@@ -52,7 +73,7 @@ async function* chunks(events: SseSource['events'], first: Promise<IteratorResul
   }
 }
 
-/** Null if it takes longer. */
+/** Resolves to null after `ms`. */
 async function within<T>(promise: Promise<T>, ms: number): Promise<T | null> {
   let timer: NodeJS.Timeout | undefined;
   try {

@@ -1,22 +1,28 @@
-/** Reads tasks and follows their events, in any copy of the API: the tables are the truth, notifications only wake. */
-import type { A2AStreamItem, A2ATask } from '../../contracts/a2a.ts';
+/**
+ * Reads tasks and follows their events, in any API process. The tables are the truth; notifications only wake
+ * the reader.
+ */
+import {
+  isInterruptedState,
+  isTerminalState,
+  type A2AStreamItem,
+  type A2ATask,
+} from '../../contracts/a2a/objects.ts';
 import { EVENT } from '../../contracts/run-events.ts';
-import { isInterruptedState, isTerminalState } from '../../contracts/a2a.ts';
 import { linksOf } from '../../domain/a2a/file-links.ts';
-import { presentTask, stateNow, type Presenting, type TaskOptions } from '../../domain/a2a/present.ts';
+import { presentTask, stateNow, type Presenting, type TaskOptions } from '../../contracts/a2a/task.ts';
 import { mayAnswer, openQuestions } from '../../domain/a2a/send.ts';
 import { getTaskRow, readMessages, type TaskRow } from '../../domain/a2a/task-row.ts';
-import { updatesOf } from '../../domain/a2a/updates.ts';
+import { updatesOf } from '../../contracts/a2a/updates.ts';
 import { hasRole } from '../../domain/auth/actor.ts';
 import { AppError } from '../../domain/errors.ts';
-import { eventsAfter } from '../../domain/runs/queries.ts';
+import { listEvents } from '../../domain/runs/queries.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import type { LiveSession } from '../streams/live-sessions.ts';
 import type { A2ACall, ItemStream } from './call.ts';
 
 const BATCH = 200;
-/** A stream without events looks so often whether its user is still one. */
-const USER_MS = 15_000;
-/** Readers wake at least so often, to see that their client is gone or the server stops. */
+/** Readers wake at least this often, to notice a disconnected client or a shutdown. */
 const WAKE_MS = 5_000;
 
 export function readTaskRow(call: A2ACall, id: string): Promise<TaskRow> {
@@ -35,68 +41,91 @@ export async function showTask(call: A2ACall, row: TaskRow, options: TaskOptions
 
 export async function presenting(call: A2ACall, em: EntityManager, row: TaskRow): Promise<Presenting> {
   const open = isInterruptedState(row.state) ? await openQuestions(em, row) : [];
-  return { link: await linksOf({ keys: call.deps.keys, baseUrl: call.deps.env.BASE_URL, em }, row), asks: open.length > 0, answerable: mayAnswer(call.actor, open), extensions: call.extensions };
+  return {
+    link: await linksOf({ keys: call.deps.keys, baseUrl: call.deps.env.BASE_URL, em }, row),
+    asks: open.length > 0,
+    answerable: mayAnswer(call.actor, open),
+    extensions: call.extensions,
+  };
 }
 
 export interface Follow {
   taskId: string;
-  /** Everything after it; a part of an event's updates where the client had only some. */
+  /**
+   * Yields what comes after this position. `part` is set if the client received only some updates of event
+   * `seq`.
+   */
   after: { seq: number; part: number | null };
-  /** A send's stream closes when the task waits for its client, a subscription does not. */
+  /**
+   * Whether to stop when the task waits for its client: true for the stream of a send, false for a
+   * subscription.
+   */
   stopAtInterruption: boolean;
 }
 
-/** Every later update once, in order, until the task is over. Ends early when the client goes or the server stops. */
+/**
+ * Yields every later update once and in order, until the task is over. Ends early when the client disconnects
+ * or the server shuts down.
+ */
 export async function* followTask(call: A2ACall, { taskId, after, stopAtInterruption }: Follow): ItemStream {
+  const session = call.openSession('stream');
   const watch = call.deps.runEvents.watch(taskId);
   const wake = (): void => watch.close();
-  call.signal.addEventListener('abort', wake, { once: true });
+  const stopped = AbortSignal.any([call.signal, session.signal]);
+  stopped.addEventListener('abort', wake, { once: true });
   let { seq } = after;
-  let knownAt = Date.now();
   try {
     for (let first = true; !call.signal.aborted; first = false) {
-      const events = await eventsAfter(call.deps.orm.em.fork(), taskId, { after: first && after.part !== null ? seq - 1 : seq, limit: BATCH });
-      if (!first && (events.length > 0 || Date.now() - knownAt > USER_MS)) {
-        await checkUser(call);
-        knownAt = Date.now();
-      }
-      const items = events.length > 0 || first ? await itemsOf(call, taskId, events) : { items: [], over: false };
+      const events = await listEvents(call.deps.orm.em.fork(), taskId, {
+        after: first && after.part !== null ? seq - 1 : seq,
+        limit: BATCH,
+      });
+      if (!first && events.length > 0) await session.recheck();
+      checkSession(call, session);
+      const items =
+        events.length > 0 || first ? await itemsOf(call, taskId, events) : { items: [], over: false };
       for (const item of items.items) {
-        if (first && isKnown(item, after)) continue;
+        if (first && wasReceived(item, after)) continue;
+        checkSession(call, session);
         yield item;
         if (ends(item, stopAtInterruption)) return;
       }
       seq = events.at(-1)?.seq ?? seq;
       if (events.length === BATCH) continue;
       if (items.over || call.deps.isStopping()) return;
-      await watch.next(WAKE_MS);
+      if (!stopped.aborted) await watch.next(WAKE_MS);
     }
   } finally {
-    call.signal.removeEventListener('abort', wake);
+    stopped.removeEventListener('abort', wake);
     watch.close();
+    session.close();
   }
 }
 
-/** @throws unauthorized: who was disabled, logged out, or lost a role, sees no more. */
-async function checkUser(call: A2ACall): Promise<void> {
-  const now = await call.actorNow();
-  if (now === null || !call.actor.roles.every((role) => hasRole(now, role))) throw new AppError('unauthorized', 'invalid_token', 'The access token is not valid any longer.');
+/** Ends the stream of a user who was disabled, logged out, or lost a role. @throws 401 */
+function checkSession(call: A2ACall, { actor, signal }: LiveSession): void {
+  if (signal.aborted || !call.actor.roles.every((role) => hasRole(actor, role)))
+    throw new AppError('unauthorized', 'invalid_token', 'The access token is no longer valid.');
 }
 
-/** The row is read after the events, so that it knows what they led to. */
-async function itemsOf(call: A2ACall, taskId: string, events: Awaited<ReturnType<typeof eventsAfter>>): Promise<{ items: A2AStreamItem[]; over: boolean }> {
+/** Reads the row after the events, so that it reflects all of them. */
+async function itemsOf(
+  call: A2ACall,
+  taskId: string,
+  events: Awaited<ReturnType<typeof listEvents>>,
+): Promise<{ items: A2AStreamItem[]; over: boolean }> {
   const em = call.deps.orm.em.fork();
   const row = await getTaskRow(em, call.actor, call.target.agent.id, taskId);
-  // Of the messages only questions are updates.
-  const asked = events.some(({ type }) => type === EVENT.runInputRequired);
-  const messages = asked ? ((await readMessages(em, [row])).get(row.id) ?? []) : [];
+  // Only questions become updates; other messages need not be read.
+  const hasQuestion = events.some(({ type }) => type === EVENT.runInputRequired);
+  const messages = hasQuestion ? ((await readMessages(em, [row])).get(row.id) ?? []) : [];
   const shown = await presenting(call, em, row);
-  // Over with events unread: the next round reads them, so only what was seen to the end counts.
+  // If events are left unread, the next round reads them. The task counts as over only after its last event.
   const over = isTerminalState(row.state) && (events.at(-1)?.seq ?? 0) >= row.last_seq;
   return { items: events.flatMap((event) => updatesOf(event, row, messages, shown)), over };
 }
 
-function isKnown(item: A2AStreamItem, { seq, part }: Follow['after']): boolean {
+function wasReceived(item: A2AStreamItem, { seq, part }: Follow['after']): boolean {
   const [itemSeq = '', itemPart] = item.id.split('.');
   if (Number(itemSeq) !== seq) return Number(itemSeq) < seq;
   return part === null || (itemPart !== undefined && Number(itemPart) <= part);
@@ -108,20 +137,33 @@ function ends({ update }: A2AStreamItem, stopAtInterruption: boolean): boolean {
   return isTerminalState(state) || (stopAtInterruption && isInterruptedState(state));
 }
 
-/** Waits until the task is over or waits for its client. Gives the row as it is when the client goes or the server stops. */
+/**
+ * Waits until the task is over or waits for its client. Returns the row as it is when the client disconnects
+ * or the server shuts down.
+ */
 export async function settled(call: A2ACall, taskId: string): Promise<TaskRow> {
+  const session = call.openSession('wait');
   const watch = call.deps.runEvents.watch(taskId);
   const wake = (): void => watch.close();
-  call.signal.addEventListener('abort', wake, { once: true });
+  const stopped = AbortSignal.any([call.signal, session.signal]);
+  stopped.addEventListener('abort', wake, { once: true });
   try {
     for (;;) {
+      checkSession(call, session);
       const row = await readTaskRow(call, taskId);
-      if (isTerminalState(row.state) || (await waitsForClient(call, row)) || call.signal.aborted || call.deps.isStopping()) return row;
-      await watch.next(WAKE_MS);
+      if (
+        isTerminalState(row.state) ||
+        (await waitsForClient(call, row)) ||
+        call.signal.aborted ||
+        call.deps.isStopping()
+      )
+        return row;
+      if (!stopped.aborted) await watch.next(WAKE_MS);
     }
   } finally {
-    call.signal.removeEventListener('abort', wake);
+    stopped.removeEventListener('abort', wake);
     watch.close();
+    session.close();
   }
 }
 

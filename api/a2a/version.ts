@@ -1,21 +1,24 @@
-/** `A2A-Version`: header, else query, else 0.3; only major.minor counts. */
+/** Reads `A2A-Version` from the header, else from the query; the default is 0.3. Only major.minor counts. */
 import { VersionNotSupportedError } from '@a2a-js/sdk/errors';
 import type { Context } from 'koa';
 
-import type { WireVersion } from '../../domain/a2a/push-configs.ts';
+import type { WireVersion } from '../../contracts/a2a/objects.ts';
 
-export const VERSIONS: readonly WireVersion[] = ['1.0', '0.3'];
+const VERSIONS: readonly WireVersion[] = ['1.0', '0.3'];
 
-/** Null: nothing was said, which means 0.3. @throws VersionNotSupportedError */
+/** The requested version, or null if none was sent, which means 0.3. @throws VersionNotSupportedError */
 export function requestedVersion(ctx: Context): WireVersion | null {
   return readVersion(ctx.get('a2a-version') || queryVersion(ctx));
 }
 
-export function readVersion(said: string): WireVersion | null {
-  if (said.trim() === '') return null;
-  const [, major, minor] = /^(\d+)\.(\d+)(?:\.\d+)*(?:[-+].*)?$/.exec(said.trim()) ?? [];
+export function readVersion(text: string): WireVersion | null {
+  if (text.trim() === '') return null;
+  const [, major, minor] = /^(\d+)\.(\d+)(?:\.\d+)*(?:[-+].*)?$/.exec(text.trim()) ?? [];
   const found = VERSIONS.find((version) => version === `${major}.${minor}`);
-  if (!found) throw new VersionNotSupportedError(`A2A ${said.slice(0, 40)} is not served; ${VERSIONS.join(' and ')} are.`);
+  if (!found)
+    throw new VersionNotSupportedError(
+      `A2A ${text.slice(0, 40)} is not supported; ${VERSIONS.join(' and ')} are.`,
+    );
   return found;
 }
 

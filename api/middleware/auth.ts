@@ -1,39 +1,54 @@
-/** Bearer tokens: koa-jwt verifies the token, the user's row says what they may do now. */
+/**
+ * Identifies callers by bearer tokens, which koa-jwt verifies, or by the session cookie of their browser. The
+ * user's row gives the current roles.
+ */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context, Middleware } from 'koa';
 import koaJwt from 'koa-jwt';
 
 import type { EntityManager } from '../../db/orm.ts';
-import { actorOfClaims, audience, claimsSchema } from '../../domain/auth/access-token.ts';
+import {
+  actorOfClaims,
+  AUDIENCE,
+  expiringClaimsSchema,
+  type ExpiringClaims,
+} from '../../domain/auth/access-token.ts';
 import { anonymous, hasRole, type Actor } from '../../domain/auth/actor.ts';
 import { AppError, forbidden } from '../../domain/errors.ts';
 import type { SigningKeys } from '../../domain/auth/signing-keys.ts';
 import type { Endpoint } from '../endpoint.ts';
+import type { AddressLimit } from './rate-limit.ts';
+import { identifyByCookie } from './session-cookie.ts';
+
+/** Where clients find out how to get a token (RFC 9728). */
+export const resourceMetadataPath = '/.well-known/oauth-protected-resource';
 
 export interface AuthDeps {
   keys: SigningKeys;
+  /** The configured base URL. */
   issuer: string;
   fork: () => EntityManager;
+  addressLimit: AddressLimit;
 }
 
-/** Sets `ctx.state.actor`, or throws 401, then 403. */
-export function authMiddleware(deps: AuthDeps, endpoint: Pick<Endpoint, 'role' | 'anonymousToo' | 'serviceToken'>): Middleware {
-  const { role, anonymousToo, serviceToken } = endpoint;
+/**
+ * Sets `ctx.state.actor`. @throws 401, then 403; 429 for an address with too many unauthenticated requests
+ */
+export function authMiddleware(
+  deps: AuthDeps,
+  endpoint: Pick<Endpoint, 'role' | 'clientRole' | 'anonymousToo' | 'serviceToken' | 'probe'>,
+): Middleware {
+  const { role, clientRole, anonymousToo, serviceToken, probe } = endpoint;
+  const countAnonymous = async (ctx: Context): Promise<void> =>
+    ctx.set(await deps.addressLimit.count(ctx.ip));
   if (role === 'public') {
     return async (ctx, next) => {
+      if (!probe) await countAnonymous(ctx);
       ctx.state['actor'] = anonymous;
       await next();
     };
   }
-  const verify = koaJwt({
-    // The types know no KeyObject; jsonwebtoken, which gets it, does.
-    secret: async (header: { typ?: unknown; kid?: unknown }) => (await verificationKey(deps.keys, header)) as unknown as string,
-    algorithms: ['ES256'],
-    audience,
-    issuer: deps.issuer,
-    key: 'claims',
-    getToken: bearerToken,
-  });
+  const identify = identification(deps);
   return async (ctx, next) => {
     const sent = serviceToken === undefined ? null : bearerToken(ctx);
     if (serviceToken !== undefined && sent !== null && sameSecret(sent, serviceToken)) {
@@ -41,34 +56,67 @@ export function authMiddleware(deps: AuthDeps, endpoint: Pick<Endpoint, 'role' |
       await next();
       return;
     }
-    if (anonymousToo && !ctx.get('authorization')) {
+    const found = await identify(ctx);
+    if (typeof found === 'string') {
+      await countAnonymous(ctx);
+      if (!anonymousToo || found === 'invalid_token') throw unauthorized(ctx, found, deps.issuer);
       ctx.state['actor'] = anonymous;
       await next();
       return;
     }
-    await verify(ctx, async () => {}).catch((error: unknown) => {
-      const cause = causeOf(error);
-      throw cause instanceof LookupFailed ? cause.cause : unauthorized(ctx);
-    });
-    const claims = claimsSchema.safeParse(ctx.state['claims']);
-    const actor: Actor | null = claims.success ? await actorOfClaims(deps.fork(), claims.data) : null;
-    if (!actor) {
-      throw unauthorized(ctx);
-    }
-    ctx.state['actor'] = actor;
-    if (!hasRole(actor, role)) {
-      throw forbidden(`This needs the role ${role}.`, 'role_required');
+    ctx.state['actor'] = found.actor;
+    ctx.state['claims'] = found.claims;
+    const needed = found.actor.client === undefined ? role : (clientRole ?? role);
+    if (!hasRole(found.actor, needed)) {
+      throw forbidden(`This requires the role ${needed}.`, 'role_required');
     }
     await next();
   };
 }
 
-async function verificationKey(keys: SigningKeys, header: { typ?: unknown; kid?: unknown }): Promise<unknown> {
+/** Why a request has no user. */
+type Unidentified = 'token_required' | 'invalid_token' | 'foreign_page' | 'session_ended';
+
+/** Finds the user of a request: by its token, else by the cookie of a browser's session. */
+function identification(
+  deps: AuthDeps,
+): (ctx: Context) => Promise<{ actor: Actor; claims: ExpiringClaims } | Unidentified> {
+  const verify = koaJwt({
+    // The types lack KeyObject, which jsonwebtoken accepts.
+    secret: async (header: { typ?: unknown; kid?: unknown }) =>
+      (await verificationKey(deps.keys, header)) as unknown as string,
+    algorithms: ['ES256'],
+    audience: AUDIENCE,
+    issuer: deps.issuer,
+    key: 'claims',
+    getToken: bearerToken,
+  });
+  const byToken = async (ctx: Context) => {
+    const verified = await verify(ctx, async () => {}).then(
+      () => true,
+      (error: unknown) => {
+        const cause = causeOf(error);
+        if (cause instanceof LookupFailed) throw cause.cause;
+        return false;
+      },
+    );
+    const claims = verified ? expiringClaimsSchema.safeParse(ctx.state['claims']).data : undefined;
+    const actor = claims === undefined ? null : await actorOfClaims(deps.fork(), claims);
+    return claims && actor ? { actor, claims } : 'invalid_token';
+  };
+  return (ctx) =>
+    ctx.get('authorization') === '' ? identifyByCookie(deps.fork(), ctx, deps.issuer) : byToken(ctx);
+}
+
+async function verificationKey(
+  keys: SigningKeys,
+  header: { typ?: unknown; kid?: unknown },
+): Promise<unknown> {
   if (!/^(application\/)?at\+jwt$/i.test(String(header.typ)) || typeof header.kid !== 'string') {
-    throw new Error('not an access token of ours');
+    throw new Error('not an access token of this server');
   }
   const key = await keys.publicKey(header.kid).catch((error: unknown) => {
-    throw new LookupFailed('cannot look for keys', { cause: error });
+    throw new LookupFailed('cannot look up the key', { cause: error });
   });
   if (!key) {
     throw new Error('unknown key');
@@ -76,7 +124,7 @@ async function verificationKey(keys: SigningKeys, header: { typ?: unknown; kid?:
   return key;
 }
 
-/** koa-jwt answers 401 to every failure; this one is not the token's. */
+/** A failed key lookup. koa-jwt turns every failure into a 401, but this one is not the token's fault. */
 class LookupFailed extends Error {}
 
 function causeOf(error: unknown): unknown {
@@ -87,17 +135,39 @@ function bearerToken(ctx: Context): string | null {
   return /^Bearer +([^\s]+) *$/i.exec(ctx.get('authorization'))?.[1] ?? null;
 }
 
-/** In a time that tells nothing about where two texts differ. */
-export function sameSecret(one: string, other: string): boolean {
+/** Compares in constant time. */
+export function sameSecret(left: string, right: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(one), digest(other));
+  return timingSafeEqual(digest(left), digest(right));
 }
 
-/** RFC 6750 section 3. */
-export function unauthorized(ctx: Context): AppError {
-  const sent = ctx.get('authorization') !== '';
-  const detail = sent ? 'The access token is not valid, or no longer.' : 'This needs an access token: Authorization: Bearer <token>.';
-  return new AppError('unauthorized', sent ? 'invalid_token' : 'token_required', detail, {
-    headers: { 'WWW-Authenticate': sent ? 'Bearer realm="cadenza", error="invalid_token"' : 'Bearer realm="cadenza"' },
+/** The claims of an identified caller; a browser's session has the same ones. */
+export function claimsOf(ctx: Context): ExpiringClaims {
+  return expiringClaimsSchema.parse(ctx.state['claims']);
+}
+
+const REASONS: Record<Unidentified, string> = {
+  token_required: 'An access token is required: Authorization: Bearer <token>.',
+  invalid_token: 'The access token is invalid or has expired.',
+  foreign_page: "The session cookie is accepted only on requests from this server's own pages.",
+  session_ended: 'The session has ended. Log in again.',
+};
+
+/** RFC 6750 section 3. By default, what ended the session of an identified caller. */
+export function unauthorized(
+  ctx: Context,
+  code: Unidentified = missingSession(ctx),
+  baseUrl?: string,
+): AppError {
+  const error = code === 'invalid_token' ? ', error="invalid_token"' : '';
+  // RFC 9728 section 5.1: clients find the authorization server by it.
+  const metadata = baseUrl === undefined ? '' : `, resource_metadata="${baseUrl}${resourceMetadataPath}"`;
+  return new AppError('unauthorized', code, REASONS[code], {
+    headers: { 'WWW-Authenticate': `Bearer realm="cadenza"${error}${metadata}` },
   });
+}
+
+function missingSession(ctx: Context): Unidentified {
+  if (ctx.get('authorization') !== '') return 'invalid_token';
+  return ctx.state['claims'] === undefined ? 'token_required' : 'session_ended';
 }

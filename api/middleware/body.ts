@@ -1,65 +1,123 @@
-/** Reads request bodies within limits. Everything that is refused here is about form, not about meaning. */
+/** Reads request bodies within limits. The checks here concern syntax, not meaning. */
 import type { Context } from 'koa';
 
-import { AppError, badRequest, type FieldError } from '../../domain/errors.ts';
+import { anonymous, type Actor } from '../../domain/auth/actor.ts';
+import {
+  AppError,
+  badRequest,
+  jsonPointer,
+  MAX_LISTED_ERRORS,
+  type FieldError,
+} from '../../domain/errors.ts';
+import { createBodyTurns, type BodyTurn } from './body-turns.ts';
+import { incomingBytes } from './incoming-bytes.ts';
 
-export const bodyLimitBytes = 2 * 1024 * 1024;
-/** So much of a body that is too large is read and thrown away, so that the client sees the answer. */
-const drainLimitBytes = 8 * 1024 * 1024;
-const depthLimit = 64;
+export const BODY_LIMIT_BYTES = 2 * 1024 * 1024;
+/** Reads and discards this much of an oversized body, so that the client gets to read the response. */
+const DRAIN_LIMIT_BYTES = 8 * 1024 * 1024;
+const MAX_DEPTH = 64;
 
 export interface RawBody {
   bytes: Buffer;
   /** Media type without parameters, lower case; empty if none was sent. */
   type: string;
   charset: string;
+  /** Work with the body counts as its caller's. */
+  turn: BodyTurn;
 }
 
-/** Reads all of the body. 413 over the limit; over 8 MiB the connection is closed after the answer. */
-export async function readRawBody(ctx: Context, limitBytes: number): Promise<RawBody> {
-  const [type = '', ...parameters] = (ctx.get('content-type') || '').split(';').map((part) => part.trim().toLowerCase());
-  const charset = parameters.find((part) => part.startsWith('charset='))?.slice('charset='.length).replaceAll('"', '') ?? 'utf-8';
+const bodyTurns = createBodyTurns();
+
+/**
+ * Reads the whole body.
+ * @param until when the body stops counting towards the caller's bytes in memory: at the end of the response,
+ * or as soon as the body is `read`
+ * @throws 413 over the limit, and closes the connection if the body is over 8 MiB; 429 if the caller has too
+ * many bytes in memory, or if their bodies have taken too much of the server's time
+ */
+export async function readRawBody(
+  ctx: Context,
+  limitBytes: number,
+  { until = 'answered' }: { until?: 'read' | 'answered' } = {},
+): Promise<RawBody> {
+  const [type = '', ...parameters] = (ctx.get('content-type') || '')
+    .split(';')
+    .map((part) => part.trim().toLowerCase());
+  const charset =
+    parameters
+      .find((part) => part.startsWith('charset='))
+      ?.slice('charset='.length)
+      .replaceAll('"', '') ?? 'utf-8';
   const coding = ctx.get('content-encoding');
   if (coding && coding !== 'identity') {
-    throw new AppError('unsupported_media_type', 'unsupported_media_type', `A body in ${coding} coding is not read.`);
+    throw new AppError(
+      'unsupported_media_type',
+      'unsupported_media_type',
+      `Content-Encoding ${coding} is not supported.`,
+    );
   }
   const announced = Number(ctx.get('content-length') || 0);
-  if (announced > Math.max(drainLimitBytes, limitBytes)) {
+  if (announced > Math.max(DRAIN_LIMIT_BYTES, limitBytes)) {
     ctx.set('Connection', 'close');
     throw tooLarge(limitBytes);
   }
+  const actor: Actor | undefined = ctx.state['actor'];
+  const caller = actor === undefined || actor === anonymous ? ctx.ip : actor.id;
+  const incoming = incomingBytes(caller);
+  ctx.res.once('close', () => incoming.release());
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of ctx.req.iterator({ destroyOnReturn: false })) {
-    size += chunk.length;
-    if (size <= limitBytes) {
-      chunks.push(chunk);
-    } else if (size > drainLimitBytes) {
-      ctx.set('Connection', 'close');
-      break;
+  try {
+    for await (const chunk of ctx.req.iterator({ destroyOnReturn: false })) {
+      size += chunk.length;
+      if (size <= limitBytes) {
+        incoming.add(chunk.length);
+        chunks.push(chunk);
+      } else if (size > DRAIN_LIMIT_BYTES) {
+        ctx.set('Connection', 'close');
+        break;
+      }
     }
+  } catch (error) {
+    incoming.release();
+    // The rest of the body is not read.
+    if (error instanceof AppError) ctx.set('Connection', 'close');
+    throw error;
   }
-  if (size > limitBytes) {
-    throw tooLarge(limitBytes);
+  try {
+    if (size > limitBytes) throw tooLarge(limitBytes);
+    const turn = await bodyTurns.take(caller, size);
+    return { bytes: Buffer.concat(chunks), type, charset, turn };
+  } finally {
+    // A destroyed socket does not emit `close` again.
+    if (until === 'read' || size > limitBytes || ctx.req.socket.destroyed) incoming.release();
   }
-  return { bytes: Buffer.concat(chunks), type, charset };
 }
 
 function tooLarge(limitBytes: number): AppError {
-  return new AppError('too_large', 'body_too_large', `The body is larger than ${limitBytes / 1024 / 1024} MiB.`);
+  const limit = limitBytes < 1024 * 1024 ? `${limitBytes / 1024} KiB` : `${limitBytes / 1024 / 1024} MiB`;
+  return new AppError('too_large', 'body_too_large', `The body is larger than ${limit}.`);
 }
 
-/** 415 unless the type is one of these; `application/json` stands for all its `+json` forms too. */
+/** @throws 415 unless the type is in the list; `application/json` includes its `+json` forms */
 export function checkMediaType(raw: RawBody, consumes: readonly string[]): void {
-  const fits = consumes.some((type) => type === raw.type || (type === 'application/json' && /^application\/[\w.-]+\+json$/.test(raw.type)));
+  const fits = consumes.some(
+    (type) =>
+      type === raw.type || (type === 'application/json' && /^application\/[\w.-]+\+json$/.test(raw.type)),
+  );
   if (!fits || !['utf-8', 'utf8', 'us-ascii'].includes(raw.charset)) {
-    throw new AppError('unsupported_media_type', 'unsupported_media_type', `Send the body as ${consumes.join(' or ')} in UTF-8.`, {
-      headers: { Accept: consumes.join(', ') },
-    });
+    throw new AppError(
+      'unsupported_media_type',
+      'unsupported_media_type',
+      `Send the body as ${consumes.join(' or ')} in UTF-8.`,
+      {
+        headers: { Accept: consumes.join(', ') },
+      },
+    );
   }
 }
 
-/** Text of a body; 400 if it is not UTF-8. */
+/** Decodes a body as text. @throws 400 if it is not UTF-8 */
 export function decodeText(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -68,58 +126,80 @@ export function decodeText(bytes: Buffer): string {
   }
 }
 
-/** 400 for what is not JSON or is nested deeper than 64. */
+/** @throws 400 for invalid JSON, and for JSON nested deeper than 64 levels */
 export function parseJson(source: string): unknown {
   checkDepth(source);
   try {
-    return JSON.parse(source);
+    const value: unknown = JSON.parse(source);
+    if (typeof value === 'object' && value !== null && !MAYBE_UNSTORABLE.test(source)) storable.add(value);
+    return value;
   } catch (error) {
-    throw badRequest('malformed_json', `The body is not valid JSON: ${error instanceof Error ? error.message : 'unreadable'}`);
+    throw badRequest(
+      'malformed_json',
+      `The body is not valid JSON: ${error instanceof Error ? error.message : 'unreadable'}`,
+    );
   }
 }
+
+/**
+ * Matches JSON text in which `unstorable` may find something: an escaped NUL or surrogate (UTF-8 text has
+ * neither unescaped), or a number with many digits or a two-digit exponent.
+ */
+const MAYBE_UNSTORABLE = /\\u(?:0000|[dD][89a-fA-F])|\d[eE]\+?\d\d|\d{290}/;
+/** Parsed values whose text did not match. Testing the text is ten times faster than walking the values. */
+const storable = new WeakSet<object>();
 
 function checkDepth(source: string): void {
   let depth = 0;
   let quoted = false;
   for (let index = 0; index < source.length; index += 1) {
-    const char = source[index];
+    const code = source.charCodeAt(index);
     if (quoted) {
-      if (char === '\\') {
-        index += 1;
-      } else if (char === '"') {
-        quoted = false;
-      }
-    } else if (char === '"') {
+      if (code === BACKSLASH) index += 1;
+      else if (code === QUOTE) quoted = false;
+    } else if (code === QUOTE) {
       quoted = true;
-    } else if (char === '{' || char === '[') {
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       depth += 1;
-      if (depth > depthLimit) {
-        throw badRequest('too_deep', `The body is nested deeper than ${depthLimit}.`);
-      }
-    } else if (char === '}' || char === ']') {
+      if (depth > MAX_DEPTH)
+        throw badRequest('too_deep', `The body is nested deeper than ${MAX_DEPTH} levels.`);
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       depth -= 1;
     }
   }
 }
 
-/** Text that PostgreSQL cannot hold (NUL, half a surrogate pair), and numbers that no double holds. */
-export function unstorable(value: unknown, pointer = ''): FieldError[] {
-  if (typeof value === 'string') {
-    return isStorable(value) ? [] : [{ pointer, code: 'invalid_characters', message: 'holds a NUL character or half a surrogate pair' }];
-  }
-  if (typeof value === 'number') {
-    return Number.isFinite(value) ? [] : [{ pointer, code: 'out_of_range', message: 'is beyond the range of a number' }];
-  }
-  if (typeof value !== 'object' || value === null) {
-    return [];
-  }
-  return Object.entries(value).flatMap(([key, entry]) => {
-    const inner = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    const ofKey = isStorable(key)
-      ? []
-      : [{ pointer: inner.toWellFormed().replaceAll('\0', '\uFFFD'), code: 'invalid_characters', message: 'has a name with a NUL character or half a surrogate pair' }];
-    return [...ofKey, ...unstorable(entry, inner.toWellFormed().replaceAll('\0', '\uFFFD'))];
-  });
+const [QUOTE, BACKSLASH, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [34, 92, 123, 125, 91, 93];
+
+/**
+ * Finds strings that PostgreSQL cannot store (NUL, unpaired surrogate) and numbers beyond a double, up to a
+ * limit. Pointers are built only for errors: building one per value would take quadratic time.
+ */
+export function unstorable(root: unknown): FieldError[] {
+  if (typeof root === 'object' && root !== null && storable.has(root)) return [];
+  const errors: FieldError[] = [];
+  const path: string[] = [];
+  const add = (code: string, message: string): void => {
+    errors.push({ pointer: jsonPointer(path).toWellFormed().replaceAll('\0', '\uFFFD'), code, message });
+  };
+  const walk = (value: unknown): void => {
+    if (errors.length > MAX_LISTED_ERRORS) return;
+    if (typeof value === 'string') {
+      if (!isStorable(value)) add('invalid_characters', 'contains a NUL character or an unpaired surrogate');
+    } else if (typeof value === 'number') {
+      if (!Number.isFinite(value)) add('out_of_range', 'is outside the range of a number');
+    } else if (typeof value === 'object' && value !== null) {
+      for (const [key, entry] of Object.entries(value)) {
+        path.push(key);
+        if (!isStorable(key))
+          add('invalid_characters', 'has a key with a NUL character or an unpaired surrogate');
+        walk(entry);
+        path.pop();
+      }
+    }
+  };
+  walk(root);
+  return errors;
 }
 
 export function isStorable(value: string): boolean {

@@ -1,14 +1,14 @@
 import type { Middleware } from 'koa';
 
-/** No other origin may ask there, whatever else it may. */
-export const codecPath = /^(?:\/api\/v1)?\/temporal-codec\//;
+/** Only Temporal's UI may call this path, whatever CORS_ORIGINS allows. */
+export const CODEC_PATH = /^(?:\/api\/v1)?\/temporal-codec\//;
 const loopback = ['localhost', '127.0.0.1', '[::1]'];
 
-/** Lets pages of Temporal's UI, and no others, call the codec endpoint. */
+/** CORS for the codec endpoint: allows the origin of Temporal's UI and no other. */
 export function codecCorsMiddleware(temporalUiUrl: string): Middleware {
   const allowed = originsOf(temporalUiUrl);
   return async (ctx, next) => {
-    if (!codecPath.test(ctx.path)) return next();
+    if (!CODEC_PATH.test(ctx.path)) return next();
     ctx.vary('Origin');
     const origin = ctx.get('origin');
     if (!allowed.has(origin)) return next();
@@ -21,9 +21,11 @@ export function codecCorsMiddleware(temporalUiUrl: string): Middleware {
   };
 }
 
-/** One's own machine has several names, and people type any of them. */
+/** The URL's origin. For a loopback host, also the origins of its other names. */
 function originsOf(url: string): Set<string> {
   const { origin, hostname, protocol, port } = new URL(url);
-  const same = loopback.includes(hostname) ? loopback.map((host) => `${protocol}//${host}${port ? `:${port}` : ''}`) : [];
+  const same = loopback.includes(hostname)
+    ? loopback.map((host) => `${protocol}//${host}${port ? `:${port}` : ''}`)
+    : [];
   return new Set([origin, ...same]);
 }

@@ -1,23 +1,26 @@
 import type { Middleware } from 'koa';
 
-import { codecPath } from './codec-cors.ts';
+import { CODEC_PATH } from './codec-cors.ts';
 
-const allowedHeaders = 'Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, Prefer, X-Request-Id';
-const exposedHeaders = 'ETag, Idempotency-Replayed, Link, Location, Preference-Applied, Retry-After, WWW-Authenticate, X-Request-Id';
+const ALLOWED_HEADERS =
+  'Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, Prefer, X-Request-Id';
+const EXPOSED_HEADERS =
+  'ETag, Idempotency-Replayed, Link, Location, Preference-Applied, Retry-After, ' +
+  'WWW-Authenticate, X-Request-Id';
 
-/** Lets pages of these origins call the API. Tokens travel in a header, so no credentials mode. */
+/** Allows these origins. Tokens travel in a header, so credentials mode is not needed. */
 export function corsMiddleware(origins: readonly string[]): Middleware {
   const allowed = new Set(origins.map((origin) => new URL(origin).origin));
   return async (ctx, next) => {
-    if (codecPath.test(ctx.path)) return next();
+    if (CODEC_PATH.test(ctx.path)) return next();
     ctx.vary('Origin');
     const origin = ctx.get('origin');
     if (!allowed.has(origin)) return next();
     ctx.set('Access-Control-Allow-Origin', origin);
-    ctx.set('Access-Control-Expose-Headers', exposedHeaders);
+    ctx.set('Access-Control-Expose-Headers', EXPOSED_HEADERS);
     if (ctx.method === 'OPTIONS' && ctx.get('access-control-request-method')) {
       ctx.set('Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE');
-      ctx.set('Access-Control-Allow-Headers', allowedHeaders);
+      ctx.set('Access-Control-Allow-Headers', ALLOWED_HEADERS);
       ctx.set('Access-Control-Max-Age', '600');
       ctx.status = 204;
       return undefined;

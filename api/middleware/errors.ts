@@ -1,9 +1,11 @@
-/** The one place where an error becomes HTTP: RFC 9457 problems, never a stack trace, never HTML. */
+/**
+ * The only place that turns errors into HTTP responses: RFC 9457 problems, never a stack trace, never HTML.
+ */
 import { STATUS_CODES } from 'node:http';
 import type { Context, Middleware } from 'koa';
 
 import type { Logger } from '../../config/logger.ts';
-import { AppError, type ErrorKind } from '../../domain/errors.ts';
+import { AppError, OAuthError, type ErrorKind } from '../../domain/errors.ts';
 import { FileStoreUnavailable } from '../../domain/files/ports.ts';
 import { loggedPath } from './request-id.ts';
 
@@ -25,7 +27,7 @@ const statusOf: Record<ErrorKind, number> = {
   unavailable: 503,
 };
 
-/** Answers whatever is thrown below it. */
+/** Answers every error that inner middleware throws. */
 export function errorsMiddleware(logger: Logger): Middleware {
   return async (ctx, next) => {
     try {
@@ -38,10 +40,20 @@ export function errorsMiddleware(logger: Logger): Middleware {
 
 function sendProblem(ctx: Context, error: AppError | null, cause: unknown, logger: Logger): void {
   if (!error || error.kind === 'unavailable') {
-    logger.error({ err: cause, request_id: ctx.state['requestId'], method: ctx.method, path: loggedPath(ctx.path) }, 'request failed');
+    logger.error(
+      { err: cause, request_id: ctx.state['requestId'], method: ctx.method, path: loggedPath(ctx.path) },
+      'request failed',
+    );
   }
   if (ctx.headerSent) {
     ctx.res.destroy();
+    return;
+  }
+  if (error instanceof OAuthError) {
+    ctx.status = statusOf[error.kind];
+    ctx.set({ 'Cache-Control': 'no-store', Pragma: 'no-cache' });
+    ctx.body = JSON.stringify({ error: error.code, error_description: error.detail });
+    ctx.set('Content-Type', 'application/json');
     return;
   }
   const problem = problemOf(ctx, error);
@@ -53,67 +65,110 @@ function sendProblem(ctx: Context, error: AppError | null, cause: unknown, logge
   }
 }
 
-/** The problem's members, also for one of several results in a body. Null: unknown, so a 500. */
+/**
+ * Members of a problem document, also for one of several results in a body. Null stands for an unknown error
+ * and gives a 500.
+ */
 export function problemOf(ctx: Context, error: AppError | null) {
   const status = error ? statusOf[error.kind] : 500;
   return {
-    // First, so that no member of its own can hide one of the standard's.
+    // First, so that `extra` cannot override a standard member.
     ...error?.extra,
     type: 'about:blank',
     title: STATUS_CODES[status] ?? 'Error',
     status,
-    detail: error ? detailOf(error) : 'Something went wrong on our side. The request id helps to find it in the log.',
+    detail: error ? detailOf(error) : 'Internal server error. Look up the request id in the log for details.',
     instance: ctx.path,
     code: error?.code ?? 'internal',
     request_id: String(ctx.state['requestId']),
-    ...(error?.errors ? { errors: error.errors.map((one) => ({ ...one })) } : {}),
+    ...(error?.errors ? { errors: error.errors.map((fieldError) => ({ ...fieldError })) } : {}),
   };
 }
 
-/** Where the detail is what is wrong with the one field, it says with which. */
+/** Prefixes the detail with the field's pointer if the detail only repeats that field's message. */
 function detailOf({ detail, errors }: AppError): string {
   const only = errors?.length === 1 ? errors[0] : undefined;
   return only && only.message === detail && only.pointer !== '' ? `${only.pointer}: ${detail}` : detail;
 }
 
-/** Also a server that is away, and what lost against others. Null: unknown, so a 500. */
+/**
+ * Converts known errors, including an unavailable server and lost conflicts. Null for an unknown error, which
+ * becomes a 500.
+ */
 export function toAppError(error: unknown): AppError | null {
   if (error instanceof AppError) {
     return error;
   }
   if (error instanceof FileStoreUnavailable) {
-    return new AppError('unavailable', 'storage_unavailable', 'The file store does not answer at the moment.', { headers: { 'Retry-After': '5' } });
+    return new AppError(
+      'unavailable',
+      'storage_unavailable',
+      'The file store is unavailable at the moment.',
+      { headers: { 'Retry-After': '5' } },
+    );
   }
   const code = databaseCode(error);
-  if (code !== null && isAway(code)) {
-    return new AppError('unavailable', 'database_unavailable', 'The database does not answer at the moment.', { headers: { 'Retry-After': '5' } });
+  if (code !== null && isUnavailable(code)) {
+    return new AppError('unavailable', 'database_unavailable', 'The database is unavailable at the moment.', {
+      headers: { 'Retry-After': '5' },
+    });
   }
   if (code === '23505') {
-    return new AppError('conflict', 'already_exists', 'Another record has this name already.');
+    return new AppError('conflict', 'already_exists', 'Another record already has this name.');
   }
   if (code === '40001' || code === '40P01' || code === '55P03') {
-    return new AppError('unavailable', 'busy', 'Others change the same records right now.', { headers: { 'Retry-After': '1' } });
+    return new AppError('unavailable', 'busy', 'Other requests are changing the same records. Try again.', {
+      headers: { 'Retry-After': '1' },
+    });
   }
   return null;
 }
 
-const awayCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EPIPE', 'EHOSTUNREACH', 'ENOENT', '57014', '53300', '42P01', '3D000']);
+/** Messages of pg for connection failures, which have no error code. */
+const CONNECTION_MESSAGES = [
+  'Connection terminated',
+  'Query read timeout',
+  'timeout exceeded when trying to connect',
+  'Client has encountered a connection error',
+];
+const UNAVAILABLE_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EPIPE',
+  'EHOSTUNREACH',
+  'ENOENT',
+  '57014',
+  '53300',
+  '42P01',
+  '3D000',
+]);
 
-function isAway(code: string): boolean {
-  // 08P01 is a statement that PostgreSQL could not read: ours to mend.
-  return awayCodes.has(code) || /^(08(?!P01)|57P)/.test(code) || code === 'connection';
+function isUnavailable(code: string): boolean {
+  // 08P01 is a protocol violation: a statement that PostgreSQL could not parse is a bug of ours.
+  return UNAVAILABLE_CODES.has(code) || /^(08(?!P01)|57P)/.test(code) || code === 'connection';
 }
 
-/** SQLSTATE or system error code of a failure of the database, at whatever depth; null if it is not one. */
+/**
+ * SQLSTATE or system error code of a database failure, searched through the error's causes; null for other
+ * errors.
+ */
 export function databaseCode(error: unknown): string | null {
-  for (let current = error; current instanceof Error; current = current.cause ?? ('previous' in current ? current.previous : undefined)) {
+  for (
+    let current = error;
+    current instanceof Error;
+    current = current.cause ?? ('previous' in current ? current.previous : undefined)
+  ) {
     if (current instanceof AggregateError && current.errors[0] instanceof Error) {
       return databaseCode(current.errors[0]);
     }
     if ('code' in current && typeof current.code === 'string') {
       return current.code;
     }
-    if (/^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(current.message)) {
+    const { message } = current;
+    if (CONNECTION_MESSAGES.some((start) => message.startsWith(start))) {
       return 'connection';
     }
   }

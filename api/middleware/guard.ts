@@ -1,17 +1,24 @@
-/** Validates what comes in and what goes out by the endpoint's schemas. */
+/** Validates requests and responses against the endpoint's schemas. */
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 
-import { badRequest, invalid, jsonPointer, notFound, type FieldError } from '../../domain/errors.ts';
+import {
+  badRequest,
+  invalid,
+  jsonPointer,
+  MAX_LISTED_ERRORS,
+  notFound,
+  type FieldError,
+} from '../../domain/errors.ts';
 import { isMedia, type Endpoint, type EndpointResponse } from '../endpoint.ts';
 import { isStorable, unstorable } from './body.ts';
 
-/** Set by us everywhere: a client may send them back as it read them. */
-const serverSet = ['id', 'created_at', 'updated_at', 'owner_id', 'last_used'];
+/** Fields that only the server sets. Clients may send them back unchanged, so they are ignored. */
+const serverSet = ['omitted', 'id', 'created_at', 'updated_at', 'owner_id', 'last_used'];
 
 const strictCache = new WeakMap<z.ZodType, z.ZodType>();
 
-/** The schema with unknown fields refused at its top, unless it says otherwise itself. */
+/** The schema, made to reject unknown fields at its top level unless it defines a catchall itself. */
 export function strict(schema: z.ZodType): z.ZodType {
   let found = strictCache.get(schema);
   if (!found) {
@@ -35,30 +42,63 @@ export function parseParams(endpoint: Endpoint, params: Record<string, string>):
   return result.data;
 }
 
-/** 400 with all that is wrong; `pointer` is the parameter's name. */
-export function parseQuery(endpoint: Endpoint, query: Record<string, string | string[] | undefined>): unknown {
+/** @throws 400 that lists the invalid parameters; `pointer` is the parameter's name */
+export function parseQuery(
+  endpoint: Endpoint,
+  query: Record<string, string | string[] | undefined>,
+): unknown {
   const bad = Object.entries(query).filter(([name, value]) => ![name, value ?? ''].flat().every(isStorable));
   if (bad.length > 0) {
-    throw badRequest('invalid_query', 'The query holds characters that no text has.', bad.map(([name]) => ({
-      pointer: name.toWellFormed().replaceAll('\0', '\uFFFD'), code: 'invalid_characters', message: 'holds a NUL character or half a surrogate pair',
-    })));
+    throw badRequest(
+      'invalid_query',
+      'The query contains invalid characters.',
+      bad.slice(0, MAX_LISTED_ERRORS).map(([name]) => ({
+        pointer: name.toWellFormed().replaceAll('\0', '\uFFFD'),
+        code: 'invalid_characters',
+        message: 'contains a NUL character or an unpaired surrogate',
+      })),
+    );
   }
   const result = strict(endpoint.query ?? z.object({})).safeParse(query, { reportInput: true });
   if (!result.success) {
-    const errors = fieldErrors(result.error, 'parameter').map((error) => ({ ...error, pointer: error.pointer.slice(1) }));
-    throw badRequest('invalid_query', errors.map((error) => `${error.pointer} ${error.message}`).join('; '), errors);
+    const errors = fieldErrors(result.error, 'parameter').map((error) => ({
+      ...error,
+      pointer: error.pointer.slice(1),
+    }));
+    throw badRequest(
+      'invalid_query',
+      errors.map((error) => `${error.pointer} ${error.message}`).join('; '),
+      errors,
+    );
   }
   return result.data;
 }
 
-/** 422 with all errors at once. `value` is parsed JSON, or the fields of a form; `type` the media type it came in. */
-export function parseBody(endpoint: Pick<Endpoint, 'body' | 'bodies' | 'record'>, value: unknown, type: string): unknown {
+/**
+ * Validates a body.
+ * @param value parsed JSON, or the fields of a form
+ * @param type media type of the body
+ * @throws 422 that lists the first errors
+ */
+export function parseBody(
+  endpoint: Pick<Endpoint, 'body' | 'bodies' | 'record'>,
+  value: unknown,
+  type: string,
+): unknown {
   const schema = endpoint.bodies?.[type] ?? endpoint.body ?? z.object({});
+  checkFlood(endpoint, schema, value);
   const characters = unstorable(value);
   const result = strict(schema).safeParse(withoutServerSet(endpoint, value), { reportInput: true });
-  // Where more fields are free, zod drops this one without a word.
-  const dropped = typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__') && strict(schema) === schema && schema instanceof z.ZodObject;
-  const forbidden: FieldError[] = dropped ? [{ pointer: '/__proto__', code: 'forbidden_name', message: 'cannot be a name here' }] : [];
+  // zod silently drops `__proto__` from objects that accept additional fields.
+  const dropped =
+    typeof value === 'object' &&
+    value !== null &&
+    Object.hasOwn(value, '__proto__') &&
+    strict(schema) === schema &&
+    schema instanceof z.ZodObject;
+  const forbidden: FieldError[] = dropped
+    ? [{ pointer: '/__proto__', code: 'forbidden_name', message: 'is not allowed as a name' }]
+    : [];
   const errors = [...characters, ...forbidden, ...(result.success ? [] : fieldErrors(result.error, 'field'))];
   if (!result.success || errors.length > 0) {
     throw invalid(errors);
@@ -66,20 +106,55 @@ export function parseBody(endpoint: Pick<Endpoint, 'body' | 'bodies' | 'record'>
   return result.data;
 }
 
+/** Rejects a body with many unknown fields early, because there may be 100,000 of them. @throws 422 */
+function checkFlood(endpoint: Pick<Endpoint, 'body' | 'record'>, schema: z.ZodType, value: unknown): void {
+  if (
+    !(schema instanceof z.ZodObject) ||
+    strict(schema) === schema ||
+    typeof value !== 'object' ||
+    value === null
+  )
+    return;
+  const unknown: string[] = [];
+  for (const key of Object.keys(value)) {
+    if (!Object.hasOwn(schema.shape, key) && !isServerSet(endpoint, key)) unknown.push(key);
+    if (unknown.length > MAX_LISTED_ERRORS) {
+      throw invalid(unknown.map((name) => unknownName([name], 'field')));
+    }
+  }
+}
+
+function unknownName(path: readonly PropertyKey[], what: 'field' | 'parameter'): FieldError {
+  return { pointer: jsonPointer(path), code: `unknown_${what}`, message: `is not a known ${what}` };
+}
+
+function isServerSet(endpoint: Pick<Endpoint, 'record'>, key: string): boolean {
+  return serverSet.includes(key) || Object.hasOwn(endpoint.record?.shape ?? {}, key);
+}
+
 function withoutServerSet(endpoint: Pick<Endpoint, 'body' | 'record'>, value: unknown): unknown {
-  if (!(endpoint.body instanceof z.ZodObject) || typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (
+    !(endpoint.body instanceof z.ZodObject) ||
+    typeof value !== 'object' ||
+    value === null ||
+    Array.isArray(value)
+  ) {
     return value;
   }
   const taken = endpoint.body.shape;
-  const ignored = new Set([...serverSet, ...Object.keys(endpoint.record?.shape ?? {})]);
-  return Object.fromEntries(Object.entries(value).filter(([key]) => Object.hasOwn(taken, key) || !ignored.has(key)));
+  return Object.fromEntries(
+    Object.entries(value).filter(([key]) => Object.hasOwn(taken, key) || !isServerSet(endpoint, key)),
+  );
 }
 
+/** One more than are listed, so that the caller can tell that the list was cut. */
+const MOST_ERRORS = MAX_LISTED_ERRORS + 1;
+
 function fieldErrors(error: z.ZodError, what: 'field' | 'parameter'): FieldError[] {
-  return error.issues.flatMap((issue): FieldError[] => {
+  return error.issues.slice(0, MOST_ERRORS).flatMap((issue): FieldError[] => {
     const pointer = jsonPointer(issue.path);
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => ({ pointer: jsonPointer([...issue.path, key]), code: `unknown_${what}`, message: `is not a ${what} here` }));
+      return issue.keys.slice(0, MOST_ERRORS).map((key) => unknownName([...issue.path, key], what));
     }
     if ((issue.code === 'invalid_type' || issue.code === 'invalid_value') && issue.input === undefined) {
       return [{ pointer, code: 'required', message: 'is required' }];
@@ -92,14 +167,21 @@ function fieldErrors(error: z.ZodError, what: 'field' | 'parameter'): FieldError
   });
 }
 
-/** What is wrong with an answer, or null. `thorough` also finds fields that no schema names. */
-export function checkResponse(endpoint: Endpoint, response: EndpointResponse, thorough: boolean): string | null {
+/**
+ * Describes how a response violates its declaration, or returns null. `thorough` also finds undeclared
+ * fields.
+ */
+export function checkResponse(
+  endpoint: Endpoint,
+  response: EndpointResponse,
+  thorough: boolean,
+): string | null {
   const declared = endpoint.responses[response.status];
   if (declared === undefined) {
     return `status ${response.status} is not declared`;
   }
   if (declared === null) {
-    return response.body === undefined ? null : 'a body where none is declared';
+    return response.body === undefined ? null : 'it has a body although none is declared';
   }
   if (!isMedia(declared)) {
     return checkValue(declared, response.body, thorough);
@@ -109,7 +191,9 @@ export function checkResponse(endpoint: Endpoint, response: EndpointResponse, th
   if (!schema) {
     return `media type ${type} is not declared`;
   }
-  return typeof response.body === 'string' || type === 'application/json' ? checkValue(schema, response.body, thorough) : null;
+  return typeof response.body === 'string' || type === 'application/json'
+    ? checkValue(schema, response.body, thorough)
+    : null;
 }
 
 function checkValue(schema: z.ZodType, body: unknown, thorough: boolean): string | null {
@@ -117,8 +201,10 @@ function checkValue(schema: z.ZodType, body: unknown, thorough: boolean): string
   if (!result.success) {
     return z.prettifyError(result.error);
   }
-  // zod drops what a schema does not name; the document promises that there is nothing else.
-  return !thorough || isDeepStrictEqual(asJson(result.data), asJson(body)) ? null : 'it has fields that are not declared';
+  // zod drops undeclared fields, but the OpenAPI document promises that there are none.
+  return !thorough || isDeepStrictEqual(asJson(result.data), asJson(body))
+    ? null
+    : 'it has fields that are not declared';
 }
 
 function asJson(value: unknown): unknown {

@@ -1,4 +1,7 @@
-/** `Idempotency-Key`: the first answer is stored in the transaction that makes the change, so there is no gap between them. */
+/**
+ * `Idempotency-Key`: stores the first response in the transaction of the change itself, so the two cannot
+ * diverge.
+ */
 import type { Context } from 'koa';
 
 import type { EntityManager } from '../../db/orm.ts';
@@ -14,41 +17,63 @@ export interface IdempotencyScope {
   fingerprint: string;
 }
 
-/** Null without the header. The same resource below `/api/v1` is the same path. */
-export function idempotencyScope(ctx: Context, actor: Actor, body: Buffer, hash: (text: string) => string): IdempotencyScope | null {
+/** Scope of the request's key; null without the header. Paths below `/api/v1` and `/` count as the same. */
+export function idempotencyScope(
+  ctx: Context,
+  actor: Actor,
+  body: Buffer,
+  hash: (text: string) => string,
+): IdempotencyScope | null {
   const key = ctx.get('idempotency-key');
   if (ctx.req.headers['idempotency-key'] === undefined) {
     return null;
   }
   if (!/^(?=.{1,255}$)[!-~](?:[ -~]*[!-~])?$/.test(key)) {
-    throw badRequest('invalid_idempotency_key', 'An Idempotency-Key has 1 to 255 printable ASCII characters.');
+    throw badRequest(
+      'invalid_idempotency_key',
+      'An Idempotency-Key must have 1 to 255 printable ASCII characters.',
+    );
   }
   const path = ctx.path.replace(/^\/api\/v1(?=\/)/, '').replace(/\/+$/, '');
-  return { userId: actor.id, method: ctx.method, path, key, fingerprint: hash(`${ctx.querystring}\n${canonical(body)}`) };
+  return {
+    userId: actor.id,
+    method: ctx.method,
+    path,
+    key,
+    fingerprint: hash(`${ctx.querystring}\n${canonical(body)}`),
+  };
 }
 
-/** JSON bodies count as the same when they say the same. */
+/** Canonical text of a body: equivalent JSON gives equal text. */
 function canonical(body: Buffer): string {
   const text = body.toString('utf8');
   try {
-    return JSON.stringify(sorted(JSON.parse(text || '{}')));
+    return JSON.stringify(sortKeys(JSON.parse(text || '{}')));
   } catch {
-    // Not JSON: the bytes speak for themselves.
+    // Not JSON: compare the raw bytes.
     return text;
   }
 }
 
-function sorted(value: unknown): unknown {
+function sortKeys(value: unknown): unknown {
   if (Array.isArray(value)) {
-    return value.map(sorted);
+    return value.map(sortKeys);
   }
   if (typeof value === 'object' && value !== null) {
-    return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, entry]) => [key, sorted(entry)]));
+    return Object.fromEntries(
+      Object.entries(value)
+        .toSorted(([a], [b]) => (a < b ? -1 : 1))
+        .map(([key, entry]) => [key, sortKeys(entry)]),
+    );
   }
   return value;
 }
 
-/** Takes the key for this transaction. The stored answer if there is one; 409 while another request holds the key; 422 for another body. */
+/**
+ * Claims the key for this transaction.
+ * @returns the stored response if there is one
+ * @throws 409 while another request holds the key; 422 for a different body
+ */
 export async function claimKey(em: EntityManager, scope: IdempotencyScope): Promise<EndpointResponse | null> {
   const { userId, method, path, key } = scope;
   const [lock] = await em.execute<{ taken: boolean }[]>(
@@ -56,10 +81,16 @@ export async function claimKey(em: EntityManager, scope: IdempotencyScope): Prom
     [`idempotency ${userId} ${method} ${path} ${key}`],
   );
   if (!lock?.taken) {
-    throw conflict('idempotency_in_progress', 'The first request with this Idempotency-Key is still in progress.');
+    throw conflict(
+      'idempotency_in_progress',
+      'The first request with this Idempotency-Key is still in progress.',
+    );
   }
-  const [record] = await em.execute<{ fingerprint: string; status: number; headers: Record<string, string>; body: string | null }[]>(
-    'select fingerprint, status, headers, body from idempotency_record where user_id = ? and method = ? and path = ? and key = ? and expires_at > now()',
+  const [record] = await em.execute<
+    { fingerprint: string; status: number; headers: Record<string, string>; body: string | null }[]
+  >(
+    `select fingerprint, status, headers, body from idempotency_record
+      where user_id = ? and method = ? and path = ? and key = ? and expires_at > now()`,
     [userId, method, path, key],
   );
   if (!record) {
@@ -75,19 +106,31 @@ export async function claimKey(em: EntityManager, scope: IdempotencyScope): Prom
   };
 }
 
-/** Keeps a 2xx answer for 24 h, in the same transaction as the change. */
-export async function storeAnswer(em: EntityManager, scope: IdempotencyScope, response: EndpointResponse): Promise<void> {
+/** Stores a 2xx response for 24 h, in the same transaction as the change. */
+export async function storeAnswer(
+  em: EntityManager,
+  scope: IdempotencyScope,
+  response: EndpointResponse,
+): Promise<void> {
   if (response.status < 200 || response.status > 299) {
     return;
   }
   await em.execute(
-    `insert into idempotency_record (user_id, method, path, key, fingerprint, status, headers, body, expires_at)
+    `insert into idempotency_record
+       (user_id, method, path, key, fingerprint, status, headers, body, expires_at)
      values (?, ?, ?, ?, ?, ?, ?::jsonb, ?, now() + interval '24 hours')
      on conflict (user_id, method, path, key) do update set
-       fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers, body = excluded.body, expires_at = excluded.expires_at`,
+       fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
+       body = excluded.body, expires_at = excluded.expires_at`,
     [
-      scope.userId, scope.method, scope.path, scope.key, scope.fingerprint, response.status,
-      JSON.stringify(response.headers ?? {}), response.body === undefined ? null : JSON.stringify(response.body),
+      scope.userId,
+      scope.method,
+      scope.path,
+      scope.key,
+      scope.fingerprint,
+      response.status,
+      JSON.stringify(response.headers ?? {}),
+      response.body === undefined ? null : JSON.stringify(response.body),
     ],
   );
 }

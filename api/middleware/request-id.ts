@@ -3,7 +3,9 @@ import { v7 as uuidv7 } from 'uuid';
 
 import type { Logger } from '../../config/logger.ts';
 
-/** Gives every request an id (a caller's own is kept), and logs one line when it is answered. */
+/**
+ * Gives every request an id, keeping a valid one from the caller, and logs one line when the response ends.
+ */
 export function requestIdMiddleware(logger: Logger): Middleware {
   return async (ctx, next) => {
     const own = ctx.get('x-request-id');
@@ -15,7 +17,14 @@ export function requestIdMiddleware(logger: Logger): Middleware {
     ctx.res.once('close', () => {
       const durationMs = Math.round(performance.now() - startedMs);
       logger.info(
-        { request_id: requestId, method: ctx.method, path: loggedPath(ctx.path), status: ctx.status, duration_ms: durationMs, user_id: ctx.state['actor']?.id },
+        {
+          request_id: requestId,
+          method: ctx.method,
+          path: loggedPath(ctx.path),
+          status: ctx.status,
+          duration_ms: durationMs,
+          user_id: ctx.state['actor']?.id,
+        },
         'request',
       );
     });
@@ -23,7 +32,9 @@ export function requestIdMiddleware(logger: Logger): Middleware {
   };
 }
 
-/** Without a capability that it may hold. */
+const MAX_LOGGED_PATH = 1_000;
+
+/** The beginning of the path, without the secret that a codec URL may contain. */
 export function loggedPath(path: string): string {
-  return path.replace(/^((?:\/api\/v1)?\/temporal-codec\/)[^/]+/, '$1[redacted]');
+  return path.slice(0, MAX_LOGGED_PATH).replace(/^((?:\/api\/v1)?\/temporal-codec\/)[^/]+/, '$1[redacted]');
 }

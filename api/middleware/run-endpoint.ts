@@ -1,13 +1,26 @@
-/** Carries out one endpoint: body, transaction, idempotency, handler, answer. Authentication came before. */
+/** Executes one endpoint after authentication: body, transaction, idempotency, handler, response. */
 import type { Context, Middleware } from 'koa';
 
 import type { Logger } from '../../config/logger.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { anonymous, type Actor } from '../../domain/auth/actor.ts';
-import { AppError } from '../../domain/errors.ts';
-import type { Endpoint, EndpointContext, EndpointResponse } from '../endpoint.ts';
-import { consumedTypes, isMedia } from '../endpoint.ts';
-import { bodyLimitBytes, checkMediaType, decodeText, parseJson, readRawBody, type RawBody } from './body.ts';
+import { AppError, keepRefusal, type Checked } from '../../domain/errors.ts';
+import {
+  consumedTypes,
+  isMedia,
+  type Endpoint,
+  type EndpointContext,
+  type EndpointResponse,
+} from '../endpoint.ts';
+import {
+  BODY_LIMIT_BYTES,
+  checkMediaType,
+  decodeText,
+  parseJson,
+  readRawBody,
+  type RawBody,
+} from './body.ts';
+import { formFields } from './form-fields.ts';
 import { checkResponse, parseBody, parseParams, parseQuery } from './guard.ts';
 import { inTransaction } from '../transaction.ts';
 import { claimKey, idempotencyScope, storeAnswer } from './idempotency.ts';
@@ -16,9 +29,11 @@ export interface RunDeps {
   fork: () => EntityManager;
   logger: Logger;
   baseUrl: string;
-  /** A keyed hash: bodies may hold passwords, which a plain hash would give away. */
+  /** A keyed hash of a request body. A plain hash could reveal passwords in bodies. */
   fingerprint: (text: string) => string;
-  /** Answers off their schema are a 500 (development, tests) instead of a line in the log. */
+  /**
+   * In development and tests, a response that violates its schema becomes a 500. Otherwise it is only logged.
+   */
   strictResponses: boolean;
 }
 
@@ -29,10 +44,14 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
   return async (ctx) => {
     checkAccept(ctx, endpoint);
     const takesBody = endpoint.method !== 'GET' && endpoint.method !== 'DELETE' && !endpoint.rawBody;
-    // Read before the transaction opens, so that a slow client holds no connection; what is wrong with it is told in its turn.
-    const read = takesBody ? await readLater(ctx, endpoint) : null;
+    // Read before the transaction opens, so that a slow client holds no database connection. Errors in the
+    // body are reported later, when the handler reads it.
+    const read = takesBody ? await readBodyOrError(ctx, endpoint) : null;
     const actor: Actor = ctx.state['actor'];
-    const scope = idempotent && read && !(read instanceof AppError) && actor !== anonymous ? idempotencyScope(ctx, actor, read.bytes, deps.fingerprint) : null;
+    const scope =
+      idempotent && read && !(read instanceof AppError) && actor !== anonymous
+        ? idempotencyScope(ctx, actor, read.bytes, deps.fingerprint)
+        : null;
 
     const attempt = async (em: EntityManager) => {
       const actions: AfterCommit[] = [];
@@ -53,14 +72,20 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
 
     let { response } = done;
     if (done.replayed && endpoint.onReplay && /\bwait\b/i.test(ctx.get('prefer'))) {
-      const newer = await endpoint.onReplay({ ...contextParts(done.c), em: deps.fork() } as EndpointContext<never>, response);
-      response = replaced(response, newer);
+      const newer = await endpoint.onReplay(
+        { ...contextParts(done.c), em: deps.fork() } as EndpointContext<never>,
+        response,
+      );
+      response = mergeResponse(response, newer);
     }
     for (const action of done.actions) {
       try {
-        response = replaced(response, await action());
+        response = mergeResponse(response, await action());
       } catch (error) {
-        deps.logger.error({ err: error, request_id: ctx.state['requestId'], operation: endpoint.operationId }, 'failed after the commit');
+        deps.logger.error(
+          { err: error, request_id: ctx.state['requestId'], operation: endpoint.operationId },
+          'post-commit work failed',
+        );
       }
     }
     if (response !== done.response) {
@@ -70,16 +95,16 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
   };
 }
 
-/** A later answer keeps the headers of the first: `Location` stays true. */
-function replaced(first: EndpointResponse, newer: EndpointResponse | void): EndpointResponse {
+/** A later response keeps the headers of the first, such as `Location`. */
+function mergeResponse(first: EndpointResponse, newer: EndpointResponse | void): EndpointResponse {
   return newer ? { ...newer, headers: { ...first.headers, ...newer.headers } } : first;
 }
 
 type AfterCommit = () => Promise<EndpointResponse | void>;
 
-async function readLater(ctx: Context, endpoint: Endpoint): Promise<RawBody | AppError> {
+async function readBodyOrError(ctx: Context, endpoint: Endpoint): Promise<RawBody | AppError> {
   try {
-    return await readRawBody(ctx, endpoint.bodyLimitBytes ?? bodyLimitBytes);
+    return await readRawBody(ctx, endpoint.bodyLimitBytes ?? BODY_LIMIT_BYTES);
   } catch (error) {
     if (error instanceof AppError) {
       return error;
@@ -89,15 +114,24 @@ async function readLater(ctx: Context, endpoint: Endpoint): Promise<RawBody | Ap
 }
 
 function makeContext(
-  deps: RunDeps, endpoint: Endpoint, ctx: Context, em: EntityManager, read: RawBody | AppError | null, actions: AfterCommit[],
+  deps: RunDeps,
+  endpoint: Endpoint,
+  ctx: Context,
+  em: EntityManager,
+  read: RawBody | AppError | null,
+  actions: AfterCommit[],
 ): EndpointContext<never, never, never> {
   const syntax = once(() => {
     parsedQuery();
-    return read === null ? undefined : parseSyntax(read, endpoint);
+    return read === null ? undefined : measured(read, () => parseSyntax(read, endpoint));
   });
   const parsedQuery = once(() => parseQuery(endpoint, ctx.query));
-  const parsedBody = once(() => (read === null ? undefined : parseBody(endpoint, syntax(), mediaTypeOf(read, endpoint))));
-  // `never`: the endpoint's own handler is the one that these schemas belong to.
+  const parsedBody = once(() => {
+    if (read === null) return undefined;
+    const value = syntax();
+    return measured(read, () => parseBody(endpoint, value, mediaTypeOf(read, endpoint)));
+  });
+  // `never`: only the endpoint's own handler receives this context, and its types match these schemas.
   return {
     em,
     actor: ctx.state['actor'],
@@ -109,6 +143,7 @@ function makeContext(
       return parsedBody();
     },
     checkSyntax: () => void syntax(),
+    readBody: () => readBody(parsedBody),
     ctx,
     requestId: ctx.state['requestId'],
     baseUrl: deps.baseUrl,
@@ -116,10 +151,29 @@ function makeContext(
   } as EndpointContext<never, never, never>;
 }
 
-/** The parts that stay readable when query and body were never checked. */
+/** The parts of the context that do not depend on the query or body. */
 function contextParts(c: EndpointContext<never, never, never>) {
   const { actor, params, ctx, requestId, baseUrl } = c;
-  return { actor, params, ctx, requestId, baseUrl, query: undefined, body: undefined, checkSyntax: () => {}, afterCommit: () => {} };
+  return {
+    actor,
+    params,
+    ctx,
+    requestId,
+    baseUrl,
+    query: undefined,
+    body: undefined,
+    checkSyntax: () => {},
+    readBody: () => ({ value: undefined }),
+    afterCommit: () => {},
+  };
+}
+
+function readBody(parsedBody: () => unknown): Checked<unknown> {
+  try {
+    return { value: parsedBody() };
+  } catch (error) {
+    return keepRefusal(error);
+  }
 }
 
 function readAll(c: EndpointContext): void {
@@ -127,7 +181,11 @@ function readAll(c: EndpointContext): void {
   void c.body;
 }
 
-/** Parsed JSON, or text of other media types. An empty body is `{}`. */
+function measured<T>(read: RawBody | AppError, work: () => T): T {
+  return read instanceof AppError ? work() : read.turn.measure(work);
+}
+
+/** Parsed JSON, or the text of other media types. An empty body is `{}`. */
 function parseSyntax(read: RawBody | AppError, endpoint: Endpoint): unknown {
   if (read instanceof AppError) {
     throw read;
@@ -143,17 +201,11 @@ function parseSyntax(read: RawBody | AppError, endpoint: Endpoint): unknown {
   return /\bjson$/.test(read.type) ? parseJson(text) : text;
 }
 
-/** No body counts as an empty one of the type that it was sent as, else of JSON. */
+/** Media type of the body. A missing body counts as JSON unless an accepted type was sent. */
 function mediaTypeOf(read: RawBody | AppError, endpoint: Endpoint): string {
-  return read instanceof AppError || !consumedTypes(endpoint).includes(read.type) ? 'application/json' : read.type;
-}
-
-function formFields(text: string): Record<string, string | string[]> {
-  const fields = new URLSearchParams(text);
-  return Object.fromEntries([...new Set(fields.keys())].map((name) => {
-    const all = fields.getAll(name);
-    return [name, all.length === 1 ? (all[0] ?? '') : all];
-  }));
+  return read instanceof AppError || !consumedTypes(endpoint).includes(read.type)
+    ? 'application/json'
+    : read.type;
 }
 
 function once<T>(compute: () => T): () => T {
@@ -163,18 +215,25 @@ function once<T>(compute: () => T): () => T {
 
 function checkAccept(ctx: Context, endpoint: Endpoint): void {
   const types = Object.values(endpoint.responses).flatMap((declared) =>
-    declared === null ? [] : isMedia(declared) ? Object.keys(declared.media) : ['application/json']);
+    declared === null ? [] : isMedia(declared) ? Object.keys(declared.media) : ['application/json'],
+  );
   if (types.length > 0 && !types.includes('*/*') && !ctx.accepts([...types, 'application/problem+json'])) {
-    throw new AppError('not_acceptable', 'not_acceptable', `This is served as ${[...new Set(types)].join(' or ')}.`);
+    throw new AppError(
+      'not_acceptable',
+      'not_acceptable',
+      `This resource is available as ${[...new Set(types)].join(' or ')}.`,
+    );
   }
 }
 
 function checkOutgoing(deps: RunDeps, endpoint: Endpoint, response: EndpointResponse, ctx: Context): void {
-  const wrong = checkResponse(endpoint, response, deps.strictResponses);
-  if (wrong === null) {
+  const violation = checkResponse(endpoint, response, deps.strictResponses);
+  if (violation === null) {
     return;
   }
-  const message = `the answer of ${endpoint.operationId} is off its declaration (${response.status}): ${wrong}`;
+  const message =
+    `the response of ${endpoint.operationId} violates its declaration ` +
+    `(${response.status}): ${violation}`;
   if (deps.strictResponses) {
     throw new Error(message);
   }
@@ -192,11 +251,18 @@ function send(ctx: Context, response: EndpointResponse): void {
     return;
   }
   const type = response.type ?? 'application/json';
-  ctx.body = type.endsWith('json') && !isContent(response.body) ? JSON.stringify(response.body) : response.body;
-  ctx.set('Content-Type', type.startsWith('text/') && !type.includes('charset') ? `${type}; charset=utf-8` : type);
+  ctx.body =
+    type.endsWith('json') && !isContent(response.body) ? JSON.stringify(response.body) : response.body;
+  ctx.set(
+    'Content-Type',
+    type.startsWith('text/') && !type.includes('charset') ? `${type}; charset=utf-8` : type,
+  );
 }
 
-/** A stream or bytes: a file that is JSON goes out as it is. */
+/** A stream or bytes. A file that contains JSON is sent as it is. */
 function isContent(body: unknown): boolean {
-  return Buffer.isBuffer(body) || (typeof body === 'object' && body !== null && 'pipe' in body && typeof body.pipe === 'function');
+  return (
+    Buffer.isBuffer(body) ||
+    (typeof body === 'object' && body !== null && 'pipe' in body && typeof body.pipe === 'function')
+  );
 }

@@ -1,29 +1,45 @@
-import type { AppDeps } from '../app.ts';
+import type { AppDeps } from '../deps.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { agentDocsEndpoints } from './agent-docs/routes.ts';
 import { agentEndpoints } from './agents/routes.ts';
+import { applyEndpoints } from './apply/routes.ts';
+import { deviceEndpoints } from './auth/device.ts';
 import { authEndpoints } from './auth/routes.ts';
+import { sessionEndpoints } from './console/session.ts';
 import { eventEndpoints } from './events/routes.ts';
 import { fileEndpoints } from './files/routes.ts';
 import { healthEndpoints } from './health/routes.ts';
 import { hitlEndpoints } from './hitl/routes.ts';
 import { metricsEndpoints } from './metrics/routes.ts';
 import { marketplaceEndpoints } from './marketplace/routes.ts';
+import { authorizeEndpoints } from './oauth/authorize.ts';
+import { oauthMetadataEndpoints } from './oauth/metadata.ts';
+import { oauthClientEndpoints } from './oauth/registration.ts';
+import { schemaEndpoints } from './schemas/routes.ts';
 import { secretEndpoints } from './secrets/routes.ts';
 import { runsEndpoints } from './runs/routes.ts';
 import { temporalCodecEndpoints } from './temporal-codec/routes.ts';
+import { directoryEndpoints } from './users/directory.ts';
 import { meEndpoints } from './users/me.ts';
 import { userEndpoints } from './users/routes.ts';
+import { ownSessionEndpoints } from './users/sessions.ts';
 import { webhookEndpoints } from './webhooks/routes.ts';
 import { workflowEndpoints } from './workflows/routes.ts';
 
-/** Every endpoint of the product. A new resource adds its line here. */
+/** All endpoints. Add the endpoints of a new resource here. */
 export function allEndpoints(deps: AppDeps): Endpoint[] {
   return [
     ...healthEndpoints(deps),
     ...metricsEndpoints(deps),
     ...authEndpoints(deps),
-    ...meEndpoints(),
+    ...deviceEndpoints(deps),
+    ...authorizeEndpoints(deps),
+    ...oauthMetadataEndpoints(deps),
+    ...oauthClientEndpoints(deps),
+    ...sessionEndpoints(deps),
+    ...meEndpoints(deps),
+    ...ownSessionEndpoints(),
+    ...directoryEndpoints(),
     ...userEndpoints(deps),
     ...agentEndpoints(deps),
     ...agentDocsEndpoints(),
@@ -31,9 +47,11 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...hitlEndpoints(deps),
     ...runsEndpoints(deps),
     ...marketplaceEndpoints(deps),
-    ...workflowEndpoints(),
+    ...workflowEndpoints(deps),
+    ...schemaEndpoints(),
     ...fileEndpoints(deps),
     ...webhookEndpoints(deps),
+    ...applyEndpoints(deps),
     ...eventEndpoints(deps),
     ...temporalCodecEndpoints(deps),
   ];

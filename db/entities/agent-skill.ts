@@ -1,6 +1,6 @@
 import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
-/** interface-spec 2.3. */
+/** A skill of an agent (docs/interface.md#agents). */
 export const AgentSkill = defineEntity({
   name: 'AgentSkill',
   tableName: 'agent_skill',

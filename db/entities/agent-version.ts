@@ -2,7 +2,10 @@ import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
 export type AgentVersionStatus = 'draft' | 'published' | 'deprecated';
 
-/** interface-spec 2.2. Its three objects change while it is a draft only. */
+/**
+ * docs/interface.md#versions-of-an-agent. Configuration and schemas can change only while the version is a
+ * draft.
+ */
 export const AgentVersion = defineEntity({
   name: 'AgentVersion',
   tableName: 'agent_version',
@@ -17,6 +20,7 @@ export const AgentVersion = defineEntity({
     changelog: p.text().nullable(),
     created_by: p.uuid(),
     created_at: p.datetime(),
+    published_at: p.datetime().nullable(),
   },
 });
 export type AgentVersion = InferEntity<typeof AgentVersion>;

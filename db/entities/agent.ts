@@ -6,7 +6,7 @@ import type { Visibility } from './workflow.ts';
 export type AgentStatus = 'active' | 'inactive' | 'deprecated';
 type JsonObject = Record<string, unknown>;
 
-/** interface-spec 2.1. `configuration` and schemas are those of the current version, null where unset. */
+/** docs/interface.md#agents. `configuration` and schemas are those of the current version; null if unset. */
 export const Agent = defineEntity({
   name: 'Agent',
   tableName: 'agent',
@@ -17,7 +17,7 @@ export const Agent = defineEntity({
     type: p.text(),
     execution_type: p.text().nullable(),
     status: p.text().$type<AgentStatus>(),
-    /** Names the current version. */
+    /** The current version. */
     version: p.text(),
     created_at: p.datetime(),
     updated_at: p.datetime(),
@@ -41,7 +41,7 @@ export const Agent = defineEntity({
     capabilities_push: p.boolean(),
     capabilities_history: p.boolean(),
     tags: p.array().nullable(),
-    /** Of a copy that was installed from the marketplace. */
+    /** Set on copies that were installed from the marketplace. */
     provenance: p.json<Provenance>().nullable(),
   },
 });

@@ -1,6 +1,6 @@
 import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
-/** A machine client: acts as its user by the client-credentials grant. */
+/** A machine client: acts as its user through the client credentials grant. */
 export const AuthClient = defineEntity({
   name: 'AuthClient',
   tableName: 'auth_client',
@@ -10,6 +10,7 @@ export const AuthClient = defineEntity({
     name: p.text(),
     secret_hash: p.text().hidden(),
     created_at: p.datetime(),
+    expires_at: p.datetime(),
     last_used: p.datetime().nullable(),
   },
 });

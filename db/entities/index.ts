@@ -5,11 +5,6 @@ import { AgentVersion } from './agent-version.ts';
 import { Agent } from './agent.ts';
 import { AuthClient } from './auth-client.ts';
 import { Secret } from './secret.ts';
-import { HitlAudit } from './hitl-audit.ts';
-import { HitlComment } from './hitl-comment.ts';
-import { HitlDecision } from './hitl-decision.ts';
-import { HitlTask } from './hitl-task.ts';
-import { HitlVote } from './hitl-vote.ts';
 import { MarketplaceInstall } from './marketplace-install.ts';
 import { MarketplaceItem } from './marketplace-item.ts';
 import { MarketplaceReview } from './marketplace-review.ts';
@@ -19,10 +14,19 @@ import { UserAccount } from './user-account.ts';
 import { WorkflowRevision } from './workflow-revision.ts';
 import { Workflow } from './workflow.ts';
 
-/** Every entity that the ORM knows. */
+/** All entities of the ORM. */
 export const entities: EntitySchema[] = [
-  Agent, AgentSkill, AgentVersion, AuthClient,
-  HitlAudit, HitlComment, HitlDecision, HitlTask, HitlVote,
-  MarketplaceInstall, MarketplaceItem, MarketplaceReview, MarketplaceVersion,
-  Secret, StoredFile, UserAccount, Workflow, WorkflowRevision,
+  Agent,
+  AgentSkill,
+  AgentVersion,
+  AuthClient,
+  MarketplaceInstall,
+  MarketplaceItem,
+  MarketplaceReview,
+  MarketplaceVersion,
+  Secret,
+  StoredFile,
+  UserAccount,
+  Workflow,
+  WorkflowRevision,
 ];

@@ -7,17 +7,17 @@ export interface RequiredAgent {
   /** As the definition writes it: a name or an id. */
   agent: string;
   agent_id: string;
-  /** Semantic version or range, null for the current one. */
+  /** Semantic version or range; null for the current version. */
   version: string | null;
 }
 
-/** What an installed copy needs from its new owner. Secrets by name. */
+/** What an installed copy needs from its new owner. Secrets are listed by name. */
 export interface Requirements {
   secrets: string[];
   agents: RequiredAgent[];
 }
 
-/** Where a copy in a registry came from, as of its installation. */
+/** The origin of a copy in a registry, as of its installation. */
 export interface Provenance {
   item_id: string;
   version: string;
@@ -26,14 +26,14 @@ export interface Provenance {
   installed_at: string;
 }
 
-/** An item, with the texts of the version that it shows. */
+/** An item with the texts of the version that it shows. */
 export const MarketplaceItem = defineEntity({
   name: 'MarketplaceItem',
   tableName: 'marketplace_item',
   properties: {
     id: p.uuid().primary(),
     kind: p.text().$type<ItemKind>(),
-    /** The agent or workflow that was published; it may be gone. */
+    /** The published agent or workflow, which may have been deleted. */
     ref_id: p.uuid(),
     publisher_id: p.uuid(),
     status: p.text().$type<ItemStatus>(),
@@ -49,10 +49,10 @@ export const MarketplaceItem = defineEntity({
     installs: p.integer(),
     rating_sum: p.integer(),
     rating_count: p.integer(),
-    /** Average to two digits, 0 without reviews. */
+    /** Average to two digits; 0 without reviews. */
     rating: p.double().$type<number>().generated(''),
     created_at: p.datetime(3),
-    /** Of the first approval. */
+    /** Time of the first approval. */
     published_at: p.datetime(3).nullable(),
     listed_at: p.datetime(3).generated(''),
     updated_at: p.datetime(3),

@@ -1,6 +1,6 @@
 import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
-/** What one user thinks of an item; `version` is the one that they installed last before they wrote it. */
+/** One user's rating of an item; `version` is the one that they had installed last when they wrote it. */
 export const MarketplaceReview = defineEntity({
   name: 'MarketplaceReview',
   tableName: 'marketplace_review',

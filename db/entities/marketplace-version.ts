@@ -2,7 +2,7 @@ import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
 import type { Requirements } from './marketplace-item.ts';
 
-/** A snapshot that was submitted. Its texts become the item's when it is the one that the item shows. */
+/** A submitted snapshot. The item takes its texts while it shows this version. */
 export const MarketplaceVersion = defineEntity({
   name: 'MarketplaceVersion',
   tableName: 'marketplace_version',
@@ -21,7 +21,7 @@ export const MarketplaceVersion = defineEntity({
     categories: p.array(),
     tags: p.array(),
     status: p.text().$type<'submitted' | 'approved' | 'rejected'>(),
-    /** Of the last review. */
+    /** Reason given in the last review. */
     reason: p.text().nullable(),
     reviewed_by: p.uuid().nullable(),
     reviewed_at: p.datetime(3).nullable(),

@@ -1,6 +1,6 @@
 import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
-/** A value that its owner's agents and workflows name; it never leaves but for a call. */
+/** A secret that its owner's agents and workflows can name; its value is only read for calls. */
 export const Secret = defineEntity({
   name: 'Secret',
   tableName: 'secret',

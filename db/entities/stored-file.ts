@@ -2,7 +2,7 @@ import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
 import type { Visibility } from './workflow.ts';
 
-/** What is known of a file; its bytes are in the file store, under the same id. */
+/** A file's metadata; its content is in the file store, under the same id. */
 export const StoredFile = defineEntity({
   name: 'StoredFile',
   tableName: 'file',
@@ -16,7 +16,7 @@ export const StoredFile = defineEntity({
     /** Lower-case hex. */
     sha256: p.text(),
     visibility: p.text().$type<Visibility>(),
-    /** Stored by the platform for a run, with whose end it goes. */
+    /** Stored by the platform for runs, and removed with the last run that uses it. */
     of_runs: p.boolean(),
     created_at: p.datetime(),
   },

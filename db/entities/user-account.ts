@@ -1,5 +1,7 @@
 import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
+import type { Role } from '../../contracts/roles.ts';
+
 export const UserAccount = defineEntity({
   name: 'UserAccount',
   tableName: 'user_account',
@@ -12,13 +14,10 @@ export const UserAccount = defineEntity({
     roles: p.array<Role>(),
     groups: p.array(),
     status: p.text().$type<'active' | 'disabled'>().default('active'),
-    /** Every access token carries it; raising it ends all tokens at once. */
+    /** Part of every access token; raising it invalidates all of the user's tokens at once. */
     token_epoch: p.integer().default(1),
     created_at: p.datetime(),
     updated_at: p.datetime(),
   },
 });
 export type UserAccount = InferEntity<typeof UserAccount>;
-
-/** Cumulative: each has the rights of those before it. */
-export type Role = 'viewer' | 'approver' | 'builder' | 'admin';

@@ -1,8 +1,11 @@
 import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
-import type { Problem } from '../../contracts/definition/validate.ts';
+import type { Problem } from '../../language/definition/validate.ts';
 
-/** An agent that a definition names, as resolved when it was saved; `pointer` leads to the name in the definition. */
+/**
+ * An agent that a definition names, as resolved when it was saved; `pointer` leads to the name in the
+ * definition.
+ */
 export interface ResolvedAgent {
   pointer: string;
   agent: string;
@@ -10,14 +13,14 @@ export interface ResolvedAgent {
   version: string | null;
 }
 
-/** One state of a definition. Written once, never changed. */
+/** One revision of a definition. Written once, never changed. */
 export const WorkflowRevision = defineEntity({
   name: 'WorkflowRevision',
   tableName: 'workflow_revision',
   properties: {
     workflow_id: p.uuid().primary(),
     revision: p.integer().primary(),
-    /** As the author wrote it, `document` completed; keys keep their order. */
+    /** As the author wrote it, with `document` completed; keys keep their order. */
     definition: p.json<Record<string, unknown>>().columnType('json'),
     /** SHA-256 of the definition as canonical JSON, hexadecimal. */
     digest: p.text(),

@@ -4,7 +4,10 @@ import type { Provenance } from './marketplace-item.ts';
 
 export type Visibility = 'private' | 'public';
 
-/** What stays the same while the definition changes; `valid` and `runnable` are those of the current revision. */
+/**
+ * The part of a workflow that does not change with the definition; `valid` and `runnable` are those of the
+ * current revision.
+ */
 export const Workflow = defineEntity({
   name: 'Workflow',
   tableName: 'workflow',
@@ -18,7 +21,7 @@ export const Workflow = defineEntity({
     revision: p.integer(),
     valid: p.boolean(),
     runnable: p.boolean(),
-    /** Of a copy that was installed from the marketplace. */
+    /** Set on copies that were installed from the marketplace. */
     provenance: p.json<Provenance>().nullable(),
     archived_at: p.datetime().nullable(),
     created_at: p.datetime(),

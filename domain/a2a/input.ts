@@ -1,32 +1,50 @@
-/** A message's parts as the agent's input, and what is refused before a task exists. Pure. */
-import type { A2AMessage, A2APart } from '../../contracts/a2a.ts';
-import { AppError, invalid } from '../errors.ts';
-import type { FieldError } from '../errors.ts';
+/** Turns a message's parts into the agent's input, and checks a message before its task exists. Pure. */
+import type { A2AMessage, A2APart } from '../../contracts/a2a/objects.ts';
+import { AppError, invalid, type FieldError } from '../errors.ts';
 import type { NewFetch } from '../files/fetches.ts';
 import type { FileReference } from '../ports.ts';
-import { accepts, mediaTypeOf } from './modes.ts';
+import { accepts, mediaTypeOf } from '../../contracts/a2a/modes.ts';
 
-/** What is only linked and has to be fetched before the agent's work begins, by the place in the input's `files`. */
+/**
+ * The linked files, which have to be fetched before the agent starts; `position` is the index in the input's
+ * `files`.
+ */
 export function filesToFetch(message: A2AMessage, fileOf: FileOfPart): NewFetch[] {
   const files = message.parts.flatMap((part) => {
     const file = fileOf(part);
-    return file ? [{ file, said: part.metadata?.['sha256'] }] : [];
+    return file ? [{ file, checksum: part.metadata?.['sha256'] }] : [];
   });
-  return files.flatMap(({ file: { file_id, url, name, media_type }, said }, position) =>
-    file_id !== undefined || url === undefined ? [] : [{ position, url, name, media_type, sha256: typeof said === 'string' ? said.toLowerCase() : undefined }]);
+  return files.flatMap(({ file: { file_id, url, name, media_type }, checksum }, position) =>
+    file_id !== undefined || url === undefined
+      ? []
+      : [
+          {
+            position,
+            url,
+            name,
+            media_type,
+            sha256: typeof checksum === 'string' ? checksum.toLowerCase() : undefined,
+          },
+        ],
+  );
 }
 
-/** The parts' files, in the parts' order: stored ones by id, linked ones by URL. */
+/** The file of a part: a stored file by id, a linked one by URL; null for other parts. */
 export type FileOfPart = (part: A2APart) => FileReference | null;
 
-/** Each is fetched before the agent begins. */
+/** Limits how much is fetched before the agent starts. */
 const MAX_LINKED = 20;
 
 /**
- * `{text, data, files, message_id, context_id}`; a lone data part of an agent with an input schema is the input itself.
- * `data` is the data part, an array if there are several, null if there is none.
+ * `{text, data, files, message_id, context_id}`. A single data part to an agent with an input schema is the
+ * input itself. `data` is the data part, an array of several, or null.
  */
-export function agentInput(message: A2AMessage, contextId: string, hasSchema: boolean, fileOf: FileOfPart): unknown {
+export function agentInput(
+  message: A2AMessage,
+  contextId: string,
+  hasSchema: boolean,
+  fileOf: FileOfPart,
+): unknown {
   const { parts } = message;
   const data = parts.filter((part) => 'data' in part).map((part) => part.data);
   const [only] = parts;
@@ -44,18 +62,22 @@ export function textOf(parts: readonly A2APart[]): string {
   return parts.flatMap(({ text }) => text ?? []).join('\n');
 }
 
-/** @throws content_type_not_supported for the first part that the agent does not take. */
+/** @throws content_type_not_supported for the first part that the agent does not take */
 export function checkInputModes(message: A2AMessage, modes: readonly string[]): void {
-  // What a link without a media type leads to shows when it is fetched.
+  // The media type of a link without one is known only after the fetch.
   const known = message.parts.filter(({ url, mediaType }) => url === undefined || mediaType);
   const refused = known.map(mediaTypeOf).find((type) => !accepts(modes, type));
-  if (refused !== undefined) throw notSupported(`This agent does not take ${refused}; it takes ${modes.join(', ')}.`);
+  if (refused !== undefined)
+    throw notSupported(`This agent does not take ${refused}; it takes ${modes.join(', ')}.`);
 }
 
-/** @throws content_type_not_supported if the agent gives nothing that the client takes; no wish takes all. */
+/**
+ * @throws content_type_not_supported if the client takes none of the agent's output modes; an empty list
+ * accepts all
+ */
 export function checkOutputModes(accepted: readonly string[], modes: readonly string[]): void {
   if (accepted.length === 0 || accepted.some((range) => accepts(modes, range))) return;
-  throw notSupported(`This agent gives ${modes.join(', ')}, and none of the acceptedOutputModes.`);
+  throw notSupported(`This agent offers ${modes.join(', ')}, but none of the acceptedOutputModes.`);
 }
 
 function notSupported(detail: string): AppError {
@@ -64,21 +86,27 @@ function notSupported(detail: string): AppError {
 
 const MAX_ID = 255;
 
-/** What no codec checks. @throws 422 with all mistakes. */
+/** Checks what the codecs do not check. @throws 422 with all mistakes */
 export function checkMessage(message: A2AMessage): void {
   const errors: FieldError[] = [];
-  const add = (pointer: string, code: string, text: string): void => void errors.push({ pointer: `/message${pointer}`, code, message: text });
+  const add = (pointer: string, code: string, text: string): void =>
+    void errors.push({ pointer: `/message${pointer}`, code, message: text });
   if (message.messageId.trim() === '') add('/messageId', 'required', 'message.messageId is required');
   for (const key of ['messageId', 'contextId'] as const) {
-    if ((message[key] ?? '').length > MAX_ID) add(`/${key}`, 'too_long', `message.${key} has at most ${MAX_ID} characters`);
+    if ((message[key] ?? '').length > MAX_ID)
+      add(`/${key}`, 'too_long', `message.${key} has at most ${MAX_ID} characters`);
   }
-  if (message.role !== 'ROLE_USER') add('/role', 'invalid', 'message.role must be ROLE_USER: a client speaks as the user');
+  if (message.role !== 'ROLE_USER')
+    add('/role', 'invalid', 'message.role must be ROLE_USER: clients send messages as the user');
   if (message.parts.length === 0) add('/parts', 'required', 'message.parts must have at least one part');
   message.parts.forEach((part, index) => {
     const kinds = ['text', 'raw', 'url', 'data'].filter((kind) => kind in part);
-    if (kinds.length !== 1) add(`/parts/${index}`, 'invalid', 'a part has exactly one of text, raw, url, data');
-    if (part.url !== undefined && !/^https?:\/\//i.test(part.url)) add(`/parts/${index}/url`, 'invalid', 'a file URL is http or https');
+    if (kinds.length !== 1)
+      add(`/parts/${index}`, 'invalid', 'a part has exactly one of text, raw, url, data');
+    if (part.url !== undefined && !/^https?:\/\//i.test(part.url))
+      add(`/parts/${index}/url`, 'invalid', 'a file URL is http or https');
   });
-  if (message.parts.filter(({ url }) => url !== undefined).length > MAX_LINKED) add('/parts', 'too_many', `a message links at most ${MAX_LINKED} files`);
+  if (message.parts.filter(({ url }) => url !== undefined).length > MAX_LINKED)
+    add('/parts', 'too_many', `a message links at most ${MAX_LINKED} files`);
   if (errors.length > 0) throw invalid(errors, errors.map((error) => error.message).join('; '));
 }

@@ -1,70 +1,120 @@
-/** A2A tasks as rows: what bindings, streams and webhooks are made from. */
-import type { EntityManager } from '@mikro-orm/postgresql';
-import type { A2AMessage, A2ATaskState } from '../../contracts/a2a.ts';
-import type { DslError } from '../../contracts/dsl-error.ts';
-import type { RunStatus, WaitingOn } from '../../contracts/run-events.ts';
-import type { Actor } from '../auth/actor.ts';
-import { isAdmin } from '../auth/actor.ts';
+/** A2A tasks as rows, the source for all bindings, streams and push notifications. */
+import type { EntityManager } from '../../db/orm.ts';
+import type { A2AMessage } from '../../contracts/a2a/objects.ts';
+import type { ServedTask, StoredMessage } from '../../contracts/a2a/served-task.ts';
+import type { WaitingOn } from '../../contracts/run-events.ts';
+import { isUuid } from '../../contracts/uuid.ts';
+import { areLarge, isLarge, listedColumns } from '../../db/large-fields.ts';
+import { isAdmin, type Actor } from '../auth/actor.ts';
 import { AppError } from '../errors.ts';
+import { questionOf, type AskedTask } from '../../contracts/a2a/question.ts';
 
-export interface TaskRow {
-  id: string;
+export interface TaskRow extends ServedTask {
   agent_id: string;
   owner_id: string;
-  context_id: string;
-  state: A2ATaskState;
-  state_at: Date;
-  paused: boolean;
-  accepted_output_modes: string[];
-  metadata: Record<string, unknown> | null;
-  status: RunStatus;
   waiting_on: WaitingOn[];
-  output: unknown;
-  error: DslError | null;
   last_seq: number;
 }
 
-export const TASK_ROW = `t.id, t.agent_id, t.owner_id, t.context_id, t.state, t.state_at, t.paused, to_json(t.accepted_output_modes) as accepted_output_modes,
-  t.metadata, r.status, r.waiting_on, r.output, r.error, r.last_seq`;
+const SMALL_COLUMNS = `t.id, t.agent_id, t.owner_id, t.context_id, t.state, t.state_at, t.paused,
+  to_json(t.accepted_output_modes) as accepted_output_modes,
+  r.status, r.waiting_on, r.last_seq`;
 
-export function taskNotFound(id: string): AppError {
-  return new AppError('not_found', 'task_not_found', `Task not found: this agent has no task ${JSON.stringify(id)} of yours.`);
+export const TASK_ROW = `${SMALL_COLUMNS}, t.metadata, r.output, r.error`;
+
+/** For lists: large fields are null and named in `omitted`; GetTask returns them. */
+export const LISTED_TASK_ROW = `${SMALL_COLUMNS}, ${listedColumns([
+  { name: 'metadata', column: 't.metadata' },
+  { name: 'output', column: 'r.output' },
+  { name: 'error', column: 'r.error' },
+])}`;
+
+function taskNotFound(id: string): AppError {
+  return new AppError(
+    'not_found',
+    'task_not_found',
+    `Task not found: this agent has no task ${JSON.stringify(id)} of yours.`,
+  );
 }
 
-const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
-
-/** One statement, so one snapshot: state, output and `last_seq` belong together. @throws task_not_found, also for another's. */
-export async function getTaskRow(em: EntityManager, actor: Actor, agentId: string, id: string): Promise<TaskRow> {
-  const [row] = UUID.test(id)
-    ? await em.execute<TaskRow[]>(`select ${TASK_ROW} from a2a_task t join run r on r.id = t.id where t.id = ? and t.agent_id = ?`, [id, agentId])
+/**
+ * Reads state, output and `last_seq` in one statement, so they belong to one snapshot. @throws
+ * task_not_found, also for another user's task
+ */
+export async function getTaskRow(
+  em: EntityManager,
+  actor: Actor,
+  agentId: string,
+  id: string,
+): Promise<TaskRow> {
+  const [row] = isUuid(id)
+    ? await em.execute<TaskRow[]>(
+        `select ${TASK_ROW} from a2a_task t join run r on r.id = t.id where t.id = ? and t.agent_id = ?`,
+        [id, agentId],
+      )
     : [];
   if (!row || (row.owner_id !== actor.id && !isAdmin(actor))) throw taskNotFound(id);
   return row;
 }
 
-export interface StoredMessage {
+interface MessageRow {
+  id: string;
   task_id: string;
   seq: number;
-  message: A2AMessage;
+  /** A client's message, or a question that an earlier version has stored. */
+  message: A2AMessage | null;
+  /** The agent's question: its human tasks. */
+  asked: AskedTask[] | null;
 }
 
-/** Beside the history that was asked for: the question stands near the end, if it is not the end. */
+/** Read beyond the requested history, because the question is near the end but not always last. */
 const BEYOND_HISTORY = 20;
 
+const IS_LARGE_MESSAGE = `(case when m.asked is null then ${isLarge('m.message')} else
+    (select ${areLarge(['q.description', 'q.subject', 'q.form_schema', 'q.decisions'])}
+       from hitl_task q where q.id = any(m.asked)) end)`;
+
+/** SQL: the tasks with the ids in the column `asked`, as JSON. */
+function selectAsked(asked: string): string {
+  return `(select json_agg(q order by q.id)
+     from (select id, task_name, title, description, subject, form_schema, decisions, expires_at
+             from hitl_task where id = any(${asked})) q)`;
+}
+
 /**
- * Messages of tasks, each task's up to the event that its row was read with, in order. With `historyLength` the last ones: as
- * many, and the task's question.
+ * The messages of tasks, each task's up to the event with which its row was read, in order. `historyLength`
+ * limits them to the last ones, plus the task's question.
  */
-export async function readMessages(em: EntityManager, tasks: readonly Pick<TaskRow, 'id' | 'last_seq'>[], historyLength?: number): Promise<Map<string, StoredMessage[]>> {
+export async function readMessages(
+  em: EntityManager,
+  tasks: readonly Pick<TaskRow, 'id' | 'context_id' | 'last_seq'>[],
+  historyLength?: number,
+  { listed = false } = {},
+): Promise<Map<string, StoredMessage[]>> {
   const byTask = new Map<string, StoredMessage[]>(tasks.map(({ id }) => [id, []]));
   if (tasks.length === 0) return byTask;
-  const rows = await em.execute<StoredMessage[]>(
-    `select m.task_id, m.seq, m.message
+  const rows = await em.execute<MessageRow[]>(
+    `select m.id, m.task_id, m.seq, m.message,
+            case when m.asked is not null then ${selectAsked('m.asked')} end as asked
        from json_to_recordset(?::json) as t (id uuid, last_seq int)
-            cross join lateral (select * from a2a_message m where m.task_id = t.id and m.seq <= t.last_seq order by m.seq desc, m.id desc limit ?) m
+            cross join lateral (select * from a2a_message m
+              where m.task_id = t.id and m.seq <= t.last_seq
+                    ${listed ? `and not ${IS_LARGE_MESSAGE}` : ''}
+              order by m.seq desc, m.id desc limit ?) m
       order by m.task_id, m.seq, m.id`,
-    [JSON.stringify(tasks.map(({ id, last_seq }) => ({ id, last_seq }))), historyLength === undefined ? null : historyLength + BEYOND_HISTORY],
+    [
+      JSON.stringify(tasks.map(({ id, last_seq }) => ({ id, last_seq }))),
+      historyLength === undefined ? null : historyLength + BEYOND_HISTORY,
+    ],
   );
-  for (const row of rows) byTask.get(row.task_id)?.push(row);
+  const contexts = new Map(tasks.map(({ id, context_id }) => [id, context_id]));
+  for (const { message, asked, ...row } of rows) {
+    const context = contexts.get(row.task_id) ?? '';
+    byTask.get(row.task_id)?.push({
+      task_id: row.task_id,
+      seq: row.seq,
+      message: message ?? questionOf({ ...row, context_id: context }, asked ?? []),
+    });
+  }
   return byTask;
 }

@@ -1,38 +1,54 @@
-/** Access tokens by RFC 9068: ES256, 15 minutes. Roles and status are not in them: they are read from the user's row. */
+/**
+ * Access tokens by RFC 9068: ES256, valid for 15 minutes. They carry neither roles nor status for checks;
+ * both are read from the user's row.
+ */
 import { SignJWT } from 'jose';
 import * as z from 'zod';
 
 import type { EntityManager } from '../../db/orm.ts';
-import type { Actor, Role } from './actor.ts';
+import type { Role } from '../../contracts/roles.ts';
+import { actorOfSession, type Actor } from './actor.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-export const accessTokenSeconds = 900;
-export const audience = 'cadenza';
-/** `client_id` of tokens that people got by password. */
-export const firstPartyClient = 'cadenza';
+export const ACCESS_TOKEN_SECONDS = 900;
+export const AUDIENCE = 'cadenza';
+/** `client_id` of tokens that users got for themselves, by their password or by the device flow. */
+export const FIRST_PARTY_CLIENT = 'cadenza';
 
 export const claimsSchema = z.object({
   sub: z.guid(),
-  /** The session; for machine clients the token's own id. */
+  /** The session's id; for machine clients the token's own id. */
   sid: z.guid(),
   client_id: z.string(),
   /** `user_account.token_epoch` at the time of issue. */
   epoch: z.int(),
+  /**
+   * When the user entered the password, in seconds since 1970; a refresh does not renew it. Absent for
+   * machine clients.
+   */
+  auth_time: z.int().optional(),
 });
 export type Claims = z.output<typeof claimsSchema>;
+/** koa-jwt accepts tokens without expiry; we do not. */
+export const expiringClaimsSchema = claimsSchema.extend({ exp: z.int() });
+export type ExpiringClaims = z.output<typeof expiringClaimsSchema>;
 
-/** Scope as the answer names it: the roles. */
-export async function signAccessToken(keys: SigningKeys, issuer: string, claims: Claims & { scope: string; jti: string }): Promise<string> {
+/** `scope` holds the roles, as the token response does. */
+export async function signAccessToken(
+  keys: SigningKeys,
+  issuer: string,
+  claims: Claims & { scope: string; jti: string },
+): Promise<string> {
   const { kid, privateKey } = await keys.current();
   const { sub, jti, ...own } = claims;
   return new SignJWT(own)
     .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid })
     .setIssuer(issuer)
-    .setAudience(audience)
+    .setAudience(AUDIENCE)
     .setSubject(sub)
     .setJti(jti)
     .setIssuedAt()
-    .setExpirationTime(`${accessTokenSeconds}s`)
+    .setExpirationTime(`${ACCESS_TOKEN_SECONDS}s`)
     .sign(privateKey);
 }
 
@@ -44,25 +60,69 @@ interface Row {
   token_epoch: number;
   session_id: string | null;
   revoked_at: string | null;
+  oauth_client_id: string | null;
+  role_limit: Role | null;
   client_row: string | null;
 }
 
-/** The user behind verified claims, as of now, by one indexed read; null if the token is no longer good. */
+/**
+ * The current user for verified claims, by one indexed read; null if the token is revoked or the user
+ * inactive.
+ */
 export async function actorOfClaims(em: EntityManager, claims: Claims): Promise<Actor | null> {
-  const firstParty = claims.client_id === firstPartyClient;
+  const firstParty = claims.client_id === FIRST_PARTY_CLIENT;
   const [row] = await em.execute<Row[]>(
-    `select u.username, u.roles, u.groups, u.status, u.token_epoch, s.id as session_id, s.revoked_at, c.id as client_row
+    `select u.username, u.roles, u.groups, u.status, u.token_epoch,
+            s.id as session_id, s.revoked_at, s.oauth_client_id, s.role_limit, c.id as client_row
      from user_account u
      left join auth_session s on s.id = ? and s.user_id = u.id
-     left join auth_client c on c.id = ? and c.user_id = u.id
+     left join auth_client c on c.id = ? and c.user_id = u.id and c.expires_at > now()
      where u.id = ?`,
     [claims.sid, firstParty ? null : claims.client_id, claims.sub],
   );
-  const good =
+  const valid =
     row !== undefined &&
     row.status === 'active' &&
     row.token_epoch === claims.epoch &&
     row.revoked_at === null &&
-    (firstParty ? row.session_id !== null : row.client_row !== null);
-  return good ? { id: claims.sub, username: row.username, roles: row.roles, groups: row.groups } : null;
+    (firstParty
+      ? row.session_id !== null && row.oauth_client_id === null
+      : row.oauth_client_id === claims.client_id || row.client_row !== null);
+  if (!valid) return null;
+  const { username, roles, role_limit: limit, groups } = row;
+  return actorOfSession({ id: claims.sub, username, roles, groups }, limit);
+}
+
+/** `actorOfClaims` for many claims in one statement; the results keep the order. */
+export async function actorsOfClaims(
+  em: EntityManager,
+  claims: readonly Claims[],
+): Promise<(Actor | null)[]> {
+  if (claims.length === 0) return [];
+  const requested = claims.map(({ sub, sid, client_id: client, epoch }) => ({
+    sub,
+    sid,
+    client: client === FIRST_PARTY_CLIENT ? null : client,
+    epoch,
+  }));
+  const rows = await em.execute<(Actor & { n: number; role_limit: Role | null })[]>(
+    `select q.n::int as n, u.id, u.username, u.roles, u.groups, s.role_limit
+       from rows from (
+              jsonb_to_recordset(?::jsonb) as (sub uuid, sid uuid, client uuid, epoch int)
+            ) with ordinality as q(sub, sid, client, epoch, n)
+       join user_account u on u.id = q.sub and u.status = 'active' and u.token_epoch = q.epoch
+       left join auth_session s on s.id = q.sid and s.user_id = u.id
+       left join auth_client c on c.id = q.client and c.user_id = u.id and c.expires_at > now()
+      where s.revoked_at is null
+        and case when q.client is null then s.id is not null and s.oauth_client_id is null
+                 else c.id is not null or s.oauth_client_id = q.client end`,
+    [JSON.stringify(requested)],
+  );
+  const actors = new Map(
+    rows.map(({ n, id, username, roles, groups, role_limit: limit }) => [
+      n,
+      actorOfSession({ id, username, roles, groups }, limit),
+    ]),
+  );
+  return claims.map((_, index) => actors.get(index + 1) ?? null);
 }

@@ -1,18 +1,19 @@
-import type { Role } from '../../db/entities/user-account.ts';
+import { ROLES, type Role } from '../../contracts/roles.ts';
 
-export type { Role };
-
-/** Who asks. Roles and groups are as of this request, from the user's row. */
+/** The authenticated caller. Roles and groups are read from the user's row for this request. */
 export interface Actor {
   id: string;
   username: string;
   roles: Role[];
   groups: string[];
+  /** Set if an OAuth client acts for the user. */
+  client?: {
+    /** The user has roles that the client may not use. */
+    limited: boolean;
+  };
 }
 
-export const roleNames = ['viewer', 'approver', 'builder', 'admin'] as const satisfies Role[];
-
-/** Nobody: what an endpoint without authentication sees. Owns nothing and may do nothing. */
+/** The caller of an endpoint without authentication: owns nothing and may do nothing. */
 export const anonymous: Actor = {
   id: '00000000-0000-0000-0000-000000000000',
   username: '',
@@ -20,10 +21,25 @@ export const anonymous: Actor = {
   groups: [],
 };
 
-/** Roles are cumulative: a builder has what an approver has. */
+/** Roles are cumulative: a builder may do everything that an approver may. */
 export function hasRole(actor: Pick<Actor, 'roles'>, role: Role): boolean {
-  const needed = roleNames.indexOf(role);
-  return actor.roles.some((own) => roleNames.indexOf(own) >= needed);
+  const needed = ROLES.indexOf(role);
+  return actor.roles.some((own) => ROLES.indexOf(own) >= needed);
+}
+
+/** The roles of a session that may use no role above `limit`; null for no limit. */
+export function limitRoles(roles: Role[], limit: Role | null): Role[] {
+  if (limit === null) return roles;
+  const highest = Math.max(...roles.map((role) => ROLES.indexOf(role)), -1);
+  const role = ROLES[Math.min(highest, ROLES.indexOf(limit))];
+  return role === undefined ? [] : [role];
+}
+
+/** The caller of a session: `limit` is that of an OAuth client, null for all others. */
+export function actorOfSession(user: Actor, limit: Role | null): Actor {
+  if (limit === null) return user;
+  const roles = limitRoles(user.roles, limit);
+  return { ...user, roles, client: { limited: user.roles.some((role) => !hasRole({ roles }, role)) } };
 }
 
 export function isAdmin(actor: Pick<Actor, 'roles'>): boolean {

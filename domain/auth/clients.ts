@@ -1,49 +1,111 @@
-/** Machine clients of a user. Their secrets are random and long, so a plain hash keeps them. */
+/** Machine clients of a user. Their secrets are long and random, so a plain SHA-256 hash is enough. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 
 import { AuthClient } from '../../db/entities/auth-client.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import { conflict, notFound } from '../errors.ts';
+import type { KeysetPage } from '../../db/sql.ts';
+import { AppError, conflict, forbidden, invalid, notFound } from '../errors.ts';
+import { FIRST_PARTY_CLIENT, type Claims } from './access-token.ts';
 import type { Actor } from './actor.ts';
 
-const mostClients = 100;
+const MAX_CLIENTS = 100;
+const DAY_MS = 86_400_000;
+/** How recent the password log-in has to be to create a client. */
+const FRESH_LOGIN_SECONDS = 300;
 
-/** The secret is in the answer only; it cannot be read again. */
-export async function createClient(em: EntityManager, actor: Actor, args: { name: string }): Promise<{ client: AuthClient; secret: string }> {
-  if ((await em.count(AuthClient, { user_id: actor.id })) >= mostClients) {
-    throw conflict('too_many_clients', `A user has at most ${mostClients} clients.`);
+/**
+ * Keeps a stolen token or an open browser from creating a credential that outlives it. @throws 403 for a
+ * machine client's token, 401 (RFC 9470) if the log-in is older than 5 minutes
+ */
+export function checkFreshLogin(claims: Pick<Claims, 'client_id' | 'auth_time'>): void {
+  if (claims.client_id !== FIRST_PARTY_CLIENT || claims.auth_time === undefined) {
+    throw forbidden('This needs a session that was opened with a password.', 'person_required');
+  }
+  if (Date.now() / 1_000 - claims.auth_time <= FRESH_LOGIN_SECONDS) return;
+  const detail =
+    'This needs a log-in at most 5 minutes old: log in with the password again, ' +
+    'a refreshed token does not count.';
+  throw new AppError('unauthorized', 'login_too_old', detail, {
+    headers: {
+      'WWW-Authenticate':
+        'Bearer realm="cadenza", error="insufficient_user_authentication", ' +
+        `max_age="${FRESH_LOGIN_SECONDS}"`,
+    },
+  });
+}
+
+export interface NewClient {
+  name: string;
+  /** Default: the latest allowed time. */
+  expires_at?: Date | undefined;
+  /** The longest allowed lifetime in days. */
+  maxDays: number;
+}
+
+/** The secret is only in this response; it cannot be read later. @throws 409, 422 */
+export async function createClient(
+  em: EntityManager,
+  actor: Actor,
+  { name, expires_at, maxDays }: NewClient,
+): Promise<{ client: AuthClient; secret: string }> {
+  const now = Date.now();
+  const latest = new Date(now + maxDays * DAY_MS);
+  const expiresAt = expires_at ?? latest;
+  if (expiresAt.getTime() <= now || expiresAt > latest) {
+    throw invalid([
+      {
+        pointer: '/expires_at',
+        code: 'out_of_range',
+        message: `must be a time within the next ${maxDays} days`,
+      },
+    ]);
+  }
+  if (
+    (await em.count(AuthClient, { user_id: actor.id, expires_at: { $gt: new Date(now) } })) >= MAX_CLIENTS
+  ) {
+    throw conflict('too_many_clients', `A user has at most ${MAX_CLIENTS} clients.`);
   }
   const secret = randomBytes(32).toString('base64url');
   const client = em.create(AuthClient, {
-    id: uuidv7(), user_id: actor.id, name: args.name, secret_hash: hashSecret(secret), created_at: new Date(), last_used: null,
+    id: uuidv7(),
+    user_id: actor.id,
+    name,
+    secret_hash: hashSecret(secret),
+    created_at: new Date(now),
+    expires_at: expiresAt,
+    last_used: null,
   });
   await em.persist(client).flush();
   return { client, secret };
 }
 
-/** Oldest first, one more than `limit`. */
-export async function listClients(em: EntityManager, actor: Actor, args: { after?: string | undefined; limit: number }): Promise<AuthClient[]> {
+/** Oldest first. */
+export async function listClients(
+  em: EntityManager,
+  userId: string,
+  page: KeysetPage,
+): Promise<AuthClient[]> {
   return em.find(
     AuthClient,
-    { user_id: actor.id, ...(args.after ? { id: { $gt: args.after } } : {}) },
-    { orderBy: { id: 'asc' }, limit: args.limit + 1 },
+    { user_id: userId, ...(page.after ? { id: { $gt: page.after } } : {}) },
+    { orderBy: { id: 'asc' }, limit: page.limit },
   );
 }
 
-/** Its tokens stop working at once. */
-export async function deleteClient(em: EntityManager, actor: Actor, id: string): Promise<void> {
-  if ((await em.nativeDelete(AuthClient, { id, user_id: actor.id })) === 0) {
+/** The client's tokens stop working at once. @throws 404 */
+export async function deleteClient(em: EntityManager, userId: string, id: string): Promise<void> {
+  if ((await em.nativeDelete(AuthClient, { id, user_id: userId })) === 0) {
     throw notFound('client');
   }
 }
 
 export function clientSecretFits(secret: string, hash: string | null): boolean {
   const given = Buffer.from(hashSecret(secret));
-  const kept = Buffer.from(hash ?? hashSecret(''));
-  return given.length === kept.length && timingSafeEqual(given, kept) && hash !== null;
+  const stored = Buffer.from(hash ?? hashSecret(''));
+  return given.length === stored.length && timingSafeEqual(given, stored) && hash !== null;
 }
 
-function hashSecret(secret: string): string {
+export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url');
 }

@@ -1,44 +1,105 @@
-/** Sessions, and the refresh tokens that carry them on. Tokens are kept as hashes only. */
+/** Sessions and their refresh tokens. Only hashes of the tokens are stored. */
 import { createHash, randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 
 import type { EntityManager } from '../../db/orm.ts';
-import type { Role } from './actor.ts';
+import type { Role } from '../../contracts/roles.ts';
+import { FIRST_PARTY_CLIENT } from './access-token.ts';
+import { limitRoles } from './actor.ts';
 
-/** A session ends when it is not refreshed for so long. */
-const sessionDays = 30;
+/** A session ends this long after its last refresh, or after the last request with its cookie. */
+export const SESSION_DAYS = 30;
+const MAX_USER_AGENT = 300;
 
 export interface Session {
   sid: string;
+  /** `client_id` of its tokens. */
+  clientId: string;
   userId: string;
   epoch: number;
   roles: Role[];
   refreshToken: string;
+  /** When the password was entered, in seconds since 1970; null if another session approved this one. */
+  authTime: number | null;
 }
 
-export async function openSession(em: EntityManager, user: { id: string; token_epoch: number; roles: Role[] }): Promise<Session> {
+/** Where a session was opened, for the list that its owner sees. */
+export interface OpenedFrom {
+  ip: string;
+  userAgent: string;
+}
+
+export async function openSession(
+  em: EntityManager,
+  user: { id: string; token_epoch: number; roles: Role[] },
+  from: OpenedFrom & { byPassword: boolean; client?: { id: string; roleLimit: Role } },
+): Promise<Session> {
   const sid = uuidv7();
-  await em.execute(`insert into auth_session (id, user_id, expires_at) values (?, ?, now() + make_interval(days => ?))`, [sid, user.id, sessionDays]);
-  return { sid, userId: user.id, epoch: user.token_epoch, roles: user.roles, refreshToken: await addRefreshToken(em, sid) };
+  const { client } = from;
+  const [row] = await em.execute<{ auth_time: number | null }[]>(
+    `insert into auth_session
+       (id, user_id, expires_at, address, user_agent, by_password, oauth_client_id, role_limit)
+     values (?, ?, now() + make_interval(days => ?), ?, ?, ?, ?, ?)
+     returning case when by_password then extract(epoch from created_at)::int end as auth_time`,
+    [
+      sid,
+      user.id,
+      SESSION_DAYS,
+      from.ip,
+      shortUserAgent(from),
+      from.byPassword,
+      client?.id ?? null,
+      client?.roleLimit ?? null,
+    ],
+  );
+  return {
+    sid,
+    clientId: client?.id ?? FIRST_PARTY_CLIENT,
+    userId: user.id,
+    epoch: user.token_epoch,
+    roles: limitRoles(user.roles, client?.roleLimit ?? null),
+    refreshToken: await addRefreshToken(em, sid),
+    authTime: row?.auth_time ?? null,
+  };
 }
 
 /**
- * Trades a refresh token for the next one; null if it is not good. A token that was used before ends its whole session:
- * either its owner or a thief holds a newer one. Commit the transaction in both cases.
+ * Exchanges a refresh token for the next one; null if it is invalid, or another client's. Reuse of a token
+ * ends the whole session, since the owner or a thief holds a newer one. Commit the transaction in both cases.
  */
-export async function rotateSession(em: EntityManager, refreshToken: string): Promise<Session | null> {
+export async function rotateSession(
+  em: EntityManager,
+  refreshToken: string,
+  clientId: string,
+): Promise<Session | null> {
   const tokenHash = hashToken(refreshToken);
-  // The session's row is the lock: of two refreshes at once the second one sees the first one's use.
+  // The session's row is the lock: of two concurrent refreshes, the second sees that the token is used.
   const [locked] = await em.execute<{ id: string }[]>(
-    'select s.id from auth_session s join refresh_token r on r.session_id = s.id where r.token_hash = ? for update of s',
+    `select s.id from auth_session s join refresh_token r on r.session_id = s.id
+      where r.token_hash = ? for update of s`,
     [tokenHash],
   );
   if (!locked) {
     return null;
   }
-  const [row] = await em.execute<{ id: string; used: boolean; good: boolean; user_id: string; token_epoch: number; roles: Role[] }[]>(
+  const [row] = await em.execute<
+    {
+      id: string;
+      used: boolean;
+      valid: boolean;
+      user_id: string;
+      token_epoch: number;
+      roles: Role[];
+      role_limit: Role | null;
+      client_id: string | null;
+      auth_time: number | null;
+    }[]
+  >(
     `select r.id, r.used_at is not null as used, u.id as user_id, u.token_epoch, u.roles,
-            r.expires_at > now() and s.expires_at > now() and s.revoked_at is null and u.status = 'active' as good
+            case when s.by_password then extract(epoch from s.created_at)::int end as auth_time,
+            s.role_limit, s.oauth_client_id as client_id,
+            r.expires_at > now() and s.expires_at > now() and s.revoked_at is null
+              and u.status = 'active' as valid
      from refresh_token r join auth_session s on s.id = r.session_id join user_account u on u.id = s.user_id
      where r.token_hash = ?`,
     [tokenHash],
@@ -46,19 +107,32 @@ export async function rotateSession(em: EntityManager, refreshToken: string): Pr
   if (row?.used) {
     await revokeSession(em, locked.id);
   }
-  if (!row || row.used || !row.good) {
+  if (!row || row.used || !row.valid || (row.client_id ?? FIRST_PARTY_CLIENT) !== clientId) {
     return null;
   }
   await em.execute('update refresh_token set used_at = now() where id = ?', [row.id]);
-  await em.execute('update auth_session set expires_at = now() + make_interval(days => ?) where id = ?', [sessionDays, locked.id]);
-  return { sid: locked.id, userId: row.user_id, epoch: row.token_epoch, roles: row.roles, refreshToken: await addRefreshToken(em, locked.id) };
+  await em.execute(
+    `update auth_session set last_used_at = now(), expires_at = now() + make_interval(days => ?)
+      where id = ?`,
+    [SESSION_DAYS, locked.id],
+  );
+  return {
+    sid: locked.id,
+    clientId,
+    userId: row.user_id,
+    epoch: row.token_epoch,
+    roles: limitRoles(row.roles, row.role_limit),
+    refreshToken: await addRefreshToken(em, locked.id),
+    authTime: row.auth_time,
+  };
 }
 
 async function addRefreshToken(em: EntityManager, sid: string): Promise<string> {
   const token = randomBytes(32).toString('base64url');
   await em.execute(
-    'insert into refresh_token (id, session_id, token_hash, expires_at) values (?, ?, ?, now() + make_interval(days => ?))',
-    [uuidv7(), sid, hashToken(token), sessionDays],
+    `insert into refresh_token (id, session_id, token_hash, expires_at)
+     values (?, ?, ?, now() + make_interval(days => ?))`,
+    [uuidv7(), sid, hashToken(token), SESSION_DAYS],
   );
   return token;
 }
@@ -67,8 +141,12 @@ export async function revokeSession(em: EntityManager, sid: string): Promise<voi
   await em.execute('update auth_session set revoked_at = coalesce(revoked_at, now()) where id = ?', [sid]);
 }
 
-/** Ends the session of one of the user's own refresh tokens; any other token changes nothing. */
-export async function revokeRefreshToken(em: EntityManager, userId: string, refreshToken: string): Promise<void> {
+/** Ends the session of one of the user's own refresh tokens; ignores any other token. */
+export async function revokeRefreshToken(
+  em: EntityManager,
+  userId: string,
+  refreshToken: string,
+): Promise<void> {
   await em.execute(
     `update auth_session s set revoked_at = coalesce(s.revoked_at, now())
      from refresh_token r where r.session_id = s.id and r.token_hash = ? and s.user_id = ?`,
@@ -76,21 +154,44 @@ export async function revokeRefreshToken(em: EntityManager, userId: string, refr
   );
 }
 
-/** Ends the session behind an access token, or that token itself where there is none (machine clients). */
+/** Ends the session of a client's own refresh token; ignores any other token. */
+export async function revokeClientRefreshToken(
+  em: EntityManager,
+  clientId: string,
+  refreshToken: string,
+): Promise<void> {
+  await em.execute(
+    `update auth_session s set revoked_at = coalesce(s.revoked_at, now())
+     from refresh_token r
+     where r.session_id = s.id and r.token_hash = ? and coalesce(s.oauth_client_id::text, ?) = ?`,
+    [hashToken(refreshToken), FIRST_PARTY_CLIENT, clientId],
+  );
+}
+
+/** Ends the session of an access token; for machine clients, which have none, revokes the token itself. */
 export async function revokeAccess(em: EntityManager, userId: string, sid: string): Promise<void> {
   await em.execute(
-    `insert into auth_session (id, user_id, expires_at, revoked_at) values (?, ?, now() + interval '1 day', now())
-     on conflict (id) do update set revoked_at = coalesce(auth_session.revoked_at, now()) where auth_session.user_id = excluded.user_id`,
+    `insert into auth_session (id, user_id, expires_at, revoked_at)
+     values (?, ?, now() + interval '1 day', now())
+     on conflict (id) do update set revoked_at = coalesce(auth_session.revoked_at, now())
+       where auth_session.user_id = excluded.user_id`,
     [sid, userId],
   );
 }
 
-/** All sessions and all access tokens of a user, from this commit on. */
+/** Permanently ends all sessions, machine clients and access tokens of a user, as of this commit. */
 export async function endAllSessions(em: EntityManager, userId: string): Promise<void> {
   await em.execute('update user_account set token_epoch = token_epoch + 1 where id = ?', [userId]);
-  await em.execute('update auth_session set revoked_at = now() where user_id = ? and revoked_at is null', [userId]);
+  await em.execute('update auth_session set revoked_at = now() where user_id = ? and revoked_at is null', [
+    userId,
+  ]);
+  await em.execute('delete from auth_client where user_id = ?', [userId]);
 }
 
-function hashToken(token: string): Buffer {
+export function shortUserAgent({ userAgent }: OpenedFrom): string {
+  return userAgent.slice(0, MAX_USER_AGENT);
+}
+
+export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

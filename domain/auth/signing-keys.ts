@@ -1,17 +1,20 @@
-/** ES256 key pairs that sign access tokens: made here, kept encrypted in PostgreSQL, shared by all copies of the API. */
+/**
+ * The ES256 key pairs that sign access tokens. They are generated here, stored encrypted in PostgreSQL and
+ * shared by all API processes.
+ */
 import { createPrivateKey, createPublicKey, generateKeyPair, randomUUID, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 
 import type { EntityManager } from '../../db/orm.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 
-/** A new key is made when the newest is older. */
-const rotateAfterMs = 30 * 24 * 3_600_000;
-/** A replaced key stays valid so long; a token lives 15 minutes. */
-const keepReplacedMs = 24 * 3_600_000;
-const cacheMs = 60_000;
+/** A new key is generated once the newest is older than this. */
+const ROTATE_AFTER_MS = 30 * 24 * 3_600_000;
+/** How long a replaced key stays valid; tokens live 15 minutes. */
+const KEEP_REPLACED_MS = 24 * 3_600_000;
+const CACHE_MS = 60_000;
 
-export interface PublicJwk {
+interface PublicJwk {
   kty: string;
   crv: string;
   x: string;
@@ -22,9 +25,9 @@ export interface PublicJwk {
 }
 
 export interface SigningKeys {
-  /** The key to sign with; the first call ever makes one. */
+  /** The key to sign with; generated on first use. */
   current(): Promise<{ kid: string; privateKey: KeyObject }>;
-  /** Null if no key has that id, or it is too old. */
+  /** Null if there is no such key, or if it is too old. */
   publicKey(kid: string): Promise<KeyObject | null>;
   /** RFC 7517. */
   jwks(): Promise<{ keys: PublicJwk[] }>;
@@ -44,7 +47,7 @@ interface Loaded {
   signer: { kid: string; privateKey: KeyObject } | null;
 }
 
-/** `fork` gives an entity manager of its own. */
+/** `fork` returns a fresh entity manager. */
 export function createSigningKeys(fork: () => EntityManager, encryption: Encryption): SigningKeys {
   let cache: Loaded | null = null;
 
@@ -56,46 +59,52 @@ export function createSigningKeys(fork: () => EntityManager, encryption: Encrypt
   }
 
   function digest(all: Row[]): Loaded {
-    const rows = all.filter((_, index) => index === 0 || ageMs(all[index - 1]) < keepReplacedMs);
+    const rows = all.filter((_, index) => index === 0 || ageMs(all[index - 1]) < KEEP_REPLACED_MS);
     return {
       atMs: Date.now(),
       rows,
-      publicKeys: new Map(rows.map((row) => [row.kid, createPublicKey({ key: { ...row.public_jwk }, format: 'jwk' })])),
+      publicKeys: new Map(
+        rows.map((row) => [row.kid, createPublicKey({ key: { ...row.public_jwk }, format: 'jwk' })]),
+      ),
       signer: null,
     };
   }
 
   function signerOf(loaded: Loaded): { kid: string; privateKey: KeyObject } | null {
     const newest = loaded.rows[0];
-    if (!newest || ageMs(newest) > rotateAfterMs) {
+    if (!newest || ageMs(newest) > ROTATE_AFTER_MS) {
       return null;
     }
-    loaded.signer ??= { kid: newest.kid, privateKey: createPrivateKey(encryption.decrypt(newest.private_key_encrypted, context(newest.kid))) };
+    loaded.signer ??= {
+      kid: newest.kid,
+      privateKey: createPrivateKey(encryption.decrypt(newest.private_key_encrypted, context(newest.kid))),
+    };
     return loaded.signer;
   }
 
   return {
     async current() {
-      const known = signerOf(await load(cacheMs));
+      const known = signerOf(await load(CACHE_MS));
       if (known) {
         return known;
       }
       await fork().transactional(async (em) => {
         await em.execute(`select pg_advisory_xact_lock(hashtextextended('signing_key', 0))`);
         const [newest] = await readRows(em);
-        if (!newest || ageMs(newest) > rotateAfterMs) {
+        if (!newest || ageMs(newest) > ROTATE_AFTER_MS) {
           await insertKey(em, encryption);
         }
       });
-      const made = signerOf(await load(-1));
-      if (!made) {
-        throw new Error('no signing key after making one');
+      const generated = signerOf(await load(-1));
+      if (!generated) {
+        throw new Error('no signing key after generating one');
       }
-      return made;
+      return generated;
     },
     async publicKey(kid) {
-      const loaded = await load(cacheMs);
-      // Unknown here may be new there: another copy of the API may have made it a moment ago.
+      const loaded = await load(CACHE_MS);
+      // Another API process may have generated the key within the cache time, so read again before refusing
+      // it.
       return loaded.publicKeys.get(kid) ?? (await load(-1)).publicKeys.get(kid) ?? null;
     },
     async jwks() {
@@ -107,7 +116,10 @@ export function createSigningKeys(fork: () => EntityManager, encryption: Encrypt
 
 /** Newest first. */
 async function readRows(em: EntityManager): Promise<Row[]> {
-  return em.execute<Row[]>('select kid, public_jwk, private_key_encrypted, created_at from signing_key order by created_at desc, kid');
+  return em.execute<Row[]>(
+    `select kid, public_jwk, private_key_encrypted, created_at
+       from signing_key order by created_at desc, kid`,
+  );
 }
 
 async function insertKey(em: EntityManager, encryption: Encryption): Promise<void> {
@@ -115,14 +127,18 @@ async function insertKey(em: EntityManager, encryption: Encryption): Promise<voi
   const kid = randomUUID();
   const { kty, crv, x, y } = publicKey.export({ format: 'jwk' });
   const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
-  await em.execute('insert into signing_key (kid, public_jwk, private_key_encrypted) values (?, ?::jsonb, ?)', [
-    kid,
-    JSON.stringify({ kty, crv, x, y, kid, alg: 'ES256', use: 'sig' }),
-    encryption.encrypt(pem, context(kid)),
-  ]);
+  await em.execute(
+    'insert into signing_key (kid, public_jwk, private_key_encrypted) values (?, ?::jsonb, ?)',
+    [
+      kid,
+      JSON.stringify({ kty, crv, x, y, kid, alg: 'ES256', use: 'sig' }),
+      encryption.encrypt(pem, context(kid)),
+    ],
+  );
 }
 
-function context(kid: string): string {
+/** Binds a sealed key to its row. */
+export function context(kid: string): string {
   return `signing_key:${kid}`;
 }
 

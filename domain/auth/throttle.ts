@@ -1,24 +1,38 @@
-/** Failed log-ins are rows, so that the limits hold across all copies of the API. */
+/** Failed log-ins are stored as rows, so the limits hold across all API processes. */
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 
 import type { EntityManager } from '../../db/orm.ts';
 import { AppError } from '../errors.ts';
 
-const windowSeconds = 900;
-const limits = { account: 10, address: 100 };
+const WINDOW_SECONDS = 900;
+/**
+ * The most failures in the window: for an account from one address, for an address, for an account from all
+ * addresses, and for a known device.
+ */
+const limits = { accountFromAddress: 10, address: 100, account: 100, device: 10 };
 
-/** Whom a log-in counts against: one account under all its names, and where it came from. */
+/** The account of a log-in, and where it came from. */
 export interface LoginSource {
+  /** The same for all names of an account. */
   account: string;
   address: string;
+  /**
+   * A device that has logged in to this account before. Its failures are counted separately, so failures of
+   * strangers do not block it.
+   */
+  device?: string | null;
+  /** Default: 100. Null: no limit, for secrets that cannot be guessed. */
+  perAccount?: number | null;
 }
 
 export function accountKey(userId: string | null, name: string): string {
-  return userId ? `user:${userId}` : `name:${createHash('sha256').update(name.toLowerCase()).digest('base64url')}`;
+  return userId
+    ? `user:${userId}`
+    : `name:${createHash('sha256').update(name.toLowerCase()).digest('base64url')}`;
 }
 
-/** An IPv6 network of 64 bits is one household, so one address. */
+/** An IPv6 /64 network counts as one address, because one household usually has a whole one. */
 export function addressKey(ip: string): string {
   const plain = ip.replace(/^::ffff:(?=\d+\.)/, '');
   if (!plain.includes(':')) {
@@ -30,40 +44,79 @@ export function addressKey(ip: string): string {
   return `${[...groups, ...Array<string>(missing).fill('0')].slice(0, 4).join(':')}::/64`;
 }
 
-/** 429 with `Retry-After` when the account or the address has too many failures behind it. */
+interface Bucket {
+  condition: string;
+  values: string[];
+  limit: number;
+}
+
+function bucketsOf({ account, address, device, perAccount = limits.account }: LoginSource): Bucket[] {
+  if (device) return [{ condition: 'account = ?', values: [deviceKey(device)], limit: limits.device }];
+  return [
+    {
+      condition: 'account = ? and address = ?',
+      values: [account, address],
+      limit: limits.accountFromAddress,
+    },
+    { condition: 'address = ?', values: [address], limit: limits.address },
+    ...(perAccount === null ? [] : [{ condition: 'account = ?', values: [account], limit: perAccount }]),
+  ];
+}
+
+function deviceKey(device: string): string {
+  return `device:${device}`;
+}
+
+/** @throws 429 with `Retry-After` after too many failures */
 export async function checkThrottle(em: EntityManager, source: LoginSource): Promise<void> {
-  const [row] = await em.execute<{ account_s: number | null; address_s: number | null }[]>(
-    `select ceil(extract(epoch from (${nthFailure('account')}) + interval '15 minutes' - clock_timestamp()))::int as account_s,
-            ceil(extract(epoch from (${nthFailure('address')}) + interval '15 minutes' - clock_timestamp()))::int as address_s`,
-    [source.account, limits.account - 1, source.address, limits.address - 1],
+  const buckets = bucketsOf(source);
+  const [row] = await em.execute<{ seconds: number | null }[]>(
+    `select ceil(extract(epoch from
+              greatest(${buckets.map(nthFailure).join(', ')}) + interval '15 minutes' - clock_timestamp()
+            ))::int as seconds`,
+    buckets.flatMap(({ values, limit }) => [...values, limit - 1]),
   );
-  const seconds = Math.max(row?.account_s ?? 0, row?.address_s ?? 0);
+  const seconds = row?.seconds ?? 0;
   if (seconds > 0) {
     throw new AppError('too_many_requests', 'too_many_logins', 'Too many failed log-ins. Try again later.', {
       headers: {
         'Retry-After': String(seconds),
-        'RateLimit-Policy': `"login";q=${limits.account};w=${windowSeconds}`,
+        'RateLimit-Policy': `"login";q=${limits.accountFromAddress};w=${WINDOW_SECONDS}`,
         RateLimit: `"login";r=0;t=${seconds}`,
       },
     });
   }
 }
 
-/** The oldest of the last failures that fill the limit. */
-function nthFailure(column: 'account' | 'address'): string {
-  return `select at from login_attempt where ${column} = ? and at > clock_timestamp() - interval '15 minutes' order by at desc offset ? limit 1`;
+/** SQL: the time of the failure that reached the limit; null if the limit is not reached. */
+function nthFailure({ condition }: Bucket): string {
+  return `(select at from login_attempt
+            where ${condition} and at > clock_timestamp() - interval '15 minutes'
+            order by at desc offset ? limit 1)`;
 }
 
 /**
- * Decides one log-in in the caller's transaction, one after the other for an account: of a thousand guesses at once, ten are
- * answered. @returns `correct`; a failure is counted.
+ * Records the result of one log-in in the caller's transaction. Log-ins of an account are serialized, so that
+ * concurrent guesses cannot exceed the limits. @returns `correct`; a failure is counted
  */
-export async function settleLogin(em: EntityManager, source: LoginSource, correct: boolean): Promise<boolean> {
-  await em.execute('select pg_advisory_xact_lock(hashtextextended(?, 0))', [`login ${source.account}`]);
+export async function settleLogin(
+  em: EntityManager,
+  source: LoginSource,
+  correct: boolean,
+): Promise<boolean> {
+  const account = source.device ? deviceKey(source.device) : source.account;
+  await em.execute('select pg_advisory_xact_lock(hashtextextended(?, 0))', [`login ${account}`]);
   await checkThrottle(em, source);
   if (!correct) {
-    await em.execute(`delete from login_attempt where account = ? and at < clock_timestamp() - interval '15 minutes'`, [source.account]);
-    await em.execute('insert into login_attempt (id, account, address) values (?, ?, ?)', [uuidv7(), source.account, source.address]);
+    await em.execute(
+      `delete from login_attempt where account = ? and at < clock_timestamp() - interval '15 minutes'`,
+      [account],
+    );
+    await em.execute('insert into login_attempt (id, account, address) values (?, ?, ?)', [
+      uuidv7(),
+      account,
+      source.address,
+    ]);
   }
   return correct;
 }

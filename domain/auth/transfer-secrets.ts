@@ -1,8 +1,11 @@
 /**
- * A leaver's secrets go with what uses them. Where the heir has another secret of the same name, theirs must not be read in its
- * place: it would leave for an address that the heir never chose. So the leaver's gets a name of its own, and what is handed over
- * reads that one.
+ * Hands a user's secrets to a new owner, together with the agents and workflows that read them. If the new
+ * owner has another secret of the same name, that one must not be read instead: it would be sent to a URL
+ * that its owner never chose. The copied secret then gets a new name, and what is handed over reads it under
+ * that name.
  */
+import { LIVE_STATUSES } from '../../contracts/run-events.ts';
+import { isOneOf } from '../../db/sql.ts';
 import { replacePlaceholders } from '../../contracts/placeholders.ts';
 import { AgentVersion } from '../../db/entities/agent-version.ts';
 import { Agent } from '../../db/entities/agent.ts';
@@ -15,17 +18,26 @@ import type { Encryption } from '../secrets/encryption.ts';
 import { putSecret, readSecrets } from '../secrets/service.ts';
 import type { Actor } from './actor.ts';
 
-/** Old names → new ones, of the secrets that could not keep theirs. */
+/** Old names → new names, of the secrets that were renamed. */
 export type Renamed = Record<string, string>;
 
-/** Copies them: runs under way still read the leaver's. @returns how many, and those with a new name. */
-export async function handOverSecrets(em: EntityManager, encryption: Encryption, args: { from: string; to: string }): Promise<{ copied: number; renamed: Renamed }> {
-  const theirs = new Map((await readSecrets(em, encryption, args.to)).map(({ name, value }) => [name, value]));
-  const taken = new Set(theirs.keys());
+/**
+ * Copies the secrets, because active runs still read the previous owner's. @returns the number of copies, and
+ * the renamed secrets
+ */
+export async function handOverSecrets(
+  em: EntityManager,
+  encryption: Encryption,
+  args: { from: string; to: string },
+): Promise<{ copied: number; renamed: Renamed }> {
+  const existing = new Map(
+    (await readSecrets(em, encryption, args.to)).map(({ name, value }) => [name, value]),
+  );
+  const taken = new Set(existing.keys());
   const renamed: Renamed = {};
   let copied = 0;
   for (const { name, value } of await readSecrets(em, encryption, args.from)) {
-    if (theirs.get(name) === value) continue;
+    if (existing.get(name) === value) continue;
     const free = freeName(name, taken);
     if (free !== name) renamed[name] = free;
     taken.add(free);
@@ -41,7 +53,9 @@ function freeName(name: string, taken: ReadonlySet<string>): string {
   return free;
 }
 
-/** In every version, published ones too: what they say stays the same, only the store calls it otherwise. */
+/**
+ * Renames in every version, published ones too: a version means the same, only the name in the store differs.
+ */
 export async function renameInAgents(em: EntityManager, ownerId: string, renamed: Renamed): Promise<void> {
   const names = Object.keys(renamed);
   if (names.length === 0) return;
@@ -51,15 +65,22 @@ export async function renameInAgents(em: EntityManager, ownerId: string, renamed
     agent.configuration = rename(agent.configuration);
     agent.authentication_config = rename(agent.authentication_config);
   }
-  for (const version of await em.find(AgentVersion, { agent_id: { $in: agents.map(({ id }) => id) } })) version.configuration = rename(version.configuration);
+  for (const version of await em.find(AgentVersion, { agent_id: { $in: agents.map(({ id }) => id) } }))
+    version.configuration = rename(version.configuration);
   await em.flush();
 }
 
 /**
- * A new revision of each workflow that reads one of them. 409 where that cannot be: runs under way go on with the old revision
- * under the new owner's rights, and a name that is hidden from us cannot be changed.
+ * Creates a new revision of each workflow that reads a renamed secret. @throws 409 if the workflow has active
+ * runs, which would keep the old revision under the new owner's rights, or if it computes secret names, which
+ * cannot be rewritten
  */
-export async function renameInWorkflows(em: EntityManager, actor: Actor, ownerId: string, renamed: Renamed): Promise<void> {
+export async function renameInWorkflows(
+  em: EntityManager,
+  actor: Actor,
+  ownerId: string,
+  renamed: Renamed,
+): Promise<void> {
   if (Object.keys(renamed).length === 0) return;
   for (const workflow of await em.find(Workflow, { owner_id: ownerId, archived_at: null })) {
     const revision = await getRevision(em, workflow, workflow.revision);
@@ -68,14 +89,27 @@ export async function renameInWorkflows(em: EntityManager, actor: Actor, ownerId
     if (read.length === 0) continue;
     const extra = { workflow_id: workflow.id, secrets: read };
     const [busy] = await em.execute<{ id: string }[]>(
-      `select id from run where workflow_id = ? and status in ('pending', 'running', 'waiting', 'suspended') limit 1`,
+      `select id from run
+        where workflow_id = ? and ${isOneOf('status', LIVE_STATUSES)} limit 1`,
       [workflow.id],
     );
     if (busy) {
-      throw conflict('workflow_in_use', `The new owner has other secrets of the names that the workflow ${JSON.stringify(workflow.name)} reads, and it has runs under way: cancel them or wait for their end.`, { ...extra, run_id: busy.id });
+      throw conflict(
+        'workflow_in_use',
+        'The new owner has other secrets with the names that the workflow ' +
+          `${JSON.stringify(workflow.name)} reads, and the workflow has active runs: ` +
+          'cancel them or wait for their end.',
+        { ...extra, run_id: busy.id },
+      );
     }
     const definition = bindSecrets(revision.definition, (name) => renamed[name] ?? name);
-    if (definition === null) throw conflict('secret_names_taken', `The workflow ${JSON.stringify(workflow.name)} reads secrets of names that the new owner has for others.`, extra);
+    if (definition === null)
+      throw conflict(
+        'secret_names_taken',
+        `The workflow ${JSON.stringify(workflow.name)} reads secrets by names under which ` +
+          'the new owner has other secrets.',
+        extra,
+      );
     await updateWorkflow(em, actor, { workflow, revision }, { definition });
   }
 }
@@ -87,6 +121,6 @@ function renamePlaceholders<T>(value: T, renamed: Renamed): T {
     if (typeof item !== 'object' || item === null) return item;
     return Object.fromEntries(Object.entries(item).map(([key, entry]) => [key, walk(entry)]));
   };
-  // Only strings are replaced, by strings.
+  // `walk` replaces strings by strings and keeps the shape.
   return walk(value) as T;
 }

@@ -1,4 +1,4 @@
-/** Hands over what a user owns, such as after disabling them. */
+/** Hands over what a user owns, for example after the user was disabled. */
 import type { EntityManager } from '../../db/orm.ts';
 import { invalid } from '../errors.ts';
 import type { Encryption } from '../secrets/encryption.ts';
@@ -6,7 +6,7 @@ import type { Actor } from './actor.ts';
 import { handOverSecrets, renameInAgents, renameInWorkflows, type Renamed } from './transfer-secrets.ts';
 import { getUser } from './users.ts';
 
-/** In the order in which rows are locked everywhere: runs before their tasks. */
+/** In the order in which all code locks rows: runs before their tasks. */
 const owned = ['agent', 'workflow', 'run', 'hitl_task', 'file', 'delivery_target'] as const;
 
 export interface Transferred {
@@ -17,17 +17,33 @@ export interface Transferred {
   webhooks: number;
   /** Marketplace items. */
   items: number;
-  /** Copied, so that runs under way still find those that their agents were pinned with. */
+  /** Copied, because active runs still read the secrets of the owner that their agents were pinned with. */
   secrets: number;
-  /** Names that the new owner has for other secrets: what is handed over reads them under these new ones. */
+  /**
+   * Secrets that were renamed because the new owner has others of their names; what is handed over reads the
+   * new names.
+   */
   secrets_renamed: Renamed;
 }
 
-export async function transferOwnership(em: EntityManager, encryption: Encryption, actor: Actor, args: { from: string; to: string }): Promise<Transferred> {
-  const target = await em.execute<{ status: string }[]>('select status from user_account where id = ? for share', [args.to]);
-  const wrong = args.from === args.to ? 'is the same user' : target[0]?.status !== 'active' ? 'is no active user' : null;
-  if (wrong) {
-    throw invalid([{ pointer: '/to', code: 'invalid_user', message: wrong }]);
+export async function transferOwnership(
+  em: EntityManager,
+  encryption: Encryption,
+  actor: Actor,
+  args: { from: string; to: string },
+): Promise<Transferred> {
+  const target = await em.execute<{ status: string }[]>(
+    'select status from user_account where id = ? for share',
+    [args.to],
+  );
+  const problem =
+    args.from === args.to
+      ? 'is the same user'
+      : target[0]?.status !== 'active'
+        ? 'is not an active user'
+        : null;
+  if (problem) {
+    throw invalid([{ pointer: '/to', code: 'invalid_user', message: problem }]);
   }
   await getUser(em, args.from, true);
   const { copied, renamed } = await handOverSecrets(em, encryption, args);
@@ -35,10 +51,16 @@ export async function transferOwnership(em: EntityManager, encryption: Encryptio
   await renameInWorkflows(em, actor, args.from, renamed);
   const counts = { agent: 0, workflow: 0, run: 0, hitl_task: 0, file: 0, delivery_target: 0 };
   for (const table of owned) {
-    const rows = await em.execute<object[]>(`update ${table} set owner_id = ? where owner_id = ? returning 1`, [args.to, args.from]);
+    const rows = await em.execute<object[]>(
+      `update ${table} set owner_id = ? where owner_id = ? returning 1`,
+      [args.to, args.from],
+    );
     counts[table] = rows.length;
   }
-  const items = await em.execute<object[]>('update marketplace_item set publisher_id = ? where publisher_id = ? returning 1', [args.to, args.from]);
+  const items = await em.execute<object[]>(
+    'update marketplace_item set publisher_id = ? where publisher_id = ? returning 1',
+    [args.to, args.from],
+  );
   return {
     agents: counts.agent,
     workflows: counts.workflow,

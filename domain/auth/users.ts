@@ -1,13 +1,15 @@
-/** Users, for administrators and for the user's own password. */
+/** Users, managed by administrators, and the change of one's own password. */
 import { v7 as uuidv7 } from 'uuid';
 
 import { UserAccount } from '../../db/entities/user-account.ts';
 import { LockMode, type EntityManager, type FilterQuery } from '../../db/orm.ts';
+import { containsPattern, type KeysetPage } from '../../db/sql.ts';
 import { conflict, invalid, notFound } from '../errors.ts';
-import type { Actor, Role } from './actor.ts';
+import type { Role } from '../../contracts/roles.ts';
+import type { Actor } from './actor.ts';
 import { hashPassword, verifyPassword } from './password.ts';
 import { endAllSessions } from './sessions.ts';
-import { accountKey, checkThrottle, settleLogin } from './throttle.ts';
+import { checkThrottle, settleLogin } from './throttle.ts';
 
 export interface NewUser {
   username: string;
@@ -18,15 +20,15 @@ export interface NewUser {
   groups?: string[] | undefined;
 }
 
-export type UserChanges = Partial<Pick<UserAccount, 'username' | 'email' | 'display_name' | 'roles' | 'groups' | 'status'>> & { password?: string };
+export type UserChanges = Partial<
+  Pick<UserAccount, 'username' | 'email' | 'display_name' | 'roles' | 'groups' | 'status'>
+> & { password?: string };
 
 export interface UserFilter {
   q?: string | undefined;
   role?: Role | undefined;
   group?: string | undefined;
   status?: UserAccount['status'] | undefined;
-  after?: string | undefined;
-  limit: number;
 }
 
 export async function createUser(em: EntityManager, args: NewUser): Promise<UserAccount> {
@@ -49,18 +51,24 @@ export async function createUser(em: EntityManager, args: NewUser): Promise<User
   return user;
 }
 
-/** Oldest first, one more than `limit`. */
-export async function listUsers(em: EntityManager, filter: UserFilter): Promise<UserAccount[]> {
+/** Oldest first. */
+export async function listUsers(
+  em: EntityManager,
+  filter: UserFilter,
+  page: KeysetPage,
+): Promise<UserAccount[]> {
   const where: FilterQuery<UserAccount>[] = [];
-  if (filter.after) where.push({ id: { $gt: filter.after } });
+  if (page.after) where.push({ id: { $gt: page.after } });
   if (filter.status) where.push({ status: filter.status });
   if (filter.role) where.push({ roles: { $contains: [filter.role] } });
   if (filter.group) where.push({ groups: { $contains: [filter.group] } });
   if (filter.q) {
-    const like = `%${filter.q.replaceAll(/[\\%_]/g, '\\$&')}%`;
-    where.push({ $or: [{ username: { $ilike: like } }, { email: { $ilike: like } }, { display_name: { $ilike: like } }] });
+    const like = containsPattern(filter.q);
+    where.push({
+      $or: [{ username: { $ilike: like } }, { email: { $ilike: like } }, { display_name: { $ilike: like } }],
+    });
   }
-  return em.find(UserAccount, { $and: where }, { orderBy: { id: 'asc' }, limit: filter.limit + 1 });
+  return em.find(UserAccount, { $and: where }, { orderBy: { id: 'asc' }, limit: page.limit });
 }
 
 export async function getUser(em: EntityManager, id: string, lock = false): Promise<UserAccount> {
@@ -71,15 +79,21 @@ export async function getUser(em: EntityManager, id: string, lock = false): Prom
   return user;
 }
 
-/** Changes a locked user. A new password and a new status end all sessions. */
-export async function updateUser(em: EntityManager, user: UserAccount, changes: UserChanges): Promise<UserAccount> {
+/** Changes a locked user. A new password or a new status ends all sessions. */
+export async function updateUser(
+  em: EntityManager,
+  user: UserAccount,
+  changes: UserChanges,
+): Promise<UserAccount> {
   await refuseTaken(em, changes, user.id);
-  const staysAdmin = (changes.roles ?? user.roles).includes('admin') && (changes.status ?? user.status) === 'active';
+  const staysAdmin =
+    (changes.roles ?? user.roles).includes('admin') && (changes.status ?? user.status) === 'active';
   if (user.roles.includes('admin') && user.status === 'active' && !staysAdmin) {
     await refuseLastAdmin(em, user.id);
   }
   const { password, ...fields } = changes;
-  const endsSessions = password !== undefined || (changes.status !== undefined && changes.status !== user.status);
+  const endsSessions =
+    password !== undefined || (changes.status !== undefined && changes.status !== user.status);
   em.assign(user, fields);
   user.roles = unique(user.roles);
   user.groups = unique(user.groups);
@@ -94,9 +108,19 @@ export async function updateUser(em: EntityManager, user: UserAccount, changes: 
   return user;
 }
 
-/** The user's own change, which ends all sessions. `em` is not in a transaction: a wrong password stays counted. */
-export async function changeOwnPassword(em: EntityManager, actor: Actor, address: string, args: { current: string; next: string }): Promise<void> {
-  const source = { account: accountKey(actor.id, ''), address };
+/**
+ * Changes the caller's own password and ends all sessions. `em` must not be in a transaction, so that a wrong
+ * password stays counted.
+ */
+export async function changeOwnPassword(
+  em: EntityManager,
+  actor: Actor,
+  address: string,
+  args: { current: string; next: string },
+): Promise<void> {
+  // Counted separately from log-ins: strangers who guess passwords must not keep the owner from changing
+  // theirs.
+  const source = { account: `change:${actor.id}`, address, perAccount: 10 };
   await checkThrottle(em, source);
   const seen = await getUser(em, actor.id);
   const fits = await verifyPassword(args.current, seen.password_hash);
@@ -114,24 +138,36 @@ export async function changeOwnPassword(em: EntityManager, actor: Actor, address
     return updated === 1;
   });
   if (!changed) {
-    throw invalid([{ pointer: '/current_password', code: 'wrong_password', message: 'is not your password' }]);
+    throw invalid([
+      { pointer: '/current_password', code: 'wrong_password', message: 'is not your password' },
+    ]);
   }
 }
 
-async function refuseTaken(em: EntityManager, args: { username?: string; email?: string }, exceptId?: string): Promise<void> {
+async function refuseTaken(
+  em: EntityManager,
+  args: { username?: string; email?: string },
+  exceptId?: string,
+): Promise<void> {
   const rows = await em.execute<{ username: string; email: string }[]>(
-    'select username, email from user_account where (lower(username) = lower(?) or lower(email) = lower(?)) and id is distinct from ?',
+    `select username, email from user_account
+      where (lower(username) = lower(?) or lower(email) = lower(?)) and id is distinct from ?`,
     [args.username ?? '', args.email ?? '', exceptId ?? null],
   );
   const [row] = rows;
   if (row) {
     const field = row.username.toLowerCase() === args.username?.toLowerCase() ? 'username' : 'email';
-    throw conflict(`${field}_taken`, `Another user has this ${field === 'email' ? 'e-mail address' : 'username'}.`);
+    throw conflict(
+      `${field}_taken`,
+      `Another user has this ${field === 'email' ? 'e-mail address' : 'username'}.`,
+    );
   }
 }
 
 async function refuseLastAdmin(em: EntityManager, id: string): Promise<void> {
-  const admins = await em.execute<{ id: string }[]>(`select id from user_account where 'admin' = any(roles) and status = 'active' order by id for update`);
+  const admins = await em.execute<{ id: string }[]>(
+    `select id from user_account where 'admin' = any(roles) and status = 'active' order by id for update`,
+  );
   if (admins.every((admin) => admin.id === id)) {
     throw conflict('last_admin', 'This is the last active administrator.');
   }

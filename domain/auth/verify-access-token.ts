@@ -1,11 +1,15 @@
-/** Access tokens outside of HTTP; its middleware verifies them with koa-jwt by the same rules. */
+/** Verifies access tokens outside of HTTP; the HTTP middleware applies the same rules with koa-jwt. */
 import { jwtVerify } from 'jose';
 
-import { audience, claimsSchema, type Claims } from './access-token.ts';
+import { AUDIENCE, expiringClaimsSchema, type ExpiringClaims } from './access-token.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-/** Null for what is no token of ours, or no longer good. @throws what the look-up of keys fails with */
-export async function verifyAccessToken(keys: SigningKeys, issuer: string, token: string): Promise<Claims | null> {
+/** Null for an invalid or expired token. @throws if the keys cannot be read */
+export async function verifyAccessToken(
+  keys: SigningKeys,
+  issuer: string,
+  token: string,
+): Promise<ExpiringClaims | null> {
   const lookup: { failed?: unknown } = {};
   try {
     const { payload } = await jwtVerify(
@@ -18,12 +22,12 @@ export async function verifyAccessToken(keys: SigningKeys, issuer: string, token
         if (!key) throw new Error('unknown key');
         return key;
       },
-      { algorithms: ['ES256'], issuer, audience, typ: 'at+jwt', requiredClaims: ['exp'] },
+      { algorithms: ['ES256'], issuer, audience: AUDIENCE, typ: 'at+jwt', requiredClaims: ['exp'] },
     );
-    return claimsSchema.safeParse(payload).data ?? null;
+    return expiringClaimsSchema.safeParse(payload).data ?? null;
   } catch (error) {
     if ('failed' in lookup) throw lookup.failed;
-    // jose's errors, and a key that is not there: the token's fault.
+    // Errors of jose and an unknown key mean an invalid token.
     return error instanceof Error ? null : Promise.reject(error);
   }
 }

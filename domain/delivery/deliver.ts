@@ -1,6 +1,6 @@
 /**
- * Sends what is due to one target, in order: a delivery that fails keeps those behind it waiting. Every step is a row, so
- * that a crash costs at most one message sent twice, which has the same id.
+ * Sends the due deliveries of one target in order; a failed delivery holds back those behind it. Every step
+ * is a row, so a crash at most repeats one message, with the same id.
  */
 import type { EntityManager, Orm } from '../../db/orm.ts';
 import type { DeliverySender } from '../ports.ts';
@@ -16,7 +16,7 @@ export interface DeliverDeps {
   retry: RetryPolicy;
 }
 
-/** `wait_ms` null: nothing is pending, or the target is not active; else ask again then. */
+/** `wait_ms`: when to call again; null if nothing is pending or the target is not active. */
 export interface Delivered {
   sent: number;
   wait_ms: number | null;
@@ -29,12 +29,18 @@ interface Claim {
   head: Head;
 }
 
-/** Sends until nothing is due or `max` were tried; `signal` stops it between two. */
-export async function deliverDue(deps: DeliverDeps, targetId: string, options: { max: number; signal: AbortSignal; heartbeat(): void }): Promise<Delivered> {
+/** Sends until nothing is due or `max` deliveries were tried; `signal` stops it between two. */
+export async function deliverDue(
+  deps: DeliverDeps,
+  targetId: string,
+  options: { max: number; signal: AbortSignal; heartbeat(): void },
+): Promise<Delivered> {
   for (let sent = 0; sent < options.max; sent++) {
     options.heartbeat();
     options.signal.throwIfAborted();
-    const claimed = await deps.orm.em.fork().transactional((em) => claim(em, targetId, deps.retry.timeoutMs + LEASE_MARGIN_MS));
+    const claimed = await deps.orm.em
+      .fork()
+      .transactional((em) => claim(em, targetId, deps.retry.timeoutMs + LEASE_MARGIN_MS));
     if (!('target' in claimed)) return { sent, wait_ms: claimed.wait_ms };
     const outcome = await attempt(deps, claimed, options.signal);
     await deps.orm.em.fork().transactional((em) => record(em, deps.retry, claimed, outcome));
@@ -42,8 +48,12 @@ export async function deliverDue(deps: DeliverDeps, targetId: string, options: {
   return { sent: options.max, wait_ms: 0 };
 }
 
-/** Takes the first pending delivery, for a bounded time. */
-async function claim(em: EntityManager, targetId: string, leaseMs: number): Promise<Claim | { wait_ms: number | null }> {
+/** Leases the first pending delivery. */
+async function claim(
+  em: EntityManager,
+  targetId: string,
+  leaseMs: number,
+): Promise<Claim | { wait_ms: number | null }> {
   const [row] = await em.execute<(DeliveryTarget & { due_ms: number | null; lease_ms: number | null })[]>(
     `select ${TARGET_COLUMNS}, (extract(epoch from t.due_at - clock_timestamp()) * 1000)::float8 as due_ms,
             (extract(epoch from t.leased_until - clock_timestamp()) * 1000)::float8 as lease_ms
@@ -55,18 +65,26 @@ async function claim(em: EntityManager, targetId: string, leaseMs: number): Prom
   if (wait > 0) return { wait_ms: Math.ceil(wait) };
   const head = await headOf(em, targetId);
   if (head === null) {
-    await em.execute('update delivery_target set due_at = null, leased_until = null where id = ?', [targetId]);
+    await em.execute('update delivery_target set due_at = null, leased_until = null where id = ?', [
+      targetId,
+    ]);
     return { wait_ms: null };
   }
-  await em.execute(`update delivery_target set leased_until = clock_timestamp() + ? * interval '1 millisecond' where id = ?`, [leaseMs, targetId]);
-  await em.execute('update delivery set attempts = attempts + 1, last_attempt_at = clock_timestamp() where id = ?', [head.id]);
+  await em.execute(
+    `update delivery_target set leased_until = clock_timestamp() + ? * interval '1 millisecond' where id = ?`,
+    [leaseMs, targetId],
+  );
+  await em.execute(
+    'update delivery set attempts = attempts + 1, last_attempt_at = clock_timestamp() where id = ?',
+    [head.id],
+  );
   const { due_ms: _due, lease_ms: _lease, ...target } = row;
   return { target, head: { ...head, attempts: head.attempts + 1 } };
 }
 
 interface Outcome {
   status: number | null;
-  /** Null: delivered. */
+  /** Null if delivered. */
   error: string | null;
   retry_after_ms: number | null;
   duration_ms: number;
@@ -74,39 +92,86 @@ interface Outcome {
 
 async function attempt(deps: DeliverDeps, { target, head }: Claim, signal: AbortSignal): Promise<Outcome> {
   const startedMs = performance.now();
-  const done = (outcome: Omit<Outcome, 'duration_ms'>): Outcome => ({ ...outcome, duration_ms: Math.round(performance.now() - startedMs) });
+  const done = (outcome: Omit<Outcome, 'duration_ms'>): Outcome => ({
+    ...outcome,
+    duration_ms: Math.round(performance.now() - startedMs),
+  });
   const kind = deps.kinds[target.kind];
-  if (!kind) return done({ status: null, error: `Targets of kind ${target.kind} are not known here`, retry_after_ms: null });
+  if (!kind)
+    return done({
+      status: null,
+      error: `Unknown kind of target: ${target.kind}`,
+      retry_after_ms: null,
+    });
   const { message_id, type, content_type, body } = head;
-  const message: Attempt = { message_id, type, content_type, body, delivery_id: head.id, attempt: head.attempts, at: new Date() };
+  const message: Attempt = {
+    message_id,
+    type,
+    content_type,
+    body,
+    delivery_id: head.id,
+    attempt: head.attempts,
+    at: new Date(),
+  };
   const headers = { 'content-type': content_type, ...(await kind.headers(message, target)) };
-  const answer = await deps.sender.send({ url: target.url, headers, body, timeoutMs: deps.retry.timeoutMs, signal });
+  const answer = await deps.sender.send({
+    url: target.url,
+    headers,
+    body,
+    timeoutMs: deps.retry.timeoutMs,
+    signal,
+  });
   if ('refusal' in answer) return done({ status: null, error: answer.refusal, retry_after_ms: null });
   const { status, retry_after_ms } = answer;
-  const error = status >= 200 && status < 300 ? null : status >= 300 && status < 400 ? `answered ${status}: redirects are not followed` : `answered ${status}`;
+  const error =
+    status >= 200 && status < 300
+      ? null
+      : status >= 300 && status < 400
+        ? `answered ${status}: redirects are not followed`
+        : `answered ${status}`;
   return done({ status, error, retry_after_ms });
 }
 
-async function record(em: EntityManager, retry: RetryPolicy, { target, head }: Claim, outcome: Outcome): Promise<void> {
-  // Target before delivery, as everywhere.
-  const [row] = await em.execute<{ failures: number }[]>('select failures from delivery_target where id = ? for update', [target.id]);
+async function record(
+  em: EntityManager,
+  retry: RetryPolicy,
+  { target, head }: Claim,
+  outcome: Outcome,
+): Promise<void> {
+  // Locks the target before the delivery, like all code.
+  const [row] = await em.execute<{ failures: number }[]>(
+    'select failures from delivery_target where id = ? for update',
+    [target.id],
+  );
   if (!row) return;
   const gone = outcome.status === 410;
-  const over = outcome.error !== null && (gone || head.expired);
-  const pause = pauseMs(retry, { attempts: head.attempts, ageMs: head.age_ms, askedMs: outcome.retry_after_ms });
-  const again = outcome.error !== null && !over;
+  const givenUp = outcome.error !== null && (gone || head.expired);
+  const pause = pauseMs(retry, {
+    attempts: head.attempts,
+    ageMs: head.age_ms,
+    askedMs: outcome.retry_after_ms,
+  });
+  const retries = outcome.error !== null && !givenUp;
   await em.execute(
     `update delivery
         set status = ?, response_status = ?, error = ?, delivered_at = case when ? then clock_timestamp() end,
             next_attempt_at = case when ? then clock_timestamp() + ? * interval '1 millisecond' end,
-            attempt_log = case when jsonb_array_length(attempt_log) < 50 then attempt_log || ?::jsonb else (attempt_log - 0) || ?::jsonb end
+            attempt_log = case when jsonb_array_length(attempt_log) < 50
+                               then attempt_log || ?::jsonb else (attempt_log - 0) || ?::jsonb end
       where id = ? and status = 'pending'`,
     [
-      outcome.error === null ? 'delivered' : over ? 'failed' : 'pending', outcome.status, outcome.error, outcome.error === null, again, pause,
-      entry(outcome), entry(outcome), head.id,
+      outcome.error === null ? 'delivered' : givenUp ? 'failed' : 'pending',
+      outcome.status,
+      outcome.error,
+      outcome.error === null,
+      retries,
+      pause,
+      entry(outcome),
+      entry(outcome),
+      head.id,
     ],
   );
-  const failures = outcome.error === null ? 0 : over ? row.failures + 1 : row.failures;
+  const failures = outcome.error === null ? 0 : givenUp ? row.failures + 1 : row.failures;
   const reason: DisabledReason | null = gone ? 'gone' : failures >= retry.maxFailures ? 'failing' : null;
   await em.execute(
     `update delivery_target
@@ -114,7 +179,7 @@ async function record(em: EntityManager, retry: RetryPolicy, { target, head }: C
             active = active and ?, disabled_reason = coalesce(?, disabled_reason),
             disabled_at = case when ? then disabled_at else clock_timestamp() end
       where id = ?`,
-    [failures, again ? pause : 0, reason === null, reason, reason === null, target.id],
+    [failures, retries ? pause : 0, reason === null, reason, reason === null, target.id],
   );
 }
 

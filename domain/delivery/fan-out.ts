@@ -1,10 +1,12 @@
 /**
- * Fills the outbox from the log of all runs. One reader at a time, by the lock on the cursor; what it read, what it wrote and
- * how far it came are one transaction.
+ * Fills the outbox from the log of all runs. The lock on the cursor admits one reader at a time; one
+ * transaction covers the events read, the messages written and the cursor's new position.
  */
 import type { EntityManager, Orm } from '../../db/orm.ts';
-import type { Actor, Role } from '../auth/actor.ts';
-import { cloudEventTypeOf } from '../events/cloud-event.ts';
+import { arrayLiteral } from '../../db/sql.ts';
+import type { Role } from '../../contracts/roles.ts';
+import type { Actor } from '../auth/actor.ts';
+import { cloudEventTypesOf } from '../events/cloud-event.ts';
 import { readLog, type LogEvent } from '../events/log-reader.ts';
 import { positionBefore, type Position } from '../events/position.ts';
 import { matchesType } from '../events/type-filter.ts';
@@ -19,9 +21,12 @@ export interface FanOutDeps {
 }
 
 export interface FannedOut {
-  /** Targets to wake. */
+  /** Targets that the caller wakes. */
   due: string[];
-  /** `more`: call again at once. `behind`: transactions still open hold events back. `done`: all was read. `unwanted`: nobody wants any. */
+  /**
+   * `more`: call again at once. `behind`: open transactions hold back later events. `done`: everything is
+   * read. `unwanted`: there are no active targets.
+   */
   state: 'more' | 'behind' | 'done' | 'unwanted';
 }
 
@@ -38,20 +43,22 @@ export async function fanOut({ orm, kinds }: FanOutDeps): Promise<FannedOut> {
   const em = orm.em.fork();
   const position = await readCursor(em);
   const [look] = await em.execute<{ events: boolean | null; targets: boolean }[]>(
-    `select (select (e.tx, e.gpos) > (?::xid8, ?::bigint) from run_event e order by e.tx desc, e.gpos desc limit 1) as events,
+    `select (select (e.tx, e.gpos) > (?::xid8, ?::bigint)
+               from run_event e order by e.tx desc, e.gpos desc limit 1) as events,
             exists (select 1 from delivery_target where active) as targets`,
     [position.tx, position.gpos],
   );
   if (!look?.events) return { due: [], state: 'done' };
   if (!look.targets) {
-    // Nobody wants them: a target that is not committed yet wants only what is not older than itself, which is not skipped.
+    // No active target, so the events can be skipped. A target whose transaction is still open wants only
+    // events from that transaction on; those are not skipped.
     await skipAll(em);
     return { due: [], state: 'unwanted' };
   }
-  return em.transactional((tx) => pass(tx, kinds));
+  return em.transactional((tx) => fanOutBatch(tx, kinds));
 }
 
-async function pass(em: EntityManager, kinds: DeliveryKinds): Promise<FannedOut> {
+async function fanOutBatch(em: EntityManager, kinds: DeliveryKinds): Promise<FannedOut> {
   const [locked] = await em.execute<Position[]>(
     'select tx::text as tx, gpos::text as gpos from delivery_cursor where name = ? for update skip locked',
     [CURSOR],
@@ -62,7 +69,7 @@ async function pass(em: EntityManager, kinds: DeliveryKinds): Promise<FannedOut>
   if (!last) return { due: [], state: behind ? 'behind' : 'done' };
   const messages = await buildAll(em, kinds, events);
   const due: string[] = [];
-  // By id: two who append to the same targets take them in the same order.
+  // Ordered by id, so that concurrent writers lock the targets in the same order.
   for (const [targetId, outgoing] of [...messages].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     if ((await enqueue(em, targetId, outgoing)).due) due.push(targetId);
   }
@@ -71,7 +78,11 @@ async function pass(em: EntityManager, kinds: DeliveryKinds): Promise<FannedOut>
   return { due, state: full ? 'more' : behind ? 'behind' : 'done' };
 }
 
-async function buildAll(em: EntityManager, kinds: DeliveryKinds, events: readonly LogEvent[]): Promise<Map<string, Outgoing[]>> {
+async function buildAll(
+  em: EntityManager,
+  kinds: DeliveryKinds,
+  events: readonly LogEvent[],
+): Promise<Map<string, Outgoing[]>> {
   const audiences = await taskAudiences(em, events);
   const watchers = await watchersOf(em, events);
   const messages = new Map<string, Outgoing[]>();
@@ -81,14 +92,22 @@ async function buildAll(em: EntityManager, kinds: DeliveryKinds, events: readonl
       const kind = kindOf(kinds, target);
       if (tx < from || !wants(target, event) || !maySeeEvent(actor, event, audiences)) continue;
       const built = await kind.build(em, event, target);
-      const outgoing = built.map((message, part) => ({ ...message, run_id: event.run_id, seq: event.seq, part }));
+      const outgoing = built.map((message, part) => ({
+        ...message,
+        run_id: event.run_id,
+        seq: event.seq,
+        part,
+      }));
       messages.set(target.id, [...(messages.get(target.id) ?? []), ...outgoing]);
     }
   }
   return messages;
 }
 
-/** A worker of an older version must not pass over what a newer one knows how to send: it leaves the events to that one. */
+/**
+ * Fails on an unknown kind, so that a worker of an older version leaves the events to a newer one instead of
+ * skipping them.
+ */
 function kindOf(kinds: DeliveryKinds, { id, kind }: DeliveryTarget): DeliveryKind {
   const found = kinds[kind];
   if (!found) throw new Error(`delivery target ${id} is of kind ${kind}, which this version does not know`);
@@ -96,39 +115,59 @@ function kindOf(kinds: DeliveryKinds, { id, kind }: DeliveryTarget): DeliveryKin
 }
 
 function wants(target: DeliveryTarget, event: LogEvent): boolean {
-  return (target.run_id === null || target.run_id === event.run_id) && matchesType(target.types, cloudEventTypeOf(event));
+  return (
+    (target.run_id === null || target.run_id === event.run_id) &&
+    cloudEventTypesOf(event).some((type) => matchesType(target.types, type))
+  );
 }
 
 type WatcherRow = DeliveryTarget & { from_tx: string; username: string; roles: Role[]; groups: string[] };
 
-/** Targets that any of the events could be for, with their owners as they are now. */
+/** Targets that any of the events could concern, with their owners' current roles and groups. */
 async function watchersOf(em: EntityManager, events: readonly LogEvent[]): Promise<Watcher[]> {
-  const list = (ids: Iterable<string>): string => `{${[...new Set(ids)].join(',')}}`;
+  const list = (ids: Iterable<string>): string => arrayLiteral(new Set(ids));
   const rows = await em.execute<WatcherRow[]>(
-    `select ${TARGET_COLUMNS}, t.from_tx::text as from_tx, u.username, to_json(u.roles) as roles, to_json(u.groups) as groups
+    `select ${TARGET_COLUMNS}, t.from_tx::text as from_tx,
+            u.username, to_json(u.roles) as roles, to_json(u.groups) as groups
        from delivery_target t join user_account u on u.id = t.owner_id
       where t.active and u.status = 'active'
-        and (t.run_id = any(?::uuid[]) or (t.run_id is null and (t.owner_id = any(?::uuid[]) or 'admin' = any(u.roles) or ?::boolean)))
+        and (t.run_id = any(?::uuid[])
+             or (t.run_id is null
+                 and (t.owner_id = any(?::uuid[]) or 'admin' = any(u.roles) or ?::boolean)))
       order by t.id`,
-    [list(events.map(({ run_id }) => run_id)), list(events.map(({ run_owner_id }) => run_owner_id)), events.some((event) => taskOf(event) !== null)],
+    [
+      list(events.map(({ run_id }) => run_id)),
+      list(events.map(({ run_owner_id }) => run_owner_id)),
+      events.some((event) => taskOf(event) !== null),
+    ],
   );
   return rows.map(({ from_tx, username, roles, groups, ...target }) => ({
-    target, from: BigInt(from_tx), actor: { id: target.owner_id, username, roles, groups },
+    target,
+    from: BigInt(from_tx),
+    actor: { id: target.owner_id, username, roles, groups },
   }));
 }
 
 async function readCursor(em: EntityManager): Promise<Position> {
-  const [row] = await em.execute<Position[]>('select tx::text as tx, gpos::text as gpos from delivery_cursor where name = ?', [CURSOR]);
+  const [row] = await em.execute<Position[]>(
+    'select tx::text as tx, gpos::text as gpos from delivery_cursor where name = ?',
+    [CURSOR],
+  );
   return row ?? { tx: '0', gpos: '-1' };
 }
 
 async function moveCursor(em: EntityManager, { tx, gpos }: Position): Promise<void> {
-  await em.execute('update delivery_cursor set tx = ?::xid8, gpos = ?::bigint where name = ?', [tx, gpos, CURSOR]);
+  await em.execute('update delivery_cursor set tx = ?::xid8, gpos = ?::bigint where name = ?', [
+    tx,
+    gpos,
+    CURSOR,
+  ]);
 }
 
 async function skipAll(em: EntityManager): Promise<void> {
   await em.execute(
-    `update delivery_cursor c set tx = s.oldest, gpos = -1 from (select pg_snapshot_xmin(pg_current_snapshot()) as oldest) s
+    `update delivery_cursor c set tx = s.oldest, gpos = -1
+       from (select pg_snapshot_xmin(pg_current_snapshot()) as oldest) s
       where c.name = ? and c.tx < s.oldest and not exists (select 1 from delivery_target where active)`,
     [CURSOR],
   );

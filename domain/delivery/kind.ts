@@ -1,11 +1,14 @@
-/** What one kind of target (webhook, A2A push) adds to the one mechanism: what is sent of an event, and what goes with it. */
+/**
+ * What each kind of target (webhook, A2A push) adds to the shared delivery mechanism: the messages for an
+ * event, and their headers.
+ */
 import type { EntityManager } from '../../db/orm.ts';
 import type { LogEvent } from '../events/log-reader.ts';
 import type { DeliveryTarget } from './target.ts';
 
-/** A message as it is stored: it is sent byte for byte, also again. */
+/** A message as stored; every attempt and redelivery sends the same bytes. */
 export interface Message {
-  /** The same in every attempt and redelivery: receivers drop what they have seen. No dots. */
+  /** The same in every attempt and redelivery, so receivers can drop duplicates. No dots. */
   message_id: string;
   /** For the log of deliveries. */
   type: string;
@@ -22,11 +25,15 @@ export interface Attempt extends Message {
 
 export interface DeliveryKind {
   /**
-   * The messages for one event, in order; none to pass it over. Events that the target's owner may not see, or whose type it
-   * does not want, never come here. Reads only: it runs in the transaction that fills the outbox.
+   * The messages for one event, in order; none to skip it. It is called only for events that the target's
+   * owner may see and whose type the target wants. It runs in the transaction that fills the outbox, so it
+   * only reads.
    */
   build(em: EntityManager, event: LogEvent, target: DeliveryTarget): Message[] | Promise<Message[]>;
-  /** Headers of one attempt beside `content-type`, made anew for each: signatures carry the time. Names in lower case. */
+  /**
+   * The headers of one attempt besides `content-type`, with names in lower case. Built for each attempt,
+   * because signatures contain the time.
+   */
   headers(attempt: Attempt, target: DeliveryTarget): Promise<Record<string, string>>;
 }
 

@@ -1,26 +1,31 @@
-/** The outbox: what is to be sent to a target, in the order of `ord`, and what became of it. */
+/** The outbox: the deliveries of each target in the order of `ord`, with their results. */
 import { v7 as uuidv7 } from 'uuid';
 
 import type { EntityManager } from '../../db/orm.ts';
+import { Conditions, type KeysetPage } from '../../db/sql.ts';
 import type { Message } from './kind.ts';
 
-export const deliverForMs = 24 * 3_600_000;
+const DELIVER_FOR_MS = 24 * 3_600_000;
 
 export interface Outgoing extends Message {
   run_id: string | null;
   seq: number | null;
-  /** Of several messages for one event: which one. */
+  /** The index among several messages for one event. */
   part: number;
   redelivery_of?: string | null;
 }
 
 /**
- * Appends messages to a target's queue, in the caller's transaction; an event that is there already is left out.
- * @returns ids, and whether the first of the queue may be tried now: wake the target then, after the commit.
+ * Appends messages to a target's queue in the caller's transaction, except for events that are queued
+ * already. @returns the ids, and whether the queue is due: the caller then wakes the target after the commit
  */
-export async function enqueue(em: EntityManager, targetId: string, messages: readonly Outgoing[]): Promise<{ ids: string[]; due: boolean }> {
+export async function enqueue(
+  em: EntityManager,
+  targetId: string,
+  messages: readonly Outgoing[],
+): Promise<{ ids: string[]; due: boolean }> {
   if (messages.length === 0) return { ids: [], due: false };
-  // Whoever appends holds the target's row: numbers are in the order of commits.
+  // The update locks the target's row, so the numbers follow the order of commits.
   const [row] = await em.execute<{ last: string; due: boolean }[]>(
     `update delivery_target set last_ord = last_ord + ?, due_at = coalesce(due_at, clock_timestamp())
       where id = ? returning last_ord::text as last, due_at <= clock_timestamp() as due`,
@@ -28,15 +33,21 @@ export async function enqueue(em: EntityManager, targetId: string, messages: rea
   );
   if (!row) return { ids: [], due: false };
   const first = BigInt(row.last) - BigInt(messages.length);
-  const rows = messages.map((message, index) => ({ ...message, id: uuidv7(), ord: String(first + BigInt(index) + 1n) }));
+  const rows = messages.map((message, index) => ({
+    ...message,
+    id: uuidv7(),
+    ord: String(first + BigInt(index) + 1n),
+  }));
   const inserted = await em.execute<{ id: string }[]>(
-    `insert into delivery (id, target_id, ord, message_id, type, run_id, seq, part, content_type, body, redelivery_of, expires_at)
-     select id, ?::uuid, ord, message_id, type, run_id, seq, part, content_type, body, redelivery_of, clock_timestamp() + ? * interval '1 millisecond'
-       from json_to_recordset(?::json) as r (id uuid, ord bigint, message_id text, type text, run_id uuid, seq int, part int,
-            content_type text, body text, redelivery_of uuid)
+    `insert into delivery (id, target_id, ord, message_id, type, run_id, seq, part, content_type, body,
+            redelivery_of, expires_at)
+     select id, ?::uuid, ord, message_id, type, run_id, seq, part, content_type, body,
+            redelivery_of, clock_timestamp() + ? * interval '1 millisecond'
+       from json_to_recordset(?::json) as r (id uuid, ord bigint, message_id text, type text, run_id uuid,
+            seq int, part int, content_type text, body text, redelivery_of uuid)
       order by ord
      on conflict (target_id, run_id, seq, part) where redelivery_of is null do nothing returning id`,
-    [targetId, deliverForMs, JSON.stringify(rows)],
+    [targetId, DELIVER_FOR_MS, JSON.stringify(rows)],
   );
   return { ids: inserted.map(({ id }) => id), due: row.due };
 }
@@ -61,41 +72,62 @@ export interface DeliveryRow extends Message {
 
 export type Head = DeliveryRow & { expired: boolean; age_ms: number };
 
-const COLUMNS = `d.id, d.target_id, d.ord::text as ord, d.message_id, d.type, d.run_id, d.seq, d.content_type, d.body, d.status, d.attempts,
-  d.attempt_log, d.last_attempt_at, d.next_attempt_at, d.response_status, d.error, d.redelivery_of, d.created_at, d.delivered_at`;
+const COLUMNS = `d.id, d.target_id, d.ord::text as ord, d.message_id, d.type, d.run_id, d.seq,
+  d.content_type, d.body, d.status, d.attempts, d.attempt_log, d.last_attempt_at, d.next_attempt_at,
+  d.response_status, d.error, d.redelivery_of, d.created_at, d.delivered_at`;
 
-/** Newest first, below the number `before`. */
+/** Newest first, starting below `before`. */
 export async function listDeliveries(
   em: EntityManager,
   targetId: string,
   filter: { status?: string | undefined; run_id?: string | undefined },
-  paging: { before?: string | undefined; limit: number },
+  page: KeysetPage,
 ): Promise<DeliveryRow[]> {
-  const where = ['d.target_id = ?'];
-  const params: unknown[] = [targetId];
-  const add = (sql: string, value: unknown): void => {
-    where.push(sql);
-    params.push(value);
-  };
-  if (filter.status !== undefined) add('d.status = ?', filter.status);
-  if (filter.run_id !== undefined) add('d.run_id = ?', filter.run_id);
-  if (paging.before !== undefined) add('d.ord < ?::bigint', paging.before);
-  return em.execute<DeliveryRow[]>(`select ${COLUMNS} from delivery d where ${where.join(' and ')} order by d.ord desc limit ?`, [...params, paging.limit]);
+  const where = new Conditions().add('d.target_id = ?', targetId);
+  if (filter.status !== undefined) where.add('d.status = ?', filter.status);
+  if (filter.run_id !== undefined) where.add('d.run_id = ?', filter.run_id);
+  if (page.after !== undefined) where.add('d.ord < ?::bigint', page.after);
+  return em.execute<DeliveryRow[]>(
+    `select ${COLUMNS} from delivery d where ${where.sql} order by d.ord desc limit ?`,
+    [...where.values, page.limit],
+  );
 }
 
-export async function findDelivery(em: EntityManager, targetId: string, id: string): Promise<DeliveryRow | null> {
-  const [row] = await em.execute<DeliveryRow[]>(`select ${COLUMNS} from delivery d where d.target_id = ? and d.id = ?`, [targetId, id]);
+export async function findDelivery(
+  em: EntityManager,
+  targetId: string,
+  id: string,
+): Promise<DeliveryRow | null> {
+  const [row] = await em.execute<DeliveryRow[]>(
+    `select ${COLUMNS} from delivery d where d.target_id = ? and d.id = ?`,
+    [targetId, id],
+  );
   return row ?? null;
 }
 
-/** Sends again, byte for byte, at the end of the queue. */
-export async function enqueueAgain(em: EntityManager, targetId: string, rows: readonly DeliveryRow[]): Promise<{ ids: string[]; due: boolean }> {
-  return enqueue(em, targetId, rows.map(({ message_id, type, content_type, body, run_id, seq, id, redelivery_of }) => ({
-    message_id, type, content_type, body, run_id, seq, part: 0, redelivery_of: redelivery_of ?? id,
-  })));
+/** Queues the same bytes again, at the end of the queue. */
+export async function enqueueAgain(
+  em: EntityManager,
+  targetId: string,
+  rows: readonly DeliveryRow[],
+): Promise<{ ids: string[]; due: boolean }> {
+  return enqueue(
+    em,
+    targetId,
+    rows.map(({ message_id, type, content_type, body, run_id, seq, id, redelivery_of }) => ({
+      message_id,
+      type,
+      content_type,
+      body,
+      run_id,
+      seq,
+      part: 0,
+      redelivery_of: redelivery_of ?? id,
+    })),
+  );
 }
 
-/** The first pending one. */
+/** The first pending delivery. */
 export async function headOf(em: EntityManager, targetId: string): Promise<Head | null> {
   const [row] = await em.execute<Head[]>(
     `select ${COLUMNS}, d.expires_at <= clock_timestamp() as expired,
@@ -106,12 +138,13 @@ export async function headOf(em: EntityManager, targetId: string): Promise<Head 
   return row ?? null;
 }
 
-/** What is over for so long is not kept. @returns how many. */
+/** Deletes deliveries older than `days` that are no longer pending. @returns how many */
 export async function removeOldDeliveries(em: EntityManager, days: number): Promise<number> {
   const rows = await em.execute<object[]>(
     `delete from delivery where id in (
        select d.id from delivery d join delivery_target t on t.id = d.target_id
-        where d.created_at < clock_timestamp() - ? * interval '1 day' and (d.status <> 'pending' or not t.active)
+        where d.created_at < clock_timestamp() - ? * interval '1 day'
+          and (d.status <> 'pending' or not t.active)
         order by d.created_at limit 5000) returning 1`,
     [days],
   );

@@ -1,8 +1,9 @@
-/** Events of runs as CloudEvents 1.0 in structured JSON: what webhooks and `/events` carry. */
+/** Run events as CloudEvents 1.0 in structured JSON, for webhooks and `/events`. */
 import { EVENT } from '../../contracts/run-events.ts';
+import { announced, lifecycleData, type Announced } from './lifecycle.ts';
 import type { LogEvent } from './log-reader.ts';
 
-export const cloudEventType = 'application/cloudevents+json';
+export const CLOUD_EVENT_TYPE = 'application/cloudevents+json';
 
 export interface CloudEvent {
   specversion: '1.0';
@@ -11,7 +12,7 @@ export interface CloudEvent {
   type: string;
   /** RFC 3339. */
   time: string;
-  /** Of our own events the JSON pointer of the task; absent for the run itself. */
+  /** In our own events the JSON pointer of the task; absent for the run itself. */
   subject?: string;
   datacontenttype?: string;
   data?: unknown;
@@ -20,36 +21,52 @@ export interface CloudEvent {
 }
 
 /**
- * `data` is the entry of the run's log, and whose it is; what a task emitted is passed on as it was emitted. `baseUrl` without
- * a slash at the end.
+ * The CloudEvents for one entry of a run's log, in order: the entry itself, and the lifecycle events that the
+ * DSL adds to it (see `announced`). Events that a task emitted are passed on unchanged. `baseUrl` has no
+ * trailing slash.
  */
-export function toCloudEvent(event: LogEvent, baseUrl: string): CloudEvent {
+export function toCloudEvents(event: LogEvent, baseUrl: string): CloudEvent[] {
   const emitted = emittedBy(event);
-  if (emitted) return emitted;
-  const { run_id, workflow_id, workflow_name, seq, level, task, message, data } = event;
+  return emitted ? [emitted] : announced(event).map((entry) => present(entry, event, baseUrl));
+}
+
+/** The types that `toCloudEvents` would return, without building the events. */
+export function cloudEventTypesOf(event: Pick<LogEvent, 'type' | 'data' | 'task'>): string[] {
+  const emitted = emittedBy(event);
+  return emitted ? [emitted.type] : announced(event).map(({ type }) => type);
+}
+
+function present({ type, task, data, part }: Announced, event: LogEvent, baseUrl: string): CloudEvent {
+  const { run_id, workflow_id, workflow_name, seq, level, message } = event;
   return {
     specversion: '1.0',
-    id: eventId(event),
+    id: part === 0 ? eventId(event) : `${eventId(event)}:${part}`,
     source: `${baseUrl}/runs/${run_id}`,
-    type: event.type,
+    type,
     ...(task === null ? {} : { subject: task }),
     time: event.at.toISOString(),
     datacontenttype: 'application/json',
-    data: { run_id, workflow_id, workflow_name, seq, level, task, message, data },
+    runid: run_id,
+    ...(workflow_id === null ? {} : { workflowid: workflow_id }),
+    workflowname: workflow_name,
+    seq,
+    level,
+    ...(part === 0 ? { message } : {}),
+    data: lifecycleData(type, data, event),
   };
 }
 
-/** The type that the event has for those whom it is passed on to. */
-export function cloudEventTypeOf(event: Pick<LogEvent, 'type' | 'data'>): string {
-  return emittedBy(event)?.type ?? event.type;
-}
-
-/** Written by workflow code only, which has checked its attributes. */
+/** The type assertion holds: only workflow code writes these events, after checking their attributes. */
 function emittedBy({ type, data }: Pick<LogEvent, 'type' | 'data'>): CloudEvent | null {
-  return type === EVENT.eventEmitted ? (data['event'] as CloudEvent) : null;
+  return isEmitted({ type }) ? (data['event'] as CloudEvent) : null;
 }
 
-/** Unique, and the same in every copy that is sent of one event. */
+/** Whether a workflow's author made the CloudEvent, including its id. */
+export function isEmitted({ type }: Pick<LogEvent, 'type'>): boolean {
+  return type === EVENT.eventEmitted;
+}
+
+/** The id of an entry: unique, and the same in every copy sent. */
 export function eventId({ run_id, seq }: Pick<LogEvent, 'run_id' | 'seq'>): string {
   return `${run_id}:${seq}`;
 }

@@ -1,4 +1,6 @@
-/** Events from outside. They are kept; `listen` tasks and event schedules, which will take them, are not available yet. */
+/**
+ * Events from outside. They are stored for `listen` tasks and event schedules, which are not available yet.
+ */
 import { v7 as uuidv7 } from 'uuid';
 
 import type { EntityManager } from '../../db/orm.ts';
@@ -17,30 +19,46 @@ export interface InboundCloudEvent {
 export interface Accepted {
   id: string;
   received_at: Date;
-  /** The sender had sent it before: the first one counts. */
+  /** The sender had sent it before; the first one counts. */
   duplicate: boolean;
 }
 
-/** One event a sender, source and id; nobody can take the place of somebody else's. */
-export async function acceptEvent(em: EntityManager, actor: Actor, event: InboundCloudEvent): Promise<Accepted> {
+/** An event is identified by its sender, source and id, so no sender can block another's events. */
+export async function acceptEvent(
+  em: EntityManager,
+  actor: Actor,
+  event: InboundCloudEvent,
+): Promise<Accepted> {
   const inserted = await em.execute<{ id: string; received_at: Date }[]>(
-    `insert into inbound_event (id, owner_id, source, event_id, type, subject, at, event) values (?, ?, ?, ?, ?, ?, ?::timestamptz, ?::json)
+    `insert into inbound_event (id, owner_id, source, event_id, type, subject, at, event)
+     values (?, ?, ?, ?, ?, ?, ?::timestamptz, ?::json)
      on conflict (owner_id, source, event_id) do nothing returning id, received_at`,
-    [uuidv7(), actor.id, event.source, event.id, event.type, event.subject ?? null, event.time ?? null, JSON.stringify(event)],
+    [
+      uuidv7(),
+      actor.id,
+      event.source,
+      event.id,
+      event.type,
+      event.subject ?? null,
+      event.time ?? null,
+      JSON.stringify(event),
+    ],
   );
   if (inserted[0]) return { ...inserted[0], duplicate: false };
   const [first] = await em.execute<{ id: string; received_at: Date }[]>(
     'select id, received_at from inbound_event where owner_id = ? and source = ? and event_id = ?',
     [actor.id, event.source, event.id],
   );
-  if (!first) throw new Error('an event that is there already is not there');
+  if (!first) throw new Error('the duplicate of an inbound event was not found');
   return { ...first, duplicate: true };
 }
 
-/** @returns how many. */
+/** @returns the number of deleted events */
 export async function removeOldInboundEvents(em: EntityManager, days: number): Promise<number> {
   const rows = await em.execute<object[]>(
-    `delete from inbound_event where id in (select id from inbound_event where received_at < clock_timestamp() - ? * interval '1 day' limit 5000) returning 1`,
+    `delete from inbound_event where id in (
+       select id from inbound_event
+        where received_at < clock_timestamp() - ? * interval '1 day' limit 5000) returning 1`,
     [days],
   );
   return rows.length;

@@ -1,6 +1,6 @@
 /**
- * Places in the log of all runs: (transaction, position) of a `run_event`. Only what is older than every transaction still
- * open is read, so that nothing can commit behind a place that was reached.
+ * Positions in the log of all runs: (transaction, position) of a `run_event`. Readers stop before the oldest
+ * open transaction, so no event can be committed behind a position that was read.
  */
 import { badRequest } from '../errors.ts';
 
@@ -10,9 +10,14 @@ export interface Position {
   gpos: string;
 }
 
-/** Behind everything that a reader with this as the oldest open transaction has read. */
+/** The position after everything that is older than this transaction. */
 export function positionBefore(oldestOpenTx: string): Position {
   return { tx: oldestOpenTx, gpos: '-1' };
+}
+
+export function isAfter(left: Position, right: Position): boolean {
+  const [leftTx, rightTx] = [BigInt(left.tx), BigInt(right.tx)];
+  return leftTx === rightTx ? BigInt(left.gpos) > BigInt(right.gpos) : leftTx > rightTx;
 }
 
 /** Opaque for clients. */
@@ -22,7 +27,7 @@ export function encodePosition({ tx, gpos }: Position): string {
 
 const MAX = 2n ** 63n - 1n;
 
-/** @throws 400 for what is no position of ours. */
+/** @throws 400 for a text that is not a position */
 export function decodePosition(text: string): Position {
   const found = /^(\d{1,19})\.(-1|\d{1,19})$/.exec(Buffer.from(text, 'base64url').toString('latin1'));
   const [, tx = '', gpos = ''] = found ?? [];

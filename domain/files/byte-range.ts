@@ -1,7 +1,10 @@
-/** `Range` (RFC 9110 section 14): one range of bytes. Several at once, and what is no range, count as no `Range` at all. */
+/**
+ * Parses `Range` (RFC 9110 section 14) for one range of bytes. Multiple ranges and malformed headers are
+ * ignored.
+ */
 import type { ByteRange } from './ports.ts';
 
-/** The range within `size` bytes; `none` to send all; `unsatisfiable` for 416. */
+/** The range within `size` bytes; `none` to send everything; `unsatisfiable` for 416. */
 export function parseRange(header: string, size: number): ByteRange | 'none' | 'unsatisfiable' {
   const found = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header.trim());
   const [, first = '', last = ''] = found ?? [];

@@ -1,18 +1,19 @@
-/** Linked files that a run fetches before its first task (a2a.md §3): what is asked for, and what it becomes. */
+/** Linked files that a run fetches before its first task: the requests, and the files that replace them. */
 import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
-import { accepts as inModes } from '../a2a/modes.ts';
+import { arrayLiteral } from '../../db/sql.ts';
+import { accepts as inModes } from '../../contracts/a2a/modes.ts';
 import { fault } from '../../contracts/fault.ts';
 import type { FileReference } from '../ports.ts';
 import { addFile, type Upload } from './service.ts';
 
 export interface NewFetch {
-  /** In the input's `files`. */
+  /** Index in the input's `files`. */
   position: number;
   url: string;
   name?: string | undefined;
   media_type?: string | undefined;
-  /** Lower-case hex, where the sender says it. */
+  /** Lower-case hex, if the sender gave it. */
   sha256?: string | undefined;
 }
 
@@ -27,31 +28,60 @@ export interface Fetch {
   accepts: string[];
 }
 
-/** In the transaction that makes the run. */
-export async function addFetches(em: EntityManager, runId: string, fetches: readonly NewFetch[], accepts: readonly string[]): Promise<void> {
+/** Call in the transaction that creates the run. */
+export async function addFetches(
+  em: EntityManager,
+  runId: string,
+  fetches: readonly NewFetch[],
+  accepts: readonly string[],
+): Promise<void> {
   for (const { position, url, name, media_type, sha256 } of fetches) {
     await em.execute(
-      `insert into file_fetch (run_id, position, file_id, url, name, media_type, sha256, accepts) values (?, ?, ?, ?, ?, ?, ?, ?::text[])`,
-      [runId, position, uuidv7(), url, name ?? null, media_type ?? null, sha256 ?? null, `{${accepts.map((type) => JSON.stringify(type)).join(',')}}`],
+      `insert into file_fetch (run_id, position, file_id, url, name, media_type, sha256, accepts)
+       values (?, ?, ?, ?, ?, ?, ?, ?::text[])`,
+      [
+        runId,
+        position,
+        uuidv7(),
+        url,
+        name ?? null,
+        media_type ?? null,
+        sha256 ?? null,
+        arrayLiteral(accepts),
+      ],
     );
   }
 }
 
 export function listFetches(em: EntityManager, runId: string): Promise<Fetch[]> {
-  return em.execute<Fetch[]>(`select position, file_id, url, name, media_type, sha256, accepts from file_fetch where run_id = ? order by position`, [runId]);
+  return em.execute<Fetch[]>(
+    `select position, file_id, url, name, media_type, sha256, accepts from file_fetch
+       where run_id = ? order by position`,
+    [runId],
+  );
 }
 
-/** The file of a fetch, null while it is not in the store. */
+/** The file of a fetch; null until it is stored. */
 export async function fetchedFile(em: EntityManager, { file_id }: Fetch): Promise<FileReference | null> {
-  const [row] = await em.execute<FileReference[]>(`select id as file_id, name, media_type, size, sha256 from file where id = ?`, [file_id]);
+  const [row] = await em.execute<FileReference[]>(
+    `select id as file_id, name, media_type, size, sha256 from file where id = ?`,
+    [file_id],
+  );
   return row ?? null;
 }
 
-/** Keeps what was received, unless another attempt was faster: then that one's file counts. In a transaction of its own. */
-export async function keepFetched(em: EntityManager, runId: string, fetch: Fetch, upload: Upload, file: { name: string; media_type: string }): Promise<void> {
+/** Stores a fetched file in a transaction of its own, unless another attempt has already stored it. */
+export async function keepFetched(
+  em: EntityManager,
+  runId: string,
+  fetch: Fetch,
+  upload: Upload,
+  file: { name: string; media_type: string },
+): Promise<void> {
   await em.transactional(async (tx) => {
     const [row] = await tx.execute<{ owner_id: string }[]>(
-      `select r.owner_id from file_fetch f join run r on r.id = f.run_id where f.run_id = ? and f.position = ? for update of f`,
+      `select r.owner_id from file_fetch f join run r on r.id = f.run_id
+        where f.run_id = ? and f.position = ? for update of f`,
       [runId, fetch.position],
     );
     if (!row || (await fetchedFile(tx, fetch)) !== null) return;
@@ -60,31 +90,64 @@ export async function keepFetched(em: EntityManager, runId: string, fetch: Fetch
   await upload.discard();
 }
 
-/** The run's input names the files themselves from now on: for who reads it, and for a retry. */
-export async function putFetched(em: EntityManager, runId: string, files: readonly { position: number; file: FileReference }[]): Promise<void> {
+/** Replaces the links in the run's input by the stored files, for readers of the run and for retries. */
+export async function putFetched(
+  em: EntityManager,
+  runId: string,
+  files: readonly { position: number; file: FileReference }[],
+): Promise<void> {
   await em.transactional(async (tx) => {
-    const [run] = await tx.execute<{ input: unknown }[]>(`select input from run where id = ? for update`, [runId]);
+    const [run] = await tx.execute<{ input: unknown }[]>(
+      `select input from run where id = ? for no key update`,
+      [runId],
+    );
     const input = run?.input;
-    if (typeof input !== 'object' || input === null || !('files' in input) || !Array.isArray(input.files)) return;
-    const at = new Map(files.map(({ position, file }) => [position, file]));
-    const replaced = { ...input, files: input.files.map((file: unknown, index) => at.get(index) ?? file) };
+    if (typeof input !== 'object' || input === null || !('files' in input) || !Array.isArray(input.files))
+      return;
+    const fileAt = new Map(files.map(({ position, file }) => [position, file]));
+    const replaced = {
+      ...input,
+      files: input.files.map((file: unknown, index) => fileAt.get(index) ?? file),
+    };
     await tx.execute(`update run set input = ?::json where id = ?`, [JSON.stringify(replaced), runId]);
   });
 }
 
-const GENERIC = new Set(['', 'application/octet-stream', 'binary/octet-stream', 'application/x-download', 'application/force-download']);
+const GENERIC = new Set([
+  '',
+  'application/octet-stream',
+  'binary/octet-stream',
+  'application/x-download',
+  'application/force-download',
+]);
 
 /**
- * The media type that counts: what the sender declared, else what the server says. The server's word counts against it where it is
- * of another kind: a log-in page is no image. @throws Fault for that, and for what the agent does not take.
+ * The media type of a fetched file: what the sender declared, else what the server declares. @throws Fault if
+ * the server declares a different kind, such as a log-in page instead of an image, or if the agent does not
+ * take the type
  */
-export function fetchedType({ media_type: declared, accepts }: Pick<Fetch, 'media_type' | 'accepts'>, served: string | null, host: string): string {
-  const [saysSender, saysServer] = [essence(declared), essence(served)];
-  if (!GENERIC.has(saysSender) && !GENERIC.has(saysServer) && !alike(saysSender, saysServer)) {
-    throw fault('validation', `The file at ${host} is ${saysServer}, not ${saysSender} as the message says`);
+export function fetchedType(
+  { media_type: declared, accepts }: Pick<Fetch, 'media_type' | 'accepts'>,
+  served: string | null,
+  host: string,
+): string {
+  const [declaredType, servedType] = [essence(declared), essence(served)];
+  if (!GENERIC.has(declaredType) && !GENERIC.has(servedType) && !alike(declaredType, servedType)) {
+    throw fault(
+      'validation',
+      `The file at ${host} is ${servedType}, not ${declaredType} as the message says`,
+    );
   }
-  const type = GENERIC.has(saysSender) ? (GENERIC.has(saysServer) ? 'application/octet-stream' : (served ?? '')) : (declared ?? '');
-  if (!inModes(accepts, type)) throw fault('validation', `The file at ${host} is ${essence(type)}; this agent takes ${accepts.join(', ')}`);
+  const type = GENERIC.has(declaredType)
+    ? GENERIC.has(servedType)
+      ? 'application/octet-stream'
+      : (served ?? '')
+    : (declared ?? '');
+  if (!inModes(accepts, type))
+    throw fault(
+      'validation',
+      `The file at ${host} is ${essence(type)}; this agent takes ${accepts.join(', ')}`,
+    );
   return type;
 }
 
@@ -92,10 +155,15 @@ function essence(type: string | null): string {
   return (type?.split(';')[0] ?? '').trim().toLowerCase();
 }
 
-/** Of one kind (`audio/mp3`, `audio/mpeg`) or format (`text/xml`, `application/xml`); a text may be served as plain. A page is none but a page. */
-function alike(one: string, other: string): boolean {
-  if (one === other) return true;
-  const [[type, format], [otherType, otherFormat]] = [one.split('/'), other.split('/')];
-  if (one === 'text/html' || other === 'text/html') return false;
-  return type === otherType || format === otherFormat || (other === 'text/plain' && type === 'application');
+/**
+ * Whether the types are of the same kind (`audio/mp3`, `audio/mpeg`) or format (`text/xml`,
+ * `application/xml`). A text format may be served as plain text. HTML matches only HTML.
+ */
+function alike(declared: string, served: string): boolean {
+  if (declared === served) return true;
+  const [[type, format], [servedType, servedFormat]] = [declared.split('/'), served.split('/')];
+  if (declared === 'text/html' || served === 'text/html') return false;
+  return (
+    type === servedType || format === servedFormat || (served === 'text/plain' && type === 'application')
+  );
 }

@@ -1,4 +1,4 @@
-/** Links that read one file without a log-in, for a time: a JWT signed with the platform's keys. */
+/** Temporary links that read one file without a login: a JWT signed with the platform's keys. */
 import { errors, jwtVerify, SignJWT } from 'jose';
 
 import type { SigningKeys } from '../auth/signing-keys.ts';
@@ -6,9 +6,9 @@ import { AppError } from '../errors.ts';
 
 const TYPE = 'file-link+jwt';
 const AUDIENCE = 'cadenza-files';
-/** A replaced signing key is kept for a day: a link must not outlive it. */
-export const longestLinkSeconds = 24 * 3600;
-export const defaultLinkSeconds = 3600;
+/** A replaced signing key stays valid for a day; a link must not outlive it. */
+export const LONGEST_LINK_SECONDS = 24 * 3600;
+export const DEFAULT_LINK_SECONDS = 3600;
 
 export interface FileLink {
   url: string;
@@ -17,15 +17,19 @@ export interface FileLink {
 
 export interface LinkDeps {
   keys: Pick<SigningKeys, 'current' | 'publicKey'>;
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   baseUrl: string;
 }
 
-/** An address that gives the file to whoever has it; `seconds` at most a day. */
-export async function createFileLink({ keys, baseUrl }: LinkDeps, fileId: string, seconds = defaultLinkSeconds): Promise<FileLink> {
+/** A URL that gives the file to anyone who has it, for `seconds`, at most a day. */
+export async function createFileLink(
+  { keys, baseUrl }: LinkDeps,
+  fileId: string,
+  seconds = DEFAULT_LINK_SECONDS,
+): Promise<FileLink> {
   const { kid, privateKey } = await keys.current();
   const issuedAt = Math.floor(Date.now() / 1000);
-  const expiresAt = issuedAt + Math.min(seconds, longestLinkSeconds);
+  const expiresAt = issuedAt + Math.min(seconds, LONGEST_LINK_SECONDS);
   const token = await new SignJWT({})
     .setProtectedHeader({ alg: 'ES256', typ: TYPE, kid })
     .setIssuer(baseUrl)
@@ -37,8 +41,12 @@ export async function createFileLink({ keys, baseUrl }: LinkDeps, fileId: string
   return { url: `${baseUrl}/files/${fileId}?token=${token}`, expires_at: new Date(expiresAt * 1000) };
 }
 
-/** @throws 410 for a link that is over, 401 for what is no link of ours to this file. */
-export async function checkFileLink({ keys, baseUrl }: LinkDeps, fileId: string, token: string): Promise<void> {
+/** @throws 410 for an expired link, 401 for a token that is not a valid link to this file */
+export async function checkFileLink(
+  { keys, baseUrl }: LinkDeps,
+  fileId: string,
+  token: string,
+): Promise<void> {
   try {
     await jwtVerify(
       token,
@@ -47,12 +55,22 @@ export async function checkFileLink({ keys, baseUrl }: LinkDeps, fileId: string,
         if (key === null) throw new errors.JWKSNoMatchingKey();
         return key;
       },
-      { algorithms: ['ES256'], typ: TYPE, issuer: baseUrl, audience: AUDIENCE, subject: fileId, requiredClaims: ['exp'] },
+      {
+        algorithms: ['ES256'],
+        typ: TYPE,
+        issuer: baseUrl,
+        audience: AUDIENCE,
+        subject: fileId,
+        requiredClaims: ['exp'],
+      },
     );
   } catch (error) {
-    if (error instanceof errors.JWTExpired) throw new AppError('gone', 'link_expired', 'The link is over: ask for another one.');
+    if (error instanceof errors.JWTExpired)
+      throw new AppError('gone', 'link_expired', 'The link has expired: request a new one.');
     if (error instanceof errors.JOSEError) {
-      throw new AppError('unauthorized', 'invalid_link', 'The link is not valid.', { headers: { 'WWW-Authenticate': 'Bearer realm="cadenza"' } });
+      throw new AppError('unauthorized', 'invalid_link', 'The link is not valid.', {
+        headers: { 'WWW-Authenticate': 'Bearer realm="cadenza"' },
+      });
     }
     throw error;
   }

@@ -1,4 +1,7 @@
-/** Big payloads of Temporal histories, by the digest of their content: the row says that one exists, its bytes are in the file store or in the row. */
+/**
+ * Large payloads of Temporal histories, keyed by the digest of their content. The row registers a payload;
+ * its bytes are in the file store or in the row.
+ */
 import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
 import { FileContentMissing, FileStoreUnavailable, type FileStore } from './ports.ts';
@@ -6,35 +9,86 @@ import { FileContentMissing, FileStoreUnavailable, type FileStore } from './port
 export interface PayloadStoreOptions {
   fork: () => EntityManager;
   files: FileStore;
-  /** Whether new ones go to the file store. What is there is read wherever it is. */
+  /** Whether new payloads go to the file store. Existing ones are read from wherever they are. */
   inFiles: boolean;
 }
 
+export interface BigPayload {
+  data: Uint8Array;
+  /** The key that sealed it; null for payloads stored before key ids were recorded. */
+  keyId: string | null;
+}
+
 export interface BigPayloads {
-  /** Durable when it returns: a reference to it may be written. What is there already stays, its time renewed. */
-  put(digest: string, data: Uint8Array): Promise<void>;
-  /** Null if there is none. Throws where there should be one. */
-  get(digest: string): Promise<Uint8Array | null>;
+  /**
+   * The payload is durable when this returns, so a reference to it may be written. An existing payload is
+   * kept, and its time of use renewed.
+   */
+  put(digest: string, payload: BigPayload): Promise<void>;
+  /** Null if there is none. @throws FileStoreUnavailable if the content is missing or the store is down */
+  get(digest: string): Promise<BigPayload | null>;
+}
+
+interface PayloadRow {
+  data: Buffer | null;
+  file_id: string | null;
+  key_id: string | null;
 }
 
 export function createPayloadStore({ fork, files, inFiles }: PayloadStoreOptions): BigPayloads {
   return {
-    put: (digest, data) => (inFiles ? putFile(fork(), files, digest, data) : putRow(fork(), digest, data)),
+    put: (digest, payload) =>
+      inFiles ? putFile(fork(), files, digest, payload) : putRow(fork(), digest, payload),
     async get(digest) {
-      const [row] = await fork().execute<{ data: Buffer | null; file_id: string | null }[]>(`select data, file_id from temporal_payload where digest = ?`, [digest]);
-      if (!row) return null;
-      return row.file_id === null ? row.data : readFile(files, row.file_id);
+      for (let again = false; ; again = true) {
+        const [row] = await fork().execute<PayloadRow[]>(
+          `select data, file_id, key_id from temporal_payload where digest = ?`,
+          [digest],
+        );
+        if (!row) return null;
+        if (row.file_id === null) return row.data && { data: row.data, keyId: row.key_id };
+        try {
+          return { data: await readStored(files, row.file_id), keyId: row.key_id };
+        } catch (error) {
+          // The value may have been re-encrypted into a new file between the reads of row and file.
+          if (again || !(error instanceof FileContentMissing)) throw unavailable(error);
+        }
+      }
     },
   };
 }
 
-async function putRow(em: EntityManager, digest: string, data: Uint8Array): Promise<void> {
-  await em.execute(`insert into temporal_payload (digest, data) values (?, ?) on conflict (digest) do update set used_at = clock_timestamp()`, [digest, Buffer.from(data)]);
+async function putRow(em: EntityManager, digest: string, { data, keyId }: BigPayload): Promise<void> {
+  await em.execute(
+    `insert into temporal_payload (digest, data, key_id) values (?, ?, ?)
+     on conflict (digest) do update set used_at = clock_timestamp()`,
+    [digest, Buffer.from(data), keyId],
+  );
 }
 
-async function putFile(em: EntityManager, files: FileStore, digest: string, data: Uint8Array): Promise<void> {
-  const known = await em.execute<object[]>(`update temporal_payload set used_at = clock_timestamp() where digest = ? returning 1`, [digest]);
+async function putFile(
+  em: EntityManager,
+  files: FileStore,
+  digest: string,
+  { data, keyId }: BigPayload,
+): Promise<void> {
+  const known = await em.execute<object[]>(
+    `update temporal_payload set used_at = clock_timestamp() where digest = ? returning 1`,
+    [digest],
+  );
   if (known.length > 0) return;
+  const id = await keepStored(files, data);
+  const [row] = await em.execute<{ file_id: string | null }[]>(
+    `insert into temporal_payload (digest, file_id, key_id) values (?, ?, ?)
+     on conflict (digest) do update set used_at = clock_timestamp() returning file_id`,
+    [digest, id, keyId],
+  );
+  // Another process stored it first. If this process dies here, the sweep removes the file.
+  if (row?.file_id !== id) await files.remove(id);
+}
+
+/** @returns the id of the new file. @throws FileStoreUnavailable */
+export async function keepStored(files: FileStore, data: Uint8Array): Promise<string> {
   const id = uuidv7();
   try {
     const received = await files.receive(id, once(data), { maxBytes: data.length });
@@ -42,27 +96,29 @@ async function putFile(em: EntityManager, files: FileStore, digest: string, data
       await received.discard();
       throw error;
     });
+    return id;
   } catch (error) {
-    // Whatever it is (a full disk, a service that is away): it passes, and who needs the value tries again.
-    throw error instanceof FileStoreUnavailable ? error : new FileStoreUnavailable('a large value cannot be stored', { cause: error });
+    // Any cause (a full disk, a service outage) is temporary; the caller retries.
+    throw error instanceof FileStoreUnavailable
+      ? error
+      : new FileStoreUnavailable('a large value cannot be stored', { cause: error });
   }
-  const [row] = await em.execute<{ file_id: string | null }[]>(
-    `insert into temporal_payload (digest, file_id) values (?, ?) on conflict (digest) do update set used_at = clock_timestamp() returning file_id`,
-    [digest, id],
-  );
-  // Another process was faster. If this one dies here, the sweep finds what no row knows.
-  if (row?.file_id !== id) await files.remove(id);
 }
 
-async function readFile(files: FileStore, id: string): Promise<Uint8Array> {
-  try {
-    const chunks: Buffer[] = [];
-    for await (const chunk of await files.open(id)) chunks.push(chunk as Buffer);
-    return Buffer.concat(chunks);
-  } catch (error) {
-    if (!(error instanceof FileContentMissing)) throw error;
-    throw new Error('A large value of a run is not in the file store of this process: api and worker need the same FILES_DIR or bucket, or FILES_LARGE_VALUES=false', { cause: error });
-  }
+/** @throws FileContentMissing, FileStoreUnavailable */
+export async function readStored(files: FileStore, id: string): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of await files.open(id)) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+function unavailable(error: unknown): unknown {
+  if (!(error instanceof FileContentMissing)) return error;
+  return new FileStoreUnavailable(
+    'A large value of a run is not in the file store of this process: ' +
+      'api and worker need the same FILES_DIR or bucket, or FILES_LARGE_VALUES=false',
+    { cause: error },
+  );
 }
 
 async function* once(data: Uint8Array): AsyncGenerator<Uint8Array> {

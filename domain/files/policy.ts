@@ -1,10 +1,10 @@
-/** Who may do what with a file: deny by default. */
+/** Access to files: deny by default. */
 import type { StoredFile } from '../../db/entities/stored-file.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 
 type Ownership = Pick<StoredFile, 'owner_id' | 'visibility'>;
 
-/** Private ones are seen by their owner and admins only. */
+/** Only their owner and admins see private files. */
 export function maySeeFile(actor: Actor, file: Ownership): boolean {
   return file.visibility === 'public' || mayChangeFile(actor, file);
 }

@@ -1,32 +1,44 @@
-/** Where the bytes of files are. The rows in `file` say what exists: what no row names is swept. */
+/**
+ * The stores that hold the contents of files. The rows in `file` are authoritative: a content without a row
+ * is swept.
+ */
 import type { Readable } from 'node:stream';
 
+/** Content that was received and is not a file yet. */
 export interface ReceivedFile {
   /** Bytes. */
   size: number;
   /** Lower-case hex. */
   sha256: string;
-  /** Makes it durable under its id. Call it before the commit of its row, so that a row never lacks its bytes. */
+  /**
+   * Makes the content durable under its id. Call it before committing the row, so that no row lacks its
+   * content.
+   */
   keep(): Promise<void>;
-  /** Removes what was received. Harmless after `keep` has failed, and twice. */
+  /** Removes the content. Idempotent, and safe after a failed `keep`. */
   discard(): Promise<void>;
 }
 
 export interface FileStore {
+  /** Which folder or bucket, for messages. */
+  readonly place: string;
+  /** The mark that identifies this store (domain/files/store-identity.ts); null for a store without one. */
+  readMark(): Promise<string | null>;
+  writeMark(mark: string): Promise<void>;
   /**
-   * Streams bytes to a place of their own, never holding more than a chunk. If the source fails or is larger than
-   * `maxBytes`, nothing stays, and the source's error or `FileTooLarge` is thrown.
+   * Streams the content to a temporary place, holding at most a chunk in memory. If the source fails or
+   * exceeds `maxBytes`, nothing is kept, and the source's error or `FileTooLarge` is thrown.
    */
   receive(id: string, source: AsyncIterable<Uint8Array>, limits: { maxBytes: number }): Promise<ReceivedFile>;
-  /** Bytes `start` to `end`, both included; all without a range. @throws FileContentMissing */
+  /** Bytes `start` to `end` inclusive; everything without a range. @throws FileContentMissing */
   open(id: string, range?: ByteRange): Promise<Readable>;
-  /** Whether it can be written to, as far as that shows without writing. */
+  /** Whether the store seems writable, without writing to it. */
   ping(): Promise<boolean>;
-  /** Harmless if there is nothing. */
+  /** Does nothing if there is no such content. */
   remove(id: string): Promise<void>;
   /**
-   * Removes what is older than `before` and belongs to nothing: halves of uploads that died, and contents whose id `known`
-   * does not give back. @returns how many.
+   * Removes what is older than `before` and unused: partial uploads of dead processes, and contents whose id
+   * `known` does not return. @returns how many
    */
   sweep(options: { before: Date; known: (ids: string[]) => Promise<ReadonlySet<string>> }): Promise<number>;
 }
@@ -36,7 +48,10 @@ export interface ByteRange {
   end: number;
 }
 
+/** File name of the mark, next to the contents. */
+export const STORE_MARK = 'store-id';
+
 export class FileTooLarge extends Error {}
-/** The store is away, full or misconfigured: not for the user to mend. */
+/** The store is down, full or misconfigured; users cannot fix this. */
 export class FileStoreUnavailable extends Error {}
 export class FileContentMissing extends Error {}

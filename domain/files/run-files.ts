@@ -1,48 +1,72 @@
-/** Which runs use which files: a file that was made for runs goes with the last of them. */
+/** Which runs use which files. A file stored for runs is removed together with the last of them. */
+import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral } from '../../db/sql.ts';
 
-const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 const MAX_LINKED = 1_000;
 
 /** The ids in all file references of a value: strings under `file_id`. */
-export function fileIdsIn(value: unknown): string[] {
+export function fileIdsIn(root: unknown): string[] {
   const ids = new Set<string>();
-  // Not by recursion: what agents answer may be nested deeper than the stack is.
-  const open = [value];
-  while (open.length > 0) {
-    const one = open.pop();
-    if (typeof one !== 'object' || one === null) continue;
-    for (const [key, inner] of Object.entries(one)) {
-      if (key !== 'file_id' || typeof inner !== 'string') open.push(inner);
-      else if (UUID.test(inner.toLowerCase())) ids.add(inner.toLowerCase());
+  // Iterative, because agents' output may be nested deeper than the call stack allows.
+  const pending = [root];
+  while (pending.length > 0) {
+    const value = pending.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [key, inner] of Object.entries(value)) {
+      if (key !== 'file_id' || typeof inner !== 'string') pending.push(inner);
+      else if (isUuid(inner)) ids.add(inner.toLowerCase());
     }
   }
   return [...ids].slice(0, MAX_LINKED);
 }
 
-/** Notes that a run uses those of the files that its owner may read; others and unknown ones are passed over. */
-export async function linkFiles(em: EntityManager, run: { id: string; owner_id: string }, fileIds: readonly string[]): Promise<void> {
+/**
+ * Records which of the files a run uses. Unknown files, and those that the run's owner may not read, are
+ * skipped.
+ */
+export async function linkFiles(
+  em: EntityManager,
+  run: { id: string; owner_id: string },
+  fileIds: readonly string[],
+): Promise<void> {
   if (fileIds.length === 0) return;
   await em.execute(
     `insert into run_file (run_id, file_id)
-     select ?, id from file where id = any(?::uuid[]) and (owner_id = ? or visibility = 'public') order by id for key share
+     select ?, id from file
+       where id = any(?::uuid[]) and (owner_id = ? or visibility = 'public')
+       order by id for key share
      on conflict do nothing`,
-    [run.id, `{${fileIds.join(',')}}`, run.owner_id],
+    [run.id, arrayLiteral(fileIds), run.owner_id],
   );
 }
 
-/** Files that one run hands to another of its tree, in an input or an output: what the one may read, the other may. */
-export async function shareFiles(em: EntityManager, from: string, to: string, fileIds: readonly string[]): Promise<void> {
+/**
+ * Shares files of a run's input or output with another run of its tree: what one may read, the other may then
+ * read too.
+ */
+export async function shareFiles(
+  em: EntityManager,
+  from: string,
+  to: string,
+  fileIds: readonly string[],
+): Promise<void> {
   if (fileIds.length === 0) return;
   await em.execute(
-    `insert into run_file (run_id, file_id) select ?, file_id from run_file where run_id = ? and file_id = any(?::uuid[]) order by file_id on conflict do nothing`,
-    [to, from, `{${fileIds.join(',')}}`],
+    `insert into run_file (run_id, file_id)
+     select ?, file_id from run_file where run_id = ? and file_id = any(?::uuid[]) order by file_id
+     on conflict do nothing`,
+    [to, from, arrayLiteral(fileIds)],
   );
 }
 
-/** What a run used, and what it has still to fetch, for the run that retries it. */
+/** Copies a run's file uses and pending fetches to the run that retries it. */
 export async function inheritFiles(em: EntityManager, from: string, to: string): Promise<void> {
-  await em.execute(`insert into run_file (run_id, file_id) select ?, file_id from run_file where run_id = ? order by file_id on conflict do nothing`, [to, from]);
+  await em.execute(
+    `insert into run_file (run_id, file_id)
+     select ?, file_id from run_file where run_id = ? order by file_id on conflict do nothing`,
+    [to, from],
+  );
   await em.execute(
     `insert into file_fetch (run_id, position, file_id, url, name, media_type, sha256, accepts)
      select ?, position, file_id, url, name, media_type, sha256, accepts from file_fetch where run_id = ?`,
@@ -50,26 +74,36 @@ export async function inheritFiles(em: EntityManager, from: string, to: string):
   );
 }
 
-/** Those that a run may read: its owner's, public ones, and what is linked to it. */
-export async function readableFiles(em: EntityManager, run: { id: string; owner_id: string }, fileIds: readonly string[]): Promise<string[]> {
+/** The files that a run may read: its owner's, public ones, and those recorded as used by it. */
+export async function readableFiles(
+  em: EntityManager,
+  run: { id: string; owner_id: string },
+  fileIds: readonly string[],
+): Promise<string[]> {
   if (fileIds.length === 0) return [];
   const rows = await em.execute<{ id: string }[]>(
     `select f.id from file f
       where f.id = any(?::uuid[])
-        and (f.owner_id = ? or f.visibility = 'public' or exists (select from run_file u where u.run_id = ? and u.file_id = f.id))`,
-    [`{${fileIds.join(',')}}`, run.owner_id, run.id],
+        and (f.owner_id = ? or f.visibility = 'public'
+             or exists (select from run_file u where u.run_id = ? and u.file_id = f.id))`,
+    [arrayLiteral(fileIds), run.owner_id, run.id],
   );
   return rows.map(({ id }) => id);
 }
 
 /** Ids of the files that a run uses. */
 export async function filesOfRun(em: EntityManager, runId: string): Promise<string[]> {
-  const rows = await em.execute<{ file_id: string }[]>(`select file_id from run_file where run_id = ?`, [runId]);
+  const rows = await em.execute<{ file_id: string }[]>(`select file_id from run_file where run_id = ?`, [
+    runId,
+  ]);
   return rows.map(({ file_id }) => file_id);
 }
 
-/** Whether some run of the user's uses the file. */
+/** Whether any of the user's runs uses the file. */
 export async function usedByRunOf(em: EntityManager, userId: string, fileId: string): Promise<boolean> {
-  const rows = await em.execute(`select from run_file u join run r on r.id = u.run_id where u.file_id = ? and r.owner_id = ? limit 1`, [fileId, userId]);
+  const rows = await em.execute(
+    `select from run_file u join run r on r.id = u.run_id where u.file_id = ? and r.owner_id = ? limit 1`,
+    [fileId, userId],
+  );
   return rows.length > 0;
 }

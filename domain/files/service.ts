@@ -1,17 +1,19 @@
-/** Files: a row that says what it is, and its bytes in the file store. */
+/** Files: a row with the metadata, and the content in the file store. */
 import { v7 as uuidv7 } from 'uuid';
 
 import { StoredFile } from '../../db/entities/stored-file.ts';
 import type { Visibility } from '../../db/entities/workflow.ts';
 import { LockMode, type EntityManager, type FilterQuery } from '../../db/orm.ts';
+import { arrayLiteral, containsPattern, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { AppError, forbidden, notFound } from '../errors.ts';
+import { maySeeRun } from '../runs/policy.ts';
 import { filesOfRun, usedByRunOf } from './run-files.ts';
 import { mayChangeFile, maySeeFile } from './policy.ts';
 import { FileTooLarge, type FileStore, type ReceivedFile } from './ports.ts';
 
-export const maxFileBytes = 100 * 1024 * 1024;
-/** Uploads that did not grow for so long are dead, and contents without a row will not get one. */
+export const MAX_FILE_BYTES = 100 * 1024 * 1024;
+/** An upload that has not grown for this long is dead; a content this old without a row will not get one. */
 const ORPHAN_MS = 3_600_000;
 
 export interface NewFile {
@@ -19,7 +21,9 @@ export interface NewFile {
   name: string;
   media_type: string;
   visibility?: Visibility | undefined;
-  /** The run that the platform stores it for: the file goes when the last run that uses it goes. */
+  /**
+   * The run for which the platform stores the file; it is removed together with the last run that uses it.
+   */
   run_id?: string | undefined;
 }
 
@@ -27,24 +31,40 @@ export interface Upload extends ReceivedFile {
   id: string;
 }
 
-/** Streams bytes into the store; they become a file by `addFile`, or are discarded. @throws 413 over `maxBytes`, 503 when the disk is full. */
-export async function receiveFile(store: FileStore, source: AsyncIterable<Uint8Array>, { maxBytes = maxFileBytes, id = uuidv7() } = {}): Promise<Upload> {
+/**
+ * Streams bytes into the store; `addFile` then turns them into a file, or `discard` removes them. @throws 413
+ * above `maxBytes`, 503 if the disk is full
+ */
+export async function receiveFile(
+  store: FileStore,
+  source: AsyncIterable<Uint8Array>,
+  { maxBytes = MAX_FILE_BYTES, id = uuidv7() } = {},
+): Promise<Upload> {
   try {
     return { id, ...(await store.receive(id, source, { maxBytes })) };
   } catch (error) {
     if (error instanceof FileTooLarge) throw tooLarge(maxBytes);
-    if (typeof error === 'object' && error !== null && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')) {
+    if (
+      typeof error === 'object' &&
+      error !== null &&
+      'code' in error &&
+      (error.code === 'ENOSPC' || error.code === 'EDQUOT')
+    ) {
       throw new AppError('unavailable', 'storage_full', 'There is no room for the file at the moment.');
     }
     throw error;
   }
 }
 
-export function tooLarge(maxBytes = maxFileBytes): AppError {
-  return new AppError('too_large', 'file_too_large', `The file is larger than ${maxBytes / 1024 / 1024} MiB.`);
+export function tooLarge(maxBytes = MAX_FILE_BYTES): AppError {
+  return new AppError(
+    'too_large',
+    'file_too_large',
+    `The file is larger than ${maxBytes / 1024 / 1024} MiB.`,
+  );
 }
 
-/** In the caller's transaction: the bytes are durable before it commits. */
+/** Runs in the caller's transaction; the bytes are durable before it commits. */
 export async function addFile(em: EntityManager, upload: Upload, file: NewFile): Promise<StoredFile> {
   await upload.keep();
   const row = em.create(StoredFile, {
@@ -59,12 +79,18 @@ export async function addFile(em: EntityManager, upload: Upload, file: NewFile):
     created_at: new Date(),
   });
   await em.persist(row).flush();
-  if (file.run_id !== undefined) await em.execute(`insert into run_file (run_id, file_id) values (?, ?)`, [file.run_id, row.id]);
+  if (file.run_id !== undefined)
+    await em.execute(`insert into run_file (run_id, file_id) values (?, ?)`, [file.run_id, row.id]);
   return row;
 }
 
-/** Both steps at once, for what the platform itself stores: outputs of agents, parts of messages. */
-export async function storeFile(em: EntityManager, store: FileStore, source: AsyncIterable<Uint8Array>, file: NewFile): Promise<StoredFile> {
+/** Both steps at once, for files that the platform itself stores: outputs of agents, parts of messages. */
+export async function storeFile(
+  em: EntityManager,
+  store: FileStore,
+  source: AsyncIterable<Uint8Array>,
+  file: NewFile,
+): Promise<StoredFile> {
   const upload = await receiveFile(store, source);
   try {
     return await em.transactional((tx) => addFile(tx, upload, file));
@@ -74,21 +100,24 @@ export async function storeFile(em: EntityManager, store: FileStore, source: Asy
   }
 }
 
-/** One's own, public ones, and those that one's runs use, such as what a person attached to a decision. @throws 404 for any other. */
+/**
+ * The caller's own files, public ones, and those that the caller's runs use, such as attachments of a
+ * decision. @throws 404 for any other file
+ */
 export async function getFile(em: EntityManager, actor: Actor, id: string): Promise<StoredFile> {
   const file = await readFile(em, id);
   if (!maySeeFile(actor, file) && !(await usedByRunOf(em, actor.id, id))) throw notFound('file');
   return file;
 }
 
-/** For who needs no rights: the holder of a link. @throws 404 */
+/** Without a permission check, for holders of a link. @throws 404 */
 export async function readFile(em: EntityManager, id: string): Promise<StoredFile> {
   const file = await em.findOne(StoredFile, { id });
   if (!file) throw notFound('file');
   return file;
 }
 
-/** Locks it. @throws 404, or 403 for a public one of somebody else. */
+/** Locks the file. @throws 404, or 403 for another user's public file */
 export async function getFileForChange(em: EntityManager, actor: Actor, id: string): Promise<StoredFile> {
   const file = await em.findOne(StoredFile, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
   if (!file || !maySeeFile(actor, file)) throw notFound('file');
@@ -96,13 +125,17 @@ export async function getFileForChange(em: EntityManager, actor: Actor, id: stri
   return file;
 }
 
-export async function updateFile(em: EntityManager, file: StoredFile, changes: { name?: string | undefined; visibility?: Visibility | undefined }): Promise<void> {
+export async function updateFile(
+  em: EntityManager,
+  file: StoredFile,
+  changes: { name?: string | undefined; visibility?: Visibility | undefined },
+): Promise<void> {
   if (changes.name !== undefined) file.name = safeName(changes.name);
   if (changes.visibility !== undefined) file.visibility = changes.visibility;
   await em.flush();
 }
 
-/** The row only: the content goes after the commit, or by the sweep. */
+/** Deletes only the row; the content is removed after the commit, or by the sweep. */
 export async function deleteFile(em: EntityManager, file: StoredFile): Promise<void> {
   await em.remove(file).flush();
 }
@@ -112,35 +145,58 @@ export interface FileFilter {
   owner_id?: string | undefined;
   visibility?: Visibility | undefined;
   sha256?: string | undefined;
-  /** Those that this run uses. */
+  /** Files that this run uses. */
   run_id?: string | undefined;
 }
 
-/** What the actor may see, newest first, below the id `before`. */
-export async function listFiles(em: EntityManager, actor: Actor, filter: FileFilter, paging: { before?: string | undefined; limit: number }): Promise<StoredFile[]> {
+/** The files that the actor may see, newest first. */
+export async function listFiles(
+  em: EntityManager,
+  actor: Actor,
+  filter: FileFilter,
+  page: KeysetPage,
+): Promise<StoredFile[]> {
   const { q, run_id: runId, ...equal } = filter;
   const conditions: FilterQuery<StoredFile>[] = [];
-  if (!isAdmin(actor)) conditions.push(filter.visibility === 'private' ? { owner_id: actor.id } : { $or: [{ owner_id: actor.id }, { visibility: 'public' }] });
-  if (runId !== undefined) conditions.push({ id: await filesOfRun(em, runId) });
-  if (paging.before !== undefined) conditions.push({ id: { $lt: paging.before } });
-  for (const [name, value] of Object.entries(equal)) if (value !== undefined) conditions.push({ [name]: value });
-  if (q !== undefined && q !== '') conditions.push({ name: { $ilike: `%${q.replaceAll(/[\\%_]/g, String.raw`\$&`)}%` } });
-  return em.find(StoredFile, { $and: conditions }, { orderBy: { id: 'desc' }, limit: paging.limit });
+  if (!isAdmin(actor))
+    conditions.push(
+      filter.visibility === 'private'
+        ? { owner_id: actor.id }
+        : { $or: [{ owner_id: actor.id }, { visibility: 'public' }] },
+    );
+  if (runId !== undefined)
+    conditions.push({ id: (await seesRun(em, actor, runId)) ? await filesOfRun(em, runId) : [] });
+  if (page.after !== undefined) conditions.push({ id: { $lt: page.after } });
+  for (const [name, value] of Object.entries(equal))
+    if (value !== undefined) conditions.push({ [name]: value });
+  if (q !== undefined && q !== '') conditions.push({ name: { $ilike: containsPattern(q) } });
+  return em.find(StoredFile, { $and: conditions }, { orderBy: { id: 'desc' }, limit: page.limit });
+}
+
+/** Prevents users who may not see a run from learning which public files it uses. */
+async function seesRun(em: EntityManager, actor: Actor, runId: string): Promise<boolean> {
+  const [run] = await em.execute<{ owner_id: string }[]>('select owner_id from run where id = ?', [runId]);
+  return run !== undefined && maySeeRun(actor, run);
 }
 
 export interface SweepOptions {
   before?: Date;
-  /** Ends it between two batches. */
+  /** Stops the sweep between two batches. */
   signal?: AbortSignal;
 }
 
-/** Removes from the store what belongs to nothing: uploads that died with their process, contents of deleted files. */
-export async function sweepFiles(em: EntityManager, store: FileStore, { before = new Date(Date.now() - ORPHAN_MS), signal }: SweepOptions = {}): Promise<number> {
+/** Removes unused contents from the store: uploads whose process died, and contents of deleted files. */
+export async function sweepFiles(
+  em: EntityManager,
+  store: FileStore,
+  { before = new Date(Date.now() - ORPHAN_MS), signal }: SweepOptions = {},
+): Promise<number> {
   const known = async (ids: string[]): Promise<Set<string>> => {
     signal?.throwIfAborted();
-    const list = `{${ids.join(',')}}`;
+    const list = arrayLiteral(ids);
     const rows = await em.execute<{ id: string }[]>(
-      'select id from file where id = any(?::uuid[]) union all select file_id from temporal_payload where file_id = any(?::uuid[])',
+      `select id from file where id = any(?::uuid[])
+       union all select file_id from temporal_payload where file_id = any(?::uuid[])`,
       [list, list],
     );
     return new Set(rows.map(({ id }) => id));
@@ -148,19 +204,21 @@ export async function sweepFiles(em: EntityManager, store: FileStore, { before =
   return store.sweep({ before, known });
 }
 
-/** No folders, no control characters, at most 255 characters. */
-export function safeName(name: string): string {
+/** Strips folders and control characters; at most 255 characters. */
+function safeName(name: string): string {
   const last = name.toWellFormed().split(/[/\\]/).at(-1) ?? '';
-  // Control and formatting characters could fake another name in a list or a dialog.
+  // Control and formatting characters could fake another name in a list or dialog.
   const clean = last.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '').trim();
   const short = [...clean].slice(0, 255).join('');
   return short === '' || short === '.' || short === '..' ? 'file' : short;
 }
 
-/** `type/subtype` with its parameters, or that of plain bytes. */
-export function safeMediaType(type: string): string {
+const TOKEN = String.raw`[\w!#$&^.+-]+`;
+const PARAMETER_VALUE = String.raw`([\w!#$&^.+:-]+|"[\x20\x21\x23-\x5b\x5d-\x7e]*")`;
+const MEDIA_TYPE = new RegExp(String.raw`^${TOKEN}\/${TOKEN}(\s*;\s*${TOKEN}=${PARAMETER_VALUE})*$`);
+
+/** `type/subtype` with its parameters, or `application/octet-stream` if the value is malformed. */
+function safeMediaType(type: string): string {
   const trimmed = type.trim();
-  return trimmed.length <= 255 && /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;\s*[\w!#$&^.+-]+=([\w!#$&^.+:-]+|"[\x20\x21\x23-\x5b\x5d-\x7e]*"))*$/.test(trimmed)
-    ? trimmed
-    : 'application/octet-stream';
+  return trimmed.length <= 255 && MEDIA_TYPE.test(trimmed) ? trimmed : 'application/octet-stream';
 }

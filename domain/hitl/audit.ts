@@ -1,28 +1,38 @@
-/** The audit rows of human tasks: who, when, what, via. Append-only by a trigger; they outlive the run. */
+/**
+ * Audit rows of human tasks: who did what, when and how. A trigger makes them append-only; they outlive the
+ * run.
+ */
 import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
+import type { KeysetPage } from '../../db/sql.ts';
+import { isAdmin, type Actor } from '../auth/actor.ts';
+import type { HumanTask } from './human-task.ts';
+import { isUndecided } from './state-machine.ts';
 
-/** The way that a change came. `workflow`: the run itself, by its timers or its end. */
-export type Via = 'api' | 'batch' | 'link' | 'a2a' | 'workflow';
+/** How a change was made. `workflow`: by the run itself, through a timer or its end. */
+export const AUDIT_VIA = ['api', 'batch', 'link', 'a2a', 'workflow'] as const;
+export type Via = (typeof AUDIT_VIA)[number];
 
-export type AuditAction =
-  | 'created'
-  | 'claimed'
-  | 'released'
-  | 'delegated'
-  | 'escalated'
-  | 'commented'
-  | 'voted'
-  | 'decided'
-  | 'expired'
-  | 'cancelled';
+export const AUDIT_ACTIONS = [
+  'created',
+  'claimed',
+  'released',
+  'delegated',
+  'escalated',
+  'commented',
+  'voted',
+  'decided',
+  'expired',
+  'cancelled',
+] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 export interface AuditEntry {
   task_id: string;
   run_id: string;
   action: AuditAction;
   via: Via;
-  /** Null: nobody, the run itself. */
+  /** Null for changes by the run itself. */
   actor: { id: string; username: string } | null;
   as_admin?: boolean;
   data?: Record<string, unknown>;
@@ -33,8 +43,8 @@ export async function writeAudit(em: EntityManager, entries: AuditEntry[]): Prom
   await em.execute(
     `insert into hitl_audit (id, task_id, run_id, actor_id, actor_name, action, via, as_admin, data)
      select id, task_id, run_id, actor_id, actor_name, action, via, as_admin, data
-       from json_to_recordset(?::json) as r (id uuid, task_id uuid, run_id uuid, actor_id uuid, actor_name text, action text,
-            via text, as_admin boolean, data jsonb)`,
+       from json_to_recordset(?::json) as r (id uuid, task_id uuid, run_id uuid, actor_id uuid,
+            actor_name text, action text, via text, as_admin boolean, data jsonb)`,
     [JSON.stringify(auditRows(entries))],
   );
 }
@@ -48,4 +58,41 @@ export function auditRows(entries: AuditEntry[]): Record<string, unknown>[] {
     actor_id: actor?.id ?? null,
     actor_name: actor?.username ?? null,
   }));
+}
+
+export interface AuditRow {
+  id: string;
+  at: Date;
+  action: AuditAction;
+  via: Via;
+  actor_id: string | null;
+  /** The user's name at that time. */
+  actor_name: string | null;
+  as_admin: boolean;
+  data: Record<string, unknown>;
+}
+
+/**
+ * What was done with a task that the actor sees, oldest first. While it is undecided, only the run's owner
+ * and admins learn how others voted.
+ */
+export async function listAudit(
+  em: EntityManager,
+  actor: Actor,
+  task: Pick<HumanTask, 'id' | 'status' | 'owner_id'>,
+  page: KeysetPage,
+): Promise<AuditRow[]> {
+  const rows = await em.execute<AuditRow[]>(
+    `select id, at, action, via, actor_id, actor_name, as_admin, data from hitl_audit
+      where task_id = ? and id > coalesce(?::uuid, '00000000-0000-0000-0000-000000000000')
+      order by id limit ?`,
+    [task.id, page.after ?? null, page.limit],
+  );
+  if (!isUndecided(task.status) || task.owner_id === actor.id || isAdmin(actor)) return rows;
+  return rows.map((row) => (row.action === 'voted' && row.actor_id !== actor.id ? withoutVote(row) : row));
+}
+
+function withoutVote(row: AuditRow): AuditRow {
+  const { decision: _decision, ...data } = row.data;
+  return { ...row, data };
 }

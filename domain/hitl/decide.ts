@@ -1,110 +1,153 @@
 /**
- * Deciding a human task (interface-decisions §6, architecture §4): one transaction writes decision, audit row, event and the
- * signal's row, whose id is the decision's; the caller delivers it after the commit. The row decides, the signal only carries.
+ * Decides a human task (docs/architecture.md#human-decisions). One transaction writes the decision, its
+ * audit row, its event and the row of the signal, which has the decision's id; the caller delivers the signal
+ * after the commit. The row is authoritative; the signal only notifies the run.
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
+import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
+import type { TaskStatus } from '../../contracts/hitl.ts';
 import type { Actor } from '../auth/actor.ts';
 import { fileIdsIn, linkFiles } from '../files/run-files.ts';
 import type { OpenSignal } from '../runs/signals.ts';
 import { storable } from '../storable.ts';
 import { readVotes } from './decision-payload.ts';
-import { findTask, withDetails } from './human-task.ts';
-import type { Decision, HumanTask, HumanTaskView } from './human-task.ts';
-import { checkState, loadForChange, lockTask, record, recordOf } from './locked-task.ts';
-import type { Caller, LockedTask } from './locked-task.ts';
-import { notFound } from '../errors.ts';
+import { findTask, withDetails, type Decision, type HumanTask, type HumanTaskView } from './human-task.ts';
+import { standsFor } from './policy.ts';
+import { checkState, lockTask, record, recordOf, type Caller, type LockedTask } from './locked-task.ts';
+import { accepted, notFound, type Checked } from '../errors.ts';
 import { step } from './state-machine.ts';
-import { checkSubmission, later } from './submission.ts';
-import type { CheckedSubmission, Submission } from './submission.ts';
-import type { Via } from './audit.ts';
-
-export interface DecideArgs {
-  taskId: string;
-  /** Read after the task was found: what cannot be read is told in its turn. */
-  submission: () => Submission;
-  via: Via;
-}
+import { checkSubmission, type CheckedSubmission, type Submission } from './submission.ts';
 
 export interface Decided {
   task: HumanTaskView;
-  /** `delivered` is false as of the commit, null for a vote that leaves the task open. */
+  /** `delivered` is false at the commit, null for a vote that leaves the task open. */
   decision: Decision;
-  /** To be sent after the commit; null for a vote that leaves the task open. */
+  /** The caller sends it after the commit; null for a vote that leaves the task open. */
   signal: OpenSignal | null;
 }
 
-export async function decide(em: EntityManager, actor: Actor, { taskId, submission, via }: DecideArgs): Promise<Decided> {
-  const seen = await loadForChange(em, { actor, via }, taskId);
-  // The form does not change, so a slow one is checked before others have to wait for the locks.
-  const checked = later(() => checkSubmission(seen, submission()));
+/** `seen` comes from `loadForChange`. */
+export async function decide(
+  em: EntityManager,
+  caller: Caller,
+  seen: HumanTask,
+  submission: Checked<Submission>,
+): Promise<Decided> {
+  const { actor } = caller;
+  // The form never changes, so check it before taking locks, to keep a slow check from blocking others.
+  const checked = await checkSubmission(actor.id, seen, submission);
   const locked = await lockTask(em, actor, seen);
-  // Which word it is matters to no refusal.
+  // The decision's value does not affect these checks.
   const command = { kind: 'decide', by: actor.id, decision: '', late: locked.late } as const;
   await checkState(em, locked, command);
-  const given = checked();
-  // A file in the answer is meant for the run: it may read it from now on, although it is not its owner's.
+  const given = accepted(checked);
+  // The answer's files are meant for the run, so it may read them although its owner does not own them.
   await linkFiles(em, { id: locked.task.run_id, owner_id: actor.id }, fileIdsIn(given.payload));
   const result = step(locked.state, { ...command, decision: given.decision });
   const decides = 'change' in result && result.change === 'decided';
-  const decision: Decision = { id: uuidv7(), ...given, decided_by: actor.id, decided_at: locked.now, delivered: decides ? false : null };
-  const caller = { actor, via };
+  const decision: Decision = {
+    id: uuidv7(),
+    ...given,
+    decided_by: actor.id,
+    decided_at: locked.now,
+    delivered: decides ? false : null,
+  };
   if (locked.task.quorum) await writeVote(em, caller, locked, decision);
   if (decides) return { decision, ...(await writeDecision(em, caller, locked, decision)) };
   await noteVote(em, caller, locked, decision);
-  return { task: await view(em, taskId), decision, signal: null };
+  return { task: await view(em, actor, seen.id), decision, signal: null };
 }
 
-async function writeVote(em: EntityManager, { via }: Caller, { task, asAdmin }: LockedTask, vote: Decision): Promise<void> {
+async function writeVote(
+  em: EntityManager,
+  { via }: Caller,
+  { task, asAdmin }: LockedTask,
+  vote: Decision,
+): Promise<void> {
   await em.execute(
-    `insert into hitl_vote (id, task_id, decision, payload, comment, voted_by, voted_at, via, as_admin) values (?, ?, ?, ?::json, ?, ?, ?, ?, ?)`,
-    [vote.id, task.id, vote.decision, json(vote.payload), vote.comment, vote.decided_by, vote.decided_at, via, asAdmin],
+    `insert into hitl_vote (id, task_id, decision, payload, comment, voted_by, voted_at, via, as_admin)
+     values (?, ?, ?, ?::json, ?, ?, ?, ?, ?)`,
+    [
+      vote.id,
+      task.id,
+      vote.decision,
+      json(vote.payload),
+      vote.comment,
+      vote.decided_by,
+      vote.decided_at,
+      via,
+      asAdmin,
+    ],
   );
 }
 
-async function noteVote(em: EntityManager, caller: Caller, locked: LockedTask, vote: Decision): Promise<void> {
+async function noteVote(
+  em: EntityManager,
+  caller: Caller,
+  locked: LockedTask,
+  vote: Decision,
+): Promise<void> {
   await em.execute(`update hitl_task set updated_at = clock_timestamp() where id = ?`, [locked.task.id]);
   await record(em, caller, locked, {
     action: 'voted',
     type: EVENT.hitlVoted,
     discriminator: vote.id,
-    message: `${caller.actor.username} voted ${vote.decision}`,
-    data: { vote_id: vote.id, decision: vote.decision },
+    message: LOG_TEXT.hitlVoted(locked.task.task_name, caller.actor.username, vote.decision),
+    data: { vote_id: vote.id, decision: vote.decision, ...inPlaceOf(caller, locked) },
   });
 }
 
-/** Decision, audit row, event and the signal's row, whose id is the decision's, in one statement. */
-async function writeDecision(em: EntityManager, caller: Caller, locked: LockedTask, decision: CheckedSubmission & Decision): Promise<Pick<Decided, 'task' | 'signal'>> {
+function inPlaceOf({ actor }: Caller, { task }: LockedTask): { in_place_of?: string[] } {
+  const people = standsFor(actor.id, task);
+  return people.length === 0 ? {} : { in_place_of: people };
+}
+
+/**
+ * Writes decision, audit row, event and the row of the signal, which has the decision's id, in one statement.
+ */
+async function writeDecision(
+  em: EntityManager,
+  caller: Caller,
+  locked: LockedTask,
+  decision: CheckedSubmission & Decision,
+): Promise<Pick<Decided, 'task' | 'signal'>> {
   const { task, asAdmin } = locked;
-  const { id, delivered: _, ...said } = decision;
+  const { id, delivered: _, ...fields } = decision;
   const { audit, events } = recordOf(caller, locked, {
     action: 'decided',
     type: EVENT.hitlDecided,
     discriminator: id,
-    message: `${caller.actor.username} decided ${decision.decision}`,
-    data: { decision_id: id, decision: decision.decision },
+    message: LOG_TEXT.hitlDecided(task.task_name, caller.actor.username, decision.decision),
+    data: { decision_id: id, decision: decision.decision, ...inPlaceOf(caller, locked) },
   });
-  // With a quorum the run is told of all votes, this one included.
-  const notice = storable(task.quorum ? { ...said, task_id: task.id, decision_id: id, votes: await readVotes(em, task.id) } : { ...said, task_id: task.id, decision_id: id });
-  const row = { ...said, id, task_id: task.id, via: caller.via, as_admin: asAdmin };
+  // With a quorum the run receives all votes, including this one.
+  const notice = storable(
+    task.quorum
+      ? { ...fields, task_id: task.id, decision_id: id, votes: await readVotes(em, task.id) }
+      : { ...fields, task_id: task.id, decision_id: id },
+  );
+  const row = { ...fields, id, task_id: task.id, via: caller.via, as_admin: asAdmin };
+  const status: TaskStatus = 'decided';
+  const signal = { kind: 'hitl.decision', payload: notice } as const;
   const [written] = await em.execute<{ updated_at: string }[]>(
-    `select decide_human_task(?::uuid, ?::json, ?::json, ?::json, ?::uuid, ?::json) as updated_at`,
-    [task.run_id, JSON.stringify(row), audit, events, uuidv7(), JSON.stringify(notice)],
+    `select decide_human_task(?::uuid, ?::json, ?::text, ?::json, ?::json, ?::json) as updated_at`,
+    [task.run_id, JSON.stringify(row), status, audit, events, JSON.stringify(signal)],
   );
   if (!written) throw new Error('The decision was not written');
-  const [shown] = await withDetails(em, [task]);
+  const [shown] = await withDetails(em, caller.actor.id, [task]);
   if (!shown) throw new Error('A task that was read has no view');
   return {
-    task: { ...shown, status: 'decided', updated_at: written.updated_at, decision },
-    signal: { run_id: task.run_id, signal: { id, kind: 'hitl.decision', ...notice } },
+    task: { ...shown, status, updated_at: written.updated_at, decision },
+    signal: { run_id: task.run_id, signal: { id, run_id: task.run_id, kind: signal.kind, ...notice } },
   };
 }
 
-/** The task with all that hangs on it, as it is now in this transaction. */
-export async function view(em: EntityManager, taskId: string): Promise<HumanTaskView> {
+/** The task with its details, as the viewer sees it now in this transaction. */
+export async function view(em: EntityManager, viewer: Actor, taskId: string): Promise<HumanTaskView> {
   const task: HumanTask | null = await findTask(em, taskId);
-  const [found] = await withDetails(em, task ? [task] : []);
+  const [found] = await withDetails(em, viewer.id, task ? [task] : []);
   if (!found) throw notFound('human task');
   return found;
 }

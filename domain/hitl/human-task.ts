@@ -1,55 +1,53 @@
-/** The rows of human tasks and what hangs on them, as the services read them. Keys are the columns'; times RFC 3339 in UTC. */
-import { textArray, type EntityManager } from '../../db/orm.ts';
-import type { Candidates } from './principals.ts';
-import type { Quorum, TaskStatus } from './state-machine.ts';
+/**
+ * The rows of human tasks with their details, as the services read them. Keys are column names; times are RFC
+ * 3339 in UTC.
+ */
+import { isLarge, listedColumns, VIEW_FIELD_BYTES, type ListView } from '../../db/large-fields.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral } from '../../db/sql.ts';
+import type {
+  Candidates,
+  DecisionOption,
+  Delegate,
+  HumanAnswer,
+  HumanTaskRequest,
+  TaskStatus,
+} from '../../contracts/hitl.ts';
+import type { RunStatus } from '../../contracts/run-events.ts';
 
-export interface DecisionOption {
-  id: string;
-  label: string;
-  requires_comment: boolean;
-}
-
-export interface HumanTask {
-  id: string;
-  run_id: string;
+export interface HumanTask extends HumanTaskRequest {
   workflow_id: string | null;
   workflow_name: string;
   owner_id: string;
+  /** The root run's owner when the task was created. */
   initiator_id: string;
-  /** JSON pointer in the definition. */
-  task: string;
-  task_name: string;
-  title: string;
-  description: string | null;
-  subject: unknown;
-  form_schema: Record<string, unknown> | null;
-  decisions: DecisionOption[];
+  /**
+   * Everyone who took part in starting the run: the owners of its parents, of the runs it retries and of
+   * calling runs.
+   */
+  initiator_ids: string[];
   status: TaskStatus;
-  priority: number;
-  assignee: string | null;
   assignee_key: string | null;
-  candidates: Candidates;
   principals: string[];
   claimed_by: string | null;
   claimed_at: string | null;
-  due_at: string | null;
-  expires_at: string | null;
   escalation_level: number;
-  quorum: Quorum | null;
+  delegate: Delegate;
+  /** Who gave up their vote, as a principal of principals.ts, with the id of the recipient. */
+  delegations: Record<string, string>;
+  run_status: RunStatus;
+  /** Whether the task is past its expiry, by the database's clock. */
+  late: boolean;
   created_at: string;
   updated_at: string;
-  /** Of the row: another after each change. */
+  /** Version of the row; changes with every update. */
   row_version: string;
 }
 
-/** `delivered`: whether the run has been told; null for a vote that did not decide. */
-export interface Decision {
+/** `delivered`: whether the run has received it; null for a vote that did not decide. */
+export interface Decision extends HumanAnswer {
   id: string;
-  decision: string;
-  payload: unknown;
-  comment: string | null;
   decided_by: string;
-  decided_at: string;
   delivered: boolean | null;
 }
 
@@ -60,27 +58,59 @@ export interface Comment {
   created_at: string;
 }
 
-export type Tally = Record<string, number>;
+type Tally = Record<string, number>;
 
-/** A task with all that its record shows. */
-export interface HumanTaskView extends HumanTask {
-  tally: Tally | null;
-  comments: Comment[];
-  decision: Decision | null;
+interface Vote {
+  decision: string;
+  comment: string | null;
+  /** RFC 3339. */
+  voted_at: string;
 }
 
-/** So many of a task's comments are in its record, the latest ones. */
+/** A task with everything that its record shows. */
+export interface HumanTaskView extends HumanTask {
+  tally: Tally | null;
+  /** The viewer's own vote. */
+  my_vote: Vote | null;
+  assignee_voted: boolean;
+  comments: Comment[];
+  decision: Decision | null;
+  /** In a list: the names of the omitted fields. */
+  omitted?: string[];
+}
+
+/** A task's record includes only the latest comments. */
 const COMMENTS_SHOWN = 100;
 
-export const TASK_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_id, t.initiator_id, t.task, t.task_name, t.title,
-  t.description, t.subject, t.form_schema, t.decisions, t.status, t.priority, t.assignee, t.assignee_key, t.candidates,
-  to_json(t.principals) as principals, t.claimed_by, ${iso('t.claimed_at')} as claimed_at, ${iso('t.due_at')} as due_at,
-  ${iso('t.expires_at')} as expires_at, t.escalation_level, t.quorum, ${iso('t.created_at')} as created_at, ${iso('t.updated_at')} as updated_at, t.xmin::text as row_version`;
+const SMALL_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_id, t.initiator_id,
+  to_json(t.initiator_ids) as initiator_ids, t.task, t.task_name, t.title,
+  t.status, t.priority, t.assignee, t.assignee_key,
+  to_json(t.principals) as principals, t.claimed_by,
+  ${iso('t.claimed_at')} as claimed_at, ${iso('t.due_at')} as due_at,
+  ${iso('t.expires_at')} as expires_at, t.escalation_level, t.quorum,
+  t.delegate, t.delegations, (select r.status from run r where r.id = t.run_id) as run_status,
+  coalesce(t.expires_at <= clock_timestamp(), false) as late,
+  ${iso('t.created_at')} as created_at, ${iso('t.updated_at')} as updated_at,
+  t.xmin::text as row_version`;
 
-const DECISION_COLUMNS = `d.id, d.task_id, d.decision, d.payload, d.comment, d.decided_by, ${iso('d.decided_at')} as decided_at,
+/** The columns without a size limit. */
+const SIZED = ['description', 'subject', 'form_schema', 'decisions', 'candidates'].map((name) => ({
+  name,
+  column: `t.${name}`,
+}));
+
+export const TASK_COLUMNS = `${SMALL_COLUMNS}, ${SIZED.map(({ column }) => column).join(', ')}`;
+
+/** For lists: large fields are null and named in `omitted`. */
+export function listedTaskColumns(view: ListView | undefined): string {
+  return `${SMALL_COLUMNS}, ${listedColumns(SIZED, { view })}`;
+}
+
+const DECISION_COLUMNS = `d.id, d.task_id, d.decision, d.payload, d.comment, d.decided_by,
+  ${iso('d.decided_at')} as decided_at,
   (d.delivered_at is not null or d.received_at is not null) as delivered`;
 
-/** SQL of a time as RFC 3339 in UTC, to the millisecond. */
+/** SQL: a time as RFC 3339 in UTC, to the millisecond. */
 export function iso(column: string): string {
   return `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 }
@@ -90,18 +120,37 @@ export async function findTask(em: EntityManager, id: string): Promise<HumanTask
   return row ?? null;
 }
 
-/** Adds decisions, tallies and comments, in one query each for all tasks together. */
-export async function withDetails(em: EntityManager, tasks: HumanTask[]): Promise<HumanTaskView[]> {
-  const decided = tasks.filter((task) => task.status === 'decided').map((task) => task.id);
+/**
+ * Adds decisions, votes and comments as `viewerId` sees them, with one query each for all tasks; skips the
+ * details listed in `without`.
+ */
+export async function withDetails(
+  em: EntityManager,
+  viewerId: string,
+  tasks: HumanTask[],
+  without: ReadonlyMap<string, LargeDetail[]> = new Map(),
+): Promise<HumanTaskView[]> {
+  const shows = (detail: LargeDetail, { id }: HumanTask): boolean =>
+    !(without.get(id) ?? []).includes(detail);
+  const decided = tasks
+    .filter((task) => task.status === 'decided' && shows('decision', task))
+    .map((task) => task.id);
   const voting = tasks.filter((task) => task.quorum !== null).map((task) => task.id);
-  const [decisions, tallies, comments] = [
+  const [decisions, votes, comments] = [
     await findDecisions(em, decided),
-    await readTallies(em, voting),
-    await readComments(em, tasks.map((task) => task.id)),
+    await readVotes(em, viewerId, voting),
+    await readComments(
+      em,
+      tasks.filter((task) => shows('comments', task)).map((task) => task.id),
+    ),
   ];
   return tasks.map((task) => ({
     ...task,
-    tally: task.quorum && Object.fromEntries(task.decisions.map(({ id }) => [id, tallies.get(`${task.id} ${id}`) ?? 0])),
+    tally:
+      task.quorum &&
+      Object.fromEntries(task.decisions.map(({ id }) => [id, votes.get(task.id)?.tally[id] ?? 0])),
+    my_vote: votes.get(task.id)?.mine ?? null,
+    assignee_voted: votes.get(task.id)?.assigneeVoted ?? false,
     comments: comments.get(task.id) ?? [],
     decision: decisions.get(task.id) ?? null,
   }));
@@ -111,18 +160,45 @@ export async function findDecisions(em: EntityManager, taskIds: string[]): Promi
   if (taskIds.length === 0) return new Map();
   const rows = await em.execute<(Decision & { task_id: string })[]>(
     `select ${DECISION_COLUMNS} from hitl_decision d where d.task_id = any(?::uuid[])`,
-    [textArray(taskIds)],
+    [arrayLiteral(taskIds)],
   );
   return new Map(rows.map(({ task_id, ...decision }) => [task_id, decision]));
 }
 
-async function readTallies(em: EntityManager, taskIds: string[]): Promise<Map<string, number>> {
+interface Votes {
+  tally: Tally;
+  mine: Vote | null;
+  assigneeVoted: boolean;
+}
+
+async function readVotes(
+  em: EntityManager,
+  viewerId: string,
+  taskIds: string[],
+): Promise<Map<string, Votes>> {
   if (taskIds.length === 0) return new Map();
-  const rows = await em.execute<{ task_id: string; decision: string; votes: number }[]>(
-    `select task_id, decision, count(*)::int as votes from hitl_vote where task_id = any(?::uuid[]) group by task_id, decision`,
-    [textArray(taskIds)],
+  const rows = await em.execute<
+    { task_id: string; tally: Tally; mine: Vote | null; assignee_voted: boolean }[]
+  >(
+    `select task_id, json_object_agg(decision, votes) as tally,
+            (json_agg(mine) filter (where mine is not null)) -> 0 as mine,
+            bool_or(assignee_voted) as assignee_voted
+       from (select v.task_id, v.decision, count(*) as votes,
+                    bool_or('id:' || v.voted_by = t.assignee_key) as assignee_voted,
+                    (json_agg(json_build_object('decision', v.decision, 'comment', v.comment,
+                                                'voted_at', ${iso('v.voted_at')}))
+                       filter (where v.voted_by = ?::uuid)) -> 0 as mine
+               from hitl_vote v join hitl_task t on t.id = v.task_id where v.task_id = any(?::uuid[])
+              group by v.task_id, v.decision) words
+      group by task_id`,
+    [viewerId, arrayLiteral(taskIds)],
   );
-  return new Map(rows.map((row) => [`${row.task_id} ${row.decision}`, row.votes]));
+  return new Map(
+    rows.map(({ task_id, tally, mine, assignee_voted: assigneeVoted }) => [
+      task_id,
+      { tally, mine, assigneeVoted: assigneeVoted ?? false },
+    ]),
+  );
 }
 
 async function readComments(em: EntityManager, taskIds: string[]): Promise<Map<string, Comment[]>> {
@@ -132,7 +208,7 @@ async function readComments(em: EntityManager, taskIds: string[]): Promise<Map<s
        from unnest(?::uuid[]) as wanted (id)
        cross join lateral (select * from hitl_comment where task_id = wanted.id order by id desc limit ?) c
       order by c.task_id, c.id`,
-    [textArray(taskIds), COMMENTS_SHOWN],
+    [arrayLiteral(taskIds), COMMENTS_SHOWN],
   );
   const byTask = new Map<string, Comment[]>();
   for (const { task_id, ...comment } of rows) {
@@ -141,4 +217,69 @@ async function readComments(em: EntityManager, taskIds: string[]): Promise<Map<s
     else byTask.set(task_id, [comment]);
   }
   return byTask;
+}
+
+/**
+ * Like `withDetails`, for rows of `listedTaskColumns`. Large comments and decisions are omitted without
+ * being read.
+ */
+export async function withListedDetails(
+  em: EntityManager,
+  viewerId: string,
+  rows: readonly ListedTaskRow[],
+  view: ListView = 'full',
+): Promise<HumanTaskView[]> {
+  const large = await findLargeDetails(
+    em,
+    rows.map(({ id }) => id),
+    VIEW_FIELD_BYTES[view],
+  );
+  const omittedOf = ({ id, omitted, quorum }: ListedTaskRow): string[] => [
+    ...omitted,
+    ...(omitted.includes('decisions') && quorum !== null ? ['tally'] : []),
+    ...(large.get(id) ?? []),
+  ];
+  const tasks = rows.map(({ omitted: _omitted, ...task }) => ({
+    ...task,
+    decisions: task.decisions ?? [],
+    candidates: task.candidates ?? NOBODY,
+  }));
+  const views = await withDetails(em, viewerId, tasks, large);
+  return views.map((shown, index) => {
+    const row = rows[index];
+    return { ...shown, omitted: row ? omittedOf(row) : [] };
+  });
+}
+
+type LargeDetail = 'comments' | 'decision';
+
+export type ListedTaskRow = Omit<HumanTask, 'decisions' | 'candidates'> & {
+  decisions: DecisionOption[] | null;
+  candidates: Candidates | null;
+  omitted: string[];
+};
+
+const NOBODY: Candidates = { users: [], roles: [], groups: [] };
+
+async function findLargeDetails(
+  em: EntityManager,
+  taskIds: string[],
+  bytes: number,
+): Promise<Map<string, LargeDetail[]>> {
+  if (taskIds.length === 0) return new Map();
+  const rows = await em.execute<{ id: string; details: LargeDetail[] }[]>(
+    `select wanted.id, to_json(array_remove(array[
+              case when (select sum(octet_length(c.comment))
+                           from (select comment from hitl_comment
+                                  where task_id = wanted.id order by id desc limit ?) c)
+                        > ${bytes} then 'comments' end,
+              case when exists (select from hitl_decision d
+                                 where d.task_id = wanted.id
+                                   and (${isLarge('d.payload', bytes)} or ${isLarge('d.comment', bytes)}))
+                   then 'decision' end
+            ], null)) as details
+       from unnest(?::uuid[]) as wanted (id)`,
+    [COMMENTS_SHOWN, arrayLiteral(taskIds)],
+  );
+  return new Map(rows.map(({ id, details }) => [id, details]));
 }

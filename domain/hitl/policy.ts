@@ -1,11 +1,10 @@
-/** Who sees a human task, and who may decide it (interface-decisions §2, §6). Deny by default. */
-import { hasRole, isAdmin } from '../auth/actor.ts';
-import type { Actor } from '../auth/actor.ts';
-import { forbidden, notFound } from '../errors.ts';
+/** Who sees a human task, and who may decide it (docs/human-tasks.md#who). Deny by default. */
+import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
+import { forbidden, notFound, type AppError } from '../errors.ts';
 import type { HumanTask } from './human-task.ts';
-import { principalsOf } from './principals.ts';
+import { ownWords, principalsOf } from './principals.ts';
 
-/** Assignee and candidates: those whom "my tasks" lists it for. */
+/** Whether the actor is the assignee or a candidate; "my tasks" lists the task for them. */
 export function isCandidate(actor: Actor, task: Pick<HumanTask, 'principals'>): boolean {
   const own = new Set(principalsOf(actor));
   return task.principals.some((principal) => own.has(principal));
@@ -15,29 +14,75 @@ export function isAssignee(actor: Actor, task: Pick<HumanTask, 'assignee_key'>):
   return task.assignee_key !== null && principalsOf(actor).includes(task.assignee_key);
 }
 
-/** Besides candidates and assignee: who holds it, the run's owner, admins. */
+/** Visible to candidates, the assignee, the claimant, the run's owner and admins. */
 export function maySee(actor: Actor, task: HumanTask): boolean {
-  return isCandidate(actor, task) || task.claimed_by === actor.id || task.owner_id === actor.id || isAdmin(actor);
+  return (
+    isCandidate(actor, task) || task.claimed_by === actor.id || task.owner_id === actor.id || isAdmin(actor)
+  );
 }
 
-/** The initiator, where the quorum excludes them: even as an admin. */
-export function isExcluded(userId: string, task: Pick<HumanTask, 'quorum' | 'initiator_id'>): boolean {
-  return task.quorum?.exclude_initiator === true && task.initiator_id === userId;
+/** Whether the quorum excludes this person as an initiator; applies to admins too. */
+export function isExcluded(
+  userId: string,
+  task: Pick<HumanTask, 'quorum' | 'initiator_id' | 'initiator_ids'>,
+): boolean {
+  return (
+    task.quorum?.exclude_initiator === true &&
+    (task.initiator_id === userId || task.initiator_ids.includes(userId))
+  );
 }
 
-/** Throws 404 for what the caller may not see. */
+/** Whether the person has given their vote away and not received it back. */
+export function hasDelegated(
+  actor: Pick<Actor, 'id' | 'username'>,
+  task: Pick<HumanTask, 'delegations'>,
+): boolean {
+  return ownWords(actor).some((word) => Object.hasOwn(task.delegations, word));
+}
+
+/**
+ * Ids of the people in whose place somebody decides: those who delegated to them, directly or through others.
+ * Names without a user are left out.
+ */
+export function standsFor(userId: string, task: Pick<HumanTask, 'delegations'>): string[] {
+  const found: string[] = [];
+  for (const receivers = [userId]; receivers.length > 0;) {
+    const receiver = receivers.pop();
+    const givers = Object.entries(task.delegations)
+      .filter(([, to]) => to === receiver)
+      .flatMap(([word]) => (word.startsWith('id:') ? [word.slice('id:'.length)] : []));
+    const added = givers.filter((giver) => giver !== userId && !found.includes(giver));
+    found.push(...added);
+    receivers.push(...added);
+  }
+  return found;
+}
+
+/** @throws 404 if the caller may not see the task */
 export function checkSees(actor: Actor, task: HumanTask | null): asserts task is HumanTask {
   if (task === null || !maySee(actor, task)) throw notFound('human task');
 }
 
+/** The 403 for a viewer who may not decide the task, whatever its state; null if they may. */
+export function refusalToAct(actor: Actor, task: HumanTask): AppError | null {
+  if (!hasRole(actor, 'approver')) return forbidden('This requires the role approver.', 'role_required');
+  if (isExcluded(actor.id, task))
+    return forbidden('The people who started the run may not decide this task.', 'initiator_excluded');
+  if (hasDelegated(actor, task))
+    return forbidden(
+      'You have delegated this task to somebody else, who decides in your place.',
+      'delegated',
+    );
+  const mayDecide = isCandidate(actor, task) || task.claimed_by === actor.id || isAdmin(actor);
+  return mayDecide ? null : forbidden('You are not a candidate of this task.', 'not_a_candidate');
+}
+
 /**
- * Throws 403 for who may not decide it. Claiming, releasing and delegating need the same right.
- * @returns whether they act as an admin only.
+ * @throws 403 if the actor may not decide the task; claiming, releasing and delegating need the same right.
+ * @returns whether they act as an admin only
  */
 export function checkMayAct(actor: Actor, task: HumanTask): { asAdmin: boolean } {
-  if (!hasRole(actor, 'approver')) throw forbidden('Deciding needs the role approver.');
-  if (isExcluded(actor.id, task)) throw forbidden('Whoever started the run may not decide this task.', 'initiator_excluded');
-  const candidate = isCandidate(actor, task) || task.claimed_by === actor.id;
-  if (!candidate && !isAdmin(actor)) throw forbidden('You are not a candidate of this task.', 'not_a_candidate');
-  return { asAdmin: !candidate };
+  const refusal = refusalToAct(actor, task);
+  if (refusal !== null) throw refusal;
+  return { asAdmin: !isCandidate(actor, task) && task.claimed_by !== actor.id };
 }

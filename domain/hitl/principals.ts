@@ -1,42 +1,56 @@
 /**
- * Who a task is for, as words that an index can look up: `id:<uuid>`, `name:<username>`, `role:<role>`, `group:<name>`.
- * A task's words are made when it is; a person's when they ask.
+ * Principals: the people a task is for, as strings that an index can look up: `id:<uuid>`, `name:<username>`,
+ * `role:<role>`, `group:<name>`. A task's principals are computed when it is created; a person's at each
+ * request.
  */
-import { textArray, type EntityManager } from '../../db/orm.ts';
-import { hasRole, roleNames } from '../auth/actor.ts';
-import type { Actor } from '../auth/actor.ts';
+import type { Candidates } from '../../contracts/hitl.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral } from '../../db/sql.ts';
+import { ROLES } from '../../contracts/roles.ts';
+import { hasRole, type Actor } from '../auth/actor.ts';
 
-export interface Candidates {
-  users: string[];
-  roles: string[];
-  groups: string[];
+/** The principals that mean this person alone: by id and by name. */
+export function ownWords({ id, username }: Pick<Actor, 'id' | 'username'>): [string, string] {
+  return [`id:${id}`, `name:${username.toLowerCase()}`];
 }
 
-/** Roles are cumulative: a builder is there too where approvers are asked. */
+/** Roles are cumulative: tasks for approvers are also for builders. */
 export function principalsOf(actor: Actor): string[] {
   return [
-    `id:${actor.id}`,
-    `name:${actor.username.toLowerCase()}`,
-    ...roleNames.filter((role) => hasRole(actor, role)).map((role) => `role:${role}`),
+    ...ownWords(actor),
+    ...ROLES.filter((role) => hasRole(actor, role)).map((role) => `role:${role}`),
     ...actor.groups.map((group) => `group:${group}`),
   ];
 }
 
 /**
- * The words of everybody named. Users are named by id or username; who is known is kept by id, so that nobody inherits a task
- * with a name; a name that is not known yet waits for its user.
+ * The principals of all candidates. Users are named by id or username. A known user is stored by id, so a
+ * task does not pass to whoever takes over a username; an unknown name waits for its user.
  */
-export async function candidateKeys(em: EntityManager, { users, roles, groups }: Candidates): Promise<string[]> {
+export async function candidateKeys(
+  em: EntityManager,
+  { users, roles, groups }: Candidates,
+): Promise<string[]> {
   const known = await userKeys(em, users);
-  return [...new Set([...known.values(), ...roles.map((role) => `role:${role.toLowerCase()}`), ...groups.map((group) => `group:${group}`)])];
+  return [
+    ...new Set([
+      ...known.values(),
+      ...roles.map((role) => `role:${role.toLowerCase()}`),
+      ...groups.map((group) => `group:${group}`),
+    ]),
+  ];
 }
 
-/** The word of each user named. */
+/** The principal of each named user. */
 export async function userKeys(em: EntityManager, names: string[]): Promise<Map<string, string>> {
   if (names.length === 0) return new Map();
   const rows = await em.execute<{ id: string; username: string }[]>(
-    `select id, lower(username) as username from user_account where lower(username) = any(?::text[]) or id::text = any(?::text[])`,
-    [textArray(names.map((name) => name.toLowerCase())), textArray(names.map((name) => name.toLowerCase()))],
+    `select id, lower(username) as username from user_account
+      where lower(username) = any(?::text[]) or id::text = any(?::text[])`,
+    [
+      arrayLiteral(names.map((name) => name.toLowerCase())),
+      arrayLiteral(names.map((name) => name.toLowerCase())),
+    ],
   );
   const ids = new Set(rows.map((row) => row.id));
   const byName = new Map(rows.map((row) => [row.username, row.id]));
@@ -49,9 +63,11 @@ export async function userKeys(em: EntityManager, names: string[]): Promise<Map<
   );
 }
 
-export function union(one: Candidates, other: Candidates): Candidates {
-  const both = (a: string[], b: string[]): string[] => [...new Set([...a, ...b])];
-  return { users: both(one.users, other.users), roles: both(one.roles, other.roles), groups: both(one.groups, other.groups) };
+export function union(left: Candidates, right: Candidates): Candidates {
+  const merge = (a: string[], b: string[]): string[] => [...new Set([...a, ...b])];
+  return {
+    users: merge(left.users, right.users),
+    roles: merge(left.roles, right.roles),
+    groups: merge(left.groups, right.groups),
+  };
 }
-
-/** PostgreSQL's literal of a `text[]`. */

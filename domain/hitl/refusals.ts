@@ -1,8 +1,7 @@
-/** The 409s of human tasks: each names what stands in the way, and carries the winning decision. */
+/** The 409 responses of human tasks. Each gives the reason, and the accepted decision if there is one. */
 import type { EntityManager } from '../../db/orm.ts';
 import { AppError } from '../errors.ts';
-import { findDecisions } from './human-task.ts';
-import type { HumanTask } from './human-task.ts';
+import { findDecisions, type HumanTask } from './human-task.ts';
 import type { Refusal } from './state-machine.ts';
 
 const DETAIL: Record<Refusal, string> = {
@@ -15,9 +14,15 @@ const DETAIL: Record<Refusal, string> = {
   not_claimed: 'Nobody has claimed the task.',
 };
 
-/** `keepsChanges`: the task was found expired, and stays so although the request is refused. */
-export async function refused(em: EntityManager, task: HumanTask, reason: Refusal, keepsChanges = false): Promise<AppError> {
-  const decision = reason === 'already_decided' ? ((await findDecisions(em, [task.id])).get(task.id) ?? null) : null;
+/** `keepsChanges`: the request expired the task, which is kept although the request is refused. */
+export async function refused(
+  em: EntityManager,
+  task: HumanTask,
+  reason: Refusal,
+  keepsChanges = false,
+): Promise<AppError> {
+  const decision =
+    reason === 'already_decided' ? ((await findDecisions(em, [task.id])).get(task.id) ?? null) : null;
   return new AppError('conflict', reason, DETAIL[reason], {
     extra: { decision, ...(reason === 'claimed_by_another' ? { claimed_by: task.claimed_by } : {}) },
     keepsChanges,

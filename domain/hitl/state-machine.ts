@@ -1,17 +1,10 @@
 /**
- * What may happen to a human task, and what it becomes: pure, so that it can be tested against a model. Who may act at all is
- * policy.ts's question; here everybody who comes may. States: interface-decisions §6; votes: §5; the clock's part: architecture §4.
+ * The transitions of a human task. Pure, so that tests can compare it with a model. It assumes that policy.ts
+ * has admitted the person. States: docs/interface.md#human-tasks; votes: docs/human-tasks.md#vote; expiry:
+ * docs/architecture.md#human-decisions.
  */
 
-export type TaskStatus = 'open' | 'claimed' | 'decided' | 'expired' | 'cancelled';
-export const UNDECIDED = ['open', 'claimed'] as const satisfies TaskStatus[];
-
-/** Distinct people that a word needs: `rejections` for `reject`, `approvals` for every other. */
-export interface Quorum {
-  approvals: number;
-  rejections: number;
-  exclude_initiator: boolean;
-}
+import { UNDECIDED, type Quorum, type TaskStatus } from '../../contracts/hitl.ts';
 
 export interface TaskState {
   status: TaskStatus;
@@ -21,12 +14,15 @@ export interface TaskState {
   votes: readonly { by: string; decision: string }[];
 }
 
-/** `late`: the database's clock is past the expiry. `any`: an admin, who may also act on what others hold. */
+/**
+ * `late`: the task is past its expiry by the database's clock. `any`: an admin, who may also act on tasks
+ * that others have claimed. `giver`: the person whose vote is delegated; `by` unless an admin acts for them.
+ */
 export type Command =
   | { kind: 'decide'; by: string; decision: string; late: boolean }
   | { kind: 'claim'; by: string; late: boolean }
   | { kind: 'release'; by: string; any: boolean; late: boolean }
-  | { kind: 'delegate'; by: string; to: string; any: boolean; late: boolean }
+  | { kind: 'delegate'; by: string; giver: string; to: string; any: boolean; late: boolean }
   | { kind: 'expire' }
   | { kind: 'cancel' };
 
@@ -41,27 +37,30 @@ export type Refusal =
   | 'quorum_not_claimable'
   | 'not_claimed';
 
-/** `voted`: stored, the task stays open. `unchanged`: what was asked for is so already. */
-export type Change = 'voted' | 'decided' | 'claimed' | 'released' | 'delegated' | 'expired' | 'cancelled' | 'unchanged';
+/**
+ * `voted`: the vote is stored and the task stays open. `unchanged`: the task was already in the wanted state.
+ */
+type Change =
+  'voted' | 'decided' | 'claimed' | 'released' | 'delegated' | 'expired' | 'cancelled' | 'unchanged';
 
-/** A refused command may still change the state: who comes too late finds the task expired by that. */
+/** A refused command may still change the state: a command after the expiry expires the task. */
 export type Step = { state: TaskState; change: Change } | { state: TaskState; refused: Refusal };
 
-const CLOSED: Record<Exclude<TaskStatus, 'open' | 'claimed'>, Refusal> = {
+const CLOSED: Record<Exclude<TaskStatus, (typeof UNDECIDED)[number]>, Refusal> = {
   decided: 'already_decided',
   expired: 'task_expired',
   cancelled: 'task_cancelled',
 };
 
 export function isUndecided(status: TaskStatus): status is (typeof UNDECIDED)[number] {
-  return status === 'open' || status === 'claimed';
+  return (UNDECIDED as readonly TaskStatus[]).includes(status);
 }
 
 export function step(state: TaskState, command: Command): Step {
   const { status } = state;
   if (!isUndecided(status)) {
-    const ours = command.kind === 'expire' || command.kind === 'cancel';
-    return ours ? { state, change: 'unchanged' } : { state, refused: CLOSED[status] };
+    const byRun = command.kind === 'expire' || command.kind === 'cancel';
+    return byRun ? { state, change: 'unchanged' } : { state, refused: CLOSED[status] };
   }
   switch (command.kind) {
     case 'expire':
@@ -69,11 +68,13 @@ export function step(state: TaskState, command: Command): Step {
     case 'cancel':
       return { state: { ...state, status: 'cancelled' }, change: 'cancelled' };
     default:
-      return command.late ? { state: { ...state, status: 'expired' }, refused: 'task_expired' } : byPerson(state, command);
+      return command.late
+        ? { state: { ...state, status: 'expired' }, refused: 'task_expired' }
+        : byPerson(state, command);
   }
 }
 
-/** Why a person's command would be refused whatever it says in detail; null if it would not. */
+/** Why a person's command would be refused, whatever its arguments; null if it would not. */
 export function refusal(state: TaskState, command: PersonCommand): Refusal | null {
   const result = step(state, command);
   return 'refused' in result ? result.refused : null;
@@ -84,7 +85,9 @@ function byPerson(state: TaskState, command: PersonCommand): Step {
   switch (command.kind) {
     case 'decide':
       if (held) return { state, refused: 'claimed_by_another' };
-      return state.quorum ? vote(state, state.quorum, command) : { state: { ...state, status: 'decided' }, change: 'decided' };
+      return state.quorum
+        ? vote(state, state.quorum, command)
+        : { state: { ...state, status: 'decided' }, change: 'decided' };
     case 'claim':
       if (state.quorum) return { state, refused: 'quorum_not_claimable' };
       if (held) return { state, refused: 'claimed_by_another' };
@@ -96,10 +99,13 @@ function byPerson(state: TaskState, command: PersonCommand): Step {
       return { state: { ...state, status: 'open', claimed_by: null }, change: 'released' };
     case 'delegate':
       if (held && !command.any) return { state, refused: 'claimed_by_another' };
-      // Who has had their say cannot lend it to somebody else.
-      if (!command.any && hasVoted(state, command.by)) return { state, refused: 'already_voted' };
-      // A claim goes along: what was reserved stays reserved, for the one who now has it.
-      return { state: { ...state, claimed_by: state.claimed_by === null ? null : command.to }, change: 'delegated' };
+      // A person who has voted cannot delegate the vote any more.
+      if (hasVoted(state, command.giver)) return { state, refused: 'already_voted' };
+      // A claim moves to the recipient.
+      return {
+        state: { ...state, claimed_by: state.claimed_by === null ? null : command.to },
+        change: 'delegated',
+      };
   }
 }
 
@@ -108,7 +114,9 @@ function vote(state: TaskState, quorum: Quorum, { by, decision }: { by: string; 
   const votes = [...state.votes, { by, decision }];
   const needed = decision === 'reject' ? quorum.rejections : quorum.approvals;
   const reached = votes.filter((cast) => cast.decision === decision).length >= needed;
-  return reached ? { state: { ...state, votes, status: 'decided' }, change: 'decided' } : { state: { ...state, votes }, change: 'voted' };
+  return reached
+    ? { state: { ...state, votes, status: 'decided' }, change: 'decided' }
+    : { state: { ...state, votes }, change: 'voted' };
 }
 
 function hasVoted(state: TaskState, by: string): boolean {

@@ -1,7 +1,10 @@
-/** What somebody sends as their decision, checked against the task (interface-decisions §6): all mistakes at once. */
-import { violations } from '../../contracts/validate-json.ts';
-import { AppError, invalid } from '../errors.ts';
-import type { FieldError } from '../errors.ts';
+/**
+ * Checks a submitted decision against its task (docs/interface.md#human-tasks) and reports all mistakes at
+ * once.
+ */
+import { formErrors } from '../../language/schema/form-errors.ts';
+import { invalid, keepRefusal, type Checked, type FieldError } from '../errors.ts';
+import { checkAgainstSchema } from '../schema-check.ts';
 import type { HumanTask } from './human-task.ts';
 
 export interface Submission {
@@ -16,36 +19,63 @@ export interface CheckedSubmission {
   comment: string | null;
 }
 
-/** A missing payload counts as `{}` where there is a form, so that a form without required fields needs none. */
-export function checkSubmission(task: Pick<HumanTask, 'decisions' | 'form_schema'>, { decision, payload, comment }: Submission): CheckedSubmission {
+/** Keeps the 422 of what is wrong, for after the checks of the state. */
+export async function checkSubmission(
+  userId: string,
+  task: Pick<HumanTask, 'decisions' | 'form_schema'>,
+  submission: Checked<Submission>,
+): Promise<Checked<CheckedSubmission>> {
+  if ('refusal' in submission) return submission;
+  try {
+    return { value: await readSubmission(userId, task, submission.value) };
+  } catch (error) {
+    return keepRefusal(error);
+  }
+}
+
+/** With a form, a missing payload counts as `{}`: a form without required fields needs no payload. */
+async function readSubmission(
+  userId: string,
+  task: Pick<HumanTask, 'decisions' | 'form_schema'>,
+  { decision, payload, comment }: Submission,
+): Promise<CheckedSubmission> {
   const option = task.decisions.find(({ id }) => id === decision);
   if (!option) {
     const listed = task.decisions.map(({ id }) => id).join(', ');
-    throw invalid([{ pointer: '/decision', code: 'unknown_decision', message: `is none of the task's decisions: ${listed}` }]);
+    throw invalid([
+      {
+        pointer: '/decision',
+        code: 'unknown_decision',
+        message: `must be one of the task's decisions: ${listed}`,
+      },
+    ]);
   }
   const errors: FieldError[] = [];
   const formed = decision !== 'reject' && task.form_schema !== null;
   const filled: unknown = payload === undefined ? (formed ? {} : null) : payload;
-  if (formed) {
-    for (const { pointer, message } of violations(task.form_schema, filled)) {
-      errors.push({ pointer: `/payload${pointer}`, code: 'form_mismatch', message });
-    }
+  if (formed)
+    errors.push(
+      ...formErrors(task.form_schema ?? {}, await checkAgainstSchema(userId, task.form_schema, filled)),
+    );
+  const commentText = comment?.trim() ? comment : null;
+  if (option.requires_comment && commentText === null) {
+    errors.push({
+      pointer: '/comment',
+      code: 'required',
+      message: `Comment is missing: ${option.label} requires one`,
+    });
   }
-  const said = comment?.trim() ? comment : null;
-  if (option.requires_comment && said === null) errors.push({ pointer: '/comment', code: 'required', message: `is required with ${decision}` });
-  if (errors.length > 0) throw invalid(errors);
-  return { decision, payload: filled, comment: said };
+  if (errors.length > 0) throw invalid(errors, inWords(errors));
+  return { decision, payload: filled, comment: commentText };
 }
 
-/** Runs a check whose 422 must wait until the state has been looked at; what cannot be read at all is refused at once. */
-export function later<T>(check: () => T): () => T {
-  try {
-    const value = check();
-    return () => value;
-  } catch (error) {
-    if (!(error instanceof AppError) || error.kind !== 'invalid') throw error;
-    return () => {
-      throw error;
-    };
-  }
+const MAX_SUMMARIZED = 5;
+
+/** A one-line summary: the first mistakes, and how many more there are. */
+function inWords(errors: readonly FieldError[]): string {
+  const more = errors.length - MAX_SUMMARIZED;
+  return `${errors
+    .slice(0, MAX_SUMMARIZED)
+    .map(({ message }) => message)
+    .join('. ')}.${more > 0 ? ` And ${more} more.` : ''}`;
 }

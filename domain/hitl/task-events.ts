@@ -1,6 +1,6 @@
-/** The events of a human task that nobody in particular makes: the run's end, a lost competition, the clock. */
-import { EVENT } from '../../contracts/run-events.ts';
-import type { NewRunEvent } from '../../contracts/run-events.ts';
+/** Events of human tasks without an actor: the run's end, a lost competition, the expiry. */
+import { LOG_TEXT } from '../../contracts/log-texts.ts';
+import { EVENT, type NewRunEvent } from '../../contracts/run-events.ts';
 
 export interface TaskReference {
   id: string;
@@ -10,13 +10,34 @@ export interface TaskReference {
 }
 
 export function cancelledEvent({ id, task, task_name }: TaskReference): NewRunEvent {
-  return made(`hitl:${id}:cancelled`, EVENT.hitlCancelled, 'info', id, task, `${task_name}: nobody needs to decide it any more`);
+  return taskEvent(
+    `hitl:${id}:cancelled`,
+    EVENT.hitlCancelled,
+    'info',
+    id,
+    task,
+    LOG_TEXT.hitlCancelled(task_name),
+  );
 }
 
 export function expiredEvent({ id, task, task_name }: TaskReference): NewRunEvent {
-  return made(`hitl:${id}:expired`, EVENT.hitlExpired, 'warn', id, task, `${task_name}: nobody decided in time`);
+  return taskEvent(
+    `hitl:${id}:expired`,
+    EVENT.hitlExpired,
+    'warn',
+    id,
+    task,
+    LOG_TEXT.hitlExpired.inService(task_name),
+  );
 }
 
-function made(key: string, type: string, level: NewRunEvent['level'], id: string, task: string, message: string): NewRunEvent {
+function taskEvent(
+  key: string,
+  type: string,
+  level: NewRunEvent['level'],
+  id: string,
+  task: string,
+  message: string,
+): NewRunEvent {
   return { key, type, at: new Date().toISOString(), level, task, message, data: { hitl_task_id: id } };
 }

@@ -1,6 +1,10 @@
-/** An agent's configuration on its way into an item and out of one: secrets stay behind, their names travel. */
+/**
+ * Prepares an agent's configuration for an item, and for an installed copy. Secret values stay behind; only
+ * their names travel.
+ */
 import { replacePlaceholders } from '../../contracts/placeholders.ts';
-import { isLiteralSecret, namesSecret, placeholderFor, replaceCredentials, type OwnSecret } from './literals.ts';
+import { namesCredential, placeholderFor, replaceInAddresses } from '../../contracts/credentials.ts';
+import { isLiteralSecret, replaceCredentials, type OwnSecret } from './literals.ts';
 
 type JsonObject = Record<string, unknown>;
 
@@ -15,31 +19,43 @@ export interface Cleaned {
 }
 
 /**
- * Copies of the parts of one configuration without secrets: a literal becomes a placeholder named after its key, a value of the
- * owner's store that store's name; names that the platform made, which hold the agent's id, become the field's.
+ * Copies the parts of one configuration without secrets. A literal becomes a placeholder named after its key;
+ * a value from the owner's store becomes a placeholder with that secret's name. Names that the platform
+ * generated contain the agent's id, so they are replaced by the field's name.
  */
 export function withoutSecrets(parts: readonly (JsonObject | null)[], own: readonly OwnSecret[]): Cleaned {
   const names = new Names();
   for (const name of namesIn(parts)) if (!MOVED.test(name)) names.keep(name);
 
   const text = (value: string, key: string, below: boolean): string => {
-    const named = replacePlaceholders(value.replaceAll(UNBOUND, (_, name: string) => `<${name}>`), (name) => `<${names.of(name)}>`);
-    const free = replaceCredentials(named, own, (found, store) => (store === null ? `<${names.literal(key, found)}>` : `<${names.of(store)}>`));
-    return (below || namesSecret(key)) && isLiteralSecret(free) ? `<${names.literal(key, free)}>` : free;
+    const named = replacePlaceholders(
+      value.replaceAll(UNBOUND, (_, name: string) => `<${name}>`),
+      (name) => `<${names.of(name)}>`,
+    );
+    const addressed = replaceInAddresses(named, (found, name) => `<${names.literal(name, found)}>`);
+    const free = replaceCredentials(addressed, own, (found, store) =>
+      store === null ? `<${names.literal(key, found)}>` : `<${names.of(store)}>`,
+    );
+    return (below || namesCredential(key)) && isLiteralSecret(free) ? `<${names.literal(key, free)}>` : free;
   };
   const walk = (value: unknown, key: string, below: boolean): unknown => {
     if (typeof value === 'string') return text(value, key, below);
     if (Array.isArray(value)) return value.map((item) => walk(item, key, below));
     if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, walk(item, name, below || namesSecret(key))]));
+    return Object.fromEntries(
+      Object.entries(value).map(([name, item]) => [name, walk(item, name, below || namesCredential(key))]),
+    );
   };
-  // The shape is kept: only strings are replaced by strings.
+  // The assertion holds: strings are only replaced by strings.
   const cleaned = parts.map((part) => walk(part, '', false) as JsonObject | null);
   return { parts: cleaned, secrets: [...namesIn(cleaned)].toSorted() };
 }
 
-/** For an installed copy: `bound` gives the new owner's name of a secret, or null. */
-export function withBindings<T extends JsonObject | null>(part: T, bound: (name: string) => string | null): T {
+/** For an installed copy: `bound` returns the new owner's name for a secret, or null. */
+export function withBindings<T extends JsonObject | null>(
+  part: T,
+  bound: (name: string) => string | null,
+): T {
   const walk = (value: unknown): unknown => {
     if (typeof value === 'string') {
       return replacePlaceholders(value, (name) => {
@@ -51,7 +67,7 @@ export function withBindings<T extends JsonObject | null>(part: T, bound: (name:
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item)]));
   };
-  // As above.
+  // The assertion holds: strings are only replaced by strings.
   return walk(part) as T;
 }
 
@@ -64,33 +80,33 @@ function namesIn(value: unknown, names: Set<string> = new Set()): Set<string> {
   return names;
 }
 
-/** One name for one secret: what was kept keeps its name, all else takes the nearest that is free. */
+/** Assigns each secret one name. Kept names stay; others get the closest free name. */
 class Names {
   readonly #taken = new Set<string>();
-  readonly #given = new Map<string, string>();
+  readonly #assigned = new Map<string, string>();
 
   keep(name: string): void {
     this.#taken.add(name);
-    this.#given.set(`name ${name}`, name);
+    this.#assigned.set(`name ${name}`, name);
   }
 
-  /** Of a secret in the store. */
+  /** The name for a secret of the store. */
   of(name: string): string {
     return this.#give(`name ${name}`, placeholderFor(MOVED.exec(name)?.[1] ?? name));
   }
 
-  /** Of a literal; the same value under the same key is the same secret. */
+  /** The name for a literal; the same value under the same key is the same secret. */
   literal(key: string, value: string): string {
     return this.#give(`literal ${placeholderFor(key)} ${value}`, placeholderFor(key));
   }
 
-  #give(what: string, wanted: string): string {
-    const before = this.#given.get(what);
+  #give(secret: string, wanted: string): string {
+    const before = this.#assigned.get(secret);
     if (before !== undefined) return before;
     let name = wanted;
     for (let count = 2; this.#taken.has(name); count += 1) name = `${wanted}_${count}`;
     this.#taken.add(name);
-    this.#given.set(what, name);
+    this.#assigned.set(secret, name);
     return name;
   }
 }

@@ -1,4 +1,7 @@
-/** What travels: a snapshot of an agent version or a workflow revision, free of secrets and of what is its owner's alone. */
+/**
+ * The content of an item: a snapshot of an agent version or a workflow revision, without secrets and without
+ * the owner's private data.
+ */
 import { createHash } from 'node:crypto';
 
 import * as z from 'zod';
@@ -11,7 +14,14 @@ const object = jsonObject;
 const text = z.string().nullable();
 const texts = z.array(z.string()).nullable();
 
-const skill = z.object({ name: z.string(), description: text, tags: texts, examples: texts, input_modes: texts, output_modes: texts });
+const skill = z.object({
+  name: z.string(),
+  description: text,
+  tags: texts,
+  examples: texts,
+  input_modes: texts,
+  output_modes: texts,
+});
 
 export const agentContent = z.object({
   kind: z.literal('agent'),
@@ -48,7 +58,7 @@ export const workflowContent = z.object({
   description: text,
   tags: z.array(z.string()),
   definition: object,
-  /** The agents that it names; `pointer` leads to the name in the definition. */
+  /** The agents that the definition names; `pointer` leads to the name. */
   agents: z.array(z.object({ pointer: z.string(), agent: z.string(), agent_id: z.string(), version: text })),
 });
 export type WorkflowContent = z.infer<typeof workflowContent>;

@@ -1,6 +1,8 @@
-/** Copies of an item's content in the actor's registry: private, published as they are, with their provenance. */
+/** Copies an item's content into the actor's registry: private, published unchanged, with its provenance. */
+import { isUuid } from '../../contracts/uuid.ts';
 import { Agent } from '../../db/entities/agent.ts';
 import type { Provenance } from '../../db/entities/marketplace-item.ts';
+import type { WorkflowRevision } from '../../db/entities/workflow-revision.ts';
 import { Workflow } from '../../db/entities/workflow.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
@@ -15,19 +17,27 @@ import { bindSecrets, withTexts } from '../registry/definition-secrets.ts';
 export interface Copy {
   ref_id: string;
   name: string;
-  /** Workflows that it runs and that its owner cannot. */
+  /** Workflows that the copy runs and that its owner may not use. */
   missing_workflows: string[];
 }
 
 interface Source<C> {
   content: C;
   provenance: Provenance;
-  /** The own secret that a name is bound to, null for none. */
+  /** The actor's own secret that a name is bound to; null if none. */
   bound: (name: string) => string | null;
 }
 
-/** A published version, so an owner who binds a secret later does it in a new draft. */
-export async function copyAgent(em: EntityManager, encryption: Encryption, actor: Actor, { content, provenance, bound }: Source<AgentContent>): Promise<Copy> {
+/**
+ * The copy's version is published at once. To bind a secret later, the owner creates and publishes a new
+ * version.
+ */
+export async function copyAgent(
+  em: EntityManager,
+  encryption: Encryption,
+  actor: Actor,
+  { content, provenance, bound }: Source<AgentContent>,
+): Promise<Copy> {
   const { kind: _kind, skills, configuration, authentication_config: authentication, ...fields } = content;
   const name = await freeName(em, actor, content.name);
   const { agent } = await createAgent(
@@ -46,20 +56,30 @@ export async function copyAgent(em: EntityManager, encryption: Encryption, actor
     skills,
   );
   const version = await getVersion(em, agent, content.version);
-  version.changelog = `Installed from the marketplace: item ${provenance.item_id}, digest ${provenance.digest}.`;
+  version.changelog =
+    `Installed from the marketplace: item ${provenance.item_id}, ` + `digest ${provenance.digest}.`;
   await publishVersion(em, agent, version);
   return { ref_id: agent.id, name, missing_workflows: await missingWorkflows(em, actor, content) };
 }
 
-/** Its agents are named by id, so that none of an equal name takes the place of one that was meant. */
+/** Names the agents by id, so that another agent of the same name cannot be used by mistake. */
 export async function copyWorkflow(
   em: EntityManager,
   actor: Actor,
-  { content, provenance, bound, agentId }: Source<WorkflowContent> & { agentId: (agent: WorkflowContent['agents'][number]) => string },
+  {
+    content,
+    provenance,
+    bound,
+    agentId,
+  }: Source<WorkflowContent> & { agentId: (agent: WorkflowContent['agents'][number]) => string },
 ): Promise<Copy> {
-  const named = withTexts(content.definition, new Map(content.agents.map((agent) => [agent.pointer, agentId(agent)])));
+  const named = withTexts(
+    content.definition,
+    new Map(content.agents.map((agent) => [agent.pointer, agentId(agent)])),
+  );
   const definition = bindSecrets(named, bound);
-  // Submitting it proved that it can be bound, and an id in the place of a name changes nothing in that.
+  // Submission has checked that the secrets can be bound, and replacing agent names by ids does not change
+  // that.
   if (definition === null) throw new Error(`the secrets of item ${provenance.item_id} cannot be bound`);
   const { workflow, revision } = await createWorkflow(em, actor, {
     name: content.name,
@@ -69,18 +89,31 @@ export async function copyWorkflow(
     tags: content.tags,
     provenance,
   });
-  const missing = revision.problems.filter(({ code }) => code === 'unknown_workflow').map(({ message }) => /there is no workflow (.*) yet/.exec(message)?.[1] ?? message);
-  return { ref_id: workflow.id, name: workflow.name, missing_workflows: missing };
+  return { ref_id: workflow.id, name: workflow.name, missing_workflows: workflowsMissingIn(revision) };
 }
 
-async function missingWorkflows(em: EntityManager, actor: Actor, { type, configuration }: AgentContent): Promise<string[]> {
+/** Workflows that the definition runs and that its owner may not use. */
+export function workflowsMissingIn({ problems }: Pick<WorkflowRevision, 'problems'>): string[] {
+  return problems
+    .filter(({ code }) => code === 'unknown_workflow')
+    .map(({ message }) => /there is no workflow (.*) yet/.exec(message)?.[1] ?? message);
+}
+
+export async function missingWorkflows(
+  em: EntityManager,
+  actor: Actor,
+  { type, configuration }: AgentContent,
+): Promise<string[]> {
   const id = configuration['workflow_id'];
   if (type !== 'workflow' || typeof id !== 'string') return [];
-  const found = /^[0-9a-f-]{36}$/i.test(id) ? await em.findOne(Workflow, { id: id.toLowerCase(), archived_at: null }) : null;
+  const found = isUuid(id) ? await em.findOne(Workflow, { id: id.toLowerCase(), archived_at: null }) : null;
   return found !== null && (found.owner_id === actor.id || found.visibility === 'public') ? [] : [id];
 }
 
-/** Another own agent of the name would make it ambiguous in every definition that says it: ` (2)` and so on. */
+/**
+ * Adds ` (2)` and so on to a name that the actor already uses: two agents of one name would be ambiguous in
+ * definitions.
+ */
 async function freeName(em: EntityManager, actor: Actor, wanted: string): Promise<string> {
   for (let count = 1; ; count += 1) {
     const suffix = count === 1 ? '' : ` (${count})`;

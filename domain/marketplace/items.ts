@@ -1,28 +1,38 @@
-/** Items: read, withdraw, and which of its versions an item shows. `em` is the caller's transaction. */
+/**
+ * Items: reading and withdrawing them, and the version that an item shows. `em` is in the caller's
+ * transaction.
+ */
 import { compareBuild } from 'semver';
 
 import { MarketplaceItem, type ItemStatus } from '../../db/entities/marketplace-item.ts';
 import { MarketplaceVersion } from '../../db/entities/marketplace-version.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
+import { arrayLiteral } from '../../db/sql.ts';
 import type { Actor } from '../auth/actor.ts';
 import { forbidden, notFound } from '../errors.ts';
 import { mayChangeItem, maySeeItem } from './policy.ts';
 
-/** An item with what a record is made of. Versions that the reader may see, newest first. */
+/** An item with the data of its record. `versions`: those that the reader may see, newest first. */
 export interface ItemState {
   item: MarketplaceItem;
   publisher: { id: string; username: string };
-  versions: MarketplaceVersion[];
+  versions: VersionSummary[];
+  /** Whether the reader has installed it. */
+  installed: boolean;
 }
 
-/** 404 for what is not there or may not be seen. */
+const SUMMARY = ['item_id', 'version', 'digest', 'status', 'reason', 'submitted_at', 'reviewed_at'] as const;
+/** Without content and texts, because an item can have many versions. */
+export type VersionSummary = Pick<MarketplaceVersion, (typeof SUMMARY)[number]>;
+
+/** 404 for an item that does not exist or that the actor may not see. */
 export async function getItem(em: EntityManager, actor: Actor, id: string): Promise<MarketplaceItem> {
   const item = await em.findOne(MarketplaceItem, { id });
   if (item === null || !maySeeItem(actor, item)) throw notFound('item');
   return item;
 }
 
-/** Locks the row until the end of the transaction. 404 as above. */
+/** Locks the row until the end of the transaction; 404 as for `getItem`. */
 export async function lockItem(em: EntityManager, actor: Actor, id: string): Promise<MarketplaceItem> {
   const item = await em.findOne(MarketplaceItem, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
   if (item === null || !maySeeItem(actor, item)) throw notFound('item');
@@ -35,27 +45,67 @@ export async function stateOf(em: EntityManager, actor: Actor, item: Marketplace
   return state;
 }
 
-/** Other people see approved versions only. */
-export async function statesOf(em: EntityManager, actor: Actor, items: readonly MarketplaceItem[]): Promise<ItemState[]> {
+/** Readers other than the publisher and admins see approved versions only. */
+export async function statesOf<Item extends Pick<MarketplaceItem, 'id' | 'publisher_id' | 'status'>>(
+  em: EntityManager,
+  actor: Actor,
+  items: readonly Item[],
+): Promise<(Omit<ItemState, 'item'> & { item: Item })[]> {
   if (items.length === 0) return [];
-  const versions = await em.find(MarketplaceVersion, { item_id: { $in: items.map(({ id }) => id) } }, { orderBy: { submitted_at: 'desc', id: 'desc' } });
-  const publishers = await usernames(em, items.map(({ publisher_id }) => publisher_id));
+  const versions = await em.find(
+    MarketplaceVersion,
+    { item_id: { $in: items.map(({ id }) => id) } },
+    { fields: SUMMARY, orderBy: { submitted_at: 'desc', id: 'desc' } },
+  );
+  const publishers = await usernames(
+    em,
+    items.map(({ publisher_id }) => publisher_id),
+  );
+  const installed = await installedBy(em, actor, items);
   return items.map((item) => ({
+    installed: installed.has(item.id),
     item,
     publisher: { id: item.publisher_id, username: publishers.get(item.publisher_id) ?? '' },
-    versions: versions.filter(({ item_id, status }) => item_id === item.id && (status === 'approved' || mayChangeItem(actor, item))),
+    versions: versions.filter(
+      ({ item_id, status }) => item_id === item.id && (status === 'approved' || mayChangeItem(actor, item)),
+    ),
   }));
 }
 
+async function installedBy(
+  em: EntityManager,
+  actor: Actor,
+  items: readonly Pick<MarketplaceItem, 'id'>[],
+): Promise<Set<string>> {
+  const rows = await em.execute<{ item_id: string }[]>(
+    'select distinct item_id from marketplace_install where user_id = ? and item_id = any(?::uuid[])',
+    [actor.id, arrayLiteral(items.map(({ id }) => id))],
+  );
+  return new Set(rows.map(({ item_id }) => item_id));
+}
+
 export async function usernames(em: EntityManager, ids: readonly string[]): Promise<Map<string, string>> {
-  const rows = await em.execute<{ id: string; username: string }[]>('select id, username from user_account where id = any(?::uuid[])', [`{${[...new Set(ids)].join(',')}}`]);
+  const rows = await em.execute<{ id: string; username: string }[]>(
+    'select id, username from user_account where id = any(?::uuid[])',
+    [arrayLiteral(new Set(ids))],
+  );
   return new Map(rows.map(({ id, username }) => [id, username]));
 }
 
-/** With its content. 404 for one that the actor may not see. */
-export async function getVersion(em: EntityManager, actor: Actor, item: MarketplaceItem, version: string): Promise<MarketplaceVersion> {
-  const found = await em.findOne(MarketplaceVersion, { item_id: item.id, version }, { populate: ['content'] });
-  if (found === null || (found.status !== 'approved' && !mayChangeItem(actor, item))) throw notFound('version');
+/** With its content; 404 for a version that the actor may not see. */
+export async function getVersion(
+  em: EntityManager,
+  actor: Actor,
+  item: MarketplaceItem,
+  version: string,
+): Promise<MarketplaceVersion> {
+  const found = await em.findOne(
+    MarketplaceVersion,
+    { item_id: item.id, version },
+    { populate: ['content'] },
+  );
+  if (found === null || (found.status !== 'approved' && !mayChangeItem(actor, item)))
+    throw notFound('version');
   return found;
 }
 
@@ -64,28 +114,46 @@ export async function versionsOf(em: EntityManager, item: MarketplaceItem): Prom
 }
 
 /**
- * Lets the item show the right version after a change of one: the highest approved one, else the one submitted last; its
- * texts become the item's. `withdrawn` stays until something is submitted again.
+ * Updates which version the item shows: the highest approved one, else the one submitted last. The item takes
+ * its texts. A withdrawn item stays so until something is submitted again.
  */
-export function showVersion(item: MarketplaceItem, versions: readonly MarketplaceVersion[], isWithdrawn = item.status === 'withdrawn'): void {
-  const approved = versions.filter(({ status }) => status === 'approved').toSorted((a, b) => compareVersions(item, a.version, b.version));
+export function showVersion(
+  item: MarketplaceItem,
+  versions: readonly MarketplaceVersion[],
+  isWithdrawn = item.status === 'withdrawn',
+): void {
+  const approved = versions
+    .filter(({ status }) => status === 'approved')
+    .toSorted((a, b) => compareVersions(item, a.version, b.version));
   const shown = approved.at(-1) ?? versions.at(-1);
   if (shown === undefined) return;
   const status: ItemStatus = isWithdrawn ? 'withdrawn' : shown.status;
   const { version, digest, name, summary, description, license, categories, tags, requires } = shown;
-  Object.assign(item, { status, version, digest, name, summary, description, license, categories, tags, requires, updated_at: new Date() });
+  Object.assign(item, {
+    status,
+    version,
+    digest,
+    name,
+    summary,
+    description,
+    license,
+    categories,
+    tags,
+    requires,
+    updated_at: new Date(),
+  });
   if (status === 'approved') item.published_at ??= item.updated_at;
 }
 
-/** Semantic versions of agents, numbers of revisions of workflows. */
+/** By semantic version for agents, by revision number for workflows. */
 function compareVersions(item: MarketplaceItem, a: string, b: string): number {
   return item.kind === 'agent' ? compareBuild(a, b) : Number(a) - Number(b);
 }
 
-/** Takes it out of the marketplace; copies that were installed stay. Harmless when repeated. */
+/** Removes an item from the marketplace; installed copies stay. Idempotent. */
 export async function withdrawItem(em: EntityManager, actor: Actor, id: string): Promise<void> {
   const item = await lockItem(em, actor, id);
-  if (!mayChangeItem(actor, item)) throw forbidden('Only its publisher and admins withdraw an item.');
+  if (!mayChangeItem(actor, item)) throw forbidden('Only its publisher and admins may withdraw an item.');
   if (item.status === 'withdrawn') return;
   item.status = 'withdrawn';
   item.updated_at = new Date();

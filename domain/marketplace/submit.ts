@@ -1,7 +1,7 @@
-/** Publishing: a snapshot becomes a version of an item, which waits for an admin. */
+/** Publishing: a snapshot becomes a version of an item and waits for an admin's review. */
 import { v7 as uuidv7 } from 'uuid';
 
-import { MarketplaceItem, type ItemKind } from '../../db/entities/marketplace-item.ts';
+import { MarketplaceItem, type ItemKind, type RequiredAgent } from '../../db/entities/marketplace-item.ts';
 import { MarketplaceVersion } from '../../db/entities/marketplace-version.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
@@ -13,7 +13,10 @@ import { showVersion, versionsOf } from './items.ts';
 import { literalsIn, ownSecrets } from './literals.ts';
 import { refuseLiterals, snapshotAgent, snapshotWorkflow, type Snapshot } from './snapshot.ts';
 
-/** Texts that are not given are those of the version submitted before, else the agent's or workflow's own. */
+/**
+ * Texts that are not given default to those of the version submitted before, else to the agent's or
+ * workflow's own.
+ */
 export interface Submission {
   kind: ItemKind;
   ref_id: string;
@@ -26,18 +29,28 @@ export interface Submission {
   tags?: string[] | null | undefined;
 }
 
-/** A version that was rejected, or all of a withdrawn item's, may be submitted again; any other is 409. */
-export async function submitItem(em: EntityManager, encryption: Encryption, actor: Actor, given: Submission): Promise<MarketplaceItem> {
+/** Rejected versions, and all versions of a withdrawn item, may be submitted again; any other is a 409. */
+export async function submitItem(
+  em: EntityManager,
+  encryption: Encryption,
+  actor: Actor,
+  given: Submission,
+): Promise<MarketplaceItem> {
   const own = ownSecrets(await readSecrets(em, encryption, actor.id));
   const { name, summary, description, categories, tags, license } = given;
-  refuseLiterals(literalsIn({ name, summary, description, categories, tags, license }, own, { byKey: false }), 'take it out');
+  refuseLiterals(
+    literalsIn({ name, summary, description, categories, tags, license }, own, { byKey: false }),
+    'remove it',
+  );
   const snapshot = await (given.kind === 'agent' ? snapshotAgent : snapshotWorkflow)(em, actor, own, given);
 
   const item = await itemOf(em, actor, given, snapshot);
   const versions = await versionsOf(em, item);
   const same = versions.find(({ version }) => version === given.version);
   if (same !== undefined && same.status !== 'rejected' && item.status !== 'withdrawn') {
-    throw conflict('version_exists', `Version ${given.version} is ${same.status} already.`, { item_id: item.id });
+    throw conflict('version_exists', `Version ${given.version} is ${same.status} already.`, {
+      item_id: item.id,
+    });
   }
   const before = versions.at(-1) ?? null;
   const fields = {
@@ -51,7 +64,10 @@ export async function submitItem(em: EntityManager, encryption: Encryption, acto
     reviewed_at: null,
     submitted_at: new Date(),
   };
-  if (same === undefined) em.persist(em.create(MarketplaceVersion, { ...fields, id: uuidv7(), item_id: item.id, version: given.version }));
+  if (same === undefined)
+    em.persist(
+      em.create(MarketplaceVersion, { ...fields, id: uuidv7(), item_id: item.id, version: given.version }),
+    );
   else Object.assign(same, fields);
   await em.flush();
   showVersion(item, await versionsOf(em, item), false);
@@ -59,24 +75,59 @@ export async function submitItem(em: EntityManager, encryption: Encryption, acto
   return item;
 }
 
-/** The item of an agent or workflow, made if there is none, locked. */
-async function itemOf(em: EntityManager, actor: Actor, given: Submission, { content, requires, defaults }: Snapshot): Promise<MarketplaceItem> {
+/** The agents that a version of an item requires. */
+export async function requiredBy(
+  em: EntityManager,
+  item: MarketplaceItem,
+  version: string,
+): Promise<RequiredAgent[]> {
+  return (await em.findOneOrFail(MarketplaceVersion, { item_id: item.id, version })).requires.agents;
+}
+
+/** The locked item of an agent or workflow; created if it does not exist. */
+async function itemOf(
+  em: EntityManager,
+  actor: Actor,
+  given: Submission,
+  { content, requires, defaults }: Snapshot,
+): Promise<MarketplaceItem> {
   const { name, description, license, tags } = defaults;
   await em.execute(
-    `insert into marketplace_item (id, kind, ref_id, publisher_id, status, version, digest, name, description, license, categories, tags, requires, created_at, updated_at)
-     values (?, ?, ?, ?, 'submitted', ?, ?, ?, ?, ?, '{}', array(select json_array_elements_text(?::json)), ?::jsonb, clock_timestamp(), clock_timestamp())
+    `insert into marketplace_item (id, kind, ref_id, publisher_id, status, version, digest, name,
+            description, license, categories, tags, requires, created_at, updated_at)
+     values (?, ?, ?, ?, 'submitted', ?, ?, ?, ?, ?, '{}', array(select json_array_elements_text(?::json)),
+             ?::jsonb, clock_timestamp(), clock_timestamp())
      on conflict (kind, ref_id) do nothing`,
-    [uuidv7(), given.kind, given.ref_id, actor.id, given.version, contentDigest(content), name, description, license, JSON.stringify(tags), JSON.stringify(requires)],
+    [
+      uuidv7(),
+      given.kind,
+      given.ref_id,
+      actor.id,
+      given.version,
+      contentDigest(content),
+      name,
+      description,
+      license,
+      JSON.stringify(tags),
+      JSON.stringify(requires),
+    ],
   );
-  const item = await em.findOneOrFail(MarketplaceItem, { kind: given.kind, ref_id: given.ref_id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
-  if (item.publisher_id !== actor.id) throw forbidden('Somebody else publishes this item.');
+  const item = await em.findOneOrFail(
+    MarketplaceItem,
+    { kind: given.kind, ref_id: given.ref_id },
+    { lockMode: LockMode.PESSIMISTIC_WRITE },
+  );
+  if (item.publisher_id !== actor.id) throw forbidden('This item has another publisher.');
   return item;
 }
 
 type Texts = Pick<MarketplaceVersion, 'name' | 'summary' | 'description' | 'license' | 'categories' | 'tags'>;
 
 function texts(given: Submission, before: MarketplaceVersion | null, defaults: Snapshot['defaults']): Texts {
-  const choose = <K extends 'summary' | 'description' | 'license'>(key: K, otherwise: string | null): string | null =>
+  const choose = <K extends 'summary' | 'description' | 'license'>(
+    key: K,
+    otherwise: string | null,
+  ): string | null =>
     given[key] === undefined ? (before === null ? otherwise : (before[key] ?? null)) : (given[key] ?? null);
   return {
     name: given.name ?? before?.name ?? defaults.name,

@@ -1,4 +1,4 @@
-/** Agents: register, read, change, delete. `em` is the caller's transaction. */
+/** Agents: registering, reading, changing and deleting them. `em` is in the caller's transaction. */
 import { v7 as uuidv7 } from 'uuid';
 
 import { AgentSkill } from '../../db/entities/agent-skill.ts';
@@ -7,29 +7,58 @@ import type { Provenance } from '../../db/entities/marketplace-item.ts';
 import { Agent, type AgentStatus } from '../../db/entities/agent.ts';
 import { Secret } from '../../db/entities/secret.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
+import { escapeLike } from '../../db/sql.ts';
 import type { Actor } from '../auth/actor.ts';
 import { conflict, forbidden, notFound } from '../errors.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { checkNoUnfinishedRuns, mayChangeAgent, maySeeAgent } from './agent-policy.ts';
-import { addDraft, checkHigher, checkSchemas, contentOf, findVersion, makeCurrent, sameContent, updateDraft, type VersionContent } from './agent-versions.ts';
-import { createSecretMover, prefixOf } from './literal-secrets.ts';
+import { versionsExceed } from '../limits.ts';
+import {
+  addDraft,
+  checkHigher,
+  checkSchemas,
+  contentOf,
+  findVersion,
+  makeCurrent,
+  listVersions,
+  sameContent,
+  updateDraft,
+  type ListedVersion,
+  type VersionContent,
+} from './agent-versions.ts';
+import { missingReferences, type MissingReference } from './agent-warnings.ts';
+import { createSecretMover, prefixOf, type SecretMover } from './literal-secrets.ts';
 
-/** An agent with what belongs to it: what a record is made of. Versions newest first, skills in order of creation. */
+/** An agent with everything that its record shows. Versions newest first, skills in order of creation. */
 export interface AgentState {
   agent: Agent;
-  versions: AgentVersion[];
+  versions: (AgentVersion | ListedVersion)[];
+  /** Secrets and workflows that the agent names and its owner does not have. */
+  warnings: MissingReference[];
   skills: AgentSkill[];
 }
 
-/** The fields of 2.1 that clients set. */
-export type AgentFields = Omit<Agent, 'id' | 'created_at' | 'updated_at' | 'last_used' | 'owner_id' | 'provenance'>;
-/** Fields to set; `content` makes the new content from that of the version that is changed. */
+/** The fields that clients set. */
+export type AgentFields = Omit<
+  Agent,
+  'id' | 'created_at' | 'updated_at' | 'last_used' | 'owner_id' | 'provenance'
+>;
+/** The fields to set; `content` computes the new content from that of the version to change. */
 export interface AgentPatch extends Partial<Omit<AgentFields, keyof VersionContent>> {
   content?: (before: VersionContent) => VersionContent;
 }
-export type SkillFields = Pick<AgentSkill, 'name' | 'description' | 'tags' | 'examples' | 'input_modes' | 'output_modes'>;
+export type SkillFields = Pick<
+  AgentSkill,
+  'name' | 'description' | 'tags' | 'examples' | 'input_modes' | 'output_modes'
+>;
 
-export async function createAgent(em: EntityManager, encryption: Encryption, actor: Actor, fields: AgentFields & { provenance?: Provenance }, skills: readonly SkillFields[]): Promise<AgentState> {
+export async function createAgent(
+  em: EntityManager,
+  encryption: Encryption,
+  actor: Actor,
+  fields: AgentFields & { provenance?: Provenance },
+  skills: readonly SkillFields[],
+): Promise<AgentState> {
   checkSchemas(contentOf(fields));
   const now = new Date();
   const identity = { id: uuidv7(), owner_id: actor.id };
@@ -47,64 +76,88 @@ export async function createAgent(em: EntityManager, encryption: Encryption, act
   em.persist(agent);
   await em.flush();
   await addDraft(em, actor, agent, agent.version, contentOf(agent), null);
-  for (const skill of skills) em.persist(em.create(AgentSkill, { ...skill, id: uuidv7(), agent_id: agent.id }));
+  for (const skill of skills)
+    em.persist(em.create(AgentSkill, { ...skill, id: uuidv7(), agent_id: agent.id }));
   await em.flush();
   return stateOf(em, agent);
 }
 
-/** 404 for what is not there or may not be seen. */
+/** 404 for an agent that does not exist or that the actor may not see. */
 export async function getAgent(em: EntityManager, actor: Actor, id: string): Promise<Agent> {
   const agent = await em.findOne(Agent, { id });
   if (agent === null || !maySeeAgent(actor, agent)) throw notFound('agent');
   return agent;
 }
 
-/** Locks the row. 404 as above, 403 for those who may only read it. */
+/** Locks the row; 404 as for `getAgent`, 403 for users who may only read it. */
 export async function getAgentForChange(em: EntityManager, actor: Actor, id: string): Promise<Agent> {
   const agent = await em.findOne(Agent, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
   if (agent === null || !maySeeAgent(actor, agent)) throw notFound('agent');
-  if (!mayChangeAgent(actor, agent)) throw forbidden('Only the owner and admins change this agent.');
+  if (!mayChangeAgent(actor, agent)) throw forbidden('Only the owner and admins may change this agent.');
   return agent;
 }
 
+/**
+ * The whole agent; its size is bounded by the limits on saving. For agents saved before those limits existed,
+ * the versions omit large fields as in a list.
+ */
 export async function stateOf(em: EntityManager, agent: Agent): Promise<AgentState> {
-  const [state] = await statesOf(em, [agent]);
-  return state ?? { agent, versions: [], skills: [] };
+  const skills = await em.find(AgentSkill, { agent_id: agent.id }, { orderBy: { id: 'asc' } });
+  const versions = (await isTooLarge(em, agent))
+    ? await listVersions(em, agent, { limit: 10_000 })
+    : await em.find(AgentVersion, { agent_id: agent.id }, { orderBy: { id: 'desc' } });
+  const warnings = (await missingReferences(em, [agent])).get(agent.id) ?? [];
+  return { agent, versions, skills, warnings };
 }
 
-export async function statesOf(em: EntityManager, agents: readonly Agent[]): Promise<AgentState[]> {
-  if (agents.length === 0) return [];
-  const ids = agents.map(({ id }) => id);
-  const versions = await em.find(AgentVersion, { agent_id: { $in: ids } }, { orderBy: { id: 'desc' } });
-  const skills = await em.find(AgentSkill, { agent_id: { $in: ids } }, { orderBy: { id: 'asc' } });
-  return agents.map((agent) => ({
-    agent,
-    versions: versions.filter(({ agent_id }) => agent_id === agent.id),
-    skills: skills.filter(({ agent_id }) => agent_id === agent.id),
-  }));
+async function isTooLarge(em: EntityManager, agent: Agent): Promise<boolean> {
+  const [size] = await em.execute<{ too_large: boolean }[]>(
+    `select ${versionsExceed('?', String(LARGEST_RECORD_BYTES))} as too_large`,
+    [agent.id, agent.id],
+  );
+  return size?.too_large ?? false;
 }
+
+/** The highest possible value of AGENT_MAX_BYTES. */
+const LARGEST_RECORD_BYTES = 32 * 1024 * 1024;
 
 /**
- * Changes what is given. A change of configuration or schemas edits the current draft; where the current version is no draft,
- * it needs a new, higher `version`, which becomes a draft and the current one. A `version` that exists becomes the current one.
+ * Changes the given fields. A change of configuration or schemas edits the current version if it is a draft.
+ * Otherwise it needs a new, higher `version`, which becomes a draft and the current version. Naming an
+ * existing `version` makes it the current one.
  */
-export async function updateAgent(em: EntityManager, encryption: Encryption, actor: Actor, agent: Agent, patch: AgentPatch): Promise<AgentState> {
+export async function updateAgent(
+  em: EntityManager,
+  encryption: Encryption,
+  actor: Actor,
+  agent: Agent,
+  patch: AgentPatch,
+): Promise<AgentState> {
   const { version: named = agent.version, content, ...fields } = patch;
   if (fields.status !== undefined) checkStatusChange(agent.status, fields.status);
 
   const target = await findVersion(em, agent, named);
   if (target === null && named !== agent.version) checkHigher(agent, named);
-  // The agent's own fields tell what is unset from what is empty.
+  // The agent's own fields distinguish unset from empty.
   const before = contentOf(target === null || named === agent.version ? agent : target);
   const after = content?.(before) ?? before;
   if (target !== null && target.status !== 'draft' && !sameContent(before, after)) {
-    throw conflict('version_immutable', `Version ${target.version} is ${target.status}: a change of configuration or schemas must name a new, higher version.`);
+    throw conflict(
+      'version_immutable',
+      `Version ${target.version} is ${target.status}: ` +
+        'a change of configuration or schemas must name a new, higher version.',
+    );
   }
   checkSchemas(after);
 
   const mover = createSecretMover(em, encryption, agent);
-  const moved = { ...after, configuration: await mover.move(after.configuration, 'configuration') };
-  if (fields.authentication_config !== undefined) fields.authentication_config = await mover.move(fields.authentication_config, 'authentication_config');
+  // Only drafts are stored, so for other versions no secrets are created.
+  const moved =
+    target === null || target.status === 'draft'
+      ? { ...after, configuration: await mover.move(after.configuration, 'configuration') }
+      : after;
+  if (fields.authentication_config !== undefined)
+    fields.authentication_config = await mover.move(fields.authentication_config, 'authentication_config');
   Object.assign(agent, fields, { updated_at: new Date() });
   if (target === null) {
     Object.assign(agent, moved, { version: named });
@@ -114,21 +167,53 @@ export async function updateAgent(em: EntityManager, encryption: Encryption, act
     if (target.status === 'draft') await updateDraft(em, agent, target, moved);
   }
   await em.flush();
+  await moveStoredLiterals(em, mover, agent);
   return stateOf(em, agent);
 }
 
-/** active ⇄ inactive, both → deprecated, which is the end. */
-function checkStatusChange(from: AgentStatus, to: AgentStatus): void {
-  if (from === 'deprecated' && to !== 'deprecated') throw conflict('agent_deprecated', 'A deprecated agent stays deprecated.');
+/**
+ * Moves literals that were stored before they were recognised as credentials, out of published versions too:
+ * the versions mean the same, but no longer contain the values. Skipped for agents whose versions exceed the
+ * size of a record.
+ */
+async function moveStoredLiterals(em: EntityManager, mover: SecretMover, agent: Agent): Promise<void> {
+  const authentication = agent.authentication_config ?? null;
+  const movedAuthentication = await mover.move(authentication, 'authentication_config');
+  if (!sameJson(authentication, movedAuthentication)) agent.authentication_config = movedAuthentication;
+  if (await isTooLarge(em, agent)) return;
+  for (const version of await em.find(AgentVersion, { agent_id: agent.id })) {
+    const moved = await mover.move(version.configuration, 'configuration');
+    if (sameJson(version.configuration, moved)) continue;
+    version.configuration = moved;
+    if (version.version === agent.version) agent.configuration = moved;
+  }
+  await em.flush();
 }
 
-/** Removes versions, skills, and the secrets that were moved out of it. 409 with unfinished runs. */
+function sameJson(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** active ⇄ inactive; both → deprecated, which is final. */
+function checkStatusChange(from: AgentStatus, to: AgentStatus): void {
+  if (from === 'deprecated' && to !== 'deprecated')
+    throw conflict('agent_deprecated', 'A deprecated agent stays deprecated.');
+}
+
+/**
+ * Deletes the agent with its versions, its skills and the secrets moved out of its configuration. @throws 409
+ * while unfinished runs use it
+ */
 export async function deleteAgent(em: EntityManager, agent: Agent): Promise<void> {
   await checkNoUnfinishedRuns(em, agent.id);
-  await em.nativeDelete(Secret, { owner_id: agent.owner_id, name: { $like: `${prefixOf(agent.id).replaceAll('_', String.raw`\_`)}%` } });
-  // What is still to be pushed of its tasks goes with their configs: nobody is told without the token that he gave.
+  await em.nativeDelete(Secret, {
+    owner_id: agent.owner_id,
+    name: { $like: `${escapeLike(prefixOf(agent.id))}%` },
+  });
+  // Pending push notifications need their configs, which contain the receivers' tokens, so both are deleted.
   await em.execute(
-    `delete from delivery_target where id in (select c.target_id from a2a_push_config c join a2a_task t on t.id = c.task_id where t.agent_id = ?)`,
+    `delete from delivery_target where id in (
+       select c.target_id from a2a_push_config c join a2a_task t on t.id = c.task_id where t.agent_id = ?)`,
     [agent.id],
   );
   await em.nativeDelete(Agent, { id: agent.id });

@@ -1,29 +1,46 @@
-/** A workflow's definition on its way into an item and out of one: which secrets it reads, and under which names a copy reads them. */
-import { validateDefinition } from '../../contracts/definition/validate.ts';
+/**
+ * Prepares a workflow's definition for an item and for an installed copy: finds the secrets that it reads,
+ * and rebinds them to other names.
+ */
+import { validateDefinition } from '../../language/definition/validate.ts';
 
 type JsonObject = Record<string, unknown>;
 
 const UNBOUND = 'UNBOUND:';
-/** `$secrets.name`, `$secrets["any name"]`, as the validation finds them. */
+/** `$secrets.name` and `$secrets["any name"]`, as the validation recognises them. */
 const ACCESS = /\$secrets\s*(?:\.\s*([A-Za-z_][A-Za-z0-9_]*)|\.?\s*\[\s*("(?:[^"\\]|\\.)*")\s*\])/g;
 
-/** The secrets that a definition lists or reads, sorted; those of a copy that are not bound by their first name. */
+/**
+ * The secrets that a definition lists or reads, sorted. Unbound secrets of a copy are listed by their
+ * original name.
+ */
 export function secretsOf(definition: JsonObject): string[] {
-  return [...new Set(secretNames(definition).map((name) => (name.startsWith(UNBOUND) ? name.slice(UNBOUND.length) : name)))].toSorted();
+  return [
+    ...new Set(
+      secretNames(definition).map((name) => (name.startsWith(UNBOUND) ? name.slice(UNBOUND.length) : name)),
+    ),
+  ].toSorted();
 }
 
 /**
- * A copy that reads each secret under the name that `bound` gives; null makes it a name that no store can hold. Null for a
- * definition that hides a secret's name from us, such as `$secrets | .name`.
+ * A copy that reads each secret by the name that `bound` returns; for null, by a name that no store can
+ * contain. Null if the definition computes a secret's name, for example with `$secrets | .name`.
  */
-export function bindSecrets(definition: JsonObject, bound: (name: string) => string | null): JsonObject | null {
+export function bindSecrets(
+  definition: JsonObject,
+  bound: (name: string) => string | null,
+): JsonObject | null {
   const rename = (name: string): string => {
     const plain = name.startsWith(UNBOUND) ? name.slice(UNBOUND.length) : name;
     return bound(plain) ?? `${UNBOUND}${plain}`;
   };
   const names = secretNames(definition);
   if (names.length === 0) return definition;
-  const uses = new Map(validateDefinition(definition).references.secrets.flatMap(({ pointer, name }) => (pointer.endsWith('/use') ? [[pointer, name]] : [])));
+  const uses = new Map(
+    validateDefinition(definition).references.secrets.flatMap(({ pointer, name }) =>
+      pointer.endsWith('/use') ? [[pointer, name]] : [],
+    ),
+  );
 
   const walk = (value: unknown, pointer: string): unknown => {
     if (typeof value === 'string') {
@@ -38,9 +55,14 @@ export function bindSecrets(definition: JsonObject, bound: (name: string) => str
       return pointer === '/use/secrets' ? [...new Set(items)] : items;
     }
     if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item, `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`)]));
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [
+        key,
+        walk(item, `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`),
+      ]),
+    );
   };
-  // An object stays one.
+  // The assertion holds: `walk` turns objects into objects.
   const result = walk(definition, '') as JsonObject;
   const wanted = new Set(names.map(rename));
   const checked = validateDefinition(result);
@@ -53,14 +75,18 @@ function secretNames(definition: JsonObject): string[] {
   return [...new Set([...(checked.use?.secrets ?? []), ...references.secrets.map(({ name }) => name)])];
 }
 
-/** A copy with other texts at some pointers (RFC 6901). */
+/** A copy with other texts at the given JSON pointers (RFC 6901). */
 export function withTexts(definition: JsonObject, texts: ReadonlyMap<string, string>): JsonObject {
   const copy = structuredClone(definition);
   for (const [pointer, text] of texts) {
-    const path = pointer.split('/').slice(1).map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+    const path = pointer
+      .split('/')
+      .slice(1)
+      .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
     const last = path.pop();
     let holder: unknown = copy;
-    for (const key of path) holder = typeof holder === 'object' && holder !== null ? Reflect.get(holder, key) : null;
+    for (const key of path)
+      holder = typeof holder === 'object' && holder !== null ? Reflect.get(holder, key) : null;
     if (last !== undefined && typeof holder === 'object' && holder !== null) Reflect.set(holder, last, text);
   }
   return copy;

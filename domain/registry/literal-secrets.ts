@@ -1,31 +1,73 @@
-/** Literal secrets in a configuration are moved to the owner's store on save; the record keeps a placeholder (interface-decisions §3). */
-import { isSecretKey } from '../../contracts/agent-configuration.ts';
-import { placeholderNames, unboundName } from '../../contracts/placeholders.ts';
+/**
+ * Moves literal secrets of a configuration (`contracts/credentials.ts`) to the owner's store on save, and
+ * replaces them by placeholders.
+ */
+import {
+  isLiteral,
+  namesCredential,
+  placeholderFor,
+  replaceInAddresses,
+} from '../../contracts/credentials.ts';
+import { invalid } from '../errors.ts';
+import { isRecord } from '../../contracts/is-record.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { putSecret } from '../secrets/service.ts';
 
 type JsonObject = Record<string, unknown>;
 
+/** Limits the statements in the caller's transaction; no hand-written configuration has this many. */
+const MAX_LITERALS = 200;
+
 export interface SecretMover {
-  /** A copy of a `configuration` or `authentication_config` with its literal secrets replaced by placeholders. */
+  /**
+   * A copy of a `configuration` or `authentication_config` in which placeholders replace literal secrets.
+   * @throws 422 `too_many_credentials` for more than 200 of them in all calls together
+   */
   move<T extends JsonObject | null>(config: T, part: 'configuration' | 'authentication_config'): Promise<T>;
 }
 
-/** Secrets go to the agent's owner, whoever saves it. */
-export function createSecretMover(em: EntityManager, encryption: Encryption, agent: { id: string; owner_id: string }): SecretMover {
+/** Secrets go to the agent's owner, whoever saves the agent. */
+export function createSecretMover(
+  em: EntityManager,
+  encryption: Encryption,
+  agent: { id: string; owner_id: string },
+): SecretMover {
   const counters = new Map<string, number>();
+  let moved = 0;
 
-  const store = async (key: string, value: string): Promise<string> => {
-    const stem = `${prefixOf(agent.id)}${key.toUpperCase().replaceAll('-', '_')}_`;
+  const store = async (key: string, value: string, part: string): Promise<string> => {
+    moved += 1;
+    if (moved > MAX_LITERALS) {
+      const message =
+        `holds more than ${MAX_LITERALS} credentials: ` +
+        'store them as secrets and name them by placeholders';
+      throw invalid([{ pointer: `/${part}`, code: 'too_many_credentials', message }]);
+    }
+    const stem = `${prefixOf(agent.id)}${placeholderFor(key)}_`;
     const count = (counters.get(stem) ?? (await highest(em, agent.owner_id, stem))) + 1;
     counters.set(stem, count);
     await putSecret(em, encryption, agent.owner_id, { name: `${stem}${count}`, value });
     return `<${stem}${count}>`;
   };
 
+  const text = async (value: string, key: string, path: readonly string[]): Promise<string> => {
+    if (namesCredential(key) && isLiteral(value) && !isTemplate(value, path))
+      return store(key, value, path[0] ?? '');
+    // Two passes, because the replacement callback cannot wait for the store.
+    const found: { value: string; name: string }[] = [];
+    replaceInAddresses(value, (credential, name) => {
+      found.push({ value: credential, name });
+      return '';
+    });
+    const placeholders: string[] = [];
+    for (const { value: credential, name } of found)
+      placeholders.push(await store(name, credential, path[0] ?? ''));
+    return found.length === 0 ? value : replaceInAddresses(value, () => placeholders.shift() ?? '');
+  };
+
   const walk = async (value: unknown, key: string, path: readonly string[]): Promise<unknown> => {
-    if (typeof value === 'string') return isSecretKey(key) && isLiteral(value, path) ? store(key, value) : value;
+    if (typeof value === 'string') return text(value, key, path);
     if (typeof value !== 'object' || value === null) return value;
     if (Array.isArray(value)) {
       const items: unknown[] = [];
@@ -33,35 +75,47 @@ export function createSecretMover(em: EntityManager, encryption: Encryption, age
       return items;
     }
     const entries: [string, unknown][] = [];
-    for (const [name, item] of Object.entries(value)) entries.push([name, await walk(item, name, [...path, name])]);
+    for (const [name, item] of Object.entries(value))
+      entries.push([name, await walk(item, keyOf(value, name), [...path, name])]);
     return Object.fromEntries(entries);
   };
 
   return {
     async move(config, part) {
-      // The shape is kept: only strings are replaced by strings.
+      // The assertion holds: strings are only replaced by strings.
       return (await walk(config, '', [part])) as typeof config;
     },
   };
 }
 
-/** Of the names of all secrets that were moved out of an agent. */
+/** The prefix of the names of all secrets that were moved out of an agent. */
 export function prefixOf(agentId: string): string {
   return `AGENT_${agentId.replaceAll('-', '').toUpperCase()}_`;
 }
 
-/** Parts of an `api` configuration in which `${ … }` is evaluated: there such a text is a template, elsewhere it is a value. */
+/**
+ * Parts of an `api` configuration in which `${ … }` is evaluated. There such a text is a template, elsewhere
+ * a value.
+ */
 const TEMPLATED = new Set(['headers', 'query', 'body']);
 
-function isLiteral(text: string, path: readonly string[]): boolean {
-  if (text === '' || placeholderNames(text).size > 0 || unboundName(text) !== null) return false;
-  const template = path[0] === 'configuration' && TEMPLATED.has(path[1] ?? '') && /\$\{[\s\S]*\}/.test(text);
-  return !template;
+function isTemplate(text: string, path: readonly string[]): boolean {
+  return path[0] === 'configuration' && TEMPLATED.has(path[1] ?? '') && /\$\{[\s\S]*\}/.test(text);
 }
 
-/** Numbers are never given again, so a published version keeps the value that it was published with. */
+/** In `{name: "API_KEY", value: "…"}` the value belongs to the key API_KEY. */
+function keyOf(holder: object, key: string): string {
+  if (key !== 'value' || !isRecord(holder)) return key;
+  const name = holder['name'] ?? holder['key'] ?? holder['header'];
+  return typeof name === 'string' ? name : key;
+}
+
+/** Numbers are never reused, so a published version keeps the value with which it was published. */
 async function highest(em: EntityManager, ownerId: string, stem: string): Promise<number> {
-  const rows = await em.execute<{ name: string }[]>('select name from secret where owner_id = ? and starts_with(name, ?)', [ownerId, stem]);
+  const rows = await em.execute<{ name: string }[]>(
+    'select name from secret where owner_id = ? and starts_with(name, ?)',
+    [ownerId, stem],
+  );
   const numbers = rows.map(({ name }) => name.slice(stem.length)).filter((rest) => /^\d{1,9}$/.test(rest));
   return Math.max(0, ...numbers.map(Number));
 }

@@ -1,73 +1,140 @@
-/** Fixes an agent version for a run (interface-decisions §4): the version's content, with the agent's ways to reach it. */
-import { maxSatisfying, valid, validRange } from 'semver';
-
+/**
+ * Pins an agent version for a run (docs/interface.md#what-a-run-keeps-from-its-start): the version's
+ * content, together with the agent's address and authentication.
+ */
+import { isUuid } from '../../contracts/uuid.ts';
 import { AgentVersion } from '../../db/entities/agent-version.ts';
 import { Agent, type AgentStatus } from '../../db/entities/agent.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { PinnedAgent } from '../ports.ts';
+import {
+  chooseVersion,
+  describeRefusal,
+  SERVED_VERSION,
+  type VersionRefusal,
+  type VersionState,
+} from './choose-version.ts';
 
 export interface AgentReference {
   /** Id or name. */
   agent: string;
-  /** Semantic version or range. Default: the current one. */
+  /** Semantic version, range or `draft`. Default: the highest published version (`chooseVersion`). */
   version?: string | undefined;
 }
 
 export type Pinned =
-  | { found: true; pinned: PinnedAgent; status: AgentStatus; version_status: AgentVersion['status']; owner_id: string }
-  | { found: false; reason: 'unknown_agent' | 'ambiguous_agent' | 'unknown_version'; message: string };
-
-const uuidPattern = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+  | {
+      found: true;
+      pinned: PinnedAgent;
+      status: AgentStatus;
+      version_status: AgentVersion['status'];
+      owner_id: string;
+    }
+  | { found: false; reason: 'unknown_agent' | 'ambiguous_agent' | VersionRefusal; message: string };
 
 /**
- * `ownerId` is whose rights count: the workflow's owner, or who invokes an agent by itself. A name means their own agent first,
- * then a public one if only one has it. In a transaction the agent cannot be deleted until its end. A range takes the highest published version in it, then a deprecated one, then a draft.
+ * Uses the rights of `ownerId`: the workflow's owner, or the user who invokes an agent directly. A name means
+ * the user's own agent first, then a public one if the name is unique among those. In a transaction, the
+ * agent cannot be deleted until it ends.
  */
-export async function pinAgent(em: EntityManager, ownerId: string, reference: AgentReference): Promise<Pinned> {
-  if (reference.version === undefined && uuidPattern.test(reference.agent)) {
-    const current = await pinCurrent(em, ownerId, reference.agent);
-    if (current) return current;
+export async function pinAgent(
+  em: EntityManager,
+  ownerId: string,
+  reference: AgentReference,
+): Promise<Pinned> {
+  if (reference.version === undefined && isUuid(reference.agent)) {
+    const served = await pinServed(em, ownerId, reference.agent);
+    if (served) return served;
   }
   const agents = await candidates(em, ownerId, reference.agent);
   const [agent] = agents;
-  if (agent === undefined) return { found: false, reason: 'unknown_agent', message: `There is no agent ${JSON.stringify(reference.agent)}.` };
+  if (agent === undefined)
+    return {
+      found: false,
+      reason: 'unknown_agent',
+      message: `There is no agent ${JSON.stringify(reference.agent)}.`,
+    };
   if (agents.length > 1) {
-    return { found: false, reason: 'ambiguous_agent', message: `There are several public agents ${JSON.stringify(reference.agent)}: name it by its id.` };
+    return {
+      found: false,
+      reason: 'ambiguous_agent',
+      message: `There are several public agents ${JSON.stringify(reference.agent)}: name it by its id.`,
+    };
   }
-  if (!(await keepsExisting(em, agent.id))) return { found: false, reason: 'unknown_agent', message: `There is no agent ${JSON.stringify(reference.agent)}.` };
-  const version = await chooseVersion(em, agent, reference.version);
-  if (version === null) {
-    return { found: false, reason: 'unknown_version', message: `Agent ${JSON.stringify(agent.name)} has no version ${JSON.stringify(reference.version)}.` };
-  }
-  return { found: true, pinned: snapshot(agent, version), status: agent.status, version_status: version.status, owner_id: agent.owner_id };
+  if (!(await lockExisting(em, agent.id)))
+    return {
+      found: false,
+      reason: 'unknown_agent',
+      message: `There is no agent ${JSON.stringify(reference.agent)}.`,
+    };
+  const version = await findChosen(em, ownerId, agent, reference.version);
+  if (typeof version === 'string')
+    return {
+      found: false,
+      reason: version,
+      message: describeRefusal(version, agent.name, reference.version),
+    };
+  return {
+    found: true,
+    pinned: snapshot(agent, version),
+    status: agent.status,
+    version_status: version.status,
+    owner_id: agent.owner_id,
+  };
 }
 
-type CurrentRow = Pick<Agent, 'id' | 'owner_id' | 'name' | 'type' | 'execution_type' | 'url' | 'authentication_type' | 'authentication_config' | 'capabilities_streaming' | 'status'> &
-  Pick<AgentVersion, 'version' | 'configuration' | 'input_schema' | 'output_schema'> & { version_status: AgentVersion['status'] };
+type ServedRow = Pick<
+  Agent,
+  | 'id'
+  | 'owner_id'
+  | 'name'
+  | 'type'
+  | 'execution_type'
+  | 'url'
+  | 'authentication_type'
+  | 'authentication_config'
+  | 'capabilities_streaming'
+  | 'status'
+> &
+  Pick<AgentVersion, 'version' | 'configuration' | 'input_schema' | 'output_schema'> & {
+    version_status: AgentVersion['status'];
+  };
 
-/** The usual case in one statement: by id, the current version; null where it is not so simple. */
-async function pinCurrent(em: EntityManager, ownerId: string, id: string): Promise<Pinned | null> {
-  const [row] = await em.execute<CurrentRow[]>(
-    `select a.id, a.owner_id, a.name, a.type, a.execution_type, a.url, a.authentication_type, a.authentication_config, a.capabilities_streaming, a.status,
+/** The common case in one statement: by id and without a version. Null if the general lookup is needed. */
+async function pinServed(em: EntityManager, ownerId: string, id: string): Promise<Pinned | null> {
+  const [row] = await em.execute<ServedRow[]>(
+    `select a.id, a.owner_id, a.name, a.type, a.execution_type, a.url, a.authentication_type,
+            a.authentication_config, a.capabilities_streaming, a.status,
             v.version, v.configuration, v.input_schema, v.output_schema, v.status as version_status
-       from agent a join agent_version v on v.agent_id = a.id and v.version = a.version
+       from agent a join agent_version v on v.agent_id = a.id and v.version = ${SERVED_VERSION}
       where a.id = ? and (a.visibility = 'public' or a.owner_id = ?) for key share of a`,
     [id.toLowerCase(), ownerId],
   );
-  return row ? { found: true, pinned: snapshot(row, row), status: row.status, version_status: row.version_status, owner_id: row.owner_id } : null;
+  return row
+    ? {
+        found: true,
+        pinned: snapshot(row, { ...row, status: row.version_status }),
+        status: row.status,
+        version_status: row.version_status,
+        owner_id: row.owner_id,
+      }
+    : null;
 }
 
-/** In a transaction: nobody deletes the agent until it ends, so that who deletes it then sees the run. */
-async function keepsExisting(em: EntityManager, agentId: string): Promise<boolean> {
+/** Within a transaction: nobody can delete the agent until it ends, so a later deletion sees the run. */
+async function lockExisting(em: EntityManager, agentId: string): Promise<boolean> {
   if (!em.isInTransaction()) return true;
   const rows = await em.execute('select 1 from agent where id = ? for key share', [agentId]);
   return rows.length > 0;
 }
 
 async function candidates(em: EntityManager, ownerId: string, agent: string): Promise<Agent[]> {
-  if (uuidPattern.test(agent)) {
+  if (isUuid(agent)) {
     const found = await em.findOne(Agent, { id: agent.toLowerCase() });
-    if (found !== null) return found.visibility === 'public' || found.owner_id === ownerId || (await isAdminId(em, ownerId)) ? [found] : [];
+    if (found !== null)
+      return found.visibility === 'public' || found.owner_id === ownerId || (await isAdminId(em, ownerId))
+        ? [found]
+        : [];
   }
   const own = await em.find(Agent, { name: agent, owner_id: ownerId }, { orderBy: { id: 'desc' }, limit: 2 });
   if (own.length > 0) return own;
@@ -75,33 +142,54 @@ async function candidates(em: EntityManager, ownerId: string, agent: string): Pr
 }
 
 async function isAdminId(em: EntityManager, userId: string): Promise<boolean> {
-  const [row] = await em.execute<{ admin: boolean }[]>(`select 'admin' = any(roles) as admin from user_account where id = ?`, [userId]);
+  const [row] = await em.execute<{ admin: boolean }[]>(
+    `select 'admin' = any(roles) as admin from user_account where id = ?`,
+    [userId],
+  );
   return row?.admin ?? false;
 }
 
-async function chooseVersion(em: EntityManager, agent: Agent, wanted: string | undefined): Promise<AgentVersion | null> {
-  const exact = wanted === undefined ? agent.version : valid(wanted) === null ? null : wanted;
-  if (exact !== null) {
-    const found = await em.findOne(AgentVersion, { agent_id: agent.id, version: exact });
-    if (found !== null || wanted === undefined) return found;
+/** Reads the content of the chosen version only. */
+async function findChosen(
+  em: EntityManager,
+  ownerId: string,
+  agent: Agent,
+  wanted: string | undefined,
+): Promise<AgentVersion | VersionRefusal> {
+  const versions = await em.execute<VersionState[]>(
+    `select version, status from agent_version where agent_id = ?`,
+    [agent.id],
+  );
+  let chosen = chooseVersion(wanted, {
+    current: agent.version,
+    versions,
+    mayUseDrafts: agent.owner_id === ownerId,
+  });
+  if (chosen === 'draft_forbidden' && (await isAdminId(em, ownerId))) {
+    chosen = chooseVersion(wanted, { current: agent.version, versions, mayUseDrafts: true });
   }
-  if (wanted === undefined || validRange(wanted) === null) return null;
-  const versions = await em.find(AgentVersion, { agent_id: agent.id });
-  for (const status of ['published', 'deprecated', 'draft'] as const) {
-    const ofStatus = versions.filter((version) => version.status === status);
-    const highest = maxSatisfying(ofStatus.map(({ version }) => version), wanted);
-    const found = ofStatus.find(({ version }) => version === highest);
-    if (found !== undefined) return found;
-  }
-  return null;
+  if (typeof chosen === 'string') return chosen;
+  return (
+    (await em.findOne(AgentVersion, { agent_id: agent.id, version: chosen.version })) ?? 'unknown_version'
+  );
 }
 
-function snapshot(agent: Omit<CurrentRow, 'version' | 'version_status' | 'configuration' | 'input_schema' | 'output_schema'>, version: Pick<AgentVersion, 'version' | 'configuration' | 'input_schema' | 'output_schema'>): PinnedAgent {
+type Content = Pick<AgentVersion, 'version' | 'configuration' | 'input_schema' | 'output_schema'>;
+
+/**
+ * `type`, `execution_type`, `url` and `authentication_*` belong to the agent, not the version, and are pinned
+ * with their current values.
+ */
+function snapshot(
+  agent: Omit<ServedRow, 'version_status' | keyof Content>,
+  version: Content & Pick<AgentVersion, 'status'>,
+): PinnedAgent {
   return {
     id: agent.id,
     owner_id: agent.owner_id,
     name: agent.name,
     version: version.version,
+    version_status: version.status,
     type: agent.type,
     execution_type: agent.execution_type ?? null,
     url: agent.url ?? null,

@@ -1,7 +1,9 @@
-/** Definitions on their way into the database: validated, their agents resolved, their digest taken. */
+/** Prepares definitions for storage: validates them, resolves their agents and computes their digest. */
 import { createHash } from 'node:crypto';
 
-import { validateDefinition, type Problem, type References } from '../../contracts/definition/validate.ts';
+import { firstProblems } from '../../language/definition/problems.ts';
+import { credentialsInDefinition } from '../../contracts/credentials.ts';
+import { validateDefinition, type Problem, type References } from '../../language/definition/validate.ts';
 import type { ResolvedAgent } from '../../db/entities/workflow-revision.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { resolveAgents } from './workflow-agents.ts';
@@ -20,15 +22,29 @@ export interface CheckedDefinition {
   dsl_version: string | null;
 }
 
-/** Checks a definition with the rights of the workflow's owner; `name` completes a missing `document`. Saves nothing. */
-export async function checkDefinition(em: EntityManager, ownerId: string, definition: Record<string, unknown>, name: string): Promise<CheckedDefinition> {
+/**
+ * Checks a definition with the rights of the workflow's owner; `name` completes a missing `document`. Stores
+ * nothing.
+ */
+export async function checkDefinition(
+  em: EntityManager,
+  ownerId: string,
+  definition: Record<string, unknown>,
+  name: string,
+): Promise<CheckedDefinition> {
   const validation = validateDefinition(definition, { name });
   const resolved = await resolveAgents(em, ownerId, validation.references.agents);
-  const problems = [...validation.problems, ...resolved.problems, ...(await missingWorkflows(em, ownerId, validation.references.workflows))];
+  const missing = await missingWorkflows(em, ownerId, validation.references.workflows);
+  const problems = firstProblems([
+    ...validation.problems,
+    ...resolved.problems,
+    ...missing,
+    ...writtenCredentials(validation.definition),
+  ]);
   const valid = !problems.some(({ severity }) => severity === 'error');
   const document = validation.valid ? validation.definition.document : null;
   return {
-    // JSON as it came, with a document.
+    // The submitted JSON, with `document` completed.
     definition: { ...validation.definition },
     digest: digestOf(validation.definition),
     valid,
@@ -42,8 +58,12 @@ export async function checkDefinition(em: EntityManager, ownerId: string, defini
   };
 }
 
-/** A workflow may be saved before the one that it runs: a warning. */
-async function missingWorkflows(em: EntityManager, ownerId: string, references: References['workflows']): Promise<Problem[]> {
+/** A warning only, because a workflow may be saved before those that it runs. */
+async function missingWorkflows(
+  em: EntityManager,
+  ownerId: string,
+  references: References['workflows'],
+): Promise<Problem[]> {
   const problems: Problem[] = [];
   for (const { pointer, ...reference } of references.slice(0, 50)) {
     if ((await findByReference(em, ownerId, reference)) !== null) continue;
@@ -58,13 +78,34 @@ async function missingWorkflows(em: EntityManager, ownerId: string, references: 
   return problems;
 }
 
-/** SHA-256, hexadecimal, of the JSON with sorted keys: the same for definitions that say the same. */
-export function digestOf(definition: unknown): string {
-  return createHash('sha256').update(JSON.stringify(sorted(definition))).digest('hex');
+/**
+ * Warns about credentials: a definition is stored as written, and everyone who sees the workflow can read it.
+ */
+function writtenCredentials(definition: unknown): Problem[] {
+  const message =
+    'a credential is written here, where everyone who sees the workflow can read it: ' +
+    'store it with PUT /secrets/{name}, and read it as $secrets.<name>';
+  return credentialsInDefinition(definition).map((pointer) => ({
+    pointer,
+    code: 'literal_secret',
+    message,
+    severity: 'warning',
+  }));
+}
+
+/** SHA-256 in hexadecimal of the JSON with sorted keys, so that equal definitions have equal digests. */
+function digestOf(definition: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(sorted(definition)))
+    .digest('hex');
 }
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, sorted(item)]));
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, item]) => [key, sorted(item)]),
+  );
 }

@@ -8,8 +8,9 @@ export interface WorkflowReference {
 }
 
 /**
- * The workflow and revision that `run: workflow` names, with the rights of `ownerId`: the owner's own first, then public
- * ones; of several the newest, and of one workflow the newest revision with that version (`latest`: its current one).
+ * The workflow and revision that `run: workflow` names, with the rights of `ownerId`. The owner's own
+ * workflows come first, then public ones; among several the newest, and in one workflow the newest revision
+ * with that version (`latest`: the current one).
  */
 export async function findByReference(
   em: EntityManager,

@@ -1,19 +1,40 @@
-/** Workflows: create, read, change (a new revision), archive. `em` is the caller's transaction. */
+/**
+ * Workflows: creating, reading, changing (a new revision) and archiving them. `em` is in the caller's
+ * transaction.
+ */
 import { v7 as uuidv7 } from 'uuid';
 
+import type { Problem } from '../../language/definition/validate.ts';
 import type { Provenance } from '../../db/entities/marketplace-item.ts';
 import { WorkflowRevision } from '../../db/entities/workflow-revision.ts';
 import { Workflow, type Visibility } from '../../db/entities/workflow.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
 import { forbidden, notFound } from '../errors.ts';
+import { versionProblems } from './version-problems.ts';
 import { checkDefinition, type CheckedDefinition } from './workflow-definitions.ts';
 import { mayChangeWorkflow, maySeeWorkflow } from './workflow-policy.ts';
 
-/** A workflow with one of its revisions: what a record is made of. */
+/** A workflow with one of its revisions, as a record shows them. */
 export interface WorkflowState {
   workflow: Workflow;
   revision: WorkflowRevision;
+}
+
+/** With the problems of the agent versions that the revision requests. */
+export interface WorkflowRecord extends WorkflowState {
+  version_problems: Problem[];
+}
+
+export async function recordsOf(
+  em: EntityManager,
+  states: readonly WorkflowState[],
+): Promise<WorkflowRecord[]> {
+  const problems = await versionProblems(
+    em,
+    states.map(({ workflow, revision }) => ({ owner_id: workflow.owner_id, agents: revision.agents })),
+  );
+  return states.map((state, index) => ({ ...state, version_problems: problems[index] ?? [] }));
 }
 
 export interface NewWorkflow {
@@ -24,7 +45,11 @@ export interface NewWorkflow {
   tags: string[];
 }
 
-export async function createWorkflow(em: EntityManager, actor: Actor, given: NewWorkflow & { provenance?: Provenance }): Promise<WorkflowState> {
+export async function createWorkflow(
+  em: EntityManager,
+  actor: Actor,
+  given: NewWorkflow & { provenance?: Provenance },
+): Promise<WorkflowState> {
   const checked = await checkDefinition(em, actor.id, given.definition, given.name);
   const now = new Date();
   const workflow = em.create(Workflow, {
@@ -47,39 +72,57 @@ export async function createWorkflow(em: EntityManager, actor: Actor, given: New
   return { workflow, revision: await addRevision(em, actor, workflow, checked) };
 }
 
-/** 404 for what is not there, is archived, or may not be seen. */
+/** 404 for a workflow that does not exist, is archived, or that the actor may not see. */
 export async function getWorkflow(em: EntityManager, actor: Actor, id: string): Promise<WorkflowState> {
   const workflow = await em.findOne(Workflow, { id, archived_at: null });
   if (workflow === null || !maySeeWorkflow(actor, workflow)) throw notFound('workflow');
   return { workflow, revision: await getRevision(em, workflow, workflow.revision) };
 }
 
-/** Locks the row. 404 as above, 403 for those who may only read it. */
-export async function getWorkflowForChange(em: EntityManager, actor: Actor, id: string): Promise<WorkflowState> {
-  const workflow = await em.findOne(Workflow, { id, archived_at: null }, { lockMode: LockMode.PESSIMISTIC_WRITE });
+/** Locks the row; 404 as for `getWorkflow`, 403 for users who may only read it. */
+export async function getWorkflowForChange(
+  em: EntityManager,
+  actor: Actor,
+  id: string,
+): Promise<WorkflowState> {
+  const workflow = await em.findOne(
+    Workflow,
+    { id, archived_at: null },
+    { lockMode: LockMode.PESSIMISTIC_WRITE },
+  );
   if (workflow === null || !maySeeWorkflow(actor, workflow)) throw notFound('workflow');
-  if (!mayChangeWorkflow(actor, workflow)) throw forbidden('Only the owner and admins change this workflow.');
+  if (!mayChangeWorkflow(actor, workflow))
+    throw forbidden('Only the owner and admins may change this workflow.');
   return { workflow, revision: await getRevision(em, workflow, workflow.revision) };
 }
 
-export async function getRevision(em: EntityManager, workflow: Workflow, revision: number): Promise<WorkflowRevision> {
+export async function getRevision(
+  em: EntityManager,
+  workflow: Workflow,
+  revision: number,
+): Promise<WorkflowRevision> {
   const found = await em.findOne(WorkflowRevision, { workflow_id: workflow.id, revision });
   if (found === null) throw notFound('revision');
   return found;
 }
 
 /**
- * Changes what is given. A definition is checked again, with the rights of the owner, and becomes a new revision if it,
- * or what it was resolved to, is another than before.
+ * Changes the given fields. A definition is checked again with the owner's rights. It becomes a new revision
+ * if it, or what it resolves to, has changed.
  */
-export async function updateWorkflow(em: EntityManager, actor: Actor, state: WorkflowState, patch: Partial<NewWorkflow>): Promise<WorkflowState> {
+export async function updateWorkflow(
+  em: EntityManager,
+  actor: Actor,
+  state: WorkflowState,
+  patch: Partial<NewWorkflow>,
+): Promise<WorkflowState> {
   const { workflow } = state;
   const { definition, ...fields } = patch;
   Object.assign(workflow, fields, { updated_at: new Date() });
   let { revision } = state;
   if (definition !== undefined) {
     const checked = await checkDefinition(em, workflow.owner_id, definition, workflow.name);
-    if (isOther(revision, checked)) {
+    if (definitionHasChanged(revision, checked)) {
       workflow.revision += 1;
       workflow.valid = checked.valid;
       workflow.runnable = checked.runnable;
@@ -90,14 +133,19 @@ export async function updateWorkflow(em: EntityManager, actor: Actor, state: Wor
   return { workflow, revision };
 }
 
-/** Takes it out of every list; runs and their pins stay. */
+/** Removes it from all lists; its runs and their pins stay. */
 export async function archiveWorkflow(em: EntityManager, workflow: Workflow): Promise<void> {
   workflow.archived_at = new Date();
   workflow.updated_at = workflow.archived_at;
   await em.flush();
 }
 
-async function addRevision(em: EntityManager, actor: Actor, workflow: Workflow, checked: CheckedDefinition): Promise<WorkflowRevision> {
+async function addRevision(
+  em: EntityManager,
+  actor: Actor,
+  workflow: Workflow,
+  checked: CheckedDefinition,
+): Promise<WorkflowRevision> {
   const revision = em.create(WorkflowRevision, {
     ...checked,
     workflow_id: workflow.id,
@@ -110,12 +158,21 @@ async function addRevision(em: EntityManager, actor: Actor, workflow: Workflow, 
   return revision;
 }
 
-function isOther(before: WorkflowRevision, now: CheckedDefinition): boolean {
-  return before.digest !== now.digest || JSON.stringify([now.problems, now.agents]) !== JSON.stringify([inOrder(before.problems, now.problems), inOrder(before.agents, now.agents)]);
+/** Whether the definition, or what it resolves to, differs from the revision. */
+export function definitionHasChanged(before: WorkflowRevision, now: CheckedDefinition): boolean {
+  return (
+    before.digest !== now.digest ||
+    JSON.stringify([now.problems, now.agents]) !==
+      JSON.stringify([inOrder(before.problems, now.problems), inOrder(before.agents, now.agents)])
+  );
 }
 
-/** `jsonb` gives keys back in an order of its own: puts them into the order of the new value. */
+/** `jsonb` does not keep the order of keys: puts them into the order of the new value. */
 function inOrder(before: readonly object[], now: readonly object[]): unknown {
   const keys = Object.keys(now[0] ?? before[0] ?? {});
-  return before.map((item) => Object.fromEntries(keys.flatMap((key) => (Object.hasOwn(item, key) ? [[key, Reflect.get(item, key)]] : []))));
+  return before.map((item) =>
+    Object.fromEntries(
+      keys.flatMap((key) => (Object.hasOwn(item, key) ? [[key, Reflect.get(item, key)]] : [])),
+    ),
+  );
 }

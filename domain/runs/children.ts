@@ -1,39 +1,77 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import type { EntityManager } from '../../db/orm.ts';
 import type { CreateChildRunInput } from '../../contracts/activities.ts';
 import { fault } from '../../contracts/fault.ts';
-import { describeViolations, violations } from '../../contracts/validate-json.ts';
+import { describeViolations, violations } from '../../language/schema/validate-json.ts';
 import { createRun } from './create.ts';
+import type { RunLimits } from './limits.ts';
+import { readRetrySource } from './retry-source.ts';
 import { findWorkflow, readRunnable } from './runnable.ts';
 
-/** A run may have so many ancestors; a workflow that calls itself ends here. */
-const MAX_DEPTH = 20;
-
-/** Inserts a child run under its parent's owner. Faults (DSL) where the workflow is not there, not runnable, or refuses the input. */
-export async function createChildRun(em: EntityManager, input: CreateChildRunInput): Promise<void> {
-  const [parent] = await em.execute<{ owner_id: string; root_run_id: string; rights_of: string; depth: number }[]>(
+/**
+ * Inserts a child run for its parent's owner. With `retry_of` it continues from where that run faulted; if
+ * that run left no state, it starts again at the same revision, and if that run was removed, it is a new run.
+ * @throws Fault if the workflow does not exist, is not runnable, or refuses the input
+ */
+export async function createChildRun(
+  em: EntityManager,
+  input: CreateChildRunInput,
+  limits: RunLimits,
+): Promise<void> {
+  const [parent] = await em.execute<
+    { owner_id: string; root_run_id: string; rights_of: string; depth: number }[]
+  >(
     `with recursive up as (
        select id, parent_run_id, 1 as depth from run where id = ?
        union all select r.id, r.parent_run_id, up.depth + 1 from run r join up on r.id = up.parent_run_id)
-     select r.owner_id, r.root_run_id, coalesce(w.owner_id, r.owner_id) as rights_of, (select max(depth) from up) as depth
+     select r.owner_id, r.root_run_id, coalesce(w.owner_id, r.owner_id) as rights_of,
+            (select max(depth) from up) as depth
        from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
     [input.run_id, input.run_id],
   );
   if (!parent) return;
-  if (parent.depth >= MAX_DEPTH) throw fault('runtime', `Runs may be nested at most ${MAX_DEPTH} deep`);
-  const found = await findWorkflow(em, parent.rights_of, input.workflow);
-  const workflow = await readRunnable(em, 'id' in input.workflow ? { ...found, revision: input.workflow.revision } : found);
-  const wrong = violations(workflow.input_schema, input.input);
-  if (wrong.length > 0) throw fault('validation', `The input does not fit the input schema of ${workflow.name}: ${describeViolations(wrong)}`);
-  await createRun(em, {
+  if (parent.depth >= limits.maxDepth)
+    throw fault('runtime', `Runs may be nested at most ${limits.maxDepth} deep (RUN_MAX_DEPTH)`);
+  const child = {
     id: input.child_run_id,
+    owner_id: parent.owner_id,
+    parent: {
+      run_id: input.run_id,
+      task: input.task,
+      root_run_id: parent.root_run_id,
+      detached: input.detached ?? false,
+    },
+    limits,
+  };
+  const before = input.retry_of === undefined ? null : await readRetrySource(em, input.retry_of);
+  if (before) {
+    await createRun(em, { ...before.source, ...child, retry_of: input.retry_of ?? null });
+    return;
+  }
+  const found = await findWorkflow(em, parent.rights_of, input.workflow);
+  const workflow = await readRunnable(
+    em,
+    'id' in input.workflow ? { ...found, revision: input.workflow.revision } : found,
+  );
+  const mismatches = violations(workflow.input_schema, input.input);
+  if (mismatches.length > 0)
+    throw fault(
+      'validation',
+      `The input does not fit the input schema of ${workflow.name}: ${describeViolations(mismatches)}`,
+    );
+  await createRun(em, {
+    ...child,
     workflow_id: workflow.id,
     workflow_revision: workflow.revision,
     workflow_name: workflow.name,
     definition: workflow.definition,
     input: input.input,
-    owner_id: parent.owner_id,
     rights_of: workflow.owner_id,
     agents: workflow.agents,
-    parent: { run_id: input.run_id, task: input.task, root_run_id: parent.root_run_id },
   });
+}
+
+/** Whether this child of the retried run completed: then its output is used, and it does not run again. */
+export async function isCompleted(em: EntityManager, runId: string): Promise<boolean> {
+  const rows = await em.execute(`select from run where id = ? and status = 'completed'`, [runId]);
+  return rows.length > 0;
 }

@@ -1,12 +1,17 @@
-/** A run comes into being: row, pins, first event, in the caller's transaction. Its workflow starts after the commit. */
+/**
+ * Creates a run: row, pins and first event, in the caller's transaction. Its workflow starts after the
+ * commit.
+ */
 import { v7 as uuidv7 } from 'uuid';
-import type { EntityManager } from '@mikro-orm/postgresql';
-import { EVENT } from '../../contracts/run-events.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral, isOneOf } from '../../db/sql.ts';
+import { LOG_TEXT } from '../../contracts/log-texts.ts';
+import { EVENT, LIVE_STATUSES } from '../../contracts/run-events.ts';
 import { serviceEvent } from './events.ts';
-import { pinAll } from './pins.ts';
+import { pinAll, type AgentReference } from './pins.ts';
 import { fileIdsIn, inheritFiles, linkFiles, shareFiles } from '../files/run-files.ts';
+import { countDescendant, tooManyLiveRuns, type RunLimits } from './limits.ts';
 import { storable } from '../storable.ts';
-import type { AgentReference } from './pins.ts';
 
 export interface NewRun {
   id?: string;
@@ -15,72 +20,131 @@ export interface NewRun {
   workflow_name: string;
   definition: unknown;
   input: unknown;
-  /** Who runs it: sees it, and its usage is booked on them. */
+  /** The user who runs it: sees the run, and its usage is attributed to them. */
   owner_id: string;
-  /** Whose agents and secrets the definition means: the workflow's owner. */
+  /** Whose agents and secrets the definition uses: the workflow's owner. */
   rights_of: string;
   agents: AgentReference[];
   agent_id?: string | null;
-  parent?: { run_id: string; task: string; root_run_id: string };
+  /** `detached`: the parent does not wait for it, and the parent's end does not end it. */
+  parent?: { run_id: string; task: string; root_run_id: string; detached: boolean };
   retry_of?: string | null;
+  /** Warnings for the beginning of the run's log. */
+  warnings?: string[];
+  /**
+   * The run whose step requested this one through the API; null or absent if a user or machine client
+   * requested it directly.
+   */
+  caller_run_id?: string | null;
+  limits: RunLimits;
 }
 
-/** Row, pins and first event, in one statement. @returns the run's id; of one that is there already, having done nothing. */
+/**
+ * Creates row, pins and first event in one statement. @returns the run's id; an existing run is left
+ * unchanged. The owner's live runs are counted without a lock, so concurrent starts can exceed the limit by
+ * their own number. @throws AppError (429) at the owner's limit of live runs. @throws Fault at the root run's
+ * limit of descendants
+ */
 export async function createRun(em: EntityManager, run: NewRun): Promise<string> {
-  if (run.id !== undefined) {
-    const there = await em.execute(`select from run where id = ?`, [run.id]);
-    if (there.length > 0) return run.id;
-  }
+  if (run.id !== undefined && (await exists(em, run.id))) return run.id;
   const id = run.id ?? uuidv7();
   const pins = await pinAll(em, run.rights_of, run.agents);
-  const { key, type, at, level, message, data } = serviceEvent({
-    key: 'run:created',
-    type: EVENT.runCreated,
-    message: `Run of ${run.workflow_name} created`,
-    data: { workflow_id: run.workflow_id, workflow_revision: run.workflow_revision, owner_id: run.owner_id },
-  });
-  // A moment's delay, so that the reconciler leaves the start to who made the run.
-  await em.execute(
-    `with made as (
-       insert into run (id, workflow_id, workflow_revision, workflow_name, definition, status, input, owner_id, parent_run_id, parent_task,
-                        root_run_id, retry_of, agent_id, next_start_at, last_seq)
-       values (?, ?, ?, ?, ?::json, 'pending', ?::json, ?, ?, ?, ?, ?, ?, clock_timestamp() + interval '5 seconds', 1)
-       on conflict (id) do nothing returning id
-     ), pinned as (
-       insert into run_pin (run_id, reference, agent_id, version, snapshot)
-       select made.id, p.reference, p.agent_id, p.version, p.snapshot
-         from made, json_to_recordset(?::json) as p (reference text, agent_id uuid, version text, snapshot json)
-     ), told as (
-       insert into run_event (run_id, seq, key, type, at, level, message, data)
-       select made.id, 1, ?, ?, ?::timestamptz, ?, ?, ?::json from made
-     )
-     select pg_notify('run_event', id::text) from made`,
-    [
-      id,
-      run.workflow_id,
-      run.workflow_revision,
-      run.workflow_name,
-      JSON.stringify(run.definition),
-      JSON.stringify(storable(run.input)),
-      run.owner_id,
-      run.parent?.run_id ?? null,
-      run.parent?.task ?? null,
-      run.parent?.root_run_id ?? id,
-      run.retry_of ?? null,
-      run.agent_id ?? null,
-      JSON.stringify(pins),
-      key,
-      type,
-      at,
-      level,
-      message,
-      JSON.stringify(storable(data)),
-    ],
-  );
-  // After the run's row, which they refer to.
+  if (run.parent) await countDescendant(em, run.parent.root_run_id, run.limits);
+  if (!(await insertRun(em, id, run, pins))) {
+    if (run.id !== undefined && (await exists(em, run.id))) return id;
+    throw tooManyLiveRuns(run.limits);
+  }
+  // These rows refer to the run's row, so they come after it.
   const files = fileIdsIn(run.input);
   await linkFiles(em, { id, owner_id: run.owner_id }, files);
   if (run.parent) await shareFiles(em, run.parent.run_id, id, files);
   if (run.retry_of) await inheritFiles(em, run.retry_of, id);
   return id;
+}
+
+async function exists(em: EntityManager, id: string): Promise<boolean> {
+  return (await em.execute<object[]>(`select from run where id = ?`, [id])).length > 0;
+}
+
+/** The delay leaves the start to this process; the reconciler steps in later. */
+const INSERT_RUN = `
+  with inserted as (
+    insert into run (id, workflow_id, workflow_revision, workflow_name, definition, status, input,
+           owner_id, parent_run_id, parent_task, detached, root_run_id, retry_of, agent_id,
+           next_start_at, last_seq, initiator_ids)
+    select ?::uuid, ?::uuid, ?::int, ?, ?::json, 'pending', ?::json, ?::uuid, ?::uuid, ?, ?::boolean,
+           ?::uuid, ?::uuid, ?::uuid, clock_timestamp() + interval '5 seconds', ?::int,
+           array(select ?::uuid
+                 union select unnest(b.initiator_ids || b.owner_id) from run b where b.id = any(?::uuid[]))
+     where (select count(*) from (
+              select from run
+               where owner_id = ? and ${isOneOf('status', LIVE_STATUSES)}
+               limit ?) live) < ?
+    on conflict (id) do nothing returning id
+  ), pinned as (
+    insert into run_pin (run_id, reference, agent_id, version, snapshot)
+    select inserted.id, p.reference, p.agent_id, p.version, p.snapshot
+      from inserted, json_to_recordset(?::json)
+             as p (reference text, agent_id uuid, version text, snapshot json)
+  ), logged as (
+    insert into run_event (run_id, seq, key, type, at, level, message, data)
+    select inserted.id, e.seq, e.key, e.type, e.at, e.level, e.message, e.data
+      from inserted, json_to_recordset(?::json)
+             as e (seq int, key text, type text, at timestamptz, level text, message text, data json)
+  )
+  select pg_notify('run_event', id::text) from inserted`;
+
+/** @returns false if the run exists, or if its owner is at the limit of live runs */
+async function insertRun(
+  em: EntityManager,
+  id: string,
+  run: NewRun,
+  pins: Awaited<ReturnType<typeof pinAll>>,
+): Promise<boolean> {
+  const events = firstEvents(run);
+  const inserted = await em.execute<object[]>(INSERT_RUN, [
+    id,
+    run.workflow_id,
+    run.workflow_revision,
+    run.workflow_name,
+    JSON.stringify(run.definition),
+    JSON.stringify(storable(run.input)),
+    run.owner_id,
+    run.parent?.run_id ?? null,
+    run.parent?.task ?? null,
+    run.parent?.detached ?? false,
+    run.parent?.root_run_id ?? id,
+    run.retry_of ?? null,
+    run.agent_id ?? null,
+    events.length,
+    run.owner_id,
+    arrayLiteral(runsBefore(run)),
+    run.owner_id,
+    run.limits.maxLiveRuns,
+    run.limits.maxLiveRuns,
+    JSON.stringify(pins),
+    JSON.stringify(events.map((event, index) => ({ ...event, data: storable(event.data), seq: index + 1 }))),
+  ]);
+  return inserted.length > 0;
+}
+
+/** `run:created`, and the warnings. */
+function firstEvents(run: NewRun): ReturnType<typeof serviceEvent>[] {
+  const { workflow_id, workflow_revision, owner_id } = run;
+  return [
+    serviceEvent({
+      key: 'run:created',
+      type: EVENT.runCreated,
+      message: LOG_TEXT.runCreated(run.workflow_name),
+      data: { workflow_id, workflow_revision, owner_id },
+    }),
+    ...(run.warnings ?? []).map((message, index) =>
+      serviceEvent({ key: `run:warning:${index}`, type: EVENT.runWarning, level: 'warn', message, data: {} }),
+    ),
+  ];
+}
+
+/** The runs that led to this one: whoever initiated them has initiated this run, too. */
+function runsBefore({ parent, retry_of, caller_run_id }: NewRun): string[] {
+  return [parent?.run_id, retry_of, caller_run_id].filter((id) => id !== undefined && id !== null);
 }

@@ -1,13 +1,12 @@
-/** After a commit: what became rows goes to Temporal. What does not arrive is repeated by the reconciler. */
+/** Sends committed starts and signals to Temporal. The reconciler repeats what does not arrive. */
 import type { MikroORM } from '@mikro-orm/postgresql';
+import { LOG_TEXT, lostExecution } from '../../contracts/log-texts.ts';
 import { standardError } from '../../contracts/dsl-error.ts';
-import { EVENT } from '../../contracts/run-events.ts';
-import type { RunEnd } from '../../contracts/run-events.ts';
-import { TemporalUnavailable } from '../ports.ts';
-import type { TemporalGateway } from '../ports.ts';
+import { EVENT, type NewRunEvent, type RunEnd } from '../../contracts/run-events.ts';
+import { TemporalUnavailable, type TemporalGateway } from '../ports.ts';
 import { appendEvents, serviceEvent } from './events.ts';
-import { markDelivered, readSignals } from './signals.ts';
-import type { OpenSignal } from './signals.ts';
+import { runName } from './run-name.ts';
+import { markDelivered, readSignals, type OpenSignal } from './signals.ts';
 import { readRunStart } from './start.ts';
 
 export interface DispatchDeps {
@@ -15,7 +14,7 @@ export interface DispatchDeps {
   temporal: TemporalGateway;
 }
 
-/** Starts a pending run's workflow. @returns false if Temporal is away. */
+/** Starts a pending run's workflow. @returns false if Temporal is unavailable */
 export async function startRun({ orm, temporal }: DispatchDeps, runId: string): Promise<boolean> {
   const start = await readRunStart(orm.em.fork(), runId);
   if (start === null) return true;
@@ -28,7 +27,7 @@ export async function startRun({ orm, temporal }: DispatchDeps, runId: string): 
   }
 }
 
-/** Sends signals by their ids. @returns the ids that arrived. */
+/** Sends signals by their ids. @returns the ids that arrived */
 export async function deliverSignals(deps: DispatchDeps, ids: string[]): Promise<string[]> {
   if (ids.length === 0) return [];
   return sendSignals(deps, await readSignals(deps.orm.em.fork(), ids));
@@ -50,30 +49,62 @@ export async function sendSignals({ orm, temporal }: DispatchDeps, signals: Open
 }
 
 /**
- * Closes the row of a run whose execution is gone although the row is open, so that nobody waits for ever. Asks Temporal
- * first; an execution that runs, or that ended its run itself, is left alone.
+ * Closes the row of a run whose execution has ended without closing it, so that nothing waits for it forever.
+ * Asks Temporal first, and leaves a running execution alone, or a run that its execution has ended. If the
+ * server or an operator ended the execution, the run faults with Temporal's reason; only a cancel that was
+ * accepted counts as one.
  */
 export async function closeLostRun(deps: DispatchDeps, runId: string): Promise<boolean> {
   const status = await deps.temporal.describe(runId);
   if (status === 'running') return false;
-  const cancelled = status === 'canceled' || status === 'terminated';
-  const end: RunEnd = cancelled
-    ? { status: 'cancelled' }
-    : { status: 'faulted', error: standardError('runtime', `Temporal's execution of the run is ${status ?? 'not there any more'}`) };
-  const event = serviceEvent({
-    key: 'run:ended',
-    type: cancelled ? EVENT.runCancelled : EVENT.runFaulted,
-    level: cancelled ? 'warn' : 'error',
-    message: cancelled ? `Run cancelled: its execution was ${String(status)}` : `Run faulted: ${end.error?.detail ?? ''}`,
-    data: { execution: status, ...(end.error ? { error: end.error } : {}) },
-  });
+  const reason = status === null ? null : await deps.temporal.closeReason(runId);
   const em = deps.orm.em.fork();
   const { closed, signals } = await em.transactional(async (tx) => {
-    // A run that was never started is the reconciler's to start, not lost.
-    const [row] = await tx.execute<{ status: string }[]>(`select status from run where id = ? for update`, [runId]);
+    // A run that was never started is not lost: the reconciler starts it.
+    const [row] = await tx.execute<{ status: string; cancel_asked: boolean }[]>(
+      `select status, exists (select
+           from run_signal s where s.run_id = run.id and s.kind = 'cancel') as cancel_asked
+         from run where id = ? for no key update`,
+      [runId],
+    );
     if (!row || row.status === 'pending') return { closed: true, signals: [] };
+    const cancelled = row.cancel_asked || status === 'canceled';
+    const { event, end } = lostEnd(status, reason, cancelled, await runName(tx, runId));
     return appendEvents(tx, runId, { events: [event], projection: null, acks: [] }, { end });
   });
   await deliverSignals(deps, signals);
   return !closed;
+}
+
+/**
+ * The end of a run whose execution ended without ending it. `status` is Temporal's; null if it knows no such
+ * execution.
+ */
+function lostEnd(
+  status: string | null,
+  reason: string | null,
+  cancelled: boolean,
+  name: { name?: string },
+): { event: NewRunEvent; end: RunEnd } {
+  const description = lostExecution(status, reason);
+  const data = { ...name, execution: status, ...(reason === null ? {} : { reason }) };
+  if (cancelled) {
+    const event = serviceEvent({
+      key: 'run:ended',
+      type: EVENT.runCancelled,
+      level: 'warn',
+      message: LOG_TEXT.runCancelled.withExecution(description),
+      data,
+    });
+    return { event, end: { status: 'cancelled' } };
+  }
+  const error = standardError('runtime', description);
+  const event = serviceEvent({
+    key: 'run:ended',
+    type: EVENT.runFaulted,
+    level: 'error',
+    message: LOG_TEXT.runFaulted.withExecution(description),
+    data: { ...data, error },
+  });
+  return { event, end: { status: 'faulted', error } };
 }

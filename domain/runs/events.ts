@@ -1,26 +1,39 @@
 /**
- * The one way into a run's event log. Whoever appends locks the run's row, so `seq` is gapless and in
- * commit order; an event whose key is there already is ignored, so a repeat changes nothing; nothing
+ * Appends to a run's event log; the only way to do so. Every append locks the run's row, so `seq` has no gaps
+ * and follows the order of commits. An event with a known key is ignored, so appends can be repeated. Nothing
  * follows a terminal event. Must run inside the caller's transaction.
  */
-import type { EntityManager } from '@mikro-orm/postgresql';
-import { v7 as uuidv7 } from 'uuid';
-import { isTerminal } from '../../contracts/run-events.ts';
-import type { EventBatch, NewRunEvent, RunEnd, RunStatus } from '../../contracts/run-events.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral, isNoneOf } from '../../db/sql.ts';
+import {
+  TERMINAL_STATUSES,
+  isTerminal,
+  type EventBatch,
+  type NewRunEvent,
+  type RunEnd,
+  type RunStatus,
+  type RunTaskStatus,
+} from '../../contracts/run-events.ts';
+import { stateOfEnd } from '../a2a/state.ts';
 import { closeHumanTasks } from './ending.ts';
+import { eventRows } from './event-columns.ts';
+import type { TreeCount } from './limits.ts';
+import { projectionColumns } from './projection-columns.ts';
 import { enqueueSignal } from './signals.ts';
 import { storable } from '../storable.ts';
 
 export interface AppendResult {
-  /** The run was terminal before: nothing was written. */
+  /** The run had ended before; nothing was written. */
   closed: boolean;
-  /** Signals that became rows here; deliver them after the commit. */
+  /** Signals that were stored here; the caller delivers them after the commit. */
   signals: string[];
+  /** The tree's counters, if this append passed one of their steps. */
+  tree?: TreeCount | null;
 }
 
 export interface Ending {
   end: RunEnd;
-  /** Interpreter state of a faulted run, to retry from. */
+  /** The interpreter's state of a faulted run, from which it can be retried. */
   checkpoint?: unknown;
 }
 
@@ -30,15 +43,24 @@ export interface LockedRun {
   parent_run_id: string | null;
 }
 
-/** Locks the run's row; null if there is none. Lock order everywhere: run row, then its task rows by id. */
+/**
+ * Locks the run's row; null if there is none. All code locks run rows before their task rows, and those in
+ * the order of ids. Runs are always locked `for no key update`: writing a row that references a run takes a
+ * key share lock on it, which `for update` would block. A parent and a child that end at once write signals
+ * to each other and would deadlock.
+ */
 export async function lockRun(em: EntityManager, runId: string): Promise<LockedRun | null> {
-  const rows = await em.execute<LockedRun[]>(`select id, status, parent_run_id from run where id = ? for update`, [runId]);
+  const rows = await em.execute<LockedRun[]>(
+    `select id, status, parent_run_id from run where id = ? for no key update`,
+    [runId],
+  );
   return rows[0] ?? null;
 }
 
 /**
- * Appends a batch and, with `end`, ends the run: output or error, its open tasks and human tasks closed, cancel
- * commands for its live children, the result for its parent, the checkpoint of a faulted run.
+ * Appends a batch. With `end`, also ends the run: stores output or error, closes open tasks and human tasks,
+ * sends cancel commands to live children that are not detached, signals the result to the parent, and stores
+ * a faulted run's checkpoint.
  */
 export async function appendEvents(
   em: EntityManager,
@@ -49,48 +71,68 @@ export async function appendEvents(
   if (!ending) return append(em, runId, batch);
   const run = await lockRun(em, runId);
   if (run === null || isTerminal(run.status)) return { closed: true, signals: [] };
-  // Open tasks close before the run shows its end, in the log as in the tables: nothing follows a terminal event.
+  // Close open tasks before the run's end, in the log as in the tables: nothing may follow a terminal event.
   const closing = await closeHumanTasks(em, run.id);
   const events = [...batch.events.slice(0, -1), ...closing, ...batch.events.slice(-1)];
   return { closed: false, signals: await endRun(em, run, { ...batch, events }, ending) };
 }
 
-/** The arguments of the database's `append_run_events`, which all its callers share. */
-export function appendArguments(runId: string, batch: EventBatch): { sql: string; values: unknown[]; signal: string } {
-  const signal = uuidv7();
-  const values = [
-    runId,
-    JSON.stringify(storable(batch.events)),
-    batch.projection === null ? null : JSON.stringify(batch.projection),
-    `{${batch.acks.join(',')}}`,
-    signal,
-  ];
-  return { sql: '?::uuid, ?::json, ?::jsonb, ?::uuid[], ?::uuid', values, signal };
+/** The arguments that all callers of `append_run_events` share. */
+export function appendArguments(
+  runId: string,
+  { events, projection, acks }: EventBatch,
+): { sql: string; values: unknown[]; parentSignal: string | null } {
+  const columns = projection && projectionColumns(runId, projection);
+  return {
+    sql: '?::uuid, ?::json, ?::jsonb, ?::uuid[]',
+    values: [runId, eventRows(events), columns && JSON.stringify(columns), arrayLiteral(acks)],
+    parentSignal: columns && columns.parent_signal.id,
+  };
 }
 
 /**
- * db/migrations/0009: locks the run's row, numbers and inserts the events that are not there yet, folds them into
- * `run_task`, notes what was received, takes status and `waiting_on` of a later batch, and tells the parent of a run whose
- * waiting for people changes.
+ * SQL function `append_run_events`: locks the run's row, numbers and inserts new events, updates `run_task`,
+ * records acknowledged signals, applies status and `waiting_on` of a newer batch, and signals the parent if
+ * the run's waiting for people changes.
  */
 async function append(em: EntityManager, runId: string, batch: EventBatch): Promise<AppendResult> {
-  const { sql, values, signal } = appendArguments(runId, batch);
-  const [row] = await em.execute<{ result: { closed: boolean; signalled?: boolean } }[]>(`select append_run_events(${sql}) as result`, values);
-  return { closed: row?.result.closed ?? true, signals: row?.result.signalled ? [signal] : [] };
+  const { sql, values, parentSignal } = appendArguments(runId, batch);
+  const [row] = await em.execute<
+    { result: { closed: boolean; signalled?: boolean; tree?: TreeCount | null } }[]
+  >(`select append_run_events(${sql}) as result`, values);
+  return {
+    closed: row?.result.closed ?? true,
+    signals: row?.result.signalled && parentSignal !== null ? [parentSignal] : [],
+    tree: row?.result.tree ?? null,
+  };
 }
 
-/** db/migrations/0017: appends, then the run's row with its output or error, open tasks, signals and checkpoint. The run is locked. */
-async function endRun(em: EntityManager, run: LockedRun, batch: EventBatch, ending: Ending): Promise<string[]> {
+/**
+ * SQL function `end_run`: appends, then stores the run's output or error, its open tasks, signals and
+ * checkpoint. The run is locked.
+ */
+async function endRun(
+  em: EntityManager,
+  run: LockedRun,
+  batch: EventBatch,
+  ending: Ending,
+): Promise<string[]> {
   const { sql, values } = endArguments(run.id, batch, ending);
   await em.execute(`select end_run(${sql})`, values);
   const { end } = ending;
   const signals: string[] = [];
   const children = await em.execute<{ id: string }[]>(
-    `select id from run where parent_run_id = ? and status not in ('cancelled', 'faulted', 'completed')`,
+    `select id from run
+      where parent_run_id = ? and ${isNoneOf('status', TERMINAL_STATUSES)} and not detached`,
     [run.id],
   );
   for (const child of children) {
-    const id = await enqueueSignal(em, child.id, { kind: 'cancel', by: null, at: new Date().toISOString(), reason: 'parent run ended' });
+    const id = await enqueueSignal(em, child.id, {
+      kind: 'cancel',
+      by: null,
+      at: new Date().toISOString(),
+      reason: 'parent run ended',
+    });
     if (id !== null) signals.push(id);
   }
   if (run.parent_run_id !== null) {
@@ -106,33 +148,54 @@ async function endRun(em: EntityManager, run: LockedRun, batch: EventBatch, endi
 }
 
 /**
- * Ends a run that nobody else hangs on — no parent, no live child, no human task that is open — in one statement; outside any
- * transaction. @returns null, having done nothing, for another, which `appendEvents` ends.
+ * Ends a run without dependents in one statement, outside any transaction: one without a parent, without live
+ * children other than detached ones, and without open human tasks. `outcomes`: of calls, as `outcomeRows`
+ * gives them; with `conflict`, nothing was done. @returns null for any other run, unchanged; `appendEvents`
+ * ends those
  */
-export async function endLoneRun(em: EntityManager, runId: string, batch: EventBatch, ending: Ending): Promise<{ closed: boolean } | null> {
+export async function endLoneRun(
+  em: EntityManager,
+  runId: string,
+  batch: EventBatch,
+  ending: Ending,
+  outcomes: string | null,
+): Promise<{ closed: boolean; conflict: boolean } | null> {
   const { sql, values } = endArguments(runId, batch, ending);
-  const [row] = await em.execute<{ result: { closed?: boolean; lone?: false } }[]>(`select end_lone_run(${sql}) as result`, values);
-  return row?.result.lone === false ? null : { closed: row?.result.closed ?? true };
+  const [row] = await em.execute<{ result: { closed?: boolean; lone?: false; conflict?: true } }[]>(
+    `select end_lone_run(${sql}, ?::json) as result`,
+    [...values, outcomes],
+  );
+  if (row?.result.lone === false) return null;
+  return { closed: row?.result.closed ?? true, conflict: row?.result.conflict ?? false };
 }
 
-function endArguments(runId: string, batch: EventBatch, { end, checkpoint }: Ending): { sql: string; values: unknown[] } {
+function endArguments(
+  runId: string,
+  batch: EventBatch,
+  { end, checkpoint }: Ending,
+): { sql: string; values: unknown[] } {
+  const faulted = end.status === 'faulted';
+  const unfinishedTasks: RunTaskStatus = faulted ? 'faulted' : 'cancelled';
   const values = [
     runId,
-    JSON.stringify(storable(batch.events)),
-    `{${batch.acks.join(',')}}`,
-    uuidv7(),
+    eventRows(batch.events),
+    arrayLiteral(batch.acks),
     end.status,
+    unfinishedTasks,
+    stateOfEnd(end),
     end.output === undefined ? null : JSON.stringify(storable(end.output)),
     end.error ? JSON.stringify(storable(end.error)) : null,
-    checkpoint === undefined ? null : JSON.stringify(checkpoint),
+    checkpoint === undefined || !faulted ? null : JSON.stringify(checkpoint),
   ];
-  return { sql: '?::uuid, ?::json, ?::uuid[], ?::uuid, ?::text, ?::json, ?::json, ?::json', values };
+  return {
+    sql: '?::uuid, ?::json, ?::uuid[], ?::text, ?::text, ?::text, ?::json, ?::json, ?::json',
+    values,
+  };
 }
 
-/** An event made by a service in a request: its time is the database's own clock of now. */
+/** An event that a service creates in a request, with the current time. */
 export function serviceEvent(
   event: Pick<NewRunEvent, 'key' | 'type' | 'message'> & Partial<NewRunEvent>,
 ): NewRunEvent {
   return { at: new Date().toISOString(), level: 'info', task: null, data: {}, ...event };
 }
-

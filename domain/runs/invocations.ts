@@ -1,76 +1,210 @@
-/** `invocation`: what was asked of a counterpart under which idempotency key, and what came of it. */
-import type { EntityManager } from '@mikro-orm/postgresql';
+/** The table `invocation`: calls to counterparts by idempotency key, with their results. */
+import type { EntityManager } from '../../db/orm.ts';
+import { isOneOf } from '../../db/sql.ts';
 import type { InvocationRef, Invoked } from '../../contracts/activities.ts';
 import type { DslError } from '../../contracts/dsl-error.ts';
-import type { EventBatch } from '../../contracts/run-events.ts';
+import { BROKEN_TASK_STATUSES, TERMINAL_STATUSES, type EventBatch } from '../../contracts/run-events.ts';
+import type { Actor } from '../auth/actor.ts';
 import type { PinnedAgent } from '../ports.ts';
+import { maySeeAgent, type Ownership } from '../registry/agent-policy.ts';
 import { storable } from '../storable.ts';
+import type { TreeCount } from './limits.ts';
 import { appendArguments } from './events.ts';
+
+/** How a call ended, until it is stored beside the call's key. */
+export interface CallOutcome {
+  key: string;
+  ended: { result: Invoked } | { error: DslError };
+  /** No other outcome of the same key may be stored: the run has gone on with this one. */
+  required: boolean;
+}
 
 export interface Begun {
   closed: boolean;
+  /** Another outcome is stored of an earlier call; nothing was done. */
+  conflict: boolean;
+  /** This is a repeat, and the call that was begun before had another input. */
+  other_input: boolean;
   signals: string[];
-  /** Somebody began it before: a repeat after a lost worker. */
+  /** As in `AppendResult`. */
+  tree?: TreeCount | null;
+  /** An earlier attempt has begun it: this is a repeat after a worker was lost. */
   claimed_before: boolean;
   result: Invoked | null;
   error: DslError | null;
-  /** The pinned agent, and its status now, `invisible` to whose rights count; null where the pin is not there yet. */
+  /**
+   * The pinned agent; null if it is not pinned yet. `agent_status` is its current status; `invisible` if the
+   * run's owner may not see it any more.
+   */
   snapshot: PinnedAgent | null;
   agent_status: string | null;
 }
 
-/** Appends the batch, claims the key, reads the pin: one statement (db/migrations/0009). */
+interface BegunRow extends Omit<Begun, 'signals' | 'agent_status' | 'conflict'> {
+  conflict?: boolean;
+  signalled?: boolean;
+  /** The pinned agent as it is now. */
+  agent: (Ownership & { status: string }) | null;
+  /** The user with whose rights it is called. */
+  rights_of: Pick<Actor, 'id' | 'roles'> | null;
+}
+
+/**
+ * Stores the outcomes of earlier calls, appends the batch, claims the key and reads the pin, all in one
+ * statement (SQL function `begin_invocation`). `digest`: of the call's input, in hexadecimal.
+ */
 export async function beginInvocation(
   em: EntityManager,
   runId: string,
   batch: EventBatch,
-  invocation: InvocationRef & { key: string; pin: string | null },
+  invocation: InvocationRef & { key: string; pin: string | null; digest: string },
+  outcomes: readonly CallOutcome[],
 ): Promise<Begun> {
-  const { sql, values, signal } = appendArguments(runId, batch);
-  const [row] = await em.execute<{ result: Omit<Begun, 'signals'> & { signalled?: boolean } }[]>(
-    `select begin_invocation(${sql}, ?::text, ?::text, ?::text, ?::int) as result`,
-    [...values, invocation.key, invocation.pin, invocation.task, invocation.visit],
+  const { sql, values, parentSignal } = appendArguments(runId, batch);
+  const { key, pin, task, visit, digest } = invocation;
+  const [row] = await em.execute<{ result: BegunRow }[]>(
+    `select begin_invocation(${sql}, ?::text, ?::text, ?::text, ?::int, ?::text, ?::json) as result`,
+    [...values, key, pin, task, visit, digest, outcomeRows(outcomes)],
   );
-  if (!row || row.result.closed) {
-    return { closed: true, signals: [], claimed_before: false, result: null, error: null, snapshot: null, agent_status: null };
+  if (!row || row.result.closed || row.result.conflict) {
+    return {
+      closed: row?.result.closed ?? true,
+      conflict: row?.result.conflict ?? false,
+      other_input: false,
+      signals: [],
+      claimed_before: false,
+      result: null,
+      error: null,
+      snapshot: null,
+      agent_status: null,
+    };
   }
-  return { ...row.result, signals: row.result.signalled ? [signal] : [] };
+  const { signalled, agent, rights_of: user, ...begun } = row.result;
+  return {
+    ...begun,
+    conflict: false,
+    signals: signalled && parentSignal !== null ? [parentSignal] : [],
+    agent_status: agent && user && (maySeeAgent(user, agent) ? agent.status : 'invisible'),
+  };
 }
 
-/** What an attempt before has left for its repeat; null if nothing. */
-export async function progressOf(em: EntityManager, runId: string, key: string): Promise<unknown> {
-  const [row] = await em.execute<{ progress: unknown }[]>(`select progress from invocation where run_id = ? and key = ?`, [runId, key]);
-  return row?.progress ?? null;
-}
-
-export async function keepProgress(em: EntityManager, runId: string, key: string, progress: Record<string, unknown>): Promise<void> {
-  await em.execute(`update invocation set progress = ?::json where run_id = ? and key = ?`, [JSON.stringify(storable(progress)), runId, key]);
-}
-
-/** Whether nobody waits for a call of the run any more. */
-export async function isOver(em: EntityManager, runId: string): Promise<boolean> {
-  const rows = await em.execute(`select from run where id = ? and status in ('cancelled', 'faulted', 'completed')`, [runId]);
-  return rows.length > 0;
+/** Outcomes for `keep_outcomes`; null if there are none. */
+export function outcomeRows(outcomes: readonly CallOutcome[]): string | null {
+  if (outcomes.length === 0) return null;
+  return JSON.stringify(
+    storable(
+      outcomes.map(({ key, ended, required }) => {
+        const { agent_id = null, agent_version = null } = 'result' in ended ? ended.result : {};
+        return { key, ...ended, agent_id, agent_version, required };
+      }),
+    ),
+  );
 }
 
 /**
- * Keeps the result, for a repeat after a lost worker. `durable: false` where a repeat may call again: the commit does not wait
- * for the disk, which every step would pay for.
+ * Stores outcomes for a repeat after a worker is lost. With `durable: false` the commit does not wait for the
+ * disk. @returns false if a required one differs from the stored one
  */
-export async function finishInvocation(em: EntityManager, runId: string, key: string, result: Invoked, { durable }: { durable: boolean }): Promise<void> {
-  const { agent_id = null, agent_version = null } = result;
-  await em.execute(
-    `update invocation set finished_at = clock_timestamp(), result = ?::json, agent_id = ?, agent_version = ?
-       from (select ${durable ? 'true' : `set_config('synchronous_commit', 'off', true) is not null`}) as commits (so)
-      where commits.so and run_id = ? and key = ? and finished_at is null`,
-    [JSON.stringify(storable(result)), agent_id, agent_version, runId, key],
+export async function keepOutcomes(
+  em: EntityManager,
+  runId: string,
+  outcomes: readonly CallOutcome[],
+  { durable }: { durable: boolean },
+): Promise<boolean> {
+  const commits = durable ? 'true' : `set_config('synchronous_commit', 'off', true) is not null`;
+  const [row] = await em.execute<{ kept: boolean }[]>(
+    `select keep_outcomes(?::uuid, ?::json) as kept
+       from (select ${commits}) as commits (so) where commits.so`,
+    [runId, outcomeRows(outcomes)],
   );
+  return row?.kept ?? true;
 }
 
-export async function failInvocation(em: EntityManager, runId: string, key: string, error: DslError): Promise<void> {
-  await em.execute(`update invocation set finished_at = clock_timestamp(), error = ?::json where run_id = ? and key = ?`, [
-    JSON.stringify(storable(error)),
+/** The progress that an earlier attempt has stored for its repeat; null if none. */
+export async function progressOf(em: EntityManager, runId: string, key: string): Promise<unknown> {
+  const [row] = await em.execute<{ progress: unknown }[]>(
+    `select progress from invocation where run_id = ? and key = ?`,
+    [runId, key],
+  );
+  return row?.progress ?? null;
+}
+
+export async function keepProgress(
+  em: EntityManager,
+  runId: string,
+  key: string,
+  progress: Record<string, unknown>,
+): Promise<void> {
+  await em.execute(`update invocation set progress = ?::json where run_id = ? and key = ?`, [
+    JSON.stringify(storable(progress)),
     runId,
     key,
   ]);
+}
+
+/** Whether the run has ended, so that nothing waits for its calls any more. */
+export async function isOver(em: EntityManager, runId: string): Promise<boolean> {
+  const rows = await em.execute(`select from run where id = ? and ${isOneOf('status', TERMINAL_STATUSES)}`, [
+    runId,
+  ]);
+  return rows.length > 0;
+}
+
+/** Stores the result of a call at once. @returns false if an outcome was stored before */
+export async function finishInvocation(
+  em: EntityManager,
+  runId: string,
+  key: string,
+  result: Invoked,
+): Promise<boolean> {
+  const { agent_id = null, agent_version = null } = result;
+  const stored = await em.execute<object[]>(
+    `update invocation set finished_at = clock_timestamp(), result = ?::json, agent_id = ?, agent_version = ?
+      where run_id = ? and key = ? and finished_at is null
+     returning key`,
+    [JSON.stringify(storable(result)), agent_id, agent_version, runId, key],
+  );
+  return stored.length > 0;
+}
+
+export async function failInvocation(
+  em: EntityManager,
+  runId: string,
+  key: string,
+  error: DslError,
+): Promise<void> {
+  await em.execute(
+    `update invocation set finished_at = clock_timestamp(), error = ?::json where run_id = ? and key = ?`,
+    [JSON.stringify(storable(error)), runId, key],
+  );
+}
+
+/** A call that waits for its answer; `task` is null for a call of the run as a whole. */
+export interface CallUnderWay {
+  run_id: string;
+  task: string | null;
+  visit: number | null;
+}
+
+/** Whether somebody has asked to cancel the run, and the run has not taken note of it yet. */
+export async function isToBeCancelled(em: EntityManager, runId: string): Promise<boolean> {
+  const rows = await em.execute<object[]>(
+    `select from run_signal where run_id = ? and kind = 'cancel' and received_at is null limit 1`,
+    [runId],
+  );
+  return rows.length > 0;
+}
+
+/** The indexes of the calls that nothing waits for any more. */
+export async function endedCalls(em: EntityManager, calls: readonly CallUnderWay[]): Promise<number[]> {
+  if (calls.length === 0) return [];
+  const indexed = calls.map(({ run_id, task, visit }, index) => ({ index, run_id, task, visit }));
+  const rows = await em.execute<{ index: number }[]>(
+    `select c.index from json_to_recordset(?::json) as c (index int, run_id uuid, task text, visit int)
+       join run r on r.id = c.run_id
+       left join run_task t on t.run_id = c.run_id and t.reference = c.task and t.visit = c.visit
+      where ${isOneOf('r.status', TERMINAL_STATUSES)} or ${isOneOf('t.status', BROKEN_TASK_STATUSES)}`,
+    [JSON.stringify(indexed)],
+  );
+  return rows.map(({ index }) => index);
 }

@@ -1,39 +1,90 @@
-/** A run of an agent by itself (interface-decisions §3): of its workflow for a `workflow` agent, else one with the agent as its one step. */
-import type { EntityManager } from '@mikro-orm/postgresql';
-import { describeViolations, violations } from '../../contracts/validate-json.ts';
+/**
+ * Runs an agent on its own (docs/interface.md#invoke-an-agent): a `workflow` agent runs its workflow, any
+ * other agent becomes the only step of a run.
+ */
+import type { EntityManager } from '../../db/orm.ts';
+import { describeViolations } from '../../language/schema/validate-json.ts';
+import type { Agent } from '../../db/entities/agent.ts';
 import type { Actor } from '../auth/actor.ts';
-import { invalid } from '../errors.ts';
+import { forbidden, invalid } from '../errors.ts';
 import type { PinnedAgent } from '../ports.ts';
+import { mayChangeAgent } from '../registry/agent-policy.ts';
 import { pinAgent } from '../registry/pin.ts';
-import { readRunnable } from './runnable.ts';
-import type { Runnable } from './runnable.ts';
+import { deprecations } from './deprecations.ts';
+import { checkAgainstSchema } from '../schema-check.ts';
+import type { RunLimits } from './limits.ts';
+import { readRunnable, type Runnable } from './runnable.ts';
 import { runAgent, runWorkflow } from './service.ts';
 
-/** @returns the run's id. @throws 422 where the input does not fit the agent's or its workflow's schema. */
-export async function invokeAgent(em: EntityManager, actor: Actor, agent: { id: string; name: string; owner_id: string }, input: unknown): Promise<string> {
-  const pin = await pinAgent(em, agent.owner_id, { agent: agent.id });
-  if (pin.found) checkInput(pin.pinned, input);
-  const workflow = pin.found && pin.pinned.type === 'workflow' && pin.status !== 'inactive' ? await workflowOf(em, pin.pinned) : null;
-  return workflow ? runWorkflow(em, actor, workflow, input, { agent_id: agent.id }) : runAgent(em, actor, agent, input);
+export interface AgentInvocation {
+  /** Semantic version, range or `draft`. Default: the highest published version. */
+  version?: string | undefined;
+  /** See `NewRun`. */
+  caller_run_id?: string | null;
+  /**
+   * Builds the input for the invoked version; null if the agent cannot be resolved, in which case the run
+   * faults.
+   */
+  input(agent: PinnedAgent | null): unknown;
+  limits: RunLimits;
 }
 
-/** Told at once rather than by a run that faults. */
-function checkInput(agent: PinnedAgent, input: unknown): void {
-  const wrong = violations(agent.input_schema, input);
-  if (wrong.length === 0) return;
+type InvokedAgent = Pick<Agent, 'id' | 'name' | 'owner_id' | 'visibility'>;
+
+/**
+ * @returns the run's id. @throws 422 for an unknown version, or an input that does not match the schema of
+ * the agent or its workflow; 403 for a draft of another user's agent; 429 at the limit of live runs
+ */
+export async function invokeAgent(
+  em: EntityManager,
+  actor: Actor,
+  agent: InvokedAgent,
+  invocation: AgentInvocation,
+): Promise<string> {
+  const { version, caller_run_id = null, limits } = invocation;
+  // The caller may see the agent; admins use private agents with the owner's rights.
+  const rights = mayChangeAgent(actor, agent) ? agent.owner_id : actor.id;
+  const pin = await pinAgent(em, rights, { agent: agent.id, version });
+  if (!pin.found && pin.reason === 'draft_forbidden') throw forbidden(pin.message, pin.reason);
+  if (!pin.found && version !== undefined)
+    throw invalid([{ pointer: '/version', code: pin.reason, message: pin.message }], pin.message, pin.reason);
+  const pinned = pin.found ? pin.pinned : null;
+  const input = invocation.input(pinned);
+  if (pinned !== null) await checkInput(actor, pinned, input);
+  const workflow =
+    pin.found && pin.pinned.type === 'workflow' && pin.status !== 'inactive'
+      ? await workflowOf(em, pin.pinned)
+      : null;
+  if (workflow === null) return runAgent(em, actor, agent, input, { version, caller_run_id, limits });
+  const warnings = pin.found ? deprecations(pin.pinned, pin.status) : [];
+  return runWorkflow(em, actor, workflow, input, { agent_id: agent.id, caller_run_id, warnings, limits });
+}
+
+/** Fail early, so the caller sees the reason instead of a faulted run. */
+async function checkInput(actor: Actor, agent: PinnedAgent, input: unknown): Promise<void> {
+  const mismatches = await checkAgainstSchema(actor.id, agent.input_schema, input);
+  if (mismatches.length === 0) return;
   throw invalid(
-    wrong.map(({ pointer, message }) => ({ pointer: `/input${pointer}`, code: 'schema', message })),
-    `The input does not fit the agent's input_schema: ${describeViolations(wrong)}`,
+    mismatches.map(({ pointer, message }) => ({ pointer: `/input${pointer}`, code: 'schema', message })),
+    `The input does not fit the agent's input_schema: ${describeViolations(mismatches)}`,
   );
 }
 
-/** The workflow behind an agent of type `workflow`, with the rights of the agent's owner; null leaves it to the run to fault. */
+/**
+ * The workflow of a `workflow` agent, with the rights of the agent's owner; null if it is unavailable, in
+ * which case the run faults.
+ */
 async function workflowOf(em: EntityManager, agent: PinnedAgent): Promise<Runnable | null> {
   const { workflow_id: id, revision } = agent.configuration;
   if (typeof id !== 'string') return null;
   const [row] = await em.execute<{ id: string }[]>(
-    `select id from workflow where id::text = ? and archived_at is null and (owner_id = ? or visibility = 'public')`,
+    `select id from workflow
+      where id::text = ? and archived_at is null and (owner_id = ? or visibility = 'public')`,
     [id, agent.owner_id],
   );
-  return row ? readRunnable(em, { id: row.id, revision: typeof revision === 'number' ? revision : null }).catch(() => null) : null;
+  return row
+    ? readRunnable(em, { id: row.id, revision: typeof revision === 'number' ? revision : null }).catch(
+        () => null,
+      )
+    : null;
 }

@@ -1,5 +1,8 @@
-/** Which agent versions a run uses: fixed when it starts, or at an expression's first use, under the same rights. */
-import type { EntityManager } from '@mikro-orm/postgresql';
+/**
+ * The agent versions that a run uses. They are pinned when the run starts, or at the first use by an
+ * expression, with the same rights.
+ */
+import type { EntityManager } from '../../db/orm.ts';
 import { fault } from '../../contracts/fault.ts';
 import { AppError, invalid } from '../errors.ts';
 import type { PinnedAgent } from '../ports.ts';
@@ -8,26 +11,28 @@ import { pinAgent } from '../registry/pin.ts';
 export interface AgentReference {
   /** As the definition writes it: id or name. */
   agent: string;
-  /** Semantic version or range. */
+  /** Semantic version, range or `draft`. */
   version?: string;
-  /** What the name was resolved to when the definition was saved. */
+  /** The agent that the name meant when the definition was saved. */
   agent_id?: string;
+  /** The pointer in the definition, for problems. */
+  pointer?: string;
 }
 
-/** Names may hold any character: their `@` is escaped, so that `me@1.0.0` is not version 1.0.0 of `me`. */
+/** Escapes `@` in names, so that an agent named `me@1.0.0` differs from version 1.0.0 of `me`. */
 export function pinKey({ agent, version }: Pick<AgentReference, 'agent' | 'version'>): string {
   const name = agent.replaceAll('%', '%25').replaceAll('@', '%40');
   return version === undefined ? name : `${name}@${version}`;
 }
 
-/** Back from `pinKey`. */
+/** The inverse of `pinKey`. */
 export function referenceOf(key: string): AgentReference {
   const at = key.indexOf('@');
   const agent = (at < 0 ? key : key.slice(0, at)).replaceAll('%40', '@').replaceAll('%25', '%');
   return at < 0 ? { agent } : { agent, version: key.slice(at + 1) };
 }
 
-/** A row of `run_pin`, of a run that is still to come. */
+/** A row of `run_pin` for a run that is about to be created. */
 export interface Pin {
   reference: string;
   agent_id: string;
@@ -35,8 +40,12 @@ export interface Pin {
   snapshot: PinnedAgent;
 }
 
-/** Pins for a run that starts. @throws 422 if an agent is not there for the workflow's owner. */
-export async function pinAll(em: EntityManager, ownerId: string, references: AgentReference[]): Promise<Pin[]> {
+/** The pins for a new run. @throws 422 if the workflow's owner cannot use an agent */
+export async function pinAll(
+  em: EntityManager,
+  ownerId: string,
+  references: AgentReference[],
+): Promise<Pin[]> {
   const pins = new Map<string, Pin>();
   for (const given of references) {
     const reference = pinKey(given);
@@ -47,27 +56,49 @@ export async function pinAll(em: EntityManager, ownerId: string, references: Age
   return [...pins.values()];
 }
 
-/** @throws 422, code `unknown_agent` and the like. */
-async function pin(em: EntityManager, ownerId: string, { agent, version, agent_id }: AgentReference): Promise<PinnedAgent> {
+/** @throws 422 with the code `unknown_agent` or similar, at the reference's pointer */
+async function pin(
+  em: EntityManager,
+  ownerId: string,
+  { agent, version, agent_id, pointer = '' }: AgentReference,
+): Promise<PinnedAgent> {
   const result = await pinAgent(em, ownerId, { agent: agent_id ?? agent, version });
   if (result.found) return result.pinned;
-  throw invalid([{ pointer: '', code: result.reason, message: result.message }], result.message, result.reason);
+  throw invalid([{ pointer, code: result.reason, message: result.message }], result.message, result.reason);
 }
 
-async function insertPin(em: EntityManager, runId: string, key: string, snapshot: PinnedAgent): Promise<void> {
+async function insertPin(
+  em: EntityManager,
+  runId: string,
+  key: string,
+  snapshot: PinnedAgent,
+): Promise<void> {
   await em.execute(
-    `insert into run_pin (run_id, reference, agent_id, version, snapshot) values (?, ?, ?, ?, ?::json) on conflict do nothing`,
+    `insert into run_pin (run_id, reference, agent_id, version, snapshot)
+     values (?, ?, ?, ?, ?::json)
+     on conflict do nothing`,
     [runId, key, snapshot.id, snapshot.version, JSON.stringify(snapshot)],
   );
 }
 
-/** The pin of a reference; made now (`fresh`) where an expression gave it for the first time. Faults if there is no such agent. */
-export async function pinOf(em: EntityManager, runId: string, reference: AgentReference): Promise<{ snapshot: PinnedAgent; fresh: boolean }> {
+/**
+ * The pin of a reference. If an expression uses the reference for the first time, it is pinned now (`fresh`).
+ * @throws Fault if there is no such agent
+ */
+export async function pinOf(
+  em: EntityManager,
+  runId: string,
+  reference: AgentReference,
+): Promise<{ snapshot: PinnedAgent; fresh: boolean }> {
   const key = pinKey(reference);
-  const [row] = await em.execute<{ snapshot: PinnedAgent }[]>(`select snapshot from run_pin where run_id = ? and reference = ?`, [runId, key]);
+  const [row] = await em.execute<{ snapshot: PinnedAgent }[]>(
+    `select snapshot from run_pin where run_id = ? and reference = ?`,
+    [runId, key],
+  );
   if (row) return { snapshot: row.snapshot, fresh: false };
   const [owner] = await em.execute<{ owner_id: string }[]>(
-    `select coalesce(w.owner_id, r.owner_id) as owner_id from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
+    `select coalesce(w.owner_id, r.owner_id) as owner_id
+       from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
     [runId],
   );
   try {
@@ -80,7 +111,10 @@ export async function pinOf(em: EntityManager, runId: string, reference: AgentRe
   }
 }
 
-/** Notes the use, to the second, so that many runs at once do not queue for the agent's row. @returns the agent's status now, null if it is gone. */
+/**
+ * Records the agent's use at most once per second, so that concurrent runs do not queue for its row. @returns
+ * the agent's current status; null if it was deleted
+ */
 export async function useAgent(em: EntityManager, agentId: string): Promise<string | null> {
   const [row] = await em.execute<{ status: string }[]>(
     `with used as (

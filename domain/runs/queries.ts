@@ -1,15 +1,30 @@
-/** Reads of runs, their tasks and their log. All lists are keyset-paged, newest or first entry first, without OFFSET or COUNT. */
-import type { EntityManager } from '@mikro-orm/postgresql';
-import type { Actor } from '../auth/actor.ts';
-import { isAdmin } from '../auth/actor.ts';
+/**
+ * Queries of runs, their tasks and their logs. All lists use keyset paging without OFFSET or COUNT; runs are
+ * listed newest first, log entries oldest first unless they are read from the end.
+ */
+import type { ListView } from '../../db/large-fields.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { UNFINISHED_TASK_STATUSES } from '../../contracts/run-events.ts';
+import { arrayLiteral, containsPattern, Conditions, isOneOf, type KeysetPage } from '../../db/sql.ts';
+import { isAdmin, type Actor } from '../auth/actor.ts';
 import { notFound } from '../errors.ts';
 import { maySeeRun } from './policy.ts';
-import { RUN_COLUMNS } from './row.ts';
-import type { AsJson, EventRow, RunRow, TaskRow } from './row.ts';
+import {
+  listedRunColumns,
+  RUN_COLUMNS,
+  type AsJson,
+  type EventRow,
+  type ListedRunRow,
+  type RunRow,
+  type TaskRow,
+} from './row.ts';
 
+/** SQL: how long a task took, in milliseconds; null until it has finished. */
+const TASK_MS = 'extract(epoch from finished_at - started_at) * 1000';
 const EVENT_COLUMNS = 'seq, at, level, type, task, message, data';
 
 export interface RunFilter {
+  view?: ListView | undefined;
   status?: string[] | undefined;
   workflow_id?: string | undefined;
   agent_id?: string | undefined;
@@ -17,82 +32,193 @@ export interface RunFilter {
   created_after?: string | undefined;
   created_before?: string | undefined;
   q?: string | undefined;
-  /** Id of the last run of the page before. */
-  after?: string | undefined;
-  limit: number;
 }
 
-/** The actor's runs (an admin's: all), newest first. Reads one more than `limit`, which tells whether there is a next page. */
-export async function listRuns(em: EntityManager, actor: Actor, filter: RunFilter): Promise<RunRow[]> {
-  const where: string[] = [];
-  const params: unknown[] = [];
-  const add = (sql: string, value: unknown): void => {
-    where.push(sql);
-    params.push(value);
-  };
-  if (!isAdmin(actor)) add('r.owner_id = ?', actor.id);
-  if (filter.status) add('r.status = any(?::text[])', `{${filter.status.join(',')}}`);
-  if (filter.workflow_id) add('r.workflow_id = ?', filter.workflow_id);
+/** The actor's runs (all runs for an admin), newest first. */
+export async function listRuns(
+  em: EntityManager,
+  actor: Actor,
+  filter: RunFilter,
+  page: KeysetPage,
+): Promise<ListedRunRow[]> {
+  const where = new Conditions();
+  if (!isAdmin(actor)) where.add('r.owner_id = ?', actor.id);
+  if (filter.status) where.add('r.status = any(?::text[])', arrayLiteral(filter.status));
+  if (filter.workflow_id) where.add('r.workflow_id = ?', filter.workflow_id);
   if (filter.agent_id) {
-    where.push('(r.agent_id = ? or exists (select 1 from run_pin p where p.run_id = r.id and p.agent_id = ?))');
-    params.push(filter.agent_id, filter.agent_id);
+    where.add(
+      '(r.agent_id = ? or exists (select 1 from run_pin p where p.run_id = r.id and p.agent_id = ?))',
+      filter.agent_id,
+      filter.agent_id,
+    );
   }
-  if (filter.parent_run_id) add('r.parent_run_id = ?', filter.parent_run_id);
-  if (filter.created_after) add('r.created_at > ?::timestamptz', filter.created_after);
-  if (filter.created_before) add('r.created_at < ?::timestamptz', filter.created_before);
-  if (filter.q) add(`r.workflow_name ilike ? escape '\\'`, `%${filter.q.replace(/[\\%_]/g, '\\$&')}%`);
-  if (filter.after) add('r.id < ?', filter.after);
-  return em.execute<RunRow[]>(
-    `select ${RUN_COLUMNS} from run r ${where.length > 0 ? `where ${where.join(' and ')}` : ''} order by r.id desc limit ?`,
-    [...params, filter.limit + 1],
+  if (filter.parent_run_id) where.add('r.parent_run_id = ?', filter.parent_run_id);
+  if (filter.created_after) where.add('r.created_at > ?::timestamptz', filter.created_after);
+  if (filter.created_before) where.add('r.created_at < ?::timestamptz', filter.created_before);
+  if (filter.q) where.add('r.workflow_name ilike ?', containsPattern(filter.q));
+  if (page.after) where.add('r.id < ?', page.after);
+  return em.execute<ListedRunRow[]>(
+    `select ${listedRunColumns(filter.view)} from run r where ${where.sql} order by r.id desc limit ?`,
+    [...where.values, page.limit],
   );
 }
 
-/** @throws not_found also for a run of somebody else. */
+/** @throws not_found, also for another user's run */
 export async function getRun(em: EntityManager, actor: Actor, id: string): Promise<RunRow> {
   const [run] = await em.execute<RunRow[]>(`select ${RUN_COLUMNS} from run r where r.id = ?`, [id]);
   if (!run || !maySeeRun(actor, run)) throw notFound('run');
   return run;
 }
 
-/** The last tasks that started, in start order, and the end of the log: one statement. */
-export async function readTail(em: EntityManager, runId: string, limits: { tasks: number; events: number }): Promise<{ tasks: AsJson<TaskRow>[]; events: AsJson<EventRow>[] }> {
+/** The tasks that started last, in the order of their start, and the end of the log, in one statement. */
+export async function readTail(
+  em: EntityManager,
+  runId: string,
+  limits: { tasks: number; events: number },
+): Promise<{ tasks: AsJson<TaskRow>[]; events: AsJson<EventRow>[] }> {
   const [row] = await em.execute<{ tasks: AsJson<TaskRow>[] | null; events: AsJson<EventRow>[] | null }[]>(
     `select (select json_agg(t order by t.seq, t.reference)
-               from (select * from run_task where run_id = ? order by seq desc, reference desc limit ?) t) as tasks,
+               from (select * from run_task
+                      where run_id = ? order by seq desc, reference desc limit ?) t) as tasks,
             (select json_agg(e order by e.seq)
-               from (select ${EVENT_COLUMNS} from run_event where run_id = ? order by seq desc limit ?) e) as events`,
+               from (select ${EVENT_COLUMNS} from run_event
+                      where run_id = ? order by seq desc limit ?) e) as events`,
     [runId, limits.tasks, runId, limits.events],
   );
   return { tasks: row?.tasks ?? [], events: row?.events ?? [] };
 }
 
-/** Tasks in start order, after the one whose `started` event has the number `afterSeq`. */
-export async function tasksAfter(em: EntityManager, runId: string, afterSeq: number, limit: number): Promise<TaskRow[]> {
-  return em.execute<TaskRow[]>(`select * from run_task where run_id = ? and seq > ? order by seq limit ?`, [runId, afterSeq, limit]);
+export interface TaskFilter {
+  reference?: string | undefined;
+  status?: string[] | undefined;
+  /** Only tasks that started before this entry of the log; the newest come first. */
+  before?: number | undefined;
+}
+
+/** Tasks in the order of their start; their sort key is the number of their `started` event. */
+export async function listRunTasks(
+  em: EntityManager,
+  runId: string,
+  { reference, status, before }: TaskFilter,
+  page: KeysetPage<number>,
+): Promise<TaskRow[]> {
+  const where = new Conditions().add('run_id = ?', runId);
+  if (reference !== undefined) where.add('reference = ?', reference);
+  if (status !== undefined) where.add('status = any(?::text[])', arrayLiteral(status));
+  const order = pageOfLog(where, { after: 0, before }, page.after);
+  return em.execute<TaskRow[]>(`select * from run_task where ${where.sql} order by ${order} limit ?`, [
+    ...where.values,
+    page.limit,
+  ]);
+}
+
+/** Limits `seq` to a page of a list, newest first if `before` is given. @returns the list's order */
+function pageOfLog(
+  where: Conditions,
+  { after, before }: { after: number; before?: number | undefined },
+  cursor: number | undefined,
+): string {
+  if (before === undefined) {
+    where.add('seq > ?', cursor ?? after);
+    return 'seq';
+  }
+  where.add('seq < ?', cursor ?? before).add('seq > ?', after);
+  return 'seq desc';
+}
+
+/** All visits of a task. */
+export interface TaskGroup {
+  reference: string;
+  /** Of its first visit. */
+  seq: number;
+  name: string;
+  type: string;
+  count: number;
+  completed: number;
+  faulted: number;
+  cancelled: number;
+  unfinished: number;
+  last_visit: number;
+  started_at: Date;
+  finished_at: Date | null;
+  /** The finished visit that took longest. */
+  slowest_visit: number | null;
+  slowest_ms: number | null;
+  total_ms: number;
+}
+
+/** The tasks of a run, each with all its visits, in the order of their first start. */
+export async function listTaskGroups(
+  em: EntityManager,
+  runId: string,
+  page: KeysetPage<number>,
+): Promise<TaskGroup[]> {
+  const count = (status: string): string => `count(*) filter (where status = '${status}')::int as ${status}`;
+  return em.execute<TaskGroup[]>(
+    `select g.*, slowest.visit as slowest_visit, round(slowest.ms)::float8 as slowest_ms
+       from (select run_id, reference, min(seq) as seq, max(name) as name, max(type) as type,
+                    count(*)::int as count, ${count('completed')}, ${count('faulted')}, ${count('cancelled')},
+                    count(*) filter (where ${isOneOf('status', UNFINISHED_TASK_STATUSES)})::int as unfinished,
+                    max(visit) as last_visit, min(started_at) as started_at, max(finished_at) as finished_at,
+                    coalesce(round(sum(${TASK_MS})), 0)::float8 as total_ms
+               from run_task where run_id = ?
+              group by run_id, reference having min(seq) > ?
+              order by min(seq), reference limit ?) g
+       left join lateral (
+            select t.visit, ${TASK_MS} as ms from run_task t
+             where t.run_id = g.run_id and t.reference = g.reference and t.finished_at is not null
+             order by t.finished_at - t.started_at desc, t.visit limit 1) slowest on true
+      order by g.seq, g.reference`,
+    [runId, page.after ?? 0, page.limit],
+  );
+}
+
+export interface TaskVisit extends TaskRow {
+  /** `data` of the events that started and completed the task, as far as they exist. */
+  started: Record<string, unknown> | null;
+  completed: Record<string, unknown> | null;
+}
+
+/** One visit of a task, by default the last. @throws not_found */
+export async function getRunTask(
+  em: EntityManager,
+  runId: string,
+  reference: string,
+  visit: number | undefined,
+): Promise<TaskVisit> {
+  const dataOf = (kind: string): string => `(select e.data from run_event e
+      where e.run_id = t.run_id and e.key = t.reference || '#' || t.visit || ':${kind}') as ${kind}`;
+  const where = new Conditions().add('t.run_id = ?', runId).add('t.reference = ?', reference);
+  if (visit !== undefined) where.add('t.visit = ?', visit);
+  const [task] = await em.execute<TaskVisit[]>(
+    `select t.*, ${dataOf('started')}, ${dataOf('completed')}
+       from run_task t where ${where.sql} order by t.visit desc limit 1`,
+    where.values,
+  );
+  if (!task) throw notFound('task');
+  return task;
 }
 
 export interface EventFilter {
   after: number;
+  /** Only earlier entries; the newest come first. */
+  before?: number | undefined;
+  /** The last entry of the previous page. */
+  cursor?: number | undefined;
   limit: number;
-  /** This level and the graver ones. */
+  /** The levels to include. */
   levels?: string[] | undefined;
   task?: string | undefined;
 }
 
-export async function eventsAfter(em: EntityManager, runId: string, filter: EventFilter): Promise<EventRow[]> {
-  const params: unknown[] = [runId, filter.after];
-  let more = '';
-  if (filter.levels) {
-    more += ' and level = any(?::text[])';
-    params.push(`{${filter.levels.join(',')}}`);
-  }
-  if (filter.task) {
-    more += ' and task = ?';
-    params.push(filter.task);
-  }
-  return em.execute<EventRow[]>(`select ${EVENT_COLUMNS} from run_event where run_id = ? and seq > ?${more} order by seq limit ?`, [
-    ...params,
-    filter.limit,
-  ]);
+/** Oldest first, or newest first before an entry. */
+export async function listEvents(em: EntityManager, runId: string, filter: EventFilter): Promise<EventRow[]> {
+  const where = new Conditions().add('run_id = ?', runId);
+  const order = pageOfLog(where, filter, filter.cursor);
+  if (filter.levels) where.add('level = any(?::text[])', arrayLiteral(filter.levels));
+  if (filter.task) where.add('task = ?', filter.task);
+  return em.execute<EventRow[]>(
+    `select ${EVENT_COLUMNS} from run_event where ${where.sql} order by ${order} limit ?`,
+    [...where.values, filter.limit],
+  );
 }

@@ -1,14 +1,17 @@
+import { listedColumns, type ListView } from '../../db/large-fields.ts';
 import type { DslError } from '../../contracts/dsl-error.ts';
 import type { RunStatus, WaitingOn } from '../../contracts/run-events.ts';
 
-/** A run's row as queries give it. */
+/** A run's row as queries return it. */
 export interface RunRow {
   id: string;
   workflow_id: string | null;
   workflow_revision: number | null;
   workflow_name: string;
   status: RunStatus;
+  /** The first 100. */
   waiting_on: WaitingOn[];
+  waiting_count: number;
   input: unknown;
   output: unknown;
   error: DslError | null;
@@ -17,24 +20,54 @@ export interface RunRow {
   root_run_id: string;
   retry_of: string | null;
   agent_id: string | null;
-  /** Numbers of its invocations, added up by name. */
+  /** The sums of its invocations' usage numbers, by name. */
   usage: Record<string, unknown>;
   last_seq: number;
-  /** Of its first execution; null until that has written something. */
+  /** Of its first execution; null until that has written an event. */
   temporal_run_id: string | null;
+  /** The last command that its workflow has not received yet. */
+  open_command: string | null;
+  /** Whether there is a state from which it can be retried. */
+  has_checkpoint: boolean;
   created_at: Date;
   started_at: Date | null;
   finished_at: Date | null;
 }
 
-export const RUN_COLUMNS = `r.id, r.workflow_id, r.workflow_revision, r.workflow_name, r.status, r.waiting_on, r.input, r.output, r.error,
+/** SQL: the open command of the run `r`. */
+export const OPEN_COMMAND = `(select s.kind from run_signal s where s.run_id = r.id and s.received_at is null
+    and s.kind in ('cancel', 'suspend', 'resume') order by s.id desc limit 1)`;
+
+/** The columns of a run that are never large. */
+const SMALL_COLUMNS = `r.id, r.workflow_id, r.workflow_revision, r.workflow_name, r.status, r.waiting_count,
   r.owner_id, r.parent_run_id, r.root_run_id, r.retry_of, r.agent_id, r.last_seq,
-  (select e.data ->> 'execution' from run_event e where e.run_id = r.id and e.key = 'run:started') as temporal_run_id,
+  (select e.data ->> 'execution' from run_event e
+    where e.run_id = r.id and e.key = 'run:started') as temporal_run_id,
+  ${OPEN_COMMAND} as open_command,
+  r.status = 'faulted' and exists (select from run_checkpoint c where c.run_id = r.id) as has_checkpoint,
   r.created_at, r.started_at, r.finished_at,
   (select coalesce(jsonb_object_agg(used.name, used.total), '{}')
      from (select k.name, sum((u.usage ->> k.name)::numeric) as total
              from usage_record u, lateral jsonb_object_keys(u.usage) as k (name)
-            where u.run_id = r.id and jsonb_typeof(u.usage -> k.name) = 'number' group by k.name) used) as usage`;
+            where u.run_id = r.id and jsonb_typeof(u.usage -> k.name) = 'number'
+            group by k.name) used) as usage`;
+
+export const RUN_COLUMNS = `${SMALL_COLUMNS}, r.waiting_on, r.input, r.output, r.error`;
+
+/** A run in a list; large fields are not read. */
+export interface ListedRunRow extends Omit<RunRow, 'input'> {
+  input_params: unknown;
+  omitted: string[];
+}
+
+const SIZED_COLUMNS = [
+  { name: 'input_params', column: 'r.input' },
+  ...['waiting_on', 'output', 'error'].map((name) => ({ name, column: `r.${name}` })),
+];
+
+export function listedRunColumns(view: ListView | undefined): string {
+  return `${SMALL_COLUMNS}, ${listedColumns(SIZED_COLUMNS, { view })}`;
+}
 
 export interface TaskRow {
   reference: string;
@@ -64,5 +97,7 @@ export interface EventRow {
   data: Record<string, unknown>;
 }
 
-/** A row as JSON holds it: times are texts. */
-export type AsJson<T> = { [K in keyof T]: T[K] extends Date ? string : T[K] extends Date | null ? string | null : T[K] };
+/** A row as JSON: times are strings. */
+export type AsJson<T> = {
+  [K in keyof T]: T[K] extends Date ? string : T[K] extends Date | null ? string | null : T[K];
+};

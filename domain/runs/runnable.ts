@@ -1,12 +1,10 @@
-/** A workflow's revision as a run needs it. */
-import type { EntityManager } from '@mikro-orm/postgresql';
-import type { Problem } from '../../contracts/definition/validate.ts';
+/** A workflow's revision with everything that a run needs. */
+import type { EntityManager } from '../../db/orm.ts';
+import type { Problem } from '../../language/definition/validate.ts';
 import { fault } from '../../contracts/fault.ts';
-import type { Actor } from '../auth/actor.ts';
-import { isAdmin } from '../auth/actor.ts';
+import { isAdmin, type Actor } from '../auth/actor.ts';
 import { invalid, notFound } from '../errors.ts';
-import { findByReference } from '../registry/workflow-references.ts';
-import type { WorkflowReference } from '../registry/workflow-references.ts';
+import { findByReference, type WorkflowReference } from '../registry/workflow-references.ts';
 import type { AgentReference } from './pins.ts';
 
 export interface Runnable {
@@ -24,40 +22,61 @@ export interface Runnable {
 }
 
 interface Row extends Omit<Runnable, 'agents'> {
-  agents: { agent: string; agent_id: string; version: string | null }[];
+  agents: { pointer: string; agent: string; agent_id: string; version: string | null }[];
 }
 
-async function read(em: EntityManager, workflowId: string, revision: number | null): Promise<Runnable | null> {
+async function read(
+  em: EntityManager,
+  workflowId: string,
+  revision: number | null,
+): Promise<Runnable | null> {
   const [row] = await em.execute<Row[]>(
-    `select w.id, w.owner_id, w.visibility, w.name, v.revision, v.definition, v.valid, v.runnable, v.problems, v.input_schema, v.agents
-       from workflow w join workflow_revision v on v.workflow_id = w.id and v.revision = coalesce(?::int, w.revision)
+    `select w.id, w.owner_id, w.visibility, w.name, v.revision, v.definition, v.valid, v.runnable,
+            v.problems, v.input_schema, v.agents
+       from workflow w join workflow_revision v
+              on v.workflow_id = w.id and v.revision = coalesce(?::int, w.revision)
       where w.id = ? and w.archived_at is null`,
     [revision, workflowId],
   );
   if (!row) return null;
-  const agents = row.agents.map(({ agent, agent_id, version }) => ({ agent, agent_id, ...(version === null ? {} : { version }) }));
+  const agents = row.agents.map(({ pointer, agent, agent_id, version }) => ({
+    pointer,
+    agent,
+    agent_id,
+    ...(version === null ? {} : { version }),
+  }));
   return { ...row, agents };
 }
 
-/** The current revision, for a caller who may run it. @throws 404 */
-export async function getRunnable(em: EntityManager, actor: Actor, workflowId: string, revision: number | null = null): Promise<Runnable> {
+/** The current or given revision, for a caller who may see the workflow. @throws 404 */
+export async function getRunnable(
+  em: EntityManager,
+  actor: Actor,
+  workflowId: string,
+  revision: number | null = null,
+): Promise<Runnable> {
   const workflow = await read(em, workflowId, revision);
-  if (!workflow || (workflow.visibility !== 'public' && workflow.owner_id !== actor.id && !isAdmin(actor))) throw notFound('workflow');
+  if (!workflow || (workflow.visibility !== 'public' && workflow.owner_id !== actor.id && !isAdmin(actor)))
+    throw notFound('workflow');
   return workflow;
 }
 
-/** @throws 422 with the definition's problems. */
+/** @throws 422 with the definition's problems */
 export function mayRunWorkflow(workflow: Runnable): void {
   if (workflow.runnable) return;
-  const blocking = workflow.problems.filter(({ severity }) => severity === (workflow.valid ? 'unsupported' : 'error'));
+  const blocking = workflow.problems.filter(
+    ({ severity }) => severity === (workflow.valid ? 'unsupported' : 'error'),
+  );
   throw invalid(
     blocking.map(({ pointer, code, message }) => ({ pointer, code, message })),
-    workflow.valid ? 'The workflow asks for something that is not available yet.' : 'The definition of the workflow is not valid.',
+    workflow.valid
+      ? 'The workflow uses features that are not available yet.'
+      : 'The definition of the workflow is not valid.',
     workflow.valid ? 'workflow_not_runnable' : 'workflow_invalid',
   );
 }
 
-/** By id, or as the DSL names a workflow. Faults (DSL) if there is none for `ownerId`. */
+/** Finds a workflow by id or by its DSL reference. @throws Fault if `ownerId` may use no such workflow */
 export async function findWorkflow(
   em: EntityManager,
   ownerId: string,
@@ -65,21 +84,37 @@ export async function findWorkflow(
 ): Promise<{ id: string; revision: number | null }> {
   if ('id' in reference) {
     const [row] = await em.execute<{ id: string }[]>(
-      `select id from workflow where id::text = ? and archived_at is null and (owner_id = ? or visibility = 'public')`,
+      `select id from workflow
+        where id::text = ? and archived_at is null and (owner_id = ? or visibility = 'public')`,
       [reference.id, ownerId],
     );
     if (!row) throw fault('configuration', `There is no workflow ${reference.id}`);
     return { id: row.id, revision: null };
   }
   const found = await findByReference(em, ownerId, reference);
-  if (!found) throw fault('configuration', `There is no workflow ${reference.name} in ${reference.namespace} with version ${reference.version}`);
+  if (!found)
+    throw fault(
+      'configuration',
+      `There is no workflow ${reference.name} in ${reference.namespace} with version ${reference.version}`,
+    );
   return { id: found.workflow_id, revision: found.revision };
 }
 
-/** Faults (DSL) where it is gone or cannot run. */
-export async function readRunnable(em: EntityManager, workflow: { id: string; revision: number | null }): Promise<Runnable> {
+/** @throws Fault if the workflow does not exist or cannot run */
+export async function readRunnable(
+  em: EntityManager,
+  workflow: { id: string; revision: number | null },
+): Promise<Runnable> {
   const found = await read(em, workflow.id, workflow.revision);
-  if (!found) throw fault('configuration', `There is no workflow ${workflow.id}${workflow.revision === null ? '' : `, revision ${workflow.revision}`}`);
-  if (!found.runnable) throw fault('configuration', `The workflow ${found.name} cannot run: ${found.problems.find(({ severity }) => severity !== 'warning')?.message ?? ''}`);
+  if (!found)
+    throw fault(
+      'configuration',
+      `There is no workflow ${workflow.id}` +
+        (workflow.revision === null ? '' : `, revision ${workflow.revision}`),
+    );
+  if (!found.runnable) {
+    const problem = found.problems.find(({ severity }) => severity !== 'warning');
+    throw fault('configuration', `The workflow ${found.name} cannot run: ${problem?.message ?? ''}`);
+  }
   return found;
 }

@@ -1,18 +1,21 @@
 /**
- * Signals to runs: a row first, then the signal with the row's id, repeated until the workflow acknowledges it
- * in a batch. So Temporal away loses nothing, and the workflow drops an id that it has seen.
+ * Signals to runs. Each is stored first and then sent under its row's id, repeatedly until the workflow
+ * acknowledges it. An outage of Temporal therefore loses nothing, and the workflow drops ids that it has
+ * seen.
  */
 import { v7 as uuidv7 } from 'uuid';
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { ADVANCING_STATUSES, TERMINAL_STATUSES, WAITING_TASK_STATUSES } from '../../contracts/run-events.ts';
+import { arrayLiteral, isNoneOf, isOneOf } from '../../db/sql.ts';
+import type { EntityManager } from '../../db/orm.ts';
 import { storable } from '../storable.ts';
-import type { RunSignal } from '../../contracts/temporal.ts';
+import type { RunSignal, SignalAddress } from '../../contracts/temporal.ts';
 
-type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
-export type NewSignal = WithoutId<RunSignal>;
+type WithoutAddress<T> = T extends unknown ? Omit<T, keyof SignalAddress> : never;
+export type NewSignal = WithoutAddress<RunSignal>;
 
 /**
- * Writes a signal's row; the id is the caller's where the signal has one of its own (a decision's).
- * @returns the signal's id, or null if the run is over and takes none.
+ * Stores a signal; the caller chooses the id if it has to match another row's, such as a decision's. @returns
+ * the signal's id, or null if the run has ended and takes no signals
  */
 export async function enqueueSignal(
   em: EntityManager,
@@ -25,7 +28,7 @@ export async function enqueueSignal(
   const rows = await em.execute<{ id: string }[]>(
     `insert into run_signal (id, run_id, kind, payload, by_id)
      select ?::uuid, r.id, ?, ?::json, ?::uuid from run r
-      where r.id = ? and r.status not in ('cancelled', 'faulted', 'completed')
+      where r.id = ? and ${isNoneOf('r.status', TERMINAL_STATUSES)}
      on conflict (id) do nothing returning id`,
     [id, kind, JSON.stringify(storable(payload)), options.by ?? null, runId],
   );
@@ -46,32 +49,35 @@ interface SignalRow {
 
 const toOpenSignal = (row: SignalRow): OpenSignal => ({
   run_id: row.run_id,
-  // The row was written from a NewSignal.
-  signal: { ...row.payload, id: row.id, kind: row.kind } as unknown as RunSignal,
+  // The assertion holds: the row was written from a NewSignal.
+  signal: { ...row.payload, id: row.id, run_id: row.run_id, kind: row.kind } as unknown as RunSignal,
 });
 
-/** The given signals, those not yet received. */
+/** The given signals, without those already received. */
 export async function readSignals(em: EntityManager, ids: string[]): Promise<OpenSignal[]> {
   if (ids.length === 0) return [];
   const rows = await em.execute<SignalRow[]>(
-    `select id, run_id, kind, payload from run_signal where id = any(?::uuid[]) and received_at is null order by created_at, id`,
-    [`{${ids.join(',')}}`],
+    `select id, run_id, kind, payload from run_signal
+      where id = any(?::uuid[]) and received_at is null order by created_at, id`,
+    [arrayLiteral(ids)],
   );
   return rows.map(toOpenSignal);
 }
 
 /**
- * Signals due to be sent again, each moved on by a doubling pause of 10 s to 10 min, so that copies do not send the same.
- * Those of runs that still wait for their start are left for later.
+ * Signals that are due to be repeated. Each is postponed by a doubling pause of 10 s to 10 min, so that other
+ * processes do not send it too. Signals of runs that have not started yet are skipped.
  */
 export async function takeDueSignals(em: EntityManager, limit: number): Promise<OpenSignal[]> {
   const rows = await em.execute<SignalRow[]>(
     `update run_signal s
         set attempts = s.attempts + 1,
-            next_at = clock_timestamp() + least(interval '10 minutes', interval '10 seconds' * power(2, least(s.attempts, 10)))
+            next_at = clock_timestamp()
+              + least(interval '10 minutes', interval '10 seconds' * power(2, least(s.attempts, 10)))
       where s.id in (
         select i.id from run_signal i join run r on r.id = i.run_id
-         where i.received_at is null and i.next_at <= clock_timestamp() - interval '5 seconds' and r.status <> 'pending'
+         where i.received_at is null and i.next_at <= clock_timestamp() - interval '5 seconds'
+           and r.status <> 'pending'
          order by i.next_at limit ? for update of i skip locked)
      returning s.id, s.run_id, s.kind, s.payload`,
     [limit],
@@ -80,26 +86,32 @@ export async function takeDueSignals(em: EntityManager, limit: number): Promise<
 }
 
 /**
- * Signals that a run has taken in and, a minute later, not made use of, while it goes on. Temporal may have lost them with
- * its last seconds in a power failure, after the database had written that they were received; a workflow that still has one
- * drops the repeat. Same pauses as above.
+ * Signals that a run has received but not applied a minute later, while it is running. A power failure may
+ * have lost the last seconds of Temporal's data after the database recorded the receipt. A workflow that
+ * still has the signal drops the repeat. The pauses are those of `takeDueSignals`.
  */
 export async function takeUnappliedSignals(em: EntityManager, limit: number): Promise<OpenSignal[]> {
   const rows = await em.execute<SignalRow[]>(
     `with unapplied as (
        select d.id from hitl_decision d join hitl_task t on t.id = d.task_id join run r on r.id = t.run_id
-        where d.applied_at is null and d.received_at < clock_timestamp() - interval '1 minute' and r.status in ('running', 'waiting')
+        where d.applied_at is null and d.received_at < clock_timestamp() - interval '1 minute'
+          and ${isOneOf('r.status', ADVANCING_STATUSES)}
        union all
        select s.id from run_task t join run c on c.id = t.child_run_id join run r on r.id = t.run_id
-         join run_signal s on s.run_id = t.run_id and s.kind = 'child.done' and s.payload ->> 'child_run_id' = c.id::text
-        where t.status in ('running', 'waiting') and c.status in ('cancelled', 'faulted', 'completed')
-          and s.received_at < clock_timestamp() - interval '1 minute' and r.status in ('running', 'waiting')
+         join run_signal s on s.run_id = t.run_id and s.kind = 'child.done'
+                          and s.payload ->> 'child_run_id' = c.id::text
+        where ${isOneOf('t.status', WAITING_TASK_STATUSES)}
+          and ${isOneOf('c.status', TERMINAL_STATUSES)}
+          and s.received_at < clock_timestamp() - interval '1 minute'
+          and ${isOneOf('r.status', ADVANCING_STATUSES)}
      )
      update run_signal s
         set attempts = s.attempts + 1,
-            next_at = clock_timestamp() + least(interval '10 minutes', interval '10 seconds' * power(2, least(s.attempts, 10)))
+            next_at = clock_timestamp()
+              + least(interval '10 minutes', interval '10 seconds' * power(2, least(s.attempts, 10)))
       where s.id in (
-        select i.id from run_signal i where i.id in (select id from unapplied) and i.next_at <= clock_timestamp()
+        select i.id from run_signal i
+         where i.id in (select id from unapplied) and i.next_at <= clock_timestamp()
          order by i.next_at limit ? for update of i skip locked)
      returning s.id, s.run_id, s.kind, s.payload`,
     [limit],
@@ -109,11 +121,13 @@ export async function takeUnappliedSignals(em: EntityManager, limit: number): Pr
 
 export async function markDelivered(em: EntityManager, ids: string[]): Promise<void> {
   if (ids.length === 0) return;
-  // A decision has its signal's id, and shows whether the run has been told.
+  // A decision has its signal's id, and shows whether its run has received it.
   await em.execute(
     `with sent as (
-       update run_signal set delivered_at = coalesce(delivered_at, clock_timestamp()) where id = any(?::uuid[]) returning id, delivered_at)
-     update hitl_decision d set delivered_at = coalesce(d.delivered_at, sent.delivered_at) from sent where d.id = sent.id`,
-    [`{${ids.join(',')}}`],
+       update run_signal set delivered_at = coalesce(delivered_at, clock_timestamp())
+        where id = any(?::uuid[]) returning id, delivered_at)
+     update hitl_decision d set delivered_at = coalesce(d.delivered_at, sent.delivered_at)
+       from sent where d.id = sent.id`,
+    [arrayLiteral(ids)],
   );
 }

@@ -1,5 +1,7 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { agentKind } from '../../contracts/agent-configuration.ts';
+import type { EntityManager } from '../../db/orm.ts';
 import type { RunStart } from '../../contracts/temporal.ts';
+import { referenceOf } from './pins.ts';
 
 interface StartRow {
   id: string;
@@ -12,13 +14,32 @@ interface StartRow {
   created_at: Date;
   checkpoint: unknown;
   fetches: boolean;
+  pins: PinFacts[] | null;
 }
 
-/** What a pending run's workflow starts with; null if the run is not pending any more. */
+/** What decides whether calls of a pinned agent may be short. */
+interface PinFacts {
+  reference: string;
+  type: string;
+  execution_type: string | null;
+  endpoint: unknown;
+  base_url: unknown;
+  idempotent: unknown;
+}
+
+/** The arguments for a pending run's workflow; null if the run is no longer pending. */
 export async function readRunStart(em: EntityManager, runId: string): Promise<RunStart | null> {
   const [row] = await em.execute<StartRow[]>(
-    `select r.id, r.workflow_name, r.owner_id, r.workflow_id, r.root_run_id, r.definition, r.input, r.created_at, c.state as checkpoint,
-            exists (select from file_fetch f where f.run_id = r.id) as fetches
+    `select r.id, r.workflow_name, r.owner_id, r.workflow_id, r.root_run_id,
+            r.definition, r.input, r.created_at, c.state as checkpoint,
+            exists (select from file_fetch f where f.run_id = r.id) as fetches,
+            (select json_agg(json_build_object(
+                      'reference', p.reference, 'type', p.snapshot -> 'type',
+                      'execution_type', p.snapshot -> 'execution_type',
+                      'endpoint', p.snapshot #> '{configuration,endpoint}',
+                      'base_url', p.snapshot #> '{configuration,base_url}',
+                      'idempotent', p.snapshot #> '{configuration,retry,idempotent}'))
+               from run_pin p where p.run_id = r.id) as pins
        from run r left join run_checkpoint c on c.run_id = r.retry_of
       where r.id = ? and r.status = 'pending'`,
     [runId],
@@ -35,16 +56,24 @@ export async function readRunStart(em: EntityManager, runId: string): Promise<Ru
     created_at: new Date(row.created_at).toISOString(),
     checkpoint: row.checkpoint,
     ...(row.fetches ? { fetch_files: true } : {}),
+    short_agents: (row.pins ?? []).filter(isShort).map(({ reference }) => referenceOf(reference)),
   };
 }
 
-/** Pending runs whose start is due, each moved on by a doubling pause. */
+/** A call of an LLM is never short: it takes long, and a repetition costs money. */
+function isShort({ type, execution_type, endpoint, base_url, idempotent }: PinFacts): boolean {
+  const configuration = { endpoint: endpoint ?? undefined, base_url: base_url ?? undefined };
+  return agentKind({ type, execution_type, configuration }) === 'api' && idempotent !== false;
+}
+
+/** Pending runs whose start is due; each is postponed by a doubling pause. */
 export async function takePendingRuns(em: EntityManager, limit: number): Promise<string[]> {
   const rows = await em.execute<{ id: string }[]>(
     `update run r set start_attempts = start_attempts + 1,
-            next_start_at = clock_timestamp() + least(interval '10 minutes', interval '5 seconds' * power(2, least(start_attempts, 10)))
+            next_start_at = clock_timestamp()
+              + least(interval '10 minutes', interval '5 seconds' * power(2, least(start_attempts, 10)))
       where id in (select id from run where status = 'pending' and next_start_at <= clock_timestamp()
-                    order by next_start_at limit ? for update skip locked)
+                    order by next_start_at limit ? for no key update skip locked)
      returning id`,
     [limit],
   );

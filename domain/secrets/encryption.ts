@@ -1,20 +1,25 @@
-/** AES-256-GCM for values at rest. What is encrypted names its key, so keys can rotate. */
+/** AES-256-GCM for values at rest. Each ciphertext names its key, so keys can be rotated. */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 
 export interface Encryption {
-  /** `context` says whose value it is (`secret:<owner>:<name>`); a value moved elsewhere does not decrypt. */
+  /**
+   * `context` identifies the value (`secret:<owner>:<name>`); a ciphertext copied elsewhere does not decrypt.
+   */
   encrypt(plain: string, context: string): string;
-  /** Throws when the key is unknown, the context another, or the text was changed. */
+  /** Throws if the key is unknown, the context differs, or the text was changed. */
   decrypt(encrypted: string, context: string): string;
-  /** A keyed hash (HMAC-SHA-256), base64url: tells whether two texts are the same, and nothing else about them. */
+  /**
+   * A keyed hash (HMAC-SHA-256) in base64url. It shows whether two texts are equal, and nothing else about
+   * them.
+   */
   fingerprint(text: string): string;
 }
 
-/** Keys are 32 bytes each. The first encrypts, the others still decrypt. */
+/** Keys have 32 bytes each. The first one encrypts; the others only decrypt. */
 export function createEncryption(keys: readonly { id: string; key: Buffer }[]): Encryption {
   const [current] = keys;
   if (!current) {
-    throw new Error('ENCRYPTION_KEYS names no key');
+    throw new Error('ENCRYPTION_KEYS has no key');
   }
   const macKey = Buffer.from(hkdfSync('sha256', current.key, '', 'cadenza fingerprint', 32));
   return {
@@ -30,7 +35,9 @@ export function createEncryption(keys: readonly { id: string; key: Buffer }[]): 
       const [version, id, iv, sealed] = encrypted.split('.');
       const found = keys.find((key) => key.id === id);
       if (version !== 'v1' || !iv || !sealed || !found) {
-        throw new Error(`cannot decrypt: ${found ? 'unknown format' : `no encryption key with id ${id ?? ''}`}`);
+        throw new Error(
+          `cannot decrypt: ${found ? 'unknown format' : `no encryption key with id ${id ?? ''}`}`,
+        );
       }
       const bytes = Buffer.from(sealed, 'base64url');
       const decipher = createDecipheriv('aes-256-gcm', found.key, Buffer.from(iv, 'base64url'));

@@ -1,6 +1,7 @@
-/** A user's secrets: stored encrypted, read by nobody but the call that needs one. */
+/** A user's secrets, stored encrypted; values are read only for the calls that need them. */
 import { Secret } from '../../db/entities/secret.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import type { KeysetPage } from '../../db/sql.ts';
 import type { Actor } from '../auth/actor.ts';
 import { notFound } from '../errors.ts';
 import type { Encryption } from './encryption.ts';
@@ -8,7 +9,7 @@ import type { Encryption } from './encryption.ts';
 /** Placeholders are upper case; the other characters are for names in a definition's `use.secrets`. */
 export const secretName = /^[A-Za-z_][A-Za-z0-9_.-]{0,254}$/;
 
-/** Creates or replaces. @returns the record, and whether it is new. */
+/** Creates or replaces a secret. @returns the record, and whether it is new */
 export async function putSecret(
   em: EntityManager,
   encryption: Encryption,
@@ -18,7 +19,8 @@ export async function putSecret(
   const encrypted = encryption.encrypt(given.value, contextOf(ownerId, given.name));
   const [row] = await em.execute<{ created: boolean }[]>(
     `insert into secret (owner_id, name, value_encrypted) values (?, ?, ?)
-     on conflict (owner_id, name) do update set value_encrypted = excluded.value_encrypted, updated_at = clock_timestamp()
+     on conflict (owner_id, name) do update
+       set value_encrypted = excluded.value_encrypted, updated_at = clock_timestamp()
      returning (xmax = 0) as created`,
     [ownerId, given.name, encrypted],
   );
@@ -32,9 +34,13 @@ export async function getSecret(em: EntityManager, actor: Actor, name: string): 
   return secret;
 }
 
-/** The actor's own, by name, after the name `after`. */
-export async function listSecrets(em: EntityManager, actor: Actor, paging: { after?: string | undefined; limit: number }): Promise<Secret[]> {
-  return em.find(Secret, { owner_id: actor.id, ...(paging.after === undefined ? {} : { name: { $gt: paging.after } }) }, { orderBy: { name: 'asc' }, limit: paging.limit });
+/** The actor's own secrets by name. */
+export async function listSecrets(em: EntityManager, actor: Actor, page: KeysetPage): Promise<Secret[]> {
+  return em.find(
+    Secret,
+    { owner_id: actor.id, ...(page.after === undefined ? {} : { name: { $gt: page.after } }) },
+    { orderBy: { name: 'asc' }, limit: page.limit },
+  );
 }
 
 export async function deleteSecret(em: EntityManager, actor: Actor, name: string): Promise<void> {
@@ -42,18 +48,39 @@ export async function deleteSecret(em: EntityManager, actor: Actor, name: string
   if (deleted === 0) throw notFound('secret');
 }
 
-/** The value in the clear, null where the owner has no secret of that name. For activities, at the moment of a call. */
-export async function resolveSecret(em: EntityManager, encryption: Encryption, ownerId: string, name: string): Promise<string | null> {
-  const [row] = await em.execute<{ value_encrypted: string }[]>('select value_encrypted from secret where owner_id = ? and name = ?', [ownerId, name]);
+/**
+ * The decrypted value; null if the owner has no secret of that name. For activities, at the moment of a call.
+ */
+export async function resolveSecret(
+  em: EntityManager,
+  encryption: Encryption,
+  ownerId: string,
+  name: string,
+): Promise<string | null> {
+  const [row] = await em.execute<{ value_encrypted: string }[]>(
+    'select value_encrypted from secret where owner_id = ? and name = ?',
+    [ownerId, name],
+  );
   return row === undefined ? null : encryption.decrypt(row.value_encrypted, contextOf(ownerId, name));
 }
 
-/** All of a user's secrets in the clear: to look for them where they must not be. */
-export async function readSecrets(em: EntityManager, encryption: Encryption, ownerId: string): Promise<{ name: string; value: string }[]> {
-  const rows = await em.execute<{ name: string; value_encrypted: string }[]>('select name, value_encrypted from secret where owner_id = ? order by name', [ownerId]);
-  return rows.map(({ name, value_encrypted: sealed }) => ({ name, value: encryption.decrypt(sealed, contextOf(ownerId, name)) }));
+/** All of a user's secrets, decrypted, to search for them in texts that must not contain any. */
+export async function readSecrets(
+  em: EntityManager,
+  encryption: Encryption,
+  ownerId: string,
+): Promise<{ name: string; value: string }[]> {
+  const rows = await em.execute<{ name: string; value_encrypted: string }[]>(
+    'select name, value_encrypted from secret where owner_id = ? order by name',
+    [ownerId],
+  );
+  return rows.map(({ name, value_encrypted: sealed }) => ({
+    name,
+    value: encryption.decrypt(sealed, contextOf(ownerId, name)),
+  }));
 }
 
-function contextOf(ownerId: string, name: string): string {
+/** Binds a sealed value to its row. */
+export function contextOf(ownerId: string, name: string): string {
   return `secret:${ownerId}:${name}`;
 }

@@ -1,13 +1,16 @@
-/** Webhooks: subscriptions of their owner to the events that the owner may see. */
+/**
+ * Webhooks: subscriptions to the events that their owner may see. `domain/delivery/` sends and retries.
+ */
 import { v7 as uuidv7 } from 'uuid';
 
 import type { EntityManager } from '../../db/orm.ts';
+import { Conditions, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { enqueue, enqueueAgain, findDelivery, type DeliveryRow } from '../delivery/outbox.ts';
 import { addTarget, removeTarget, updateTarget, type DisabledReason } from '../delivery/target.ts';
 import { conflict, notFound } from '../errors.ts';
 import type { Encryption } from '../secrets/encryption.ts';
-import { secretContext, webhookKindName, webhookMessage } from './kind.ts';
+import { secretContext, WEBHOOK_KIND, webhookMessage } from './kind.ts';
 import { newSecret } from './signature.ts';
 
 export interface Webhook {
@@ -23,9 +26,10 @@ export interface Webhook {
   updated_at: Date;
 }
 
-const COLUMNS = `t.id, t.owner_id, t.url, to_json(t.types) as types, w.description, t.active, t.disabled_reason, t.disabled_at, t.created_at, t.updated_at`;
+const COLUMNS = `t.id, t.owner_id, t.url, to_json(t.types) as types,
+  w.description, t.active, t.disabled_reason, t.disabled_at, t.created_at, t.updated_at`;
 const FROM = 'webhook w join delivery_target t on t.id = w.id';
-export const testEventType = 'io.cadenza.webhook.test.v1';
+const TEST_EVENT_TYPE = 'io.cadenza.webhook.test.v1';
 
 export interface NewWebhook {
   url: string;
@@ -35,40 +39,100 @@ export interface NewWebhook {
   secret: string | undefined;
 }
 
-/** @returns the id, and the secret that receivers verify with: it is never shown again. */
-export async function createWebhook(em: EntityManager, encryption: Encryption, actor: Actor, fields: NewWebhook): Promise<{ id: string; secret: string }> {
+/** @returns the id, and the secret with which receivers verify signatures; it is never shown again */
+export async function createWebhook(
+  em: EntityManager,
+  encryption: Encryption,
+  actor: Actor,
+  fields: NewWebhook,
+): Promise<{ id: string; secret: string }> {
   const id = uuidv7();
   const secret = fields.secret ?? newSecret();
-  await addTarget(em, { id, kind: webhookKindName, owner_id: actor.id, url: fields.url, types: fields.types, active: fields.active });
-  await em.execute('insert into webhook (id, description, secret_encrypted) values (?, ?, ?)', [id, fields.description, encryption.encrypt(secret, secretContext(id))]);
+  await addTarget(em, {
+    id,
+    kind: WEBHOOK_KIND,
+    owner_id: actor.id,
+    url: fields.url,
+    types: fields.types,
+    active: fields.active,
+  });
+  await em.execute('insert into webhook (id, description, secret_encrypted) values (?, ?, ?)', [
+    id,
+    fields.description,
+    encryption.encrypt(secret, secretContext(id)),
+  ]);
   return { id, secret };
 }
 
-/** Seen and changed by its owner and admins. @throws 404 */
-export async function getWebhook(em: EntityManager, actor: Actor, id: string, options: { lock?: boolean } = {}): Promise<Webhook> {
-  const [row] = await em.execute<Webhook[]>(`select ${COLUMNS} from ${FROM} where w.id = ?${options.lock ? ' for update of t' : ''}`, [id]);
+/** Visible to its owner and admins. @throws 404 */
+export async function getWebhook(
+  em: EntityManager,
+  actor: Actor,
+  id: string,
+  options: { lock?: boolean } = {},
+): Promise<Webhook> {
+  const [row] = await em.execute<Webhook[]>(
+    `select ${COLUMNS} from ${FROM} where w.id = ?${options.lock ? ' for update of t' : ''}`,
+    [id],
+  );
   if (!row || !(row.owner_id === actor.id || isAdmin(actor))) throw notFound('webhook');
   return row;
 }
 
-/** Newest first, below the id `before`. An admin sees everybody's. */
+/** One of the owner's webhooks, locked. */
+export async function findOwnWebhook(
+  em: EntityManager,
+  ownerId: string,
+  id: string,
+): Promise<Webhook | null> {
+  const [row] = await em.execute<Webhook[]>(
+    `select ${COLUMNS} from ${FROM} where w.id = ? and t.owner_id = ? for update of t`,
+    [id, ownerId],
+  );
+  return row ?? null;
+}
+
+/** The oldest of the owner's webhooks with this address. */
+export async function findOwnWebhooksByUrl(
+  em: EntityManager,
+  ownerId: string,
+  url: string,
+): Promise<Webhook[]> {
+  return em.execute<Webhook[]>(
+    `select ${COLUMNS} from ${FROM} where t.owner_id = ? and t.url = ? order by w.id limit 10`,
+    [ownerId, url],
+  );
+}
+
+export async function hasSecret(
+  em: EntityManager,
+  encryption: Encryption,
+  id: string,
+  secret: string,
+): Promise<boolean> {
+  const [row] = await em.execute<{ secret_encrypted: string }[]>(
+    'select secret_encrypted from webhook where id = ?',
+    [id],
+  );
+  return row !== undefined && encryption.decrypt(row.secret_encrypted, secretContext(id)) === secret;
+}
+
+/** Newest first. Admins see everyone's webhooks. */
 export async function listWebhooks(
   em: EntityManager,
   actor: Actor,
   filter: { owner_id?: string | undefined; active?: boolean | undefined },
-  paging: { before?: string | undefined; limit: number },
+  page: KeysetPage,
 ): Promise<Webhook[]> {
-  const where = ['true'];
-  const params: unknown[] = [];
-  const add = (sql: string, value: unknown): void => {
-    where.push(sql);
-    params.push(value);
-  };
-  if (!isAdmin(actor)) add('t.owner_id = ?', actor.id);
-  if (filter.owner_id !== undefined) add('t.owner_id = ?', filter.owner_id);
-  if (filter.active !== undefined) add('t.active = ?', filter.active);
-  if (paging.before !== undefined) add('w.id < ?', paging.before);
-  return em.execute<Webhook[]>(`select ${COLUMNS} from ${FROM} where ${where.join(' and ')} order by w.id desc limit ?`, [...params, paging.limit]);
+  const where = new Conditions();
+  if (!isAdmin(actor)) where.add('t.owner_id = ?', actor.id);
+  if (filter.owner_id !== undefined) where.add('t.owner_id = ?', filter.owner_id);
+  if (filter.active !== undefined) where.add('t.active = ?', filter.active);
+  if (page.after !== undefined) where.add('w.id < ?', page.after);
+  return em.execute<Webhook[]>(
+    `select ${COLUMNS} from ${FROM} where ${where.sql} order by w.id desc limit ?`,
+    [...where.values, page.limit],
+  );
 }
 
 export interface WebhookChanges {
@@ -79,17 +143,26 @@ export interface WebhookChanges {
   secret?: string | undefined;
 }
 
-/** @returns whether deliveries are due: wake it after the commit. */
-export async function updateWebhook(em: EntityManager, encryption: Encryption, webhook: Webhook, changes: WebhookChanges): Promise<boolean> {
+/** @returns whether deliveries are due: the caller then wakes the target after the commit */
+export async function updateWebhook(
+  em: EntityManager,
+  encryption: Encryption,
+  webhook: Webhook,
+  changes: WebhookChanges,
+): Promise<boolean> {
   const { url, types, active, description, secret } = changes;
   const due = await updateTarget(em, webhook.id, {
     ...(url === undefined ? {} : { url }),
     ...(types === undefined ? {} : { types }),
     ...(active === undefined ? {} : { active }),
   });
-  if (description !== undefined) await em.execute('update webhook set description = ? where id = ?', [description, webhook.id]);
+  if (description !== undefined)
+    await em.execute('update webhook set description = ? where id = ?', [description, webhook.id]);
   if (secret !== undefined) {
-    await em.execute('update webhook set secret_encrypted = ? where id = ?', [encryption.encrypt(secret, secretContext(webhook.id)), webhook.id]);
+    await em.execute('update webhook set secret_encrypted = ? where id = ?', [
+      encryption.encrypt(secret, secretContext(webhook.id)),
+      webhook.id,
+    ]);
   }
   return due;
 }
@@ -98,19 +171,28 @@ export async function deleteWebhook(em: EntityManager, webhook: Webhook): Promis
   await removeTarget(em, webhook.id);
 }
 
-/** An event of its own, to see whether it arrives. @throws 409 if the webhook is not active. */
-export async function sendTest(em: EntityManager, webhook: Webhook, actor: Actor, baseUrl: string): Promise<Enqueued> {
+/** Sends a test event to this webhook only. @throws 409 if the webhook is not active */
+export async function sendTest(
+  em: EntityManager,
+  webhook: Webhook,
+  actor: Actor,
+  baseUrl: string,
+): Promise<Enqueued> {
   mustBeActive(webhook);
   const message = webhookMessage({
     specversion: '1.0',
     id: uuidv7(),
     source: `${baseUrl}/webhooks/${webhook.id}`,
-    type: testEventType,
+    type: TEST_EVENT_TYPE,
     time: new Date().toISOString(),
     datacontenttype: 'application/json',
     data: { message: 'This is a test.', webhook_id: webhook.id, sent_by: actor.id },
   });
-  return firstOf(em, webhook.id, await enqueue(em, webhook.id, [{ ...message, run_id: null, seq: null, part: 0 }]));
+  return firstOf(
+    em,
+    webhook.id,
+    await enqueue(em, webhook.id, [{ ...message, run_id: null, seq: null, part: 0 }]),
+  );
 }
 
 export interface Enqueued {
@@ -118,7 +200,7 @@ export interface Enqueued {
   due: boolean;
 }
 
-/** @throws 404; 409 while it is pending or the webhook is not active. */
+/** @throws 404, or 409 while the delivery is pending or the webhook is not active */
 export async function redeliver(em: EntityManager, webhook: Webhook, deliveryId: string): Promise<Enqueued> {
   const row = await findDelivery(em, webhook.id, deliveryId);
   if (!row) throw notFound('delivery');
@@ -127,23 +209,38 @@ export async function redeliver(em: EntityManager, webhook: Webhook, deliveryId:
   return firstOf(em, webhook.id, await enqueueAgain(em, webhook.id, [row]));
 }
 
-export const mostRedelivered = 1_000;
+const MOST_REDELIVERED = 1_000;
 
-/** All that failed since then and was not sent again yet, oldest first, at most `mostRedelivered`. */
-export async function redeliverFailed(em: EntityManager, webhook: Webhook, since: Date | null): Promise<{ count: number; due: boolean }> {
+/**
+ * Queues again all deliveries that failed since then and were not sent again yet, oldest first, at most
+ * `MOST_REDELIVERED`.
+ */
+export async function redeliverFailed(
+  em: EntityManager,
+  webhook: Webhook,
+  since: Date | null,
+): Promise<{ count: number; due: boolean }> {
   mustBeActive(webhook);
   const rows = await em.execute<DeliveryRow[]>(
-    `select d.id, d.message_id, d.type, d.content_type, d.body, d.run_id, d.seq, d.redelivery_of from delivery d
-      where d.target_id = ? and d.status = 'failed' and d.redelivery_of is null and d.created_at >= coalesce(?::timestamptz, '-infinity')
-        and not exists (select 1 from delivery n where n.target_id = d.target_id and n.redelivery_of = d.id and n.status <> 'failed')
+    `select d.id, d.message_id, d.type, d.content_type, d.body, d.run_id, d.seq, d.redelivery_of
+       from delivery d
+      where d.target_id = ? and d.status = 'failed' and d.redelivery_of is null
+        and d.created_at >= coalesce(?::timestamptz, '-infinity')
+        and not exists (select 1 from delivery n
+                         where n.target_id = d.target_id and n.redelivery_of = d.id
+                           and n.status <> 'failed')
       order by d.ord limit ?`,
-    [webhook.id, since?.toISOString() ?? null, mostRedelivered],
+    [webhook.id, since?.toISOString() ?? null, MOST_REDELIVERED],
   );
   const { ids, due } = await enqueueAgain(em, webhook.id, rows);
   return { count: ids.length, due };
 }
 
-async function firstOf(em: EntityManager, webhookId: string, { ids, due }: { ids: string[]; due: boolean }): Promise<Enqueued> {
+async function firstOf(
+  em: EntityManager,
+  webhookId: string,
+  { ids, due }: { ids: string[]; due: boolean },
+): Promise<Enqueued> {
   const [id] = ids;
   const delivery = id === undefined ? null : await findDelivery(em, webhookId, id);
   if (!delivery) throw notFound('webhook');
@@ -151,6 +248,6 @@ async function firstOf(em: EntityManager, webhookId: string, { ids, due }: { ids
 }
 
 function mustBeActive(webhook: Webhook): void {
-  if (!webhook.active) throw conflict('webhook_inactive', 'The webhook is not active: PATCH it with {"active": true} first.');
+  if (!webhook.active)
+    throw conflict('webhook_inactive', 'The webhook is not active: PATCH it with {"active": true} first.');
 }
-

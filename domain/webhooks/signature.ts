@@ -1,4 +1,7 @@
-/** Standard Webhooks: secrets `whsec_<base64>`, signatures `v1,<base64 of HMAC-SHA-256>` over id, time and body. */
+/**
+ * Standard Webhooks: secrets `whsec_<base64>`, signatures `v1,<base64 of HMAC-SHA-256>` over id, time and
+ * body.
+ */
 import { createHmac, randomBytes } from 'node:crypto';
 
 const PREFIX = 'whsec_';
@@ -7,17 +10,22 @@ export function newSecret(): string {
   return PREFIX + randomBytes(32).toString('base64');
 }
 
-/** 24 to 64 bytes in base64, as the standard asks. */
+/** 24 to 64 bytes in base64, as the standard requires. */
 export function isSecret(text: string): boolean {
   if (!text.startsWith(PREFIX)) return false;
   const bytes = Buffer.from(text.slice(PREFIX.length), 'base64');
   return bytes.length >= 24 && bytes.length <= 64 && bytes.toString('base64') === text.slice(PREFIX.length);
 }
 
-/** Headers of one attempt; `at` is part of what is signed, so that old messages cannot be played again. */
-export function signedHeaders(secret: string, message: { id: string; body: string; at: Date }): Record<string, string> {
+/** The headers of one attempt; `at` is signed too, which prevents replays of old messages. */
+export function signedHeaders(
+  secret: string,
+  message: { id: string; body: string; at: Date },
+): Record<string, string> {
   const timestamp = String(Math.floor(message.at.getTime() / 1000));
   const key = Buffer.from(secret.slice(PREFIX.length), 'base64');
-  const signature = createHmac('sha256', key).update(`${message.id}.${timestamp}.${message.body}`).digest('base64');
+  const signature = createHmac('sha256', key)
+    .update(`${message.id}.${timestamp}.${message.body}`)
+    .digest('base64');
   return { 'webhook-id': message.id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
 }

@@ -1,5 +1,5 @@
 /**
- * A small HTTP service that plays the agents of the examples. Plain Node, no dependencies:
+ * A small HTTP service that acts as the agents of the examples. Plain Node, no dependencies:
  * `node examples/agents/writer.mjs [http://127.0.0.1:4000]`.
  */
 import { realpathSync } from 'node:fs';
@@ -7,13 +7,21 @@ import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 
-/** How often a key of /flaky has been asked for. */
-const asked = new Map();
+/** Number of requests to /flaky by key. */
+const requestCounts = new Map();
 
 const ROUTES = {
-  '/draft': ({ topic = 'nothing', remark }) => ({ text: `${topic}: three things that everybody should know${remark ? ` (${remark})` : ''}.` }),
-  '/publish': ({ text = '' }) => ({ published: true, url: `https://example.com/posts/${encodeURIComponent(text.split(':')[0])}` }),
-  '/research': ({ topic = 'nothing', angle = 'all' }) => ({ angle, finding: `What ${angle} says about ${topic}` }),
+  '/draft': ({ topic = 'nothing', remark }) => ({
+    text: `${topic}: three things that everybody should know${remark ? ` (${remark})` : ''}.`,
+  }),
+  '/publish': ({ text = '' }) => ({
+    published: true,
+    url: `https://example.com/posts/${encodeURIComponent(text.split(':')[0])}`,
+  }),
+  '/research': ({ topic = 'nothing', angle = 'all' }) => ({
+    angle,
+    finding: `What ${angle} says about ${topic}`,
+  }),
   '/translate': ({ text = '', language = 'en' }) => ({ text: `[${language}] ${text}` }),
   /** Answers after `delay_ms`. */
   '/slow': async ({ delay_ms = 1_000, name = 'slow' }) => {
@@ -22,14 +30,15 @@ const ROUTES = {
   },
   /** 503 for the first `failures` requests with this key. */
   '/flaky': ({ key = '', failures = 2 }) => {
-    const before = asked.get(key) ?? 0;
-    asked.set(key, before + 1);
+    const before = requestCounts.get(key) ?? 0;
+    requestCounts.set(key, before + 1);
     if (before < failures) throw Object.assign(new Error('busy, come back later'), { status: 503 });
     return { answered_after: before + 1 };
   },
-  /** Only for who has the token. */
+  /** Requires the token. */
   '/orders': ({ item = 'nothing' }, { authorization = '' }) => {
-    if (!/^Bearer .{8,}$/.test(authorization)) throw Object.assign(new Error('who are you?'), { status: 401 });
+    if (!/^Bearer .{8,}$/.test(authorization))
+      throw Object.assign(new Error('who are you?'), { status: 401 });
     return { ordered: item };
   },
 };
@@ -37,7 +46,8 @@ const ROUTES = {
 export function createWriter() {
   return createServer(async (request, response) => {
     const route = request.method === 'POST' ? ROUTES[request.url] : undefined;
-    const answer = (status, body) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    const answer = (status, body) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (!route) return answer(404, { error: `POST to one of ${Object.keys(ROUTES).join(', ')}` });
     let text = '';
     for await (const chunk of request) text += chunk;
@@ -51,5 +61,7 @@ export function createWriter() {
 
 if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {
   const address = new URL(process.argv[2] ?? 'http://127.0.0.1:4000');
-  createWriter().listen(Number(address.port || 80), address.hostname, () => process.stdout.write(`writer agent on ${address.origin}\n`));
+  createWriter().listen(Number(address.port || 80), address.hostname, () =>
+    process.stdout.write(`writer agent on ${address.origin}\n`),
+  );
 }

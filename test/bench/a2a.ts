@@ -1,6 +1,6 @@
 /**
- * Times send → completed through A2A beside the same run through REST, and counts the memory of 500 open streams on one api
- * process. Against a server that runs: `npm run conformance:a2a` first, then
+ * Times send → completed through A2A beside the same run through REST, and counts the memory of 500 open
+ * streams on one api process. Against a server that runs: `npm run conformance:a2a` first, then
  * `A2A_AGENT=<agents.full> A2A_TOKEN=<token> [API_PID=<pid>] node test/bench/a2a.ts`. Prints one JSON line.
  */
 import { readFileSync } from 'node:fs';
@@ -17,10 +17,21 @@ const ROUNDS = 100;
 const STREAMS = 500;
 const V1 = { 'A2A-Version': '1.0' };
 
-const text = (n: number) => ({ messageId: `tck-complete-task-bench-${run}-${n}`, role: 'ROLE_USER', parts: [{ text: 'Ada' }] });
-const viaA2A = await medianMs(async (n) => client.post(`${agent}/message:send`, { message: text(n) }, { headers: V1 }));
+const text = (n: number) => ({
+  messageId: `tck-complete-task-bench-${run}-${n}`,
+  role: 'ROLE_USER',
+  parts: [{ text: 'Ada' }],
+});
+const viaA2A = await medianMs(async (n) =>
+  client.post(`${agent}/message:send`, { message: text(n) }, { headers: V1 }),
+);
 const viaRest = await medianMs(async (n) =>
-  client.post(`/agents/${agentId}/invoke`, { input: { message_id: `tck-complete-task-bench-${run}-${n}`, text: 'Ada' } }, { headers: { prefer: 'wait=30' } }));
+  client.post(
+    `/agents/${agentId}/invoke`,
+    { input: { message_id: `tck-complete-task-bench-${run}-${n}`, text: 'Ada' } },
+    { headers: { prefer: 'wait=30' } },
+  ),
+);
 console.log(JSON.stringify({ a2a_ms: viaA2A, rest_ms: viaRest, ...(await openStreams()) }));
 
 async function medianMs(once: (n: number) => Promise<{ status: number; body: unknown }>): Promise<number> {
@@ -34,15 +45,23 @@ async function medianMs(once: (n: number) => Promise<{ status: number; body: unk
   return Math.round(times.toSorted((a, b) => a - b)[ROUNDS / 2] ?? 0);
 }
 
-/** Streams of one task that waits for a person, so that nothing but keep-alives is sent. */
+/** Streams of one task that waits for a person, so only keep-alives are sent. */
 async function openStreams(): Promise<Record<string, unknown>> {
-  const { body } = await client.post(`${agent}/message:send`, { message: { ...text(0), messageId: `bench-${run}` } }, { headers: V1 });
+  const { body } = await client.post(
+    `${agent}/message:send`,
+    { message: { ...text(0), messageId: `bench-${run}` } },
+    { headers: V1 },
+  );
   const before = rssKiB();
   const abort = new AbortController();
   const headers = { ...V1, authorization: `Bearer ${token}` };
   let events = 0;
   const streams = Array.from({ length: STREAMS }, async () => {
-    const response = await fetch(`${agent}/tasks/${body.task.id}:subscribe`, { method: 'POST', headers, signal: abort.signal });
+    const response = await fetch(`${agent}/tasks/${body.task.id}:subscribe`, {
+      method: 'POST',
+      headers,
+      signal: abort.signal,
+    });
     for await (const _ of response.body ?? []) events++;
   });
   const ended = Promise.allSettled(streams);
@@ -50,7 +69,11 @@ async function openStreams(): Promise<Record<string, unknown>> {
   const after = rssKiB();
   abort.abort();
   await ended;
-  return { streams: STREAMS, chunks: events, ...(before === null || after === null ? {} : { kib_per_stream: Math.round((after - before) / STREAMS) }) };
+  return {
+    streams: STREAMS,
+    chunks: events,
+    ...(before === null || after === null ? {} : { kib_per_stream: Math.round((after - before) / STREAMS) }),
+  };
 }
 
 function rssKiB(): number | null {

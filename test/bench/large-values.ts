@@ -1,4 +1,7 @@
-/** Large values of runs in PostgreSQL and in the file store: `node --no-warnings test/bench/large-values.ts`. One after the other, random bytes. */
+/**
+ * Large values of runs in PostgreSQL and in the file store: `node --no-warnings test/bench/large-values.ts`.
+ * Sequential writes and reads of random bytes.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +9,7 @@ import { join } from 'node:path';
 import { migrate } from '../../db/migrate.ts';
 import { createOrm } from '../../db/orm.ts';
 import { startPostgres } from '../../dev/postgres.ts';
-import { createLocalFileStore } from '../../domain/files/local-file-store.ts';
+import { createLocalFileStore } from '../../adapters/file-stores/local-file-store.ts';
 import { createPayloadStore } from '../../domain/files/payload-store.ts';
 
 const TIMES = 100;
@@ -25,9 +28,14 @@ try {
       const store = createPayloadStore({ fork: () => orm.em.fork(), files, inFiles });
       const values = Array.from({ length: TIMES }, () => randomBytes(bytes));
       const name = (index: number): string => `${size} ${inFiles} ${index}`;
-      const put = await median(TIMES, (index) => store.put(name(index), values[index] ?? Buffer.of()));
+      const put = await median(TIMES, (index) =>
+        store.put(name(index), { data: values[index] ?? Buffer.of(), keyId: 'k' }),
+      );
       const get = await median(TIMES, (index) => store.get(name(index)));
-      process.stdout.write(`${size.padEnd(8)} ${inFiles ? 'files' : 'PostgreSQL'}\tput ${put.toFixed(1)} ms\tget ${get.toFixed(1)} ms (medians of ${TIMES})\n`);
+      process.stdout.write(
+        `${size.padEnd(8)} ${inFiles ? 'files' : 'PostgreSQL'}\tput ${put.toFixed(1)} ms\tget ` +
+          `${get.toFixed(1)} ms (medians of ${TIMES})\n`,
+      );
     }
   }
 } finally {

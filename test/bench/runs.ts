@@ -1,6 +1,6 @@
 /**
- * Cadenza beside a hand-written Temporal workflow with the same calls of the same agent, on the same servers, in one run:
- * only the ratios mean something. `npm run bench:runs`
+ * Cadenza beside a hand-written Temporal workflow with the same calls of the same agent, on the same servers,
+ * in one process: only the ratios are meaningful. `npm run bench:runs`
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, NativeConnection, Worker } from '@temporalio/worker';
-import { createEgressPolicy } from '../../adapters/egress.ts';
+import { createEgressPolicy } from '../../adapters/egress/create-egress-policy.ts';
 import { createAdapters } from '../../adapters/index.ts';
 import { migrate } from '../../db/migrate.ts';
 import { startPostgres } from '../../dev/postgres.ts';
@@ -20,15 +20,20 @@ import { createTemporalClient } from '../../temporal/client.ts';
 import { startTestPlatform } from '../support/platform.ts';
 import { runFolderVariable } from '../support/run-folder.ts';
 import type { BaselineActivities } from './baseline/workflows.ts';
+import { agentTask, humanTask } from '../support/definitions.ts';
 
 const ROUNDS = Number(process.argv[2] ?? 7);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
-const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+const median = (values: number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 const folder = mkdtempSync(join(tmpdir(), 'cadenza-bench-'));
-// What the tests' helpers share in a run.
+// State that the helpers of the tests share within a run.
 process.env[runFolderVariable] = folder;
-const [postgres, temporal] = await Promise.all([startPostgres({ dataDir: join(folder, 'postgres') }), startTemporal({ dataDir: join(folder, 'temporal') })]);
+const [postgres, temporal] = await Promise.all([
+  startPostgres({ dataDir: join(folder, 'postgres') }),
+  startTemporal({ dataDir: join(folder, 'temporal') }),
+]);
 await migrate(postgres.url);
 
 let called: () => void = () => {};
@@ -45,45 +50,103 @@ const agentUrl = `http://127.0.0.1:${(agentServer.address() as AddressInfo).port
 const server = { address: temporal.address, namespace: 'default' };
 const client = createTemporalClient(server);
 const platform = await startTestPlatform({
-  // As in production: answers are checked, but not compared field by field.
+  // As in production: responses are checked, but not field by field.
   strictResponses: false,
-  servers: { database: { url: postgres.url, drop: async () => {} }, temporal: { ...server, uiUrl: '', taskQueue: 'cadenza' } },
+  servers: {
+    database: { url: postgres.url, drop: async () => {} },
+    temporal: { ...server, uiUrl: '', taskQueue: 'cadenza' },
+  },
 });
 // After the platform, which installs the SDK's runtime.
 const connection = await NativeConnection.connect({ address: temporal.address });
 const adapters = createAdapters({ egress: createEgressPolicy({ allow: ['127.0.0.0/8'] }) });
 
 const pinned: PinnedAgent = {
-  id: 'baseline', owner_id: 'baseline', name: 'echo', version: '1.0.0', type: 'api', execution_type: null, url: null,
-  configuration: { endpoint: agentUrl }, input_schema: {}, output_schema: {}, authentication_type: null, authentication_config: null, capabilities_streaming: false,
+  id: 'baseline',
+  owner_id: 'baseline',
+  name: 'echo',
+  version: '1.0.0',
+  type: 'api',
+  execution_type: null,
+  url: null,
+  configuration: { endpoint: agentUrl },
+  input_schema: {},
+  output_schema: {},
+  authentication_type: null,
+  authentication_config: null,
+  capabilities_streaming: false,
 };
 const baselineActivities: BaselineActivities = {
   call: async (step) => {
-    const call = { agent: pinned, input: { step }, idempotencyKey: String(step), timeoutMs: 30_000, signal: new AbortController().signal };
-    return (await adapters.invoke({ ...call, secret: async () => null, heartbeat: () => {} })).output;
+    const call = {
+      agent: pinned,
+      input: { step },
+      idempotencyKey: String(step),
+      timeoutMs: 30_000,
+      signal: new AbortController().signal,
+    };
+    return (await adapters.invoke({ ...call, secret: async () => null })).output;
   },
 };
-const baselineBundle = await bundleWorkflowCode({ workflowsPath: fileURLToPath(new URL('baseline/workflows.ts', import.meta.url)) });
-const baseline = await Worker.create({ connection, taskQueue: 'baseline', activities: { ...baselineActivities }, workflowBundle: baselineBundle });
+const baselineBundle = await bundleWorkflowCode({
+  workflowsPath: fileURLToPath(new URL('baseline/workflows.ts', import.meta.url)),
+});
+const baseline = await Worker.create({
+  connection,
+  taskQueue: 'baseline',
+  activities: { ...baselineActivities },
+  workflowBundle: baselineBundle,
+});
 const baselining = baseline.run();
 
 const builder = await platform.as('builder');
-const { body: agent } = await builder.post('/agents', { name: 'echo', type: 'api', version: '1.0.0', visibility: 'private', configuration: { endpoint: agentUrl } });
-const workflowOf = async (tasks: unknown[]): Promise<string> => (await builder.post('/workflows', { name: 'bench', definition: { do: tasks } })).body.id;
-const step = (i: number) => ({ [`step${i}`]: { call: 'agent', with: { agent: agent.id, input: { step: i } } } });
-const steps = (n: number) => Array.from({ length: n }, (_unused, i) => step(i));
-const workflows = { 1: await workflowOf(steps(1)), 10: await workflowOf(steps(10)), 100: await workflowOf(steps(100)), ask: await workflowOf([{ ask: { call: 'human', with: { title: 'Go?' } } }, step(0)]) };
+const { body: agent } = await builder.post('/agents', {
+  name: 'echo',
+  type: 'api',
+  version: '1.0.0',
+  visibility: 'private',
+  configuration: { endpoint: agentUrl },
+});
+const workflowOf = async (tasks: unknown[]): Promise<string> =>
+  (await builder.post('/workflows', { name: 'bench', definition: { do: tasks } })).body.id;
+/** Calls without a timeout are ordinary ones; short calls have one of at most 5 s. */
+type Lane = 'ordinary' | 'short';
+const step = (lane: Lane, i: number) => ({
+  [`step${i}`]: agentTask(agent.id, {
+    input: { step: i },
+    ...(lane === 'short' ? { timeout: { seconds: 5 } } : {}),
+  }),
+});
+const steps = (lane: Lane, n: number) => Array.from({ length: n }, (_unused, i) => step(lane, i));
+const workflowsOf = async (lane: Lane) => ({
+  1: await workflowOf(steps(lane, 1)),
+  10: await workflowOf(steps(lane, 10)),
+  100: await workflowOf(steps(lane, 100)),
+});
+const workflows = {
+  ordinary: await workflowsOf('ordinary'),
+  short: await workflowsOf('short'),
+  ask: await workflowOf([{ ask: humanTask('Go?') }, step('ordinary', 0)]),
+};
 
 let counter = 0;
-async function cadenza(n: 1 | 10 | 100): Promise<number> {
+async function cadenza(lane: Lane, n: 1 | 10 | 100): Promise<number> {
   const at = performance.now();
-  const { body } = await builder.post(`/workflows/${workflows[n]}/run`, {}, { headers: { prefer: 'wait=60' } });
+  const { body } = await builder.post(
+    `/workflows/${workflows[lane][n]}/run`,
+    {},
+    { headers: { prefer: 'wait=60' } },
+  );
   if (body.status !== 'completed') throw new Error(JSON.stringify(body.error ?? body.status));
   return performance.now() - at;
 }
-async function byHand(n: number): Promise<number> {
+async function byHand(workflow: 'sequence' | 'localSequence', n: number): Promise<number> {
   const at = performance.now();
-  await client.workflow.execute('sequence', { taskQueue: 'baseline', workflowId: `baseline-${counter++}`, args: [n] });
+  await client.workflow.execute(workflow, {
+    taskQueue: 'baseline',
+    workflowId: `baseline-${counter++}`,
+    args: [n],
+  });
   return performance.now() - at;
 }
 const nextCall = (): Promise<void> => new Promise((resolve) => (called = resolve));
@@ -95,11 +158,18 @@ async function decisionCadenza(): Promise<number> {
   await new Promise((resolve) => setTimeout(resolve, 100));
   const reached = nextCall();
   const at = performance.now();
-  await Promise.all([reached, (await platform.as('admin')).post(`/hitl/tasks/${task.id}/decision`, { decision: 'approve' })]);
+  await Promise.all([
+    reached,
+    (await platform.as('admin')).post(`/hitl/tasks/${task.id}/decision`, { decision: 'approve' }),
+  ]);
   return performance.now() - at;
 }
 async function decisionByHand(): Promise<number> {
-  const handle = await client.workflow.start('askThenCall', { taskQueue: 'baseline', workflowId: `baseline-${counter++}`, args: [] });
+  const handle = await client.workflow.start('askThenCall', {
+    taskQueue: 'baseline',
+    workflowId: `baseline-${counter++}`,
+    args: [],
+  });
   await new Promise((resolve) => setTimeout(resolve, 100));
   const reached = nextCall();
   const at = performance.now();
@@ -109,39 +179,65 @@ async function decisionByHand(): Promise<number> {
 async function throughput(run: () => Promise<number>, runs: number, atOnce: number): Promise<number> {
   let left = runs;
   const at = performance.now();
-  await Promise.all(Array.from({ length: atOnce }, async () => {
-    while (left-- > 0) await run();
-  }));
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      while (left-- > 0) await run();
+    }),
+  );
   return runs / ((performance.now() - at) / 1000);
 }
 
-/** Both in turn, so that a machine whose speed drifts hits both alike. */
-async function pairs(a: () => Promise<number>, b: () => Promise<number>, rounds: number): Promise<[number, number]> {
-  const [as, bs]: [number[], number[]] = [[], []];
-  for (let i = 0; i < rounds; i++) {
-    as.push(await a());
-    bs.push(await b());
-  }
-  return [median(as), median(bs)];
+/** Alternates all, so that a change in the machine's speed affects all alike. @returns the medians */
+async function inTurns<Name extends string>(
+  work: Record<Name, () => Promise<number>>,
+  rounds: number,
+): Promise<Record<Name, number>> {
+  const names = Object.keys(work) as Name[];
+  const measured = new Map(names.map((name) => [name, [] as number[]]));
+  for (let i = 0; i < rounds; i++) for (const name of names) measured.get(name)?.push(await work[name]());
+  return Object.fromEntries(names.map((name) => [name, median(measured.get(name) ?? [])])) as Record<
+    Name,
+    number
+  >;
 }
+const runsOf = (n: 1 | 10 | 100) => ({
+  ordinary: () => cadenza('ordinary', n),
+  short: () => cadenza('short', n),
+  activity: () => byHand('sequence', n),
+  local: () => byHand('localSequence', n),
+});
+const throughputs = Object.fromEntries(
+  Object.entries(runsOf(1)).map(([name, run]) => [name, () => throughput(run, 100, 16)]),
+) as Record<keyof ReturnType<typeof runsOf>, () => Promise<number>>;
 
-await Promise.all([cadenza(10), byHand(10), cadenza(1), decisionCadenza()]);
-await byHand(100);
-const [c10, h10] = await pairs(() => cadenza(10), () => byHand(10), ROUNDS);
-const [c100, h100] = await pairs(() => cadenza(100), () => byHand(100), ROUNDS);
-const slope = { cadenza: (c100 - c10) / 90, byHand: (h100 - h10) / 90 };
-const [dc, dh] = await pairs(decisionCadenza, decisionByHand, ROUNDS * 2);
-const [rc, rh] = await pairs(() => throughput(() => cadenza(1), 100, 16), () => throughput(() => byHand(1), 100, 16), 3);
+await inTurns(runsOf(10), 1);
+await Promise.all([decisionCadenza(), byHand('sequence', 100)]);
+const ten = await inTurns(runsOf(10), ROUNDS);
+const hundred = await inTurns(runsOf(100), ROUNDS);
+const slope = (name: keyof typeof ten): number => (hundred[name] - ten[name]) / 90;
+const decision = await inTurns({ cadenza: decisionCadenza, byHand: decisionByHand }, ROUNDS * 2);
+const perSecond = await inTurns(throughputs, 3);
 
 const row = (name: string, ours: number, theirs: number, unit: string, aim: string): void =>
-  say(`| ${name} | ${ours.toFixed(2)} ${unit} | ${theirs.toFixed(2)} ${unit} | ${(ours / theirs).toFixed(2)} | ${aim} |`);
+  say(
+    `| ${name} | ${ours.toFixed(2)} ${unit} | ${theirs.toFixed(2)} ${unit} | ` +
+      `${(ours / theirs).toFixed(2)} | ${aim} |`,
+  );
+const between = 'time per step (slope 10→100)';
 say('| | Cadenza | by hand | ratio | aim |\n|---|---|---|---|---|');
-row('time per step (slope 10→100)', slope.cadenza, slope.byHand, 'ms', '≤ 1.10');
-row('fixed time per run', c10 - 10 * slope.cadenza, h10 - 10 * slope.byHand, 'ms', '');
-row('10 steps', c10, h10, 'ms', '');
-row('100 steps', c100, h100, 'ms', '');
-row('runs/s, 16 at once, one step', rc, rh, '/s', '≥ 0.85');
-row('decision → next step', dc, dh, 'ms', '≤ 2');
+row(`${between}, short call : activity`, slope('short'), slope('activity'), 'ms', '≤ 0.50');
+row(`${between}, short call : local activity`, slope('short'), slope('local'), 'ms', '≤ 2');
+row(`${between}, ordinary call : activity`, slope('ordinary'), slope('activity'), 'ms', '≤ 1.15');
+for (const [lane, theirs] of [
+  ['short', 'local'],
+  ['ordinary', 'activity'],
+] as const) {
+  row(`10 steps, ${lane} : ${theirs}`, ten[lane], ten[theirs], 'ms', '');
+  row(`100 steps, ${lane} : ${theirs}`, hundred[lane], hundred[theirs], 'ms', '');
+}
+row('runs/s, 16 at once, one short step : activity', perSecond.short, perSecond.activity, '/s', '');
+row('runs/s, 16 at once, one step : activity', perSecond.ordinary, perSecond.activity, '/s', '≥ 0.85');
+row('decision → next step', decision.cadenza, decision.byHand, 'ms', '≤ 2');
 
 baseline.shutdown();
 await baselining;

@@ -1,8 +1,11 @@
-/** What holds for every endpoint, asked of every endpoint: who is refused, in which order, and what is refused. */
+/**
+ * Rules for every endpoint, checked on every endpoint: which callers and requests are refused, and in which
+ * order.
+ */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { consumedTypes, type Endpoint } from '../../api/endpoint.ts';
-import { roleNames } from '../../domain/auth/actor.ts';
+import { ROLES } from '../../contracts/roles.ts';
 import { startTestApp, type Client, type Reply, type TestApp } from '../support/app.ts';
 
 const nobody = '0190d4c2-0000-7000-8000-000000000000';
@@ -23,73 +26,190 @@ function pathOf(endpoint: Endpoint): string {
   return endpoint.path.replaceAll(/\{\w+\}/g, nobody);
 }
 
-/** What has to exist to be named; a PUT makes what its path names. */
+/** Whether the path names something that has to exist; a PUT creates what its path names. */
 function namesSomething(endpoint: Endpoint): boolean {
   return endpoint.path.includes('{') && endpoint.method !== 'PUT';
 }
 
 function takesJson(endpoint: Endpoint): boolean {
-  return !['GET', 'DELETE'].includes(endpoint.method) && !endpoint.rawBody && consumedTypes(endpoint).includes('application/json');
+  return (
+    !['GET', 'DELETE'].includes(endpoint.method) &&
+    !endpoint.rawBody &&
+    consumedTypes(endpoint).includes('application/json')
+  );
 }
 
-/** Asks all of them and gives the wrong answers, so that a failure names each. */
-async function wrongAnswers(asked: Endpoint[], ask: (endpoint: Endpoint) => Promise<Reply>, right: (reply: Reply) => boolean): Promise<string[]> {
+/** Sends a request to each endpoint and returns the wrong answers, so a failure names every endpoint. */
+async function wrongAnswers(
+  asked: Endpoint[],
+  ask: (endpoint: Endpoint) => Promise<Reply>,
+  right: (reply: Reply) => boolean,
+): Promise<string[]> {
   const wrong: string[] = [];
   for (const endpoint of asked) {
     const reply = await ask(endpoint);
-    if (!right(reply)) wrong.push(`${endpoint.method} ${endpoint.path}: ${reply.status} ${JSON.stringify(reply.body)?.slice(0, 200)}`);
+    if (!right(reply))
+      wrong.push(
+        `${endpoint.method} ${endpoint.path}: ${reply.status} ${JSON.stringify(reply.body)?.slice(0, 200)}`,
+      );
   }
   return wrong;
 }
 
-test('401 without a token, before anything else', async () => {
+test('endpoints answer 401 without a token, before any other check', async () => {
   const anonymousFails = guarded.filter((endpoint) => !endpoint.anonymousToo);
-  expect(await wrongAnswers(anonymousFails, (one) => app.anonymous.request(one.method, `${pathOf(one)}?x=1`), (reply) =>
-    reply.status === 401 && reply.headers.get('www-authenticate') !== null && reply.body.code === 'token_required')).toEqual([]);
+  expect(
+    await wrongAnswers(
+      anonymousFails,
+      (endpoint) => app.anonymous.request(endpoint.method, `${pathOf(endpoint)}?x=1`),
+      (reply) =>
+        reply.status === 401 &&
+        reply.headers.get('www-authenticate') !== null &&
+        reply.body.code === 'token_required',
+    ),
+  ).toEqual([]);
 });
 
-test('403 for a role that is too low, before 404 and before the body', async () => {
-  for (const role of roleNames.slice(0, -1)) {
+test('endpoints answer 403 for a role that is too low, before 404 and before reading the body', async () => {
+  for (const role of ROLES.slice(0, -1)) {
     const client = await app.as(role);
-    const higher = guarded.filter((endpoint) => endpoint.role !== 'public' && roleNames.indexOf(endpoint.role) > roleNames.indexOf(role));
-    expect(await wrongAnswers(higher, (one) => client.request(one.method, pathOf(one), takesJson(one) ? { body: '{' } : {}), (reply) =>
-      reply.status === 403 && reply.body.code === 'role_required')).toEqual([]);
+    const higher = guarded.filter(
+      (endpoint) => endpoint.role !== 'public' && ROLES.indexOf(endpoint.role) > ROLES.indexOf(role),
+    );
+    expect(
+      await wrongAnswers(
+        higher,
+        (endpoint) =>
+          client.request(endpoint.method, pathOf(endpoint), takesJson(endpoint) ? { body: '{' } : {}),
+        (reply) => reply.status === 403 && reply.body.code === 'role_required',
+      ),
+    ).toEqual([]);
   }
 });
 
-test('404 for what does not exist, before 400, 415 and 422', async () => {
-  // A PUT may make what its path names.
+test('endpoints answer 404 for an unknown id, before 400, 415 and 422', async () => {
+  // A PUT may create what its path names.
   const named = guarded.filter((endpoint) => namesSomething(endpoint) && endpoint.method !== 'PUT');
-  expect(await wrongAnswers(named, (one) => admin.request(one.method, `${pathOf(one)}?colour=red`), (reply) => reply.status === 404 && reply.body.code === 'not_found')).toEqual([]);
+  expect(
+    await wrongAnswers(
+      named,
+      (endpoint) => admin.request(endpoint.method, `${pathOf(endpoint)}?colour=red`),
+      (reply) => reply.status === 404 && reply.body.code === 'not_found',
+    ),
+  ).toEqual([]);
   const withBody = named.filter(takesJson);
-  expect(await wrongAnswers(withBody, (one) => admin.request(one.method, pathOf(one), { body: '{' }), (reply) => reply.status === 404)).toEqual([]);
-  expect(await wrongAnswers(withBody, (one) => admin.request(one.method, pathOf(one), { body: 'x', headers: { 'content-type': 'text/plain' } }), (reply) => reply.status === 404)).toEqual([]);
-  expect(await wrongAnswers(named, (one) => admin.request(one.method, one.path.replaceAll(/\{\w+\}/g, '%00')), (reply) => reply.status === 404)).toEqual([]);
+  expect(
+    await wrongAnswers(
+      withBody,
+      (endpoint) => admin.request(endpoint.method, pathOf(endpoint), { body: '{' }),
+      (reply) => reply.status === 404,
+    ),
+  ).toEqual([]);
+  expect(
+    await wrongAnswers(
+      withBody,
+      (endpoint) =>
+        admin.request(endpoint.method, pathOf(endpoint), {
+          body: 'x',
+          headers: { 'content-type': 'text/plain' },
+        }),
+      (reply) => reply.status === 404,
+    ),
+  ).toEqual([]);
+  expect(
+    await wrongAnswers(
+      named,
+      (endpoint) => admin.request(endpoint.method, endpoint.path.replaceAll(/\{\w+\}/g, '%00')),
+      (reply) => reply.status === 404,
+    ),
+  ).toEqual([]);
 });
 
-test('400 for unknown query parameters and malformed JSON, 415 for other media types, 422 that names an unknown field', async () => {
+test('endpoints refuse unknown parameters, malformed JSON, other types and unknown fields', async () => {
   const plain = guarded.filter((endpoint) => !namesSomething(endpoint));
-  expect(await wrongAnswers(plain.filter((one) => one.method === 'GET'), (one) => admin.get(`${pathOf(one)}?colour=red`), (reply) =>
-    reply.status === 400 && reply.body.errors.some((error: { pointer: string }) => error.pointer === 'colour'))).toEqual([]);
+  expect(
+    await wrongAnswers(
+      plain.filter((endpoint) => endpoint.method === 'GET'),
+      (endpoint) => admin.get(`${pathOf(endpoint)}?colour=red`),
+      (reply) =>
+        reply.status === 400 &&
+        reply.body.errors.some((error: { pointer: string }) => error.pointer === 'colour'),
+    ),
+  ).toEqual([]);
   const withBody = plain.filter(takesJson);
-  expect(await wrongAnswers(withBody, (one) => admin.request(one.method, pathOf(one), { body: '{' }), (reply) => reply.status === 400 && reply.body.code === 'malformed_json')).toEqual([]);
-  expect(await wrongAnswers(withBody, (one) => admin.request(one.method, pathOf(one), { body: 'x', headers: { 'content-type': 'text/plain' } }), (reply) => reply.status === 415)).toEqual([]);
-  expect(await wrongAnswers(withBody, (one) => admin.request(one.method, pathOf(one), { body: { colour: 'red' } }), (reply) =>
-    reply.status === 422 && reply.body.errors.some((error: { pointer: string; code: string }) => error.pointer === '/colour' && error.code === 'unknown_field'))).toEqual([]);
-  expect(await wrongAnswers(withBody, (one) => admin.request(one.method, pathOf(one), { body: '[]' }), (reply) => reply.status === 422)).toEqual([]);
+  expect(
+    await wrongAnswers(
+      withBody,
+      (endpoint) => admin.request(endpoint.method, pathOf(endpoint), { body: '{' }),
+      (reply) => reply.status === 400 && reply.body.code === 'malformed_json',
+    ),
+  ).toEqual([]);
+  expect(
+    await wrongAnswers(
+      withBody,
+      (endpoint) =>
+        admin.request(endpoint.method, pathOf(endpoint), {
+          body: 'x',
+          headers: { 'content-type': 'text/plain' },
+        }),
+      (reply) => reply.status === 415,
+    ),
+  ).toEqual([]);
+  expect(
+    await wrongAnswers(
+      withBody,
+      (endpoint) => admin.request(endpoint.method, pathOf(endpoint), { body: { colour: 'red' } }),
+      (reply) =>
+        reply.status === 422 &&
+        reply.body.errors.some(
+          (error: { pointer: string; code: string }) =>
+            error.pointer === '/colour' && error.code === 'unknown_field',
+        ),
+    ),
+  ).toEqual([]);
+  expect(
+    await wrongAnswers(
+      withBody,
+      (endpoint) => admin.request(endpoint.method, pathOf(endpoint), { body: '[]' }),
+      (reply) => reply.status === 422,
+    ),
+  ).toEqual([]);
 });
 
-test('lists keep to their limits and to their own cursors', async () => {
+test('lists refuse an invalid limit or cursor, and answer with an array', async () => {
   const lists = guarded.filter((endpoint) => endpoint.query?.shape['cursor'] && !namesSomething(endpoint));
   expect(lists.length).toBeGreaterThan(2);
-  for (const bad of ['limit=0', 'limit=201', 'limit=1.5', 'limit=', 'cursor=x', `cursor=${Buffer.from('[{"a":1}]').toString('base64url')}`, `cursor=${Buffer.from('["\\u0000"]').toString('base64url')}`]) {
-    expect([bad, await wrongAnswers(lists, (one) => admin.get(`${pathOf(one)}?${bad}`), (reply) => reply.status === 400)]).toEqual([bad, []]);
+  for (const bad of [
+    'limit=0',
+    'limit=201',
+    'limit=1.5',
+    'limit=',
+    'cursor=x',
+    `cursor=${Buffer.from('[{"a":1}]').toString('base64url')}`,
+    `cursor=${Buffer.from('["\\u0000"]').toString('base64url')}`,
+  ]) {
+    expect([
+      bad,
+      await wrongAnswers(
+        lists,
+        (endpoint) => admin.get(`${pathOf(endpoint)}?${bad}`),
+        (reply) => reply.status === 400,
+      ),
+    ]).toEqual([bad, []]);
   }
-  expect(await wrongAnswers(lists, (one) => admin.get(pathOf(one)), (reply) => reply.status === 200 && Array.isArray(reply.body))).toEqual([]);
+  expect(
+    await wrongAnswers(
+      lists,
+      (endpoint) => admin.get(pathOf(endpoint)),
+      (reply) => reply.status === 200 && Array.isArray(reply.body),
+    ),
+  ).toEqual([]);
 });
 
-test('HEAD answers as GET does, without a body', async () => {
-  const readable = endpoints.filter((endpoint) => endpoint.method === 'GET' && !namesSomething(endpoint) && !/events/.test(endpoint.path));
+test('HEAD answers with the status of GET and without a body', async () => {
+  const readable = endpoints.filter(
+    (endpoint) => endpoint.method === 'GET' && !namesSomething(endpoint) && !/events/.test(endpoint.path),
+  );
   for (const endpoint of readable) {
     const [get, head] = [await admin.get(endpoint.path), await admin.request('HEAD', endpoint.path)];
     expect([endpoint.path, head.status, head.body]).toEqual([endpoint.path, get.status, null]);

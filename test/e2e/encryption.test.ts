@@ -1,11 +1,21 @@
-/** What a run leaves on Temporal is encrypted, all of it, and Temporal's UI can show it nevertheless (docs/adr/0011). */
+/**
+ * Everything that a run leaves on Temporal is encrypted, and Temporal's UI can still show it
+ * (docs/adr/0011).
+ */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Client as TemporalClient } from '@temporalio/client';
 import { createTemporalClient } from '../../temporal/client.ts';
 import { createDataConverter } from '../../temporal/data-converter.ts';
-import { startRun, startTestPlatform, until, type RunRecord, type TestPlatform } from '../support/platform.ts';
+import {
+  startRun,
+  startTestPlatform,
+  until,
+  type RunRecord,
+  type TestPlatform,
+} from '../support/platform.ts';
 import type { Client } from '../support/app.ts';
+import { httpTask, humanTask } from '../support/definitions.ts';
 
 const token = randomBytes(32).toString('base64url');
 const ui = 'http://127.0.0.1:8233';
@@ -17,27 +27,44 @@ let temporal: TemporalClient;
 let run: RunRecord;
 
 beforeAll(async () => {
-  platform = await startTestPlatform({ env: { TEMPORAL_CODEC_TOKEN: token, TEMPORAL_UI_URL: ui, CORS_ORIGINS: 'https://app.example.com' } });
+  platform = await startTestPlatform({
+    env: { TEMPORAL_CODEC_TOKEN: token, TEMPORAL_UI_URL: ui, CORS_ORIGINS: 'https://app.example.com' },
+  });
   builder = await platform.as('builder');
-  // Knows no key.
-  temporal = createTemporalClient({ address: platform.temporal.address, namespace: platform.temporal.namespace });
-  run = await startRun(builder, {
-    do: [
-      { prepare: { set: { plan: `\${ "${secret}" }` } } },
-      { ask: { call: 'human', with: { title: `${secret}?`, description: '${ .plan }' } } },
-      { call: { call: 'http', with: { method: 'get', endpoint: 'http://127.0.0.1:9/operation-marzipan' } } },
-    ],
-  }, { plan: secret });
-  const task = await until(async () => (await builder.get(`/hitl/tasks?run_id=${run['id']}`)).body[0] as { id: string } | undefined, (found) => found !== undefined);
+  // This client has no key.
+  temporal = createTemporalClient({
+    address: platform.temporal.address,
+    namespace: platform.temporal.namespace,
+  });
+  run = await startRun(
+    builder,
+    {
+      do: [
+        { prepare: { set: { plan: `\${ "${secret}" }` } } },
+        { ask: humanTask(`${secret}?`, { description: '${ .plan }' }) },
+        {
+          call: httpTask('http://127.0.0.1:9/operation-marzipan'),
+        },
+      ],
+    },
+    { plan: secret },
+  );
+  const task = await until(
+    async () => (await builder.get(`/hitl/tasks?run_id=${run['id']}`)).body[0] as { id: string } | undefined,
+    (found) => found !== undefined,
+  );
   await builder.post(`/hitl/tasks/${task?.id}/decision`, { decision: 'approve', comment: secret });
-  run = await until(async () => (await builder.get(`/runs/${run['id']}`)).body as RunRecord, (one) => one['status'] === 'faulted', 40_000);
-}, 120_000);
+  run = await until(
+    async () => (await builder.get(`/runs/${run['id']}`)).body as RunRecord,
+    (run) => run['status'] === 'faulted',
+  );
+});
 afterAll(async () => {
   await temporal.connection.close();
   await platform.close();
 });
 
-/** Every payload of the history, wherever in an event it is. */
+/** Every payload of the history, wherever it is in an event. */
 async function payloadsOf(): Promise<Bytes[]> {
   const { events } = await temporal.workflow.getHandle(run['temporal'].workflow_id).fetchHistory();
   const found: Bytes[] = [];
@@ -46,83 +73,140 @@ async function payloadsOf(): Promise<Bytes[]> {
     if ('metadata' in value && 'data' in value) found.push(value as Bytes);
     else for (const inner of Object.values(value)) walk(inner);
   };
-  walk(events?.map(({ workflowExecutionStartedEventAttributes: started, upsertWorkflowSearchAttributesEventAttributes: _upserted, markerRecordedEventAttributes: marker, ...event }) => ({
-    ...event, started: { ...started, searchAttributes: null },
-    // What the SDK itself notes of a local activity: its type, its number, times.
-    marker: { ...marker, details: { ...marker?.details, data: null } },
-  })));
+  walk(
+    events?.map(
+      ({
+        workflowExecutionStartedEventAttributes: started,
+        upsertWorkflowSearchAttributesEventAttributes: _upserted,
+        markerRecordedEventAttributes: marker,
+        ...event
+      }) => ({
+        ...event,
+        started: { ...started, searchAttributes: null },
+        // What the SDK itself records of a local activity: its type, its number, times.
+        marker: { ...marker, details: { ...marker?.details, data: null } },
+      }),
+    ),
+  );
   return found;
 }
-interface Bytes { metadata: Record<string, Uint8Array>; data: Uint8Array }
+interface Bytes {
+  metadata: Record<string, Uint8Array>;
+  data: Uint8Array;
+}
 
 const json = ({ metadata, data }: Bytes) => ({
-  metadata: Object.fromEntries(Object.entries(metadata).map(([key, value]) => [key, Buffer.from(value).toString('base64')])),
+  metadata: Object.fromEntries(
+    Object.entries(metadata).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
+  ),
   data: Buffer.from(data).toString('base64'),
 });
-const decode = (body: unknown, path = `/temporal-codec/${token}/decode`, headers: Record<string, string> = {}) =>
-  platform.anonymous.post(path, body, { headers: { 'x-namespace': 'default', ...headers } });
+const decode = (
+  body: unknown,
+  path = `/temporal-codec/${token}/decode`,
+  headers: Record<string, string> = {},
+) => platform.anonymous.post(path, body, { headers: { 'x-namespace': 'default', ...headers } });
 
-test('nothing of it is in the history in the clear', async () => {
+test('the history contains nothing in plain text', async () => {
   const { events } = await temporal.workflow.getHandle(run['temporal'].workflow_id).fetchHistory();
-  const text = JSON.stringify(events, (_key, value: unknown) => (ArrayBuffer.isView(value) ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('latin1') : value));
+  const text = JSON.stringify(events, (_key, value: unknown) =>
+    ArrayBuffer.isView(value)
+      ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('latin1')
+      : value,
+  );
   expect(text).toContain('Encoded failure');
-  for (const word of [secret, 'operation-marzipan', 'Run of test', 'decided_by']) expect(text.includes(word)).toBe(false);
-  for (const { metadata } of await payloadsOf()) expect(['binary/encrypted', 'binary/null']).toContain(Buffer.from(metadata['encoding'] ?? []).toString());
+  for (const word of [secret, 'operation-marzipan', 'Run of test', 'decided_by'])
+    expect(text.includes(word)).toBe(false);
+  for (const { metadata } of await payloadsOf())
+    expect(['binary/encrypted', 'binary/null']).toContain(Buffer.from(metadata['encoding'] ?? []).toString());
 });
 
-test('the codec endpoint decrypts all of it: data, summaries, failures', async () => {
+test('the codec endpoint decrypts data, summaries and failures', async () => {
   const encoded = await payloadsOf();
   const { status, body, headers } = await decode({ payloads: encoded.map(json) }, undefined, { origin: ui });
   expect(status).toBe(200);
   expect(headers.get('access-control-allow-origin')).toBe(ui);
   expect(headers.get('cache-control')).toBe('no-store');
-  const decoded = (body.payloads as { metadata: Record<string, string>; data: string }[]).map(({ metadata, data }) => ({
-    encoding: Buffer.from(metadata['encoding'] ?? '', 'base64').toString(), text: Buffer.from(data, 'base64').toString(),
-  }));
+  const decoded = (body.payloads as { metadata: Record<string, string>; data: string }[]).map(
+    ({ metadata, data }) => ({
+      encoding: Buffer.from(metadata['encoding'] ?? '', 'base64').toString(),
+      text: Buffer.from(data, 'base64').toString(),
+    }),
+  );
   expect(decoded).toHaveLength(encoded.length);
-  expect(new Set(decoded.map(({ encoding }) => encoding))).toEqual(new Set(['json/plain', 'binary/null']));
-  const text = decoded.map((one) => one.text).join('\n');
-  for (const word of [secret, 'Run of test', 'operation-marzipan', '"stack_trace"']) expect(text).toContain(word);
+  expect(new Set(decoded.map(({ encoding }) => encoding))).toEqual(new Set(['json/plain']));
+  const text = decoded.map((payload) => payload.text).join('\n');
+  for (const word of [secret, 'Run of test', 'operation-marzipan', '"stack_trace"'])
+    expect(text).toContain(word);
 });
 
-test('pages of Temporal’s UI may call it, on every name of this machine, and no others', async () => {
-  const ask = (origin: string) => platform.anonymous.request('OPTIONS', `/temporal-codec/${token}/decode`, {
-    headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type,x-namespace' },
-  });
+test("only pages of Temporal's UI may call the codec endpoint, by every name of this machine", async () => {
+  const ask = (origin: string) =>
+    platform.anonymous.request('OPTIONS', `/temporal-codec/${token}/decode`, {
+      headers: {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'content-type,x-namespace',
+      },
+    });
   for (const origin of [ui, 'http://localhost:8233']) {
     const allowed = await ask(origin);
-    expect([allowed.status, allowed.headers.get('access-control-allow-origin'), allowed.headers.get('access-control-allow-headers')]).toEqual([204, origin, 'Content-Type, X-Namespace']);
+    expect([
+      allowed.status,
+      allowed.headers.get('access-control-allow-origin'),
+      allowed.headers.get('access-control-allow-headers'),
+    ]).toEqual([204, origin, 'Content-Type, X-Namespace']);
   }
   for (const origin of ['https://evil.example', 'https://app.example.com', 'http://127.0.0.1:8234', 'null']) {
     expect((await ask(origin)).headers.get('access-control-allow-origin')).toBeNull();
-    expect((await decode({ payloads: [] }, undefined, { origin })).headers.get('access-control-allow-origin')).toBeNull();
+    expect(
+      (await decode({ payloads: [] }, undefined, { origin })).headers.get('access-control-allow-origin'),
+    ).toBeNull();
   }
 });
 
-test('who does not know the capability finds nothing there; what cannot be decrypted is said', async () => {
+test('a wrong capability finds nothing, and a payload that cannot be decrypted is reported', async () => {
   const payloads = (await payloadsOf()).slice(0, 1).map(json);
   for (const wrong of [`${token}x`, token.slice(1), 'undefined', '%20']) {
     const { status, body } = await decode({ payloads }, `/temporal-codec/${wrong}/decode`);
     expect([status, body.code]).toEqual([404, 'not_found']);
   }
   expect((await decode({ payloads: [{ metadata: 1 }] })).status).toBe(422);
-  const foreign = { ...payloads[0], metadata: { ...payloads[0]?.metadata, 'encryption-key-id': Buffer.from('lost').toString('base64') } };
+  const foreign = {
+    ...payloads[0],
+    metadata: { ...payloads[0]?.metadata, 'encryption-key-id': Buffer.from('lost').toString('base64') },
+  };
   const refused = await decode({ payloads: [foreign] });
-  expect([refused.status, refused.body.errors[0]]).toEqual([422, { pointer: '/payloads', code: 'undecodable', message: expect.stringContaining('encrypted with the key "lost", which ENCRYPTION_KEYS does not name') }]);
+  expect([refused.status, refused.body.errors[0]]).toEqual([
+    422,
+    {
+      pointer: '/payloads',
+      code: 'undecodable',
+      message: expect.stringContaining('encrypted with the key "lost", which is missing in ENCRYPTION_KEYS'),
+    },
+  ]);
 });
 
-test('a worker without the key says so and loses nothing; one that has it goes on', async () => {
+test('a worker without the key reports that and loses nothing, one with the key goes on', async () => {
   await platform.stopWorker();
   const lost = await startRun(builder, { do: [{ say: { set: { said: '${ .plan }' } } }] }, { plan: secret });
   const workflowId: string = lost['temporal'].workflow_id;
   const store = { put: async () => {}, get: async () => null };
-  await platform.startWorker({ dataConverter: createDataConverter({ keys: [{ id: 'other', key: randomBytes(32) }], store }) });
-  // Its own words are encrypted too, with the key that it has.
-  const failed = async () => (await temporal.workflow.getHandle(workflowId).fetchHistory()).events?.some(({ workflowTaskFailedEventAttributes: failure }) => Boolean(failure)) ?? false;
-  await until(failed, Boolean, 60_000);
+  await platform.startWorker({
+    dataConverter: createDataConverter({ keys: [{ id: 'other', key: randomBytes(32) }], store }),
+  });
+  // Its error is encrypted, too, with the key that it has.
+  const failed = async () =>
+    (await temporal.workflow.getHandle(workflowId).fetchHistory()).events?.some(
+      ({ workflowTaskFailedEventAttributes: failure }) => Boolean(failure),
+    ) ?? false;
+  await until(failed, Boolean);
   await platform.stopWorker();
   expect((await builder.get(`/runs/${lost['id']}`)).body.status).toBe('pending');
   await platform.startWorker();
-  const ended = await until(async () => (await builder.get(`/runs/${lost['id']}`)).body as RunRecord, (one) => one['status'] === 'completed', 60_000);
+  const ended = await until(
+    async () => (await builder.get(`/runs/${lost['id']}`)).body as RunRecord,
+    (run) => run['status'] === 'completed',
+  );
   expect(ended['output']).toEqual({ said: secret });
-}, 150_000);
+});

@@ -1,17 +1,22 @@
-/** Every file of examples/ runs to its end: registered by examples/install.mjs, with the agents of examples/agents/writer.mjs. */
+/**
+ * Every file of examples/ runs to its end: installed by examples/install.mjs, with the agents of
+ * examples/agents/writer.mjs.
+ */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client, TestUser } from '../support/app.ts';
 import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
+import { ownPort } from '../support/machine.ts';
 import { startTestPlatform, until, type RunRecord, type TestPlatform } from '../support/platform.ts';
 
 const folder = join(import.meta.dirname, '../../examples');
-const names = readdirSync(folder).filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -'.json'.length)).toSorted();
+const names = readdirSync(folder)
+  .filter((file) => file.endsWith('.json'))
+  .map((file) => file.slice(0, -'.json'.length))
+  .toSorted();
 
 let platform: TestPlatform;
 let builder: Client;
@@ -24,13 +29,27 @@ let workflows: Record<string, string>;
 beforeAll(async () => {
   platform = await startTestPlatform();
   builder = await platform.as('builder');
-  const person = (username: string, group: string) => platform.createUser({ username, roles: ['approver'], groups: [group] });
-  approver = { ada: await person('ada', 'finance'), ben: await person('ben', 'finance'), dora: await person('dora', 'directors') };
+  const person = (username: string, group: string) =>
+    platform.createUser({ username, roles: ['approver'], groups: [group] });
+  approver = {
+    ada: await person('ada', 'finance'),
+    ben: await person('ben', 'finance'),
+    dora: await person('dora', 'directors'),
+  };
   llm = await startServer((request, response) => {
     const { messages } = JSON.parse(request.body) as { messages: { role: string; content: string }[] };
     sendJson(response, {
-      id: 'c', object: 'chat.completion', created: 1, model: 'tiny',
-      choices: [{ index: 0, message: { role: 'assistant', content: `In short: ${messages.at(-1)?.content.slice(0, 10)}` }, finish_reason: 'stop' }],
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: 'tiny',
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: `In short: ${messages.at(-1)?.content.slice(0, 10)}` },
+          finish_reason: 'stop',
+        },
+      ],
       usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
     });
   });
@@ -45,23 +64,34 @@ afterAll(async () => {
 });
 
 async function startWriter(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // A server that listens on TCP has an address of this form.
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  const url = `http://127.0.0.1:${port}`;
-  writer = spawn(process.execPath, [join(folder, 'agents/writer.mjs'), url], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const url = `http://127.0.0.1:${await ownPort()}`;
+  writer = spawn(process.execPath, [join(folder, 'agents/writer.mjs'), url], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   await new Promise((resolve) => writer.stdout?.once('data', resolve));
   return url;
 }
 
-/** As a user does; gives the workflows' ids by name. */
+/** Installs the examples as a user does. @returns the ids of the workflows by name. */
 let token: string;
 async function install(): Promise<Record<string, string>> {
-  const env = { CADENZA: platform.url, TOKEN: token, WRITER: writerUrl, LLM_BASE_URL: `${llm.url}/v1`, LLM_MODEL: 'tiny' };
-  const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'install.mjs')], { env, timeout: 60_000 });
-  return Object.fromEntries(stdout.trim().split('\n').map((line) => line.split(/ +/).toReversed()));
+  const env = {
+    CADENZA: platform.url,
+    TOKEN: token,
+    WRITER: writerUrl,
+    LLM_BASE_URL: `${llm.url}/v1`,
+    LLM_MODEL: 'tiny',
+  };
+  const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'install.mjs')], {
+    env,
+    timeout: 240_000,
+  });
+  return Object.fromEntries(
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split(/ +/).toReversed()),
+  );
 }
 
 const start = async (name: string, input: Record<string, unknown>): Promise<RunRecord> => {
@@ -70,10 +100,23 @@ const start = async (name: string, input: Record<string, unknown>): Promise<RunR
   return reply.body;
 };
 const ended = (run: RunRecord): Promise<RunRecord> =>
-  until(async () => (await builder.get(`/runs/${run['id']}`, { headers: { prefer: 'wait=5' } })).body, ({ status }) => ['completed', 'faulted', 'cancelled'].includes(status), 40_000);
-const runToEnd = async (name: string, input: Record<string, unknown>): Promise<RunRecord> => ended(await start(name, input));
-const taskOf = async (run: RunRecord, who: Client, ready = (_task: RunRecord): boolean => true): Promise<RunRecord> =>
-  (await until(async () => (await who.get(`/hitl/tasks?run_id=${run['id']}`)).body as RunRecord[], ([task]) => task !== undefined && ready(task)))[0] ?? {};
+  until(
+    async () => (await builder.get(`/runs/${run['id']}`, { headers: { prefer: 'wait=5' } })).body,
+    ({ status }) => ['completed', 'faulted', 'cancelled'].includes(status),
+  );
+const runToEnd = async (name: string, input: Record<string, unknown>): Promise<RunRecord> =>
+  ended(await start(name, input));
+const taskOf = async (
+  run: RunRecord,
+  who: Client,
+  ready = (_task: RunRecord): boolean => true,
+): Promise<RunRecord> =>
+  (
+    await until(
+      async () => (await who.get(`/hitl/tasks?run_id=${run['id']}`)).body as RunRecord[],
+      ([task]) => task !== undefined && ready(task),
+    )
+  )[0] ?? {};
 const decide = async (who: Client, task: RunRecord, body: Record<string, unknown>): Promise<void> => {
   expect((await who.post(`/hitl/tasks/${task['id']}/decision`, body)).status).toBe(200);
 };
@@ -82,58 +125,112 @@ const cases: Record<string, () => Promise<void>> = {
   'review-and-publish': async () => {
     const run = await start('review-and-publish', { topic: 'Otters' });
     await decide(builder, await taskOf(run, builder), { decision: 'approve' });
-    expect(await ended(run)).toMatchObject({ status: 'completed', output: { published: true, url: 'https://example.com/posts/Otters' } });
+    expect(await ended(run)).toMatchObject({
+      status: 'completed',
+      output: { published: true, url: 'https://example.com/posts/Otters' },
+    });
     const rejected = await start('review-and-publish', { topic: 'Newts' });
     await decide(builder, await taskOf(rejected, builder), { decision: 'reject', comment: 'No newts' });
-    expect(await ended(rejected)).toMatchObject({ status: 'completed', output: { published: false, why: 'No newts' } });
+    expect(await ended(rejected)).toMatchObject({
+      status: 'completed',
+      output: { published: false, why: 'No newts' },
+    });
   },
   'approve-with-quorum': async () => {
-    const [ada, ben, dora] = [await platform.as(approver.ada), await platform.as(approver.ben), await platform.as(approver.dora)];
+    const [ada, ben, dora] = [
+      await platform.as(approver.ada),
+      await platform.as(approver.ben),
+      await platform.as(approver.dora),
+    ];
     expect((await runToEnd('approve-with-quorum', { what: 'tea', amount: 5 }))['output'].granted).toBe(true);
-    const run = await start('approve-with-quorum', { what: 'a piano', amount: 20_000, escalate_after: 'PT1S' });
+    const run = await start('approve-with-quorum', {
+      what: 'a piano',
+      amount: 20_000,
+      escalate_after: 'PT1S',
+    });
     const task = await taskOf(run, ada);
     expect(task).toMatchObject({ title: 'Spend 20000 on a piano?', priority: 90 });
     await decide(ada, task, { decision: 'approve' });
-    // The director sees it once it has escalated.
-    await decide(dora, await taskOf(run, dora, ({ escalation_level }) => escalation_level === 1), { decision: 'approve' });
-    expect(await ended(run)).toMatchObject({ status: 'completed', output: { granted: true, by: [approver.ada.id, approver.dora.id] } });
-    const forgotten = await start('approve-with-quorum', { what: 'a harp', amount: 500, expire_after: 'PT1S' });
+    // The director sees the task once it has escalated.
+    await decide(dora, await taskOf(run, dora, ({ escalation_level }) => escalation_level === 1), {
+      decision: 'approve',
+    });
+    expect(await ended(run)).toMatchObject({
+      status: 'completed',
+      output: { granted: true, by: [approver.ada.id, approver.dora.id] },
+    });
+    const forgotten = await start('approve-with-quorum', {
+      what: 'a harp',
+      amount: 500,
+      expire_after: 'PT1S',
+    });
     expect(await ended(forgotten)).toMatchObject({ status: 'completed', output: { granted: false } });
     const refused = await start('approve-with-quorum', { what: 'a gong', amount: 500 });
     await decide(ben, await taskOf(refused, ben), { decision: 'reject', comment: 'Too loud' });
-    expect(await ended(refused)).toMatchObject({ status: 'completed', output: { granted: false, comment: 'Too loud' } });
+    expect(await ended(refused)).toMatchObject({
+      status: 'completed',
+      output: { granted: false, comment: 'Too loud' },
+    });
   },
   'parallel-research': async () => {
     const { output } = await runToEnd('parallel-research', { topic: 'tea' });
     expect(output).toEqual({
       topic: 'tea',
-      findings: ['What history says about tea', 'What science says about tea', 'What economics says about tea'],
-      by_angle: { history: 'What history says about tea', science: 'What science says about tea', economics: 'What economics says about tea' },
+      findings: [
+        'What history says about tea',
+        'What science says about tea',
+        'What economics says about tea',
+      ],
+      by_angle: {
+        history: 'What history says about tea',
+        science: 'What science says about tea',
+        economics: 'What economics says about tea',
+      },
     });
   },
   'retry-with-backoff': async () => {
-    expect((await runToEnd('retry-with-backoff', { service: writerUrl, key: 'a' }))['output']).toEqual({ answered_after: 3 });
-    const { status, output } = await runToEnd('retry-with-backoff', { service: writerUrl, key: 'b', failures: 9 });
+    expect((await runToEnd('retry-with-backoff', { service: writerUrl, key: 'a' }))['output']).toEqual({
+      answered_after: 3,
+    });
+    const { status, output } = await runToEnd('retry-with-backoff', {
+      service: writerUrl,
+      key: 'b',
+      failures: 9,
+    });
     expect([status, output.answered_after]).toEqual(['completed', null]);
   },
   'competing-agents': async () => {
     const run = await runToEnd('competing-agents', {});
     expect(run['output']).toEqual({ winner: 'left' });
     expect(run['tasks'].find((task: RunRecord) => task['name'] === 'right').status).toBe('cancelled');
-    expect((await runToEnd('competing-agents', { left_ms: 20_000, right_ms: 100 }))['output']).toEqual({ winner: 'right' });
+    expect((await runToEnd('competing-agents', { left_ms: 20_000, right_ms: 100 }))['output']).toEqual({
+      winner: 'right',
+    });
   },
   'loop-over-list': async () => {
-    expect((await runToEnd('loop-over-list', { texts: ['one', 'two', 'three'] }))['output']).toEqual({ translated: ['1. [fr] one', '2. [fr] two', '3. [fr] three'], left_out: 0 });
-    expect((await runToEnd('loop-over-list', { texts: ['one', 'two', 'three'], language: 'de', budget: 4 }))['output']).toEqual({ translated: ['1. [de] one', '2. [de] two'], left_out: 1 });
+    expect((await runToEnd('loop-over-list', { texts: ['one', 'two', 'three'] }))['output']).toEqual({
+      translated: ['1. [fr] one', '2. [fr] two', '3. [fr] three'],
+      left_out: 0,
+    });
+    expect(
+      (await runToEnd('loop-over-list', { texts: ['one', 'two', 'three'], language: 'de', budget: 4 }))[
+        'output'
+      ],
+    ).toEqual({ translated: ['1. [de] one', '2. [de] two'], left_out: 1 });
   },
   'translate-one': async () => {
-    expect((await runToEnd('translate-one', { text: 'tea', language: 'de' }))['output']).toEqual({ text: '[de] tea' });
+    expect((await runToEnd('translate-one', { text: 'tea', language: 'de' }))['output']).toEqual({
+      text: '[de] tea',
+    });
   },
   'child-workflows': async () => {
     const run = await runToEnd('child-workflows', { text: 'tea' });
     expect(run).toMatchObject({ status: 'completed', output: { texts: ['[fr] tea', '[de] tea'] } });
     const children = (await builder.get(`/runs?parent_run_id=${run['id']}`)).body;
-    expect(children.map((child: RunRecord) => [child['workflow_name'], child['status']])).toEqual([['translate-one', 'completed'], ['translate-one', 'completed']]);
+    expect(children.map((child: RunRecord) => [child['workflow_name'], child['status']])).toEqual([
+      ['translate-one', 'completed'],
+      ['translate-one', 'completed'],
+    ]);
   },
   timeouts: async () => {
     expect((await runToEnd('timeouts', { delay_ms: 20_000 }))['output']).toEqual({ name: 'nobody in time' });
@@ -150,7 +247,10 @@ const cases: Record<string, () => Promise<void>> = {
     expect(task['subject'].summary).toBe('In short: Tea is a d');
     await decide(builder, task, { decision: 'correct', payload: { summary: 'Leaves in water.' } });
     const done = await ended(run);
-    expect(done).toMatchObject({ status: 'completed', output: { summary: 'Leaves in water.', corrected: true } });
+    expect(done).toMatchObject({
+      status: 'completed',
+      output: { summary: 'Leaves in water.', corrected: true },
+    });
     expect(done['tasks'][0].usage).toMatchObject({ total_tokens: 10, model: 'tiny' });
   },
   'revise-until-approved': async () => {
@@ -162,9 +262,16 @@ const cases: Record<string, () => Promise<void>> = {
     expect(await ended(run)).toMatchObject({ status: 'completed', output: { drafts: 2 } });
     const hopeless = await start('revise-until-approved', { topic: 'Mud' });
     for (const number of [1, 2, 3]) {
-      await decide(builder, await taskOf(hopeless, builder, ({ title }) => title.startsWith(`Draft ${number}`)), { decision: 'reject', comment: `no ${number}` });
+      await decide(
+        builder,
+        await taskOf(hopeless, builder, ({ title }) => title.startsWith(`Draft ${number}`)),
+        { decision: 'reject', comment: `no ${number}` },
+      );
     }
-    expect(await ended(hopeless)).toMatchObject({ status: 'faulted', error: { status: 422, detail: 'The last remark was: no 3', instance: '/do/4/give_up' } });
+    expect(await ended(hopeless)).toMatchObject({
+      status: 'faulted',
+      error: { status: 422, detail: 'The last remark was: no 3', instance: '/do/4/give_up' },
+    });
   },
   'workflow-as-agent': async () => {
     expect((await runToEnd('workflow-as-agent', { text: 'tea' }))['output']).toEqual({ text: '[FR] TEA' });
@@ -172,24 +279,65 @@ const cases: Record<string, () => Promise<void>> = {
 };
 
 describe('examples/', () => {
-  test('every file has a case here and a line in the README beside it', () => {
+  test('are all tested here and described in their README', () => {
     expect(Object.keys(cases).toSorted()).toEqual(names);
     const readme = readFileSync(join(folder, 'README.md'), 'utf8');
-    expect(names.filter((name) => !readme.includes(`| [${name}](${name}.json) |`))).toEqual([]);
+    expect(names.filter((name) => !readme.includes(`| [${name}](${name}.json) `))).toEqual([]);
   });
 
-  test('every file says in its document what it is for, under its own name', () => {
+  test('have their name and their purpose in their document', () => {
     for (const name of names) {
-      const { document } = JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8')) as { document: { name: string; title?: string } };
+      const { document } = JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8')) as {
+        document: { name: string; title?: string };
+      };
       expect([name, document.name, (document.title ?? '').length > 20]).toEqual([name, name, true]);
     }
   });
 
-  test('installing a second time adds nothing', async () => {
+  test('are installed only once', async () => {
     expect(await install()).toEqual(workflows);
   });
 
-  test.each(names)('%s', async (name) => {
+  test.each(names)('run to their end: %s', async (name) => {
     await expect(cases[name]?.()).resolves.toBeUndefined();
   });
+  test('fill an instance for a demonstration, once', async () => {
+    const { fillDemo } = (await import(join(folder, 'demo.mjs'))) as {
+      fillDemo(options: { cadenza: string; token: string; writer: string }): Promise<Demo>;
+    };
+    const fill = async (): Promise<Demo> =>
+      fillDemo({
+        cadenza: platform.url,
+        token: (await platform.user('admin')).token,
+        writer: writerUrl,
+      });
+    const demo = await fill();
+    // Ada and Dora exist here already.
+    expect(demo.people.map(({ username }) => username)).toEqual(['grace']);
+    const admin = await platform.as('admin');
+    const owner = (await platform.user('admin')).id;
+    const runs = await until(
+      async () => {
+        const all = (await admin.get('/runs?limit=200')).body as RunRecord[];
+        return all.filter((run) => run['owner_id'] === owner);
+      },
+      (all) => all.every(({ status }) => !['pending', 'running'].includes(status)),
+    );
+    expect(runs.filter((run) => run['parent_run_id'] === null).length).toBe(demo.runs);
+    expect(new Set(runs.map(({ status }) => status))).toEqual(
+      new Set(['completed', 'faulted', 'cancelled', 'waiting']),
+    );
+    const items = (await admin.get(`/marketplace/items?publisher=${owner}`)).body as RunRecord[];
+    expect(items.map(({ name, status }) => `${name} ${status}`).toSorted()).toEqual([
+      'researcher approved',
+      'translator approved',
+      'writer-draft submitted',
+    ]);
+    expect(await fill()).toEqual({ people: [], runs: 0 });
+  });
 });
+
+interface Demo {
+  people: { username: string; password: string }[];
+  runs: number;
+}

@@ -1,30 +1,31 @@
 /**
- * Decisions while api, worker, PostgreSQL and Temporal are killed, one at a time and all together: nothing lost, nothing
- * double, logs gapless, back within 60 s. The real programs, as `npm start` runs them.
+ * Decisions while api, worker, PostgreSQL and Temporal are killed, one at a time and all together: nothing is
+ * lost or repeated, logs have no gap, and all is back within 60 s. Uses the real programs of `npm start`.
  */
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createClient } from '../support/app.ts';
-import type { Client, Reply } from '../support/app.ts';
-import { eventually, upFolder } from '../support/up-process.ts';
-import type { Up, UpFolder } from '../support/up-process.ts';
+import { createClient, type Client, type Reply } from '../support/app.ts';
+import { eventually, upFolder, type Up, type UpFolder } from '../support/up-process.ts';
+import { httpTask, humanTask } from '../support/definitions.ts';
+import { keepIdle } from '../support/http-server.ts';
+import { allowedMs } from '../support/machine.ts';
 
 const RUNS = 6;
-const BACK_WITHIN_MS = 60_000;
+/** On an idle machine; 60 s are promised. */
+const BACK_MS = 15_000;
 
 let folder: UpFolder;
 let up: Up;
 let url: string;
 let agent: Server;
-/** Calls of the agent, by idempotency key: how often each effect was asked for. */
+/** Calls of the agent by idempotency key: how often each effect was requested. */
 const published = new Map<string, number>();
 
 beforeAll(async () => {
-  agent = createServer((request, response) => {
+  agent = createServer(keepIdle, (request, response) => {
     const key = String(request.headers['idempotency-key']);
     published.set(key, (published.get(key) ?? 0) + 1);
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"published":true}');
@@ -33,7 +34,7 @@ beforeAll(async () => {
   folder = upFolder();
   up = folder.start({}, { program: join(import.meta.dirname, '../../dev/up.ts') });
   url = await up.ready();
-}, 120_000);
+});
 afterAll(async () => {
   await folder.clean();
   agent.close();
@@ -46,18 +47,18 @@ async function admin(): Promise<Client> {
   return createClient(url, body.access_token);
 }
 
-/** While a server is away callers try again, with the same key: that is what it is for. */
-async function persistently(call: (client: Client) => Promise<Reply>): Promise<Reply> {
+/** While a server is away, callers try again with the same idempotency key. */
+async function persistently(call: () => Promise<Reply>): Promise<Reply> {
   return eventually(async () => {
-    const answer = await call(await admin());
+    const answer = await call();
     expect(answer.status).toBeLessThan(500);
     expect(answer.status).not.toBe(429);
     return answer;
-  }, BACK_WITHIN_MS);
+  });
 }
 
 test.each(['api', 'worker', 'PostgreSQL', 'Temporal', 'api, worker, PostgreSQL, Temporal'])(
-  'kill -9 of %s while tasks are decided',
+  'kill -9 of %s during decisions loses and repeats nothing',
   async (killed) => {
     const client = await admin();
     const { port } = agent.address() as AddressInfo;
@@ -65,15 +66,21 @@ test.each(['api', 'worker', 'PostgreSQL', 'Temporal', 'api, worker, PostgreSQL, 
       name: 'approve',
       definition: {
         do: [
-          { ask: { call: 'human', with: { title: 'Publish?' } } },
-          { publish: { call: 'http', with: { method: 'post', endpoint: `http://127.0.0.1:${port}/publish`, body: { d: '${ .decision }' } } } },
+          { ask: humanTask('Publish?') },
+          {
+            publish: httpTask(`http://127.0.0.1:${port}/publish`, {
+              method: 'post',
+              body: { d: '${ .decision }' },
+            }),
+          },
           { done: { set: { decided: '${ $task.input.published }' } } },
         ],
       },
     });
     expect(workflow.body.problems).toEqual([]);
     const runs: string[] = [];
-    for (let i = 0; i < RUNS; i++) runs.push((await client.post(`/workflows/${workflow.body.id}/run`, {})).body.id);
+    for (let i = 0; i < RUNS; i++)
+      runs.push((await client.post(`/workflows/${workflow.body.id}/run`, {})).body.id);
     const tasks = await eventually(async () => {
       const open = await client.get(`/hitl/tasks?workflow_id=${workflow.body.id}`);
       expect(open.body).toHaveLength(RUNS);
@@ -81,10 +88,16 @@ test.each(['api', 'worker', 'PostgreSQL', 'Temporal', 'api, worker, PostgreSQL, 
     });
 
     const decide = (task: { id: string }, key: string): Promise<Reply> =>
-      persistently((caller) => caller.post(`/hitl/tasks/${task.id}/decision`, { decision: 'approve' }, { headers: { 'idempotency-key': key } }));
+      persistently(() =>
+        client.post(
+          `/hitl/tasks/${task.id}/decision`,
+          { decision: 'approve' },
+          { headers: { 'idempotency-key': key } },
+        ),
+      );
     const deciding = tasks.map(async (task, i) => {
       await sleep(i * 60);
-      // Two callers at once for each: one wins, the other hears who did.
+      // Two concurrent callers for each task: one wins, the other learns the winner.
       return Promise.all([decide(task, `${task.id}-a`), decide(task, `${task.id}-b`)]);
     });
     await sleep(100);
@@ -95,21 +108,26 @@ test.each(['api', 'worker', 'PostgreSQL', 'Temporal', 'api, worker, PostgreSQL, 
     for (const pair of answers) expect(pair.map(({ status }) => status).toSorted()).toEqual([200, 409]);
     for (const id of runs) {
       const run = await eventually(async () => {
-        const { body } = await persistently((caller) => caller.get(`/runs/${id}`));
+        const { body } = await persistently(() => client.get(`/runs/${id}`));
         expect(body.status).toBe('completed');
         return body;
-      }, BACK_WITHIN_MS);
+      });
       expect(run.output).toEqual({ decided: true });
       const seqs = run.logs.map((entry: { seq: number }) => entry.seq);
       expect(seqs).toEqual(seqs.map((_seq: number, n: number) => n + 1));
       const types = run.logs.map((entry: { type: string }) => entry.type);
-      for (const once of ['hitl.task-created.v1', 'hitl.decision-received.v1', 'hitl.decision-applied.v1', 'workflow.completed.v1']) {
+      for (const once of [
+        'hitl.task-created.v1',
+        'hitl.decision-received.v1',
+        'hitl.decision-applied.v1',
+        'workflow.completed.v1',
+      ]) {
         expect([once, types.filter((type: string) => type.endsWith(once)).length]).toEqual([once, 1]);
       }
       expect(types.at(-1)).toContain('workflow.completed');
       expect([...published.keys()].filter((key) => key.startsWith(id))).toHaveLength(1);
     }
-    expect(Date.now() - killedAt).toBeLessThan(BACK_WITHIN_MS + 30_000);
+    expect(Date.now() - killedAt).toBeLessThan(allowedMs(BACK_MS));
+    await eventually(admin);
   },
-  240_000,
 );

@@ -1,4 +1,8 @@
-/** The embedded servers on what kills leave behind: stale and wrong files, half-made data, processes of the last start. */
+/**
+ * The embedded servers and the remains of kills: stale and wrong files, incomplete data, processes of the
+ * last start.
+ */
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,8 +12,11 @@ import pg from 'pg';
 import { isAlive } from '../../dev/os-process.ts';
 import { choosePort } from '../../dev/ports.ts';
 import { startPostgres, type EmbeddedPostgres } from '../../dev/postgres.ts';
+import type { RootMode } from '../../dev/postgres-account.ts';
 import { findTemporalBinary } from '../../dev/temporal-binary.ts';
 import { startTemporal, type EmbeddedTemporal } from '../../dev/temporal.ts';
+import { testUnless } from '../support/outside.ts';
+import { ownPort } from '../support/machine.ts';
 
 let dataDir: string;
 let servers: (EmbeddedPostgres | EmbeddedTemporal)[];
@@ -19,12 +26,16 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const server of servers) await server.stop();
-  // As an unprivileged user PostgreSQL keeps its data in a folder of its own.
-  for (const server of servers) if ('clusterDir' in server && !server.clusterDir.startsWith(dataDir)) rmSync(dirname(server.clusterDir), { recursive: true, force: true });
+  // An unprivileged user of PostgreSQL has a separate data folder.
+  for (const server of servers)
+    if ('clusterDir' in server && !server.clusterDir.startsWith(dataDir))
+      rmSync(dirname(server.clusterDir), { recursive: true, force: true });
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-async function postgres(options: Partial<Parameters<typeof startPostgres>[0]> = {}): Promise<EmbeddedPostgres> {
+async function postgres(
+  options: Partial<Parameters<typeof startPostgres>[0]> = {},
+): Promise<EmbeddedPostgres> {
   const server = await startPostgres({ dataDir, throwaway: true, ...options });
   servers.push(server);
   return server;
@@ -46,28 +57,44 @@ async function query(url: string, sql: string): Promise<unknown[]> {
   }
 }
 
-describe('PostgreSQL', () => {
-  test('sorts and compares text the same everywhere, and refuses a wrong password', async () => {
+/** Why root cannot run PostgreSQL in this way here; undefined if it can. */
+function rootHindrance(rootMode: RootMode): string | undefined {
+  if (process.getuid?.() !== 0) return 'only root can choose the account of PostgreSQL';
+  const refused = rootMode === 'namespace' && spawnSync('unshare', ['-U', 'true']).status !== 0;
+  return refused ? 'this system gives root no user namespace' : undefined;
+}
+
+describe('the embedded PostgreSQL', () => {
+  test('compares text the same on every machine, and refuses a wrong password', async () => {
     const { url } = await postgres();
-    expect(await query(url, "SELECT string_agg(w, '' ORDER BY w) AS w FROM unnest(array['b','A','a','é','B']) w")).toEqual([{ w: 'ABabé' }]);
-    expect(await query(url, "SELECT upper('é') AS u, current_setting('server_encoding') AS e")).toEqual([{ u: 'É', e: 'UTF8' }]);
+    expect(
+      await query(url, "SELECT string_agg(w, '' ORDER BY w) AS w FROM unnest(array['b','A','a','é','B']) w"),
+    ).toEqual([{ w: 'ABabé' }]);
+    expect(await query(url, "SELECT upper('é') AS u, current_setting('server_encoding') AS e")).toEqual([
+      { u: 'É', e: 'UTF8' },
+    ]);
     await expect(query(url.replace(/:[^:@]*@/, ':wrong@'), 'SELECT 1')).rejects.toThrow(/authentication/);
   });
 
-  test('half-made data, a stale lock file with the id of a living process, and a folder that is no cluster do not stop it', async () => {
+  test('starts despite incomplete data, a stale lock file, or a folder that is no cluster', async () => {
     mkdirSync(join(dataDir, 'postgres.half-made-1', 'base'), { recursive: true });
     mkdirSync(join(dataDir, 'postgres', 'base'), { recursive: true });
     writeFileSync(join(dataDir, 'postgres', 'PG_VERSION'), '18\n');
     const first = await postgres();
-    expect(readdirSync(dataDir).filter((name) => /half-made|unusable/.test(name))).toEqual([expect.stringContaining('unusable')]);
+    expect(readdirSync(dataDir).filter((name) => /half-made|unusable/.test(name))).toEqual([
+      expect.stringContaining('unusable'),
+    ]);
     await query(first.url, 'CREATE TABLE kept (id int)');
     await first.stop();
-    writeFileSync(join(first.clusterDir, 'postmaster.pid'), `${process.pid}\n${first.clusterDir}\n1\n1\n\n127.0.0.1\n 1 1\nready   \n`);
+    writeFileSync(
+      join(first.clusterDir, 'postmaster.pid'),
+      `${process.pid}\n${first.clusterDir}\n1\n1\n\n127.0.0.1\n 1 1\nready   \n`,
+    );
     const second = await postgres();
     expect(await query(second.url, 'SELECT * FROM kept')).toEqual([]);
   });
 
-  test('a server that still runs is ended; backends that outlive a killed one are too', async () => {
+  test('ends a running server and the backends of a killed one', async () => {
     const first = await postgres();
     const second = await postgres();
     expect([isAlive(first.pid), isAlive(second.pid)]).toEqual([false, true]);
@@ -83,26 +110,29 @@ describe('PostgreSQL', () => {
     await busy.end().catch(() => {});
   });
 
-  test('a cluster of another version is refused with what to do', async () => {
+  test('refuses a cluster of another version, with the way out', async () => {
     const first = await postgres();
     await first.stop();
     writeFileSync(join(first.clusterDir, 'PG_VERSION'), '17\n');
-    await expect(startPostgres({ dataDir })).rejects.toThrow(/of PostgreSQL 17.*another DATA_DIR/);
+    await expect(startPostgres({ dataDir })).rejects.toThrow(/from PostgreSQL 17.*another DATA_DIR/);
   });
 
-  const root = process.getuid?.() === 0;
-  (root ? test.each(['namespace', 'user'] as const) : test.skip.each(['namespace', 'user'] as const))(
-    'as root by %s, below a folder that only root may enter: data found again', async (rootMode) => {
-      const first = await postgres({ rootMode });
-      await query(first.url, 'CREATE TABLE kept (id int)');
-      await first.stop();
-      const second = await postgres({ rootMode });
-      expect(await query(second.url, 'SELECT * FROM kept')).toEqual([]);
-    });
+  for (const rootMode of ['namespace', 'user'] as const) {
+    testUnless(rootHindrance(rootMode))(
+      `runs as root by ${rootMode}, below a folder that only root may enter, and finds its data again`,
+      async () => {
+        const first = await postgres({ rootMode });
+        await query(first.url, 'CREATE TABLE kept (id int)');
+        await first.stop();
+        const second = await postgres({ rootMode });
+        expect(await query(second.url, 'SELECT * FROM kept')).toEqual([]);
+      },
+    );
+  }
 });
 
-describe('Temporal', () => {
-  test('a database whose first start was cut short is made anew; a server left running is ended', async () => {
+describe('the embedded Temporal', () => {
+  test('recreates a database whose first start was cut short, and ends a running server', async () => {
     mkdirSync(join(dataDir, 'temporal'));
     writeFileSync(join(dataDir, 'temporal', 'temporal.db'), 'no database');
     const first = await temporal();
@@ -111,27 +141,33 @@ describe('Temporal', () => {
     expect((await fetch(second.uiUrl)).status).toBe(200);
   });
 
-  test('a binary on PATH comes first; one that does not run is passed over', async () => {
+  test('prefers a binary on PATH, unless it does not run', async () => {
     const real = await findTemporalBinary(() => {});
     const [broken, good] = [mkdtempSync(join(dataDir, 'broken-')), mkdtempSync(join(dataDir, 'good-'))];
     writeFileSync(join(broken, 'temporal'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
     symlinkSync(real, join(good, 'temporal'));
-    expect(await findTemporalBinary(() => {}, undefined, { PATH: `${broken}:${good}`, HOME: dataDir })).toBe(join(good, 'temporal'));
+    expect(await findTemporalBinary(() => {}, undefined, { PATH: `${broken}:${good}`, HOME: dataDir })).toBe(
+      join(good, 'temporal'),
+    );
     unlinkSync(join(good, 'temporal'));
     mkdirSync(join(dataDir, '.cache/cadenza/temporal-v1.5.1'), { recursive: true });
     symlinkSync(real, join(dataDir, '.cache/cadenza/temporal-v1.5.1/temporal'));
-    expect(await findTemporalBinary(() => {}, undefined, { PATH: broken, HOME: dataDir })).toBe(join(dataDir, '.cache/cadenza/temporal-v1.5.1/temporal'));
+    expect(await findTemporalBinary(() => {}, undefined, { PATH: broken, HOME: dataDir })).toBe(
+      join(dataDir, '.cache/cadenza/temporal-v1.5.1/temporal'),
+    );
   });
 });
 
-describe('ports', () => {
-  test('a wanted one is taken or refused, the usual one is taken if it is free, 0 is any', async () => {
-    const free = await choosePort({ what: 'x' });
+describe('a port', () => {
+  test('is the requested one or an error, the usual one if it is free, or any for 0', async () => {
+    const free = await ownPort();
     expect(await choosePort({ what: 'x', usual: free })).toBe(free);
     expect(await choosePort({ what: 'x', wanted: free })).toBe(free);
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(free, '127.0.0.1', resolve));
-    await expect(choosePort({ what: 'the thing', wanted: free })).rejects.toThrow(`Port ${free} for the thing is taken`);
+    await expect(choosePort({ what: 'the thing', wanted: free })).rejects.toThrow(
+      `Port ${free} for the thing is in use`,
+    );
     expect(await choosePort({ what: 'x', usual: free })).not.toBe(free);
     expect(await choosePort({ what: 'x', wanted: 0, usual: free })).toBeGreaterThan(0);
     server.close();

@@ -1,4 +1,7 @@
-/** A workflow's history as a text file: protobuf's plain objects, one event a line. (The SDK's own historyToJSON fails: "type must be a Type".) */
+/**
+ * A workflow's history as a text file: plain objects of protobuf, one event a line. (The SDK's own
+ * historyToJSON fails: "type must be a Type".)
+ */
 import proto from '@temporalio/proto';
 import type { temporal } from '@temporalio/proto';
 
@@ -6,14 +9,27 @@ export type History = temporal.api.history.v1.IHistory;
 
 const HistoryMessage = proto.temporal.api.history.v1.History;
 
-/** Without what only says where it was recorded. Throws where a payload went through the codec: no other code could read it. */
+/**
+ * Leaves out what only describes the recording machine. Throws if a payload went through the codec, because
+ * no other process could read it.
+ */
 export function historyToText(history: History): string {
-  const plain: unknown = HistoryMessage.toObject(HistoryMessage.fromObject(history), { longs: String, enums: String, bytes: String });
-  const text = JSON.stringify(plain, (key, value: unknown) => (key === 'identity' ? 'worker' : key === 'stackTrace' ? '' : value))
-    // Names of sticky task queues: process and host.
+  const plain: unknown = HistoryMessage.toObject(HistoryMessage.fromObject(history), {
+    longs: String,
+    enums: String,
+    bytes: String,
+  });
+  const text = JSON.stringify(plain, (key, value: unknown) =>
+    key === 'identity' ? 'worker' : key === 'stackTrace' ? '' : value,
+  )
+    // Names of sticky task queues contain process and host.
     .replaceAll(/\d+@[\w.-]+/g, 'worker');
-  const encodings = [...text.matchAll(/"encoding":"([^"]*)"/g)].map((match) => Buffer.from(match[1] ?? '', 'base64').toString());
-  const other = encodings.find((encoding) => !['json/plain', 'binary/null', 'binary/plain'].includes(encoding));
+  const encodings = [...text.matchAll(/"encoding":"([^"]*)"/g)].map((match) =>
+    Buffer.from(match[1] ?? '', 'base64').toString(),
+  );
+  const other = encodings.find(
+    (encoding) => !['json/plain', 'binary/null', 'binary/plain'].includes(encoding),
+  );
   if (other) throw new Error(`a payload is ${other}: keep the scenario's data small`);
   const { events } = JSON.parse(text) as { events: unknown[] };
   return `{"events":[\n${events.map((event) => JSON.stringify(event)).join(',\n')}\n]}\n`;

@@ -1,19 +1,18 @@
 /**
- * Records the histories that histories.test.ts replays: `npm run record:histories [name …]`. Only files that are not there yet
- * are written, so that a history of earlier code stays one; remove a file to have it recorded anew.
+ * Records the histories that histories.test.ts replays: `npm run record:histories [name …]`. Only files that
+ * not exist yet are written, so that a history of earlier code is kept; remove a file to record it again.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, Connection } from '@temporalio/client';
 import { migrate } from '../../db/migrate.ts';
 import { startPostgres } from '../../dev/postgres.ts';
 import { startTemporal } from '../../dev/temporal.ts';
-import { startTestPlatform } from '../support/platform.ts';
+import { createTemporalClient } from '../../temporal/client.ts';
+import { startTestPlatform, type RunRecord } from '../support/platform.ts';
 import { runFolderVariable } from '../support/run-folder.ts';
 import { historyToText, type History } from './history-file.ts';
 import { scenarios, startCounterpart } from './scenarios.ts';
-import type { RunRecord } from '../support/platform.ts';
 
 const histories = join(import.meta.dirname, 'histories');
 const only = process.argv.slice(2);
@@ -23,22 +22,31 @@ process.env[runFolderVariable] = folder;
 
 const [postgres, server] = await Promise.all([
   startPostgres({ dataDir: join(folder, 'postgres'), throwaway: true }),
-  // A loop of a few turns goes on in a new execution.
-  startTemporal({ dataDir: join(folder, 'temporal'), port: 0, uiPort: 0, throwaway: true, dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 40 } }),
+  // A loop of a few turns continues in a new execution.
+  startTemporal({
+    dataDir: join(folder, 'temporal'),
+    port: 0,
+    uiPort: 0,
+    throwaway: true,
+    dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 40 },
+  }),
 ]);
 await migrate(postgres.url);
 const counterpart = await startCounterpart();
 const platform = await startTestPlatform({
-  servers: { database: { url: postgres.url, drop: async () => {} }, temporal: { address: server.address, namespace: 'default', uiUrl: '', taskQueue: 'cadenza' } },
+  servers: {
+    database: { url: postgres.url, drop: async () => {} },
+    temporal: { address: server.address, namespace: 'default', uiUrl: '', taskQueue: 'cadenza' },
+  },
   dataConverter: {},
 });
-const connection = await Connection.connect({ address: server.address });
-const { workflow } = new Client({ connection });
+const { connection, workflow } = createTemporalClient({ address: server.address, namespace: 'default' });
 
 try {
   for (const [name, scenario] of Object.entries(scenarios)) {
     if (only.length > 0 && !only.includes(name)) continue;
-    for (const [part, run] of Object.entries(await scenario({ platform, counterpart }))) await record(part === '' ? name : `${name}-${part}`, run);
+    for (const [part, run] of Object.entries(await scenario({ platform, counterpart })))
+      await record(part === '' ? name : `${name}-${part}`, run);
   }
 } finally {
   await platform.close();
@@ -48,8 +56,13 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** One file for each execution of the run: a run that was continued as new has several. */
+/** One file for each execution of the run, of which continue-as-new gives several. */
 async function record(name: string, run: RunRecord): Promise<void> {
+  // The run's row is closed within its last workflow task, so a moment before the execution.
+  await workflow
+    .getHandle(run['temporal'].workflow_id)
+    .result()
+    .catch(() => {});
   let execution: string | null | undefined = run['temporal'].run_id;
   for (let part = 1; execution; part++) {
     const history: History = await workflow.getHandle(run['temporal'].workflow_id, execution).fetchHistory();

@@ -1,17 +1,23 @@
-/** Runs of every shape that has landed. A new task kind, or a change of the interpreter's commands, adds one. */
+/**
+ * Runs of every shape that has landed. A new task kind, or a change of the interpreter's commands, adds one.
+ */
 import { startRemoteAgent } from '../support/a2a-agent.ts';
 import { agentBody } from '../support/agent-body.ts';
 import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
 import { startRun, until, type RunRecord, type TestPlatform } from '../support/platform.ts';
+import { agentTask, humanTask } from '../support/definitions.ts';
 
-export interface Stage {
+interface Stage {
   platform: TestPlatform;
   counterpart: TestServer;
 }
 /** By part of the name: the runs whose histories are kept. '' is the scenario itself. */
 type Scenario = (stage: Stage) => Promise<Record<string, RunRecord>>;
 
-/** `/ok`; `/slow`, 5 s; `/busy`, 503 for the first two requests; `/once`, 500 for the first, after a while. */
+/**
+ * `/ok`; `/missing`, 404; `/slow`, 5 s; `/busy`, 503 for the first two requests; `/once`, 500 for the first,
+ * after a while.
+ */
 export async function startCounterpart(): Promise<TestServer> {
   let busy = 2;
   let once = true;
@@ -23,39 +29,67 @@ export async function startCounterpart(): Promise<TestServer> {
       await new Promise((resolve) => setTimeout(resolve, 300));
       return sendJson(response, { error: 'not yet' }, 500);
     }
-    if (request.path === '/openapi') return sendJson(response, { openapi: '3.0.0', paths: { '/ok': { get: { operationId: 'ok' } } } });
+    if (request.path === '/missing') return sendJson(response, { error: 'missing' }, 404);
+    if (request.path === '/openapi')
+      return sendJson(response, { openapi: '3.0.0', paths: { '/ok': { get: { operationId: 'ok' } } } });
     sendJson(response, { ok: true });
   });
 }
 
 const ended = async ({ platform }: Stage, run: RunRecord): Promise<RunRecord> => {
   const builder = await platform.as('builder');
-  return until(async () => (await builder.get(`/runs/${run['id']}`)).body, ({ status }) => ['completed', 'faulted', 'cancelled'].includes(status), 60_000);
+  return until(
+    async () => (await builder.get(`/runs/${run['id']}`)).body,
+    ({ status }) => ['completed', 'faulted', 'cancelled'].includes(status),
+  );
 };
-const started = async ({ platform }: Stage, definition: unknown, input: Record<string, unknown> = {}): Promise<RunRecord> =>
-  startRun(await platform.as('builder'), definition, input);
-const toEnd = async (stage: Stage, definition: unknown, status = 'completed', input: Record<string, unknown> = {}): Promise<RunRecord> => {
+const started = async (
+  { platform }: Stage,
+  definition: unknown,
+  input: Record<string, unknown> = {},
+): Promise<RunRecord> => startRun(await platform.as('builder'), definition, input);
+const toEnd = async (
+  stage: Stage,
+  definition: unknown,
+  status = 'completed',
+  input: Record<string, unknown> = {},
+): Promise<RunRecord> => {
   const run = await ended(stage, await started(stage, definition, input));
   if (run['status'] !== status) throw new Error(`${run['status']}: ${JSON.stringify(run['error'])}`);
   return run;
 };
 const isWaiting = async ({ platform }: Stage, run: RunRecord): Promise<RunRecord> => {
   const builder = await platform.as('builder');
-  return until(async () => (await builder.get(`/runs/${run['id']}`)).body, ({ status }) => status === 'waiting');
+  return until(
+    async () => (await builder.get(`/runs/${run['id']}`)).body,
+    ({ status }) => status === 'waiting',
+  );
 };
-const decide = async (stage: Stage, run: RunRecord, decision: string, payload?: unknown, title?: string): Promise<void> => {
+const decide = async (
+  stage: Stage,
+  run: RunRecord,
+  decision: string,
+  payload?: unknown,
+  title?: string,
+): Promise<void> => {
   const builder = await stage.platform.as('builder');
   const [task] = await until(
     async () => (await builder.get(`/hitl/tasks?run_id=${run['id']}`)).body as RunRecord[],
-    (tasks) => tasks.some((one) => title === undefined || one['title'] === title),
+    (tasks) => tasks.some((task) => title === undefined || task['title'] === title),
   );
   await isWaiting(stage, run);
-  const reply = await builder.post(`/hitl/tasks/${task?.['id']}/decision`, { decision, ...(payload === undefined ? {} : { payload }) });
+  const reply = await builder.post(`/hitl/tasks/${task?.['id']}/decision`, {
+    decision,
+    ...(payload === undefined ? {} : { payload }),
+  });
   if (reply.status !== 200) throw new Error(JSON.stringify(reply.body));
 };
 
-const http = ({ counterpart }: Stage, path: string) => ({ call: 'http', with: { method: 'get', endpoint: `${counterpart.url}${path}` } });
-const human = (more: Record<string, unknown> = {}) => ({ call: 'human', with: { title: 'Go on?', ...more } });
+const http = ({ counterpart }: Stage, path: string) => ({
+  call: 'http',
+  with: { method: 'get', endpoint: `${counterpart.url}${path}` },
+});
+const human = (more: Record<string, unknown> = {}) => humanTask('Go on?', { ...more });
 const failing = { raise: { error: { type: 'https://example.com/broken', status: 500, title: 'Broken' } } };
 
 export const scenarios: Record<string, Scenario> = {
@@ -76,53 +110,171 @@ export const scenarios: Record<string, Scenario> = {
   fork: async (stage) => ({
     '': await toEnd(stage, {
       do: [
-        { both: { fork: { branches: [{ a: { do: [{ one: http(stage, '/ok') }, { two: http(stage, '/ok') }] } }, { b: { do: [{ nap: { wait: { milliseconds: 30 } } }, { three: http(stage, '/ok') }] } }] } } },
+        {
+          both: {
+            fork: {
+              branches: [
+                { a: { do: [{ one: http(stage, '/ok') }, { two: http(stage, '/ok') }] } },
+                { b: { do: [{ nap: { wait: { milliseconds: 30 } } }, { three: http(stage, '/ok') }] } },
+              ],
+            },
+          },
+        },
         { after: http(stage, '/ok') },
       ],
     }),
-    faulted: await toEnd(stage, { do: [{ both: { fork: { branches: [{ slow: http(stage, '/slow') }, { ask: human() }, { fails: { do: [{ nap: { wait: { milliseconds: 300 } } }, { fail: failing }] } }] } } }] }, 'faulted'),
+    faulted: await toEnd(
+      stage,
+      {
+        do: [
+          {
+            both: {
+              fork: {
+                branches: [
+                  { slow: http(stage, '/slow') },
+                  { ask: human() },
+                  { fails: { do: [{ nap: { wait: { milliseconds: 300 } } }, { fail: failing }] } },
+                ],
+              },
+            },
+          },
+        ],
+      },
+      'faulted',
+    ),
   }),
+  // Local activities, an ordinary call among them after the time was read, and a fault.
+  short: async (stage) => {
+    const soon = (path: string) => ({ ...http(stage, path), timeout: { after: { seconds: 5 } } });
+    return {
+      '': await toEnd(stage, {
+        do: [
+          { one: soon('/ok') },
+          { two: soon('/ok') },
+          { timed: { set: { now: '${ now }' } } },
+          { three: soon('/ok') },
+          { four: soon('/ok') },
+          { guarded: { try: [{ fails: soon('/missing') }], catch: { do: [{ instead: soon('/ok') }] } } },
+        ],
+      }),
+      faulted: await toEnd(stage, { do: [{ one: soon('/ok') }, { fails: soon('/missing') }] }, 'faulted'),
+    };
+  },
   emit: async (stage) => ({
-    '': await toEnd(stage, { do: [{ told: { emit: { event: { with: { type: 'com.example.told', data: '${ . }' } } } } }, { ask: http(stage, '/ok') }, { again: { emit: { event: { with: { type: 'com.example.told' } } } } }] }),
+    '': await toEnd(stage, {
+      do: [
+        { told: { emit: { event: { with: { type: 'com.example.told', data: '${ . }' } } } } },
+        { ask: http(stage, '/ok') },
+        { again: { emit: { event: { with: { type: 'com.example.told' } } } } },
+      ],
+    }),
   }),
   openapi: async (stage) => ({
-    '': await toEnd(stage, { do: [{ ask: { call: 'openapi', with: { document: { endpoint: `${stage.counterpart.url}/openapi` }, operationId: 'ok' } } }] }),
+    '': await toEnd(stage, {
+      do: [
+        {
+          ask: {
+            call: 'openapi',
+            with: { document: { endpoint: `${stage.counterpart.url}/openapi` }, operationId: 'ok' },
+          },
+        },
+      ],
+    }),
   }),
   linked: async (stage) => {
     const builder = await stage.platform.as('builder');
-    const workflow = await builder.post('/workflows', { name: 'linked', definition: { do: [{ back: { set: { files: '${ .files }' } } }, { ask: http(stage, '/ok') }] } });
-    const agent = await builder.post('/agents', { name: 'Linked', type: 'workflow', version: '1.0.0', visibility: 'private', configuration: { workflow_id: workflow.body.id }, modalities: ['json'] });
-    const message = { messageId: 'linked', role: 'ROLE_USER', parts: [{ url: `${stage.counterpart.url}/ok`, mediaType: 'application/json' }] };
-    const sent = await builder.post(`/api/v1/a2a/${agent.body.id}`, { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } }, { headers: { 'A2A-Version': '1.0' } });
+    const workflow = await builder.post('/workflows', {
+      name: 'linked',
+      definition: { do: [{ back: { set: { files: '${ .files }' } } }, { ask: http(stage, '/ok') }] },
+    });
+    const agent = await builder.post('/agents', {
+      name: 'Linked',
+      type: 'workflow',
+      version: '1.0.0',
+      visibility: 'private',
+      configuration: { workflow_id: workflow.body.id },
+      modalities: ['json'],
+    });
+    const message = {
+      messageId: 'linked',
+      role: 'ROLE_USER',
+      parts: [{ url: `${stage.counterpart.url}/ok`, mediaType: 'application/json' }],
+    };
+    const sent = await builder.post(
+      `/api/v1/a2a/${agent.body.id}`,
+      { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } },
+      { headers: { 'A2A-Version': '1.0' } },
+    );
     return { '': await ended(stage, { id: sent.body.result.task.id }) };
   },
   compete: async (stage) => ({
-    '': await toEnd(stage, { do: [{ race: { fork: { compete: true, branches: [{ slow: http(stage, '/slow') }, { ask: human() }, { fast: { do: [{ nap: { wait: { milliseconds: 300 } } }, { won: { set: { won: true } } }] } }] } } }] }),
+    '': await toEnd(stage, {
+      do: [
+        {
+          race: {
+            fork: {
+              compete: true,
+              branches: [
+                { slow: http(stage, '/slow') },
+                { ask: human() },
+                { fast: { do: [{ nap: { wait: { milliseconds: 300 } } }, { won: { set: { won: true } } }] } },
+              ],
+            },
+          },
+        },
+      ],
+    }),
   }),
   continued: async (stage) => ({
-    loop: await toEnd(stage, { do: [{ loop: { for: { each: 'x', in: '${ [range(14)] }' }, do: [{ ask: http(stage, '/ok') }] } }] }),
+    loop: await toEnd(stage, {
+      do: [{ loop: { for: { each: 'x', in: '${ [range(14)] }' }, do: [{ ask: http(stage, '/ok') }] } }],
+    }),
     waiting: await (async () => {
-      const loop = { loop: { for: { each: 'x', in: '${ [range(12)] }' }, do: [{ ask: http(stage, '/ok') }] } };
-      const run = await started(stage, { do: [{ both: { fork: { branches: [loop, { ask: human({ expires: { hours: 1 } }) }] } } }, { after: http(stage, '/ok') }] });
+      const loop = {
+        loop: { for: { each: 'x', in: '${ [range(12)] }' }, do: [{ ask: http(stage, '/ok') }] },
+      };
+      const run = await started(stage, {
+        do: [
+          { both: { fork: { branches: [loop, { ask: human({ expires: { hours: 1 } }) }] } } },
+          { after: http(stage, '/ok') },
+        ],
+      });
       await decide(stage, run, 'approve');
       return ended(stage, run);
     })(),
   }),
   decided: async (stage) => {
-    const run = await started(stage, { do: [{ review: human({ expires: { hours: 1 } }) }, { after: http(stage, '/ok') }] });
+    const run = await started(stage, {
+      do: [{ review: human({ expires: { hours: 1 } }) }, { after: http(stage, '/ok') }],
+    });
     await decide(stage, run, 'approve');
     return { '': await ended(stage, run) };
   },
   escalated: async (stage) => {
-    const run = await started(stage, { do: [{ review: human({ due: 'PT0.2S', remind: ['PT0.1S'], escalate: [{ after: 'PT0.3S', to: { roles: ['approver'] } }] }) }] });
+    const run = await started(stage, {
+      do: [
+        {
+          review: human({
+            due: 'PT0.2S',
+            remind: ['PT0.1S'],
+            escalate: [{ after: 'PT0.3S', to: { roles: ['approver'] } }],
+          }),
+        },
+      ],
+    });
     const builder = await stage.platform.as('builder');
-    await until(async () => (await builder.get(`/runs/${run['id']}/logs`)).body as RunRecord[], (log) => log.some((entry) => entry['type'].includes('escalated')));
+    await until(
+      async () => (await builder.get(`/runs/${run['id']}/logs`)).body as RunRecord[],
+      (log) => log.some((entry) => entry['type'].includes('escalated')),
+    );
     await decide(stage, run, 'reject');
     return { '': await ended(stage, run) };
   },
   expired: async (stage) => ({
     faulted: await toEnd(stage, { do: [{ review: human({ expires: 'PT0.3S' }) }] }, 'faulted'),
-    decided: await toEnd(stage, { do: [{ review: human({ expires: 'PT0.3S', on_expiry: { decision: 'reject' } }) }] }),
+    decided: await toEnd(stage, {
+      do: [{ review: human({ expires: 'PT0.3S', on_expiry: { decision: 'reject' } }) }],
+    }),
   }),
   cancelled: async (stage) => {
     const builder = await stage.platform.as('builder');
@@ -130,15 +282,28 @@ export const scenarios: Record<string, Scenario> = {
     await isWaiting(stage, waiting);
     await builder.post(`/runs/${waiting['id']}/cancel`);
     const calling = await started(stage, { do: [{ ask: http(stage, '/slow') }] });
-    await until(async () => (await builder.get(`/runs/${calling['id']}`)).body, ({ tasks }) => tasks.length > 0);
+    await until(
+      async () => (await builder.get(`/runs/${calling['id']}`)).body,
+      ({ tasks }) => tasks.length > 0,
+    );
     await builder.post(`/runs/${calling['id']}/cancel`);
     return { waiting: await ended(stage, waiting), calling: await ended(stage, calling) };
   },
   parent: async (stage) => {
     const builder = await stage.platform.as('builder');
     const document = { dsl: '1.0.3', namespace: 'histories', name: 'child', version: '1.0.0' };
-    await builder.post('/workflows', { name: 'child', definition: { document, do: [{ ask: http(stage, '/ok') }, { review: human() }] } });
-    const run = await started(stage, { do: [{ sub: { run: { workflow: { namespace: 'histories', name: 'child', version: '1.0.0', input: {} } } } }, { after: http(stage, '/ok') }] });
+    await builder.post('/workflows', {
+      name: 'child',
+      definition: { document, do: [{ ask: http(stage, '/ok') }, { review: human() }] },
+    });
+    const run = await started(stage, {
+      do: [
+        {
+          sub: { run: { workflow: { namespace: 'histories', name: 'child', version: '1.0.0', input: {} } } },
+        },
+        { after: http(stage, '/ok') },
+      ],
+    });
     const waiting = await isWaiting(stage, run);
     await builder.post(`/hitl/tasks/${waiting['waiting_on'][0].id}/decision`, { decision: 'approve' });
     const end = await ended(stage, run);
@@ -146,7 +311,18 @@ export const scenarios: Record<string, Scenario> = {
     return { '': end, child: (await builder.get(`/runs/${child.id}`)).body };
   },
   child: async (stage) => {
-    const run = await toEnd(stage, { do: [{ sub: { try: [{ sub: { run: { workflow: { namespace: 'histories', name: 'nobody', version: '1.0.0' } } } }], catch: { do: [{ instead: { set: { caught: true } } }] } } }] });
+    const run = await toEnd(stage, {
+      do: [
+        {
+          sub: {
+            try: [
+              { sub: { run: { workflow: { namespace: 'histories', name: 'nobody', version: '1.0.0' } } } },
+            ],
+            catch: { do: [{ instead: { set: { caught: true } } }] },
+          },
+        },
+      ],
+    });
     return { missing: run };
   },
   retry: async (stage) => {
@@ -154,22 +330,46 @@ export const scenarios: Record<string, Scenario> = {
     const ask = (path: string) => ({ call: 'http', with: { method: 'get', endpoint: path } });
     const maybe = ask(`\${ "${stage.counterpart.url}" + (if $x == 2 then "/once" else "/ok" end) }`);
     const both = { fork: { branches: [{ fine: http(stage, '/ok') }, { maybe }] } };
-    const faulted = await toEnd(stage, { do: [{ first: http(stage, '/ok') }, { loop: { for: { each: 'x', in: '${ [1, 2, 3] }' }, do: [{ both }] } }] }, 'faulted');
+    const faulted = await toEnd(
+      stage,
+      {
+        do: [
+          { first: http(stage, '/ok') },
+          { loop: { for: { each: 'x', in: '${ [1, 2, 3] }' }, do: [{ both }] } },
+        ],
+      },
+      'faulted',
+    );
     const again = (await builder.post(`/runs/${faulted['id']}/retry`, {})).body;
     return { faulted, again: await ended(stage, again) };
   },
   retried: async (stage) => ({
     '': await toEnd(stage, {
-      do: [{ guarded: { try: [{ ask: http(stage, '/busy') }], catch: { errors: { with: { status: 503 } }, retry: { delay: { milliseconds: 20 }, backoff: { exponential: {} }, limit: { attempt: { count: 5 } } } } } }],
+      do: [
+        {
+          guarded: {
+            try: [{ ask: http(stage, '/busy') }],
+            catch: {
+              errors: { with: { status: 503 } },
+              retry: {
+                delay: { milliseconds: 20 },
+                backoff: { exponential: {} },
+                limit: { attempt: { count: 5 } },
+              },
+            },
+          },
+        },
+      ],
     }),
   }),
-  // Asked twice: with what the recording server suggests, the second question is answered in another execution.
+  // Two questions: the recording server suggests continue-as-new early, so the second is answered in another
+  // execution.
   elsewhere: async (stage) => {
     const remote = await startRemoteAgent();
     try {
       const builder = await stage.platform.as('builder');
       await builder.post('/agents', agentBody({ name: 'elsewhere', type: 'a2a', url: remote.url }));
-      const ask = (input: string) => ({ call: 'agent', with: { agent: 'elsewhere', input } });
+      const ask = (input: string) => agentTask('elsewhere', { input });
       const run = await started(stage, { do: [{ before: http(stage, '/ok') }, { far: ask('ask me') }] });
       await decide(stage, run, 'answer', { text: 'Rome' }, 'Which city?');
       await decide(stage, run, 'answer', { date: '1 May' }, 'And the date?');
@@ -187,19 +387,48 @@ export const scenarios: Record<string, Scenario> = {
     const run = await started(stage, { do: [{ review: human() }, { after: http(stage, '/ok') }] });
     const waiting = await isWaiting(stage, run);
     await builder.post(`/runs/${run['id']}/suspend`);
-    await until(async () => (await builder.get(`/runs/${run['id']}`)).body, ({ status }) => status === 'suspended');
+    await until(
+      async () => (await builder.get(`/runs/${run['id']}`)).body,
+      ({ status }) => status === 'suspended',
+    );
     await builder.post(`/hitl/tasks/${waiting['waiting_on'][0].id}/decision`, { decision: 'approve' });
-    await until(async () => (await builder.get(`/runs/${run['id']}/logs`)).body as RunRecord[], (log) => log.some((entry) => entry['type'].includes('decision-received')));
+    await until(
+      async () => (await builder.get(`/runs/${run['id']}/logs`)).body as RunRecord[],
+      (log) => log.some((entry) => entry['type'].includes('decision-received')),
+    );
     await builder.post(`/runs/${run['id']}/resume`);
     return { '': await ended(stage, run) };
   },
   timeout: async (stage) => ({
     caught: await toEnd(stage, {
-      do: [{ guarded: { try: [{ ask: { ...http(stage, '/slow'), timeout: { after: { milliseconds: 300 } } } }], catch: { errors: { with: { status: 408 } }, do: [{ instead: { set: { late: true } } }] } } }],
+      do: [
+        {
+          guarded: {
+            try: [{ ask: { ...http(stage, '/slow'), timeout: { after: { milliseconds: 300 } } } }],
+            catch: { errors: { with: { status: 408 } }, do: [{ instead: { set: { late: true } } }] },
+          },
+        },
+      ],
     }),
-    run: await toEnd(stage, { timeout: { after: { milliseconds: 300 } }, do: [{ review: human() }] }, 'faulted'),
+    run: await toEnd(
+      stage,
+      { timeout: { after: { milliseconds: 300 } }, do: [{ review: human() }] },
+      'faulted',
+    ),
   }),
   try: async (stage) => ({
-    '': await toEnd(stage, { do: [{ guarded: { try: [{ ask: http(stage, '/ok') }, { fail: failing }], catch: { as: 'problem', do: [{ handle: http(stage, '/ok') }, { told: { set: { title: '${ $problem.title }' } } }] } } }] }),
+    '': await toEnd(stage, {
+      do: [
+        {
+          guarded: {
+            try: [{ ask: http(stage, '/ok') }, { fail: failing }],
+            catch: {
+              as: 'problem',
+              do: [{ handle: http(stage, '/ok') }, { told: { set: { title: '${ $problem.title }' } } }],
+            },
+          },
+        },
+      ],
+    }),
   }),
 };

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import type { AgentCall, CallFiles, HttpCall, PinnedAgent } from '../../domain/ports.ts';
 
-export function pinnedAgent(more: Partial<PinnedAgent> = {}): PinnedAgent {
+function pinnedAgent(more: Partial<PinnedAgent> = {}): PinnedAgent {
   return {
     id: '0198c7a0-0000-7000-8000-000000000001',
     owner_id: '0198c7a0-0000-7000-8000-000000000002',
@@ -29,10 +29,9 @@ interface CallOptions {
 function common(options: CallOptions) {
   return {
     idempotencyKey: 'run-1/do/0/call/1/1',
-    timeoutMs: options.timeoutMs ?? 5000,
+    timeoutMs: options.timeoutMs ?? 60_000,
     signal: options.signal ?? new AbortController().signal,
     secret: async (name: string) => options.secrets?.[name] ?? null,
-    heartbeat: () => undefined,
   };
 }
 
@@ -44,8 +43,10 @@ export function httpCall(args: Record<string, unknown>, options: CallOptions = {
   return { with: args, ...common(options) };
 }
 
-/** The fault that a call ends with, its type by the last word. */
-export async function faultOf(call: Promise<unknown>): Promise<{ kind: string | undefined; status: number; detail: string }> {
+/** The fault that ends a call; `kind` is the last segment of its type. */
+export async function faultOf(
+  call: Promise<unknown>,
+): Promise<{ kind: string | undefined; status: number; detail: string }> {
   const error: any = await call.then(
     () => null,
     (reason: unknown) => reason,
@@ -54,7 +55,7 @@ export async function faultOf(call: Promise<unknown>): Promise<{ kind: string | 
   return { kind: error.error.type.split('/').pop(), status: error.error.status, detail: error.error.detail };
 }
 
-/** Of a run without any, and without a place for new ones. */
+/** The files of a run that has none and cannot store any. */
 export const noFiles: CallFiles = {
   store: async () => Promise.reject(new Error('nothing is to be stored')),
   read: async () => null,

@@ -11,11 +11,10 @@ import { createHttpServer, serve } from '../../api/http-server.ts';
 import { parseEnv, type Env } from '../../config/env.ts';
 import { createOrm, type Orm } from '../../db/orm.ts';
 import { createRunEventWatcher } from '../../db/run-event-watcher.ts';
-import { firstPartyClient, signAccessToken } from '../../domain/auth/access-token.ts';
-import type { Role } from '../../domain/auth/actor.ts';
-import { createLocalFileStore } from '../../domain/files/local-file-store.ts';
-import type { TemporalGateway } from '../../domain/ports.ts';
-import { TemporalUnavailable } from '../../domain/ports.ts';
+import { FIRST_PARTY_CLIENT, signAccessToken } from '../../domain/auth/access-token.ts';
+import type { Role } from '../../contracts/roles.ts';
+import { createLocalFileStore } from '../../adapters/file-stores/local-file-store.ts';
+import { TemporalUnavailable, type TemporalGateway } from '../../domain/ports.ts';
 import { runFolder } from './run-folder.ts';
 import { createTestDatabase } from './servers.ts';
 
@@ -24,7 +23,7 @@ export interface TestUser {
   username: string;
   roles: Role[];
   groups: string[];
-  /** An access token as a log-in gives it. */
+  /** An access token like that of a log-in. */
   token: string;
 }
 
@@ -35,7 +34,7 @@ export interface Reply {
   body: any; // tests look into answers freely
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   body?: unknown;
   headers?: Record<string, string>;
 }
@@ -55,31 +54,40 @@ export interface TestApp {
   env: Env;
   url: string;
   databaseUrl: string;
-  /** Without a token. */
+  /** Sends no token. */
   anonymous: Client;
-  /** As a user; a role stands for one user of that role, made at first use. */
+  /** A client of a user; a role means one user of that role, created at first use. */
   as(who: Role | TestUser): Promise<Client>;
-  /** The user that `as(role)` is. */
+  /** The user behind `as(role)`. */
   user(role: Role): Promise<TestUser>;
   createUser(options?: { username?: string; roles?: Role[]; groups?: string[] }): Promise<TestUser>;
   close(): Promise<void>;
 }
 
-export interface TestAppOptions extends Partial<Pick<CreateAppOptions, 'temporal' | 'endpoints' | 'payloadCodec' | 'strictResponses' | 'files'>> {
-  /** Variables over the defaults. */
+export interface TestAppOptions extends Partial<
+  Pick<
+    CreateAppOptions,
+    'temporal' | 'endpoints' | 'payloadCodec' | 'strictResponses' | 'files' | 'consoleFolder'
+  >
+> {
+  /** Settings that override the defaults. */
   env?: Record<string, string>;
-  /** Another copy of the API on the same database: it is not dropped at the end. */
+  /** The database of another copy of the API, which is not dropped at the end. */
   databaseUrl?: string;
   encryptionKeys?: string;
 }
 
-/** Temporal away: nothing starts, nothing is signalled, rows stay for the reconciler. */
+/** Temporal is unreachable: nothing starts, no signal is sent, rows wait for the reconciler. */
 export const noTemporal: TemporalGateway = {
   start: async () => away(),
   signal: async () => away(),
+  cancel: async () => away(),
   terminate: async () => away(),
   describe: async () => away(),
+  closeReason: async () => away(),
   abnormallyClosed: async () => away(),
+  workflowTaskAttempt: async () => away(),
+  troubled: async () => away(),
   ping: async () => false,
   wakeDelivery: async () => away(),
 };
@@ -88,23 +96,31 @@ function away(): never {
   throw new TemporalUnavailable('no Temporal in this test');
 }
 
-/** The same for every app of a test run, so that copies on one database read each other's secrets. */
+/** The same for every app of a test run, so that copies on one database can read each other's secrets. */
 export const testKeys = `test:${randomBytes(32).toString('base64')}`;
 
-/** Starts the API on a port of its own and a migrated database of its own. Close it in `afterAll`. */
+/** Starts the API on a separate port and a separate, migrated database. Close it in `afterAll`. */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const database = options.databaseUrl ? null : await createTestDatabase();
   const databaseUrl = options.databaseUrl ?? database?.url ?? '';
   const server = createHttpServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // A server that listens on TCP has an address of this form.
+  // The address of a listening TCP server has this type.
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const parsed = parseEnv({ BASE_URL: url, DATABASE_URL: databaseUrl, ENCRYPTION_KEYS: options.encryptionKeys ?? testKeys, FILES_DIR: filesOf(databaseUrl), ...options.env });
+  // Tests send many requests from one address.
+  const parsed = parseEnv({
+    RATE_LIMIT_ADDRESS_PER_MINUTE: '0',
+    BASE_URL: url,
+    DATABASE_URL: databaseUrl,
+    ENCRYPTION_KEYS: options.encryptionKeys ?? testKeys,
+    FILES_DIR: filesOf(databaseUrl),
+    ...options.env,
+  });
   if ('problems' in parsed) {
     throw new Error(JSON.stringify(parsed.problems));
   }
   const { env } = parsed;
-  const orm = createOrm({ url: databaseUrl });
+  const orm = createOrm({ url: databaseUrl, ...patience });
   const logger = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
   const app = createApp({
     files: options.files ?? createLocalFileStore(env.FILES_DIR),
@@ -116,10 +132,12 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     ...(options.payloadCodec ? { payloadCodec: options.payloadCodec } : {}),
     strictResponses: options.strictResponses ?? true,
     ...(options.endpoints ? { endpoints: options.endpoints } : {}),
+    ...(options.consoleFolder ? { consoleFolder: options.consoleFolder } : {}),
   });
   serve(server, app.koa);
   const grpcPort = env.A2A_GRPC_PORT ?? 'off';
-  const grpc: GrpcServer | null = grpcPort === 'off' ? null : await listenGrpc(app.deps, { host: '127.0.0.1', port: grpcPort });
+  const grpc: GrpcServer | null =
+    grpcPort === 'off' ? null : await listenGrpc(app.deps, { host: '127.0.0.1', port: grpcPort });
 
   const ofRole = new Map<Role, Promise<TestUser>>();
   const createUser: TestApp['createUser'] = (given = {}) => insertUser(app, given);
@@ -129,7 +147,13 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     return known;
   };
   return {
-    app, orm, env, url, databaseUrl, createUser, user,
+    app,
+    orm,
+    env,
+    url,
+    databaseUrl,
+    createUser,
+    user,
     anonymous: createClient(url),
     as: async (who) => createClient(url, (typeof who === 'string' ? await user(who) : who).token),
     close: async () => {
@@ -143,23 +167,53 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   };
 }
 
-/** Copies of the API on one database share their files; the folder goes with the test run's. */
+/** For a database that answers many tests at once, and statements that insert a hundred thousand rows. */
+export const patience = { connectionTimeoutMs: 120_000, statementTimeoutMs: 240_000 };
+
+/** Copies of the API on one database share their files; the folder is removed with that of the test run. */
 export function filesOf(databaseUrl: string): string {
   return join(runFolder(), `files-${databaseUrl.split('/').at(-1) ?? ''}`);
 }
 
-/** A user with a session, without the cost of hashing and checking a password. */
-async function insertUser(app: App, given: { username?: string; roles?: Role[]; groups?: string[] }): Promise<TestUser> {
+/** Creates a user with a session, without the cost of hashing and checking a password. */
+async function insertUser(
+  app: App,
+  given: { username?: string; roles?: Role[]; groups?: string[] },
+): Promise<TestUser> {
   const { orm, env, keys } = app.deps;
   const id = uuidv7();
   const sid = uuidv7();
-  const user = { username: given.username ?? `user-${BigInt(`0x${id.slice(-12)}`)}`, roles: given.roles ?? ['builder' as const], groups: given.groups ?? [] };
+  const user = {
+    username: given.username ?? `user-${BigInt(`0x${id.slice(-12)}`)}`,
+    roles: given.roles ?? ['builder' as const],
+    groups: given.groups ?? [],
+  };
   const em = orm.em.fork();
-  await em.execute('insert into user_account (id, username, email, password_hash, roles, groups) values (?, ?, ?, ?, ?::text[], ?::text[])', [
-    id, user.username, `${user.username}@example.com`, 'none', textArray(user.roles), textArray(user.groups),
-  ]);
-  await em.execute(`insert into auth_session (id, user_id, expires_at) values (?, ?, now() + interval '1 day')`, [sid, id]);
-  const token = await signAccessToken(keys, env.BASE_URL, { sub: id, sid, client_id: firstPartyClient, epoch: 1, scope: user.roles.join(' '), jti: uuidv7() });
+  await em.execute(
+    `insert into user_account (id, username, email, password_hash, roles, groups)
+     values (?, ?, ?, ?, ?::text[], ?::text[])`,
+    [
+      id,
+      user.username,
+      `${user.username}@example.com`,
+      'none',
+      textArray(user.roles),
+      textArray(user.groups),
+    ],
+  );
+  await em.execute(
+    `insert into auth_session (id, user_id, expires_at) values (?, ?, now() + interval '1 day')`,
+    [sid, id],
+  );
+  const token = await signAccessToken(keys, env.BASE_URL, {
+    sub: id,
+    sid,
+    client_id: FIRST_PARTY_CLIENT,
+    epoch: 1,
+    auth_time: Math.floor(Date.now() / 1_000),
+    scope: user.roles.join(' '),
+    jti: uuidv7(),
+  });
   return { id, ...user, token };
 }
 
@@ -167,7 +221,10 @@ function textArray(values: readonly string[]): string {
   return `{${values.map((value) => JSON.stringify(value)).join(',')}}`;
 }
 
-/** A small HTTP client. A path is below the app's address; bodies are sent as JSON unless they are text or bytes. */
+/**
+ * A small HTTP client. Paths are relative to the app's address; bodies are sent as JSON unless they are text
+ * or bytes.
+ */
 export function createClient(baseUrl: string, token?: string): Client {
   const request: Client['request'] = async (method, path, options = {}) => {
     const raw = typeof options.body === 'string' || options.body instanceof Uint8Array;
@@ -179,13 +236,22 @@ export function createClient(baseUrl: string, token?: string): Client {
         ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
         ...options.headers,
       },
-      ...(options.body === undefined ? {} : { body: raw ? (options.body as string) : JSON.stringify(options.body) }),
+      ...(options.body === undefined
+        ? {}
+        : { body: raw ? (options.body as string) : JSON.stringify(options.body) }),
     });
     const text = await response.text();
     const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '');
-    return { status: response.status, headers: response.headers, body: text === '' ? null : isJson ? JSON.parse(text) : text };
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: text === '' ? null : isJson ? JSON.parse(text) : text,
+    };
   };
-  const withBody = (method: string) => (path: string, body?: unknown, options: RequestOptions = {}) => request(method, path, { ...options, body });
+  const withBody =
+    (method: string) =>
+    (path: string, body?: unknown, options: RequestOptions = {}) =>
+      request(method, path, { ...options, body });
   return {
     request,
     get: (path, options) => request('GET', path, options),

@@ -1,6 +1,7 @@
 /**
- * Makes the folder of a test run. Servers start in it when a test first asks for them (servers.ts); what such a start may
- * need minutes for, the build of a Temporal server on a new machine, is done here, outside of the time limits of tests.
+ * Makes the folder of a test run. Servers start in it when a test first asks for them (servers.ts); what such
+ * a start may need minutes for, the build of a Temporal server on a new machine, is done here, outside of the
+ * time limits of tests.
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';

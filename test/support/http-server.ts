@@ -1,5 +1,4 @@
-import { createServer } from 'node:http';
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 
 export interface SeenRequest {
   method: string;
@@ -17,16 +16,30 @@ export interface TestServer {
   close(): Promise<void>;
 }
 
-/** A real HTTP server, on a free port unless one is named, that remembers what it was asked. The handler gets the request with its body read. */
+/**
+ * For every HTTP server of a test: it never closes an idle connection. By default it does after five seconds,
+ * and a busy client may just then send its next request into the closed connection.
+ */
+export const keepIdle = { keepAliveTimeout: 0 };
+
+/**
+ * A real HTTP server, on a free port unless one is named, that records its requests. The handler gets the
+ * request after its body has been read.
+ */
 export async function startServer(
   handler: (request: SeenRequest, response: ServerResponse, raw: IncomingMessage) => void | Promise<void>,
   port = 0,
 ): Promise<TestServer> {
   const seen: SeenRequest[] = [];
-  const server = createServer(async (raw, response) => {
+  const server = createServer(keepIdle, async (raw, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of raw) chunks.push(chunk);
-    const request = { method: raw.method ?? '', path: raw.url ?? '', headers: raw.headers, body: Buffer.concat(chunks).toString() };
+    const request = {
+      method: raw.method ?? '',
+      path: raw.url ?? '',
+      headers: raw.headers,
+      body: Buffer.concat(chunks).toString(),
+    };
     seen.push(request);
     await handler(request, response, raw);
   });
@@ -45,7 +58,7 @@ export async function startServer(
   };
 }
 
-/** Answers with JSON. */
+/** Responds with JSON. */
 export function sendJson(response: ServerResponse, value: unknown, status = 200): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
 }

@@ -1,4 +1,4 @@
-/** Human tasks of runs that no workflow drives: rows as an activity would write them. */
+/** Human tasks of runs without a workflow: inserts rows as an activity would. */
 import { v7 as uuidv7 } from 'uuid';
 import type { NewHumanTask } from '../../contracts/activities.ts';
 import type { RunStatus } from '../../contracts/run-events.ts';
@@ -9,14 +9,19 @@ import { lockRun } from '../../domain/runs/events.ts';
 export interface NewRun {
   owner: string;
   root?: string;
+  parent?: string;
   status?: RunStatus;
 }
 
-export async function insertRun(orm: Orm, { owner, root, status = 'waiting' }: NewRun): Promise<string> {
+export async function insertRun(
+  orm: Orm,
+  { owner, parent, root = parent, status = 'waiting' }: NewRun,
+): Promise<string> {
   const id = uuidv7();
   await orm.em.fork().execute(
-    `insert into run (id, workflow_name, definition, status, owner_id, root_run_id) values (?, 'purchase', '{}', ?, ?, ?)`,
-    [id, status, owner, root ?? id],
+    `insert into run (id, workflow_name, definition, status, owner_id, parent_run_id, root_run_id)
+       values (?, 'purchase', '{}', ?, ?, ?, ?)`,
+    [id, status, owner, parent ?? null, root ?? id],
   );
   return id;
 }
@@ -46,7 +51,11 @@ export function newTask(runId: string, given: Partial<NewHumanTask> = {}): NewHu
 }
 
 /** Inserts a task as the activity does. @returns its id. */
-export async function insertTask(orm: Orm, runId: string, given: Partial<NewHumanTask> = {}): Promise<string> {
+export async function insertTask(
+  orm: Orm,
+  runId: string,
+  given: Partial<NewHumanTask> = {},
+): Promise<string> {
   const task = newTask(runId, given);
   await orm.em.fork().transactional(async (em) => {
     await lockRun(em, runId);

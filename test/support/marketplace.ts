@@ -1,42 +1,77 @@
-/** Agents, workflows and items as people make them, for tests of the marketplace. */
+/** Agents, workflows and items as users create them, for tests of the marketplace. */
 import { agentBody } from './agent-body.ts';
 import type { Client, Reply } from './app.ts';
 
-// Tests look into answers freely.
+// Tests read any property of a response.
 type Body = any; // oxlint-disable-line typescript/no-explicit-any
 
 function ok(reply: Reply, status: number): Body {
-  if (reply.status !== status) throw new Error(`${reply.status} instead of ${status}: ${JSON.stringify(reply.body)}`);
+  if (reply.status !== status)
+    throw new Error(`${reply.status} instead of ${status}: ${JSON.stringify(reply.body)}`);
   return reply.body;
 }
 
-/** An agent with its version published. */
+/** An agent whose version is published. */
 export async function publishedAgent(client: Client, more: Record<string, unknown> = {}): Promise<Body> {
   const agent = ok(await client.post('/agents', agentBody(more)), 201);
   ok(await client.post(`/agents/${agent.id}/versions/${agent.version}/publish`), 200);
   return agent;
 }
 
-export async function createdWorkflow(client: Client, definition: Record<string, unknown>, more: Record<string, unknown> = {}): Promise<Body> {
+export async function createdWorkflow(
+  client: Client,
+  definition: Record<string, unknown>,
+  more: Record<string, unknown> = {},
+): Promise<Body> {
   return ok(await client.post('/workflows', { name: 'a workflow', definition, ...more }), 201);
 }
 
-export async function submitted(client: Client, what: { id: string; version?: string; revision?: number }, more: Record<string, unknown> = {}): Promise<Body> {
+export async function submitted(
+  client: Client,
+  what: { id: string; version?: string; revision?: number },
+  more: Record<string, unknown> = {},
+): Promise<Body> {
   const kind = what.revision === undefined ? 'agent' : 'workflow';
-  return ok(await client.post('/marketplace/items', { kind, ref_id: what.id, version: what.version ?? what.revision, ...more }), 201);
+  return ok(
+    await client.post('/marketplace/items', {
+      kind,
+      ref_id: what.id,
+      version: what.version ?? what.revision,
+      ...more,
+    }),
+    201,
+  );
 }
 
-/** Published, submitted and approved. */
-export async function approvedItem(client: Client, admin: Client, what?: Body, more: Record<string, unknown> = {}): Promise<Body> {
+/** An item that was submitted and approved. */
+export async function approvedItem(
+  client: Client,
+  admin: Client,
+  what?: Body,
+  more: Record<string, unknown> = {},
+): Promise<Body> {
   const item = await submitted(client, what ?? (await publishedAgent(client)), more);
   return ok(await admin.post(`/marketplace/items/${item.id}/approve`), 200);
 }
 
-export async function installed(client: Client, item: { id: string }, secrets: Record<string, string> = {}): Promise<Body> {
+export async function installed(
+  client: Client,
+  item: { id: string },
+  secrets: Record<string, string> = {},
+): Promise<Body> {
   return ok(await client.post(`/marketplace/items/${item.id}/install`, { secrets }), 201);
 }
 
-/** Every page of a list. */
+/** A repeated installation, which returns the existing copy. */
+export async function installedAgain(
+  client: Client,
+  item: { id: string },
+  secrets: Record<string, string> = {},
+): Promise<Body> {
+  return ok(await client.post(`/marketplace/items/${item.id}/install`, { secrets }), 200);
+}
+
+/** The records of all pages of a list. */
 export async function everyPage(client: Client, path: string): Promise<Body[]> {
   const all: Body[] = [];
   let next: string | undefined = path;

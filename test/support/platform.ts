@@ -1,113 +1,185 @@
-/** The whole platform in one test file: the real API and a real worker, on a database and a Temporal namespace of their own. */
-import { NativeConnection, Runtime } from '@temporalio/worker';
-import type { WorkflowBundle } from '@temporalio/worker';
+/**
+ * The whole platform in one test file: the real API and a real worker, on a separate database and Temporal
+ * namespace.
+ */
+import { NativeConnection, Runtime, type WorkflowBundle } from '@temporalio/worker';
 import type { DataConverter } from '@temporalio/common';
 import { pino } from 'pino';
+import { createActiveCalls } from '../../activities/active-calls.ts';
+import { createShortCalls } from '../../activities/short-calls.ts';
 import { createActivities } from '../../activities/index.ts';
-import { createEgressPolicy, type HostLookup } from '../../adapters/egress.ts';
-import { createDeliverySender } from '../../adapters/delivery-sender.ts';
+import { createEgressPolicy } from '../../adapters/egress/create-egress-policy.ts';
+import type { HostLookup } from '../../adapters/egress/egress.ts';
+import { createAnswerMemory } from '../../adapters/egress/answer-memory.ts';
+import { createDeliverySender } from '../../adapters/egress/delivery-sender.ts';
 import { createAdapters } from '../../adapters/index.ts';
 import { encryptionKeys } from '../../config/env-types.ts';
+import { createEndedCallListener } from '../../db/ended-call-listener.ts';
 import { createOrm } from '../../db/orm.ts';
 import { createRunEventWatcher } from '../../db/run-event-watcher.ts';
 import { createSigningKeys } from '../../domain/auth/signing-keys.ts';
-import { createDeliveryKinds } from '../../domain/delivery/kinds.ts';
+import { createDeliveryKinds } from '../../worker/delivery-kinds.ts';
 import { reconcileDeliveries } from '../../domain/delivery/reconcile.ts';
-import { standardRetry, type RetryPolicy } from '../../domain/delivery/retry.ts';
+import { STANDARD_RETRY, type RetryPolicy } from '../../domain/delivery/retry.ts';
 import { createFileLink } from '../../domain/files/file-link.ts';
-import { createLocalFileStore } from '../../domain/files/local-file-store.ts';
+import { createLocalFileStore } from '../../adapters/file-stores/local-file-store.ts';
 import { createPayloadStore } from '../../domain/files/payload-store.ts';
 import type { FileStore } from '../../domain/files/ports.ts';
+import { runLimits } from '../../domain/runs/limits.ts';
 import { reconcile } from '../../domain/runs/reconcile.ts';
 import { createEncryption } from '../../domain/secrets/encryption.ts';
 import { resolveSecret } from '../../domain/secrets/service.ts';
 import { createTemporalClient } from '../../temporal/client.ts';
 import { createDataConverter } from '../../temporal/data-converter.ts';
 import { createGateway } from '../../temporal/gateway.ts';
+import { createPayloadCodec } from '../../temporal/payload-codec.ts';
 import { bundleWorkflows } from '../../worker/bundle.ts';
 import { startEventPump } from '../../worker/event-pump.ts';
 import { createWorker } from '../../worker/create-worker.ts';
+import { ownServers } from '../../config/own-servers.ts';
 import { temporalLogger } from '../../worker/temporal-logger.ts';
-import { filesOf, startTestApp, testKeys } from './app.ts';
-import type { Client, TestApp, TestAppOptions } from './app.ts';
+import {
+  filesOf,
+  patience,
+  startTestApp,
+  testKeys,
+  type Client,
+  type TestApp,
+  type TestAppOptions,
+} from './app.ts';
 import { oncePerRun } from './run-folder.ts';
 import { createTestDatabase, testTemporal, type TestTemporal } from './servers.ts';
 
 export interface TestPlatform extends TestApp {
-  /** One pass of the reconciler, which no schedule runs here. */
+  /** One pass of the reconciler, which has no schedule here. */
   reconcile(): Promise<void>;
-  /** Runs a definition as `builder` to its end. */
+  /** Runs a definition to its end as `builder`. */
   runToEnd(definition: unknown, input?: Record<string, unknown>): Promise<RunRecord>;
   /** Stops this worker; `startWorker` starts another, with other keys if told to. */
   stopWorker(): Promise<void>;
-  startWorker(options?: { dataConverter?: DataConverter }): Promise<void>;
-  /** As client and worker have it: reads what they encrypted. */
+  startWorker(options?: {
+    dataConverter?: DataConverter;
+    maxActivities?: number;
+    workflowBundle?: WorkflowBundle;
+  }): Promise<void>;
+  /** The worker's codec: reads what client and worker encrypted. */
   dataConverter: DataConverter;
-  /** For a worker in a process of its own. */
+  /** For a worker in a separate process. */
   temporal: Omit<TestTemporal, 'uiUrl'>;
 }
 
-// Tests look into answers freely.
+// Tests read any property of a response.
 export type RunRecord = Record<string, any>;
 
-/** Default: those of the test run. Benchmarks bring durable ones. */
-export interface PlatformServers {
+/** Default: the servers of the test run. Benchmarks bring durable ones. */
+interface PlatformServers {
   database: { url: string; drop(): Promise<void> };
   temporal: TestTemporal;
 }
 
-export interface PlatformOptions extends Pick<TestAppOptions, 'env' | 'strictResponses'> {
+export interface PlatformOptions extends Pick<TestAppOptions, 'env' | 'strictResponses' | 'consoleFolder'> {
   servers?: PlatformServers;
   /** Default: a folder of the test run. */
   files?: FileStore;
   /** Default: loopback, where the tests' own servers are. */
   egressAllow?: string[];
   worker?: boolean;
-  /** Instead of DNS. */
+  /** Replaces DNS. */
   lookup?: HostLookup;
-  /** Instead of the product's: recorded histories are to stay readable without a key. */
+  /** Replaces the product's codec: recorded histories have to be readable without a key. */
   dataConverter?: DataConverter;
-  /** Over the standard one: tests cannot wait for hours. */
+  /**
+   * Gets the log of the worker, a JSON line at a time, from `warn` on. For the first platform of a file only.
+   */
+  log?: (line: string) => void;
+  /** Overrides the standard retry, because tests cannot wait for hours. */
   deliveryRetry?: Partial<RetryPolicy>;
 }
 
-/** Where runs say that they are: their source in events. */
+/** The source of events of runs. */
 export const TEST_BASE_URL = 'https://cadenza.test';
 
 let runtimeInstalled = false;
 
-async function ownServers(): Promise<PlatformServers> {
+async function serversOfTest(): Promise<PlatformServers> {
   const [database, temporal] = await Promise.all([createTestDatabase(), testTemporal()]);
   return { database, temporal };
 }
 
 export async function startTestPlatform(options: PlatformOptions = {}): Promise<TestPlatform> {
-  const logger = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
+  const { log } = options;
+  const logger = log
+    ? pino({ level: 'warn' }, { write: log })
+    : pino({ level: process.env['TEST_LOG'] ?? 'silent' });
   if (!runtimeInstalled) Runtime.install({ logger: temporalLogger(logger), shutdownSignals: [] });
   runtimeInstalled = true;
-  const { database, temporal } = options.servers ?? (await ownServers());
-  const orm = createOrm({ url: database.url });
+  const { database, temporal } = options.servers ?? (await serversOfTest());
+  const orm = createOrm({ url: database.url, ...patience });
   const keys = encryptionKeys().parse(options.env?.['ENCRYPTION_KEYS'] ?? testKeys);
   const files = options.files ?? createLocalFileStore(options.env?.['FILES_DIR'] ?? filesOf(database.url));
-  const dataConverter = options.dataConverter ?? createDataConverter({ keys, store: createPayloadStore({ fork: () => orm.em.fork(), files, inFiles: true }) });
-  const client = createTemporalClient({ address: temporal.address, namespace: temporal.namespace }, dataConverter);
-  const gateway = createGateway({ client, taskQueue: temporal.taskQueue, baseUrl: TEST_BASE_URL });
-  const [payloadCodec] = dataConverter.payloadCodecs ?? [];
-  const app = await startTestApp({ files, temporal: gateway, databaseUrl: database.url, ...(payloadCodec ? { payloadCodec } : {}), ...(options.env ? { env: options.env } : {}), strictResponses: options.strictResponses ?? true });
+  const payloads = { keys, store: createPayloadStore({ fork: () => orm.em.fork(), files, inFiles: true }) };
+  const dataConverter = options.dataConverter ?? createDataConverter({ ...payloads, refusals: 'mark' });
+  const clientConverter = options.dataConverter ?? createDataConverter(payloads);
+  const egressAllow = options.egressAllow ?? ['127.0.0.0/8', '::1', 'localhost'];
+  const client = createTemporalClient(
+    { address: temporal.address, namespace: temporal.namespace },
+    clientConverter,
+  );
+  const maxRunEvents = options.env?.['RUN_MAX_EVENTS'];
+  const gateway = createGateway({
+    client,
+    taskQueue: temporal.taskQueue,
+    baseUrl: TEST_BASE_URL,
+    ...(maxRunEvents === undefined ? {} : { maxRunEvents: Number(maxRunEvents) }),
+    shortCallMs: Number(options.env?.['RUN_SHORT_CALL_MS'] ?? process.env['TEST_SHORT_CALL_MS'] ?? 5_000),
+  });
+  const payloadCodec = options.dataConverter
+    ? undefined
+    : createPayloadCodec({ ...payloads, acceptUnencrypted: true });
+  const app = await startTestApp({
+    files,
+    temporal: gateway,
+    databaseUrl: database.url,
+    ...(payloadCodec ? { payloadCodec } : {}),
+    ...(options.consoleFolder ? { consoleFolder: options.consoleFolder } : {}),
+    env: { EGRESS_ALLOW: egressAllow.join(','), ...options.env },
+    strictResponses: options.strictResponses ?? true,
+  });
   const encryption = createEncryption(app.env.ENCRYPTION_KEYS);
-  const egress = createEgressPolicy({ allow: options.egressAllow ?? ['127.0.0.0/8', '::1', 'localhost'], hostMap: app.env.EGRESS_HOST_MAP, ...(options.lookup ? { lookup: options.lookup } : {}) });
+  const egress = createEgressPolicy({
+    allow: egressAllow,
+    hostMap: app.env.EGRESS_HOST_MAP,
+    own: ownServers({
+      ...app.env,
+      DATABASE_URL: database.url,
+      TEMPORAL_ADDRESS: temporal.address,
+      TEMPORAL_UI_URL: app.env.TEMPORAL_UI_URL ?? (temporal.uiUrl || undefined),
+    }),
+    ...(options.lookup ? { lookup: options.lookup } : {}),
+  });
   const signingKeys = createSigningKeys(() => orm.em.fork(), encryption);
   const kinds = createDeliveryKinds({ orm, encryption, keys: signingKeys, baseUrl: app.env.BASE_URL });
   const runEvents = createRunEventWatcher(database.url, logger);
+  const endedCalls = createEndedCallListener(database.url, logger);
+  const shortCalls = createShortCalls();
   const activities = createActivities({
     orm,
+    calls: createActiveCalls({ orm, logger, endedCalls }),
+    shortCalls,
     adapters: createAdapters({ egress }),
     temporal: gateway,
     logger,
     files,
-    fileLink: async (id, seconds) => (await createFileLink({ keys: signingKeys, baseUrl: app.env.BASE_URL }, id, seconds)).url,
+    fileLink: async (id, seconds) =>
+      (await createFileLink({ keys: signingKeys, baseUrl: app.env.BASE_URL }, id, seconds)).url,
+    limits: runLimits(app.env),
+    answers: createAnswerMemory(app.env.WORKER_ANSWER_MIB * 1024 * 1024),
     retentionDays: app.env.RETENTION_DAYS,
-    deliveries: { kinds, sender: createDeliverySender(egress), retry: { ...standardRetry, ...options.deliveryRetry } },
+    deliveries: {
+      kinds,
+      sender: createDeliverySender(egress),
+      retry: { ...STANDARD_RETRY, ...options.deliveryRetry },
+    },
     secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),
   });
   const connection = await NativeConnection.connect({ address: temporal.address });
@@ -116,7 +188,17 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   const startWorker: TestPlatform['startWorker'] = async (other = {}) => {
     const workflowBundle = await bundleOncePerRun();
     const { namespace, taskQueue } = temporal;
-    const worker = await createWorker({ connection, namespace, taskQueue, activities, workflowBundle, dataConverter, ...other });
+    const worker = await createWorker({
+      connection,
+      namespace,
+      taskQueue,
+      activities,
+      workflowBundle,
+      dataConverter,
+      memoryMib: app.env.WORKER_MEMORY_MIB,
+      shortCalls,
+      ...other,
+    });
     const pump = startEventPump({ orm, kinds, temporal: gateway, runEvents, logger });
     running = { shutdown: () => worker.shutdown(), done: worker.run().finally(() => pump.stop()) };
   };
@@ -130,6 +212,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   const close = async (): Promise<void> => {
     await stopWorker();
     await runEvents.stop();
+    await endedCalls.stop();
     await connection.close();
     await client.connection.close();
     await app.close();
@@ -153,26 +236,51 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
 
 const ENDED = ['completed', 'faulted', 'cancelled'];
 
-/** Creates the workflow, runs it, waits for its end. */
-export async function runToEnd(client: Client, definition: unknown, input: Record<string, unknown> = {}): Promise<RunRecord> {
-  let run = await startRun(client, definition, input, 30);
-  // A busy machine: long runs may take another minute or two.
-  for (let i = 0; i < 3 && !ENDED.includes(run['status']); i++) run = (await client.get(`/runs/${run['id']}`, { headers: { prefer: 'wait=30' } })).body;
-  if (!ENDED.includes(run['status'])) throw new Error(`the run is ${run['status']}: ${JSON.stringify(run['logs'])}`);
-  return run;
+/** Creates a workflow, runs it, and waits for its end. */
+export async function runToEnd(
+  client: Client,
+  definition: unknown,
+  input: Record<string, unknown> = {},
+): Promise<RunRecord> {
+  return startRun(client, definition, input, 30);
 }
 
-export async function startRun(client: Client, definition: unknown, input: Record<string, unknown> = {}, waitSeconds = 0): Promise<RunRecord> {
+/** Waits for the end of a run that a request with `Prefer: wait` may have returned before. */
+export async function endOf(client: Client, run: RunRecord): Promise<RunRecord> {
+  let now = run;
+  // On a busy machine long runs take minutes.
+  for (let i = 0; i < 8 && !ENDED.includes(now['status']); i++)
+    now = (await client.get(`/runs/${run['id']}`, { headers: { prefer: 'wait=30' } })).body;
+  if (!ENDED.includes(now['status']))
+    throw new Error(`the run is ${now['status']}: ${JSON.stringify(now['logs'])}`);
+  return now;
+}
+
+/** `waitSeconds`: waits for the end, by `Prefer: wait` at first. */
+export async function startRun(
+  client: Client,
+  definition: unknown,
+  input: Record<string, unknown> = {},
+  waitSeconds = 0,
+): Promise<RunRecord> {
   const created = await client.post('/workflows', { name: 'test', definition });
   if (created.status !== 201 || !created.body.runnable) throw new Error(JSON.stringify(created.body));
   const headers = waitSeconds > 0 ? { prefer: `wait=${waitSeconds}` } : {};
-  const started = await client.post(`/workflows/${created.body.id}/run`, { input_params: input }, { headers });
+  const started = await client.post(
+    `/workflows/${created.body.id}/run`,
+    { input_params: input },
+    { headers },
+  );
   if (started.status !== 201) throw new Error(JSON.stringify(started.body));
-  return started.body;
+  return waitSeconds > 0 ? endOf(client, started.body) : started.body;
 }
 
-/** Asks until `ready` gives something; fails after `timeoutMs` with the last answer. */
-export async function until<T>(read: () => Promise<T>, ready: (value: T) => boolean, timeoutMs = 20_000): Promise<T> {
+/** Reads until `ready` accepts the result; fails after `timeoutMs` with the last result. */
+export async function until<T>(
+  read: () => Promise<T>,
+  ready: (value: T) => boolean,
+  timeoutMs = 120_000,
+): Promise<T> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     const value = await read();
@@ -182,7 +290,9 @@ export async function until<T>(read: () => Promise<T>, ready: (value: T) => bool
   }
 }
 
-/** Today's workflow code, bundled by the first test file that asks. */
+/** The current workflow code, bundled by the first test file that asks. */
 export async function bundleOncePerRun(): Promise<WorkflowBundle> {
-  return JSON.parse(await oncePerRun('workflow-bundle.json', async () => JSON.stringify(await bundleWorkflows()))) as WorkflowBundle;
+  return JSON.parse(
+    await oncePerRun('workflow-bundle.json', async () => JSON.stringify(await bundleWorkflows())),
+  ) as WorkflowBundle;
 }

@@ -1,13 +1,21 @@
-/** Copies of the real programs beside a test platform, to be killed: `npm run start:api`, `npm run start:worker`. */
+/**
+ * Copies of the real programs beside a test platform, to be killed: `npm run start:api`, `npm run
+ * start:worker`.
+ */
 import { spawn, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { choosePort } from '../../dev/ports.ts';
+import { ownPort } from './machine.ts';
 import type { TestPlatform } from './platform.ts';
 
 export interface Program {
   /** Of an api. */
   url: string;
+  /** Of the process that runs now. */
+  pid(): number;
+  /** The largest that this process has been; on Linux only. */
+  peakMemoryMib(): number;
   /** `kill -9`; resolves when it is gone. */
   kill(): Promise<void>;
   /** Another process in its place, at the same address. */
@@ -15,8 +23,12 @@ export interface Program {
 }
 
 /** Started; an api answers. End it by `kill`. */
-export async function startProgram(kind: 'api' | 'worker', platform: TestPlatform, more: Record<string, string> = {}): Promise<Program> {
-  const port = kind === 'api' ? await choosePort({ what: 'a test' }) : 0;
+export async function startProgram(
+  kind: 'api' | 'worker',
+  platform: TestPlatform,
+  more: Record<string, string> = {},
+): Promise<Program> {
+  const port = kind === 'api' ? await ownPort() : 0;
   const url = `http://127.0.0.1:${port}`;
   const { env, temporal, databaseUrl } = platform;
   const settings = {
@@ -31,14 +43,23 @@ export async function startProgram(kind: 'api' | 'worker', platform: TestPlatfor
     TEMPORAL_NAMESPACE: temporal.namespace,
     TEMPORAL_TASK_QUEUE: temporal.taskQueue,
     LOG_LEVEL: 'warn',
-    ...(kind === 'api' ? { PORT: String(port) } : {}),
+    // Not ready while nobody can log in.
+    ...(kind === 'api' ? { PORT: String(port), ADMIN_PASSWORD: 'the first password' } : {}),
     ...more,
   };
   let child: ChildProcess | null = null;
   const program: Program = {
     url,
+    pid: () => child?.pid ?? Number.NaN,
+    peakMemoryMib() {
+      const status = readFileSync(`/proc/${program.pid()}/status`, 'utf8');
+      return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+    },
     async start() {
-      child = spawn(process.execPath, [fileURLToPath(new URL(`../../${kind}/main.ts`, import.meta.url))], { stdio: 'ignore', env: settings });
+      child = spawn(process.execPath, [fileURLToPath(new URL(`../../${kind}/main.ts`, import.meta.url))], {
+        stdio: 'ignore',
+        env: settings,
+      });
       if (kind === 'api') await answers(`${url}/readyz`, child);
     },
     async kill() {
@@ -52,10 +73,14 @@ export async function startProgram(kind: 'api' | 'worker', platform: TestPlatfor
   return program;
 }
 
-async function answers(url: string, child: ChildProcess, timeoutMs = 60_000): Promise<void> {
+async function answers(url: string, child: ChildProcess, timeoutMs = 180_000): Promise<void> {
   for (const deadline = Date.now() + timeoutMs; ; await sleep(50)) {
-    const status = await fetch(url).then((answer) => answer.status, () => 0);
+    const status = await fetch(url).then(
+      (answer) => answer.status,
+      () => 0,
+    );
     if (status === 200) return;
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${url} does not answer (${status}, exit code ${child.exitCode})`);
+    if (child.exitCode !== null || Date.now() > deadline)
+      throw new Error(`${url} does not answer (${status}, exit code ${child.exitCode})`);
   }
 }

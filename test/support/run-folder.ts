@@ -1,4 +1,4 @@
-/** What the workers of one test run share: a folder, and things made once in it. */
+/** State shared by the workers of one test run: a folder, and things that are created once in it. */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -27,7 +27,7 @@ export function publish(folder: string, name: string, content: string): void {
   renameSync(join(folder, `${name}.part`), join(folder, name));
 }
 
-/** What was published under a name, waited for. Fails with what was published as `<name>.failed`. */
+/** Waits for what was published under a name. Fails with the content of `<name>.failed`. */
 export async function published(name: string, timeoutMs: number): Promise<string> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
@@ -39,13 +39,24 @@ export async function published(name: string, timeoutMs: number): Promise<string
   }
 }
 
-/** The text that `make` gives, made once in the whole test run whichever test file asks first (a workflow bundle, say). */
-export async function oncePerRun(name: string, make: () => Promise<string>, timeoutMs = 120_000): Promise<string> {
+/**
+ * The text that `make` gives, created once in the whole test run, by the first test file that asks (a
+ * workflow bundle, say).
+ */
+export async function oncePerRun(
+  name: string,
+  make: () => Promise<string>,
+  timeoutMs = 240_000,
+): Promise<string> {
   if (claim(name)) {
     try {
       publish(runFolder(), name, await make());
     } catch (error) {
-      publish(runFolder(), `${name}.failed`, error instanceof Error ? (error.stack ?? error.message) : String(error));
+      publish(
+        runFolder(),
+        `${name}.failed`,
+        error instanceof Error ? (error.stack ?? error.message) : String(error),
+      );
     }
   }
   return published(name, timeoutMs);

@@ -1,4 +1,7 @@
-/** The process behind one server of a test run: `node server-process.ts postgres|temporal|temporal-small <folder> <pid of jest>`. */
+/**
+ * The process behind one server of a test run: `node server-process.ts postgres|temporal|temporal-small
+ * <folder> <pid of jest>`.
+ */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,7 +12,7 @@ import { startTemporal } from '../../dev/temporal.ts';
 import { publish } from './run-folder.ts';
 import { namespaceNames, templateDatabase, type Service } from './servers.ts';
 
-/** Events of history after which a workflow is told to continue as new. */
+/** The number of history events after which a workflow is asked to continue as new. */
 const smallHistory = { 'limit.historyCount.suggestContinueAsNew': 25 };
 
 const [service, folder, jestPid] = process.argv.slice(2) as [Service, string, string];
@@ -17,13 +20,18 @@ const stopping = Promise.withResolvers<void>();
 for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => stopping.resolve());
 publish(folder, `${service}.pid`, String(process.pid));
 try {
-  const server = service === 'postgres' ? await postgres() : await temporal(service === 'temporal' ? {} : smallHistory);
+  const server =
+    service === 'postgres' ? await postgres() : await temporal(service === 'temporal' ? {} : smallHistory);
   publish(folder, service, JSON.stringify(server.shared));
   void goneJest().then(() => stopping.resolve());
   await stopping.promise;
   await server.stop();
 } catch (error) {
-  publish(folder, `${service}.failed`, error instanceof Error ? (error.stack ?? error.message) : String(error));
+  publish(
+    folder,
+    `${service}.failed`,
+    error instanceof Error ? (error.stack ?? error.message) : String(error),
+  );
   process.exitCode = 1;
 }
 if (!isAlive(Number(jestPid))) rmSync(folder, { recursive: true, force: true });
@@ -50,7 +58,14 @@ async function postgres() {
 
 async function temporal(dynamicConfig: Record<string, number>) {
   const namespaces = dynamicConfig === smallHistory ? namespaceNames.slice(0, 5) : namespaceNames;
-  const server = await startTemporal({ dataDir: join(folder, `${service}-data`), port: 0, uiPort: 0, throwaway: true, namespaces, dynamicConfig });
+  const server = await startTemporal({
+    dataDir: join(folder, `${service}-data`),
+    port: 0,
+    uiPort: 0,
+    throwaway: true,
+    namespaces,
+    dynamicConfig,
+  });
   return { shared: { address: server.address, uiUrl: server.uiUrl }, stop: server.stop };
 }
 

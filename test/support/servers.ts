@@ -1,6 +1,6 @@
 /**
- * Real PostgreSQL and Temporal for tests: one of each for the whole test run, started when a test file first asks, so that
- * unit tests pay for none. Each test file gets a database and a namespace of its own.
+ * Real PostgreSQL and Temporal for tests: one of each for the whole test run, started when a test file first
+ * asks, so that unit tests pay for none. Each test file gets a database and a namespace of its own.
  */
 import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
@@ -12,41 +12,60 @@ import { claim, published, runFolder } from './run-folder.ts';
 
 export type Service = 'postgres' | 'temporal' | 'temporal-small';
 export type TestDatabase = {
-  /** Of a database with all migrations and no rows, or of an empty one. */
+  /** The URL of a database with all migrations and no rows, or of an empty one. */
   url: string;
-  /** Ends its connections and removes it; not a duty, the whole server goes after the run. */
+  /** Ends the connections and drops the database. Optional: the whole server is removed after the run. */
   drop(): Promise<void>;
 };
 export type TestTemporal = { address: string; uiUrl: string; namespace: string; taskQueue: string };
 
 export const templateDatabase = 'cadenza_template';
-/** Made at the server's start, with search attributes: one made later is not known everywhere for seconds. */
-export const namespaceNames: readonly string[] = Array.from({ length: 120 }, (_unused, index) => `test-${index + 1}`);
+/**
+ * Created when the server starts, with search attributes: a later one takes seconds to be known everywhere.
+ */
+export const namespaceNames: readonly string[] = Array.from(
+  { length: 100 },
+  (_unused, index) => `test-${index + 1}`,
+);
 
-/** Longer than starting takes, the build of a Temporal server apart. */
-const startTimeoutMs = 50_000;
+/** Longer than a start takes, except for building a Temporal server. */
+const startTimeoutMs = 240_000;
 
-/** A database of its own for the caller, cloned from the migrated template, or an empty one. */
+/** A separate database for the caller, cloned from the migrated template, or empty. */
 export async function createTestDatabase(options: { empty?: boolean } = {}): Promise<TestDatabase> {
   const { adminUrl } = (await demand('postgres')) as { adminUrl: string };
   const name = `test_${randomUUID().replaceAll('-', '')}`;
-  await execute(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${options.empty ? 'template1' : templateDatabase}`);
-  return { url: adminUrl.replace(/[^/]*$/, name), drop: () => execute(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
+  await execute(
+    adminUrl,
+    `CREATE DATABASE ${name} TEMPLATE ${options.empty ? 'template1' : templateDatabase}`,
+  );
+  return {
+    url: adminUrl.replace(/[^/]*$/, name),
+    drop: () => execute(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  };
 }
 
-/** A Temporal namespace and task queue of their own for the caller. */
+/** A separate Temporal namespace and task queue for the caller. */
 export async function testTemporal(): Promise<TestTemporal> {
   const { address, uiUrl } = (await demand('temporal')) as { address: string; uiUrl: string };
   const namespace = namespaceNames.find((name) => claim(name));
-  if (!namespace) throw new Error(`More than ${namespaceNames.length} namespaces were asked for: raise the number in servers.ts.`);
+  if (!namespace)
+    throw new Error(
+      `More than ${namespaceNames.length} namespaces were asked for: raise the number in servers.ts.`,
+    );
   return { address, uiUrl, namespace, taskQueue: namespace };
 }
 
-/** Of a server that suggests to continue as new after a few events of history, so that runs do it all the time. */
+/**
+ * On a server that suggests continue-as-new after a few events of history, so that runs do it all the time.
+ */
 export async function smallTemporal(): Promise<TestTemporal> {
   const { address, uiUrl } = (await demand('temporal-small')) as { address: string; uiUrl: string };
   const namespace = namespaceNames.find((name) => claim(`small-${name}`));
-  if (!namespace) throw new Error(`More than ${namespaceNames.length} namespaces were asked for: raise the number in servers.ts.`);
+  if (!namespace)
+    throw new Error(
+      `More than ${namespaceNames.length} namespaces were asked for: raise the number in servers.ts.`,
+    );
   return { address, uiUrl, namespace, taskQueue: namespace };
 }
 
@@ -56,7 +75,10 @@ async function demand(service: Service): Promise<unknown> {
     const program = fileURLToPath(new URL('server-process.ts', import.meta.url));
     // Jest's main process is the parent of its workers, or this process itself when it runs in band.
     const jestPid = process.env['JEST_WORKER_ID'] && process.send ? process.ppid : process.pid;
-    spawn(process.execPath, [program, service, runFolder(), String(jestPid)], { detached: true, stdio: ['ignore', log, log] }).unref();
+    spawn(process.execPath, [program, service, runFolder(), String(jestPid)], {
+      detached: true,
+      stdio: ['ignore', log, log],
+    }).unref();
   }
   return JSON.parse(await published(service, startTimeoutMs)) as unknown;
 }

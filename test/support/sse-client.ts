@@ -1,27 +1,28 @@
-/** Reads Server-Sent Events as they come. */
-export interface SseEvent {
-  /** Empty: it had none. */
+/** Reads Server-Sent Events as they arrive. */
+interface SseEvent {
+  /** Empty if the event has none. */
   id: string;
-  // Tests look into events freely.
+  // Tests read any property of an event.
   data: any;
 }
 
 export interface SseReader {
-  /** What has come so far. */
+  /** The events so far. */
   events: SseEvent[];
-  /** Comments so far: signs of life. */
+  /** The number of comments so far, which show that the stream is alive. */
   comments: number;
-  /** Resolves when the stream has ended, whoever ended it. */
+  /** Resolves when the stream has ended, on either side. */
   ended: Promise<void>;
-  /** Goes away, as a client whose network fails. */
+  /** Disconnects like a client whose network fails. */
   drop(): void;
 }
 
-/** @throws if the answer is no stream. */
+/** @throws if the response is no stream. */
 export async function openStream(url: string, init: RequestInit): Promise<SseReader> {
   const abort = new AbortController();
   const response = await fetch(url, { ...init, signal: abort.signal });
-  if (!response.headers.get('content-type')?.includes('text/event-stream') || !response.body) throw new Error(`no stream: ${response.status} ${await response.text()}`);
+  if (!response.headers.get('content-type')?.includes('text/event-stream') || !response.body)
+    throw new Error(`no stream: ${response.status} ${await response.text()}`);
   const reader: SseReader = { events: [], comments: 0, ended: Promise.resolve(), drop: () => abort.abort() };
   reader.ended = read(response.body, reader).catch(() => undefined);
   return reader;
@@ -37,7 +38,8 @@ async function read(body: ReadableStream<Uint8Array>, reader: SseReader): Promis
       text = text.slice(end + 2);
       if (block.startsWith(':')) reader.comments += 1;
       const data = /^data: (.*)$/m.exec(block)?.[1];
-      if (data !== undefined) reader.events.push({ id: /^id: (.*)$/m.exec(block)?.[1] ?? '', data: JSON.parse(data) });
+      if (data !== undefined)
+        reader.events.push({ id: /^id: (.*)$/m.exec(block)?.[1] ?? '', data: JSON.parse(data) });
     }
   }
 }

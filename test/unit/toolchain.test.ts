@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
 
-test('the project runs on the Node it pins, not on the one it was installed with', () => {
+test('tests run on the pinned Node.js, not on the one of the machine', () => {
   expect(Number(process.versions.node.split('.')[0])).toBe(24);
 });

@@ -1,25 +1,34 @@
-/** One proxy a retry class, with its reason. */
-import { ActivityCancellationType, CancellationScope, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
+/** Activity proxies, one for each retry class, with its reason. */
+import {
+  ActivityCancellationType,
+  CancellationScope,
+  proxyActivities,
+  proxyLocalActivities,
+} from '@temporalio/workflow';
 import type { RunActivities } from '../../contracts/activities.ts';
 
-/** Database work: short, repeatable at will, and never given up, so a database that is away only delays. */
+/**
+ * Database work: short and idempotent. It is retried without limit, so an outage of the database only delays
+ * it.
+ */
 const database = proxyActivities<RunActivities>({
   startToCloseTimeout: '10s',
   retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' },
 });
 
-/** Not cancellable: a scope's cancellation takes effect after them. */
+/** Not cancellable: a cancellation of the scope takes effect afterwards. */
 export function writing<T>(run: (activities: typeof database) => Promise<T>): Promise<T> {
   return CancellationScope.nonCancellable(() => run(database));
 }
 
 /**
- * The run's end, in the workflow task that ends the workflow: no further hop through Temporal. Elsewhere a local activity would
- * write what a workflow task that is lost and executed again might see otherwise; here the row is closed from then on, whoever
- * closed it, and the repeat is told so (docs/adr/0012).
+ * Ends the run as a local activity, in the workflow task that ends the workflow, which saves a round trip
+ * through Temporal. A local activity may run again if its workflow task is lost. Here that is safe: the row
+ * stays closed, whoever closed it, and the repeat learns that (docs/adr/0012).
  */
 const ending = proxyLocalActivities<Pick<RunActivities, 'endRun'>>({
-  // With a checkpoint of tens of MiB it takes some seconds, on a busy machine many: one that is never waited for is repeated for ever.
+  // A checkpoint of tens of MiB takes some seconds, many on a busy machine. If the timeout were shorter than
+  // that, it would be retried forever.
   startToCloseTimeout: '60s',
   retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' },
 });
@@ -28,12 +37,13 @@ export function closing<T>(run: (activities: typeof ending) => Promise<T>): Prom
   return CancellationScope.nonCancellable(() => run(ending));
 }
 
-/** Over the adapter's own limit, so that the adapter's clear timeout error comes first. */
+/** Longer than the adapter's own timeout, so that the adapter's clear timeout error comes first. */
 const MARGIN_MS = 30_000;
 
 /**
- * Calls of agents and services. Temporal repeats one only after a lost worker or a failure of our own parts: any
- * answer or failure of the counterpart comes as a non-retryable fault, so that the definition's `catch` and `retry` see it.
+ * Calls of agents and services. Temporal retries one only after a lost worker or a failure on our side.
+ * Responses and failures of the counterpart are non-retryable faults, so that the definition's `catch` and
+ * `retry` handle them.
  */
 export function calling(timeoutMs: number, summary: string): typeof database {
   return proxyActivities<RunActivities>({
@@ -45,8 +55,23 @@ export function calling(timeoutMs: number, summary: string): typeof database {
   });
 }
 
-/** Tells a counterpart that nobody waits for it any more: tried, never insisted on. */
-export function telling(summary: string): typeof database {
+/**
+ * Short calls: local activities. Whatever fails on our side is left to the ordinary call that follows, which
+ * is retried by Temporal.
+ */
+export function callingShortly(
+  timeoutMs: number,
+  summary: string,
+): ReturnType<typeof proxyLocalActivities<Pick<RunActivities, 'invokeAgent' | 'callHttp'>>> {
+  return proxyLocalActivities<Pick<RunActivities, 'invokeAgent' | 'callHttp'>>({
+    startToCloseTimeout: timeoutMs + MARGIN_MS,
+    retry: { maximumAttempts: 1 },
+    summary,
+  });
+}
+
+/** Tells a counterpart that its result is not needed any more; limited attempts. */
+export function bestEffort(summary: string): typeof database {
   return proxyActivities<RunActivities>({
     startToCloseTimeout: '15s',
     scheduleToCloseTimeout: '30s',

@@ -1,21 +1,35 @@
-/** What the task runners share: the definition, the state, the journal, and what the run waits for. */
+/** What all task runners share: the definition, the state, the journal, and what the run waits for. */
 import { condition, workflowInfo } from '@temporalio/workflow';
-import type { Definition, FlowDirective, Task as TaskDefinition } from '../../contracts/definition/model.ts';
-import { EVENT } from '../../contracts/run-events.ts';
-import type { EventBatch, EventLevel, NewRunEvent, WaitingOn } from '../../contracts/run-events.ts';
-import type { RunStart } from '../../contracts/temporal.ts';
+import type { Definition, FlowDirective, Task as TaskDefinition } from '../../language/definition/model.ts';
+import {
+  EVENT,
+  qualifiedName,
+  type EventBatch,
+  type EventLevel,
+  type NewRunEvent,
+  type WaitingOn,
+} from '../../contracts/run-events.ts';
+import type { RunStart, ShortCallRules } from '../../contracts/temporal.ts';
 import type { At, Variables } from './data-flow.ts';
 import { rested } from './effort.ts';
-import { RunClosed } from './fault.ts';
-import { Journal } from './journal.ts';
-import type { Status } from './journal.ts';
-import { framesOf } from './state.ts';
-import type { Frame, RunState, Scope } from './state.ts';
+import { throwIfCancelled } from './cancellation.ts';
+import { limitFault, RunClosed } from './fault.ts';
+import { Journal, type Status } from './journal.ts';
+import { ShortCalls } from './short-calls.ts';
+import { framesOf, type Frame, type RunState, type Scope } from './state.ts';
+import { Strand } from './strand.ts';
 
 export const RUNTIME = { name: 'cadenza', version: '0.1.0', metadata: {} };
 
-/** From here on no branch starts an activity until the run has gone on in a new execution. */
+/**
+ * From this history length on, no branch starts an activity until the run has continued in a new execution.
+ */
 const FORCED_EVENTS = 30_000;
+/** The same limit for the history's size. Temporal terminates an execution at 50 MiB or 51,200 events. */
+const FORCED_BYTES = 16 * 1024 * 1024;
+
+/** The most waits that are listed; the count covers all. */
+const MAX_WAITS = 100;
 
 export interface Task {
   name: string;
@@ -27,14 +41,15 @@ export interface Task {
   env: Env;
 }
 
-/** What a task sees from outside: `$context`'s holder and the variables of loops and catches. */
+/** A task's environment: the holder of `$context`, and the variables of loops and catches. */
 export interface Env {
   scope: Scope;
   variables: Variables;
   attempt: number;
+  strand: Strand;
 }
 
-/** What a kind's runner gives back: raw output, and where to go where the task itself says so. */
+/** What the runner of a task kind returns: raw output, and the next task if the task itself chooses it. */
 export interface Outcome {
   output: unknown;
   then?: FlowDirective;
@@ -42,68 +57,123 @@ export interface Outcome {
   data?: Record<string, unknown>;
 }
 
-export type RunKind = (x: Execution, definition: TaskDefinition, task: Task, input: unknown, at: At) => Outcome | Promise<Outcome>;
+export type RunKind = (
+  execution: Execution,
+  definition: TaskDefinition,
+  task: Task,
+  input: unknown,
+  at: At,
+) => Outcome | Promise<Outcome>;
+
+/** Null: the call has to be an ordinary one. */
+type ShortCallRunner = (...call: Parameters<RunKind>) => Promise<Outcome | null> | null;
 
 export interface ExecutionPorts {
   append(batch: EventBatch): Promise<{ closed: boolean }>;
-  /** For people in Temporal UI. */
+  /** Shows the status to people in Temporal UI. */
   shown(status: Status): void;
-  /** Where the run is served. */
+  /** The run's URL. */
   url?: string | undefined;
-  /** Kinds run task lists, which run tasks of any kind: the circle is closed here. */
+  /** How many events the run may add to its log, over all its executions. */
+  maxEvents: number;
+  /**
+   * Runs a task of any kind. Passed in, because kinds run task lists, which run tasks again: importing it
+   * would be circular.
+   */
   runKind: RunKind;
+  shortCall: ShortCallRunner;
+  /** Absent: the run makes no short calls. */
+  shortCallRules?: ShortCallRules | undefined;
 }
 
 export class Execution {
   readonly runKind: RunKind;
+  readonly shortCall: ShortCallRunner;
+  readonly shortCalls: ShortCalls;
   readonly start: RunStart;
-  /** The source of events that name none. */
+  /** The source of emitted events that name none. */
   readonly url: string;
+  readonly maxEvents: number;
   readonly definition: Definition;
   readonly state: RunState;
   readonly journal: Journal;
-  /** Children that some branch waits for, by run id: where `child.waiting` is noted. */
+  /** Children that a branch waits for, by run id; `child.waiting` signals are stored there. */
   readonly children = new Map<string, NonNullable<Frame['child']>>();
-  /** Human tasks that some branch asks, by id: other decisions are not kept. */
+  /** Human tasks that a branch waits for, by id; decisions of others are dropped. */
   readonly asked = new Set<string>();
+  readonly strand = new Strand();
   #strands = 1;
-  /** Branches whose condition has come true and that have not moved on yet. */
+  /** Branches whose condition has become true and that have not continued yet. */
   #moving = 0;
   #frozen = false;
+  #renewing = false;
   #resting: Promise<void> | null = null;
   readonly #waits = new Map<string, WaitingOn[]>();
 
   constructor(start: RunStart, state: RunState, ports: ExecutionPorts) {
     this.runKind = ports.runKind;
+    this.shortCall = ports.shortCall;
+    this.shortCalls = new ShortCalls({
+      rules: ports.shortCallRules,
+      definition: start.definition,
+      agents: start.short_agents ?? [],
+    });
     this.start = start;
+    this.maxEvents = ports.maxEvents;
     this.url = ports.url ?? `/runs/${start.run_id}`;
-    // Validated when the run was created; the type is what validation promises.
+    // The assertion holds: the definition was validated when the run was created.
     this.definition = start.definition as Definition;
     this.state = state;
-    // Signals come before the branches are back at their places.
+    // Signals can arrive before the branches have returned to their places.
     for (const { child, human, remote } of framesOf(state.root)) {
       if (child) this.children.set(child.id, child);
       for (const question of [human, remote?.human]) if (question) this.asked.add(question.id);
     }
-    this.journal = new Journal(state, { append: (batch) => ports.append(batch), status: (asIf) => this.status(asIf), shown: (status) => ports.shown(status) });
+    this.journal = new Journal(state, {
+      append: (batch) => ports.append(batch),
+      status: (asIf) => this.status(asIf),
+      shown: (status) => ports.shown(status),
+      mayCall: () => !this.mustContinueAsNew,
+    });
   }
 
-  /** Before each task: suspension, backlog, and the way over to a new execution. Nothing to wait for where the way is free: each promise of a step costs. */
+  /**
+   * Called before each task: handles cancellation, suspension, backlog, and the transition to a new
+   * execution. Returns undefined if nothing is to be awaited, because each promise slows a step down. @throws
+   * CancelledFailure if the task's scope is cancelled, which also stops loops of tasks that never wait
+   */
   gate(): Promise<void> | undefined {
-    if (this.state.suspended || this.wantsContinueAsNew || !this.journal.hasRoom || this.journal.closed) return this.#gate();
+    throwIfCancelled();
+    if (this.state.suspended || this.wantsContinueAsNew || !this.journal.hasRoom || this.journal.closed)
+      return this.#gate();
     return undefined;
   }
 
   async #gate(): Promise<void> {
-    if (this.state.suspended) await this.until(() => !this.state.suspended || this.journal.closed);
-    await this.journal.makeRoom();
-    if (this.wantsContinueAsNew && (this.journal.inFlight === 0 || workflowInfo().historyLength >= FORCED_EVENTS)) {
-      await condition(() => false);
+    for (;;) {
+      throwIfCancelled();
+      if (this.journal.closed) throw new RunClosed();
+      if (this.state.suspended) await this.until(() => !this.state.suspended || this.journal.closed);
+      else if (!this.journal.hasRoom) await this.journal.makeRoom();
+      else if (this.mustContinueAsNew || (this.wantsContinueAsNew && this.journal.inFlight === 0)) {
+        await condition(() => this.journal.closed);
+      } else return;
     }
-    if (this.journal.closed) throw new RunClosed();
   }
 
-  /** For who `isTired`: until another workflow task. Ask again after it, at once before computing: branches wake together. */
+  /** @throws RunLimitFault if the run has added as many events to its log as it may */
+  checkEventLimit(ref: string): void {
+    if (this.journal.added < this.maxEvents) return;
+    throw limitFault(
+      `the run has added ${this.journal.added} events to its log, and may add ${this.maxEvents}`,
+      ref,
+    );
+  }
+
+  /**
+   * Yields until the next workflow task. Call it while `isTired`, and check again afterwards, directly before
+   * computing, because branches wake together.
+   */
   async rest(): Promise<void> {
     this.#resting ??= this.journal.pause().finally(() => {
       this.#resting = null;
@@ -112,7 +182,7 @@ export class Execution {
     await this.#resting;
   }
 
-  /** Waits for a condition; with `timeoutMs`, false if it did not come true in time. */
+  /** Waits for a condition; with `timeoutMs`, returns false if it did not become true in time. */
   async until(ready: () => boolean, timeoutMs?: number): Promise<boolean> {
     const moves = (): boolean => {
       if (this.#frozen || !ready()) return false;
@@ -126,27 +196,56 @@ export class Execution {
   }
 
   /**
-   * Waits until a new execution is wanted and nothing is under way: no activity, nothing unwritten, every branch at a
-   * point that its frame can be re-entered at. From then on no branch moves.
+   * Waits until a new execution is wanted and nothing is active: no activity, nothing unwritten, every branch
+   * at a point from which its frame can be re-entered. From then on no branch continues.
    */
   async quietForContinueAsNew(): Promise<void> {
     await condition(() => {
-      if (!this.wantsContinueAsNew || this.#moving > 0 || !this.journal.idle || this.journal.closed) return false;
+      if (!this.wantsContinueAsNew || this.#moving > 0 || !this.journal.idle || this.journal.closed)
+        return false;
       this.#frozen = true;
       return true;
     });
   }
 
   get wantsContinueAsNew(): boolean {
-    return workflowInfo().continueAsNewSuggested;
+    return this.#renewing || workflowInfo().continueAsNewSuggested || this.mustContinueAsNew;
   }
 
-  /** One strand becomes `n` (a fork's branches), or one of them ends (−1). */
+  /**
+   * Requests a new execution at the next quiet moment, so that its history is encrypted with the current key.
+   */
+  renew(): void {
+    this.#renewing = true;
+  }
+
+  /** Whether nothing more may start in this execution. */
+  get mustContinueAsNew(): boolean {
+    const { historyLength, historySize } = workflowInfo();
+    return historyLength >= FORCED_EVENTS || historySize >= FORCED_BYTES;
+  }
+
+  /** One strand becomes several (a fork's branches), or one of them ends (−1). */
   strands(change: number): void {
     this.#strands += change;
   }
 
-  /** While `wait` runs, the task shows in `waiting_on`, and the run as waiting if all else waits too. */
+  /** Whether the task's call may be short: it is alone in this run, and nothing of it is under way. */
+  mayCallShortly({ env, frame }: Task): boolean {
+    if (env.strand !== this.strand || this.#strands !== 1 || frame.child || frame.remote) return false;
+    return this.shortCalls.mayBegin(this.state.deadline);
+  }
+
+  /** Call when the task continues after an ordinary activity or a timer. */
+  recorded({ env }: Pick<Task, 'env'>): void {
+    // Other branches may have read the clock in this workflow task.
+    if (env.strand === this.strand) this.shortCalls.recorded();
+  }
+
+  /**
+   * While `wait` runs, `waiting_on` lists the task, and the run counts as waiting if all other strands wait
+   * too.
+   */
   async waiting<T>(task: Task, on: WaitingOn[], wait: () => Promise<T>): Promise<T> {
     const key = `${task.ref}#${task.visit}`;
     this.#waits.set(key, on);
@@ -162,27 +261,38 @@ export class Execution {
     if (asIf) waits.push([asIf]);
     const all = waits.length > 0 && waits.length >= this.#strands;
     const status = this.state.suspended ? 'suspended' : all ? 'waiting' : 'running';
-    return { status, waiting_on: waits.flat() };
+    const first: WaitingOn[] = [];
+    for (const on of waits)
+      if (first.length < MAX_WAITS) first.push(...on.slice(0, MAX_WAITS - first.length));
+    return { status, waiting_on: first, waiting_count: waits.reduce((sum, on) => sum + on.length, 0) };
   }
 
-  event(type: string, kind: string, message: string, more: { level?: EventLevel; data?: Record<string, unknown> } = {}): NewRunEvent {
+  event(
+    type: string,
+    kind: string,
+    message: string,
+    more: { level?: EventLevel; data?: Record<string, unknown> } = {},
+  ): NewRunEvent {
     return this.#event(`run:${kind}`, type, null, message, more);
   }
 
   taskEvent(
-    task: Pick<Task, 'ref' | 'visit'>,
+    task: Pick<Task, 'ref' | 'visit' | 'env'>,
     type: string,
     kind: string,
     message: string,
     more: { level?: EventLevel; data?: Record<string, unknown> } = {},
   ): NewRunEvent {
     const data = { workflow: this.qualifiedName, task: task.ref, visit: task.visit, ...more.data };
-    return this.#event(`${task.ref}#${task.visit}:${kind}`, type, task.ref, message, { ...more, data });
+    const event = this.#event(`${task.ref}#${task.visit}:${kind}`, type, task.ref, message, {
+      ...more,
+      data,
+    });
+    return this.journal.assign(event, task.env.strand);
   }
 
   get qualifiedName(): string {
-    const { name, namespace } = this.definition.document;
-    return `${name}-${this.start.run_id}.${namespace}`;
+    return qualifiedName(this.definition.document, this.start.run_id);
   }
 
   #event(
@@ -192,10 +302,18 @@ export class Execution {
     message: string,
     more: { level?: EventLevel; data?: Record<string, unknown> },
   ): NewRunEvent {
-    return { key, type, at: new Date().toISOString(), level: more.level ?? 'info', task, message, data: more.data ?? {} };
+    return {
+      key,
+      type,
+      at: new Date().toISOString(),
+      level: more.level ?? 'info',
+      task,
+      message,
+      data: more.data ?? {},
+    };
   }
 
-  /** A visit's number: how often this run has entered the pointer, this entry included. */
+  /** The visit's number: how often this run has entered the pointer, including this time. */
   enter(ref: string): number {
     const visit = (Object.hasOwn(this.state.visits, ref) ? (this.state.visits[ref] ?? 0) : 0) + 1;
     this.state.visits[ref] = visit;
@@ -203,6 +321,8 @@ export class Execution {
   }
 
   warn(task: Task, message: string, ordinal: number): void {
-    this.journal.add(this.taskEvent(task, EVENT.agentWarning, `warning:${ordinal}`, message, { level: 'warn' }));
+    this.journal.add(
+      this.taskEvent(task, EVENT.agentWarning, `warning:${ordinal}`, message, { level: 'warn' }),
+    );
   }
 }

@@ -1,7 +1,6 @@
 import { ActivityFailure, ApplicationFailure } from '@temporalio/common';
 import { FAILURE } from '../../contracts/activities.ts';
-import { standardError } from '../../contracts/dsl-error.ts';
-import type { DslError, StandardErrorName } from '../../contracts/dsl-error.ts';
+import { standardError, type DslError, type StandardErrorName } from '../../contracts/dsl-error.ts';
 
 /** An error of the definition language on its way to a `catch`, or out of the run. */
 export class DslFault extends Error {
@@ -18,23 +17,36 @@ export function fault(name: StandardErrorName, detail: string, instance: string)
   return new DslFault(standardError(name, detail, { instance }));
 }
 
-/** The run's row is terminal: the workflow has nothing left to do. */
-export class RunClosed extends Error {}
+/**
+ * A limit of the whole run is reached. No `catch` handles it, because everything after it would exceed the
+ * limit, too.
+ */
+export class RunLimitFault extends DslFault {}
 
-export function isFault(failure: unknown): boolean {
-  return failure instanceof ActivityFailure && failure.cause instanceof ApplicationFailure && failure.cause.type === FAILURE.fault;
+export function limitFault(detail: string, instance: string): RunLimitFault {
+  return new RunLimitFault(standardError('runtime', `limit exceeded: ${detail}`, { instance }));
 }
 
-/** The DSL's error that an activity reported, or null if the failure is none of the counterpart's. */
+/** The run's row is terminal, so the workflow has nothing left to do. */
+export class RunClosed extends Error {}
+
+/** The failure that an activity reported. Local activities' failures arrive without a wrapper. */
+export function failureOfActivity(error: unknown): ApplicationFailure | null {
+  const failure = error instanceof ActivityFailure ? error.cause : error;
+  return failure instanceof ApplicationFailure ? failure : null;
+}
+
+export function isFault(error: unknown): boolean {
+  return failureOfActivity(error)?.type === FAILURE.fault;
+}
+
+/** The DSL's error that an activity reported; null if the failure is not the counterpart's. */
 export function faultOfActivity(failure: unknown, instance: string): DslFault | null {
-  if (!(failure instanceof ActivityFailure) || !(failure.cause instanceof ApplicationFailure) || !isFault(failure)) return null;
-  const error = failure.cause.details?.[0] as DslError | undefined;
+  if (!isFault(failure)) return null;
+  const error = failureOfActivity(failure)?.details?.[0] as DslError | undefined;
   return error ? new DslFault({ ...error, instance }) : null;
 }
 
 export function isRunClosed(failure: unknown): boolean {
-  return (
-    failure instanceof RunClosed ||
-    (failure instanceof ActivityFailure && failure.cause instanceof ApplicationFailure && failure.cause.type === FAILURE.closed)
-  );
+  return failure instanceof RunClosed || failureOfActivity(failure)?.type === FAILURE.closed;
 }

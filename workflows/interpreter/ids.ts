@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 
-/** UUIDv7 from workflow time and its seeded random: the same in every replay. */
+/** UUIDv7 from workflow time and its seeded random numbers, so every replay gets the same id. */
 export function workflowUuid(): string {
   const random = new Uint8Array(16);
   for (let i = 0; i < random.length; i++) random[i] = Math.floor(Math.random() * 256);

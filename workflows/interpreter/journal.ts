@@ -1,217 +1,327 @@
 /**
- * The run's events on the workflow's side. Events wait here until an activity is known to have written them:
- * each main-queue activity carries them along; where the workflow blocks with some left, one activity of their
- * own writes them. Events are numbered by the database, not here.
+ * The run's events in the workflow. They wait here until an activity is known to have written them. Each
+ * activity carries the events of its own branch; when the workflow blocks, an activity of the journal writes
+ * the rest. The database numbers the events. The number of activities in flight is bounded, however many
+ * branches the definition forks (docs/adr/0018).
  */
 import { CancellationScope, condition } from '@temporalio/workflow';
-import type { EventBatch, NewRunEvent, RunStatus, TerminalStatus, WaitingOn } from '../../contracts/run-events.ts';
+import type {
+  EventBatch,
+  NewRunEvent,
+  RunStatus,
+  TerminalStatus,
+  WaitingOn,
+} from '../../contracts/run-events.ts';
 import { isFault, RunClosed } from './fault.ts';
+import { Lane } from './lane.ts';
+import {
+  bytesOf,
+  cut,
+  fits,
+  MAX_BATCH_BYTES,
+  MAX_BATCH_EVENTS,
+  PendingEvents,
+  type Selection,
+} from './pending-events.ts';
+import { othersGoOn, Room } from './room.ts';
+import { sizeOf } from './size.ts';
 import type { RunState } from './state.ts';
+import type { Strand } from './strand.ts';
 
-const MAX_EVENTS = 200;
-const MAX_BYTES = 128 * 1024;
-/** From so many unwritten events on, no task starts before they are written. */
+/** With this many unwritten events, no task starts before they are written. */
 const BACKLOG = 160;
+/** A task adds at least two events. */
+const TURN = BACKLOG / 2;
+/**
+ * Temporal accepts messages of 4 MB, and 2,000 pending activities in an execution. If more than 100 events
+ * arrive during a workflow task, it repeats the task with a replay of the whole history; each activity adds
+ * two.
+ */
+const CALLS = { count: 48, bytes: 1024 * 1024 };
+const WRITES = { count: 24, bytes: 1024 * 1024 };
+/** Larger inputs become references (temporal/payload-codec.ts). */
+const INLINE_BYTES = 64 * 1024;
+/** The size of a command without its input. */
+const COMMAND_BYTES = 1024;
+/**
+ * From this size on, events that every branch of a fork would have to carry are written before the branches
+ * start.
+ */
+const SHARED_BYTES = 16 * 1024;
+/** Up to this many simultaneous waits are each shown by their own activity. */
+const SHOWN_ONE_BY_ONE = 8;
 
 export interface Status {
   status: Exclude<RunStatus, TerminalStatus>;
+  /** The first waits only. */
   waiting_on: WaitingOn[];
+  waiting_count: number;
 }
 
 export interface JournalPort {
   append(batch: EventBatch): Promise<{ closed: boolean }>;
-  /** What the run's row should show now; `asIf` adds a wait that its own activity begins. */
+  /** The status that the run's row should show now; `asIf` adds a wait that its own activity begins. */
   status(asIf?: WaitingOn): Status;
-  /** Called with each new status on its way to the row. */
+  /** Called with each new status that is written to the row. */
   shown(status: Status): void;
+  /** False: no call to a counterpart may start in this execution any more. */
+  mayCall(): boolean;
+}
+
+export interface Carried {
+  /** The branch that waits for the activity, which carries the branch's events. */
+  strand: Strand;
+  /**
+   * A call to a counterpart, which may take long. All others are short database writes, which never wait for
+   * calls.
+   */
+  call?: boolean;
+  /** The activity's input, whose size counts. */
+  input?: unknown;
+  /** Travels only in this activity. */
+  extra?: NewRunEvent[];
+  /** The wait that begins with this activity. */
+  asIf?: WaitingOn;
+}
+
+interface Sent {
+  batch: EventBatch;
+  selection: Selection;
+  acks: string[];
 }
 
 export class Journal {
   readonly #state: RunState;
   readonly #port: JournalPort;
-  /** Events at the front of `state.events` that some running activity carries. */
-  #carried = 0;
-  #carriedAcks = 0;
+  readonly #pending = new PendingEvents();
+  readonly #strands = new WeakMap<NewRunEvent, Strand>();
+  readonly #calls: Lane;
+  readonly #writes = new Lane(WRITES);
+  #acks: string[] = [];
+  readonly #carriedAcks = new Set<string>();
+  #flushing: Promise<void> | null = null;
+  readonly #room: Room;
   #shown = '';
-  /** The wait that what is shown counts already, while its own activity begins it: no news for other batches. */
+  /**
+   * A wait that the shown status already includes, while its own activity begins it; other batches need not
+   * show it.
+   */
   #begins: WaitingOn | undefined;
-  readonly #sizes = new WeakMap<NewRunEvent, number>();
-  #inFlight = 0;
   #closed = false;
 
   constructor(state: RunState, port: JournalPort) {
     this.#state = state;
     this.#port = port;
+    this.#calls = new Lane(CALLS, () => port.mayCall());
+    this.#room = new Room(
+      { flush: () => this.#flush(this.#pending.free()), closed: () => this.#closed },
+      TURN,
+    );
   }
 
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#calls.inFlight + this.#writes.inFlight + (this.#flushing ? 1 : 0);
   }
 
   get closed(): boolean {
     return this.#closed;
   }
 
-  /** Not too much waits to be written. */
+  /** Whether few enough events are unwritten to start another task. */
   get hasRoom(): boolean {
-    return this.#state.events.length - this.#carried < BACKLOG && !this.#bytesOver();
+    return this.#pending.freeCount < BACKLOG && this.#pending.freeBytes <= MAX_BATCH_BYTES;
   }
 
   get idle(): boolean {
-    return this.#inFlight === 0 && !this.#unsent();
+    return this.inFlight === 0 && !this.#unsent();
+  }
+
+  /** The events that the run has added to its log, including earlier executions. */
+  get added(): number {
+    return this.#state.added ?? 0;
+  }
+
+  /** Assigns an event to a branch; unassigned events belong to the run itself. */
+  assign(event: NewRunEvent, strand: Strand): NewRunEvent {
+    this.#strands.set(event, strand);
+    return event;
   }
 
   add(event: NewRunEvent): void {
-    this.#state.events.push(event);
+    this.#state.added = this.added + 1;
+    this.#pending.add(event, this.#strands.get(event) ?? null);
   }
 
   ack(signalId: string): void {
-    this.#state.acks.push(signalId);
+    this.#acks.push(signalId);
   }
 
-  /** Runs an activity with all that is not yet known to be written; `extra` travels only in it. */
-  async carry<T>(run: (batch: EventBatch) => Promise<T>, extra: NewRunEvent[] = [], asIf?: WaitingOn): Promise<T> {
-    if (!this.hasRoom) await this.makeRoom();
+  /** Runs an activity that carries the unwritten events of its branch. Waits while too much is in flight. */
+  async carry<T>(carried: Carried, run: (batch: EventBatch) => Promise<T>): Promise<T> {
+    const { strand, extra = [], asIf } = carried;
     if (this.#closed) throw new RunClosed();
-    const batch = this.#take(extra, asIf);
-    const { sent, acks } = batch;
-    this.#inFlight++;
+    const lane = carried.call === true ? this.#calls : this.#writes;
+    let before = this.#pending.before(strand);
+    const bytes = COMMAND_BYTES + Math.min(INLINE_BYTES, sizeOf(carried.input) + bytesOf(before));
+    const admission = lane.enter(strand, bytes);
+    if (admission) await admission;
     try {
-      const result = await run(batch.batch);
-      this.#written(sent, acks);
-      return result;
-    } catch (error) {
-      // An activity that reports the counterpart's failure has written its batch before.
-      if (isFault(error)) this.#written(sent, acks);
-      else this.#unknown();
-      throw error;
+      if (admission || !fits(before)) before = await this.#writeUntilFits(strand);
+      if (this.#closed) throw new RunClosed();
+      this.#state.added = this.added + extra.length;
+      return await this.#send(
+        this.#take(before, extra, () => this.#projection(asIf)),
+        run,
+      );
     } finally {
-      this.#inFlight--;
+      lane.leave(bytes);
       if (this.#begins === asIf) this.#begins = undefined;
     }
   }
 
-  /** Blocks while too much waits to be written, which also hands the thread back in long loops without activities. */
-  async makeRoom(): Promise<void> {
-    while (!this.hasRoom) await this.#flush();
-    if (this.#closed) throw new RunClosed();
+  /**
+   * Call before a fork: writes the events that each branch would have to carry, if they are large in total.
+   */
+  async beforeFork(strand: Strand, branches: number): Promise<void> {
+    if (bytesOf(this.#pending.before(strand)) * branches <= SHARED_BYTES) return;
+    for (let left = this.#pending.before(strand); left.length > 0; left = this.#pending.before(strand)) {
+      if (this.#closed) throw new RunClosed();
+      await this.#flush(this.#pending.freeCount > 0 ? this.#pending.free() : cut(left));
+    }
   }
 
-  /** Lets go of the thread: the workflow goes on in another workflow task. */
+  /**
+   * Blocks until a batch is written, which also yields in long loops without activities. Check `hasRoom`
+   * again afterwards.
+   */
+  makeRoom(): Promise<void> {
+    return this.#room.wait();
+  }
+
+  /** Yields: the workflow continues in another workflow task. */
   async pause(): Promise<void> {
-    await this.#flush();
+    await this.#flush(this.#pending.free());
     if (this.#closed) throw new RunClosed();
   }
 
-  /** Writes what nobody else carries, whenever the workflow blocks, until `over`. */
+  /** Until `over`, writes the events that no activity carries, whenever the workflow blocks. */
   async flushWhenBlocked(over: () => boolean): Promise<void> {
     for (;;) {
       await condition(() => over() || this.#closed || this.#unsent());
       await othersGoOn();
       if (over() || this.#closed) return;
       if (!this.#unsent()) continue;
-      await this.#flush();
+      await this.#flush(this.#pending.free());
     }
   }
 
-  /** Writes until few are left, so that the run's last batch holds the rest. */
-  async drain(): Promise<void> {
-    while (this.#state.events.length >= BACKLOG && !this.#closed) await this.#flush();
+  /** Runs the last activity with all remaining events and the run's last event. */
+  async end<T>(last: NewRunEvent, run: (batch: EventBatch) => Promise<T>): Promise<T> {
+    for (;;) {
+      const left = this.#pending.all();
+      if (this.#closed) throw new RunClosed();
+      if (fits(left))
+        return this.#send(
+          this.#take(left, [last], () => this.#lastProjection()),
+          run,
+        );
+      await this.#flush(cut(left));
+    }
   }
 
-  async #flush(): Promise<void> {
-    const { batch, sent, acks } = this.#take([]);
-    this.#inFlight++;
+  /** @returns the events that must precede the strand's next event, once they fit into one batch */
+  async #writeUntilFits(strand: Strand): Promise<Selection> {
+    for (;;) {
+      const before = this.#pending.before(strand);
+      if (this.#closed || fits(before)) return before;
+      await this.#flush(cut(before));
+    }
+  }
+
+  /** One flush at a time, shared by all callers that need room; they check again afterwards. */
+  #flush(selection: Selection): Promise<void> {
+    this.#flushing ??= this.#append(selection).finally(() => {
+      this.#flushing = null;
+    });
+    return this.#flushing;
+  }
+
+  async #append(selection: Selection): Promise<void> {
+    const append = (batch: EventBatch): Promise<{ closed: boolean }> =>
+      CancellationScope.nonCancellable(() => this.#port.append(batch));
+    const { closed } = await this.#send(
+      this.#take(selection, [], () => this.#projection()),
+      append,
+    );
+    if (!closed) return;
+    this.#closed = true;
+    for (const lane of [this.#calls, this.#writes]) lane.refuseAll(new RunClosed());
+  }
+
+  async #send<T>({ batch, selection, acks }: Sent, run: (batch: EventBatch) => Promise<T>): Promise<T> {
     try {
-      const { closed } = await CancellationScope.nonCancellable(() => this.#port.append(batch));
-      this.#written(sent, acks);
-      if (closed) this.#closed = true;
-    } finally {
-      this.#inFlight--;
+      const result = await run(batch);
+      this.#written(selection, acks);
+      return result;
+    } catch (error) {
+      // An activity that reports a fault of the counterpart has written its batch before.
+      if (isFault(error)) this.#written(selection, acks);
+      else this.#unknown({ batch, selection, acks });
+      throw error;
     }
   }
 
   #unsent(): boolean {
     return (
-      this.#state.events.length > this.#carried ||
-      this.#state.acks.length > this.#carriedAcks ||
+      this.#pending.freeCount > 0 ||
+      this.#acks.length > this.#carriedAcks.size ||
       JSON.stringify(this.#port.status(this.#begins)) !== this.#shown
     );
   }
 
-  #bytesOver(): boolean {
-    let bytes = 0;
-    for (let i = this.#carried; i < this.#state.events.length; i++) {
-      bytes += this.#sizeOf(this.#state.events[i]);
-      if (bytes > MAX_BYTES) return true;
-    }
-    return false;
+  #take(selection: Selection, extra: NewRunEvent[], projection: () => EventBatch['projection']): Sent {
+    this.#pending.carry(selection);
+    const acks = this.#acks.filter((id) => !this.#carriedAcks.has(id)).slice(0, MAX_BATCH_EVENTS);
+    for (const id of acks) this.#carriedAcks.add(id);
+    const batch = {
+      events: [...selection.map(({ event }) => event), ...extra],
+      projection: projection(),
+      acks,
+    };
+    return { batch, selection, acks };
   }
 
-  #show(status: Status): void {
-    const text = JSON.stringify(status);
-    if (text !== this.#shown) this.#port.shown(status);
-    this.#shown = text;
-  }
-
-  /** Whether they were written is not known: they go again with the next activity, which ignores those that are there. */
-  #unknown(): void {
-    this.#carried = 0;
-    this.#carriedAcks = 0;
-    this.#shown = '';
-  }
-
-  #sizeOf(event: NewRunEvent | undefined): number {
-    if (event === undefined) return 0;
-    let size = this.#sizes.get(event);
-    if (size === undefined) {
-      size = 200 + event.key.length + event.message.length + JSON.stringify(event.data).length;
-      this.#sizes.set(event, size);
-    }
-    return size;
-  }
-
-  #take(extra: NewRunEvent[], asIf?: WaitingOn): { batch: EventBatch; sent: NewRunEvent[]; acks: string[] } {
-    const events: NewRunEvent[] = [];
-    let bytes = 0;
-    for (const event of this.#state.events) {
-      bytes += this.#sizeOf(event);
-      if (events.length > 0 && (events.length >= MAX_EVENTS || bytes > MAX_BYTES)) break;
-      events.push(event);
-    }
-    this.#carried = Math.max(this.#carried, events.length);
-    const acks = this.#state.acks.slice(0, MAX_EVENTS);
-    this.#carriedAcks = Math.max(this.#carriedAcks, acks.length);
-    const complete = events.length === this.#state.events.length;
+  /** A batch shows a new status only once no uncarried event is left. */
+  #projection(asIf?: WaitingOn): EventBatch['projection'] {
+    if (this.#pending.freeCount > 0) return null;
+    // Many simultaneous waits are shown together, when the workflow blocks.
+    if (asIf !== undefined && this.#writes.inFlight > SHOWN_ONE_BY_ONE) return null;
     const status = this.#port.status(asIf);
-    // The row may only show a status whose events are in the log by then.
-    const projection = complete ? { counter: ++this.#state.counter, ...status } : null;
-    if (complete) {
-      this.#show(status);
-      this.#begins = asIf;
-    }
-    return { batch: { events: [...events, ...extra], projection, acks }, sent: events, acks };
+    const text = JSON.stringify(status);
+    if (text === this.#shown) return null;
+    this.#shown = text;
+    this.#begins = asIf;
+    this.#port.shown(status);
+    return { counter: ++this.#state.counter, ...status };
   }
 
-  #written(sent: NewRunEvent[], acks: string[]): void {
-    const done = new Set(sent);
-    const before = this.#state.events.length;
-    this.#state.events = this.#state.events.filter((event) => !done.has(event));
-    this.#carried = Math.max(0, this.#carried - (before - this.#state.events.length));
-    const ids = new Set(acks);
-    const acksBefore = this.#state.acks.length;
-    this.#state.acks = this.#state.acks.filter((id) => !ids.has(id));
-    this.#carriedAcks = Math.max(0, this.#carriedAcks - (acksBefore - this.#state.acks.length));
+  /** The end determines what the row shows, so no other batch has to. */
+  #lastProjection(): null {
+    this.#shown = JSON.stringify(this.#port.status());
+    return null;
   }
-}
 
-/** Until all that the same activation has woken is blocked again: it may carry what else would be written for itself. */
-async function othersGoOn(): Promise<void> {
-  // A condition is looked at where it is made, and then whenever nothing else can go on.
-  let looked = false;
-  await condition(() => {
-    const before = looked;
-    looked = true;
-    return before;
-  });
+  #written(selection: Selection, acks: string[]): void {
+    this.#pending.written(selection);
+    if (acks.length === 0) return;
+    for (const id of acks) this.#carriedAcks.delete(id);
+    this.#acks = this.#acks.filter((id) => !acks.includes(id));
+  }
+
+  /** Whether they were written is unknown, so they are sent again; the log ignores known events. */
+  #unknown({ batch, selection, acks }: Sent): void {
+    this.#pending.unknown(selection);
+    for (const id of acks) this.#carriedAcks.delete(id);
+    if (batch.projection) this.#shown = '';
+  }
 }

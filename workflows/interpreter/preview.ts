@@ -1,11 +1,11 @@
 const LIMIT = 8 * 1024;
 
-/** `{output: value}` for the log where it is small, else `{output_omitted: true}`. */
+/** `{output: value}` for the log if it is small, else `{output_omitted: true}`. */
 export function preview(name: string, value: unknown): Record<string, unknown> {
   return fits(value, { left: LIMIT }) ? { [name]: value } : { [`${name}_omitted`]: true };
 }
 
-/** Whether the value's JSON has at most `left` characters, without writing all of it. */
+/** Whether the value's JSON has at most `left` characters; does not serialize all of it. */
 function fits(value: unknown, budget: { left: number }): boolean {
   if (typeof value === 'string') budget.left -= value.length + 2;
   else if (typeof value !== 'object' || value === null) budget.left -= 8;

@@ -1,13 +1,18 @@
-/** One task from raw input to exported context: dsl.md "Data Flow", steps 3 to 9. */
+/** Runs one task from raw input to exported context: dsl.md "Data Flow", steps 3 to 9. */
 import { CancellationScope, isCancellation, sleep } from '@temporalio/workflow';
-import { durationToMs } from '../../contracts/definition/duration.ts';
-import type { FlowDirective, Task as TaskDefinition, TaskBase, Timeout } from '../../contracts/definition/model.ts';
+import { durationToMs } from '../../language/definition/duration.ts';
+import type {
+  FlowDirective,
+  Task as TaskDefinition,
+  TaskBase,
+  Timeout,
+} from '../../language/definition/model.ts';
+import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
-import type { At, Variables } from './data-flow.ts';
-import { isTrue, resolve, transform, validate } from './data-flow.ts';
+import { isTrue, resolve, transform, validate, type At, type Variables } from './data-flow.ts';
+import { throwIfCancelled } from './cancellation.ts';
 import { isTired } from './effort.ts';
-import { RUNTIME } from './execution.ts';
-import type { Env, Execution, Outcome, Task } from './execution.ts';
+import { RUNTIME, type Env, type Execution, type Outcome, type Task } from './execution.ts';
 import { DslFault, fault } from './fault.ts';
 import type { Frame } from './state.ts';
 import { preview } from './preview.ts';
@@ -19,58 +24,137 @@ export interface TaskResult {
   then: FlowDirective;
 }
 
-export async function runTask(x: Execution, name: string, ref: string, definition: TaskDefinition, frame: Frame, env: Env): Promise<TaskResult> {
-  while (isTired()) await x.rest();
+export async function runTask(
+  execution: Execution,
+  name: string,
+  ref: string,
+  definition: TaskDefinition,
+  frame: Frame,
+  env: Env,
+): Promise<TaskResult> {
+  const gate = execution.gate();
+  if (gate) await gate;
+  while (isTired()) await execution.rest();
+  execution.checkEventLimit(ref);
   const descriptor = (more: Record<string, unknown> = {}): Variables =>
-    taskVariables(x, name, ref, definition, frame, env, more);
-  const fresh = frame.started === undefined;
-  if (!frame.started) {
-    if (!frame.entered && definition.if !== undefined && !isTrue(definition.if, frame.raw, { ref, variables: descriptor() })) {
-      const visit = x.enter(ref);
-      x.journal.add(x.taskEvent({ ref, visit }, EVENT.taskSkipped, 'skipped', `${name} skipped: its condition is false`, { level: 'debug', data: { name } }));
-      return { output: frame.raw, then: 'continue' };
-    }
-    frame.entered = true;
-    frame.started = { visit: x.enter(ref), at: new Date().toISOString(), attempt: env.attempt };
+    taskVariables(execution, name, ref, definition, frame, env, more);
+  if (isSkipped(definition, ref, frame, descriptor)) {
+    logSkipped(execution, name, ref, env);
+    return { output: frame.raw, then: 'continue' };
   }
-  const { visit, attempt, at: startedAt } = frame.started;
-  const task: Task = { name, ref, frame, visit, attempt, env };
-  const type = taskType(definition);
-  if (fresh) {
-    x.journal.add(x.taskEvent(task, EVENT.taskStarted, 'started', `${name} started`, { data: { name, type, attempt, startedAt } }));
-  }
+  const { task, isNew } = start(execution, name, ref, frame, env);
+  let input = frame.raw;
   try {
-    boundedRun(x.state, frame.raw, ref);
-    const input = transformInput(definition, ref, frame, descriptor);
+    try {
+      boundedRun(execution.state, frame.raw, ref);
+      input = transformInput(definition, ref, frame, descriptor);
+    } finally {
+      // Without a task's transformed input, the log shows the raw one.
+      if (isNew) logStarted(execution, definition, task, input);
+    }
     const at: At = { ref, variables: descriptor({ input }) };
-    const outcome = await withTimeout(x, definition, task, at, () => x.runKind(x, definition, task, input, at));
-    while (isTired()) await x.rest();
+    const short = execution.shortCall(execution, definition, task, input, at);
+    const outcome =
+      (short && (await short)) ??
+      (await withTimeout(execution, definition, task, at, () =>
+        execution.runKind(execution, definition, task, input, at),
+      ));
+    while (isTired()) await execution.rest();
     const output = finish(definition, task, outcome, at);
-    boundedRun(x.state, output, ref);
-    const { data } = outcome;
-    x.journal.add(
-      x.taskEvent(task, EVENT.taskCompleted, 'completed', `${name} completed`, {
-        data: { name, completedAt: new Date().toISOString(), ...preview('output', output), ...data },
-      }),
-    );
+    boundedRun(execution.state, output, ref);
+    logCompleted(execution, task, output, outcome.data);
     return { output, then: outcome.then ?? definition.then ?? 'continue' };
   } catch (error) {
-    if (isCancellation(error)) {
-      x.journal.add(x.taskEvent(task, EVENT.taskCancelled, 'cancelled', `${name} cancelled`, { data: { name, cancelledAt: new Date().toISOString() } }));
-    } else if (error instanceof DslFault) {
-      x.journal.add(
-        x.taskEvent(task, EVENT.taskFaulted, 'faulted', `${name} faulted: ${error.message}`, {
-          level: 'error',
-          data: { name, faultedAt: new Date().toISOString(), error: error.error },
-        }),
-      );
-    }
+    if (isCancellation(error)) logCancelled(execution, task);
+    else if (error instanceof DslFault) logFaulted(execution, task, error);
     throw error;
   }
 }
 
-/** A frame taken over from before holds its transformed input. */
-function transformInput(definition: TaskBase, ref: string, frame: Frame, descriptor: (more?: Record<string, unknown>) => Variables): unknown {
+/** Evaluates `if`, unless the task has been entered already. */
+function isSkipped(definition: TaskBase, ref: string, frame: Frame, descriptor: () => Variables): boolean {
+  return (
+    !frame.started &&
+    !frame.entered &&
+    definition.if !== undefined &&
+    !isTrue(definition.if, frame.raw, { ref, variables: descriptor() })
+  );
+}
+
+/** Starts the task, or returns it as it was started before. */
+function start(
+  execution: Execution,
+  name: string,
+  ref: string,
+  frame: Frame,
+  env: Env,
+): { task: Task; isNew: boolean } {
+  if (frame.started) {
+    const { visit, attempt } = frame.started;
+    return { task: { name, ref, frame, visit, attempt, env }, isNew: false };
+  }
+  frame.entered = true;
+  const { attempt } = env;
+  const visit = execution.enter(ref);
+  frame.started = { visit, at: new Date().toISOString(), attempt, ref };
+  return { task: { name, ref, frame, visit, attempt, env }, isNew: true };
+}
+
+function logStarted(execution: Execution, definition: TaskDefinition, task: Task, input: unknown): void {
+  const { name, attempt, frame } = task;
+  const type = taskType(definition, execution.definition);
+  execution.journal.add(
+    execution.taskEvent(task, EVENT.taskStarted, 'started', LOG_TEXT.taskStarted(name), {
+      data: { name, type, attempt, startedAt: frame.started?.at, ...preview('input', input) },
+    }),
+  );
+}
+
+function logSkipped(execution: Execution, name: string, ref: string, env: Env): void {
+  const visit = execution.enter(ref);
+  execution.journal.add(
+    execution.taskEvent({ ref, visit, env }, EVENT.taskSkipped, 'skipped', LOG_TEXT.taskSkipped(name), {
+      level: 'debug',
+      data: { name },
+    }),
+  );
+}
+
+function logCompleted(execution: Execution, task: Task, output: unknown, data: Outcome['data']): void {
+  const { name } = task;
+  execution.journal.add(
+    execution.taskEvent(task, EVENT.taskCompleted, 'completed', LOG_TEXT.taskCompleted(name), {
+      data: { name, completedAt: new Date().toISOString(), ...preview('output', output), ...data },
+    }),
+  );
+}
+
+function logCancelled(execution: Execution, task: Task): void {
+  const { name } = task;
+  execution.journal.add(
+    execution.taskEvent(task, EVENT.taskCancelled, 'cancelled', LOG_TEXT.taskCancelled(name), {
+      data: { name, cancelledAt: new Date().toISOString() },
+    }),
+  );
+}
+
+function logFaulted(execution: Execution, task: Task, { message, error }: DslFault): void {
+  const { name } = task;
+  execution.journal.add(
+    execution.taskEvent(task, EVENT.taskFaulted, 'faulted', LOG_TEXT.taskFaulted(name, message), {
+      level: 'error',
+      data: { name, faultedAt: new Date().toISOString(), error },
+    }),
+  );
+}
+
+/** A frame from an earlier execution or run holds its transformed input. */
+function transformInput(
+  definition: TaskBase,
+  ref: string,
+  frame: Frame,
+  descriptor: (more?: Record<string, unknown>) => Variables,
+): unknown {
   if (frame.input) return frame.input.value;
   validate(definition.input?.schema, frame.raw, 'The input', ref);
   if (definition.input?.from === undefined) return frame.raw;
@@ -81,27 +165,57 @@ function transformInput(definition: TaskBase, ref: string, frame: Frame, descrip
 
 function finish(definition: TaskBase, task: Task, outcome: Outcome, at: At): unknown {
   const raw = bounded(outcome.output === undefined ? null : outcome.output, 'the output', task.ref);
-  const variables = { ...at.variables, context: task.env.scope.context, task: { ...(at.variables['task'] as object), output: raw } };
+  const variables = {
+    ...at.variables,
+    context: task.env.scope.context,
+    task: { ...(at.variables['task'] as object), output: raw },
+  };
   const output = transform(definition.output?.as, raw, { ref: task.ref, variables });
   validate(definition.output?.schema, output, 'The output', task.ref);
   if (definition.export?.as !== undefined) {
-    const context = transform(definition.export.as, output, { ref: task.ref, variables: { ...variables, output } });
+    const context = transform(definition.export.as, output, {
+      ref: task.ref,
+      variables: { ...variables, output },
+    });
     validate(definition.export.schema, context, 'The exported context', task.ref);
     task.env.scope.context = context;
   }
   return output;
 }
 
-/** Runs `body` until the task's deadline; then everything in it is cancelled and the task faults with a timeout. */
-function withTimeout<T>(x: Execution, definition: TaskBase, task: Task, at: At, body: () => T | Promise<T>): T | Promise<T> {
+/**
+ * Runs `body` until the task's deadline. Then everything in it is cancelled, and the task faults with a
+ * timeout.
+ */
+function withTimeout<T>(
+  execution: Execution,
+  definition: TaskBase,
+  task: Task,
+  at: At,
+  body: () => T | Promise<T>,
+): T | Promise<T> {
   if (definition.timeout === undefined) return body();
-  task.frame.deadline ??= Date.now() + timeoutMs(x, definition.timeout, at);
-  return withDeadline(task.frame.deadline, async () => body(), () =>
-    fault('timeout', `${task.name} did not finish in time (${new Date(task.frame.deadline ?? 0).toISOString()})`, task.ref),
+  task.frame.deadline ??= Date.now() + timeoutMs(execution, definition.timeout, at);
+  const { deadline } = task.frame;
+  return execution.shortCalls.withDeadline(() =>
+    withDeadline(
+      deadline,
+      async () => body(),
+      () =>
+        fault(
+          'timeout',
+          `${task.name} did not finish in time (${new Date(deadline).toISOString()})`,
+          task.ref,
+        ),
+    ),
   );
 }
 
-export async function withDeadline<T>(deadline: number, body: () => Promise<T>, onTimeout: () => Error): Promise<T> {
+export async function withDeadline<T>(
+  deadline: number,
+  body: () => Promise<T>,
+  onTimeout: () => Error,
+): Promise<T> {
   const work = new CancellationScope();
   let late = false;
   const timer = new CancellationScope();
@@ -112,18 +226,22 @@ export async function withDeadline<T>(deadline: number, body: () => Promise<T>, 
   });
   watch.catch(() => {});
   try {
-    return await work.run(body);
+    const value = await work.run(body);
+    if (!late) return value;
   } catch (error) {
-    if (late && isCancellation(error)) throw onTimeout();
-    throw error;
+    throwIfCancelled();
+    if (!late || !(isCancellation(error) || error instanceof DslFault)) throw error;
   } finally {
     timer.cancel();
   }
+  // The deadline has passed, whatever the body did with its cancellation.
+  throw onTimeout();
 }
 
-export function timeoutMs(x: Execution, timeout: Timeout | string, at: At): number {
-  const inline = typeof timeout === 'string' ? x.definition.use?.timeouts?.[timeout] : timeout;
-  if (inline === undefined) throw fault('configuration', `The timeout ${JSON.stringify(timeout)} is not defined`, at.ref);
+export function timeoutMs(execution: Execution, timeout: Timeout | string, at: At): number {
+  const inline = typeof timeout === 'string' ? execution.definition.use?.timeouts?.[timeout] : timeout;
+  if (inline === undefined)
+    throw fault('configuration', `The timeout ${JSON.stringify(timeout)} is not defined`, at.ref);
   return toMs(inline.after, at);
 }
 
@@ -137,30 +255,43 @@ export function toMs(duration: unknown, at: At, input: unknown = null): number {
   }
 }
 
-function taskVariables(x: Execution, name: string, ref: string, definition: TaskDefinition, frame: Frame, env: Env, more: Record<string, unknown>): Variables {
+function taskVariables(
+  execution: Execution,
+  name: string,
+  ref: string,
+  definition: TaskDefinition,
+  frame: Frame,
+  env: Env,
+  more: Record<string, unknown>,
+): Variables {
   const startedAt = frame.started?.at;
   return {
     ...env.variables,
     context: env.scope.context,
-    task: { name, reference: ref, definition, input: frame.raw, ...(startedAt === undefined ? {} : { startedAt: dateTime(startedAt) }) },
-    workflow: workflowDescriptor(x),
+    task: {
+      name,
+      reference: ref,
+      definition,
+      input: frame.raw,
+      ...(startedAt === undefined ? {} : { startedAt: dateTime(startedAt) }),
+    },
+    workflow: workflowDescriptor(execution),
     runtime: RUNTIME,
     ...more,
   };
 }
 
-export function workflowDescriptor(x: Execution): Record<string, unknown> {
+export function workflowDescriptor(execution: Execution): Record<string, unknown> {
   return {
-    id: x.start.run_id,
-    definition: x.definition,
-    input: x.start.input,
-    startedAt: dateTime(x.state.started_at ?? new Date().toISOString()),
+    id: execution.start.run_id,
+    definition: execution.definition,
+    input: execution.start.input,
+    startedAt: dateTime(execution.state.started_at ?? new Date().toISOString()),
   };
 }
 
 /** dsl.md "DateTime Descriptor". */
-export function dateTime(iso: string): Record<string, unknown> {
+function dateTime(iso: string): Record<string, unknown> {
   const milliseconds = Date.parse(iso);
   return { iso8601: iso, epoch: { seconds: Math.floor(milliseconds / 1000), milliseconds } };
 }
-

@@ -1,12 +1,15 @@
 /**
- * The interpreter's state: plain JSON, so that it survives continue-as-new and goes into a checkpoint.
- * A frame is where a task stands. A runner that finds its frame half way carries on from there; frames change
- * only by progress, never by an error that passes through, so a fault leaves the state before unwinding.
+ * The interpreter's state: plain JSON, so that it survives continue-as-new and can be stored as a checkpoint.
+ * A frame is the position of a task; a runner that finds a started frame continues from there. Frames change
+ * only with progress, never by an error that passes through, so a fault leaves the state as it was before
+ * unwinding.
  */
 import type { RemoteAsk, RemoteReply } from '../../contracts/activities.ts';
+import { workflowUuid } from './ids.ts';
 import type { DslError } from '../../contracts/dsl-error.ts';
-import type { NewRunEvent, WaitingOn } from '../../contracts/run-events.ts';
-import type { ChildDonePayload, DecisionPayload } from '../../contracts/temporal.ts';
+import type { WaitingOn } from '../../contracts/run-events.ts';
+import type { DecisionPayload } from '../../contracts/hitl.ts';
+import type { ChildDonePayload } from '../../contracts/temporal.ts';
 
 export const STATE_VERSION = 1;
 
@@ -17,24 +20,24 @@ export interface Scope {
 
 export interface Frame {
   raw: unknown;
-  /** Of the root: the files that the input linked are in the store, and in `raw`. */
+  /** Root frame only: the linked files are in the store and in `raw`. */
   fetched?: true;
-  /** `if` has been passed, in this run or in the one that it retries. */
+  /** `if` has been evaluated to true, in this run or in the one that it retries. */
   entered?: true;
   /** Set when the task has started. */
-  started?: { visit: number; at: string; attempt: number };
-  /** Transformed input, where `input.from` made another than `raw`. */
+  started?: { visit: number; at: string; attempt: number; ref?: string };
+  /** The transformed input, if `input.from` changed it. */
   input?: { value: unknown };
-  /** Milliseconds since the epoch, of the task's timeout. */
+  /** The task's timeout, in milliseconds since the epoch. */
   deadline?: number;
   list?: ListFrame;
   loop?: { items: unknown[]; index: number; data: unknown; list?: ListFrame };
   fork?: { branches: Branch[]; base: unknown };
   attempts?: TryFrame;
-  /** Of `wait`. */
+  /** For `wait`. */
   until?: number;
   human?: HumanFrame;
-  /** An agent's task elsewhere that has asked for something. */
+  /** A remote agent's task that has asked for something. */
   remote?: RemoteFrame;
   child?: {
     id: string;
@@ -42,10 +45,21 @@ export interface Frame {
     input: unknown;
     waiting_on: WaitingOn[];
     waiting_counter: number;
-    /** Of an agent that is a workflow: what its output has to fit, and what the task's end tells. */
-    agent?: { output_schema: Record<string, unknown>; data: Record<string, unknown> };
+    /** No task waits for it. */
+    detached?: true;
+    /** The child that the retried run had created here; it is retried, or its output is reused. */
+    retry_of?: string;
+    /**
+     * For an agent that is a workflow: the workflow, the schema of its output, and the data of the task's
+     * completed event.
+     */
+    agent?: {
+      workflow: { id: string; revision: number | null };
+      output_schema: Record<string, unknown>;
+      data: Record<string, unknown>;
+    };
   };
-  /** Of a call of `use.functions`. */
+  /** For a call of `use.functions`. */
   body?: Frame;
 }
 
@@ -53,12 +67,12 @@ export interface HumanFrame {
   id: string;
   /** Milliseconds since the epoch. */
   created_at: number;
-  /** How many of its moments have passed. */
+  /** How many of its timers have fired. */
   marks: number;
   created: boolean;
 }
 
-/** Once `decision` is there, the answer is on its way. */
+/** Once `decision` is set, the answer is being sent. */
 export interface RemoteFrame {
   /** From 1. */
   round: number;
@@ -67,7 +81,7 @@ export interface RemoteFrame {
   decision?: NonNullable<RemoteReply['decision']>;
 }
 
-/** A task list: which task is next, and the data that goes into it. */
+/** A task list: the index of the next task, and its input. */
 export interface ListFrame {
   index: number;
   data: unknown;
@@ -84,11 +98,11 @@ export interface TryFrame {
   attempt: number;
   /** When the first attempt began; ms. */
   since: number;
-  /** `$context` at entry: each retry starts with it. */
+  /** `$context` at entry; each retry starts with it. */
   context: unknown;
   list?: ListFrame;
   retry_at?: number;
-  /** Of this attempt; ms. */
+  /** Deadline of this attempt; ms. */
   deadline?: number;
   caught?: { error: DslError; list?: ListFrame };
 }
@@ -97,9 +111,9 @@ export interface RunState {
   version: typeof STATE_VERSION;
   scope: Scope;
   root: Frame;
-  /** Entries of each pointer in this run. */
+  /** How often this run has entered each pointer. */
   visits: Record<string, number>;
-  /** Of the row's projection. */
+  /** Counter of the row's projection. */
   counter: number;
   started_at: string | null;
   deadline?: number;
@@ -107,11 +121,12 @@ export interface RunState {
   /** Signals that are kept until their branch takes them. */
   decisions: Record<string, DecisionPayload>;
   children: Record<string, ChildDonePayload>;
-  /** Ids of the last signals taken in. */
+  /** Ids of the last signals received. */
   seen: string[];
-  /** Events not yet known to be written. */
-  events: NewRunEvent[];
-  acks: string[];
+  /** Ids of the last commands: suspend, resume, cancel. */
+  commands?: string[];
+  /** How many events the run has added so far. */
+  added?: number;
 }
 
 export function initialState(input: unknown): RunState {
@@ -126,14 +141,13 @@ export function initialState(input: unknown): RunState {
     decisions: {},
     children: {},
     seen: [],
-    events: [],
-    acks: [],
   };
 }
 
 /**
- * The state in which a new run re-enters what a faulted one left: same frames, loop positions, context and finished
- * branches; open human tasks, timers and children are made anew, deadlines restart.
+ * The state in which a retry continues a faulted run: same frames, loop positions, context and finished
+ * branches. Open human tasks and timers are created again, deadlines restart, and faulted children are
+ * retried too.
  */
 export function stateForRetry(checkpoint: Checkpoint): RunState {
   const root = clone(checkpoint.root);
@@ -146,19 +160,36 @@ function clone<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }
 
-/** What a faulted run leaves for its retry. */
+/** The state that a faulted run leaves for its retry. */
 export type Checkpoint = Pick<RunState, 'version' | 'scope' | 'root'>;
 
 export function checkpointOf(state: RunState): Checkpoint {
   return clone({ version: state.version, scope: state.scope, root: state.root });
 }
 
-/** A frame and all below it. */
-export function* framesOf(frame: Frame): Generator<Frame> {
+/** A frame and all frames below it; `open` skips finished branches and failed attempts. */
+export function* framesOf(frame: Frame, which: 'all' | 'open' = 'all'): Generator<Frame> {
   yield frame;
   const { list, loop, fork, attempts, body } = frame;
-  const inner = [list?.child, loop?.list?.child, attempts?.list?.child, attempts?.caught?.list?.child, body, ...(fork?.branches ?? []).map((branch) => branch.frame)];
-  for (const each of inner) if (each) yield* framesOf(each);
+  const branches = (fork?.branches ?? [])
+    .filter(({ done }) => which === 'all' || !done)
+    .map((branch) => branch.frame);
+  const attempt = which === 'open' && attempts?.caught ? undefined : attempts?.list?.child;
+  const inner = [list?.child, loop?.list?.child, attempt, attempts?.caught?.list?.child, body, ...branches];
+  for (const innerFrame of inner) if (innerFrame) yield* framesOf(innerFrame, which);
+}
+
+/** The most tasks that a suspended or resumed event names. */
+const NAMED_TASKS = 500;
+
+/** Tasks that have started and not ended, outer ones first. */
+export function openTasks(root: Frame): { task: string; visit: number }[] {
+  const open: { task: string; visit: number }[] = [];
+  for (const { started } of framesOf(root, 'open')) {
+    if (started?.ref !== undefined && open.length < NAMED_TASKS)
+      open.push({ task: started.ref, visit: started.visit });
+  }
+  return open;
 }
 
 function resetFrame(frame: Frame): void {
@@ -166,8 +197,8 @@ function resetFrame(frame: Frame): void {
   delete frame.until;
   delete frame.human;
   delete frame.remote;
-  delete frame.child;
-  // Started again: a new visit of its own. What it holds of input and progress stays.
+  if (frame.child) frame.child = childForRetry(frame.child);
+  // The task starts again with a new visit; its input and progress are kept.
   delete frame.started;
   resetList(frame.list);
   resetList(frame.loop?.list);
@@ -176,10 +207,28 @@ function resetFrame(frame: Frame): void {
     delete frame.attempts.retry_at;
     delete frame.attempts.deadline;
     frame.attempts.attempt = 1;
+    frame.attempts.since = Date.now();
     resetList(frame.attempts.list);
     resetList(frame.attempts.caught?.list);
   }
   if (frame.body) resetFrame(frame.body);
+}
+
+/** A detached child is not created twice. */
+function childForRetry(child: NonNullable<Frame['child']>): NonNullable<Frame['child']> {
+  if (child.detached && child.created) return child;
+  const before = child.created ? child.id : child.retry_of;
+  const { input, agent, detached } = child;
+  return {
+    id: workflowUuid(),
+    created: false,
+    input,
+    waiting_on: [],
+    waiting_counter: 0,
+    ...(before === undefined ? {} : { retry_of: before }),
+    ...(agent === undefined ? {} : { agent }),
+    ...(detached === undefined ? {} : { detached }),
+  };
 }
 
 function resetList(list: ListFrame | undefined): void {

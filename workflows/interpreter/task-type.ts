@@ -1,11 +1,11 @@
-import type { Task as TaskDefinition } from '../../contracts/definition/model.ts';
+import { FUNCTION_FACTS, resolveCallee } from '../../language/definition/call-function.ts';
+import type { Definition, Task as TaskDefinition } from '../../language/definition/model.ts';
+import { taskKindOf } from '../../language/definition/task-kind.ts';
 
-const KINDS = ['call', 'for', 'do', 'emit', 'fork', 'listen', 'raise', 'run', 'set', 'switch', 'try', 'wait'] as const;
-
-/** The kind for people: `call: agent` is `agent`; a call of another function says `call`. */
-export function taskType(definition: TaskDefinition): string {
-  const kind = KINDS.find((candidate) => Object.hasOwn(definition, candidate)) ?? 'unknown';
-  if (!('call' in definition)) return kind;
-  const [name] = definition.call.split(':');
-  return name === 'agent' || name === 'human' || name === 'http' ? name : 'call';
+/** The kind as shown to people: `call: agent` is `agent`; a call of a custom function is `call`. */
+export function taskType(task: TaskDefinition, { use }: Definition): string {
+  const kind = taskKindOf(task) ?? 'unknown';
+  if (!('call' in task)) return kind;
+  const callee = resolveCallee(task.call, use?.functions);
+  return callee?.kind === 'builtin' ? FUNCTION_FACTS[callee.name].taskType : kind;
 }

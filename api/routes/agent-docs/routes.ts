@@ -12,7 +12,7 @@ export function agentDocsEndpoints(): Endpoint[] {
       method: 'GET',
       path: '/docs/agents/{id}',
       operationId: 'getAgentDocumentation',
-      summary: "An agent's documentation as a page, or its Markdown by `Accept`",
+      summary: "Get an agent's documentation as a page, or as Markdown if `Accept` asks for it",
       tags: ['agents'],
       role: 'viewer',
       params: idParams,
@@ -20,12 +20,17 @@ export function agentDocsEndpoints(): Endpoint[] {
       handler: async (c) => {
         const { name, version, documentation } = await getAgent(c.em, c.actor, c.params.id);
         if (!documentation) throw notFound('documentation');
-        const type = c.ctx.accepts(['text/html', 'text/markdown']) === 'text/markdown' ? 'text/markdown' : 'text/html';
+        const type =
+          c.ctx.accepts(['text/html', 'text/markdown']) === 'text/markdown' ? 'text/markdown' : 'text/html';
         return {
           status: 200,
           type,
           body: type === 'text/markdown' ? documentation : renderAgentPage({ name, version, documentation }),
-          headers: { Vary: 'Accept', 'Content-Security-Policy': PAGE_POLICY, 'X-Content-Type-Options': 'nosniff' },
+          headers: {
+            Vary: 'Accept',
+            'Content-Security-Policy': PAGE_POLICY,
+            'X-Content-Type-Options': 'nosniff',
+          },
         };
       },
     }),

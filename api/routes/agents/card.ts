@@ -1,4 +1,4 @@
-/** The fixed agent card: interface-spec 2.7, exactly these keys. */
+/** The agent card, with a fixed set of keys: docs/interface.md#agent-card. */
 import * as z from 'zod';
 
 import type { AgentState } from '../../../domain/registry/agent-service.ts';
@@ -14,12 +14,24 @@ export const agentCard = z
     provider: z.object({ name: z.string(), url: z.string().nullable() }).nullable(),
     version: z.string(),
     documentationUrl: z.string().nullable(),
-    capabilities: z.object({ streaming: z.boolean(), pushNotifications: z.boolean(), stateTransitionHistory: z.boolean() }),
+    capabilities: z.object({
+      streaming: z.boolean(),
+      pushNotifications: z.boolean(),
+      stateTransitionHistory: z.boolean(),
+    }),
     authentication: z.object({ type: z.string(), config: jsonObject.nullable() }).nullable(),
     defaultInputModes: texts,
     defaultOutputModes: texts,
     skills: z.array(
-      z.object({ id: z.string(), name: z.string(), description: z.string(), tags: texts, examples: texts, inputModes: texts, outputModes: texts }),
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        description: z.string(),
+        tags: texts,
+        examples: texts,
+        inputModes: texts,
+        outputModes: texts,
+      }),
     ),
   })
   .meta({ id: 'AgentCard' });
@@ -37,7 +49,9 @@ export function presentCard({ agent, skills }: AgentState, baseUrl: string): z.i
       pushNotifications: agent.capabilities_push,
       stateTransitionHistory: agent.capabilities_history,
     },
-    authentication: agent.authentication_type ? { type: agent.authentication_type, config: agent.authentication_config ?? null } : null,
+    authentication: agent.authentication_type
+      ? { type: agent.authentication_type, config: agent.authentication_config ?? null }
+      : null,
     defaultInputModes: agent.modalities ?? [],
     defaultOutputModes: agent.modalities ?? [],
     skills: skills.map((skill) => ({

@@ -1,4 +1,4 @@
-/** From checked bodies to the fields of services. */
+/** Converts validated bodies to the fields of domain functions. */
 import type * as z from 'zod';
 
 import type { AgentFields, AgentPatch, SkillFields } from '../../../domain/registry/agent-service.ts';
@@ -37,24 +37,39 @@ export function fieldsOfNew(body: z.output<typeof newAgent>): AgentFields {
   };
 }
 
-/** Defaults of the fields that cannot be null in the table. */
-const CLEARED: Partial<AgentFields> = { status: 'active', capabilities_streaming: false, capabilities_push: false, capabilities_history: false };
+/** Values that null stands for, in fields whose column is not nullable. */
+const CLEARED: Partial<AgentFields> = {
+  status: 'active',
+  capabilities_streaming: false,
+  capabilities_push: false,
+  capabilities_history: false,
+};
 
 export function patchOf(body: z.output<typeof agentPatch>, agent: Agent): AgentPatch {
   const { configuration, input_schema, output_schema, authentication_config, ...given } = body;
-  const fields = Object.fromEntries(Object.entries({ ...given }).flatMap(([key, value]) => {
-    if (value === undefined) return [];
-    return [[key, value ?? CLEARED[key as keyof AgentFields] ?? null]];
-  }));
+  const fields = Object.fromEntries(
+    Object.entries({ ...given }).flatMap(([key, value]) => {
+      if (value === undefined) return [];
+      return [[key, value ?? CLEARED[key as keyof AgentFields] ?? null]];
+    }),
+  );
   return {
     ...fields,
-    ...(authentication_config === undefined ? {} : { authentication_config: merged(agent.authentication_config ?? null, authentication_config) }),
-    ...(configuration === undefined && input_schema === undefined && output_schema === undefined ? {} : { content: contentPatch({ configuration, input_schema, output_schema }) }),
+    ...(authentication_config === undefined
+      ? {}
+      : { authentication_config: merged(agent.authentication_config ?? null, authentication_config) }),
+    ...(configuration === undefined && input_schema === undefined && output_schema === undefined
+      ? {}
+      : { content: contentPatch({ configuration, input_schema, output_schema }) }),
   };
 }
 
-/** Merges the parts that are given; null clears one. */
-export function contentPatch(patch: { configuration?: ObjectPatch; input_schema?: ObjectPatch; output_schema?: ObjectPatch }): (before: VersionContent) => VersionContent {
+/** Merges the given parts; null clears a part. */
+export function contentPatch(patch: {
+  configuration?: ObjectPatch;
+  input_schema?: ObjectPatch;
+  output_schema?: ObjectPatch;
+}): (before: VersionContent) => VersionContent {
   return (before) => ({
     configuration: merged(before.configuration, patch.configuration),
     input_schema: merged(before.input_schema, patch.input_schema),
@@ -62,9 +77,10 @@ export function contentPatch(patch: { configuration?: ObjectPatch; input_schema?
   });
 }
 
-/** A new version has what the current one has, but for the parts that are given: those replace. */
+/** Content of a new version: given parts replace those of the current version. */
 export function contentOfNew(body: z.output<typeof newVersion>, current: VersionContent): VersionContent {
-  const part = (given: ObjectPatch, now: Record<string, unknown> | null) => (given === undefined ? now : given);
+  const part = (given: ObjectPatch, current: Record<string, unknown> | null) =>
+    given === undefined ? current : given;
   return {
     configuration: part(body.configuration, current.configuration),
     input_schema: part(body.input_schema, current.input_schema),
@@ -87,7 +103,7 @@ export function skillChange(body: z.output<typeof skillPatch>): Partial<SkillFie
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
 }
 
-function merged(now: Record<string, unknown> | null, patch: ObjectPatch): Record<string, unknown> | null {
-  if (patch === undefined) return now;
-  return patch === null ? null : jsonObject.parse(mergePatch(now ?? {}, patch));
+function merged(current: Record<string, unknown> | null, patch: ObjectPatch): Record<string, unknown> | null {
+  if (patch === undefined) return current;
+  return patch === null ? null : jsonObject.parse(mergePatch(current ?? {}, patch));
 }

@@ -1,11 +1,19 @@
-/** The only way from an agent, a version or a skill to JSON. */
+/** Converts agents, versions and skills to JSON. Nothing else does. */
 import * as z from 'zod';
 
-import { configurationWarnings } from '../../../contracts/agent-configuration.ts';
+import { configurationWarnings, credentialWarnings } from '../../../contracts/agent-configuration.ts';
 import { AGENT_STATUSES, displayOf } from '../../../contracts/agent-types.ts';
 import type { AgentSkill } from '../../../db/entities/agent-skill.ts';
 import type { AgentVersion } from '../../../db/entities/agent-version.ts';
+import type { ListedSkill } from '../../../domain/registry/agent-skills.ts';
+import type { ListedVersion } from '../../../domain/registry/agent-versions.ts';
+import type { Actor } from '../../../domain/auth/actor.ts';
+import { AGENT_ACTIONS, agentActions } from '../../../domain/registry/agent-rights.ts';
+import { warningsFor, type MissingReference } from '../../../domain/registry/agent-warnings.ts';
 import type { AgentState } from '../../../domain/registry/agent-service.ts';
+import type { AgentRow, ListedAgent } from '../../../domain/registry/agent-lists.ts';
+import { publishedVersion, type VersionState } from '../../../domain/registry/choose-version.ts';
+import { listedRecord, presentListed } from '../../listed.ts';
 import { jsonObject, provenanceRecord, timestamp, uuid } from '../../schemas.ts';
 
 const textOrNull = z.string().nullable();
@@ -19,6 +27,7 @@ export const versionRecord = z
     version: z.string(),
     configuration: jsonObject,
     created_at: timestamp,
+    published_at: timestamp.nullable(),
     created_by: z.string().meta({ description: 'Id of the user.' }),
     changelog: textOrNull,
     status: z.enum(['draft', 'published', 'deprecated']),
@@ -26,6 +35,16 @@ export const versionRecord = z
     output_schema: jsonObject,
   })
   .meta({ id: 'AgentVersion' });
+
+const versionSummary = versionRecord
+  .pick({ version: true, status: true, created_at: true, published_at: true })
+  .meta({ id: 'AgentVersionSummary' });
+
+export const listedVersion = listedRecord(
+  versionRecord,
+  { configuration: true, input_schema: true, output_schema: true, changelog: true },
+  { id: 'ListedAgentVersion', variantOf: 'AgentVersion' },
+);
 
 export const skillRecord = z
   .object({
@@ -40,6 +59,12 @@ export const skillRecord = z
   })
   .meta({ id: 'AgentSkill' });
 
+export const listedSkill = listedRecord(
+  skillRecord,
+  { description: true, tags: true, examples: true, input_modes: true, output_modes: true },
+  { id: 'ListedAgentSkill', variantOf: 'AgentSkill' },
+);
+
 export const agentRecord = z
   .object({
     id: uuid,
@@ -48,7 +73,12 @@ export const agentRecord = z
     type: z.string(),
     execution_type: textOrNull,
     status: z.enum(AGENT_STATUSES),
-    version: z.string(),
+    version: z
+      .string()
+      .meta({ description: 'The current version, to which `configuration` and the schemas belong.' }),
+    published_version: textOrNull.meta({
+      description: 'The highest published version, which invocations use unless they name a version.',
+    }),
     created_at: timestamp,
     updated_at: timestamp,
     last_used: timestamp.nullable(),
@@ -72,17 +102,90 @@ export const agentRecord = z
     capabilities_history: z.boolean(),
     tags: textsOrNull,
     provenance: provenanceRecord.nullable(),
-    versions: z.array(versionRecord),
+    versions: z.array(z.union([listedVersion, versionRecord])).meta({
+      description:
+        'Newest first. Versions have `omitted` only if the agent predates AGENT_MAX_BYTES ' +
+        'and has more than 32 MiB of versions.',
+    }),
     skills: z.array(skillRecord),
     display_type: z.string(),
     display_name: z.string(),
-    warnings: z
-      .array(z.object({ pointer: z.string(), message: z.string() }))
-      .meta({ description: 'What in `configuration` has no effect, or will fault when the agent is invoked.' }),
+    can: z.array(z.enum(AGENT_ACTIONS)).meta({
+      description:
+        'What the caller may do with the agent. `publish` means publishing to the marketplace. ' +
+        '`delete` is possible once no active run uses the agent.',
+    }),
+    warnings: z.array(z.object({ pointer: z.string(), message: z.string() })).meta({
+      description:
+        'Parts of `configuration` that have no effect, or that will fail when the agent is invoked.',
+    }),
   })
   .meta({ id: 'Agent' });
 
-export function presentAgent({ agent, versions, skills }: AgentState): z.input<typeof agentRecord> {
+/** An agent in a list. */
+export const listedAgent = listedRecord(
+  agentRecord.extend({
+    versions: z
+      .array(versionSummary)
+      .meta({ description: 'Newest first. Get a single version for its content.' }),
+  }),
+  {
+    description: true,
+    documentation: true,
+    configuration: true,
+    input_schema: true,
+    output_schema: true,
+    authentication_config: true,
+    modalities: true,
+    capabilities: true,
+    tags: true,
+    skills: true,
+    warnings: true,
+  },
+  { id: 'ListedAgent', variantOf: 'Agent' },
+);
+
+export function presentAgent(
+  actor: Actor,
+  { agent, versions, skills, warnings }: AgentState,
+): Record<string, unknown> {
+  return {
+    ...presentFields(actor, agent, versions, skills, warnings),
+    versions: versions.map(presentStateVersion),
+  };
+}
+
+function presentStateVersion(
+  version: AgentState['versions'][number],
+): z.input<typeof versionRecord> | Record<string, unknown> {
+  return 'omitted' in version ? presentListedVersion(version) : presentVersion(version);
+}
+
+export function presentListedAgent(
+  actor: Actor,
+  { omitted, versions, skills, warnings, ...agent }: ListedAgent,
+): Record<string, unknown> {
+  const summaries = versions.map(({ version, status, created_at, published_at }) => ({
+    version,
+    status,
+    created_at: time(created_at),
+    published_at: optionalTime(published_at),
+  }));
+  const fields = presentFields(actor, agent, versions, skills, warnings);
+  // authentication_config was not loaded, so its references cannot be checked.
+  const known = omitted?.includes('authentication_config')
+    ? fields.warnings.filter(({ pointer }) => !pointer.startsWith('/authentication_config/'))
+    : fields.warnings;
+  return presentListed({ ...fields, warnings: known, versions: summaries }, omitted);
+}
+
+function presentFields(
+  actor: Actor,
+  agent: AgentRow,
+  versions: readonly VersionState[],
+  skills: readonly AgentSkill[] | null,
+  missing: readonly MissingReference[],
+): Omit<z.input<typeof agentRecord>, 'versions'> {
   const display = displayOf(agent.type);
   const configuration = agent.configuration ?? null;
   const executionType = agent.execution_type ?? null;
@@ -94,9 +197,10 @@ export function presentAgent({ agent, versions, skills }: AgentState): z.input<t
     execution_type: executionType,
     status: agent.status,
     version: agent.version,
-    created_at: agent.created_at.toISOString(),
-    updated_at: agent.updated_at.toISOString(),
-    last_used: agent.last_used?.toISOString() ?? null,
+    published_version: publishedVersion(versions),
+    created_at: time(agent.created_at),
+    updated_at: time(agent.updated_at),
+    last_used: optionalTime(agent.last_used),
     owner_id: agent.owner_id,
     visibility: agent.visibility,
     documentation: agent.documentation ?? null,
@@ -117,28 +221,52 @@ export function presentAgent({ agent, versions, skills }: AgentState): z.input<t
     capabilities_history: agent.capabilities_history,
     tags: agent.tags ?? null,
     provenance: agent.provenance ?? null,
-    versions: versions.map(presentVersion),
-    skills: skills.map(presentSkill),
+    skills: (skills ?? []).map(presentSkill),
     display_type: display.type,
     display_name: display.name,
-    warnings: configurationWarnings({ type: agent.type, execution_type: executionType, configuration }),
+    can: agentActions(actor, agent, versions),
+    warnings: [
+      ...configurationWarnings({ ...agent, execution_type: executionType, configuration }),
+      ...warningsFor(actor, agent, missing),
+      ...credentialWarnings(agent),
+    ],
   };
 }
 
 export function presentVersion(version: AgentVersion): z.input<typeof versionRecord> {
-  const { id, agent_id, status, configuration, input_schema, output_schema, created_by } = version;
+  const { configuration, input_schema, output_schema } = version;
   return {
-    id,
-    agent_id,
-    version: version.version,
+    ...presentVersionSummary(version),
     configuration,
-    created_at: version.created_at.toISOString(),
-    created_by,
     changelog: version.changelog ?? null,
-    status,
     input_schema,
     output_schema,
   };
+}
+
+export function presentListedVersion(version: ListedVersion): Record<string, unknown> {
+  const { configuration, input_schema, output_schema, changelog, omitted } = version;
+  return presentListed(
+    { ...presentVersionSummary(version), configuration, changelog, input_schema, output_schema },
+    omitted,
+  );
+}
+
+function presentVersionSummary(from: AgentVersion | ListedVersion) {
+  const { id, agent_id, version, status, created_by } = from;
+  return {
+    id,
+    agent_id,
+    version,
+    created_at: time(from.created_at),
+    published_at: optionalTime(from.published_at),
+    created_by,
+    status,
+  };
+}
+
+export function presentListedSkill({ omitted, ...skill }: ListedSkill): Record<string, unknown> {
+  return presentListed(presentSkill(skill), omitted);
 }
 
 export function presentSkill(skill: AgentSkill): z.input<typeof skillRecord> {
@@ -153,4 +281,12 @@ export function presentSkill(skill: AgentSkill): z.input<typeof skillRecord> {
     input_modes: skill.input_modes ?? null,
     output_modes: skill.output_modes ?? null,
   };
+}
+
+function time(value: Date | string): string {
+  return new Date(value).toISOString();
+}
+
+function optionalTime(value: Date | string | null | undefined): string | null {
+  return value === null || value === undefined ? null : time(value);
 }

@@ -1,15 +1,26 @@
 import * as z from 'zod';
 
+import type { Actor } from '../../../domain/auth/actor.ts';
 import { listAgents } from '../../../domain/registry/agent-lists.ts';
-import { createAgent, deleteAgent, getAgent, getAgentForChange, stateOf, updateAgent, type AgentState } from '../../../domain/registry/agent-service.ts';
-import type { AppDeps } from '../../app.ts';
+import {
+  createAgent,
+  deleteAgent,
+  getAgent,
+  getAgentForChange,
+  stateOf,
+  updateAgent,
+  type AgentState,
+} from '../../../domain/registry/agent-service.ts';
+import { checkSecretLimit, checkSkillLimit, checkVersionLimits } from '../../../domain/limits.ts';
+import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint, type EndpointResponse } from '../../endpoint.ts';
-import { decodeCursor, idCursor, page } from '../../paging.ts';
+import { viewQuery } from '../../listed.ts';
+import { byId, readPage } from '../../paging.ts';
 import { idParams, pageQuery, uuid } from '../../schemas.ts';
 import { agentCard, presentCard } from './card.ts';
 import { fieldsOfNew, patchOf, skillOfNew } from './fields.ts';
-import { agentRecord, presentAgent } from './presenter.ts';
+import { agentRecord, listedAgent, presentAgent, presentListedAgent } from './presenter.ts';
 import { agentFilters, agentPatch, newAgent } from './schemas.ts';
 import { skillEndpoints } from './skill-routes.ts';
 import { versionEndpoints } from './version-routes.ts';
@@ -23,52 +34,69 @@ export function agentEndpoints(deps: Pick<AppDeps, 'encryption' | 'env'>): Endpo
       method: 'GET',
       path: '/agents',
       operationId: 'listAgents',
-      summary: 'Own and public agents, newest first',
+      summary: 'List own and public agents, newest first',
       tags,
       role: 'viewer',
-      query: z.object({ ...pageQuery, ...agentFilters }),
-      responses: { 200: z.array(agentRecord) },
+      query: z.object({ ...pageQuery, ...viewQuery, ...agentFilters }),
+      responses: { 200: z.array(listedAgent) },
       handler: async (c) => {
-        const { limit, cursor, ...filter } = c.query;
-        const before = decodeCursor(cursor, idCursor)?.[0];
-        const found = await listAgents(c.em, c.actor, filter, { before, limit: limit + 1 });
-        const { items, headers } = page(c, found, limit, ({ agent }) => [agent.id]);
-        return { status: 200, body: items.map(presentAgent), headers };
+        const { items, headers } = await readPage(c, byId, (page, filter) =>
+          listAgents(c.em, c.actor, filter, page),
+        );
+        return { status: 200, body: items.map((agent) => presentListedAgent(c.actor, agent)), headers };
       },
     }),
     endpoint({
       method: 'POST',
       path: '/agents',
       operationId: 'createAgent',
-      summary: 'Register an agent, with the draft of its first version',
-      description: 'Literal secrets in `configuration` and `authentication_config` are moved to the own secret store; the record shows placeholders.',
+      summary: 'Register an agent and draft its first version',
+      description:
+        "Literal secrets in `configuration` and `authentication_config` are moved to the owner's secrets; " +
+        'the record shows placeholders.',
       tags,
       role: 'builder',
       body: newAgent,
       record: agentRecord,
       responses: { 201: agentRecord },
       handler: async (c) => {
-        const state = await createAgent(c.em, encryption, c.actor, fieldsOfNew(c.body), (c.body.skills ?? []).map(skillOfNew));
-        const answer = answerWith(state);
-        return { ...answer, status: 201, headers: { ...answer.headers, Location: `${c.baseUrl}/agents/${state.agent.id}` } };
+        const state = await createAgent(
+          c.em,
+          encryption,
+          c.actor,
+          fieldsOfNew(c.body),
+          (c.body.skills ?? []).map(skillOfNew),
+        );
+        await checkVersionLimits(c.em, env, state.agent.id, { added: true });
+        await checkSkillLimit(c.em, env, state.agent.id);
+        await checkSecretLimit(c.em, env, state.agent.owner_id);
+        const answer = answerWith(c.actor, state);
+        return {
+          ...answer,
+          status: 201,
+          headers: { ...answer.headers, Location: `${c.baseUrl}/agents/${state.agent.id}` },
+        };
       },
     }),
     endpoint({
       method: 'GET',
       path: '/agents/{id}',
       operationId: 'getAgent',
-      summary: 'One agent with its versions and skills',
+      summary: 'Get an agent with its versions and skills',
       tags,
       role: 'viewer',
       params: idParams,
       responses: { 200: agentRecord },
-      handler: async (c) => answerWith(await stateOf(c.em, await getAgent(c.em, c.actor, c.params.id))),
+      handler: async (c) =>
+        answerWith(c.actor, await stateOf(c.em, await getAgent(c.em, c.actor, c.params.id))),
     }),
     endpoint({
       method: 'PATCH',
       path: '/agents/{id}',
       operationId: 'updateAgent',
-      summary: 'Change an agent; configuration and schemas of a published version need a new, higher `version`',
+      summary:
+        'Update an agent; changing the configuration or schemas of a published version needs a higher ' +
+        '`version`',
       tags,
       role: 'builder',
       params: idParams,
@@ -80,8 +108,15 @@ export function agentEndpoints(deps: Pick<AppDeps, 'encryption' | 'env'>): Endpo
       handler: async (c) => {
         const agent = await getAgentForChange(c.em, c.actor, c.params.id);
         c.checkSyntax();
-        if (c.ctx.get('if-match')) checkIfMatch(c.ctx, tagOf(await stateOf(c.em, agent)));
-        return answerWith(await updateAgent(c.em, encryption, c.actor, agent, patchOf(c.body, agent)));
+        if (c.ctx.get('if-match')) checkIfMatch(c.ctx, tagOf(c.actor, await stateOf(c.em, agent)));
+        const { version } = agent;
+        const state = await updateAgent(c.em, encryption, c.actor, agent, patchOf(c.body, agent));
+        const { configuration, input_schema: input, output_schema: output } = c.body;
+        const changed = [configuration, input, output].some((part) => part !== undefined);
+        if (changed || agent.version !== version)
+          await checkVersionLimits(c.em, env, agent.id, { added: agent.version !== version });
+        await checkSecretLimit(c.em, env, agent.owner_id);
+        return answerWith(c.actor, state);
       },
     }),
     endpoint({
@@ -96,7 +131,7 @@ export function agentEndpoints(deps: Pick<AppDeps, 'encryption' | 'env'>): Endpo
       errors: [409, 412],
       handler: async (c) => {
         const agent = await getAgentForChange(c.em, c.actor, c.params.id);
-        if (c.ctx.get('if-match')) checkIfMatch(c.ctx, tagOf(await stateOf(c.em, agent)));
+        if (c.ctx.get('if-match')) checkIfMatch(c.ctx, tagOf(c.actor, await stateOf(c.em, agent)));
         await deleteAgent(c.em, agent);
         return { status: 204 };
       },
@@ -105,8 +140,9 @@ export function agentEndpoints(deps: Pick<AppDeps, 'encryption' | 'env'>): Endpo
       method: 'GET',
       path: '/agents/{agent_id}/.well-known/agent.json',
       operationId: 'getAgentCard',
-      summary: 'The agent card',
-      description: 'Needs a token, unless the setting PUBLIC_AGENT_CARDS opens the cards of public agents.',
+      summary: "Get the agent's card",
+      description:
+        'Requires a token, unless PUBLIC_AGENT_CARDS makes the cards of public agents available to anyone.',
       tags,
       role: 'viewer',
       ...(env.PUBLIC_AGENT_CARDS ? { anonymousToo: true } : {}),
@@ -118,15 +154,18 @@ export function agentEndpoints(deps: Pick<AppDeps, 'encryption' | 'env'>): Endpo
       },
     }),
     ...versionEndpoints(deps),
-    ...skillEndpoints(),
+    ...skillEndpoints(deps),
   ];
 }
 
-/** Of the whole record but the time of last use, which changes without anybody having changed the agent. */
-function tagOf(state: AgentState): string {
-  return etag(JSON.stringify({ ...presentAgent(state), last_used: null }));
+/**
+ * ETag of the whole record, except for parts that change without an edit: last use, warnings, the caller's
+ * rights.
+ */
+function tagOf(actor: Actor, state: AgentState): string {
+  return etag(JSON.stringify({ ...presentAgent(actor, state), last_used: null, warnings: null, can: null }));
 }
 
-function answerWith(state: AgentState): EndpointResponse {
-  return { status: 200, body: presentAgent(state), headers: { ETag: tagOf(state) } };
+function answerWith(actor: Actor, state: AgentState): EndpointResponse {
+  return { status: 200, body: presentAgent(actor, state), headers: { ETag: tagOf(actor, state) } };
 }

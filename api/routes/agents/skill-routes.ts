@@ -1,35 +1,41 @@
 import * as z from 'zod';
 
 import { getAgent, getAgentForChange } from '../../../domain/registry/agent-service.ts';
-import { addSkill, deleteSkill, getSkill, listSkills, updateSkill } from '../../../domain/registry/agent-skills.ts';
+import {
+  addSkill,
+  deleteSkill,
+  getSkill,
+  listSkills,
+  updateSkill,
+} from '../../../domain/registry/agent-skills.ts';
+import { checkSkillLimit } from '../../../domain/limits.ts';
+import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
-import { decodeCursor, idCursor, page } from '../../paging.ts';
+import { byId, readPage } from '../../paging.ts';
 import { idParams, pageQuery, uuid } from '../../schemas.ts';
 import { skillChange, skillOfNew } from './fields.ts';
-import { presentSkill, skillRecord } from './presenter.ts';
+import { listedSkill, presentListedSkill, presentSkill, skillRecord } from './presenter.ts';
 import { newSkill, skillPatch } from './schemas.ts';
 
 const tags = ['agents'];
 const skillParams = z.object({ ...idParams.shape, skill_id: uuid });
 
-export function skillEndpoints(): Endpoint[] {
+export function skillEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
   return [
     endpoint({
       method: 'GET',
       path: '/agents/{id}/skills',
       operationId: 'listAgentSkills',
-      summary: 'The skills of an agent, oldest first',
+      summary: "List an agent's skills, oldest first",
       tags,
       role: 'viewer',
       params: idParams,
       query: z.object(pageQuery),
-      responses: { 200: z.array(skillRecord) },
+      responses: { 200: z.array(listedSkill) },
       handler: async (c) => {
         const agent = await getAgent(c.em, c.actor, c.params.id);
-        const { limit, cursor } = c.query;
-        const after = decodeCursor(cursor, idCursor)?.[0];
-        const { items, headers } = page(c, await listSkills(c.em, agent, { after, limit: limit + 1 }), limit, ({ id }) => [id]);
-        return { status: 200, body: items.map(presentSkill), headers };
+        const { items, headers } = await readPage(c, byId, (page) => listSkills(c.em, agent, page));
+        return { status: 200, body: items.map(presentListedSkill), headers };
       },
     }),
     endpoint({
@@ -43,17 +49,23 @@ export function skillEndpoints(): Endpoint[] {
       body: newSkill,
       record: skillRecord,
       responses: { 201: skillRecord },
+      errors: [409],
       handler: async (c) => {
         const agent = await getAgentForChange(c.em, c.actor, c.params.id);
         const skill = await addSkill(c.em, agent, skillOfNew(c.body));
-        return { status: 201, body: presentSkill(skill), headers: { Location: `${c.baseUrl}/agents/${agent.id}/skills/${skill.id}` } };
+        await checkSkillLimit(c.em, env, agent.id);
+        return {
+          status: 201,
+          body: presentSkill(skill),
+          headers: { Location: `${c.baseUrl}/agents/${agent.id}/skills/${skill.id}` },
+        };
       },
     }),
     endpoint({
       method: 'PATCH',
       path: '/agents/{id}/skills/{skill_id}',
       operationId: 'updateAgentSkill',
-      summary: 'Change a skill',
+      summary: 'Update a skill',
       tags,
       role: 'builder',
       params: skillParams,
@@ -64,14 +76,17 @@ export function skillEndpoints(): Endpoint[] {
       handler: async (c) => {
         const agent = await getAgentForChange(c.em, c.actor, c.params.id);
         const skill = await getSkill(c.em, agent, c.params.skill_id);
-        return { status: 200, body: presentSkill(await updateSkill(c.em, agent, skill, skillChange(c.body))) };
+        return {
+          status: 200,
+          body: presentSkill(await updateSkill(c.em, agent, skill, skillChange(c.body))),
+        };
       },
     }),
     endpoint({
       method: 'DELETE',
       path: '/agents/{id}/skills/{skill_id}',
       operationId: 'deleteAgentSkill',
-      summary: 'Remove a skill',
+      summary: 'Delete a skill',
       tags,
       role: 'builder',
       params: skillParams,

@@ -15,43 +15,46 @@ import {
   updateDraft,
 } from '../../../domain/registry/agent-versions.ts';
 import { createSecretMover } from '../../../domain/registry/literal-secrets.ts';
-import type { AppDeps } from '../../app.ts';
+import { checkSecretLimit, checkVersionLimits } from '../../../domain/limits.ts';
+import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
-import { decodeCursor, idCursor, page } from '../../paging.ts';
+import { viewQuery } from '../../listed.ts';
+import { byId, readPage } from '../../paging.ts';
 import { idParams, pageQuery } from '../../schemas.ts';
 import { contentOfNew, contentPatch } from './fields.ts';
-import { presentVersion, versionRecord } from './presenter.ts';
+import { listedVersion, presentListedVersion, presentVersion, versionRecord } from './presenter.ts';
 import { newVersion, versionPatch } from './schemas.ts';
 
 const tags = ['agents'];
 const versionParams = z.object({ ...idParams.shape, version: z.string() });
 
-export function versionEndpoints({ encryption }: Pick<AppDeps, 'encryption'>): Endpoint[] {
+export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' | 'env'>): Endpoint[] {
   return [
     endpoint({
       method: 'GET',
       path: '/agents/{id}/versions',
       operationId: 'listAgentVersions',
-      summary: 'The versions of an agent, newest first',
+      summary: "List an agent's versions, newest first",
       tags,
       role: 'viewer',
       params: idParams,
-      query: z.object(pageQuery),
-      responses: { 200: z.array(versionRecord) },
+      query: z.object({ ...pageQuery, ...viewQuery }),
+      responses: { 200: z.array(listedVersion) },
       handler: async (c) => {
         const agent = await getAgent(c.em, c.actor, c.params.id);
-        const { limit, cursor } = c.query;
-        const before = decodeCursor(cursor, idCursor)?.[0];
-        const { items, headers } = page(c, await listVersions(c.em, agent, { before, limit: limit + 1 }), limit, ({ id }) => [id]);
-        return { status: 200, body: items.map(presentVersion), headers };
+        const { items, headers } = await readPage(c, byId, (page, { view }) =>
+          listVersions(c.em, agent, page, view),
+        );
+        return { status: 200, body: items.map(presentListedVersion), headers };
       },
     }),
     endpoint({
       method: 'POST',
       path: '/agents/{id}/versions',
       operationId: 'createAgentVersion',
-      summary: 'Add a draft beside the current version; what is not given is taken from that one',
-      description: 'The draft becomes the current version when it is published, or when `PATCH /agents/{id}` names it.',
+      summary: 'Add a draft; omitted parts are copied from the current version',
+      description:
+        'The draft becomes the current version when it is published or when `PATCH /agents/{id}` selects it.',
       tags,
       role: 'builder',
       params: idParams,
@@ -63,9 +66,21 @@ export function versionEndpoints({ encryption }: Pick<AppDeps, 'encryption'>): E
         const agent = await getAgentForChange(c.em, c.actor, c.params.id);
         await checkNewVersion(c.em, agent, c.body.version);
         const content = contentOfNew(c.body, contentOf(agent));
-        const configuration = await createSecretMover(c.em, encryption, agent).move(content.configuration, 'configuration');
-        const draft = await addDraft(c.em, c.actor, agent, c.body.version, { ...content, configuration }, c.body.changelog ?? null);
+        const configuration = await createSecretMover(c.em, encryption, agent).move(
+          content.configuration,
+          'configuration',
+        );
+        const draft = await addDraft(
+          c.em,
+          c.actor,
+          agent,
+          c.body.version,
+          { ...content, configuration },
+          c.body.changelog ?? null,
+        );
         agent.updated_at = new Date();
+        await checkVersionLimits(c.em, env, agent.id, { added: true });
+        await checkSecretLimit(c.em, env, agent.owner_id);
         const location = `${c.baseUrl}/agents/${agent.id}/versions/${encodeURIComponent(draft.version)}`;
         return { status: 201, body: presentVersion(draft), headers: { Location: location } };
       },
@@ -74,7 +89,7 @@ export function versionEndpoints({ encryption }: Pick<AppDeps, 'encryption'>): E
       method: 'GET',
       path: '/agents/{id}/versions/{version}',
       operationId: 'getAgentVersion',
-      summary: 'One version of an agent',
+      summary: 'Get one version of an agent',
       tags,
       role: 'viewer',
       params: versionParams,
@@ -88,7 +103,7 @@ export function versionEndpoints({ encryption }: Pick<AppDeps, 'encryption'>): E
       method: 'PATCH',
       path: '/agents/{id}/versions/{version}',
       operationId: 'updateAgentVersion',
-      summary: 'Change a draft',
+      summary: 'Update a draft',
       tags,
       role: 'builder',
       params: versionParams,
@@ -102,16 +117,22 @@ export function versionEndpoints({ encryption }: Pick<AppDeps, 'encryption'>): E
         checkDraft(version);
         const { changelog, ...parts } = c.body;
         const content = contentPatch(parts)(contentOf(agent.version === version.version ? agent : version));
-        const configuration = await createSecretMover(c.em, encryption, agent).move(content.configuration, 'configuration');
+        const configuration = await createSecretMover(c.em, encryption, agent).move(
+          content.configuration,
+          'configuration',
+        );
         const change = { ...content, configuration, ...(changelog === undefined ? {} : { changelog }) };
-        return { status: 200, body: presentVersion(await updateDraft(c.em, agent, version, change)) };
+        const changed = await updateDraft(c.em, agent, version, change);
+        await checkVersionLimits(c.em, env, agent.id, { added: false });
+        await checkSecretLimit(c.em, env, agent.owner_id);
+        return { status: 200, body: presentVersion(changed) };
       },
     }),
     endpoint({
       method: 'POST',
       path: '/agents/{id}/versions/{version}/publish',
       operationId: 'publishAgentVersion',
-      summary: 'Make a draft immutable; it becomes the current version if it is higher than that',
+      summary: 'Publish a draft, which makes it immutable, and the current version if it is the highest',
       tags,
       role: 'builder',
       params: versionParams,
@@ -127,7 +148,7 @@ export function versionEndpoints({ encryption }: Pick<AppDeps, 'encryption'>): E
       method: 'POST',
       path: '/agents/{id}/versions/{version}/deprecate',
       operationId: 'deprecateAgentVersion',
-      summary: 'Advise against a published version; it stays usable',
+      summary: 'Deprecate a published version; it remains usable',
       tags,
       role: 'builder',
       params: versionParams,
@@ -142,8 +163,12 @@ export function versionEndpoints({ encryption }: Pick<AppDeps, 'encryption'>): E
   ];
 }
 
-/** With the agent locked; refusals in their order: 404, 403, then what is wrong with the body as such. */
-async function loadForChange(c: EndpointContext<{ id: string; version: string }>): Promise<{ agent: Agent; version: AgentVersion }> {
+/**
+ * Loads a version with its agent locked. Errors come in the order 404, 403, then syntax errors of the body.
+ */
+async function loadForChange(
+  c: EndpointContext<{ id: string; version: string }>,
+): Promise<{ agent: Agent; version: AgentVersion }> {
   const agent = await getAgentForChange(c.em, c.actor, c.params.id);
   const version = await getVersion(c.em, agent, c.params.version);
   c.checkSyntax();

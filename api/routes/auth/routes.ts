@@ -1,16 +1,36 @@
 import { jwtVerify } from 'jose';
+import type { Context } from 'koa';
 import * as z from 'zod';
 
-import { audience, claimsSchema } from '../../../domain/auth/access-token.ts';
-import { revokeAccess, revokeRefreshToken } from '../../../domain/auth/sessions.ts';
+import type { EntityManager } from '../../../db/orm.ts';
+import { AUDIENCE, claimsSchema, type Claims } from '../../../domain/auth/access-token.ts';
+import { anonymous } from '../../../domain/auth/actor.ts';
+import { revokeAccess, revokeClientRefreshToken, revokeRefreshToken } from '../../../domain/auth/sessions.ts';
 import { addressKey } from '../../../domain/auth/throttle.ts';
-import type { AppDeps } from '../../app.ts';
+import { OAuthError } from '../../../domain/errors.ts';
+import type { AppDeps } from '../../deps.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
-import { formRevocation, formTokenRequest, jsonRevocation, jsonTokenRequest, oauthError, tokenAnswer } from './schemas.ts';
-import { tokenByForm, tokenByJson } from './token.ts';
+import { unauthorized } from '../../middleware/auth.ts';
+import { MAX_AUTH_BODY_BYTES, form, openedFrom } from './requests.ts';
+import {
+  formRevocation,
+  formTokenRequest,
+  jsonRevocation,
+  jsonTokenRequest,
+  oauthError,
+  tokenAnswer,
+} from './schemas.ts';
+import { callingClient, invalidClient, tokenByForm, tokenByJson } from './token.ts';
 
-const form = 'application/x-www-form-urlencoded';
-const jwk = z.object({ kty: z.string(), crv: z.string(), x: z.string(), y: z.string(), kid: z.string(), alg: z.string(), use: z.string() });
+const jwk = z.object({
+  kty: z.string(),
+  crv: z.string(),
+  x: z.string(),
+  y: z.string(),
+  kid: z.string(),
+  alg: z.string(),
+  use: z.string(),
+});
 
 export function authEndpoints(deps: AppDeps): Endpoint[] {
   const issuer = deps.env.BASE_URL;
@@ -19,84 +39,123 @@ export function authEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/auth/token',
       operationId: 'createToken',
-      summary: 'Log in: by password, refresh token or client credentials',
-      description: 'As JSON, or as the form of OAuth 2.0 (RFC 6749) with its own errors. Clients may authenticate by Basic.',
+      summary: 'Log in with a password, refresh token, client credentials or a device code',
+      description:
+        'Send JSON, or an OAuth 2.0 form (RFC 6749), which gets OAuth errors. ' +
+        'Clients may authenticate with HTTP Basic. ' +
+        'After ten failures in 15 minutes for one account from one address, or 100 for one address or ' +
+        'one account in total, the response is 429. ' +
+        'A login with a password sets the cookie `cadenza_device`; a device that sends it has its own ' +
+        'ten failures.',
       tags: ['auth'],
       role: 'public',
       bodies: { 'application/json': jsonTokenRequest, [form]: formTokenRequest },
-      responses: { 200: tokenAnswer, 400: media({ 'application/json': oauthError }), 401: media({ 'application/json': oauthError }) },
+      bodyLimitBytes: MAX_AUTH_BODY_BYTES,
+      responses: {
+        200: tokenAnswer,
+        400: media({ 'application/json': oauthError }),
+        401: media({ 'application/json': oauthError }),
+      },
       errors: [401, 429],
       idempotent: false,
       transaction: false,
       handler: async (c) => {
-        const grant = { em: c.em, keys: deps.keys, issuer, address: addressKey(c.ctx.ip) };
+        const grant = {
+          em: c.em,
+          keys: deps.keys,
+          issuer,
+          address: addressKey(c.ctx.ip),
+          from: openedFrom(c.ctx),
+          mac: (text: string) => deps.encryption.fingerprint(text),
+        };
         const { body } = c;
-        // Which of the two it is, the media type decides: the schemas were chosen by it.
-        return c.ctx.is(form) ? tokenByForm(grant, c.ctx, formTokenRequest.parse(body)) : tokenByJson(grant, jsonTokenRequest.parse(body));
+        // The media type selected the schema, so it decides here as well. `ctx.is` needs a body, but a form
+        // may be empty.
+        return isForm(c.ctx)
+          ? tokenByForm(grant, c.ctx, formTokenRequest.parse(body))
+          : tokenByJson(grant, c.ctx, jsonTokenRequest.parse(body));
       },
     }),
     endpoint({
       method: 'POST',
       path: '/auth/revoke',
       operationId: 'revokeToken',
-      summary: 'Log out: ends the session of a refresh or access token (RFC 7009)',
-      description: 'Tokens that are unknown, ended or not your own change nothing; the answer is the same.',
+      summary: 'Log out: end the session of a refresh or access token (RFC 7009)',
+      description:
+        'With an access token it takes any token of that user. Without one it takes a form, and the tokens ' +
+        'of the client that sends it. ' +
+        "Unknown or ended tokens and other users' or clients' tokens have no effect; " +
+        'the response is the same.',
       tags: ['auth'],
       role: 'viewer',
+      anonymousToo: true,
       bodies: { 'application/json': jsonRevocation, [form]: formRevocation },
-      responses: { 200: null },
+      bodyLimitBytes: MAX_AUTH_BODY_BYTES,
+      responses: {
+        200: null,
+        400: media({ 'application/json': oauthError }),
+        401: media({ 'application/json': oauthError }),
+      },
+      errors: [401],
       idempotent: false,
       handler: async (c) => {
-        const sid = await sessionOf(deps, c.body.token, c.actor.id);
-        await (sid === null ? revokeRefreshToken(c.em, c.actor.id, c.body.token) : revokeAccess(c.em, c.actor.id, sid));
-        return { status: 200, headers: { 'Cache-Control': 'no-store' } };
+        if (c.actor === anonymous && !isForm(c.ctx)) throw unauthorized(c.ctx, 'token_required', issuer);
+        const { token } = c.body;
+        // An empty form parameter counts as absent (RFC 6749 section 3.2). The JSON schema rejects empty
+        // tokens.
+        if (!token) throw new OAuthError('invalid_request', 'token is missing');
+        const done = { status: 200, headers: { 'Cache-Control': 'no-store' } };
+        if (c.actor === anonymous) {
+          const fields = formRevocation.parse(c.body);
+          const clientId = await callingClient(c, c.ctx, (name) => fields[name] || null);
+          if (clientId === null) return invalidClient();
+          await revokeOfClient(deps, c.em, clientId, token);
+          return done;
+        }
+        const claims = await claimsOfToken(deps, token);
+        await (claims?.sub === c.actor.id
+          ? revokeAccess(c.em, c.actor.id, claims.sid)
+          : revokeRefreshToken(c.em, c.actor.id, token));
+        return done;
       },
     }),
     endpoint({
       method: 'GET',
       path: '/.well-known/jwks.json',
       operationId: 'getJwks',
-      summary: 'Public keys of access tokens (RFC 7517)',
+      summary: 'Get the public keys of access tokens (RFC 7517)',
       tags: ['auth'],
       role: 'public',
       responses: { 200: z.object({ keys: z.array(jwk) }).meta({ id: 'Jwks' }) },
       handler: async () => {
         await deps.keys.current();
-        return { status: 200, body: await deps.keys.jwks(), headers: { 'Cache-Control': 'public, max-age=300' } };
+        return {
+          status: 200,
+          body: await deps.keys.jwks(),
+          headers: { 'Cache-Control': 'public, max-age=300' },
+        };
       },
-    }),
-    endpoint({
-      method: 'GET',
-      path: '/.well-known/oauth-authorization-server',
-      operationId: 'getAuthorizationServerMetadata',
-      summary: 'Where and how to get tokens (RFC 8414)',
-      tags: ['auth'],
-      role: 'public',
-      responses: {
-        200: z.object({
-          issuer: z.string(), token_endpoint: z.string(), revocation_endpoint: z.string(), jwks_uri: z.string(),
-          grant_types_supported: z.array(z.string()), response_types_supported: z.array(z.string()),
-          token_endpoint_auth_methods_supported: z.array(z.string()),
-        }).meta({ id: 'AuthorizationServerMetadata' }),
-      },
-      handler: async () => ({
-        status: 200,
-        body: {
-          issuer,
-          token_endpoint: `${issuer}/auth/token`,
-          revocation_endpoint: `${issuer}/auth/revoke`,
-          jwks_uri: `${issuer}/.well-known/jwks.json`,
-          grant_types_supported: ['password', 'refresh_token', 'client_credentials'],
-          response_types_supported: [],
-          token_endpoint_auth_methods_supported: ['none', 'client_secret_basic', 'client_secret_post'],
-        },
-      }),
     }),
   ];
 }
 
-/** The session of one of the caller's own access tokens, expired ones included; null for anything else. */
-async function sessionOf(deps: AppDeps, token: string, userId: string): Promise<string | null> {
+function isForm(ctx: Context): boolean {
+  return (ctx.get('content-type').split(';', 1)[0] ?? '').trim().toLowerCase() === form;
+}
+
+async function revokeOfClient(
+  deps: AppDeps,
+  em: EntityManager,
+  clientId: string,
+  token: string,
+): Promise<void> {
+  const claims = await claimsOfToken(deps, token);
+  if (claims === null) await revokeClientRefreshToken(em, clientId, token);
+  else if (claims.client_id === clientId) await revokeAccess(em, claims.sub, claims.sid);
+}
+
+/** The claims of an access token, which may have expired; null for anything else. */
+async function claimsOfToken(deps: AppDeps, token: string): Promise<Claims | null> {
   try {
     const { payload } = await jwtVerify(
       token,
@@ -105,10 +164,9 @@ async function sessionOf(deps: AppDeps, token: string, userId: string): Promise<
         if (!key) throw new Error('unknown key');
         return key;
       },
-      { algorithms: ['ES256'], audience, issuer: deps.env.BASE_URL, clockTolerance: '1 year' },
+      { algorithms: ['ES256'], audience: AUDIENCE, issuer: deps.env.BASE_URL, clockTolerance: '1 year' },
     );
-    const claims = claimsSchema.parse(payload);
-    return claims.sub === userId ? claims.sid : null;
+    return claimsSchema.parse(payload);
   } catch {
     return null;
   }

@@ -1,69 +1,207 @@
-/** `POST /auth/token` in its two dialects: JSON with our problems, form with OAuth's own errors. */
+/** `POST /auth/token` in its two formats: JSON with problem documents, form with OAuth errors. */
 import type { Context } from 'koa';
 import type * as z from 'zod';
 
-import { clientGrant, passwordGrant, refreshGrant, type GrantDeps, type TokenAnswer } from '../../../domain/auth/grants.ts';
-import { AppError } from '../../../domain/errors.ts';
+import {
+  clientGrant,
+  passwordGrant,
+  refreshGrant,
+  sessionAnswer,
+  type GrantDeps,
+  type TokenAnswer,
+} from '../../../domain/auth/grants.ts';
+import { FIRST_PARTY_CLIENT } from '../../../domain/auth/access-token.ts';
+import { pollDevice } from '../../../domain/auth/device-flow.ts';
+import { isOwnResource } from '../../../domain/oauth/authorization.ts';
+import { authenticateClient } from '../../../domain/oauth/clients.ts';
+import { redeemCode } from '../../../domain/oauth/codes.ts';
+import { AppError, OAuthError } from '../../../domain/errors.ts';
 import type { EndpointResponse } from '../../endpoint.ts';
+import { deviceMarkOf, setDeviceCookie } from './device-cookie.ts';
 import type { formTokenRequest, jsonTokenRequest } from './schemas.ts';
 
+export interface TokenDeps extends GrantDeps {
+  /** Keyed hash for device marks. */
+  mac: (text: string) => string;
+}
+
+const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code';
+
+const INVALID_CREDENTIALS = 'The credentials are incorrect.';
+const INVALID_REFRESH_TOKEN = 'The refresh token is invalid or has expired.';
 const noStore = { 'Cache-Control': 'no-store', Pragma: 'no-cache' };
 
-export async function tokenByJson(deps: GrantDeps, body: z.output<typeof jsonTokenRequest>): Promise<EndpointResponse> {
-  const answer =
-    'username' in body ? await passwordGrant(deps, body.username, body.password)
-    : 'refresh_token' in body ? await refreshGrant(deps, body.refresh_token)
-    : await clientGrant(deps, body.client_id, body.client_secret);
-  if (!answer) {
-    const detail = 'refresh_token' in body ? 'The refresh token is not valid, or no longer.' : 'The credentials are not right.';
-    throw new AppError('unauthorized', 'invalid_credentials', detail, { headers: { 'WWW-Authenticate': 'Bearer realm="cadenza"', ...noStore } });
+export async function tokenByJson(
+  deps: TokenDeps,
+  ctx: Context,
+  body: z.output<typeof jsonTokenRequest>,
+): Promise<EndpointResponse> {
+  if ('username' in body) {
+    const grant = await byPassword(deps, ctx, body.username, body.password);
+    if (!grant) throw wrongCredentials();
+    return grant;
   }
+  const answer =
+    'refresh_token' in body
+      ? await refreshGrant(deps, body.refresh_token, FIRST_PARTY_CLIENT)
+      : await clientGrant(deps, body.client_id, body.client_secret);
+  if (!answer) throw wrongCredentials('refresh_token' in body ? INVALID_REFRESH_TOKEN : undefined);
   return granted(answer);
 }
 
-/** RFC 6749 sections 4.3, 4.4 and 6, with errors by 5.2. */
-export async function tokenByForm(deps: GrantDeps, ctx: Context, form: z.output<typeof formTokenRequest>): Promise<EndpointResponse> {
-  const repeated = Object.entries(form).find(([, value]) => Array.isArray(value));
-  if (repeated) {
-    return refused('invalid_request', `${repeated[0]} is there more than once`);
+export function wrongCredentials(detail = INVALID_CREDENTIALS): AppError {
+  return new AppError('unauthorized', 'invalid_credentials', detail, {
+    headers: { 'WWW-Authenticate': 'Bearer realm="cadenza"', ...noStore },
+  });
+}
+
+/** A parameter of the form; null if it is absent or empty, which count as the same (section 3.2). */
+type Field = (name: string) => string | null;
+
+type FormGrant = (deps: TokenDeps, ctx: Context, field: Field) => Promise<EndpointResponse>;
+
+const FORM_GRANTS = new Map<string, FormGrant>([
+  ['password', formPassword],
+  ['refresh_token', formRefresh],
+  ['client_credentials', formClient],
+  ['authorization_code', formCode],
+  [deviceGrantType, formDevice],
+]);
+
+export const grantTypes: readonly string[] = [...FORM_GRANTS.keys()];
+
+/** OAuth grants of RFC 6749 and RFC 8628, with the errors of RFC 6749 section 5.2. */
+export async function tokenByForm(
+  deps: TokenDeps,
+  ctx: Context,
+  form: z.output<typeof formTokenRequest>,
+): Promise<EndpointResponse> {
+  const field: Field = (name) => form[name] || null;
+  const type = field('grant_type');
+  if (type === null) throw new OAuthError('invalid_request', 'grant_type is missing');
+  const grant = FORM_GRANTS.get(type);
+  if (grant === undefined) {
+    throw new OAuthError('unsupported_grant_type', `grant_type must be one of ${grantTypes.join(', ')}`);
   }
-  const field = (name: keyof typeof form) => (typeof form[name] === 'string' && form[name] !== '' ? form[name] : null);
-  const [username, password, refreshToken] = [field('username'), field('password'), field('refresh_token')];
-  switch (field('grant_type')) {
-    case null:
-      return refused('invalid_request', 'grant_type is missing');
-    case 'password': {
-      if (username === null || password === null) {
-        return refused('invalid_request', 'username and password are needed');
-      }
-      const answer = await passwordGrant(deps, username, password);
-      return answer ? granted(answer) : refused('invalid_grant', 'The credentials are not right.');
-    }
-    case 'refresh_token': {
-      if (refreshToken === null) {
-        return refused('invalid_request', 'refresh_token is missing');
-      }
-      const answer = await refreshGrant(deps, refreshToken);
-      return answer ? granted(answer) : refused('invalid_grant', 'The refresh token is not valid, or no longer.');
-    }
-    case 'client_credentials':
-      return byClient(deps, ctx, field('client_id'), field('client_secret'));
-    default:
-      return refused('unsupported_grant_type', 'grant_type is one of password, refresh_token, client_credentials');
+  return grant(deps, ctx, field);
+}
+
+async function formPassword(deps: TokenDeps, ctx: Context, field: Field): Promise<EndpointResponse> {
+  const answer = await byPassword(deps, ctx, required(field, 'username'), required(field, 'password'));
+  if (!answer) throw new OAuthError('invalid_grant', INVALID_CREDENTIALS);
+  return answer;
+}
+
+async function formRefresh(deps: TokenDeps, ctx: Context, field: Field): Promise<EndpointResponse> {
+  const refreshToken = required(field, 'refresh_token');
+  const clientId = await callingClient(deps, ctx, field);
+  if (clientId === null) return invalidClient();
+  checkResource(deps, field('resource'));
+  const answer = await refreshGrant(deps, refreshToken, clientId);
+  if (!answer) throw new OAuthError('invalid_grant', INVALID_REFRESH_TOKEN);
+  return granted(answer);
+}
+
+async function formCode(deps: TokenDeps, ctx: Context, field: Field): Promise<EndpointResponse> {
+  const code = required(field, 'code');
+  const clientId = await callingClient(deps, ctx, field);
+  if (clientId === null || clientId === FIRST_PARTY_CLIENT) return invalidClient();
+  const redemption = {
+    code,
+    verifier: field('code_verifier'),
+    redirectUri: field('redirect_uri'),
+    resource: field('resource'),
+  };
+  return granted(await sessionAnswer(deps, await redeemCode(deps.em, clientId, redemption, deps.from)));
+}
+
+async function formDevice(deps: TokenDeps, _ctx: Context, field: Field): Promise<EndpointResponse> {
+  const deviceCode = required(field, 'device_code');
+  checkFirstParty(field('client_id'));
+  return granted(await sessionAnswer(deps, await pollDevice(deps.em, deviceCode, deps.from)));
+}
+
+function required(field: Field, name: string): string {
+  const value = field(name);
+  if (value === null) throw new OAuthError('invalid_request', `${name} is missing`);
+  return value;
+}
+
+/** @throws OAuthError `invalid_target` (RFC 8707) */
+function checkResource({ issuer }: GrantDeps, resource: string | null): void {
+  if (resource !== null && !isOwnResource(issuer, resource)) {
+    throw new OAuthError('invalid_target', 'resource is not on this server');
   }
 }
 
-async function byClient(deps: GrantDeps, ctx: Context, formId: string | null, formSecret: string | null): Promise<EndpointResponse> {
-  const basic = basicCredentials(ctx);
-  if (basic && formSecret !== null) {
-    return refused('invalid_request', 'the client authenticates in two ways at once');
+/** Our own programs need no `client_id`, but libraries send one. @throws OAuthError `invalid_client` */
+export function checkFirstParty(clientId: string | null): void {
+  if (clientId !== null && clientId !== FIRST_PARTY_CLIENT) {
+    throw new OAuthError('invalid_client', `client_id must be ${FIRST_PARTY_CLIENT}, or absent`);
   }
-  const id = basic?.id ?? formId;
-  const secret = basic?.secret ?? formSecret;
+}
+
+/**
+ * The id of the OAuth client that sent the form, or of our own programs, which name none. Null if it does not
+ * show who it is.
+ */
+export async function callingClient(
+  { em }: Pick<GrantDeps, 'em'>,
+  ctx: Context,
+  field: (name: 'client_id' | 'client_secret') => string | null,
+): Promise<string | null> {
+  const basic = basicCredentials(ctx);
+  const [id, secret] = [field('client_id'), field('client_secret')];
+  if (basic) {
+    const clash = secret !== null || (id !== null && id !== basic.id);
+    return clash ? null : authenticateClient(em, { ...basic, way: 'client_secret_basic' });
+  }
+  if (id === null || id === FIRST_PARTY_CLIENT) return FIRST_PARTY_CLIENT;
+  return authenticateClient(em, { id, secret, way: secret === null ? 'none' : 'client_secret_post' });
+}
+
+/** Null for incorrect credentials. A device's first login sets its mark. */
+async function byPassword(
+  { mac, ...deps }: TokenDeps,
+  ctx: Context,
+  username: string,
+  password: string,
+): Promise<EndpointResponse | null> {
+  const grant = await passwordGrant(
+    { ...deps, device: { mark: deviceMarkOf(ctx), mac } },
+    username,
+    password,
+  );
+  if (!grant) return null;
+  const { status, body, headers } = granted(grant.answer);
+  return {
+    status,
+    body,
+    headers: {
+      ...headers,
+      ...(grant.newMark === null ? {} : { 'Set-Cookie': setDeviceCookie(ctx, deps.issuer, grant.newMark) }),
+    },
+  };
+}
+
+/** A machine client of a user, which acts as that user. */
+async function formClient(deps: TokenDeps, ctx: Context, field: Field): Promise<EndpointResponse> {
+  const basic = basicCredentials(ctx);
+  if (basic && field('client_secret') !== null) {
+    throw new OAuthError('invalid_request', 'use only one way of client authentication');
+  }
+  const id = basic?.id ?? field('client_id');
+  const secret = basic?.secret ?? field('client_secret');
   const answer = id !== null && secret !== null ? await clientGrant(deps, id, secret) : null;
-  return answer
-    ? granted(answer)
-    : { ...refused('invalid_client', 'The client or its secret is not right.'), status: 401, headers: { ...noStore, 'WWW-Authenticate': 'Basic realm="cadenza"' } };
+  return answer ? granted(answer) : invalidClient();
+}
+
+export function invalidClient(): EndpointResponse {
+  return {
+    status: 401,
+    body: { error: 'invalid_client', error_description: 'The client id or secret is incorrect.' },
+    headers: { ...noStore, 'WWW-Authenticate': 'Basic realm="cadenza"' },
+  };
 }
 
 /** Both halves are form-encoded before base64 (RFC 6749 section 2.3.1). */
@@ -74,7 +212,9 @@ function basicCredentials(ctx: Context): { id: string; secret: string } | null {
   }
   const text = Buffer.from(encoded, 'base64').toString('utf8');
   const colon = text.indexOf(':');
-  return colon < 0 ? { id: text, secret: '' } : { id: formDecode(text.slice(0, colon)), secret: formDecode(text.slice(colon + 1)) };
+  return colon < 0
+    ? { id: text, secret: '' }
+    : { id: formDecode(text.slice(0, colon)), secret: formDecode(text.slice(colon + 1)) };
 }
 
 function formDecode(text: string): string {
@@ -87,8 +227,4 @@ function formDecode(text: string): string {
 
 function granted(answer: TokenAnswer): EndpointResponse {
   return { status: 200, body: answer, headers: noStore };
-}
-
-function refused(error: string, description: string): EndpointResponse {
-  return { status: 400, body: { error, error_description: description }, headers: noStore };
 }

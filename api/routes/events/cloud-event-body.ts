@@ -1,16 +1,21 @@
-/** Reads a CloudEvent from a request, in structured or in binary mode (CloudEvents HTTP binding 1.0.2). */
+/** Reads a CloudEvent from a request in structured or binary mode (CloudEvents HTTP binding 1.0.2). */
 import type { Context } from 'koa';
 import * as z from 'zod';
 
-import { AppError, badRequest } from '../../../domain/errors.ts';
+import { isRecord } from '../../../contracts/is-record.ts';
+import { AppError, badRequest, invalid } from '../../../domain/errors.ts';
 import type { InboundCloudEvent } from '../../../domain/events/inbound.ts';
-import { bodyLimitBytes, decodeText, parseJson, readRawBody, type RawBody } from '../../middleware/body.ts';
+import { BODY_LIMIT_BYTES, decodeText, parseJson, readRawBody, type RawBody } from '../../middleware/body.ts';
 import { parseBody } from '../../middleware/guard.ts';
 import { text } from '../../schemas.ts';
 
 export const structured = 'application/cloudevents+json';
 
-const extension = z.union([z.string(), z.int(), z.boolean()], 'is text, an integer or a boolean').nullable();
+/** Every attribute is validated against several types, so their number is limited. */
+const MAX_ATTRIBUTES = 100;
+const extension = z
+  .union([z.string(), z.int(), z.boolean()], 'must be text, an integer or a boolean')
+  .nullable();
 
 export const cloudEventSchema = z
   .object({
@@ -29,30 +34,53 @@ export const cloudEventSchema = z
   .superRefine((event, context) => {
     for (const name of Object.keys(event)) {
       if (name !== 'data_base64' && !/^[a-z0-9]{1,40}$/.test(name)) {
-        context.addIssue({ code: 'custom', path: [name], message: 'is no name of an attribute: lower-case letters and digits' });
+        context.addIssue({
+          code: 'custom',
+          path: [name],
+          message: 'is not a valid attribute name: use lower-case letters and digits',
+        });
       }
     }
     if (event.data !== undefined && event.data_base64 !== undefined) {
-      context.addIssue({ code: 'custom', path: ['data_base64'], message: 'cannot be there beside data' });
+      context.addIssue({ code: 'custom', path: ['data_base64'], message: 'cannot be combined with data' });
     }
   })
   .meta({ id: 'CloudEvent' });
 
 /** @throws 400, 413, 415, 422 */
 export async function readCloudEvent(ctx: Context): Promise<InboundCloudEvent> {
-  const raw = await readRawBody(ctx, bodyLimitBytes);
-  const event = raw.type === structured ? parseJson(decodeText(raw.bytes)) : fromHeaders(ctx, raw);
-  // What the schema gives is one.
+  const raw = await readRawBody(ctx, BODY_LIMIT_BYTES);
+  const event =
+    raw.type === structured
+      ? raw.turn.measure(() => parseJson(decodeText(raw.bytes)))
+      : fromHeaders(ctx, raw);
+  const count = isRecord(event) ? Object.keys(event).length : 0;
+  if (count > MAX_ATTRIBUTES)
+    throw invalid([
+      {
+        pointer: '',
+        code: 'too_many_attributes',
+        message: `an event may have at most ${MAX_ATTRIBUTES} attributes, but this one has ${count}`,
+      },
+    ]);
+  // Matches cloudEventSchema.
   return parseBody({ bodies: { [structured]: cloudEventSchema } }, event, structured) as InboundCloudEvent;
 }
 
 function fromHeaders(ctx: Context, raw: RawBody): Record<string, unknown> {
   if (ctx.get('ce-specversion') === '' || raw.type === 'application/cloudevents-batch+json') {
-    throw new AppError('unsupported_media_type', 'unsupported_media_type', `Send one CloudEvent: as ${structured}, or with its attributes in ce- headers.`, {
-      headers: { Accept: structured },
-    });
+    throw new AppError(
+      'unsupported_media_type',
+      'unsupported_media_type',
+      `Send one CloudEvent as ${structured}, or with its attributes in ce- headers.`,
+      {
+        headers: { Accept: structured },
+      },
+    );
   }
-  const attributes = Object.entries(ctx.req.headers).flatMap(([name, value]) => (name.startsWith('ce-') && typeof value === 'string' ? [[name.slice(3), decoded(value)]] : []));
+  const attributes = Object.entries(ctx.req.headers).flatMap(([name, value]) =>
+    name.startsWith('ce-') && typeof value === 'string' ? [[name.slice(3), decoded(value)]] : [],
+  );
   return {
     ...Object.fromEntries(attributes.filter(([name]) => name !== 'data' && name !== 'data_base64')),
     ...(raw.type === '' ? {} : { datacontenttype: ctx.get('content-type') }),
@@ -60,7 +88,7 @@ function fromHeaders(ctx: Context, raw: RawBody): Record<string, unknown> {
   };
 }
 
-/** Section 3.1.3.2: percent-encoded, and quoted in older senders. */
+/** Decodes an attribute header (section 3.1.3.2): percent-encoded, and quoted by older senders. */
 function decoded(value: string): string {
   try {
     return decodeURIComponent(/^".*"$/.test(value) ? value.slice(1, -1).replaceAll(/\\(.)/g, '$1') : value);
@@ -71,7 +99,8 @@ function decoded(value: string): string {
 
 function dataOf(raw: RawBody): Record<string, unknown> {
   if (raw.bytes.length === 0) return {};
-  if (/^(application|text)\/([\w.-]+\+)?json$/.test(raw.type)) return { data: parseJson(decodeText(raw.bytes)) };
+  if (/^(application|text)\/([\w.-]+\+)?json$/.test(raw.type))
+    return { data: parseJson(decodeText(raw.bytes)) };
   if (raw.type.startsWith('text/')) return { data: decodeText(raw.bytes) };
   return { data_base64: raw.bytes.toString('base64') };
 }

@@ -1,19 +1,26 @@
-/** `/events`: interface-decisions §8. */
+/** `/events`: docs/events-and-files.md#events. */
 import * as z from 'zod';
 
 import { badRequest } from '../../../domain/errors.ts';
 import { acceptEvent } from '../../../domain/events/inbound.ts';
 import { typePattern } from '../../../domain/events/type-filter.ts';
-import type { AppDeps } from '../../app.ts';
+import type { AppDeps } from '../../deps.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
-import { timestamp, uuid } from '../../schemas.ts';
+import { flag, timestamp, uuid } from '../../schemas.ts';
 import { cloudEventSchema, readCloudEvent, structured } from './cloud-event-body.ts';
 import { streamEvents } from './stream.ts';
 
 const tags = ['events'];
 
 const acceptedRecord = z
-  .object({ id: uuid, source: z.string(), event_id: z.string(), type: z.string(), received_at: timestamp, duplicate: z.boolean() })
+  .object({
+    id: uuid,
+    source: z.string(),
+    event_id: z.string(),
+    type: z.string(),
+    received_at: timestamp,
+    duplicate: z.boolean(),
+  })
   .meta({ id: 'AcceptedEvent' });
 
 export function eventEndpoints(deps: AppDeps): Endpoint[] {
@@ -22,33 +29,60 @@ export function eventEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/events',
       operationId: 'streamEvents',
-      summary: 'Events of all runs that the caller may see, as Server-Sent Events',
+      headers: ['Last-Event-ID'],
+      summary: 'Stream events of all runs that the caller may see, as Server-Sent Events',
       description:
-        'Each is a CloudEvent, as webhooks carry it. Starts with what comes from now on, or after `Last-Event-ID`: an opaque place, which also heartbeats carry. ' +
-        'Events of human tasks go to those who may see the task too.',
+        'Each event is a CloudEvent, as in webhooks. The stream starts with new events, or after ' +
+        '`Last-Event-ID`, an opaque position that heartbeats also carry. ' +
+        'Events of human tasks are sent only to users who may also see the task.',
       tags,
       role: 'viewer',
       query: z.object({
-        types: z.string().max(2_000).optional().meta({ description: 'With commas: types of events, such as `io.cadenza.hitl` (and all that continue it) or `*.faulted.v1`.' }),
+        types: z
+          .string()
+          .max(2_000)
+          .optional()
+          .meta({
+            description:
+              'Event types, separated by commas, such as `io.cadenza.hitl` (and all types below it) ' +
+              'or `*.faulted.v1`.',
+          }),
+        run_id: uuid.optional(),
+        workflow_id: uuid.optional(),
+        mine: flag
+          .default(false)
+          .meta({ description: "Only the caller's own runs and tasks, for admins who see all others too." }),
       }),
       responses: { 200: media({ 'text/event-stream': z.string() }) },
       handler: async (c) => {
-        const types = (c.query.types ?? '').split(',').map((type) => type.trim()).filter(Boolean);
-        const wrong = types.find((type) => !typePattern.test(type));
-        if (wrong !== undefined) {
-          throw badRequest('invalid_query', `types: ${wrong} is no type of events`, [{ pointer: 'types', code: 'invalid_value', message: 'is no type of events, and no pattern of one' }]);
+        const types = (c.query.types ?? '')
+          .split(',')
+          .map((type) => type.trim())
+          .filter(Boolean);
+        const invalidType = types.find((type) => !typePattern.test(type));
+        if (invalidType !== undefined) {
+          throw badRequest('invalid_query', `types: ${invalidType} is not an event type`, [
+            {
+              pointer: 'types',
+              code: 'invalid_value',
+              message: 'must be an event type or a pattern of event types',
+            },
+          ]);
         }
-        return streamEvents(deps, c, types);
+        const { run_id, workflow_id, mine } = c.query;
+        return streamEvents(deps, c, { types, run_id, workflow_id, mine });
       },
     }),
     endpoint({
       method: 'POST',
       path: '/events',
       operationId: 'publishEvent',
-      summary: 'Hand in a CloudEvent',
+      summary: 'Publish a CloudEvent',
       description:
-        'Structured, or binary with `ce-` headers. An event that the caller sent before (same `source` and `id`) is answered the same, with `duplicate: true`. ' +
-        'Events are stored for 30 days. Nothing takes them yet: `listen` tasks and event schedules are not available in this version.',
+        'Structured, or binary with `ce-` headers. Repeating an event (same `source` and `id` from the ' +
+        'same ' +
+        'caller) gives the same response with `duplicate: true`. Events are stored for 30 days. ' +
+        'Nothing consumes them yet: `listen` tasks and event schedules are not available in this version.',
       tags,
       role: 'builder',
       rawBody: true,
@@ -59,8 +93,20 @@ export function eventEndpoints(deps: AppDeps): Endpoint[] {
       handler: async (c) => {
         void c.query;
         const event = await readCloudEvent(c.ctx);
-        const { id, received_at, duplicate } = await c.em.transactional((em) => acceptEvent(em, c.actor, event));
-        return { status: 202, body: { id, source: event.source, event_id: event.id, type: event.type, received_at: new Date(received_at).toISOString(), duplicate } };
+        const { id, received_at, duplicate } = await c.em.transactional((em) =>
+          acceptEvent(em, c.actor, event),
+        );
+        return {
+          status: 202,
+          body: {
+            id,
+            source: event.source,
+            event_id: event.id,
+            type: event.type,
+            received_at: new Date(received_at).toISOString(),
+            duplicate,
+          },
+        };
       },
     }),
   ];

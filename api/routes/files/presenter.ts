@@ -1,4 +1,4 @@
-/** The only way from a file to JSON. */
+/** Converts files to JSON. Nothing else does. */
 import * as z from 'zod';
 
 import type { StoredFile } from '../../../db/entities/stored-file.ts';
@@ -11,8 +11,8 @@ export const fileRecord = z
     id: uuid,
     name: z.string(),
     media_type: z.string(),
-    size: z.int().meta({ description: 'Bytes.' }),
-    sha256: z.string().meta({ description: 'Of the content, in lower-case hex.' }),
+    size: z.int().meta({ description: 'Size in bytes.' }),
+    sha256: z.string().meta({ description: 'SHA-256 of the content, in lower-case hexadecimal.' }),
     owner_id: uuid,
     visibility,
     created_at: timestamp,
@@ -23,5 +23,14 @@ export const fileLinkRecord = z.object({ url: z.string(), expires_at: timestamp 
 
 export function presentFile(file: StoredFile): z.input<typeof fileRecord> {
   const { id, name, media_type, size, sha256, owner_id, visibility: seenBy } = file;
-  return { id, name, media_type, size, sha256, owner_id, visibility: seenBy, created_at: file.created_at.toISOString() };
+  return {
+    id,
+    name,
+    media_type,
+    size,
+    sha256,
+    owner_id,
+    visibility: seenBy,
+    created_at: file.created_at.toISOString(),
+  };
 }

@@ -1,16 +1,38 @@
-/** Files: interface-decisions §8. */
+/** Files: docs/events-and-files.md#files. */
 import * as z from 'zod';
 
 import { StoredFile } from '../../../db/entities/stored-file.ts';
+import { anonymous } from '../../../domain/auth/actor.ts';
 import { invalid } from '../../../domain/errors.ts';
-import { checkFileLink, createFileLink, defaultLinkSeconds, longestLinkSeconds } from '../../../domain/files/file-link.ts';
-import { addFile, deleteFile, getFile, getFileForChange, listFiles, readFile, updateFile, type Upload } from '../../../domain/files/service.ts';
-import type { AppDeps } from '../../app.ts';
+import {
+  checkFileLink,
+  createFileLink,
+  DEFAULT_LINK_SECONDS,
+  LONGEST_LINK_SECONDS,
+} from '../../../domain/files/file-link.ts';
+import {
+  addFile,
+  deleteFile,
+  getFile,
+  getFileForChange,
+  listFiles,
+  readFile,
+  updateFile,
+  type Upload,
+} from '../../../domain/files/service.ts';
+import { checkFileLimit } from '../../../domain/limits.ts';
+import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch } from '../../conditional.ts';
-import { endpoint, media, type Endpoint, type EndpointContext, type EndpointResponse } from '../../endpoint.ts';
+import {
+  endpoint,
+  media,
+  type Endpoint,
+  type EndpointContext,
+  type EndpointResponse,
+} from '../../endpoint.ts';
 import { unauthorized } from '../../middleware/auth.ts';
 import { claimKey, idempotencyScope, storeAnswer } from '../../middleware/idempotency.ts';
-import { decodeCursor, idCursor, page } from '../../paging.ts';
+import { byId, readPage } from '../../paging.ts';
 import { idParams, pageQuery, text, uuid } from '../../schemas.ts';
 import { contentTag, sendContent } from './content.ts';
 import { fileLinkRecord, fileRecord, presentFile, visibility } from './presenter.ts';
@@ -30,20 +52,29 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       operationId: 'uploadFile',
       summary: 'Upload a file of up to 100 MiB',
       description:
-        'Raw: the body is the file, `Content-Type` its media type, its name in the query or in `Content-Disposition`. ' +
-        'Or `multipart/form-data` with one file part, and the fields `name`, `media_type`, `visibility` before or after it. ' +
-        'Private unless said otherwise. The same `Idempotency-Key` with the same bytes gives the first file again.',
+        'Raw: the body is the file, `Content-Type` is its media type, and the name is in the query or in ' +
+        '`Content-Disposition`. ' +
+        'Or `multipart/form-data` with one file part and the optional fields `name`, `media_type` and ' +
+        '`visibility`. ' +
+        'Files are private by default. ' +
+        'Repeating an `Idempotency-Key` with the same bytes returns the first file again.',
       tags,
       role: 'builder',
       query: uploadQuery,
       rawBody: true,
       bodies: {
         '*/*': bytes,
-        'multipart/form-data': z.object({ file: bytes, name: name.optional(), media_type: z.string().optional(), visibility: visibility.optional() }),
+        'multipart/form-data': z.object({
+          file: bytes,
+          name: name.optional(),
+          media_type: z.string().optional(),
+          visibility: visibility.optional(),
+        }),
       },
       transaction: false,
       idempotent: true,
       responses: { 201: fileRecord },
+      errors: [409],
       handler: async (c) => {
         const { query } = c;
         const { upload, described } = await receiveUpload(c.ctx, deps.files);
@@ -70,14 +101,17 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
         q: z.string().max(255).optional().meta({ description: 'Part of the name.' }),
         owner_id: uuid.optional(),
         visibility: visibility.optional(),
-        sha256: z.string().regex(/^[0-9a-f]{64}$/).optional(),
-        run_id: uuid.optional().meta({ description: 'Files that this run was given, or made.' }),
+        sha256: z
+          .string()
+          .regex(/^[0-9a-f]{64}$/)
+          .optional(),
+        run_id: uuid.optional().meta({ description: 'Input and output files of this run.' }),
       }),
       responses: { 200: z.array(fileRecord) },
       handler: async (c) => {
-        const { limit, cursor, ...filter } = c.query;
-        const files = await listFiles(c.em, c.actor, filter, { before: decodeCursor(cursor, idCursor)?.[0], limit: limit + 1 });
-        const { items, headers } = page(c, files, limit, (file) => [file.id]);
+        const { items, headers } = await readPage(c, byId, (page, filter) =>
+          listFiles(c.em, c.actor, filter, page),
+        );
         return { status: 200, body: items.map(presentFile), headers };
       },
     }),
@@ -85,13 +119,17 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/files/{id}',
       operationId: 'downloadFile',
-      summary: 'The content of a file',
-      description: 'One `Range` of bytes is served; `HEAD` works. With `token` (from a link) no access token is needed.',
+      headers: ['If-None-Match', 'Range'],
+      summary: 'Download a file',
+      description:
+        'Supports `HEAD` and a single byte `Range`. With `token` (from a link) no access token is needed.',
       tags,
       role: 'viewer',
       anonymousToo: true,
       params: idParams,
-      query: z.object({ token: z.string().max(4_000).optional().meta({ description: 'Of a link that reads this file until it expires.' }) }),
+      query: z.object({
+        token: z.string().max(4_000).optional().meta({ description: 'Token from a link to this file.' }),
+      }),
       responses: { 200: media({ '*/*': bytes }), 206: media({ '*/*': bytes }), 304: null },
       errors: [410, 416],
       handler: async (c) => sendContent(c.ctx, deps.files, await readableFile(c)),
@@ -100,7 +138,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/files/{id}/metadata',
       operationId: 'getFile',
-      summary: 'What is known of a file',
+      summary: "Get a file's metadata",
       tags,
       role: 'viewer',
       params: idParams,
@@ -111,9 +149,10 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       method: 'PATCH',
       path: '/files/{id}',
       operationId: 'updateFile',
-      summary: 'Rename a file, or change who sees it',
+      summary: 'Rename a file or change its visibility',
       tags,
       role: 'viewer',
+      clientRole: 'builder',
       params: idParams,
       body: z.object({ name: name.optional(), visibility: visibility.optional() }),
       record: fileRecord,
@@ -128,18 +167,29 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/files/{id}/link',
       operationId: 'createFileLink',
-      summary: 'An address that reads a file without a log-in, for a time',
+      summary: 'Create a temporary link that downloads a file without a login',
       tags,
       role: 'viewer',
       params: idParams,
-      body: z.object({ expires_in: z.int().min(1).max(longestLinkSeconds).default(defaultLinkSeconds).meta({ description: 'Seconds.' }) }),
-      // A link is a credential: none is kept.
+      body: z.object({
+        expires_in: z
+          .int()
+          .min(1)
+          .max(LONGEST_LINK_SECONDS)
+          .default(DEFAULT_LINK_SECONDS)
+          .meta({ description: 'Lifetime of the link in seconds.' }),
+      }),
+      // A link is a credential, so the response is not stored for repeats.
       idempotent: false,
       responses: { 200: fileLinkRecord },
       handler: async (c) => {
         const file = await getFileForChange(c.em, c.actor, c.params.id);
         const { url, expires_at } = await createFileLink(links, file.id, c.body.expires_in);
-        return { status: 200, body: { url, expires_at: expires_at.toISOString() }, headers: { 'Cache-Control': 'no-store' } };
+        return {
+          status: 200,
+          body: { url, expires_at: expires_at.toISOString() },
+          headers: { 'Cache-Control': 'no-store' },
+        };
       },
     }),
     endpoint({
@@ -149,6 +199,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Delete a file',
       tags,
       role: 'viewer',
+      clientRole: 'builder',
       params: idParams,
       responses: { 204: null },
       errors: [412],
@@ -163,11 +214,13 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
     }),
   ];
 
-  async function readableFile(c: EndpointContext<{ id: string }, { token?: string | undefined }>): Promise<StoredFile> {
+  async function readableFile(
+    c: EndpointContext<{ id: string }, { token?: string | undefined }>,
+  ): Promise<StoredFile> {
     if (c.ctx.query['token'] === undefined) {
-      if (!c.ctx.get('authorization')) throw unauthorized(c.ctx);
+      if (c.actor === anonymous) throw unauthorized(c.ctx);
       const file = await getFile(c.em, c.actor, c.params.id);
-      // Before the content is opened: after it nobody would close it.
+      // Validate the query before the content is opened: an error after that would leak the stream.
       void c.query;
       return file;
     }
@@ -176,23 +229,34 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
   }
 }
 
-/** The row, with the key of the request in one transaction; the bytes of a repeat are thrown away. */
-async function saveUpload(deps: AppDeps, c: EndpointContext, upload: Upload, described: Described): Promise<EndpointResponse> {
+/** Stores the file's row and the idempotency key in one transaction. A repeat discards its own bytes. */
+async function saveUpload(
+  deps: AppDeps,
+  c: EndpointContext,
+  upload: Upload,
+  described: Described,
+): Promise<EndpointResponse> {
   const seenBy = visibility.optional().safeParse(described.visibility);
-  if (!seenBy.success) throw invalid([{ pointer: '/visibility', code: 'invalid_value', message: 'is private or public' }]);
-  const file = { owner_id: c.actor.id, name: described.name ?? 'file', media_type: described.media_type ?? '', visibility: seenBy.data };
+  if (!seenBy.success)
+    throw invalid([{ pointer: '/visibility', code: 'invalid_value', message: 'must be private or public' }]);
+  const file = {
+    owner_id: c.actor.id,
+    name: described.name ?? 'file',
+    media_type: described.media_type ?? '',
+    visibility: seenBy.data,
+  };
   const fingerprint = Buffer.from(JSON.stringify([upload.sha256, file]));
   const scope = idempotencyScope(c.ctx, c.actor, fingerprint, (value) => deps.encryption.fingerprint(value));
   const response = await c.em.transactional(async (em): Promise<EndpointResponse> => {
     const first = scope ? await claimKey(em, scope) : null;
     if (first) return first;
     const row = await addFile(em, upload, file);
-    const made = { status: 201, body: presentFile(row), headers: { Location: `/files/${row.id}` } };
-    if (scope) await storeAnswer(em, scope, made);
-    return made;
+    await checkFileLimit(em, deps.env, c.actor.id);
+    const created = { status: 201, body: presentFile(row), headers: { Location: `/files/${row.id}` } };
+    if (scope) await storeAnswer(em, scope, created);
+    return created;
   });
-  // A repeat kept nothing of its own.
+  // A no-op unless this was a repeat, whose bytes were not kept.
   await upload.discard();
   return response;
 }
-

@@ -1,4 +1,4 @@
-/** Takes an upload from the wire to the file store in chunks, raw or as `multipart/form-data`. */
+/** Streams an upload to the file store, raw or as `multipart/form-data`. */
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { Busboy } from '@fastify/busboy';
@@ -7,9 +7,9 @@ import type { Context } from 'koa';
 
 import { AppError, badRequest, invalid } from '../../../domain/errors.ts';
 import type { FileStore } from '../../../domain/files/ports.ts';
-import { maxFileBytes, receiveFile, tooLarge, type Upload } from '../../../domain/files/service.ts';
+import { MAX_FILE_BYTES, receiveFile, tooLarge, type Upload } from '../../../domain/files/service.ts';
 
-/** What the request says of the file; the query says it over this. */
+/** File attributes from the body and its headers; the query overrides them. */
 export interface Described {
   name?: string | undefined;
   media_type?: string | undefined;
@@ -21,21 +21,26 @@ export interface Uploaded {
   described: Described;
 }
 
-/** Room for boundaries, part headers and the other fields. */
-const multipartOverheadBytes = 64 * 1024;
-/** So much of a refused body is read and thrown away, so that the client sees the answer. */
-const drainBytes = 8 * 1024 * 1024;
-const drainMs = 3_000;
+/** Allowance for boundaries, part headers and other fields. */
+const MULTIPART_OVERHEAD_BYTES = 64 * 1024;
+/** Reads and discards this much of a rejected body, so that the client gets to read the response. */
+const DRAIN_BYTES = 8 * 1024 * 1024;
+const DRAIN_MS = 3_000;
 
-/** @throws 413, 415, 400 for a body that ends early, 422 for a form without one file; nothing stays in the store then. */
+/**
+ * @throws 413; 415; 400 for a body that ends early; 422 for a form without exactly one file. Nothing stays in
+ * the store then.
+ */
 export async function receiveUpload(ctx: Context, store: FileStore): Promise<Uploaded> {
   const form = ctx.is('multipart/form-data') === 'multipart/form-data';
   try {
     checkEncoding(ctx);
-    if (Number(ctx.get('content-length') || 0) > maxFileBytes + (form ? multipartOverheadBytes : 0)) throw tooLarge();
+    if (Number(ctx.get('content-length') || 0) > MAX_FILE_BYTES + (form ? MULTIPART_OVERHEAD_BYTES : 0))
+      throw tooLarge();
     return form ? await receiveForm(ctx, store) : await receiveRaw(ctx, store);
   } catch (error) {
-    if (ctx.req.destroyed && !ctx.req.complete) throw badRequest('incomplete_body', 'The connection ended before the body did.');
+    if (ctx.req.destroyed && !ctx.req.complete)
+      throw badRequest('incomplete_body', 'The connection ended before the body did.');
     await drain(ctx);
     throw error;
   }
@@ -44,27 +49,36 @@ export async function receiveUpload(ctx: Context, store: FileStore): Promise<Upl
 function checkEncoding(ctx: Context): void {
   const coding = ctx.get('content-encoding');
   if (coding && coding !== 'identity') {
-    throw new AppError('unsupported_media_type', 'unsupported_media_type', `A body in ${coding} coding is not read.`);
+    throw new AppError(
+      'unsupported_media_type',
+      'unsupported_media_type',
+      `Content-Encoding ${coding} is not supported.`,
+    );
   }
 }
 
 async function receiveRaw(ctx: Context, store: FileStore): Promise<Uploaded> {
-  const described: Described = { ...nameOf(ctx.get('content-disposition')), media_type: ctx.get('content-type') };
+  const described: Described = {
+    ...nameOf(ctx.get('content-disposition')),
+    media_type: ctx.get('content-type'),
+  };
   return { upload: await receiveFile(store, bodyOf(ctx)), described };
 }
 
-/** `Content-Disposition: attachment; filename="…"`, as some clients send it with a raw body. */
+/**
+ * The file name in `Content-Disposition: attachment; filename="…"`, which some clients send with a raw body.
+ */
 function nameOf(header: string): Described {
   if (header === '') return {};
   try {
     const { filename } = contentDisposition.parse(header).parameters;
     return filename === undefined ? {} : { name: filename };
   } catch {
-    throw badRequest('invalid_content_disposition', 'Content-Disposition cannot be read.');
+    throw badRequest('invalid_content_disposition', 'The Content-Disposition header is malformed.');
   }
 }
 
-/** The request's chunks. Leaving the loop early keeps the connection for the answer. */
+/** The request's chunks. Leaving the loop early does not destroy the connection, which the response needs. */
 function bodyOf(ctx: Context): AsyncIterable<Buffer> {
   return ctx.req.iterator({ destroyOnReturn: false });
 }
@@ -78,7 +92,7 @@ async function receiveForm(ctx: Context, store: FileStore): Promise<Uploaded> {
   const parser = openParser(ctx);
   parser.on('file', (_field, stream, filename, _encoding, type) => {
     file = stream;
-    // The parser emits errors of the form on it, at times when nobody reads it any more.
+    // The parser also emits form errors here, even when nothing reads the stream any more.
     stream.on('error', () => undefined);
     Object.assign(described, { ...(filename ? { name: filename } : {}), media_type: type });
     receiving = receiveFile(store, stream);
@@ -86,23 +100,31 @@ async function receiveForm(ctx: Context, store: FileStore): Promise<Uploaded> {
   });
   parser.on('field', (field, value, _nameCut, valueCut) => {
     const known = field === 'name' || field === 'visibility' || field === 'media_type';
-    if (!known) failure.reject(fieldError(field, 'unknown_field', 'is not a field here'));
+    if (!known) failure.reject(fieldError(field, 'unknown_field', 'is not a known field'));
     else if (valueCut) failure.reject(fieldError(field, 'too_long', 'is too long'));
     else described[field] = value;
   });
   for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const) {
-    parser.on(event, () => failure.reject(fieldError('file', 'one_file_only', 'one file to a request')));
+    parser.on(event, () =>
+      failure.reject(fieldError('file', 'one_file_only', 'a request must contain exactly one file')),
+    );
   }
-  parser.on('error', () => failure.reject(badRequest('malformed_body', 'The form cannot be read: it is cut off, or no multipart/form-data.')));
+  parser.on('error', () =>
+    failure.reject(badRequest('malformed_body', 'The form is truncated or not multipart/form-data.')),
+  );
   try {
     await feed(ctx, parser, failure.promise);
     const received = receiving as Promise<Upload> | null;
-    if (received === null) throw fieldError('file', 'required', 'the form has no file: send one part with a filename');
-    return { upload: await received, described: withForm(described) };
+    if (received === null)
+      throw fieldError('file', 'required', 'the form contains no file: send one part with a filename');
+    return { upload: await received, described: withoutEmpty(described) };
   } catch (error) {
-    // Types do not see what the handlers above assign.
+    // TypeScript does not see the assignments in the handlers above.
     (file as Readable | null)?.destroy();
-    await (receiving as Promise<Upload> | null)?.then((upload) => upload.discard(), () => undefined);
+    await (receiving as Promise<Upload> | null)?.then(
+      (upload) => upload.discard(),
+      () => undefined,
+    );
     throw error;
   } finally {
     parser.destroy();
@@ -115,24 +137,32 @@ function openParser(ctx: Context): Parser {
   try {
     return new Busboy({
       headers: { ...ctx.req.headers, 'content-type': ctx.get('content-type') },
-      limits: { files: 1, fields: 10, parts: 12, fieldSize: 4_000, fieldNameSize: 100, headerPairs: 20, headerSize: 8_000 },
+      limits: {
+        files: 1,
+        fields: 10,
+        parts: 12,
+        fieldSize: 4_000,
+        fieldNameSize: 100,
+        headerPairs: 20,
+        headerSize: 8_000,
+      },
       isPartAFile: (_field, type, filename) => filename !== undefined || type === 'application/octet-stream',
     });
   } catch {
-    throw badRequest('malformed_body', 'The form cannot be read: its Content-Type names no boundary.');
+    throw badRequest('malformed_body', 'The Content-Type of the form has no boundary.');
   }
 }
 
-/** Hands the body to the parser at the pace at which the store takes it. */
+/** Feeds the body to the parser as fast as the store accepts it. */
 async function feed(ctx: Context, parser: Parser, failure: Promise<never>): Promise<void> {
   const finished = once(parser, 'finish');
   finished.catch(() => undefined);
   let size = 0;
   for await (const chunk of bodyOf(ctx)) {
     size += chunk.length;
-    if (size > maxFileBytes + multipartOverheadBytes) throw tooLarge();
+    if (size > MAX_FILE_BYTES + MULTIPART_OVERHEAD_BYTES) throw tooLarge();
     if (!parser.write(chunk)) await Promise.race([once(parser, 'drain'), failure]);
-    // Settled rejections win over what is already there.
+    // Lets a rejection that is already settled win.
     await Promise.race([failure, Promise.resolve()]);
   }
   parser.end();
@@ -140,25 +170,34 @@ async function feed(ctx: Context, parser: Parser, failure: Promise<never>): Prom
   await Promise.race([failure, Promise.resolve()]);
 }
 
-/** An empty form field says nothing. */
-function withForm(described: Described): Described {
+/** Ignores empty form fields. */
+function withoutEmpty(described: Described): Described {
   return Object.fromEntries(Object.entries(described).filter(([, value]) => value !== ''));
 }
 
 function fieldError(field: string, code: string, message: string): AppError {
-  return invalid([{ pointer: `/${field.toWellFormed().replaceAll('\0', '').replaceAll('~', '~0').replaceAll('/', '~1')}`, code, message }]);
+  return invalid([
+    {
+      pointer: `/${field.toWellFormed().replaceAll('\0', '').replaceAll('~', '~0').replaceAll('/', '~1')}`,
+      code,
+      message,
+    },
+  ]);
 }
 
-/** Reads on for a bounded while. The connection ends with the answer: what is left of the body is no request. */
+/**
+ * Reads the rest of the body for a limited time. The connection then closes, because the remaining bytes must
+ * not be parsed as a request.
+ */
 async function drain(ctx: Context): Promise<void> {
   ctx.set('Connection', 'close');
   if (ctx.req.complete) return;
   const { promise: ended, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, drainMs);
+  const timer = setTimeout(resolve, DRAIN_MS);
   let size = 0;
   const count = (chunk: Buffer): void => {
     size += chunk.length;
-    if (size > drainBytes) resolve();
+    if (size > DRAIN_BYTES) resolve();
   };
   ctx.req.on('data', count).on('close', resolve).on('end', resolve);
   await ended;

@@ -1,60 +1,179 @@
 import * as z from 'zod';
 
-import { migrationNames } from '../../../db/migrations/index.ts';
-import { migrationTable } from '../../../db/migration-table.ts';
-import type { AppDeps } from '../../app.ts';
+import { isMigrated, readMigrationState } from '../../../db/migration-state.ts';
+import { isMissingDatabase } from '../../../db/missing-database.ts';
+import type { EntityManager } from '../../../db/orm.ts';
+import { hasUsers } from '../../../domain/auth/seed.ts';
+import { isOwnFileStore } from '../../../domain/files/store-identity.ts';
+import { countStuckRuns } from '../../../domain/runs/stuck.ts';
+import { describeMissing, missingKeys, type NeededKey } from '../../../domain/secrets/key-use.ts';
+import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 
-const check = z.enum(['ok', 'down', 'not_migrated', 'stopping']);
-const readiness = z.object({
-  status: z.enum(['ok', 'degraded', 'down']),
-  checks: z.object({ database: check, temporal: check, files: check, server: check }),
-}).meta({ id: 'Readiness' });
+const check = z.enum(['ok', 'down', 'stopping']);
+const databaseCheck = z.enum(['ok', 'down', 'database_missing', 'not_migrated']);
+type DatabaseState = z.output<typeof databaseCheck>;
+/** `wrong_store`: the file store belongs to another database (see domain/files/store-identity.ts). */
+const filesCheck = z.enum(['ok', 'down', 'wrong_store']);
+type FilesState = z.output<typeof filesCheck>;
+/** `missing`: ENCRYPTION_KEYS lacks a key that the database needs; `problems` names it. */
+const keysCheck = z.enum(['ok', 'missing', 'unknown']);
+/** `unknown`: the database could not be queried. */
+const adminCheck = z.enum(['ok', 'missing', 'unknown']);
+/** `stuck`: some runs make no progress because their workflow tasks keep failing. */
+const runsCheck = z.enum(['ok', 'stuck', 'unknown']);
+type AdminState = z.output<typeof adminCheck>;
+const readiness = z
+  .object({
+    status: z.enum(['ok', 'degraded', 'down']),
+    checks: z.object({
+      database: databaseCheck,
+      temporal: check,
+      files: filesCheck,
+      server: check,
+      admin: adminCheck,
+      runs: runsCheck,
+      keys: keysCheck,
+    }),
+    problems: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'What is wrong and how an operator can fix it.' }),
+  })
+  .meta({ id: 'Readiness' });
 
-/** A check that takes longer counts as failed. Temporal's client waits for a connection where there is none. */
-const databaseTimeoutMs = 3_000;
-const temporalTimeoutMs = 1_000;
-const filesTimeoutMs = 2_000;
-/** Every ask of a bucket costs something. */
-const filesKnownMs = 15_000;
+const adminProblems = {
+  set:
+    'There is no administrator yet, so nobody can log in. The api creates one from ADMIN_USERNAME and ' +
+    'ADMIN_PASSWORD; see its log if this persists.',
+  unset:
+    'There is no administrator, so nobody can log in: set ADMIN_PASSWORD (and ADMIN_USERNAME, unless it ' +
+    'is admin), and restart the api.',
+};
+
+/** A check that takes longer counts as failed. Temporal's client blocks while it has no connection. */
+const DATABASE_TIMEOUT_MS = 3_000;
+const TEMPORAL_TIMEOUT_MS = 1_000;
+const FILES_TIMEOUT_MS = 2_000;
+/** Cached, because every request to a bucket costs money. */
+const FILES_KNOWN_MS = 15_000;
+/** Cached, because the check reads everything that is encrypted. */
+const KEYS_KNOWN_MS = 60_000;
 
 export function healthEndpoints(deps: AppDeps): Endpoint[] {
-  let filesAt = { ms: -Infinity, state: 'ok' as 'ok' | 'down' };
-  const filesState = async (): Promise<'ok' | 'down'> => {
-    if (performance.now() - filesAt.ms > filesKnownMs) filesAt = { state: await within(filesTimeoutMs, deps.files.ping().then(okOrDown), 'down'), ms: performance.now() };
-    return filesAt.state;
+  let lastFilesCheck = { ms: -Infinity, state: 'ok' as FilesState };
+  const checkFiles = async (em: EntityManager): Promise<FilesState> => {
+    if (!(await deps.files.ping())) return 'down';
+    return !deps.env.FILES_LARGE_VALUES || (await isOwnFileStore(em, deps.files)) ? 'ok' : 'wrong_store';
+  };
+  const filesState = async (em: EntityManager): Promise<FilesState> => {
+    if (performance.now() - lastFilesCheck.ms > FILES_KNOWN_MS)
+      lastFilesCheck = {
+        state: await within(FILES_TIMEOUT_MS, checkFiles(em), 'down'),
+        ms: performance.now(),
+      };
+    return lastFilesCheck.state;
+  };
+  let lastKeysCheck = { ms: -Infinity, missing: [] as NeededKey[] };
+  const keyProblems = async (em: EntityManager): Promise<NeededKey[]> => {
+    const keyIds = deps.env.ENCRYPTION_KEYS.map(({ id }) => id);
+    if (performance.now() - lastKeysCheck.ms > KEYS_KNOWN_MS)
+      lastKeysCheck = { missing: await missingKeys(em, keyIds), ms: performance.now() };
+    return lastKeysCheck.missing;
+  };
+  // Users are never deleted, so a positive result holds forever.
+  let adminKnown = false;
+  const adminState = async (em: EntityManager): Promise<AdminState> => {
+    adminKnown ||= await hasUsers(em);
+    return adminKnown ? 'ok' : 'missing';
   };
   return [
     endpoint({
       method: 'GET',
       path: '/healthz',
       operationId: 'getHealth',
-      summary: 'Whether the process lives',
+      summary: 'Check that the process is alive',
       tags: ['operations'],
       role: 'public',
+      probe: true,
       responses: { 200: z.object({ status: z.literal('ok') }) },
-      handler: async () => ({ status: 200, body: { status: 'ok' }, headers: { 'Cache-Control': 'no-store' } }),
+      handler: async () => ({
+        status: 200,
+        body: { status: 'ok' },
+        headers: { 'Cache-Control': 'no-store' },
+      }),
     }),
     endpoint({
       method: 'GET',
       path: '/readyz',
       operationId: 'getReadiness',
-      summary: 'Whether the process can serve; degraded while Temporal or the file store is away',
+      summary:
+        'Check that the process can serve; degraded if Temporal or the file store is down, or runs are stuck',
+      description:
+        'Down (503) if PostgreSQL is unavailable, the file store belongs to another database, a required ' +
+        'encryption key is missing, or the first administrator does not exist yet. ' +
+        'So once this is ready, login works.',
       tags: ['operations'],
       role: 'public',
+      probe: true,
       responses: { 200: readiness, 503: readiness },
       handler: async (c) => {
-        const [database, temporal, files] = await Promise.all([
-          within(databaseTimeoutMs, databaseState(c.em), 'down' as const),
-          within(temporalTimeoutMs, deps.temporal.ping().then(okOrDown), 'down' as const),
-          filesState(),
+        const [database, temporal] = await Promise.all([
+          within(DATABASE_TIMEOUT_MS, databaseState(c.em), 'down'),
+          within(TEMPORAL_TIMEOUT_MS, deps.temporal.ping().then(okOrDown), 'down' as const),
         ]);
+        const files =
+          database === 'ok'
+            ? await filesState(c.em)
+            : await within(FILES_TIMEOUT_MS, deps.files.ping().then(okOrDown), 'down' as const);
+        const admin =
+          database === 'ok'
+            ? await within(DATABASE_TIMEOUT_MS, adminState(c.em), 'unknown' as const)
+            : 'unknown';
+        const missing = database === 'ok' ? await within(DATABASE_TIMEOUT_MS, keyProblems(c.em), null) : null;
+        const keys =
+          missing === null
+            ? ('unknown' as const)
+            : missing.length > 0
+              ? ('missing' as const)
+              : ('ok' as const);
+        const stuckRuns =
+          database === 'ok'
+            ? await within<number | null>(DATABASE_TIMEOUT_MS, countStuckRuns(c.em), null)
+            : null;
+        const runs =
+          stuckRuns === null ? ('unknown' as const) : stuckRuns > 0 ? ('stuck' as const) : ('ok' as const);
         const server = deps.isStopping() ? ('stopping' as const) : ('ok' as const);
-        const down = database !== 'ok' || server !== 'ok';
-        const status = down ? 'down' : temporal === 'ok' && files === 'ok' ? 'ok' : 'degraded';
+        const down =
+          database !== 'ok' ||
+          server !== 'ok' ||
+          admin !== 'ok' ||
+          files === 'wrong_store' ||
+          keys === 'missing';
+        const status = down
+          ? 'down'
+          : temporal === 'ok' && files === 'ok' && runs !== 'stuck'
+            ? 'ok'
+            : 'degraded';
+        const problems = [
+          ...(admin === 'missing'
+            ? [adminProblems[deps.env.ADMIN_PASSWORD === undefined ? 'unset' : 'set']]
+            : []),
+          ...(missing !== null && missing.length > 0 ? [describeMissing(missing)] : []),
+          ...(runs === 'stuck'
+            ? [
+                `${stuckRuns} ${stuckRuns === 1 ? 'run is' : 'runs are'} stuck: ` +
+                  "workflow tasks fail repeatedly. The worker's log names the runs and the cause.",
+              ]
+            : []),
+        ];
         return {
           status: down ? 503 : 200,
-          body: { status, checks: { database, temporal, files, server } },
+          body: {
+            status,
+            checks: { database, temporal, files, server, admin, runs, keys },
+            ...(problems.length > 0 ? { problems } : {}),
+          },
           headers: { 'Cache-Control': 'no-store', ...(down ? { 'Retry-After': '5' } : {}) },
         };
       },
@@ -66,20 +185,20 @@ function okOrDown(ok: boolean): 'ok' | 'down' {
   return ok ? 'ok' : 'down';
 }
 
-async function databaseState(em: { execute<T extends object[]>(sql: string, params?: unknown[]): Promise<T> }): Promise<'ok' | 'not_migrated'> {
-  const [table] = await em.execute<{ name: string | null }[]>('select to_regclass(?)::text as name', [migrationTable]);
-  if (!table?.name) {
-    return 'not_migrated';
-  }
-  const done = await em.execute<object[]>(`select 1 from ${migrationTable} where name in (?)`, [migrationNames]);
-  return done.length === migrationNames.length ? 'ok' : 'not_migrated';
+async function databaseState(em: EntityManager): Promise<DatabaseState> {
+  const state = await readMigrationState((sql) => em.execute(sql)).catch((error: unknown) => {
+    if (isMissingDatabase(error)) return null;
+    throw error;
+  });
+  if (state === null) return 'database_missing';
+  return isMigrated(state) ? 'ok' : 'not_migrated';
 }
 
-/** The fallback on failure, and when it takes too long. */
+/** Resolves to the fallback on failure and on timeout. */
 async function within<T>(timeoutMs: number, work: Promise<T>, fallback: T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<T>((resolve) => {
+  const timeout = new Promise<T>((resolve) => {
     timer = setTimeout(resolve, timeoutMs, fallback);
   });
-  return Promise.race([work.catch(() => fallback), late]).finally(() => clearTimeout(timer));
+  return Promise.race([work.catch(() => fallback), timeout]).finally(() => clearTimeout(timer));
 }

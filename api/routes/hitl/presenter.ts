@@ -1,10 +1,21 @@
-/** The only way from a human task to JSON: the record of interface-decisions §6. */
+/** Converts human tasks to JSON (docs/interface.md#human-tasks). Nothing else does. */
 import * as z from 'zod';
 
+import {
+  DELEGATES,
+  TASK_STATUSES,
+  type Candidates,
+  type DecisionOption,
+  type Quorum,
+} from '../../../contracts/hitl.ts';
+import type { Actor } from '../../../domain/auth/actor.ts';
+import { AUDIT_ACTIONS, AUDIT_VIA, type AuditRow } from '../../../domain/hitl/audit.ts';
 import type { Decision, HumanTaskView } from '../../../domain/hitl/human-task.ts';
-import { jsonObject, problemSchema, timestamp, uuid } from '../../schemas.ts';
+import { TASK_ACTIONS, taskRights } from '../../../domain/hitl/rights.ts';
+import { listedRecord, presentListed } from '../../listed.ts';
+import { jsonObject, problemSchema, timestamp, userReference, uuid } from '../../schemas.ts';
 
-export const decisionRecord = z
+const decisionRecord = z
   .object({
     id: uuid,
     decision: z.string(),
@@ -12,13 +23,37 @@ export const decisionRecord = z
     comment: z.string().nullable(),
     decided_by: uuid,
     decided_at: timestamp,
-    delivered: z.boolean().nullable().meta({ description: 'Whether the run has been told; if not yet, that goes on by itself. Null: a vote, the task is still open.' }),
+    delivered: z
+      .boolean()
+      .nullable()
+      .meta({
+        description:
+          'Whether the run has received the decision. If not yet, delivery is retried automatically. ' +
+          'Null for a vote on a task that is still open.',
+      }),
   })
   .meta({ id: 'HumanDecision' });
 
-export const commentRecord = z.object({ id: uuid, comment: z.string(), created_by: uuid, created_at: timestamp }).meta({ id: 'HumanTaskComment' });
+export const commentRecord = z
+  .object({ id: uuid, comment: z.string(), created_by: uuid, created_at: timestamp })
+  .meta({ id: 'HumanTaskComment' });
 
 const names = z.array(z.string());
+const candidates = z.object({
+  users: names,
+  roles: names,
+  groups: names,
+}) satisfies z.ZodType<Candidates>;
+const decisionOption = z.object({
+  id: z.string(),
+  label: z.string(),
+  requires_comment: z.boolean(),
+}) satisfies z.ZodType<DecisionOption>;
+const quorum = z.object({
+  approvals: z.int(),
+  rejections: z.int(),
+  exclude_initiator: z.boolean(),
+}) satisfies z.ZodType<Quorum>;
 
 export const humanTaskRecord = z
   .object({
@@ -29,20 +64,46 @@ export const humanTaskRecord = z
     task: z.string().meta({ description: 'JSON pointer of the task in the definition.' }),
     title: z.string(),
     description: z.string().nullable(),
-    subject: z.unknown().meta({ description: 'What is decided on.' }),
-    form_schema: jsonObject.nullable().meta({ description: 'JSON Schema 2020-12 of the payload of every decision but `reject`.' }),
-    decisions: z.array(z.object({ id: z.string(), label: z.string(), requires_comment: z.boolean() })),
-    status: z.enum(['open', 'claimed', 'decided', 'expired', 'cancelled']),
+    subject: z.unknown().meta({ description: 'The data to decide on.' }),
+    form_schema: jsonObject
+      .nullable()
+      .meta({ description: 'JSON Schema 2020-12 of the payload of every decision but `reject`.' }),
+    decisions: z.array(decisionOption),
+    status: z.enum(TASK_STATUSES),
     priority: z.int().min(0).max(100),
-    assignee: z.string().nullable().meta({ description: 'Id or username, as it was given.' }),
-    candidates: z.object({ users: names, roles: names, groups: names }),
+    assignee: z.string().nullable().meta({ description: 'Id or username, as the definition gives it.' }),
+    candidates: candidates,
     claimed_by: uuid.nullable(),
     claimed_at: timestamp.nullable(),
     due_at: timestamp.nullable(),
     expires_at: timestamp.nullable(),
     escalation_level: z.int(),
-    quorum: z.object({ approvals: z.int(), rejections: z.int(), exclude_initiator: z.boolean() }).nullable(),
-    tally: z.record(z.string(), z.int()).nullable().meta({ description: 'With a quorum: votes for each decision.' }),
+    quorum: quorum.nullable(),
+    delegate: z.enum(DELEGATES).meta({ description: 'To whom candidates may delegate.' }),
+    delegations: z.array(z.object({ from: z.string(), to: uuid })).meta({
+      description:
+        'Users who delegated their vote (id, or a name without a user), and who decides in their place.',
+    }),
+    tally: z
+      .record(z.string(), z.int())
+      .nullable()
+      .meta({ description: 'With a quorum: votes for each decision.' }),
+    my_vote: z
+      .object({ decision: z.string(), comment: z.string().nullable(), voted_at: timestamp })
+      .nullable()
+      .meta({ description: "With a quorum: the caller's vote." }),
+    can: z
+      .array(z.enum(TASK_ACTIONS))
+      .meta({ description: 'What the caller can currently do with the task.' }),
+    cannot: z.partialRecord(z.enum(TASK_ACTIONS), z.string()).meta({
+      description:
+        'Why the caller cannot do the rest: for each action the `code` of the error that it would return, ' +
+        'such as `initiator_excluded`, `delegated`, `not_a_candidate`, `role_required`, ' +
+        '`claimed_by_another`, ' +
+        '`already_voted`, `already_decided`, `task_expired`, `task_cancelled`, `run_finished`. ' +
+        '`already_claimed` means by the caller; `no_other_candidate` means that there is nobody to ' +
+        'delegate to.',
+    }),
     comments: z.array(commentRecord).meta({ description: 'The latest 100, oldest first.' }),
     decision: decisionRecord.nullable(),
     created_at: timestamp,
@@ -50,14 +111,51 @@ export const humanTaskRecord = z
   })
   .meta({ id: 'HumanTask' });
 
-export const decidedRecord = z.object({ task: humanTaskRecord, decision: decisionRecord }).meta({ id: 'HumanTaskDecided' });
+export const auditRecord = z
+  .object({
+    id: uuid,
+    at: timestamp,
+    action: z.enum(AUDIT_ACTIONS),
+    via: z
+      .enum(AUDIT_VIA)
+      .meta({ description: 'How it was done; `workflow`: by the run itself, by a timer or at its end.' }),
+    actor: userReference
+      .nullable()
+      .meta({ description: 'Who did it, by the name at that time; null for the run itself.' }),
+    as_admin: z.boolean().meta({ description: 'Only the role of an admin allowed it.' }),
+    data: jsonObject.meta({
+      description:
+        'What belongs to the action, such as `to` and `from` (users) of a delegation. While the task is ' +
+        "undecided, candidates do not see the decision in other people's votes.",
+    }),
+  })
+  .meta({ id: 'HumanTaskAuditEntry' });
+
+export function presentAudit(row: AuditRow): z.input<typeof auditRecord> {
+  const { id, at, action, via, actor_id, actor_name, as_admin, data } = row;
+  return {
+    id,
+    at: new Date(at).toISOString(),
+    action,
+    via,
+    actor: actor_id === null ? null : { id: actor_id, username: actor_name ?? '' },
+    as_admin,
+    data,
+  };
+}
+
+export const decidedRecord = z
+  .object({ task: humanTaskRecord, decision: decisionRecord })
+  .meta({ id: 'HumanTaskDecided' });
 
 export const batchRecord = z
   .object({
     results: z.array(
       z.object({
         task_id: uuid,
-        status: z.int().meta({ description: 'As the answer for this task alone would have had it.' }),
+        status: z
+          .int()
+          .meta({ description: 'The status that a single request for this task would have returned.' }),
         task: humanTaskRecord.optional(),
         decision: decisionRecord.optional(),
         problem: problemSchema.optional(),
@@ -66,12 +164,55 @@ export const batchRecord = z
   })
   .meta({ id: 'HumanTaskBatch' });
 
-export function presentTask(view: HumanTaskView): z.input<typeof humanTaskRecord> {
-  const { owner_id: _owner, initiator_id: _initiator, task_name: _name, assignee_key: _key, principals: _principals, row_version: _version, ...record } = view;
-  return record;
+export function presentTask(actor: Actor, view: HumanTaskView): z.input<typeof humanTaskRecord> {
+  const {
+    owner_id: _owner,
+    initiator_id: _initiator,
+    initiator_ids: _initiators,
+    task_name: _name,
+    assignee_key: _key,
+    principals: _principals,
+    assignee_voted: _voted,
+    run_status: _runStatus,
+    late: _late,
+    row_version: _version,
+    omitted: _omitted,
+    ...record
+  } = view;
+  const delegations = Object.entries(record.delegations).map(([principal, to]) => ({
+    from: principal.slice(principal.indexOf(':') + 1),
+    to,
+  }));
+  return { ...record, delegations, ...taskRights(actor, view) };
 }
 
-/** `delivered`: as it turned out after the commit. */
-export function presentDecided(task: HumanTaskView, decision: Decision, delivered = decision.delivered): z.input<typeof decidedRecord> {
-  return { task: presentTask({ ...task, decision: task.decision && { ...task.decision, delivered } }), decision: { ...decision, delivered } };
+/** A task in a list. */
+export const listedTask = listedRecord(
+  humanTaskRecord,
+  {
+    description: true,
+    subject: true,
+    form_schema: true,
+    decisions: true,
+    candidates: true,
+    tally: true,
+    comments: true,
+    decision: true,
+  },
+  { id: 'ListedHumanTask', variantOf: 'HumanTask' },
+);
+
+export function presentListedTask(actor: Actor, view: HumanTaskView): Record<string, unknown> {
+  return presentListed(presentTask(actor, view), view.omitted ?? []);
+}
+
+/** @param delivered whether the signal was delivered after the commit */
+export function presentDecided(
+  actor: Actor,
+  task: HumanTaskView,
+  decision: Decision,
+  delivered = decision.delivered,
+): z.input<typeof decidedRecord> {
+  const shown = presentTask(actor, { ...task, decision: task.decision && { ...task.decision, delivered } });
+  return { task: shown, decision: { ...decision, delivered } };
 }

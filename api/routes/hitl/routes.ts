@@ -1,40 +1,86 @@
 import * as z from 'zod';
 
+import { TASK_STATUSES } from '../../../contracts/hitl.ts';
+import { listAudit } from '../../../domain/hitl/audit.ts';
 import type { Caller } from '../../../domain/hitl/locked-task.ts';
-import { claim, comment, decide, delegate, getTask, listTasks, release } from '../../../domain/hitl/service.ts';
+import {
+  claim,
+  comment,
+  countTasks,
+  decide,
+  delegate,
+  getTask,
+  listTasks,
+  loadForChange,
+  loadForComment,
+  release,
+} from '../../../domain/hitl/service.ts';
+import { MAX_COUNT, type TaskPosition } from '../../../domain/hitl/list-query.ts';
 import { sendSignals } from '../../../domain/runs/dispatch.ts';
-import type { AppDeps } from '../../app.ts';
+import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
-import { decodeCursor, page } from '../../paging.ts';
+import { viewQuery } from '../../listed.ts';
+import { byId, readPage, type ListOrder } from '../../paging.ts';
 import { flag, idParams, pageQuery, text, uuid } from '../../schemas.ts';
 import { decideBatch } from './batch.ts';
-import { batchRecord, commentRecord, decidedRecord, humanTaskRecord, presentDecided, presentTask } from './presenter.ts';
+import {
+  auditRecord,
+  batchRecord,
+  commentRecord,
+  decidedRecord,
+  humanTaskRecord,
+  listedTask,
+  presentAudit,
+  presentDecided,
+  presentListedTask,
+  presentTask,
+} from './presenter.ts';
 
 const tags = ['hitl'];
-const statuses = ['open', 'claimed', 'decided', 'expired', 'cancelled'] as const;
 
 const submission = z.object({
   decision: text({ min: 1, max: 255 }).meta({ description: "One of the task's `decisions`." }),
-  payload: z.unknown().optional().meta({ description: "Fits the task's `form_schema`, unless the decision is `reject`." }),
+  payload: z
+    .unknown()
+    .optional()
+    .meta({ description: "Must match the task's `form_schema`, unless the decision is `reject`." }),
   comment: text({ max: 10_000 }).nullish(),
 });
 
 const filters = {
-  scope: z.enum(['mine', 'all']).default('mine').meta({ description: '`all`: admins only.' }),
+  scope: z
+    .enum(['mine', 'candidate', 'all'])
+    .default('mine')
+    .meta({
+      description:
+        '`mine`: undecided tasks that the caller can decide now. `candidate`: also their tasks that wait ' +
+        'for ' +
+        'others or that they may not decide. `all`: the tasks of all users, for admins only.',
+    }),
   status: z
     .string()
     .transform((value) => value.split(','))
-    .pipe(z.array(z.enum(statuses)))
+    .pipe(z.array(z.enum(TASK_STATUSES)))
     .optional()
-    .meta({ description: 'One or several, separated by commas. Default: those not yet decided.' }),
+    .meta({ description: 'One or more, separated by commas. Default: undecided tasks.' }),
   priority: z.coerce.number().int().min(0).max(100).optional(),
-  overdue: flag.optional().meta({ description: 'Past `due_at` and not yet decided.' }),
+  overdue: flag.optional().meta({ description: 'Undecided tasks that are past `due_at`.' }),
   run_id: uuid.optional(),
   workflow_id: uuid.optional(),
-  q: text({ min: 1, max: 255 }).optional().meta({ description: 'Part of title, description, task or workflow name.' }),
+  q: text({ min: 1, max: 255 })
+    .optional()
+    .meta({ description: 'Text in the title, description, task or workflow name.' }),
 };
 
-const position = z.tuple([z.int().min(-100).max(0), z.guid()]);
+const count = z.int().min(0).max(MAX_COUNT);
+const summaryRecord = z
+  .object({ open: count, overdue: count, claimed_by_me: count })
+  .meta({ id: 'HumanTaskSummary' });
+
+const byPriority: ListOrder<{ priority: number; id: string }, TaskPosition> = {
+  key: z.tuple([z.int().min(-100).max(0), z.guid()]),
+  valuesOf: (task) => [-task.priority, task.id],
+};
 
 export function hitlEndpoints(deps: AppDeps): Endpoint[] {
   return [...readEndpoints(), ...decisionEndpoints(deps), ...handoverEndpoints()];
@@ -46,29 +92,62 @@ function readEndpoints(): Endpoint[] {
       method: 'GET',
       path: '/hitl/tasks',
       operationId: 'listHumanTasks',
-      summary: "The caller's human tasks, by priority, then age",
+      summary: "List the caller's human tasks by priority, then age",
       tags,
       role: 'viewer',
-      query: z.object({ ...pageQuery, ...filters }),
-      responses: { 200: z.array(humanTaskRecord) },
+      query: z.object({ ...pageQuery, ...viewQuery, ...filters }),
+      responses: { 200: z.array(listedTask) },
       errors: [403],
       handler: async (c) => {
-        const { limit, cursor, ...filter } = c.query;
-        const found = await listTasks(c.em, c.actor, filter, { after: decodeCursor(cursor, position), limit });
-        const { items, headers } = page(c, found, limit, (task) => [-task.priority, task.id]);
-        return { status: 200, body: items.map(presentTask), headers };
+        const { items, headers } = await readPage(c, byPriority, (page, filter) =>
+          listTasks(c.em, c.actor, filter, page),
+        );
+        return { status: 200, body: items.map((task) => presentListedTask(c.actor, task)), headers };
       },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/hitl/summary',
+      operationId: 'getHumanTaskSummary',
+      summary: 'Count the human tasks of the caller',
+      description:
+        '`open`: tasks that the caller can decide now. `overdue`: those of them that are past `due_at`. ' +
+        '`claimed_by_me`: undecided tasks that the caller has claimed. ' +
+        `${MAX_COUNT} means that many or more.`,
+      tags,
+      role: 'viewer',
+      responses: { 200: summaryRecord },
+      handler: async (c) => ({ status: 200, body: await countTasks(c.em, c.actor) }),
     }),
     endpoint({
       method: 'GET',
       path: '/hitl/tasks/{id}',
       operationId: 'getHumanTask',
-      summary: 'One human task',
+      summary: 'Get a human task',
       tags,
       role: 'viewer',
       params: idParams,
       responses: { 200: humanTaskRecord },
-      handler: async (c) => ({ status: 200, body: presentTask(await getTask(c.em, c.actor, c.params.id)) }),
+      handler: async (c) => ({
+        status: 200,
+        body: presentTask(c.actor, await getTask(c.em, c.actor, c.params.id)),
+      }),
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/hitl/tasks/{id}/audit',
+      operationId: 'listHumanTaskAudit',
+      summary: 'List who did what with a human task, oldest first',
+      tags,
+      role: 'viewer',
+      params: idParams,
+      query: z.object(pageQuery),
+      responses: { 200: z.array(auditRecord) },
+      handler: async (c) => {
+        const task = await getTask(c.em, c.actor, c.params.id);
+        const { items, headers } = await readPage(c, byId, (page) => listAudit(c.em, c.actor, task, page));
+        return { status: 200, body: items.map(presentAudit), headers };
+      },
     }),
   ];
 }
@@ -79,8 +158,11 @@ function decisionEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/hitl/tasks/{id}/decision',
       operationId: 'decideHumanTask',
-      summary: 'Decide a human task, or vote on it',
-      description: 'Refused by state, the problem has the winning decision in `decision`, null where there is none: decided already, expired, cancelled, claimed by another, voted already.',
+      summary: 'Decide a human task or vote on it',
+      description:
+        'If the state does not permit a decision (already decided, expired, cancelled, claimed by ' +
+        'another user, ' +
+        'already voted), `decision` of the problem has the winning decision, or null if there is none.',
       tags,
       role: 'approver',
       params: idParams,
@@ -88,61 +170,88 @@ function decisionEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: decidedRecord },
       errors: [403, 409],
       handler: async (c) => {
-        const { task, decision, signal } = await decide(c.em, c.actor, { taskId: c.params.id, submission: () => c.body, via: 'api' });
+        const seen = await loadForChange(c.em, c.actor, c.params.id);
+        const { task, decision, signal } = await decide(c.em, callerOf(c), seen, c.readBody());
         if (signal !== null) {
           c.afterCommit(async () => {
             const delivered = await sendSignals(deps, [signal]);
-            return { status: 200, body: presentDecided(task, decision, delivered.length > 0) };
+            return { status: 200, body: presentDecided(c.actor, task, decision, delivered.length > 0) };
           });
         }
-        return { status: 200, body: presentDecided(task, decision) };
+        return { status: 200, body: presentDecided(c.actor, task, decision) };
       },
     }),
     endpoint({
       method: 'POST',
       path: '/hitl/decisions',
       operationId: 'decideHumanTasks',
-      summary: 'Decide several human tasks; one result each',
+      summary: 'Decide several human tasks, each with its own result',
       tags,
       role: 'approver',
       transaction: false,
-      body: z.object({ decisions: z.array(submission.extend({ task_id: uuid }).strict()).min(1).max(100) }),
+      body: z.object({
+        decisions: z
+          .array(submission.extend({ task_id: uuid }).strict())
+          .min(1)
+          .max(100),
+      }),
       responses: { 200: batchRecord },
-      handler: async (c) => ({ status: 200, body: { results: await decideBatch(deps, c, c.body.decisions) } }),
+      handler: async (c) => ({
+        status: 200,
+        body: { results: await decideBatch(deps, c, c.body.decisions) },
+      }),
     }),
   ];
 }
 
 function handoverEndpoints(): Endpoint[] {
-  const common = { method: 'POST' as const, role: 'approver' as const, tags, params: idParams, errors: [403, 409] };
-  const caller = (c: EndpointContext): Caller => ({ actor: c.actor, via: 'api', readable: () => c.checkSyntax() });
+  const common = {
+    method: 'POST' as const,
+    role: 'approver' as const,
+    tags,
+    params: idParams,
+    errors: [403, 409],
+  };
   return [
     endpoint({
       ...common,
       path: '/hitl/tasks/{id}/claim',
       operationId: 'claimHumanTask',
-      summary: 'Claim a human task: nobody else can decide it from then on',
+      summary: 'Claim a human task, so that nobody else can decide it',
       responses: { 200: humanTaskRecord },
-      handler: async (c) => ({ status: 200, body: presentTask(await claim(c.em, caller(c), c.params.id)) }),
+      handler: async (c) => {
+        const seen = await loadForChange(c.em, c.actor, c.params.id);
+        c.checkSyntax();
+        return { status: 200, body: presentTask(c.actor, await claim(c.em, callerOf(c), seen)) };
+      },
     }),
     endpoint({
       ...common,
       path: '/hitl/tasks/{id}/release',
       operationId: 'releaseHumanTask',
-      summary: 'Give a claim back',
+      summary: 'Release a claimed human task',
       responses: { 200: humanTaskRecord },
-      handler: async (c) => ({ status: 200, body: presentTask(await release(c.em, caller(c), c.params.id)) }),
+      handler: async (c) => {
+        const seen = await loadForChange(c.em, c.actor, c.params.id);
+        c.checkSyntax();
+        return { status: 200, body: presentTask(c.actor, await release(c.em, callerOf(c), seen)) };
+      },
     }),
     endpoint({
       ...common,
       path: '/hitl/tasks/{id}/delegate',
       operationId: 'delegateHumanTask',
-      summary: 'Make somebody else the assignee',
+      summary: 'Delegate a human task to another user',
+      description:
+        "The delegate must be a candidate, unless the task's `delegate` is `anyone`. " +
+        'Delegating gives up your own vote (403 `delegated`) until it is delegated back. ' +
+        'A user with several delegations still has one vote.',
       body: z.object({ to: text({ min: 1, max: 255 }).meta({ description: 'A user, by id or username.' }) }),
       responses: { 200: humanTaskRecord },
       handler: async (c) => {
-        const task = await delegate(c.em, caller(c), c.params.id, () => c.body.to);
-        return { status: 200, body: presentTask(task) };
+        const seen = await loadForChange(c.em, c.actor, c.params.id);
+        const task = await delegate(c.em, callerOf(c), seen, c.readBody());
+        return { status: 200, body: presentTask(c.actor, task) };
       },
     }),
     endpoint({
@@ -153,7 +262,14 @@ function handoverEndpoints(): Endpoint[] {
       summary: 'Comment on a human task',
       body: z.object({ comment: text({ min: 1, max: 10_000 }) }),
       responses: { 201: commentRecord },
-      handler: async (c) => ({ status: 201, body: await comment(c.em, caller(c), c.params.id, () => c.body.comment) }),
+      handler: async (c) => {
+        const task = await loadForComment(c.em, c.actor, c.params.id);
+        return { status: 201, body: await comment(c.em, callerOf(c), task, c.readBody()) };
+      },
     }),
   ];
+}
+
+function callerOf({ actor }: Pick<EndpointContext, 'actor'>): Caller {
+  return { actor, via: 'api' };
 }

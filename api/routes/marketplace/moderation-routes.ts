@@ -7,14 +7,14 @@ import { approval, rejection } from './schemas.ts';
 
 const tags = ['marketplace'];
 
-/** For administrators. */
+/** Moderation by administrators. */
 export function moderationEndpoints(): Endpoint[] {
   return [
     endpoint({
       method: 'POST',
       path: '/marketplace/items/{id}/approve',
       operationId: 'approveMarketplaceItem',
-      summary: 'Let everybody see and install a version',
+      summary: 'Approve a version, so that everybody can see and install it',
       tags,
       role: 'admin',
       params: idParams,
@@ -26,14 +26,14 @@ export function moderationEndpoints(): Endpoint[] {
         c.checkSyntax();
         checkNotWithdrawn(item);
         await approveVersion(c.em, c.actor, item, { version: c.body.version, reason: c.body.reason ?? null });
-        return { status: 200, body: presentItem(await stateOf(c.em, c.actor, item)) };
+        return { status: 200, body: presentItem(c.actor, await stateOf(c.em, c.actor, item)) };
       },
     }),
     endpoint({
       method: 'POST',
       path: '/marketplace/items/{id}/reject',
       operationId: 'rejectMarketplaceItem',
-      summary: 'Refuse a version, or take an approved one down, with a reason for its publisher',
+      summary: 'Reject a version or take down an approved one, with a reason for the publisher',
       tags,
       role: 'admin',
       params: idParams,
@@ -45,7 +45,7 @@ export function moderationEndpoints(): Endpoint[] {
         c.checkSyntax();
         checkNotWithdrawn(item);
         await rejectVersion(c.em, c.actor, item, { version: c.body.version, reason: c.body.reason });
-        return { status: 200, body: presentItem(await stateOf(c.em, c.actor, item)) };
+        return { status: 200, body: presentItem(c.actor, await stateOf(c.em, c.actor, item)) };
       },
     }),
   ];

@@ -3,12 +3,13 @@ import * as z from 'zod';
 import { getItem, lockItem } from '../../../domain/marketplace/items.ts';
 import { checkReviewer, listReviews, putReview } from '../../../domain/marketplace/reviews.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
-import { decodeCursor, idCursor, page } from '../../paging.ts';
+import { orderBy, readPage } from '../../paging.ts';
 import { idParams, pageQuery } from '../../schemas.ts';
 import { presentReview, reviewRecord } from './presenter.ts';
 import { newReview } from './schemas.ts';
 
 const tags = ['marketplace'];
+const byReviewId = orderBy<{ review: { id: string } }, string>(z.guid(), ({ review }) => review.id);
 
 export function reviewEndpoints(): Endpoint[] {
   return [
@@ -16,7 +17,7 @@ export function reviewEndpoints(): Endpoint[] {
       method: 'GET',
       path: '/marketplace/items/{id}/reviews',
       operationId: 'listMarketplaceReviews',
-      summary: 'The reviews of an item, newest first',
+      summary: "List an item's reviews, newest first",
       tags,
       role: 'viewer',
       params: idParams,
@@ -24,9 +25,7 @@ export function reviewEndpoints(): Endpoint[] {
       responses: { 200: z.array(reviewRecord) },
       handler: async (c) => {
         const item = await getItem(c.em, c.actor, c.params.id);
-        const { limit, cursor } = c.query;
-        const before = decodeCursor(cursor, idCursor)?.[0];
-        const { items, headers } = page(c, await listReviews(c.em, item, { before, limit: limit + 1 }), limit, ({ review }) => [review.id]);
+        const { items, headers } = await readPage(c, byReviewId, (page) => listReviews(c.em, item, page));
         return { status: 200, body: items.map(presentReview), headers };
       },
     }),
@@ -34,10 +33,13 @@ export function reviewEndpoints(): Endpoint[] {
       method: 'POST',
       path: '/marketplace/items/{id}/reviews',
       operationId: 'reviewMarketplaceItem',
-      summary: 'Rate an item that you installed; a second review replaces your first',
-      description: '201 for the first one, 200 for a change. Not for the own item, and only for those who installed it.',
+      summary: 'Review an installed item; a second review replaces the first',
+      description:
+        'Returns 201 for the first review and 200 for a change. ' +
+        'Only users who installed the item may review it, and nobody may review their own item.',
       tags,
       role: 'viewer',
+      clientRole: 'builder',
       params: idParams,
       body: newReview,
       record: reviewRecord,
@@ -47,7 +49,10 @@ export function reviewEndpoints(): Endpoint[] {
         const item = await lockItem(c.em, c.actor, c.params.id);
         c.checkSyntax();
         const install = await checkReviewer(c.em, c.actor, item);
-        const { created, ...state } = await putReview(c.em, c.actor, item, install, { rating: c.body.rating, text: c.body.text ?? null });
+        const { created, ...state } = await putReview(c.em, c.actor, item, install, {
+          rating: c.body.rating,
+          text: c.body.text ?? null,
+        });
         return { status: created ? 201 : 200, body: presentReview(state) };
       },
     }),

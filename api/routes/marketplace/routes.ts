@@ -2,14 +2,26 @@ import * as z from 'zod';
 
 import { checkInstallable, installItem } from '../../../domain/marketplace/install.ts';
 import { getItem, getVersion, lockItem, stateOf, withdrawItem } from '../../../domain/marketplace/items.ts';
-import { keyOf, listItems, type ItemCursor, type ItemSort } from '../../../domain/marketplace/lists.ts';
-import { submitItem } from '../../../domain/marketplace/submit.ts';
-import type { AppDeps } from '../../app.ts';
+import { keyOf, listItems, type ListedItem } from '../../../domain/marketplace/lists.ts';
+import { submitAgents } from '../../../domain/marketplace/submit-with-agents.ts';
+import { requiredBy, submitItem } from '../../../domain/marketplace/submit.ts';
+import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
-import { decodeCursor, page } from '../../paging.ts';
+import { viewQuery } from '../../listed.ts';
+import { readPage } from '../../paging.ts';
 import { idParams, pageQuery } from '../../schemas.ts';
 import { moderationEndpoints } from './moderation-routes.ts';
-import { installRecord, itemRecord, itemVersionRecord, presentInstall, presentItem, presentVersion } from './presenter.ts';
+import {
+  installRecord,
+  itemRecord,
+  itemVersionRecord,
+  listedItem,
+  presentInstall,
+  presentItem,
+  presentListedItem,
+  presentVersion,
+  submissionRecord,
+} from './presenter.ts';
 import { reviewEndpoints } from './review-routes.ts';
 import { installation, itemCursors, itemFilters, newItem } from './schemas.ts';
 
@@ -21,53 +33,73 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
       method: 'GET',
       path: '/marketplace/items',
       operationId: 'listMarketplaceItems',
-      summary: 'Approved items, and the own ones whatever their status',
+      summary: 'List approved items, and own items in any status',
       tags,
       role: 'viewer',
-      query: z.object({ ...pageQuery, ...itemFilters }),
-      responses: { 200: z.array(itemRecord) },
+      query: z.object({ ...pageQuery, ...viewQuery, ...itemFilters }),
+      responses: { 200: z.array(listedItem) },
       handler: async (c) => {
-        const { limit, cursor, sort, ...filter } = c.query;
-        const found = await listItems(c.em, c.actor, filter, positionOf(sort, cursor), limit + 1);
-        const { items, headers } = page(c, found, limit, (state) => keyOf(sort, state));
-        return { status: 200, body: items.map(presentItem), headers };
+        const order = {
+          key: itemCursors[c.query.sort],
+          valuesOf: (item: ListedItem) => keyOf(c.query.sort, item),
+        };
+        const { items, headers } = await readPage(c, order, (page, { sort, ...filter }) =>
+          listItems(c.em, c.actor, filter, page.after ?? { sort }, page.limit),
+        );
+        return { status: 200, body: items.map((state) => presentListedItem(c.actor, state)), headers };
       },
     }),
     endpoint({
       method: 'POST',
       path: '/marketplace/items',
       operationId: 'submitMarketplaceItem',
-      summary: 'Publish an own agent version or workflow revision; it waits for an admin',
+      summary: 'Submit an own agent version or workflow revision for approval by an admin',
       description:
-        'The item is a snapshot without secrets: placeholders and literals of a configuration are listed in `requires.secrets`. ' +
-        'Another version of the same agent or workflow becomes a version of its item; the one that was approved stays shown until then.',
+        'The item is a snapshot without secrets: `requires.secrets` lists the placeholders and literal ' +
+        'secrets of its configuration. ' +
+        'Another version of the same agent or workflow becomes a version of its item; the approved version ' +
+        'stays visible until the new one is approved. ' +
+        'With `include_agents`, own private agents that a workflow uses are submitted too; ' +
+        'each needs its own approval.',
       tags,
       role: 'builder',
       body: newItem,
       record: itemRecord,
-      responses: { 201: itemRecord },
+      responses: { 201: submissionRecord },
       errors: [409],
       handler: async (c) => {
-        const item = await submitItem(c.em, encryption, c.actor, c.body);
-        return { status: 201, body: presentItem(await stateOf(c.em, c.actor, item)), headers: { Location: `${c.baseUrl}/marketplace/items/${item.id}` } };
+        const { include_agents: withAgents, ...given } = c.body;
+        const item = await submitItem(c.em, encryption, c.actor, given);
+        const included =
+          withAgents === true
+            ? await submitAgents(c.em, encryption, c.actor, await requiredBy(c.em, item, given.version))
+            : null;
+        const body = {
+          ...presentItem(c.actor, await stateOf(c.em, c.actor, item)),
+          ...(included ? { included } : {}),
+        };
+        return { status: 201, body, headers: { Location: `${c.baseUrl}/marketplace/items/${item.id}` } };
       },
     }),
     endpoint({
       method: 'GET',
       path: '/marketplace/items/{id}',
       operationId: 'getMarketplaceItem',
-      summary: 'One item',
+      summary: 'Get a marketplace item',
       tags,
       role: 'viewer',
       params: idParams,
       responses: { 200: itemRecord },
-      handler: async (c) => ({ status: 200, body: presentItem(await stateOf(c.em, c.actor, await getItem(c.em, c.actor, c.params.id))) }),
+      handler: async (c) => ({
+        status: 200,
+        body: presentItem(c.actor, await stateOf(c.em, c.actor, await getItem(c.em, c.actor, c.params.id))),
+      }),
     }),
     endpoint({
       method: 'DELETE',
       path: '/marketplace/items/{id}',
       operationId: 'withdrawMarketplaceItem',
-      summary: 'Withdraw an item; installed copies stay, and it can be submitted again',
+      summary: 'Withdraw an item; installed copies remain, and it can be submitted again',
       tags,
       role: 'builder',
       params: idParams,
@@ -81,7 +113,7 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
       method: 'GET',
       path: '/marketplace/items/{id}/versions/{version}',
       operationId: 'getMarketplaceVersion',
-      summary: 'One version of an item with its content, to look at before it is approved or installed',
+      summary: 'Get one version of an item with its content, for inspection before approval or installation',
       tags,
       role: 'viewer',
       params: z.object({ ...idParams.shape, version: z.string() }),
@@ -95,36 +127,34 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
       method: 'POST',
       path: '/marketplace/items/{id}/install',
       operationId: 'installMarketplaceItem',
-      summary: 'Copy an item into the own registry',
+      summary: "Install a copy of an item in the caller's registry",
       description:
-        'Secrets are bound by name to own ones and never by an equal name; the others stay `<UNBOUND:NAME>`, which no call resolves. ' +
-        "A workflow's agents are used where the caller may use them, else installed from their items; what is missing is named.",
+        'Bind required secrets to own secrets explicitly; equal names are not bound automatically. ' +
+        'Unbound secrets remain `<UNBOUND:NAME>`, which no call resolves. ' +
+        "A workflow's agents are reused if the caller may use them, else installed from their items; " +
+        '`missing` lists what is unavailable. ' +
+        "If the caller already has a copy of the same publisher's same content, that copy is returned " +
+        '(200), ' +
+        'with agents that have become available since.',
       tags,
       role: 'builder',
       params: idParams,
       body: installation,
-      responses: { 201: installRecord },
+      responses: { 200: installRecord, 201: installRecord },
       errors: [409],
       handler: async (c) => {
         const item = await lockItem(c.em, c.actor, c.params.id);
         c.checkSyntax();
         checkInstallable(c.actor, item);
         const installed = await installItem(c.em, encryption, c.actor, item, c.body.secrets ?? {});
-        return { status: 201, body: presentInstall(installed), headers: { Location: `${c.baseUrl}/${item.kind}s/${installed.ref_id}` } };
+        return {
+          status: installed.repeated ? 200 : 201,
+          body: presentInstall(installed),
+          headers: { Location: `${c.baseUrl}/${item.kind}s/${installed.ref_id}` },
+        };
       },
     }),
     ...reviewEndpoints(),
     ...moderationEndpoints(),
   ];
-}
-
-function positionOf(sort: ItemSort, cursor: string | undefined): ItemCursor {
-  switch (sort) {
-    case 'new':
-      return { sort, after: decodeCursor(cursor, itemCursors.new) };
-    case 'installs':
-      return { sort, after: decodeCursor(cursor, itemCursors.installs) };
-    case 'rating':
-      return { sort, after: decodeCursor(cursor, itemCursors.rating) };
-  }
 }

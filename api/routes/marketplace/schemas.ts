@@ -1,6 +1,7 @@
-/** What clients send about the marketplace. */
+/** Request schemas of the marketplace. */
 import * as z from 'zod';
 
+import type { ItemCursor, ItemSort } from '../../../domain/marketplace/lists.ts';
 import { text, uuid } from '../../schemas.ts';
 
 const words = (most: number) => z.array(text({ min: 1, max: 100 })).max(most);
@@ -12,25 +13,37 @@ export const newItem = z.object({
   version: z
     .union([text({ min: 1, max: 50 }), z.int().min(1).max(2_147_483_647)])
     .transform(String)
-    .meta({ description: "A published version of the agent, or the number of one of the workflow's valid revisions." }),
+    .meta({
+      description: 'A published version of the agent, or the number of a valid revision of the workflow.',
+    }),
   name: text({ min: 1, max: 255 }).optional(),
   summary: text({ max: 500 }).nullish(),
   description: longText.nullish(),
   categories: words(20).nullish(),
   tags: words(50).nullish(),
   license: text({ max: 100 }).nullish(),
+  include_agents: z
+    .boolean()
+    .nullish()
+    .meta({ description: 'For a workflow: also submit the own private agents that it uses.' }),
 });
 
 export const installation = z.object({
   secrets: z
     .record(z.string().max(600), z.string().max(255))
     .nullish()
-    .meta({ description: "Names of the item's `requires.secrets`, each with the name of an own secret. Of an agent that comes with a workflow: `<agent>/<NAME>`." }),
+    .meta({
+      description:
+        "Maps names in the item's `requires.secrets` to names of own secrets. " +
+        'For an agent that comes with a workflow the name is `<agent>/<NAME>`.',
+    }),
 });
 
 export const newReview = z.object({ rating: z.int().min(1).max(5), text: text({ max: 10_000 }).nullish() });
 
-const reviewed = text({ min: 1, max: 50 }).optional().meta({ description: 'Default: the version submitted last that waits for a review.' });
+const reviewed = text({ min: 1, max: 50 })
+  .optional()
+  .meta({ description: 'Default: the latest submitted version that awaits moderation.' });
 export const approval = z.object({ version: reviewed, reason: text({ max: 2_000 }).nullish() });
 export const rejection = z.object({ version: reviewed, reason: text({ min: 1, max: 2_000 }) });
 
@@ -38,16 +51,21 @@ export const itemFilters = {
   kind: z.enum(['agent', 'workflow']).optional(),
   category: z.string().max(100).optional(),
   tag: z.string().max(100).optional(),
-  publisher: z.string().max(255).optional().meta({ description: 'Id or user name.' }),
+  publisher: z.string().max(255).optional().meta({ description: 'Id or username.' }),
   status: z.enum(['submitted', 'approved', 'rejected', 'withdrawn']).optional(),
-  q: z.string().max(255).optional().meta({ description: 'In name, summary or description.' }),
+  q: z.string().max(255).optional().meta({ description: 'Text in the name, summary or description.' }),
   sort: z.enum(['new', 'installs', 'rating']).default('new'),
 };
 
 const count = z.int().min(0).max(2_147_483_647);
-export const itemCursors = {
-  // PostgreSQL has no year 0.
-  new: z.tuple([z.iso.datetime().refine((at) => at >= '1970'), z.guid()]),
-  installs: z.tuple([count, z.guid()]),
-  rating: z.tuple([z.number().min(0).max(5), count, z.guid()]),
-} as const;
+/** The sort key in a cursor, by the order of the list. */
+export const itemCursors: Record<ItemSort, z.ZodType<ItemCursor>> = {
+  new: z
+    // PostgreSQL has no year 0.
+    .tuple([z.iso.datetime().refine((at) => at >= '1970'), z.guid()])
+    .transform((after) => ({ sort: 'new', after })),
+  installs: z.tuple([count, z.guid()]).transform((after) => ({ sort: 'installs', after })),
+  rating: z
+    .tuple([z.number().min(0).max(5), count, z.guid()])
+    .transform((after) => ({ sort: 'rating', after })),
+};

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-import type { AppDeps } from '../../app.ts';
+import type { AppDeps } from '../../deps.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
 import { METRICS_TYPE } from '../../metrics.ts';
 
@@ -10,13 +10,18 @@ export function metricsEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/metrics',
       operationId: 'getMetrics',
-      summary: 'Figures of this process and of the platform, for Prometheus',
-      description: 'With the token of the setting `METRICS_TOKEN`, as a monitoring system has it, or as an admin.',
+      summary: 'Get metrics of this process and of the platform, for Prometheus',
+      description: 'Requires the token of the setting `METRICS_TOKEN`, or an admin.',
       tags: ['operations'],
       role: 'admin',
       ...(deps.env.METRICS_TOKEN === undefined ? {} : { serviceToken: deps.env.METRICS_TOKEN }),
       responses: { 200: media({ [METRICS_TYPE]: z.string() }) },
-      handler: async () => ({ status: 200, type: METRICS_TYPE, body: await deps.metrics.text(), headers: { 'Cache-Control': 'no-store' } }),
+      handler: async () => ({
+        status: 200,
+        type: METRICS_TYPE,
+        body: await deps.metrics.text(),
+        headers: { 'Cache-Control': 'no-store' },
+      }),
     }),
   ];
 }

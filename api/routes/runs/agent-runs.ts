@@ -1,15 +1,17 @@
-/** Runs of agents by themselves: interface-decisions §3. */
+/** Runs that invoke a single agent, outside of a workflow: docs/interface.md#invoke-an-agent. */
 import * as z from 'zod';
-import type { EntityManager } from '../../../db/orm.ts';
-import type { Actor } from '../../../domain/auth/actor.ts';
+import { isVersionRange } from '../../../language/definition/version-range.ts';
 import { getAgent } from '../../../domain/registry/agent-service.ts';
+import { DRAFT } from '../../../domain/registry/choose-version.ts';
+import { callingRunByHeader } from '../../../domain/runs/calling-run.ts';
 import { invokeAgent } from '../../../domain/runs/invoke.ts';
+import { runLimits } from '../../../domain/runs/limits.ts';
 import { listRuns } from '../../../domain/runs/queries.ts';
-import type { AppDeps } from '../../app.ts';
-import { endpoint } from '../../endpoint.ts';
-import type { Endpoint } from '../../endpoint.ts';
-import { decodeCursor, idCursor, page } from '../../paging.ts';
-import { idParams, pageQuery } from '../../schemas.ts';
+import type { AppDeps } from '../../deps.ts';
+import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { viewQuery } from '../../listed.ts';
+import { byId, readPage } from '../../paging.ts';
+import { idParams, pageQuery, text } from '../../schemas.ts';
 import { presentRunSummary } from './presenter.ts';
 import { replayWaiting } from './replay.ts';
 import { runSchema, runSummarySchema } from './schemas.ts';
@@ -21,45 +23,69 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/agents/{id}/invoke',
       operationId: 'invokeAgent',
-      summary: 'Invoke an agent by itself: a run',
+      summary: 'Invoke an agent, which starts a run',
       description:
-        "An agent of type `workflow` gives a run of that workflow; any other a run with `workflow_id: null` and the agent's name as `workflow_name`. " +
-        'With `Prefer: wait=N` the answer waits up to N seconds (60 at most) for the end.',
+        'Invoking an agent of type `workflow` starts a run of that workflow. Any other agent gets a run ' +
+        'with ' +
+        "`workflow_id: null` and the agent's name as `workflow_name`. " +
+        'With `Prefer: wait=N` the response waits up to N seconds (at most 60) for the run to end.',
       tags: ['agents'],
       role: 'builder',
       params: idParams,
-      body: z.object({ input: z.unknown().default({}) }),
+      body: z.object({
+        input: z.unknown().default({}),
+        version: text({ min: 1, max: 200 })
+          .refine(
+            (value) => value === DRAFT || isVersionRange(value),
+            'must be a semantic version, a range such as ^1.2.0, or draft',
+          )
+          .optional()
+          .meta({
+            description:
+              'A semantic version, a range, or `draft` (owner and admins only). Default: the highest ' +
+              'published ' +
+              'version, else the highest deprecated one, else the draft.',
+          }),
+      }),
       responses: { 201: runSchema },
-      errors: [404, 422],
+      errors: [403, 404, 422],
       async handler(c) {
         const agent = await getAgent(c.em, c.actor, c.params.id);
-        const runId = await invokeAgent(c.em, c.actor, agent, c.body.input);
+        const caller_run_id = await callingRunByHeader(c.em, c.ctx.get('Idempotency-Key'));
+        const limits = runLimits(deps.env);
+        const runId = await invokeAgent(c.em, c.actor, agent, {
+          version: c.body.version,
+          caller_run_id,
+          input: () => c.body.input,
+          limits,
+        });
         return respondStarted(deps, c, runId);
       },
+      headers: ['Prefer'],
       onReplay: (c, first) => replayWaiting(deps, c, first),
     }),
     endpoint({
       method: 'GET',
       path: '/agents/{id}/runs',
       operationId: 'listAgentRuns',
-      summary: "The caller's runs that use the agent, newest first",
+      summary: "List the caller's runs that use the agent, newest first",
       tags: ['agents'],
       role: 'viewer',
       params: idParams,
-      query: z.object(pageQuery),
+      query: z.object({ ...pageQuery, ...viewQuery }),
       responses: { 200: z.array(runSummarySchema) },
       errors: [404],
       async handler(c) {
         const agent = await getAgent(c.em, c.actor, c.params.id);
-        const { limit, cursor } = c.query;
-        return listPage(c.em, c.actor, agent.id, limit, cursor).then((rows) => {
-          const { items, headers } = page(c, rows, limit, (run) => [run.id]);
-          return { status: 200, body: items.map((run) => presentRunSummary(presenterOf(deps), run)), headers };
-        });
+        const { items, headers } = await readPage(c, byId, (page, { view }) =>
+          listRuns(c.em, c.actor, { agent_id: agent.id, view }, page),
+        );
+        return {
+          status: 200,
+          body: items.map((run) => presentRunSummary(presenterOf(deps, c.actor), run)),
+          headers,
+        };
       },
     }),
   ];
 }
-
-const listPage = (em: EntityManager, actor: Actor, agentId: string, limit: number, cursor: string | undefined): ReturnType<typeof listRuns> =>
-  listRuns(em, actor, { agent_id: agentId, limit, after: decodeCursor(cursor, idCursor)?.[0] });

@@ -1,11 +1,15 @@
 import { runWorkflowId } from '../../../contracts/temporal.ts';
 import type { EntityManager } from '../../../db/orm.ts';
-import { readTail } from '../../../domain/runs/queries.ts';
-import type { AsJson, EventRow, RunRow, TaskRow } from '../../../domain/runs/row.ts';
+import type { Actor } from '../../../domain/auth/actor.ts';
+import { readTail, type TaskGroup, type TaskVisit } from '../../../domain/runs/queries.ts';
+import type { AsJson, EventRow, ListedRunRow, RunRow, TaskRow } from '../../../domain/runs/row.ts';
+import { presentListed } from '../../listed.ts';
+import { runActions } from '../../../domain/runs/rights.ts';
 
 export interface RunPresenter {
+  actor: Actor;
   baseUrl: string;
-  /** Temporal UI, without a slash at the end; null where there is none. */
+  /** URL of Temporal's UI without a trailing slash, or null. */
   temporalUiUrl: string | null;
   namespace: string;
 }
@@ -13,18 +17,27 @@ export interface RunPresenter {
 const MAX_TASKS = 500;
 const MAX_LOGS = 200;
 
-/** The whole record: with tasks and the end of the log. */
-export async function presentRun(em: EntityManager, presenter: RunPresenter, run: RunRow): Promise<Record<string, unknown>> {
+/** The full record, with its latest tasks and log entries. */
+export async function presentRun(
+  em: EntityManager,
+  presenter: RunPresenter,
+  run: RunRow,
+): Promise<Record<string, unknown>> {
   const { tasks, events: logs } = await readTail(em, run.id, { tasks: MAX_TASKS, events: MAX_LOGS });
   return {
-    ...presentRunSummary(presenter, run),
+    ...presentFields(presenter, { ...run, input_params: run.input }),
     tasks: tasks.map(presentTask),
     logs: logs.map(presentEvent),
     logs_next: `${presenter.baseUrl}/runs/${run.id}/logs?after=${logs.at(-1)?.seq ?? 0}`,
   };
 }
 
-export function presentRunSummary(presenter: RunPresenter, run: RunRow): Record<string, unknown> {
+/** A run in a list, without tasks and log. */
+export function presentRunSummary(presenter: RunPresenter, run: ListedRunRow): Record<string, unknown> {
+  return presentListed(presentFields(presenter, run), run.omitted);
+}
+
+function presentFields(presenter: RunPresenter, run: Omit<ListedRunRow, 'omitted'>): Record<string, unknown> {
   const workflowId = runWorkflowId(run.id);
   return {
     id: run.id,
@@ -32,19 +45,25 @@ export function presentRunSummary(presenter: RunPresenter, run: RunRow): Record<
     workflow_revision: run.workflow_revision,
     workflow_name: run.workflow_name,
     status: run.status,
-    input_params: run.input,
+    input_params: run.input_params,
     output: run.output,
     error: run.error,
     owner_id: run.owner_id,
     parent_run_id: run.parent_run_id,
     retry_of: run.retry_of,
     waiting_on: run.waiting_on,
+    waiting_count: run.waiting_count,
     usage: run.usage,
     temporal: {
       workflow_id: workflowId,
       run_id: run.temporal_run_id,
-      url: presenter.temporalUiUrl === null ? null : `${presenter.temporalUiUrl}/namespaces/${presenter.namespace}/workflows/${workflowId}`,
+      url:
+        presenter.temporalUiUrl === null
+          ? null
+          : `${presenter.temporalUiUrl}/namespaces/${presenter.namespace}/workflows/${workflowId}`,
     },
+    can: runActions(presenter.actor, run),
+    last_seq: run.last_seq,
     created_at: time(run.created_at),
     started_at: optionalTime(run.started_at),
     finished_at: optionalTime(run.finished_at),
@@ -52,7 +71,20 @@ export function presentRunSummary(presenter: RunPresenter, run: RunRow): Record<
 }
 
 export function presentTask(task: TaskRow | AsJson<TaskRow>): Record<string, unknown> {
-  const { reference, name, type, status, visit, attempt, agent_id, agent_version, hitl_task_id, child_run_id, usage, error } = task;
+  const {
+    reference,
+    name,
+    type,
+    status,
+    visit,
+    attempt,
+    agent_id,
+    agent_version,
+    hitl_task_id,
+    child_run_id,
+    usage,
+    error,
+  } = task;
   return {
     reference,
     name,
@@ -63,8 +95,41 @@ export function presentTask(task: TaskRow | AsJson<TaskRow>): Record<string, unk
     started_at: time(task.started_at),
     finished_at: optionalTime(task.finished_at),
     ...Object.fromEntries(
-      Object.entries({ agent_id, agent_version, hitl_task_id, child_run_id, usage, error }).filter(([, value]) => value !== null),
+      Object.entries({ agent_id, agent_version, hitl_task_id, child_run_id, usage, error }).filter(
+        ([, value]) => value !== null,
+      ),
     ),
+  };
+}
+
+export function presentTaskGroup(group: TaskGroup): Record<string, unknown> {
+  const { reference, name, type, count, completed, faulted, cancelled, unfinished, last_visit } = group;
+  const { slowest_visit: visit, slowest_ms: slowestMs } = group;
+  return {
+    reference,
+    name,
+    type,
+    count,
+    completed,
+    faulted,
+    cancelled,
+    unfinished,
+    last_visit,
+    slowest: visit === null ? null : { visit, duration_ms: slowestMs },
+    total_ms: group.total_ms,
+    started_at: time(group.started_at),
+    finished_at: optionalTime(group.finished_at),
+  };
+}
+
+/** A task with its input and output, as far as the log has them. */
+export function presentTaskVisit(task: TaskVisit): Record<string, unknown> {
+  const data = { ...task.started, ...task.completed };
+  const names = ['input', 'output'];
+  return {
+    ...presentTask(task),
+    ...Object.fromEntries(names.filter((name) => name in data).map((name) => [name, data[name]])),
+    omitted: names.filter((name) => data[`${name}_omitted`] === true),
   };
 }
 

@@ -1,36 +1,76 @@
-/** Runs: interface-decisions §4. */
+/** Runs: docs/interface.md#runs. */
 import * as z from 'zod';
 import { isTerminal } from '../../../contracts/run-events.ts';
+import { callingRunByHeader } from '../../../domain/runs/calling-run.ts';
 import { deliverSignals } from '../../../domain/runs/dispatch.ts';
-import { eventsAfter, getRun, listRuns, tasksAfter } from '../../../domain/runs/queries.ts';
+import { runLimits } from '../../../domain/runs/limits.ts';
+import {
+  getRun,
+  getRunTask,
+  listEvents,
+  listRuns,
+  listRunTasks,
+  listTaskGroups,
+} from '../../../domain/runs/queries.ts';
+import { healCopy } from '../../../domain/marketplace/heal.ts';
 import { getRunnable } from '../../../domain/runs/runnable.ts';
 import { commandRun, retryRun, runWorkflow, terminateRun } from '../../../domain/runs/service.ts';
-import type { CommandKind } from '../../../domain/runs/service.ts';
-import type { AppDeps } from '../../app.ts';
+import type { CommandKind } from '../../../domain/runs/rights.ts';
+import type { AppDeps } from '../../deps.ts';
 import { preferredWaitSeconds } from '../../conditional.ts';
-import { endpoint, media } from '../../endpoint.ts';
-import type { Endpoint } from '../../endpoint.ts';
-import { decodeCursor, idCursor, page } from '../../paging.ts';
+import { endpoint, media, type Endpoint } from '../../endpoint.ts';
+import { viewQuery } from '../../listed.ts';
+import { byId, orderBy, readPage } from '../../paging.ts';
 import { idParams, instant, jsonObject, pageQuery, serverSentEvent, text, uuid } from '../../schemas.ts';
-import { presentEvent, presentRun, presentRunSummary, presentTask } from './presenter.ts';
-import { logEntrySchema, logLevel, runSchema, runStatus, runSummarySchema, runTaskSchema } from './schemas.ts';
+import {
+  presentEvent,
+  presentRun,
+  presentRunSummary,
+  presentTask,
+  presentTaskGroup,
+  presentTaskVisit,
+} from './presenter.ts';
+import {
+  logEntrySchema,
+  logLevel,
+  runSchema,
+  runStatus,
+  runSummarySchema,
+  runTaskSchema,
+  runTaskStatus,
+  taskGroupSchema,
+  runTaskVisitSchema,
+} from './schemas.ts';
 import { agentRunEndpoints } from './agent-runs.ts';
 import { replayWaiting } from './replay.ts';
 import { streamRun } from './stream.ts';
 import { presenterOf, respondStarted, waitForEnd } from './started.ts';
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
-const seqCursor = z.tuple([z.int()]);
+/** Characters of a task's JSON pointer. */
+const MAX_REFERENCE = 2000;
+/** The largest integer of a column. */
+const MAX_INT = 2 ** 31 - 1;
+const bySeq = orderBy<{ seq: number }, number>(z.int(), ({ seq }) => seq);
 const emptyBody = z.object({});
+
+/** One or more words in a query parameter. */
+function listOf<T extends z.ZodType<string, string>>(word: T) {
+  return z
+    .string()
+    .transform((value) => value.split(','))
+    .pipe(z.array(word))
+    .optional()
+    .meta({ description: 'One or more, separated by commas.', type: 'string' });
+}
+
+/** `seq` of an entry of a run's log, in a query. */
+const sequenceNumber = z.coerce.number().int().min(0).max(MAX_INT).optional();
 
 const listQuery = z.object({
   ...pageQuery,
-  status: z
-    .string()
-    .transform((value) => value.split(','))
-    .pipe(z.array(runStatus))
-    .optional()
-    .meta({ description: 'One or several, with commas.', type: 'string' }),
+  ...viewQuery,
+  status: listOf(runStatus),
   workflow_id: uuid.optional(),
   agent_id: uuid.optional(),
   parent_run_id: uuid.optional(),
@@ -39,6 +79,8 @@ const listQuery = z.object({
   q: text({ max: 200 }).optional(),
 });
 
+const WAIT_DESCRIPTION =
+  'With `Prefer: wait=N` the response waits up to N seconds (at most 60) for the run to end.';
 const runBody = z.object({ input_params: jsonObject.default({}) });
 
 export function runsEndpoints(deps: AppDeps): Endpoint[] {
@@ -48,7 +90,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       path,
       operationId,
       summary,
-      description: 'With `Prefer: wait=N` the answer waits up to N seconds (60 at most) for the end of the run.',
+      description: WAIT_DESCRIPTION,
       tags: ['runs'],
       role: 'builder',
       params: idParams,
@@ -56,10 +98,20 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 201: runSchema },
       errors: [404, 422],
       async handler(c) {
-        const workflow = await getRunnable(c.em, c.actor, c.params.id);
-        const runId = await runWorkflow(c.em, c.actor, workflow, c.body.input_params);
+        const found = await getRunnable(c.em, c.actor, c.params.id);
+        const lacksAgents = !found.valid && found.problems.some(({ code }) => code === 'unknown_agent');
+        const workflow =
+          lacksAgents && (await healCopy(c.em, found.id))
+            ? await getRunnable(c.em, c.actor, found.id)
+            : found;
+        const caller_run_id = await callingRunByHeader(c.em, c.ctx.get('Idempotency-Key'));
+        const runId = await runWorkflow(c.em, c.actor, workflow, c.body.input_params, {
+          caller_run_id,
+          limits: runLimits(deps.env),
+        });
         return respondStarted(deps, c, runId);
       },
+      headers: ['Prefer'],
       onReplay: (c, first) => replayWaiting(deps, c, first),
     });
 
@@ -80,7 +132,10 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
         c.checkSyntax();
         const signals = await commandRun(c.em, c.actor, c.params.id, kind);
         c.afterCommit(async () => void (await deliverSignals(deps, signals)));
-        return { status: 200, body: await presentRun(c.em, presenterOf(deps), await getRun(c.em, c.actor, c.params.id)) };
+        return {
+          status: 200,
+          body: await presentRun(c.em, presenterOf(deps, c.actor), await getRun(c.em, c.actor, c.params.id)),
+        };
       },
     });
 
@@ -99,10 +154,14 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       query: listQuery,
       responses: { 200: z.array(runSummarySchema) },
       async handler(c) {
-        const { limit, cursor, ...filter } = c.query;
-        const rows = await listRuns(c.em, c.actor, { ...filter, limit, after: decodeCursor(cursor, idCursor)?.[0] });
-        const { items, headers } = page(c, rows, limit, (run) => [run.id]);
-        return { status: 200, body: items.map((run) => presentRunSummary(presenterOf(deps), run)), headers };
+        const { items, headers } = await readPage(c, byId, (page, filter) =>
+          listRuns(c.em, c.actor, filter, page),
+        );
+        return {
+          status: 200,
+          body: items.map((run) => presentRunSummary(presenterOf(deps, c.actor), run)),
+          headers,
+        };
       },
     }),
 
@@ -110,8 +169,9 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/runs/{id}',
       operationId: 'getRun',
-      summary: 'Status, tasks and logs of a run',
-      description: 'With `Prefer: wait=N` the answer waits up to N seconds (60 at most) for the end of the run.',
+      headers: ['Prefer'],
+      summary: 'Get the status, tasks and log of a run',
+      description: WAIT_DESCRIPTION,
       tags: ['runs'],
       role: 'viewer',
       params: idParams,
@@ -120,8 +180,13 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       async handler(c) {
         const run = await getRun(c.em, c.actor, c.params.id);
         const seconds = preferredWaitSeconds(c.ctx);
-        if (seconds === null || isTerminal(run.status)) return { status: 200, body: await presentRun(c.em, presenterOf(deps), run) };
-        return { status: 200, body: await waitForEnd(deps, c.actor, run.id, seconds), headers: { 'Preference-Applied': `wait=${seconds}` } };
+        if (seconds === null || isTerminal(run.status))
+          return { status: 200, body: await presentRun(c.em, presenterOf(deps, c.actor), run) };
+        return {
+          status: 200,
+          body: await waitForEnd(deps, c, run.id, seconds),
+          headers: { 'Preference-Applied': `wait=${seconds}` },
+        };
       },
     }),
 
@@ -129,19 +194,78 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/runs/{id}/tasks',
       operationId: 'listRunTasks',
-      summary: 'All tasks of a run that started, in start order',
+      summary: 'List the started tasks of a run in start order',
       tags: ['runs'],
       role: 'viewer',
       params: idParams,
-      query: z.object(pageQuery),
+      query: z.object({
+        ...pageQuery,
+        reference: text({ max: MAX_REFERENCE })
+          .optional()
+          .meta({ description: 'JSON pointer of a task: only its visits.' }),
+        status: listOf(runTaskStatus),
+        before: sequenceNumber.meta({
+          description: 'Only tasks that started before the log entry with this `seq`, newest first.',
+        }),
+      }),
       responses: { 200: z.array(runTaskSchema) },
       errors: [404],
       async handler(c) {
         const run = await getRun(c.em, c.actor, c.params.id);
-        const { limit, cursor } = c.query;
-        const rows = await tasksAfter(c.em, run.id, decodeCursor(cursor, seqCursor)?.[0] ?? 0, limit + 1);
-        const { items, headers } = page(c, rows, limit, (task) => [task.seq]);
+        const { items, headers } = await readPage(c, bySeq, (page, filter) =>
+          listRunTasks(c.em, run.id, filter, page),
+        );
         return { status: 200, body: items.map(presentTask), headers };
+      },
+    }),
+
+    endpoint({
+      method: 'GET',
+      path: '/runs/{id}/tasks/groups',
+      operationId: 'listRunTaskGroups',
+      summary: 'List the tasks of a run in start order, all visits of a task as one record',
+      tags: ['runs'],
+      role: 'viewer',
+      params: idParams,
+      query: z.object(pageQuery),
+      responses: { 200: z.array(taskGroupSchema) },
+      errors: [404],
+      async handler(c) {
+        const run = await getRun(c.em, c.actor, c.params.id);
+        const { items, headers } = await readPage(c, bySeq, (page) => listTaskGroups(c.em, run.id, page));
+        return { status: 200, body: items.map(presentTaskGroup), headers };
+      },
+    }),
+
+    endpoint({
+      method: 'GET',
+      path: '/runs/{id}/tasks/{reference}',
+      operationId: 'getRunTask',
+      summary: 'Get a task of a run with its input and output',
+      tags: ['runs'],
+      role: 'viewer',
+      params: z.object({
+        ...idParams.shape,
+        reference: z
+          .string()
+          .max(MAX_REFERENCE)
+          .meta({ description: 'JSON pointer of the task, percent-encoded: `%2Fdo%2F0%2Fask`.' }),
+      }),
+      query: z.object({
+        visit: z.coerce
+          .number()
+          .int()
+          .min(1)
+          .max(MAX_INT)
+          .optional()
+          .meta({ description: 'Which visit of the task; default: the last.' }),
+      }),
+      responses: { 200: runTaskVisitSchema },
+      errors: [404],
+      async handler(c) {
+        const run = await getRun(c.em, c.actor, c.params.id);
+        const task = await getRunTask(c.em, run.id, c.params.reference, c.query.visit);
+        return { status: 200, body: presentTaskVisit(task) };
       },
     }),
 
@@ -149,28 +273,31 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/runs/{id}/logs',
       operationId: 'listRunLogs',
-      summary: 'The log of a run, from its first entry on',
+      summary: 'List the log entries of a run, oldest first, or newest first with `before`',
       tags: ['runs'],
       role: 'viewer',
       params: idParams,
       query: z.object({
         ...pageQuery,
-        level: logLevel.optional().meta({ description: 'This level and graver ones.' }),
-        task: text({ max: 2000 }).optional().meta({ description: 'JSON pointer of a task.' }),
-        after: z.coerce.number().int().min(0).optional().meta({ description: 'Only entries with a higher `seq`.' }),
+        level: logLevel.optional().meta({ description: 'This level and more severe ones.' }),
+        task: text({ max: MAX_REFERENCE }).optional().meta({ description: 'JSON pointer of a task.' }),
+        after: sequenceNumber.meta({ description: 'Only entries with a higher `seq`.' }),
+        before: sequenceNumber.meta({ description: 'Only entries with a lower `seq`, newest first.' }),
       }),
       responses: { 200: z.array(logEntrySchema) },
       errors: [404],
       async handler(c) {
         const run = await getRun(c.em, c.actor, c.params.id);
-        const { limit, cursor, level, task, after } = c.query;
-        const rows = await eventsAfter(c.em, run.id, {
-          after: decodeCursor(cursor, seqCursor)?.[0] ?? after ?? 0,
-          limit: limit + 1,
-          levels: level === undefined ? undefined : LEVELS.slice(LEVELS.indexOf(level)),
-          task,
-        });
-        const { items, headers } = page(c, rows, limit, (event) => [event.seq]);
+        const { items, headers } = await readPage(c, bySeq, (page, { level, task, after, before }) =>
+          listEvents(c.em, run.id, {
+            after: after ?? 0,
+            before,
+            cursor: page.after,
+            limit: page.limit,
+            levels: level === undefined ? undefined : LEVELS.slice(LEVELS.indexOf(level)),
+            task,
+          }),
+        );
         return { status: 200, body: items.map(presentEvent), headers };
       },
     }),
@@ -179,8 +306,11 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/runs/{id}/events',
       operationId: 'streamRunEvents',
-      summary: "The run's log as Server-Sent Events",
-      description: '`id:` is `seq`; resumes after `Last-Event-ID`; ends after the terminal event; 204 to a client that has it already.',
+      headers: ['Last-Event-ID'],
+      summary: "Stream a run's log as Server-Sent Events",
+      description:
+        '`id:` is `seq`. The stream resumes after `Last-Event-ID` and ends after the terminal event; ' +
+        'a client that already has that event gets a 204.',
       tags: ['runs'],
       role: 'viewer',
       params: idParams,
@@ -190,14 +320,14 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
     }),
 
     command('cancel', 'Cancel a run'),
-    command('suspend', 'Suspend a run: nothing new starts, what runs finishes'),
+    command('suspend', 'Suspend a run: running tasks finish, but no new ones start'),
     command('resume', 'Resume a suspended run'),
 
     endpoint({
       method: 'POST',
       path: '/runs/{id}/terminate',
       operationId: 'terminateRun',
-      summary: 'End a stuck run at once',
+      summary: 'Terminate a stuck run immediately',
       tags: ['runs'],
       role: 'admin',
       params: idParams,
@@ -212,7 +342,10 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
           await deps.temporal.terminate(c.params.id, c.body.reason ?? 'terminated by an admin');
         });
         c.afterCommit(async () => void (await deliverSignals(deps, signals)));
-        return { status: 200, body: await presentRun(c.em, presenterOf(deps), await getRun(c.em, c.actor, c.params.id)) };
+        return {
+          status: 200,
+          body: await presentRun(c.em, presenterOf(deps, c.actor), await getRun(c.em, c.actor, c.params.id)),
+        };
       },
     }),
 
@@ -220,7 +353,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/runs/{id}/retry',
       operationId: 'retryRun',
-      summary: 'A new run that goes on from the failed task',
+      summary: 'Retry a failed run: start a new run that continues from the failed task',
       tags: ['runs'],
       role: 'builder',
       params: idParams,
@@ -230,8 +363,9 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       async handler(c) {
         await getRun(c.em, c.actor, c.params.id);
         c.checkSyntax();
-        return respondStarted(deps, c, await retryRun(c.em, c.actor, c.params.id));
+        return respondStarted(deps, c, await retryRun(c.em, c.actor, c.params.id, runLimits(deps.env)));
       },
+      headers: ['Prefer'],
       onReplay: (c, first) => replayWaiting(deps, c, first),
     }),
   ];

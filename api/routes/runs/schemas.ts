@@ -1,12 +1,15 @@
 import * as z from 'zod';
-import { RUN_STATUSES } from '../../../contracts/run-events.ts';
+import { RUN_STATUSES, RUN_TASK_STATUSES } from '../../../contracts/run-events.ts';
+import { listedRecord } from '../../listed.ts';
+import { RUN_ACTIONS } from '../../../domain/runs/rights.ts';
 import { jsonObject, timestamp, uuid } from '../../schemas.ts';
 
 export const runStatus = z.enum(RUN_STATUSES);
+export const runTaskStatus = z.enum(RUN_TASK_STATUSES);
 export const logLevel = z.enum(['debug', 'info', 'warn', 'error']);
 
-/** dsl-reference.md "Error". */
-export const dslErrorSchema = z
+/** The error of the specification's DSL reference, section "Error". */
+const dslErrorSchema = z
   .object({
     type: z.string(),
     status: z.int(),
@@ -22,8 +25,8 @@ export const runTaskSchema = z
     reference: z.string().meta({ description: 'JSON pointer into the definition.' }),
     name: z.string(),
     type: z.string(),
-    status: z.enum(['running', 'waiting', 'suspended', 'cancelled', 'faulted', 'completed']),
-    visit: z.int().meta({ description: 'How often this run has entered the task, this time included.' }),
+    status: runTaskStatus,
+    visit: z.int().meta({ description: 'How often the run has entered the task, including this time.' }),
     attempt: z.int().meta({ description: 'Attempt of the nearest `try`, from 1.' }),
     started_at: timestamp,
     finished_at: timestamp.nullable(),
@@ -36,9 +39,42 @@ export const runTaskSchema = z
   })
   .meta({ id: 'RunTask' });
 
+export const runTaskVisitSchema = runTaskSchema
+  .extend({
+    input: z.unknown().optional().meta({ description: 'Input of the task, after `input.from`.' }),
+    output: z.unknown().optional().meta({ description: 'Output of the task, once it has completed.' }),
+    omitted: z
+      .array(z.enum(['input', 'output']))
+      .meta({ description: 'Which of them the log leaves out, because their JSON is larger than 8 KiB.' }),
+  })
+  .meta({ id: 'RunTaskVisit' });
+
+const durationMs = z.int().min(0);
+
+export const taskGroupSchema = z
+  .object({
+    reference: z.string().meta({ description: 'JSON pointer into the definition.' }),
+    name: z.string(),
+    type: z.string(),
+    count: z.int().meta({ description: 'Number of visits.' }),
+    completed: z.int(),
+    faulted: z.int(),
+    cancelled: z.int(),
+    unfinished: z.int().meta({ description: 'Visits that run, wait or are suspended.' }),
+    last_visit: z.int(),
+    slowest: z
+      .object({ visit: z.int(), duration_ms: durationMs })
+      .nullable()
+      .meta({ description: 'The finished visit that took longest.' }),
+    total_ms: durationMs.meta({ description: 'Sum of the durations of the finished visits.' }),
+    started_at: timestamp.meta({ description: 'When the first visit started.' }),
+    finished_at: timestamp.nullable().meta({ description: 'When the last finished visit ended.' }),
+  })
+  .meta({ id: 'RunTaskGroup', description: 'All visits of a task of a run.' });
+
 export const logEntrySchema = z
   .object({
-    seq: z.int().min(1).meta({ description: 'From 1, without gaps.' }),
+    seq: z.int().min(1).meta({ description: 'Sequence number, from 1 without gaps.' }),
     at: timestamp,
     level: logLevel,
     type: z.string(),
@@ -48,34 +84,51 @@ export const logEntrySchema = z
   })
   .meta({ id: 'LogEntry' });
 
-export const runSummarySchema = z
-  .object({
-    id: uuid,
-    workflow_id: uuid.nullable(),
-    workflow_revision: z.int().nullable(),
-    workflow_name: z.string(),
-    status: runStatus,
-    input_params: z.unknown(),
-    output: z.unknown(),
-    error: dslErrorSchema.nullable(),
-    owner_id: uuid,
-    parent_run_id: uuid.nullable(),
-    retry_of: uuid.nullable(),
-    waiting_on: z.array(
-      z.object({ kind: z.enum(['human', 'event', 'timer']), task: z.string(), id: z.string().optional(), until: timestamp.optional() }),
-    ),
-    usage: jsonObject,
-    temporal: z.object({ workflow_id: z.string(), run_id: z.string().nullable(), url: z.string().nullable() }),
-    created_at: timestamp,
-    started_at: timestamp.nullable(),
-    finished_at: timestamp.nullable(),
-  })
-  .meta({ id: 'RunSummary' });
+/** Fields of runs, both single and in lists. */
+const runFields = z.object({
+  id: uuid,
+  workflow_id: uuid.nullable(),
+  workflow_revision: z.int().nullable(),
+  workflow_name: z.string(),
+  status: runStatus,
+  input_params: z.unknown(),
+  output: z.unknown(),
+  error: dslErrorSchema.nullable(),
+  owner_id: uuid,
+  parent_run_id: uuid.nullable(),
+  retry_of: uuid.nullable(),
+  waiting_on: z
+    .array(
+      z.object({
+        kind: z.enum(['human', 'event', 'timer']),
+        task: z.string(),
+        id: z.string().optional(),
+        until: timestamp.optional(),
+      }),
+    )
+    .meta({ description: 'The first 100 things that the run waits for.' }),
+  waiting_count: z.int().meta({ description: 'Number of things that the run waits for.' }),
+  usage: jsonObject,
+  temporal: z.object({ workflow_id: z.string(), run_id: z.string().nullable(), url: z.string().nullable() }),
+  can: z.array(z.enum(RUN_ACTIONS)).meta({ description: 'What the caller can currently do with the run.' }),
+  last_seq: z.int().min(0).meta({ description: 'Number of entries in its log.' }),
+  created_at: timestamp,
+  started_at: timestamp.nullable(),
+  finished_at: timestamp.nullable(),
+});
 
-export const runSchema = runSummarySchema
+export const runSummarySchema = listedRecord(
+  runFields,
+  { input_params: true, waiting_on: true, output: true, error: true },
+  { id: 'RunSummary', variantOf: 'Run' },
+);
+
+export const runSchema = runFields
   .extend({
-    tasks: z.array(runTaskSchema).meta({ description: 'The last 500 that started, in start order; all at `/runs/{id}/tasks`.' }),
-    logs: z.array(logEntrySchema).meta({ description: 'The last 200.' }),
-    logs_next: z.string().nullable().meta({ description: 'Address of the log entries that come after these.' }),
+    tasks: z.array(runTaskSchema).meta({
+      description: 'The last 500 started tasks in start order. `/runs/{id}/tasks` has all of them.',
+    }),
+    logs: z.array(logEntrySchema).meta({ description: 'The last 200 log entries.' }),
+    logs_next: z.string().nullable().meta({ description: 'URL of the log entries after these.' }),
   })
   .meta({ id: 'Run' });

@@ -1,34 +1,45 @@
 import * as z from 'zod';
 
 import { invalid } from '../../../domain/errors.ts';
-import { deleteSecret, getSecret, listSecrets, putSecret, secretName } from '../../../domain/secrets/service.ts';
-import type { AppDeps } from '../../app.ts';
+import { checkSecretLimit } from '../../../domain/limits.ts';
+import {
+  deleteSecret,
+  getSecret,
+  listSecrets,
+  putSecret,
+  secretName,
+} from '../../../domain/secrets/service.ts';
+import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
-import { decodeCursor, page } from '../../paging.ts';
+import { orderBy, readPage } from '../../paging.ts';
 import { jsonObject, pageQuery, text } from '../../schemas.ts';
 import { presentSecret, secretRecord } from './presenter.ts';
 
 const tags = ['secrets'];
+const byName = orderBy<{ name: string }, string>(z.string().regex(secretName), ({ name }) => name);
 const params = z.object({ name: z.string() });
 
-/** An object is for policies of the definition language that need several fields (`{username, password}`); it is kept as JSON text. */
-const secretValue = z.union([text({ min: 1, max: 65_536 }), jsonObject]).meta({ description: 'A text, or an object such as {username, password}. It is never returned.' });
+/**
+ * Objects such as `{username, password}` serve the language's authentication policies, which need several
+ * fields. They are stored as JSON text.
+ */
+const secretValue = z
+  .union([text({ min: 1, max: 65_536 }), jsonObject])
+  .meta({ description: 'Text, or an object such as {username, password}. It is never returned.' });
 
-export function secretEndpoints({ encryption }: Pick<AppDeps, 'encryption'>): Endpoint[] {
+export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' | 'env'>): Endpoint[] {
   return [
     endpoint({
       method: 'GET',
       path: '/secrets',
       operationId: 'listSecrets',
-      summary: 'The names of the own secrets, in order',
+      summary: "List the names of the caller's secrets, sorted by name",
       tags,
       role: 'viewer',
       query: z.object(pageQuery),
       responses: { 200: z.array(secretRecord) },
       handler: async (c) => {
-        const { limit, cursor } = c.query;
-        const after = decodeCursor(cursor, z.tuple([z.string().regex(secretName)]))?.[0];
-        const { items, headers } = page(c, await listSecrets(c.em, c.actor, { after, limit: limit + 1 }), limit, ({ name }) => [name]);
+        const { items, headers } = await readPage(c, byName, (page) => listSecrets(c.em, c.actor, page));
         return { status: 200, body: items.map(presentSecret), headers };
       },
     }),
@@ -36,39 +47,58 @@ export function secretEndpoints({ encryption }: Pick<AppDeps, 'encryption'>): En
       method: 'GET',
       path: '/secrets/{name}',
       operationId: 'getSecret',
-      summary: 'That an own secret is there, and since when; never its value',
+      summary: 'Get when a secret was created and updated; its value is never returned',
       tags,
       role: 'viewer',
       params,
       responses: { 200: secretRecord },
-      handler: async (c) => ({ status: 200, body: presentSecret(await getSecret(c.em, c.actor, c.params.name)) }),
+      handler: async (c) => ({
+        status: 200,
+        body: presentSecret(await getSecret(c.em, c.actor, c.params.name)),
+      }),
     }),
     endpoint({
       method: 'PUT',
       path: '/secrets/{name}',
       operationId: 'putSecret',
-      summary: 'Store a secret, encrypted; `<NAME>` in the configuration of own agents stands for it',
+      summary: "Store a secret, encrypted; own agents' configuration refers to it as `<NAME>`",
       tags,
       role: 'builder',
       params,
       body: z.object({ value: secretValue }),
       record: secretRecord,
       responses: { 200: secretRecord, 201: secretRecord },
+      errors: [409],
       handler: async (c) => {
         const { name } = c.params;
         const { value } = c.body;
         if (!secretName.test(name)) {
-          throw invalid([{ pointer: '/name', code: 'invalid_name', message: 'must be letters, digits, "_", "-" and ".", with a letter or "_" first, 255 at most' }]);
+          throw invalid([
+            {
+              pointer: '/name',
+              code: 'invalid_name',
+              message:
+                'must have at most 255 letters, digits, "_", "-" and ".", and start with a letter or "_"',
+            },
+          ]);
         }
-        const stored = await putSecret(c.em, encryption, c.actor.id, { name, value: typeof value === 'string' ? value : JSON.stringify(value) });
-        return { status: stored.created ? 201 : 200, body: presentSecret(stored.secret), ...(stored.created ? { headers: { Location: `${c.baseUrl}/secrets/${name}` } } : {}) };
+        const stored = await putSecret(c.em, encryption, c.actor.id, {
+          name,
+          value: typeof value === 'string' ? value : JSON.stringify(value),
+        });
+        if (stored.created) await checkSecretLimit(c.em, env, c.actor.id);
+        return {
+          status: stored.created ? 201 : 200,
+          body: presentSecret(stored.secret),
+          ...(stored.created ? { headers: { Location: `${c.baseUrl}/secrets/${name}` } } : {}),
+        };
       },
     }),
     endpoint({
       method: 'DELETE',
       path: '/secrets/{name}',
       operationId: 'deleteSecret',
-      summary: 'Remove a secret; agents that name it fault when they are invoked',
+      summary: 'Delete a secret; invocations of agents that refer to it will fail',
       tags,
       role: 'builder',
       params,

@@ -1,22 +1,25 @@
 import * as z from 'zod';
 
-import { createClient, deleteClient, listClients } from '../../../domain/auth/clients.ts';
+import { checkFreshLogin, createClient, deleteClient, listClients } from '../../../domain/auth/clients.ts';
+import { checkPerson } from '../../../domain/auth/own-sessions.ts';
 import { addressKey } from '../../../domain/auth/throttle.ts';
 import { changeOwnPassword, getUser } from '../../../domain/auth/users.ts';
+import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
-import { decodeCursor, idCursor, page } from '../../paging.ts';
-import { idParams, pageQuery, text } from '../../schemas.ts';
+import { claimsOf } from '../../middleware/auth.ts';
+import { byId, readPage } from '../../paging.ts';
+import { idParams, instant, pageQuery, text } from '../../schemas.ts';
 import { clientRecord, newClientRecord, presentClient, presentUser, userRecord } from './presenter.ts';
 import { newPassword } from './routes.ts';
 
-/** For everybody, about themselves. */
-export function meEndpoints(): Endpoint[] {
+/** Endpoints for users' own accounts. */
+export function meEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
   return [
     endpoint({
       method: 'GET',
       path: '/users/me',
       operationId: 'getMe',
-      summary: 'The current user',
+      summary: 'Get the current user',
       tags: ['users'],
       role: 'viewer',
       responses: { 200: userRecord },
@@ -26,7 +29,7 @@ export function meEndpoints(): Endpoint[] {
       method: 'POST',
       path: '/users/me/password',
       operationId: 'changeMyPassword',
-      summary: 'Change your password, which ends all your sessions',
+      summary: 'Change your password, which ends all your sessions and deletes your machine clients',
       tags: ['users'],
       role: 'viewer',
       body: z.object({ current_password: z.string().min(1).max(4096), new_password: newPassword }),
@@ -35,7 +38,10 @@ export function meEndpoints(): Endpoint[] {
       idempotent: false,
       transaction: false,
       handler: async (c) => {
-        await changeOwnPassword(c.em, c.actor, addressKey(c.ctx.ip), { current: c.body.current_password, next: c.body.new_password });
+        await changeOwnPassword(c.em, c.actor, addressKey(c.ctx.ip), {
+          current: c.body.current_password,
+          next: c.body.new_password,
+        });
         return { status: 204 };
       },
     }),
@@ -49,9 +55,7 @@ export function meEndpoints(): Endpoint[] {
       query: z.object(pageQuery),
       responses: { 200: z.array(clientRecord) },
       handler: async (c) => {
-        const { limit, cursor } = c.query;
-        const clients = await listClients(c.em, c.actor, { limit, after: decodeCursor(cursor, idCursor)?.[0] });
-        const { items, headers } = page(c, clients, limit, (client) => [client.id]);
+        const { items, headers } = await readPage(c, byId, (page) => listClients(c.em, c.actor.id, page));
         return { status: 200, body: items.map(presentClient), headers };
       },
     }),
@@ -59,16 +63,26 @@ export function meEndpoints(): Endpoint[] {
       method: 'POST',
       path: '/users/me/clients',
       operationId: 'createMyClient',
-      summary: 'Create a machine client, which acts as you by client credentials',
+      summary: 'Create a machine client, which acts as you with client credentials',
+      description:
+        'Requires a password login at most 5 minutes ago, else 401 `login_too_old`. ' +
+        'The client ends at `expires_at` (default: after `CLIENT_MAX_DAYS`), when your password is changed ' +
+        'or reset, and when you are disabled. You can have at most 100 clients.',
       tags: ['users'],
       role: 'viewer',
-      body: z.object({ name: text({ min: 1, max: 100 }) }),
+      body: z.object({ name: text({ min: 1, max: 100 }), expires_at: instant.optional() }),
       record: clientRecord,
       responses: { 201: newClientRecord },
       errors: [409],
       idempotent: false,
       handler: async (c) => {
-        const { client, secret } = await createClient(c.em, c.actor, c.body);
+        checkFreshLogin(claimsOf(c.ctx));
+        const { name, expires_at } = c.body;
+        const { client, secret } = await createClient(c.em, c.actor, {
+          name,
+          expires_at: expires_at === undefined ? undefined : new Date(expires_at),
+          maxDays: env.CLIENT_MAX_DAYS,
+        });
         return {
           status: 201,
           body: { ...presentClient(client), client_secret: secret },
@@ -80,13 +94,15 @@ export function meEndpoints(): Endpoint[] {
       method: 'DELETE',
       path: '/users/me/clients/{id}',
       operationId: 'deleteMyClient',
-      summary: 'Delete a machine client; its tokens stop working at once',
+      summary: 'Delete a machine client; its tokens stop working immediately',
       tags: ['users'],
       role: 'viewer',
       params: idParams,
       responses: { 204: null },
+      errors: [403],
       handler: async (c) => {
-        await deleteClient(c.em, c.actor, c.params.id);
+        checkPerson(claimsOf(c.ctx));
+        await deleteClient(c.em, c.actor.id, c.params.id);
         return { status: 204 };
       },
     }),

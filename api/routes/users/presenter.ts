@@ -2,44 +2,65 @@ import * as z from 'zod';
 
 import type { AuthClient } from '../../../db/entities/auth-client.ts';
 import type { UserAccount } from '../../../db/entities/user-account.ts';
-import { roleNames } from '../../../domain/auth/actor.ts';
+import { ROLES } from '../../../contracts/roles.ts';
 import { timestamp, uuid } from '../../schemas.ts';
 
-export const role = z.enum(roleNames);
+export const role = z.enum(ROLES);
 
-export const userRecord = z.object({
-  id: uuid,
-  username: z.string(),
-  email: z.string(),
-  display_name: z.string().nullable(),
-  roles: z.array(role),
-  groups: z.array(z.string()),
-  status: z.enum(['active', 'disabled']),
-  created_at: timestamp,
-  updated_at: timestamp,
-}).meta({ id: 'User' });
+export const userRecord = z
+  .object({
+    id: uuid,
+    username: z.string(),
+    email: z.string(),
+    display_name: z.string().nullable(),
+    roles: z.array(role),
+    groups: z.array(z.string()),
+    status: z.enum(['active', 'disabled']),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'User' });
 
 export function presentUser(user: UserAccount): z.output<typeof userRecord> {
   const { id, username, email, roles, groups, status } = user;
   return {
-    id, username, email, display_name: user.display_name ?? null, roles, groups, status,
-    created_at: user.created_at.toISOString(), updated_at: user.updated_at.toISOString(),
+    id,
+    username,
+    email,
+    display_name: user.display_name ?? null,
+    roles,
+    groups,
+    status,
+    created_at: user.created_at.toISOString(),
+    updated_at: user.updated_at.toISOString(),
   };
 }
 
-export const clientRecord = z.object({
-  id: uuid,
-  client_id: uuid,
-  name: z.string(),
-  created_at: timestamp,
-  last_used: timestamp.nullable(),
-}).meta({ id: 'Client' });
+export const clientRecord = z
+  .object({
+    id: uuid,
+    client_id: uuid,
+    name: z.string(),
+    created_at: timestamp,
+    expires_at: timestamp,
+    last_used: timestamp.nullable(),
+  })
+  .meta({ id: 'Client' });
 
-export const newClientRecord = clientRecord.extend({
-  client_secret: z.string().meta({ description: 'Shown once: it cannot be read again.' }),
-}).meta({ id: 'NewClient' });
+export const newClientRecord = clientRecord
+  .extend({
+    client_secret: z.string().meta({ description: 'Shown only once; it cannot be read again.' }),
+  })
+  .meta({ id: 'NewClient', variantOf: 'Client' });
 
 export function presentClient(client: AuthClient): z.output<typeof clientRecord> {
   const { id, name } = client;
-  return { id, client_id: id, name, created_at: client.created_at.toISOString(), last_used: client.last_used?.toISOString() ?? null };
+  return {
+    id,
+    client_id: id,
+    name,
+    created_at: client.created_at.toISOString(),
+    expires_at: client.expires_at.toISOString(),
+    last_used: client.last_used?.toISOString() ?? null,
+  };
 }

@@ -1,20 +1,26 @@
 import * as z from 'zod';
 
-import { longestPassword, shortestPassword } from '../../../domain/auth/password.ts';
+import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../domain/auth/password.ts';
 import { createUser, getUser, listUsers, updateUser } from '../../../domain/auth/users.ts';
+import { deleteClient, listClients } from '../../../domain/auth/clients.ts';
 import { transferOwnership } from '../../../domain/auth/transfer.ts';
 import { handOverTasks } from '../../../domain/hitl/transfer-tasks.ts';
-import type { AppDeps } from '../../app.ts';
+import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
-import { decodeCursor, idCursor, page } from '../../paging.ts';
+import { byId, readPage } from '../../paging.ts';
 import { emailAddress, idParams, pageQuery, text, uuid } from '../../schemas.ts';
 import type { UserAccount } from '../../../db/entities/user-account.ts';
-import { presentUser, role, userRecord } from './presenter.ts';
+import { clientRecord, presentClient, presentUser, role, userRecord } from './presenter.ts';
 
-export const newPassword = text({ min: shortestPassword, max: longestPassword });
-/** No `@`: a username must never look like another user's e-mail address. */
-const username = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'has 1 to 100 letters, digits, dots, underscores and hyphens');
+export const newPassword = text({ min: MIN_PASSWORD_LENGTH, max: MAX_PASSWORD_LENGTH });
+/** No `@`, so that a username cannot look like another user's email address. */
+const username = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/,
+    'must have 1 to 100 letters, digits, dots, underscores and hyphens',
+  );
 const fields = {
   username,
   email: emailAddress,
@@ -23,28 +29,49 @@ const fields = {
   groups: z.array(text({ min: 1, max: 100 })).max(100),
 };
 
-/** For administrators. */
+/** User management by administrators. */
 export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
   return [
     endpoint({
       method: 'POST',
       path: '/users/{id}/transfer',
       operationId: 'transferUser',
-      summary: 'Hand over what a user owns to another one',
-      description: 'Agents, workflows, runs, files, webhooks and marketplace items get the new owner, and undecided human tasks the new assignee. Secrets are copied; where the new owner has another one of a name, the copy gets a new name, and agents and workflows are made to read that one.',
+      summary: "Transfer a user's property to another user",
+      description:
+        'Agents, workflows, runs, files, webhooks and marketplace items get the new owner, and undecided ' +
+        'human tasks the new assignee. Secrets are copied; if the new owner has a different secret of the ' +
+        'same name, the copy gets a new name, and agents and workflows are updated to use it.',
       tags: ['users'],
       role: 'admin',
       params: idParams,
       body: z.object({ to: uuid }),
       errors: [409],
       responses: {
-        200: z.object({ agents: z.int(), workflows: z.int(), runs: z.int(), files: z.int(), webhooks: z.int(), items: z.int(), human_tasks: z.int(), secrets: z.int(), secrets_renamed: z.record(z.string(), z.string()) }).meta({ id: 'Transfer' }),
+        200: z
+          .object({
+            agents: z.int(),
+            workflows: z.int(),
+            runs: z.int(),
+            files: z.int(),
+            webhooks: z.int(),
+            items: z.int(),
+            human_tasks: z.int(),
+            secrets: z.int(),
+            secrets_renamed: z.record(z.string(), z.string()),
+          })
+          .meta({ id: 'Transfer' }),
       },
       handler: async (c) => {
         await getUser(c.em, c.params.id);
         const people = { from: c.params.id, to: c.body.to };
         const transferred = await transferOwnership(c.em, deps.encryption, c.actor, people);
-        return { status: 200, body: { ...transferred, human_tasks: await handOverTasks(c.em, { actor: c.actor, via: 'api' }, people) } };
+        return {
+          status: 200,
+          body: {
+            ...transferred,
+            human_tasks: await handOverTasks(c.em, { actor: c.actor, via: 'api' }, people),
+          },
+        };
       },
     }),
     endpoint({
@@ -56,16 +83,18 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
       role: 'admin',
       query: z.object({
         ...pageQuery,
-        q: z.string().max(255).optional().meta({ description: 'Part of the username, e-mail address or display name.' }),
+        q: z
+          .string()
+          .max(255)
+          .optional()
+          .meta({ description: 'Text in the username, email address or display name.' }),
         role: role.optional(),
         group: z.string().optional(),
         status: z.enum(['active', 'disabled']).optional(),
       }),
       responses: { 200: z.array(userRecord) },
       handler: async (c) => {
-        const { limit, cursor, ...filter } = c.query;
-        const users = await listUsers(c.em, { ...filter, limit, after: decodeCursor(cursor, idCursor)?.[0] });
-        const { items, headers } = page(c, users, limit, (user) => [user.id]);
+        const { items, headers } = await readPage(c, byId, (page, filter) => listUsers(c.em, filter, page));
         return { status: 200, body: items.map(presentUser), headers };
       },
     }),
@@ -82,14 +111,18 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
       errors: [409],
       handler: async (c) => {
         const user = await createUser(c.em, c.body);
-        return { status: 201, body: presentUser(user), headers: { Location: `/users/${user.id}`, ETag: tagOf(user) } };
+        return {
+          status: 201,
+          body: presentUser(user),
+          headers: { Location: `/users/${user.id}`, ETag: tagOf(user) },
+        };
       },
     }),
     endpoint({
       method: 'GET',
       path: '/users/{id}',
       operationId: 'getUser',
-      summary: 'Read a user',
+      summary: 'Get a user',
       tags: ['users'],
       role: 'admin',
       params: idParams,
@@ -100,11 +133,43 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
       },
     }),
     endpoint({
+      method: 'GET',
+      path: '/users/{id}/clients',
+      operationId: 'listUserClients',
+      summary: "List a user's machine clients, oldest first",
+      tags: ['users'],
+      role: 'admin',
+      params: idParams,
+      query: z.object(pageQuery),
+      responses: { 200: z.array(clientRecord) },
+      handler: async (c) => {
+        const user = await getUser(c.em, c.params.id);
+        const { items, headers } = await readPage(c, byId, (page) => listClients(c.em, user.id, page));
+        return { status: 200, body: items.map(presentClient), headers };
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/users/{id}/clients/{client_id}',
+      operationId: 'deleteUserClient',
+      summary: "Delete a user's machine client; its tokens stop working immediately",
+      tags: ['users'],
+      role: 'admin',
+      params: idParams.extend({ client_id: uuid }),
+      responses: { 204: null },
+      handler: async (c) => {
+        await deleteClient(c.em, c.params.id, c.params.client_id);
+        return { status: 204 };
+      },
+    }),
+    endpoint({
       method: 'PATCH',
       path: '/users/{id}',
       operationId: 'updateUser',
-      summary: 'Change, disable or enable a user, or reset the password',
-      description: 'A disabled user\'s tokens stop working at once; a new password ends all sessions.',
+      summary: 'Update, disable or enable a user, or reset the password',
+      description:
+        "A disabled user's tokens stop working immediately; a new password ends all sessions. " +
+        "Both permanently delete the user's machine clients.",
       tags: ['users'],
       role: 'admin',
       params: idParams,
@@ -127,8 +192,10 @@ function tagOf(user: UserAccount): string {
   return etag(user.id, user.updated_at);
 }
 
-/** What a merge patch does not name stays. */
+/** Removes undefined members: a merge patch leaves them unchanged. */
 function withoutUndefined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  // Only the members that are undefined go, so the others have their own types.
-  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
+  // Safe: only undefined members are removed, so the others keep their types.
+  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
 }

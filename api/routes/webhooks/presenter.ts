@@ -1,4 +1,7 @@
-/** The only way from webhooks and their deliveries to JSON. The secret is shown by the answer that makes it, nowhere else. */
+/**
+ * Converts webhooks and deliveries to JSON. Nothing else does. Only the response that creates a secret shows
+ * it.
+ */
 import * as z from 'zod';
 
 import type { DeliveryRow } from '../../../domain/delivery/outbox.ts';
@@ -10,28 +13,44 @@ export const webhookRecord = z
     id: uuid,
     owner_id: uuid,
     url: z.string(),
-    types: z.array(z.string()).meta({ description: 'Types of events: a name with all that continue it after a dot, or a pattern with `*`; empty: all.' }),
+    types: z.array(z.string()).meta({
+      description:
+        'Event types: a name includes all types that continue it after a dot; `*` is a wildcard. ' +
+        'An empty list means all types.',
+    }),
     description: z.string().nullable(),
     active: z.boolean(),
-    disabled_reason: z.enum(['gone', 'failing']).nullable().meta({ description: 'Why the platform switched it off: it answered 410, or deliveries were given up.' }),
+    disabled_reason: z.enum(['gone', 'failing']).nullable().meta({
+      description: 'Why the platform disabled the webhook: its URL answered 410, or deliveries kept failing.',
+    }),
     disabled_at: timestamp.nullable(),
     created_at: timestamp,
     updated_at: timestamp,
   })
   .meta({ id: 'Webhook' });
 
-export const newWebhookRecord = webhookRecord.extend({ secret: z.string().meta({ description: 'Shown this once.' }) }).meta({ id: 'NewWebhook' });
+export const newWebhookRecord = webhookRecord
+  .extend({ secret: z.string().meta({ description: 'Shown only once.' }) })
+  .meta({ id: 'NewWebhook', variantOf: 'Webhook' });
 
-const attemptRecord = z.object({ at: timestamp, status: z.int().nullable(), error: z.string().nullable(), duration_ms: z.int() });
+const attemptRecord = z.object({
+  at: timestamp,
+  status: z.int().nullable(),
+  error: z.string().nullable(),
+  duration_ms: z.int(),
+});
 
 export const deliveryRecord = z
   .object({
     id: uuid,
     webhook_id: uuid,
-    event_id: z.string().meta({ description: '`webhook-id` of the request, and `id` of the CloudEvent, unless a task of a workflow emitted it.' }),
+    event_id: z.string().meta({
+      description:
+        '`webhook-id` of the request. Also the `id` of the CloudEvent, unless a workflow task emitted it.',
+    }),
     type: z.string(),
     run_id: uuid.nullable(),
-    seq: z.int().nullable().meta({ description: "Of the event in the run's log." }),
+    seq: z.int().nullable().meta({ description: "Sequence number of the event in the run's log." }),
     status: z.enum(['pending', 'delivered', 'failed']),
     attempts: z.int(),
     attempt_log: z.array(attemptRecord).meta({ description: 'The last 50 attempts, oldest first.' }),
@@ -45,12 +64,20 @@ export const deliveryRecord = z
   })
   .meta({ id: 'Delivery' });
 
-export const deliveryDetail = deliveryRecord.extend({ body: z.string().meta({ description: 'As it is sent.' }) }).meta({ id: 'DeliveryDetail' });
+export const deliveryDetail = deliveryRecord
+  .extend({ body: z.string().meta({ description: 'The exact request body.' }) })
+  .meta({ id: 'DeliveryDetail', variantOf: 'Delivery' });
 
 export function presentWebhook(webhook: Webhook): z.input<typeof webhookRecord> {
   const { id, owner_id, url, types, description, active, disabled_reason } = webhook;
   return {
-    id, owner_id, url, types, description, active, disabled_reason,
+    id,
+    owner_id,
+    url,
+    types,
+    description,
+    active,
+    disabled_reason,
     disabled_at: optionalTime(webhook.disabled_at),
     created_at: time(webhook.created_at),
     updated_at: time(webhook.updated_at),
@@ -58,9 +85,33 @@ export function presentWebhook(webhook: Webhook): z.input<typeof webhookRecord> 
 }
 
 export function presentDelivery(row: DeliveryRow): z.input<typeof deliveryRecord> {
-  const { id, target_id, message_id, type, run_id, seq, status, attempts, attempt_log, response_status, error, redelivery_of } = row;
+  const {
+    id,
+    target_id,
+    message_id,
+    type,
+    run_id,
+    seq,
+    status,
+    attempts,
+    attempt_log,
+    response_status,
+    error,
+    redelivery_of,
+  } = row;
   return {
-    id, webhook_id: target_id, event_id: message_id, type, run_id, seq, status, attempts, attempt_log, response_status, error, redelivery_of,
+    id,
+    webhook_id: target_id,
+    event_id: message_id,
+    type,
+    run_id,
+    seq,
+    status,
+    attempts,
+    attempt_log,
+    response_status,
+    error,
+    redelivery_of,
     created_at: time(row.created_at),
     last_attempt_at: optionalTime(row.last_attempt_at),
     next_attempt_at: optionalTime(row.next_attempt_at),

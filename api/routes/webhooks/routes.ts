@@ -1,37 +1,58 @@
-/** Webhooks: interface-decisions §8. */
+/** Webhooks: docs/events-and-files.md#webhooks. */
 import * as z from 'zod';
 
 import { findDelivery, listDeliveries } from '../../../domain/delivery/outbox.ts';
 import { wakeTargets } from '../../../domain/delivery/reconcile.ts';
-import { notFound } from '../../../domain/errors.ts';
+import { forbidden, notFound } from '../../../domain/errors.ts';
 import { typePattern } from '../../../domain/events/type-filter.ts';
 import {
-  createWebhook, deleteWebhook, getWebhook, listWebhooks, redeliver, redeliverFailed, sendTest, updateWebhook,
+  createWebhook,
+  deleteWebhook,
+  getWebhook,
+  listWebhooks,
+  redeliver,
+  redeliverFailed,
+  sendTest,
+  updateWebhook,
 } from '../../../domain/webhooks/service.ts';
+import { checkWebhookLimit } from '../../../domain/limits.ts';
 import { isSecret } from '../../../domain/webhooks/signature.ts';
-import type { AppDeps } from '../../app.ts';
+import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
-import { decodeCursor, idCursor, page } from '../../paging.ts';
+import { byId, orderBy, readPage } from '../../paging.ts';
 import { flag, httpUrl, idParams, instant, pageQuery, text, uuid } from '../../schemas.ts';
-import { deliveryDetail, deliveryRecord, newWebhookRecord, presentDelivery, presentWebhook, webhookRecord } from './presenter.ts';
+import {
+  deliveryDetail,
+  deliveryRecord,
+  newWebhookRecord,
+  presentDelivery,
+  presentWebhook,
+  webhookRecord,
+} from './presenter.ts';
 
 const tags = ['webhooks'];
 const url = httpUrl(2_000).refine(
   (value) => !URL.canParse(value) || (new URL(value).username === '' && new URL(value).password === ''),
-  'must not hold credentials: verify the signature instead',
+  'must not contain credentials: verify the signature instead',
 );
 const types = z
-  .array(z.string().regex(typePattern, 'is no type of events, and no pattern of one'))
+  .array(z.string().regex(typePattern, 'must be an event type or a pattern of event types'))
   .max(50)
-  .meta({ description: 'Types of events, such as `io.cadenza.hitl` (and all that continue it) or `*.faulted.v1`; none: all.' });
+  .meta({
+    description:
+      'Event types, such as `io.cadenza.hitl` (and all types below it) or `*.faulted.v1`. Default: all ' +
+      'types.',
+  });
 const description = text({ max: 1_000 });
 const secret = z
   .string()
-  .refine(isSecret, 'is whsec_ and 24 to 64 bytes in base64')
-  .meta({ description: '`whsec_…` (Standard Webhooks); generated if none is given.' });
+  .refine(isSecret, 'must be whsec_ followed by 24 to 64 bytes in base64')
+  .meta({ description: '`whsec_…` (Standard Webhooks); generated if omitted.' });
+/** Fields that sets of resources share. */
+export const webhookFields = { url, types, description };
 const deliveryParams = z.object({ id: uuid, delivery_id: uuid });
-const ordCursor = z.tuple([z.string().regex(/^\d{1,18}$/)]);
+const byOrd = orderBy<{ ord: string }, string>(z.string().regex(/^\d{1,18}$/), ({ ord }) => ord);
 
 export function webhookEndpoints(deps: AppDeps): Endpoint[] {
   const wake = (c: EndpointContext, id: string, due: boolean): void => {
@@ -42,15 +63,15 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/webhooks',
       operationId: 'listWebhooks',
-      summary: "List the caller's webhooks, newest first; an admin's: everybody's",
+      summary: "List the caller's webhooks, newest first; admins see those of all users",
       tags,
       role: 'viewer',
       query: z.object({ ...pageQuery, owner_id: uuid.optional(), active: flag.optional() }),
       responses: { 200: z.array(webhookRecord) },
       handler: async (c) => {
-        const { limit, cursor, ...filter } = c.query;
-        const rows = await listWebhooks(c.em, c.actor, filter, { before: decodeCursor(cursor, idCursor)?.[0], limit: limit + 1 });
-        const { items, headers } = page(c, rows, limit, (row) => [row.id]);
+        const { items, headers } = await readPage(c, byId, (page, filter) =>
+          listWebhooks(c.em, c.actor, filter, page),
+        );
         return { status: 200, body: items.map(presentWebhook), headers };
       },
     }),
@@ -60,30 +81,53 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       operationId: 'createWebhook',
       summary: 'Subscribe a URL to the events that the caller may see',
       description:
-        'Each event is POSTed as a CloudEvent 1.0 (structured JSON), signed as Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`), ' +
-        'in order, one at a time. Anything but 2xx within 15 s is tried again for 24 hours, with pauses that double up to an hour. ' +
-        '410, or three deliveries given up in a row, switch the webhook off. Only https, unless EGRESS_ALLOW names the host; redirects are not followed.',
+        'Each event is POSTed as a CloudEvent 1.0 (structured JSON), signed as Standard Webhooks ' +
+        '(`webhook-id`, `webhook-timestamp`, `webhook-signature`), in order and one at a time. ' +
+        'Any response but 2xx within 15 s is retried for 24 hours, with pauses that double up to an hour. ' +
+        'A 410, or three deliveries in a row that were given up, disable the webhook. ' +
+        'The URL must be https, unless EGRESS_ALLOW lists its host. Private addresses and the ' +
+        "installation's " +
+        'own servers are rejected immediately, and names that resolve to them at delivery. ' +
+        'Redirects are not followed.',
       tags,
       role: 'approver',
-      body: z.object({ url, types: types.nullish(), description: description.nullish(), secret: secret.nullish(), active: z.boolean().nullish() }),
+      body: z.object({
+        url,
+        types: types.nullish(),
+        description: description.nullish(),
+        secret: secret.nullish(),
+        active: z.boolean().nullish(),
+      }),
       record: webhookRecord,
       responses: { 201: newWebhookRecord },
-      // The answer holds a secret.
+      errors: [403, 409],
+      // The response contains a secret.
       idempotent: false,
       handler: async (c) => {
+        checkUnlimited(c);
         const { body } = c;
-        const made = await createWebhook(c.em, deps.encryption, c.actor, {
-          url: body.url, types: body.types ?? [], description: body.description ?? null, active: body.active ?? true, secret: body.secret ?? undefined,
+        await deps.deliveryAddresses.check(body.url);
+        const created = await createWebhook(c.em, deps.encryption, c.actor, {
+          url: body.url,
+          types: body.types ?? [],
+          description: body.description ?? null,
+          active: body.active ?? true,
+          secret: body.secret ?? undefined,
         });
-        const webhook = presentWebhook(await getWebhook(c.em, c.actor, made.id));
-        return { status: 201, body: { ...webhook, secret: made.secret }, headers: { Location: `/webhooks/${made.id}`, 'Cache-Control': 'no-store', ETag: tagOf(webhook) } };
+        await checkWebhookLimit(c.em, deps.env, c.actor.id);
+        const webhook = presentWebhook(await getWebhook(c.em, c.actor, created.id));
+        return {
+          status: 201,
+          body: { ...webhook, secret: created.secret },
+          headers: { Location: `/webhooks/${created.id}`, 'Cache-Control': 'no-store', ETag: tagOf(webhook) },
+        };
       },
     }),
     endpoint({
       method: 'GET',
       path: '/webhooks/{id}',
       operationId: 'getWebhook',
-      summary: 'Read a webhook',
+      summary: 'Get a webhook',
       tags,
       role: 'viewer',
       params: idParams,
@@ -97,20 +141,32 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       method: 'PATCH',
       path: '/webhooks/{id}',
       operationId: 'updateWebhook',
-      summary: 'Change a webhook',
-      description: 'Activating it again tries what is pending anew. While it is not active, no events are recorded for it.',
+      summary: 'Update a webhook',
+      description:
+        'Reactivating a webhook retries its pending deliveries. An inactive webhook records no events.',
       tags,
       role: 'approver',
       params: idParams,
-      body: z.object({ url: url.optional(), types: types.nullish(), description: description.nullish(), secret: secret.optional(), active: z.boolean().optional() }),
+      body: z.object({
+        url: url.optional(),
+        types: types.nullish(),
+        description: description.nullish(),
+        secret: secret.optional(),
+        active: z.boolean().optional(),
+      }),
       record: webhookRecord,
       responses: { 200: webhookRecord },
-      errors: [412],
+      errors: [403, 412],
       handler: async (c) => {
+        checkUnlimited(c);
         const webhook = await getWebhook(c.em, c.actor, c.params.id, { lock: true });
         checkIfMatch(c.ctx, tagOf(presentWebhook(webhook)));
         const { types: wanted, ...changes } = c.body;
-        const due = await updateWebhook(c.em, deps.encryption, webhook, { ...changes, types: wanted === null ? [] : wanted });
+        if (changes.url !== undefined) await deps.deliveryAddresses.check(changes.url);
+        const due = await updateWebhook(c.em, deps.encryption, webhook, {
+          ...changes,
+          types: wanted === null ? [] : wanted,
+        });
         wake(c, webhook.id, due);
         const changed = presentWebhook(await getWebhook(c.em, c.actor, webhook.id));
         return { status: 200, body: changed, headers: { ETag: tagOf(changed) } };
@@ -120,7 +176,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       method: 'DELETE',
       path: '/webhooks/{id}',
       operationId: 'deleteWebhook',
-      summary: 'Delete a webhook with its log',
+      summary: 'Delete a webhook and its delivery log',
       tags,
       role: 'approver',
       params: idParams,
@@ -156,18 +212,24 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/webhooks/{id}/deliveries',
       operationId: 'listWebhookDeliveries',
-      summary: 'The log of deliveries, newest first',
-      description: 'Kept for 30 days.',
+      summary: "List a webhook's deliveries, newest first",
+      description: 'Deliveries are kept for 30 days.',
       tags,
       role: 'viewer',
       params: idParams,
-      query: z.object({ ...pageQuery, status: z.enum(['pending', 'delivered', 'failed']).optional(), run_id: uuid.optional() }),
+      query: z.object({
+        ...pageQuery,
+        status: z.enum(['pending', 'delivered', 'failed']).optional(),
+        run_id: uuid.optional(),
+      }),
       responses: { 200: z.array(deliveryRecord) },
+      errors: [403],
       handler: async (c) => {
+        checkUnlimited(c);
         const webhook = await getWebhook(c.em, c.actor, c.params.id);
-        const { limit, cursor, ...filter } = c.query;
-        const rows = await listDeliveries(c.em, webhook.id, filter, { before: decodeCursor(cursor, ordCursor)?.[0], limit: limit + 1 });
-        const { items, headers } = page(c, rows, limit, (row) => [row.ord]);
+        const { items, headers } = await readPage(c, byOrd, (page, filter) =>
+          listDeliveries(c.em, webhook.id, filter, page),
+        );
         return { status: 200, body: items.map(presentDelivery), headers };
       },
     }),
@@ -175,12 +237,14 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/webhooks/{id}/deliveries/{delivery_id}',
       operationId: 'getWebhookDelivery',
-      summary: 'A delivery with its body',
+      summary: 'Get a delivery with its body',
       tags,
       role: 'viewer',
       params: deliveryParams,
       responses: { 200: deliveryDetail },
+      errors: [403],
       handler: async (c) => {
+        checkUnlimited(c);
         const webhook = await getWebhook(c.em, c.actor, c.params.id);
         const row = await findDelivery(c.em, webhook.id, c.params.delivery_id);
         if (!row) throw notFound('delivery');
@@ -191,8 +255,8 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/webhooks/{id}/deliveries/{delivery_id}/redeliver',
       operationId: 'redeliverWebhookDelivery',
-      summary: 'Send one delivery again',
-      description: 'The same bytes under the same `webhook-id`, behind all that is pending.',
+      summary: 'Redeliver one delivery',
+      description: 'Sends the same bytes with the same `webhook-id`, after all pending deliveries.',
       tags,
       role: 'approver',
       params: deliveryParams,
@@ -212,8 +276,9 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/webhooks/{id}/redeliver',
       operationId: 'redeliverFailedWebhookDeliveries',
-      summary: 'Send again what failed',
-      description: 'Every delivery that was given up and has not arrived since, oldest first, 1,000 at most.',
+      summary: 'Redeliver failed deliveries',
+      description:
+        'Resends deliveries that were given up and have not arrived since, oldest first, at most 1,000.',
       tags,
       role: 'approver',
       params: idParams,
@@ -223,7 +288,11 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       handler: async (c) => {
         const webhook = await getWebhook(c.em, c.actor, c.params.id, { lock: true });
         c.checkSyntax();
-        const { count, due } = await redeliverFailed(c.em, webhook, c.body.since === undefined ? null : new Date(c.body.since));
+        const { count, due } = await redeliverFailed(
+          c.em,
+          webhook,
+          c.body.since === undefined ? null : new Date(c.body.since),
+        );
         wake(c, webhook.id, due);
         return { status: 202, body: { redelivered: count } };
       },
@@ -231,7 +300,16 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
   ];
 }
 
-/** Of what people change: deliveries do not touch it. */
+/** ETag of the webhook's settings; deliveries do not change it. */
 function tagOf(webhook: z.input<typeof webhookRecord>): string {
   return etag(webhook.id, webhook.updated_at, String(webhook.active));
+}
+
+/** A webhook receives all that its owner may see. @throws 403 for an OAuth client that may see less */
+function checkUnlimited({ actor }: Pick<EndpointContext, 'actor'>): void {
+  if (actor.client?.limited !== true) return;
+  throw forbidden(
+    'A webhook receives all that you may see, which is more than this client may.',
+    'client_limited',
+  );
 }

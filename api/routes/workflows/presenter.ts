@@ -1,13 +1,18 @@
-/** The only way from a workflow to JSON. */
+/** Converts workflows and their revisions to JSON. Nothing else does. */
 import * as z from 'zod';
 
+import type { Problem } from '../../../language/definition/validate.ts';
 import type { WorkflowRevision } from '../../../db/entities/workflow-revision.ts';
-import type { WorkflowState } from '../../../domain/registry/workflow-service.ts';
+import type { ListedRevision, ListedWorkflow } from '../../../domain/registry/workflow-lists.ts';
+import type { Actor } from '../../../domain/auth/actor.ts';
+import { WORKFLOW_ACTIONS, workflowActions } from '../../../domain/registry/workflow-rights.ts';
+import type { WorkflowRecord } from '../../../domain/registry/workflow-service.ts';
+import { listedRecord, presentListed } from '../../listed.ts';
 import { jsonObject, provenanceRecord, timestamp, uuid } from '../../schemas.ts';
 
-export const problemOfDefinition = z
+const problemOfDefinition = z
   .object({
-    pointer: z.string().meta({ description: 'RFC 6901, into the definition.' }),
+    pointer: z.string().meta({ description: 'JSON pointer (RFC 6901) into the definition.' }),
     code: z.string(),
     message: z.string(),
     severity: z.enum(['error', 'unsupported', 'warning']),
@@ -16,7 +21,11 @@ export const problemOfDefinition = z
 
 const verdict = {
   valid: z.boolean(),
-  runnable: z.boolean().meta({ description: 'Valid, and nothing in it is unsupported.' }),
+  runnable: z.boolean().meta({
+    description:
+      'Whether the definition is valid, nothing in it is unsupported, and every agent has a matching ' +
+      'version.',
+  }),
   problems: z.array(problemOfDefinition),
 };
 
@@ -37,6 +46,9 @@ export const workflowRecord = z
     visibility: z.enum(['private', 'public']),
     tags: z.array(z.string()),
     provenance: provenanceRecord.nullable(),
+    can: z.array(z.enum(WORKFLOW_ACTIONS)).meta({
+      description: 'What the caller may do with the workflow. `publish` means publishing to the marketplace.',
+    }),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -55,42 +67,123 @@ export const revisionRecord = z
   })
   .meta({ id: 'WorkflowRevision' });
 
-export function presentWorkflow({ workflow, revision }: WorkflowState): z.input<typeof workflowRecord> {
+const listedParts = { definition: true, runnable: true, problems: true, input_schema: true } as const;
+
+/** A workflow in a list. */
+export const listedWorkflow = listedRecord(
+  workflowRecord,
+  { ...listedParts, description: true, tags: true },
+  { id: 'ListedWorkflow', variantOf: 'Workflow' },
+);
+
+/** A revision in a list. */
+export const listedRevision = listedRecord(revisionRecord, listedParts, {
+  id: 'ListedWorkflowRevision',
+  variantOf: 'WorkflowRevision',
+});
+
+export function presentListedWorkflow(
+  actor: Actor,
+  workflow: ListedWorkflow,
+  versionProblems: readonly Problem[],
+): Record<string, unknown> {
+  const parts = presentParts(workflow, versionProblems);
+  const { id, name, description, owner_id, visibility, tags, provenance, updated_at } = workflow;
+  const record = {
+    id,
+    name,
+    description,
+    owner_id,
+    visibility,
+    tags,
+    provenance: provenance ?? null,
+    updated_at: time(updated_at),
+  };
+  return presentListed(
+    { ...record, ...parts, can: workflowActions(actor, workflow, parts) },
+    recordNames(workflow.omitted),
+  );
+}
+
+export function presentListedRevision(
+  listed: ListedRevision,
+  versionProblems: readonly Problem[],
+): Record<string, unknown> {
+  const { workflow_id, digest, created_by } = listed;
+  return presentListed(
+    { workflow_id, digest, created_by, ...presentParts(listed, versionProblems) },
+    recordNames(listed.omitted),
+  );
+}
+
+function presentParts(listed: ListedWorkflow | ListedRevision, versionProblems: readonly Problem[]) {
+  const { definition, revision, valid, runnable, input_schema, problems } = listed;
+  const verdict = presentVerdict({ valid, runnable, problems: problems ?? [] }, versionProblems);
+  return { definition, revision, ...verdict, input_schema, created_at: time(listed.created_at) };
+}
+
+/** `agents` is not a field of the record. */
+function recordNames(omitted: readonly string[]): string[] {
+  return omitted.filter((name) => name !== 'agents');
+}
+
+function time(value: Date | string): string {
+  return new Date(value).toISOString();
+}
+
+export function presentWorkflow(
+  actor: Actor,
+  { workflow, revision, version_problems }: WorkflowRecord,
+): z.input<typeof workflowRecord> {
+  const verdict = presentVerdict(revision, version_problems);
   return {
     id: workflow.id,
     name: workflow.name,
     description: workflow.description ?? null,
     definition: revision.definition,
     revision: workflow.revision,
-    valid: revision.valid,
-    runnable: revision.runnable,
-    problems: presentProblems(revision),
+    ...verdict,
     input_schema: revision.input_schema ?? null,
     owner_id: workflow.owner_id,
     visibility: workflow.visibility,
     tags: workflow.tags,
     provenance: workflow.provenance ?? null,
+    can: workflowActions(actor, workflow, verdict),
     created_at: workflow.created_at.toISOString(),
     updated_at: workflow.updated_at.toISOString(),
   };
 }
 
-export function presentRevision(revision: WorkflowRevision): z.input<typeof revisionRecord> {
+export function presentRevision(
+  revision: WorkflowRevision,
+  versionProblems: readonly Problem[],
+): z.input<typeof revisionRecord> {
   return {
     workflow_id: revision.workflow_id,
     revision: revision.revision,
     definition: revision.definition,
     digest: revision.digest,
-    valid: revision.valid,
-    runnable: revision.runnable,
-    problems: presentProblems(revision),
+    ...presentVerdict(revision, versionProblems),
     input_schema: revision.input_schema ?? null,
     created_by: revision.created_by,
     created_at: revision.created_at.toISOString(),
   };
 }
 
-/** In the order that people read. */
-export function presentProblems({ problems }: Pick<WorkflowRevision, 'problems'>): z.input<typeof problemOfDefinition>[] {
-  return problems.map(({ pointer, code, message, severity }) => ({ pointer, code, message, severity }));
+/** The stored result of validation, with the current problems of agent versions. */
+export function presentVerdict(
+  { valid, runnable, problems }: Pick<WorkflowRevision, 'valid' | 'runnable' | 'problems'>,
+  versionProblems: readonly Problem[],
+): z.input<typeof validationRecord> {
+  return {
+    valid,
+    runnable: runnable && !versionProblems.some(({ severity }) => severity !== 'warning'),
+    // Fixed key order for readability.
+    problems: [...problems, ...versionProblems].map(({ pointer, code, message, severity }) => ({
+      pointer,
+      code,
+      message,
+      severity,
+    })),
+  };
 }

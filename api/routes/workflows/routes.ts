@@ -1,7 +1,8 @@
 import * as z from 'zod';
 
-import { toMermaid } from '../../../contracts/definition/diagram/mermaid.ts';
-import { toSvg } from '../../../contracts/definition/diagram/svg.ts';
+import { toMermaid } from '../../diagram/mermaid.ts';
+import { toSvg } from '../../diagram/svg.ts';
+import { versionProblems } from '../../../domain/registry/version-problems.ts';
 import { checkDefinition } from '../../../domain/registry/workflow-definitions.ts';
 import { listRevisions, listWorkflows } from '../../../domain/registry/workflow-lists.ts';
 import {
@@ -10,33 +11,47 @@ import {
   getRevision,
   getWorkflow,
   getWorkflowForChange,
+  recordsOf,
   updateWorkflow,
   type WorkflowState,
 } from '../../../domain/registry/workflow-service.ts';
+import { checkRevisionLimit } from '../../../domain/limits.ts';
+import type { AppDeps } from '../../deps.ts';
+import { withTexts } from '../../../domain/registry/definition-secrets.ts';
+import { shownNames } from '../../../domain/registry/workflow-agents.ts';
+import { healCopy, mayHeal } from '../../../domain/marketplace/heal.ts';
 import { checkIfMatch, etag, mergePatch } from '../../conditional.ts';
-import { endpoint, media, type Endpoint, type EndpointResponse } from '../../endpoint.ts';
-import { decodeCursor, idCursor, page } from '../../paging.ts';
-import { flag, idParams, jsonObject, pageQuery, text } from '../../schemas.ts';
-import { presentProblems, presentRevision, presentWorkflow, revisionRecord, validationRecord, workflowRecord } from './presenter.ts';
+import {
+  endpoint,
+  type EndpointContext,
+  media,
+  type Endpoint,
+  type EndpointResponse,
+} from '../../endpoint.ts';
+import { viewQuery } from '../../listed.ts';
+import { byId, orderBy, readPage } from '../../paging.ts';
+import { flag, idParams, jsonObject, pageQuery, uuid } from '../../schemas.ts';
+import { newWorkflow, workflowFields } from '../new-workflow.ts';
+import {
+  listedRevision,
+  listedWorkflow,
+  presentListedRevision,
+  presentListedWorkflow,
+  presentRevision,
+  presentVerdict,
+  presentWorkflow,
+  revisionRecord,
+  validationRecord,
+  workflowRecord,
+} from './presenter.ts';
 
 const tags = ['workflows'];
-const visibility = z.enum(['private', 'public']);
-const name = text({ min: 1, max: 255 });
-const description = text({ max: 100_000 });
-const tagList = z.array(text({ min: 1, max: 100 })).max(50);
-const definition = jsonObject.meta({ description: 'Open Workflow Specification DSL 1.0.x as JSON; a missing `document` is completed from `name`.' });
+const { name, definition, description, visibility, tags: tagList } = workflowFields;
 
 const revisionNumber = z.int().min(1).max(2_147_483_647);
+const byRevision = orderBy<{ revision: number }, number>(revisionNumber, ({ revision }) => revision);
 
-const newWorkflow = z.object({
-  name,
-  definition,
-  description: description.nullish(),
-  visibility: visibility.nullish(),
-  tags: tagList.nullish(),
-});
-
-/** Merge patch: null clears; the definition is merged too, lists in it are replaced. */
+/** Merge patch: null clears a field. The definition is merged too, and its lists are replaced. */
 const workflowPatch = z.object({
   name: name.optional(),
   definition: definition.optional(),
@@ -46,37 +61,44 @@ const workflowPatch = z.object({
 });
 
 const filters = {
-  q: z.string().max(255).optional().meta({ description: 'In name or description.' }),
+  q: z.string().max(255).optional().meta({ description: 'Text in the name or description.' }),
   tag: z.string().optional(),
   visibility: visibility.optional(),
-  owner_id: z.guid().optional(),
+  owner_id: uuid.optional(),
   valid: flag.optional(),
 };
 
-export function workflowEndpoints(): Endpoint[] {
+export function workflowEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
   return [
     endpoint({
       method: 'GET',
       path: '/workflows',
       operationId: 'listWorkflows',
-      summary: 'Own and public workflows, newest first',
+      summary: 'List own and public workflows, newest first',
       tags,
       role: 'viewer',
-      query: z.object({ ...pageQuery, ...filters }),
-      responses: { 200: z.array(workflowRecord) },
+      query: z.object({ ...pageQuery, ...viewQuery, ...filters }),
+      responses: { 200: z.array(listedWorkflow) },
       handler: async (c) => {
-        const { limit, cursor, ...filter } = c.query;
-        const before = decodeCursor(cursor, idCursor)?.[0];
-        const found = await listWorkflows(c.em, c.actor, filter, { before, limit: limit + 1 });
-        const { items, headers } = page(c, found, limit, ({ workflow }) => [workflow.id]);
-        return { status: 200, body: items.map(presentWorkflow), headers };
+        const { items, headers } = await readPage(c, byId, (page, filter) =>
+          listWorkflows(c.em, c.actor, filter, page),
+        );
+        const problems = await versionProblems(
+          c.em,
+          items.map(({ owner_id, agents }) => ({ owner_id, agents: agents ?? [] })),
+        );
+        return {
+          status: 200,
+          body: items.map((item, index) => presentListedWorkflow(c.actor, item, problems[index] ?? [])),
+          headers,
+        };
       },
     }),
     endpoint({
       method: 'POST',
       path: '/workflows',
       operationId: 'createWorkflow',
-      summary: 'Create a workflow; an invalid definition is kept as a draft with its problems',
+      summary: 'Create a workflow; an invalid definition is saved as a draft with its problems',
       tags,
       role: 'builder',
       body: newWorkflow,
@@ -91,15 +113,19 @@ export function workflowEndpoints(): Endpoint[] {
           visibility: body.visibility ?? 'private',
           tags: body.tags ?? [],
         });
-        const answer = answerWith(state);
-        return { ...answer, status: 201, headers: { ...answer.headers, Location: `${c.baseUrl}/workflows/${state.workflow.id}` } };
+        const answer = await answerWith(c, state);
+        return {
+          ...answer,
+          status: 201,
+          headers: { ...answer.headers, Location: `${c.baseUrl}/workflows/${state.workflow.id}` },
+        };
       },
     }),
     endpoint({
       method: 'POST',
       path: '/workflows/validate',
       operationId: 'validateWorkflow',
-      summary: 'Check a definition without saving it',
+      summary: 'Validate a definition without saving it',
       tags,
       role: 'viewer',
       body: z.object({ definition, name: name.optional() }),
@@ -108,25 +134,28 @@ export function workflowEndpoints(): Endpoint[] {
       responses: { 200: validationRecord },
       handler: async (c) => {
         const checked = await checkDefinition(c.em, c.actor.id, c.body.definition, c.body.name ?? 'workflow');
-        return { status: 200, body: { valid: checked.valid, runnable: checked.runnable, problems: presentProblems(checked) } };
+        const [problems = []] = await versionProblems(c.em, [
+          { owner_id: c.actor.id, agents: checked.agents },
+        ]);
+        return { status: 200, body: presentVerdict(checked, problems) };
       },
     }),
     endpoint({
       method: 'GET',
       path: '/workflows/{id}',
       operationId: 'getWorkflow',
-      summary: 'One workflow with its current definition',
+      summary: 'Get a workflow with its current definition',
       tags,
       role: 'viewer',
       params: idParams,
       responses: { 200: workflowRecord },
-      handler: async (c) => answerWith(await getWorkflow(c.em, c.actor, c.params.id)),
+      handler: async (c) => answerWith(c, await healed(c, await getWorkflow(c.em, c.actor, c.params.id))),
     }),
     endpoint({
       method: 'PATCH',
       path: '/workflows/{id}',
       operationId: 'updateWorkflow',
-      summary: 'Change a workflow; another definition is a new revision',
+      summary: 'Update a workflow; changing the definition creates a revision',
       tags,
       role: 'builder',
       params: idParams,
@@ -134,28 +163,31 @@ export function workflowEndpoints(): Endpoint[] {
       record: workflowRecord,
       consumes: ['application/json', 'application/merge-patch+json'],
       responses: { 200: workflowRecord },
-      errors: [412],
+      errors: [409, 412],
       handler: async (c) => {
         const state = await getWorkflowForChange(c.em, c.actor, c.params.id);
         c.checkSyntax();
         checkIfMatch(c.ctx, tagOf(state));
         const { definition: changed, ...fields } = c.body;
-        return answerWith(
-          await updateWorkflow(c.em, c.actor, state, {
-            ...(fields.name === undefined ? {} : { name: fields.name }),
-            ...(fields.description === undefined ? {} : { description: fields.description }),
-            ...(fields.visibility === undefined ? {} : { visibility: fields.visibility ?? 'private' }),
-            ...(fields.tags === undefined ? {} : { tags: fields.tags ?? [] }),
-            ...(changed === undefined ? {} : { definition: jsonObject.parse(mergePatch(state.revision.definition, changed)) }),
-          }),
-        );
+        const { revision } = state.workflow;
+        const updated = await updateWorkflow(c.em, c.actor, state, {
+          ...(fields.name === undefined ? {} : { name: fields.name }),
+          ...(fields.description === undefined ? {} : { description: fields.description }),
+          ...(fields.visibility === undefined ? {} : { visibility: fields.visibility ?? 'private' }),
+          ...(fields.tags === undefined ? {} : { tags: fields.tags ?? [] }),
+          ...(changed === undefined
+            ? {}
+            : { definition: jsonObject.parse(mergePatch(state.revision.definition, changed)) }),
+        });
+        if (updated.workflow.revision !== revision) checkRevisionLimit(env, updated.workflow.revision);
+        return answerWith(c, updated);
       },
     }),
     endpoint({
       method: 'DELETE',
       path: '/workflows/{id}',
       operationId: 'deleteWorkflow',
-      summary: 'Archive a workflow; its runs stay',
+      summary: 'Archive a workflow; its runs are kept',
       tags,
       role: 'builder',
       params: idParams,
@@ -178,51 +210,66 @@ function revisionEndpoints(): Endpoint[] {
       method: 'GET',
       path: '/workflows/{id}/revisions',
       operationId: 'listWorkflowRevisions',
-      summary: 'The revisions of a workflow, newest first',
+      summary: "List a workflow's revisions, newest first",
       tags,
       role: 'viewer',
       params: idParams,
-      query: z.object(pageQuery),
-      responses: { 200: z.array(revisionRecord) },
+      query: z.object({ ...pageQuery, ...viewQuery }),
+      responses: { 200: z.array(listedRevision) },
       handler: async (c) => {
         const { workflow } = await getWorkflow(c.em, c.actor, c.params.id);
-        const { limit, cursor } = c.query;
-        const before = decodeCursor(cursor, z.tuple([revisionNumber]))?.[0];
-        const { items, headers } = page(c, await listRevisions(c.em, workflow, { before, limit: limit + 1 }), limit, ({ revision }) => [revision]);
-        return { status: 200, body: items.map(presentRevision), headers };
+        const { items, headers } = await readPage(c, byRevision, (page, { view }) =>
+          listRevisions(c.em, workflow, page, view),
+        );
+        const problems = await versionProblems(
+          c.em,
+          items.map(({ agents }) => ({ owner_id: workflow.owner_id, agents: agents ?? [] })),
+        );
+        return {
+          status: 200,
+          body: items.map((revision, index) => presentListedRevision(revision, problems[index] ?? [])),
+          headers,
+        };
       },
     }),
     endpoint({
       method: 'GET',
       path: '/workflows/{id}/revisions/{revision}',
       operationId: 'getWorkflowRevision',
-      summary: 'One revision of a workflow',
+      summary: 'Get one revision of a workflow',
       tags,
       role: 'viewer',
       params: z.object({ ...idParams.shape, revision: z.coerce.number().int().min(1).max(2_147_483_647) }),
       responses: { 200: revisionRecord },
       handler: async (c) => {
         const { workflow } = await getWorkflow(c.em, c.actor, c.params.id);
-        return { status: 200, body: presentRevision(await getRevision(c.em, workflow, c.params.revision)) };
+        const revision = await getRevision(c.em, workflow, c.params.revision);
+        const [problems = []] = await versionProblems(c.em, [
+          { owner_id: workflow.owner_id, agents: revision.agents },
+        ]);
+        return { status: 200, body: presentRevision(revision, problems) };
       },
     }),
     endpoint({
       method: 'GET',
       path: '/workflows/{id}/diagram',
       operationId: 'getWorkflowDiagram',
-      summary: 'The current definition as a picture: Mermaid, or SVG by `Accept`',
+      summary: 'Get a diagram of the current definition, as Mermaid or (by `Accept`) SVG',
       tags,
       role: 'viewer',
       params: idParams,
-      responses: { 200: media({ 'text/vnd.mermaid': z.string(), 'text/plain': z.string(), 'image/svg+xml': z.string() }) },
+      responses: {
+        200: media({ 'text/vnd.mermaid': z.string(), 'text/plain': z.string(), 'image/svg+xml': z.string() }),
+      },
       handler: async (c) => {
         const { revision } = await getWorkflow(c.em, c.actor, c.params.id);
+        const definition = withTexts(revision.definition, await shownNames(c.em, c.actor, revision.agents));
         const type = c.ctx.accepts(['text/vnd.mermaid', 'text/plain', 'image/svg+xml']) || 'text/vnd.mermaid';
         const svg = type === 'image/svg+xml';
         return {
           status: 200,
           type: String(type),
-          body: svg ? toSvg(revision.definition) : toMermaid(revision.definition),
+          body: svg ? toSvg(definition) : toMermaid(definition),
           headers: {
             Vary: 'Accept',
             'X-Content-Type-Options': 'nosniff',
@@ -234,10 +281,20 @@ function revisionEndpoints(): Endpoint[] {
   ];
 }
 
+/** Reading a copy from the marketplace resolves agents that were missing when it was installed. */
+async function healed(c: EndpointContext<{ id: string }>, state: WorkflowState): Promise<WorkflowState> {
+  if (!mayHeal(state) || !(await healCopy(c.em, state.workflow.id))) return state;
+  return getWorkflow(c.em.fork(), c.actor, state.workflow.id);
+}
+
 function tagOf({ workflow }: WorkflowState): string {
   return etag(workflow.id, workflow.revision, workflow.updated_at);
 }
 
-function answerWith(state: WorkflowState): EndpointResponse {
-  return { status: 200, body: presentWorkflow(state), headers: { ETag: tagOf(state) } };
+async function answerWith(
+  { em, actor }: Pick<EndpointContext, 'em' | 'actor'>,
+  state: WorkflowState,
+): Promise<EndpointResponse> {
+  const [record = { ...state, version_problems: [] }] = await recordsOf(em, [state]);
+  return { status: 200, body: presentWorkflow(actor, record), headers: { ETag: tagOf(state) } };
 }

@@ -1,15 +1,26 @@
-/** What a developer would write by hand for the same work, for the benchmark to compare with. */
-import { condition, defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
+/** The same work as a developer would write it by hand, as a baseline of the benchmark. */
+import {
+  condition,
+  defineSignal,
+  proxyActivities,
+  proxyLocalActivities,
+  setHandler,
+} from '@temporalio/workflow';
 
 export interface BaselineActivities {
   call(step: number): Promise<unknown>;
 }
 
 const { call } = proxyActivities<BaselineActivities>({ startToCloseTimeout: '1m' });
+const local = proxyLocalActivities<BaselineActivities>({ startToCloseTimeout: '1m' });
 export const decided = defineSignal('decided');
 
 export async function sequence(steps: number): Promise<void> {
   for (let i = 0; i < steps; i++) await call(i);
+}
+
+export async function localSequence(steps: number): Promise<void> {
+  for (let i = 0; i < steps; i++) await local.call(i);
 }
 
 export async function askThenCall(): Promise<void> {

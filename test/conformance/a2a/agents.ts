@@ -1,6 +1,6 @@
 /**
- * The agents that conformance kits talk to: workflows of this platform like any other, which the kit steers by prefixes of the
- * messageId. Nothing in the product knows of them.
+ * The agents of the conformance kits: ordinary workflows of this platform, which the kit controls by prefixes
+ * of the messageId. The product has no special code for them.
  */
 export interface ConformanceAgent {
   key: 'full' | 'minimal' | 'extension';
@@ -35,21 +35,49 @@ export const conformanceDefinition = {
         ],
       },
     },
-    answer('message', { a2a: { message: { parts: [{ text: 'Direct message response', mediaType: 'text/plain' }] } } }),
-    answer('fileUrl', { files: [{ url: 'https://example.com/output.txt', name: 'output.txt', media_type: 'text/plain' }] }),
+    answer('message', {
+      a2a: { message: { parts: [{ text: 'Direct message response', mediaType: 'text/plain' }] } },
+    }),
+    answer('fileUrl', {
+      files: [{ url: 'https://example.com/output.txt', name: 'output.txt', media_type: 'text/plain' }],
+    }),
     answer('file', { a2a: { artifacts: [{ parts: [{ raw: 'R2VuZXJhdGVkIGZpbGU=', ...FILE }] }] } }),
     answer('streamedFile', { a2a: { artifacts: [{ parts: [{ raw: 'U3RyZWFtZWQgZmlsZQ==', ...FILE }] }] } }),
     answer('data', { key: 'value', count: 42 }),
     answer('text', { text: 'Generated text content' }),
-    { refuse: { raise: { error: { type: 'https://serverlessworkflow.io/spec/1.0.0/errors/authorization', status: 403, title: 'rejected' } } } },
+    {
+      refuse: {
+        raise: {
+          error: {
+            type: 'https://serverlessworkflow.io/spec/1.0.0/errors/authorization',
+            status: 403,
+            title: 'rejected',
+          },
+        },
+      },
+    },
     answer('complete', { text: 'Hello from TCK' }),
     answer('streamedText', { text: 'Streamed text content' }),
     answer('stream', { text: 'Stream hello from TCK' }),
     { long: { wait: { seconds: 5 }, then: 'longDone' } },
     answer('longDone', { text: 'Done at last' }),
     { ask: { call: 'human', with: { title: 'What next?', decisions: ['submit'] } } },
-    // A conversation goes on until the kit of 1.0 says something final; that of 0.3 keeps its tasks open.
-    { goOn: { switch: [{ final: { when: '.payload.text | . == "Complete" or (startswith("TCK ") and (startswith("TCK history message") | not))', then: 'answered' } }, { more: { then: 'ask' } }] } },
+    // The kit of 1.0 ends a conversation by a final message; the kit of 0.3 leaves its tasks open.
+    {
+      goOn: {
+        switch: [
+          {
+            final: {
+              when:
+                '.payload.text | . == "Complete" or ' +
+                '(startswith("TCK ") and (startswith("TCK history message") | not))',
+              then: 'answered',
+            },
+          },
+          { more: { then: 'ask' } },
+        ],
+      },
+    },
     { answered: { set: { text: '${ "You said: \\(.payload.text // "nothing")" }' } } },
   ],
 };
@@ -65,13 +93,45 @@ export function conformanceAgents(workflowId: string): ConformanceAgent[] {
     documentation: '# Conformance\nSteered by the messageId.',
     modalities: ['text', 'data'],
     tags: ['conformance'],
-    skills: [{ name: 'Conformance', description: 'Steered by prefixes of the messageId', tags: ['conformance'], examples: ['tck-complete-task'], input_modes: ['text'], output_modes: ['text'] }],
+    skills: [
+      {
+        name: 'Conformance',
+        description: 'Steered by prefixes of the messageId',
+        tags: ['conformance'],
+        examples: ['tck-complete-task'],
+        input_modes: ['text'],
+        output_modes: ['text'],
+      },
+    ],
   };
   const configuration = { workflow_id: workflowId };
-  const extension = { uri: 'urn:a2a:tck:required-extension', description: 'Every client must name it', required: true };
+  const extension = {
+    uri: 'urn:a2a:tck:required-extension',
+    description: 'Every client must name it',
+    required: true,
+  };
   return [
-    { key: 'full', body: { ...common, name: 'Conformance (full)', configuration, capabilities_streaming: true, capabilities_push: true, capabilities_history: true } },
+    {
+      key: 'full',
+      body: {
+        ...common,
+        name: 'Conformance (full)',
+        configuration,
+        capabilities_streaming: true,
+        capabilities_push: true,
+        capabilities_history: true,
+      },
+    },
     { key: 'minimal', body: { ...common, name: 'Conformance (minimal)', configuration } },
-    { key: 'extension', body: { ...common, name: 'Conformance (extension)', configuration: { ...configuration, a2a: { extensions: [extension] } }, capabilities_streaming: true, capabilities_push: true } },
+    {
+      key: 'extension',
+      body: {
+        ...common,
+        name: 'Conformance (extension)',
+        configuration: { ...configuration, a2a: { extensions: [extension] } },
+        capabilities_streaming: true,
+        capabilities_push: true,
+      },
+    },
   ];
 }

@@ -1,7 +1,7 @@
 /**
- * `npm run conformance:a2a`: the platform with the conformance agents registered, until Ctrl-C. Prints one JSON line when ready:
- * `{"agents": {"full": <base URL>, "minimal": …, "extension": …}, "grpc": <host:port>, "token": …}`. Over gRPC the agent's id,
- * the last segment of its URL, is the tenant, as its card says.
+ * `npm run conformance:a2a`: the platform with the conformance agents registered, until Ctrl-C. Prints one
+ * JSON line when ready: `{"agents": {"full": <base URL>, "minimal": …, "extension": …}, "grpc": <host:port>,
+ * "token": …}`. Over gRPC the agent's id, the last segment of its URL, is the tenant, as its card says.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -16,7 +16,16 @@ const { env } = process;
 const dataDir = env['DATA_DIR'] ?? mkdtempSync(join(tmpdir(), 'cadenza-conformance-'));
 const password = env['ADMIN_PASSWORD'] ?? randomBytes(18).toString('base64url');
 const up = spawn(process.execPath, [join(import.meta.dirname, '../../../dev/up.ts')], {
-  env: { PORT: '0', TEMPORAL_PORT: '0', TEMPORAL_UI_PORT: '0', LOG_LEVEL: 'warn', ...env, DATA_DIR: dataDir, ADMIN_USERNAME: 'admin', ADMIN_PASSWORD: password },
+  env: {
+    PORT: '0',
+    TEMPORAL_PORT: '0',
+    TEMPORAL_UI_PORT: '0',
+    LOG_LEVEL: 'warn',
+    ...env,
+    DATA_DIR: dataDir,
+    ADMIN_USERNAME: 'admin',
+    ADMIN_PASSWORD: password,
+  },
   stdio: ['ignore', 'pipe', 'inherit'],
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => up.kill(signal));
@@ -34,18 +43,27 @@ for await (const line of createInterface({ input: up.stdout })) {
   }
 }
 
-async function register(url: string): Promise<{ agents: Record<string, string>; grpc: string | undefined; token: string }> {
+async function register(
+  url: string,
+): Promise<{ agents: Record<string, string>; grpc: string | undefined; token: string }> {
   const { body } = await createClient(url).post('/auth/token', { username: 'admin', password });
   const client = createClient(url, body.access_token);
-  const workflow = await created(client.post('/workflows', { name: 'a2a-conformance', definition: conformanceDefinition }));
+  const workflow = await created(
+    client.post('/workflows', { name: 'a2a-conformance', definition: conformanceDefinition }),
+  );
   if (!workflow.runnable) throw new Error(JSON.stringify(workflow.problems));
   const agents: Record<string, string> = {};
   for (const { key, body: agent } of conformanceAgents(workflow.id)) {
-    const made = await created(client.post('/agents', agent));
-    agents[key] = `${url}/api/v1/a2a/${made.id}`;
+    const agentRecord = await created(client.post('/agents', agent));
+    agents[key] = `${url}/api/v1/a2a/${agentRecord.id}`;
   }
-  const card = await client.get(`${agents['full']}/.well-known/agent-card.json`, { headers: { 'A2A-Version': '1.0' } });
-  const { url: grpc } = card.body.supportedInterfaces.find(({ protocolBinding }: { protocolBinding: string }) => protocolBinding === 'GRPC') ?? {};
+  const card = await client.get(`${agents['full']}/.well-known/agent-card.json`, {
+    headers: { 'A2A-Version': '1.0' },
+  });
+  const { url: grpc } =
+    card.body.supportedInterfaces.find(
+      ({ protocolBinding }: { protocolBinding: string }) => protocolBinding === 'GRPC',
+    ) ?? {};
   return { agents, grpc, token: body.access_token };
 }
 

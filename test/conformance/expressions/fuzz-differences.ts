@@ -1,4 +1,4 @@
-/** Where the oracle, an older jq, differs from jq 1.8 or from what we mean. */
+/** Known differences: the oracle, an older jq, differs from jq 1.8 or from our intention. */
 import type { Outcome } from './fuzz-oracle.ts';
 
 /**

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Script } from 'node:vm';
-import { compile, type Json } from '../../../expressions/index.ts';
+import { compile, type Json } from '../../../language/expressions/index.ts';
 
-/** What a program gives: all its outputs, or the fact that it fails. */
+/** The outputs of a program, or the fact that it failed. */
 export type Outcome = { outputs: Json[] } | { error: true };
 
 interface Instance {
@@ -16,7 +16,10 @@ const require = createRequire(import.meta.url);
 const file = join(dirname(require.resolve('jq-wasm')), 'build', 'jq.js');
 // The package keeps one instance for ever, and an instance is dead after its first abort: so the
 // build below it is evaluated anew when one has died.
-const script = new Script(`(function (module, exports, require, __filename, __dirname) {${readFileSync(file, 'utf8')}\n})`, { filename: file });
+const script = new Script(
+  `(function (module, exports, require, __filename, __dirname) {${readFileSync(file, 'utf8')}\n})`,
+  { filename: file },
+);
 
 interface CommonModule {
   exports: unknown;
@@ -27,7 +30,9 @@ function create(): Promise<Instance> {
   const load = script.runInThisContext() as (...args: unknown[]) => void;
   load(module, module.exports, require, file, dirname(file));
   const { exports } = module;
-  const make = (typeof exports === 'function' ? exports : (exports as { default: unknown }).default) as () => Promise<Instance>;
+  const make = (
+    typeof exports === 'function' ? exports : (exports as { default: unknown }).default
+  ) as () => Promise<Instance>;
   return make();
 }
 
@@ -37,7 +42,7 @@ let instance: Promise<Instance> | null = null;
 export async function raw(input: string, filter: string, flags: string[]): Promise<string> {
   instance ??= create();
   try {
-    // Awaited here, so that a failure is seen here.
+    // Awaited here, so that this block catches a failure.
     return await (await instance).raw(input, filter, flags);
   } catch (error) {
     if (!/compile error|syntax error/.test(String(error))) instance = null;
@@ -45,26 +50,29 @@ export async function raw(input: string, filter: string, flags: string[]): Promi
   }
 }
 
-/** Drops the instance; the next call makes a new one. */
+/** Drops the instance; the next call creates a new one. */
 export function renew(): void {
   instance = null;
 }
 
 const envelope = (program: string): string => `(try {outputs: [limit(50; ${program})]} catch {error: true})`;
 
-/** Outcomes by jq; null where jq could not run the program at all. */
+/** Outcomes by jq; null if jq could not run the program at all. */
 export async function runOracle(programs: string[], input: Json): Promise<(Outcome | null)[]> {
   try {
     const output = await raw(JSON.stringify([input]), `.[0] | ${programs.map(envelope).join(',\n')}`, ['-c']);
     const lines = output.trim().split('\n');
-    // The oracle prints one object a line.
+    // The oracle prints one object for each line.
     if (lines.length === programs.length) return lines.map((line) => JSON.parse(line) as Outcome);
   } catch {
-    // One of the programs does not compile; find out which.
+    // One of the programs does not compile; find it.
   }
   if (programs.length === 1) return [null];
   const middle = programs.length >> 1;
-  return [...(await runOracle(programs.slice(0, middle), input)), ...(await runOracle(programs.slice(middle), input))];
+  return [
+    ...(await runOracle(programs.slice(0, middle), input)),
+    ...(await runOracle(programs.slice(middle), input)),
+  ];
 }
 
 export function runOurs(program: string, input: Json): Outcome | { crash: string } {

@@ -1,4 +1,4 @@
-/** Reads jq's own test files: blocks of program, input and expected outputs, parted by blank lines. */
+/** Reads jq's own test files: blocks of program, input and expected outputs, separated by blank lines. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -18,7 +18,9 @@ function isSkipped(line: string): boolean {
 
 export function readCases(dir: string): JqCase[] {
   const cases: JqCase[] = [];
-  for (const file of readdirSync(dir).filter((name) => name.endsWith('.test')).sort()) {
+  for (const file of readdirSync(dir)
+    .filter((name) => name.endsWith('.test'))
+    .sort()) {
     const lines = readFileSync(join(dir, file), 'utf8').split('\n');
     for (let i = 0; i < lines.length; i++) {
       if (isSkipped(lines[i] ?? '')) continue;
@@ -28,7 +30,14 @@ export function readCases(dir: string): JqCase[] {
       const program = lines[i++] ?? '';
       const block: string[] = [];
       for (; i < lines.length && !isSkipped(lines[i] ?? ''); i++) block.push(lines[i] ?? '');
-      cases.push({ file, line, program, fails, input: fails ? 'null' : (block[0] ?? 'null'), outputs: fails ? [] : block.slice(1) });
+      cases.push({
+        file,
+        line,
+        program,
+        fails,
+        input: fails ? 'null' : (block[0] ?? 'null'),
+        outputs: fails ? [] : block.slice(1),
+      });
     }
   }
   return cases;

@@ -1,4 +1,7 @@
-/** Cases of jq's tests that are out of scope, each with its reason. `programs` are the first lines of the cases, whole. */
+/**
+ * Cases of jq's tests that are out of scope, each with its reason. `programs` are the complete first lines of
+ * the cases.
+ */
 export interface Exclusion {
   reason: string;
   file: string;
@@ -7,7 +10,8 @@ export interface Exclusion {
 
 export const exclusions: Exclusion[] = [
   {
-    reason: 'Modules: an expression has none, so `import`, `include` and `modulemeta` are refused at compile time.',
+    reason:
+      'Modules: an expression has none, so `import`, `include` and `modulemeta` are refused at compile time.',
     file: 'jq.test',
     programs: [
       'import "a" as foo; import "b" as bar; def fooa: foo::a; [fooa, bar::a, bar::b, foo::a]',
@@ -25,21 +29,27 @@ export const exclusions: Exclusion[] = [
     ],
   },
   {
-    reason: 'Input and output: an expression has one input and writes nothing, so `input` and `debug` are refused at compile time.',
+    reason:
+      'Input and output: an expression has one input and writes nothing, so `input` and ' +
+      '`debug` are refused at compile time.',
     file: 'jq.test',
     programs: ['try input catch .', 'debug'],
   },
   {
-    reason: 'Environment: the same expression must give the same value everywhere, so `env` and `$ENV` are refused at compile time.',
+    reason:
+      'Environment: the same expression must give the same value everywhere, so `env` and ' +
+      '`$ENV` are refused at compile time.',
     file: 'man.test',
     programs: ['$ENV.PAGER', 'env.PAGER'],
   },
   {
-    reason: 'Data nested deeper than 9,999: beyond the depth budget, which ends the evaluation with a limit error.',
+    reason:
+      'Data nested deeper than 9,999: beyond the depth budget, which ends the evaluation with a limit error.',
     file: 'jq.test',
     programs: [
       'reduce range(9999) as $_ ([];[.]) | tojson | fromjson | flatten',
-      'reduce range(10000) as $_ ([];[.]) | tojson | try (fromjson) catch . | (contains("<skipped: too deep>") | not) and contains("Exceeds depth limit for parsing")',
+      'reduce range(10000) as $_ ([];[.]) | tojson | try (fromjson) catch . | ' +
+        '(contains("<skipped: too deep>") | not) and contains("Exceeds depth limit for parsing")',
       'reduce range(10001) as $_ ([];[.]) | tojson | contains("<skipped: too deep>")',
       'setpath([range(10000) | 0]; 0) | flatten',
       'reduce range(10000) as $_ ({}; {a: .}) as $x | $x * $x | length',

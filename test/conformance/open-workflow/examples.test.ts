@@ -1,47 +1,60 @@
-/** The specification's examples that are runnable, end to end, their hosts served on this machine. The files stay as they are. */
+/**
+ * The runnable examples of the specification, end to end, with their hosts served on this machine. The files
+ * are used unchanged.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import { validateDefinition } from '../../../contracts/definition/validate.ts';
+import { validateDefinition } from '../../../language/definition/validate.ts';
 import type { Client } from '../../support/app.ts';
-import { conformancePath } from '../../support/conformance.ts';
-import { startRun, startTestPlatform, until } from '../../support/platform.ts';
-import type { RunRecord, TestPlatform } from '../../support/platform.ts';
-import { startStubServices } from './stub-services.ts';
-import type { StubServices } from './stub-services.ts';
+import { withConformanceData } from '../../support/outside.ts';
+import {
+  startRun,
+  startTestPlatform,
+  until,
+  type RunRecord,
+  type TestPlatform,
+} from '../../support/platform.ts';
+import { startStubServices, type StubServices } from './stub-services.ts';
 
 let platform: TestPlatform;
 let stub: StubServices;
 let client: Client;
 
-beforeAll(async () => {
-  stub = await startStubServices();
-  platform = await startTestPlatform({ env: { EGRESS_HOST_MAP: stub.hostMap } });
-  client = await platform.as('builder');
-  const oauth = { authority: 'http://keycloak/realms/fake-authority', grant: 'client_credentials', endpoints: { token: '/auth/token' }, client: { id: 'me', secret: 'client-secret' } };
-  expect((await client.put('/secrets/mySecret', { value: JSON.stringify(oauth) })).status).toBeLessThan(300);
-  const registered = { document: { dsl: '1.0.3', namespace: 'test', name: 'register-customer', version: '0.1.0' }, do: [{ greet: { set: { registered: '${ .customer }' } } }] };
-  expect((await client.post('/workflows', { name: 'register-customer', definition: registered })).body.runnable).toBe(true);
-});
-afterAll(async () => {
-  await platform.close();
-  await stub.close();
-});
-
 const pet = { id: 1, name: 'Milou' };
-const notImplemented = { status: 'faulted', error: { type: 'https://serverlessworkflow.io/errors/not-implemented', status: 500, title: 'Not Implemented', detail: expect.stringMatching(/^The workflow '.+' is a work in progress/) } };
+const notImplemented = {
+  status: 'faulted',
+  error: {
+    type: 'https://serverlessworkflow.io/errors/not-implemented',
+    status: 500,
+    title: 'Not Implemented',
+    detail: expect.stringMatching(/^The workflow '.+' is a work in progress/),
+  },
+};
 const luke = { status: 'completed', output: { results: [{ name: 'Luke' }] } };
 
-/** Input, and what the run has to hold at its end. */
+/** The input, and what the finished run has to contain. */
 const RUNS: Record<string, [Record<string, unknown>, RunRecord]> = {
-  'authentication-bearer-uri-format': [{ petId: 1, token: 'pet-token' }, { status: 'completed', output: pet }],
-  'authentication-bearer': [{ token: 'another' }, { status: 'faulted', error: { status: 401, type: expect.stringContaining('/errors/authentication') } }],
+  'authentication-bearer-uri-format': [
+    { petId: 1, token: 'pet-token' },
+    { status: 'completed', output: pet },
+  ],
+  'authentication-bearer': [
+    { token: 'another' },
+    { status: 'faulted', error: { status: 401, type: expect.stringContaining('/errors/authentication') } },
+  ],
   'authentication-oauth2-secret': [{ petId: 1 }, { status: 'completed', output: pet }],
   'authentication-oauth2': [{ petId: 1 }, { status: 'completed', output: pet }],
   'authentication-oidc-secret': [{ petId: 1 }, { status: 'completed', output: pet }],
   'authentication-oidc': [{ petId: 1 }, { status: 'completed', output: pet }],
-  'authentication-reusable': [{ petId: 1, token: 'pet-token' }, { status: 'completed', output: pet }],
-  'call-custom-function-inline': [{}, { status: 'faulted', error: { status: 404, type: expect.stringContaining('/errors/communication') } }],
+  'authentication-reusable': [
+    { petId: 1, token: 'pet-token' },
+    { status: 'completed', output: pet },
+  ],
+  'call-custom-function-inline': [
+    {},
+    { status: 'faulted', error: { status: 404, type: expect.stringContaining('/errors/communication') } },
+  ],
   'call-http-endpoint-interpolation-shorthand': [{ petId: 1 }, { status: 'completed', output: pet }],
   'call-http-endpoint-interpolation': [{ petId: 1 }, { status: 'completed', output: pet }],
   'call-http-query-headers-expressions': [{ searchQuery: 'Luke' }, luke],
@@ -49,44 +62,99 @@ const RUNS: Record<string, [Record<string, unknown>, RunRecord]> = {
   'call-http-redirect': [{ searchQuery: 'Luke' }, luke],
   'call-openapi-redirect': [{}, { status: 'completed', output: [pet, { id: 2 }] }],
   'call-openapi': [{}, { status: 'completed', output: [pet, { id: 2 }] }],
-  'conditional-task': [{ customer: { age: 17 } }, { status: 'faulted', error: { type: 'https://superbet-casinos.com/customer/access-forbidden', status: 400, title: 'Access Forbidden' } }],
+  'conditional-task': [
+    { customer: { age: 17 } },
+    {
+      status: 'faulted',
+      error: {
+        type: 'https://superbet-casinos.com/customer/access-forbidden',
+        status: 400,
+        title: 'Access Forbidden',
+      },
+    },
+  ],
   'do-multiple': [{ petId: 1 }, { status: 'completed', output: { sold: true } }],
   'do-single': [{ petId: 2 }, { status: 'completed', output: { id: 2, name: 'Idefix' } }],
-  emit: [{}, { status: 'completed', output: { type: 'com.petstore.order.placed.v1', data: { client: { firstName: 'Cruella' } } } }],
-  'for-inline-array': [{}, { status: 'completed', output: { processed: [{ name: 'red' }, { name: 'green' }, { name: 'blue' }] } }],
-  fork: [{ patient: { fullName: 'Ada' }, room: { number: 1 } }, { status: 'completed', output: { alerted: expect.stringMatching(/^(nurses|doctor)$/) } }],
+  emit: [
+    {},
+    {
+      status: 'completed',
+      output: { type: 'com.petstore.order.placed.v1', data: { client: { firstName: 'Cruella' } } },
+    },
+  ],
+  'for-inline-array': [
+    {},
+    { status: 'completed', output: { processed: [{ name: 'red' }, { name: 'green' }, { name: 'blue' }] } },
+  ],
+  fork: [
+    { patient: { fullName: 'Ada' }, room: { number: 1 } },
+    { status: 'completed', output: { alerted: expect.stringMatching(/^(nurses|doctor)$/) } },
+  ],
   'raise-inline': [{}, notImplemented],
   'raise-reusable': [{}, notImplemented],
   'run-subflow': [{}, { status: 'completed', output: { registered: '.user' } }],
   'star-wars-homeworld': [{ id: 1 }, { status: 'completed', output: { name: 'Tatooine' } }],
-  'switch-then-string': [{ orderType: 'physical' }, { status: 'completed', output: { inventory: 'clear', items: 1, address: 'Elmer St' } }],
+  'switch-then-string': [
+    { orderType: 'physical' },
+    { status: 'completed', output: { inventory: 'clear', items: 1, address: 'Elmer St' } },
+  ],
   'try-catch-retry-inline': [{ petId: 1 }, { status: 'completed', output: pet }],
   'try-catch-retry-reusable': [{ petId: 9 }, { status: 'faulted', error: { status: 404 } }],
   'try-catch-then-directive': [{}, { status: 'completed', output: { status: 'failed' } }],
   'try-catch-then': [{ petId: 9 }, { status: 'completed', output: { error: '$error' } }],
   'try-catch': [{ petId: 9 }, { status: 'completed', output: { petId: 9 } }],
 };
-/** They wait half a minute: seen waiting is enough. */
+/** These wait half a minute, so the test only checks that they wait. */
 const WAITING = ['wait-duration-inline', 'wait-duration-iso8601'];
 
-const folder = conformancePath('open-workflow/examples');
-const definitionOf = (name: string): unknown => parse(readFileSync(`${folder}/${name}.yaml`, 'utf8'));
+withConformanceData('the runnable examples of the specification', ['open-workflow/examples'], (folder) => {
+  beforeAll(async () => {
+    stub = await startStubServices();
+    platform = await startTestPlatform({ env: { EGRESS_HOST_MAP: stub.hostMap } });
+    client = await platform.as('builder');
+    const oauth = {
+      authority: 'http://keycloak/realms/fake-authority',
+      grant: 'client_credentials',
+      endpoints: { token: '/auth/token' },
+      client: { id: 'me', secret: 'client-secret' },
+    };
+    expect((await client.put('/secrets/mySecret', { value: JSON.stringify(oauth) })).status).toBeLessThan(
+      300,
+    );
+    const registered = {
+      document: { dsl: '1.0.3', namespace: 'test', name: 'register-customer', version: '0.1.0' },
+      do: [{ greet: { set: { registered: '${ .customer }' } } }],
+    };
+    expect(
+      (await client.post('/workflows', { name: 'register-customer', definition: registered })).body.runnable,
+    ).toBe(true);
+  });
+  afterAll(async () => {
+    await platform.close();
+    await stub.close();
+  });
 
-test('every runnable example is run here', () => {
-  const runnable = readdirSync(folder).filter((file) => file.endsWith('.yaml')).map((file) => file.slice(0, -'.yaml'.length)).filter((name) => validateDefinition(definitionOf(name)).runnable);
-  expect(runnable.toSorted()).toEqual([...Object.keys(RUNS), ...WAITING].toSorted());
-});
+  const definitionOf = (name: string): unknown => parse(readFileSync(`${folder}/${name}.yaml`, 'utf8'));
 
-test.each(Object.entries(RUNS))('%s', async (name, [input, expected]) => {
-  const { status, output, error } = await startRun(client, definitionOf(name), input, 30);
-  expect({ status, output, error }).toMatchObject(expected);
-});
+  test('this file runs every runnable example', () => {
+    const runnable = readdirSync(folder)
+      .filter((file) => file.endsWith('.yaml'))
+      .map((file) => file.slice(0, -'.yaml'.length))
+      .filter((name) => validateDefinition(definitionOf(name)).runnable);
+    expect(runnable.toSorted()).toEqual([...Object.keys(RUNS), ...WAITING].toSorted());
+  });
 
-test.each(WAITING)('%s', async (name) => {
-  const { id } = await startRun(client, definitionOf(name));
-  const read = async (): Promise<RunRecord> => (await client.get(`/runs/${id}`)).body;
-  const { waiting_on, started_at } = await until(read, (run) => run['status'] === 'waiting');
-  expect(waiting_on).toEqual([{ kind: 'timer', task: '/do/0/wait30Seconds', until: expect.any(String) }]);
-  expect(Math.abs(Date.parse(waiting_on[0].until) - Date.parse(started_at) - 30_000)).toBeLessThan(5_000);
-  await client.post(`/runs/${id}/cancel`);
+  test.each(Object.entries(RUNS))('%s', async (name, [input, expected]) => {
+    const { status, output, error } = await startRun(client, definitionOf(name), input, 30);
+    expect({ status, output, error }).toMatchObject(expected);
+  });
+
+  test.each(WAITING)('the example %s waits as it should', async (name) => {
+    const { id } = await startRun(client, definitionOf(name));
+    const read = async (): Promise<RunRecord> => (await client.get(`/runs/${id}`)).body;
+    const { waiting_on, started_at } = await until(read, (run) => run['status'] === 'waiting');
+    expect(waiting_on).toEqual([{ kind: 'timer', task: '/do/0/wait30Seconds', until: expect.any(String) }]);
+    expect(Math.abs(Date.parse(waiting_on[0].until) - Date.parse(started_at) - 30_000)).toBeLessThan(5_000);
+    await client.post(`/runs/${id}/cancel`);
+  });
 });

@@ -1,7 +1,10 @@
-/** As much of Gherkin as the specification's conformance kit uses: scenarios of steps, each with at most one YAML text. */
+/**
+ * The part of Gherkin that the specification's conformance kit uses: scenarios of steps, each with at most
+ * one YAML text.
+ */
 import { parse } from 'yaml';
 
-export interface Step {
+interface Step {
   text: string;
   /** The step's YAML text, parsed. */
   argument: unknown;

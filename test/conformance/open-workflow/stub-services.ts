@@ -1,6 +1,10 @@
-/** The hosts that the conformance kit and the specification's examples call, as far as they call them, on this machine. */
+/**
+ * The hosts that the conformance kit and the specification's examples call, as far as they call them, on this
+ * machine.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { keepIdle } from '../../support/http-server.ts';
 
 const PETS = [
   { id: 1, name: 'Milou', status: 'available', photoUrls: [], tags: [] },
@@ -18,7 +22,16 @@ const SWAGGER = {
       get: {
         operationId: 'findPetsByStatus',
         produces: ['application/json'],
-        parameters: [{ name: 'status', in: 'query', required: true, type: 'array', items: { type: 'string' }, collectionFormat: 'multi' }],
+        parameters: [
+          {
+            name: 'status',
+            in: 'query',
+            required: true,
+            type: 'array',
+            items: { type: 'string' },
+            collectionFormat: 'multi',
+          },
+        ],
         responses: { 200: { description: 'pets' } },
       },
     },
@@ -33,8 +46,14 @@ const SWAGGER = {
   },
 };
 
-export const HOSTS = [
-  'https://petstore.swagger.io', 'https://httpbin.org', 'https://swapi.dev', 'https://fake-hospital.com', 'https://superbet-casinos.com', 'https://external-service.example.com', 'http://keycloak',
+const HOSTS = [
+  'https://petstore.swagger.io',
+  'https://httpbin.org',
+  'https://swapi.dev',
+  'https://fake-hospital.com',
+  'https://superbet-casinos.com',
+  'https://external-service.example.com',
+  'http://keycloak',
 ];
 
 export interface StubServices {
@@ -44,15 +63,21 @@ export interface StubServices {
 }
 
 export async function startStubServices(): Promise<StubServices> {
-  const server = createServer((request, response) => {
+  const server = createServer(keepIdle, (request, response) => {
     const url = new URL(request.url ?? '/', `http://${request.headers.host}`);
     const json = (status: number, body: unknown, headers: Record<string, string> = {}): void => {
-      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+      response
+        .writeHead(status, { 'content-type': 'application/json', ...headers })
+        .end(JSON.stringify(body));
     };
     const pet = /^\/v2\/pet\/(\d+)$/.exec(url.pathname)?.[1];
     const basic = /^\/basic-auth\/([^/]+)\/([^/]+)$/.exec(url.pathname);
     if (url.pathname === '/v2/swagger.json') return json(200, SWAGGER);
-    if (url.pathname === '/v2/pet/findByStatus') return json(200, PETS.filter(({ status }) => url.searchParams.getAll('status').includes(status)));
+    if (url.pathname === '/v2/pet/findByStatus')
+      return json(
+        200,
+        PETS.filter(({ status }) => url.searchParams.getAll('status').includes(status)),
+      );
     if (pet !== undefined) {
       const token = request.headers.authorization;
       if (token !== undefined && token !== 'Bearer pet-token') return json(401, { message: 'who are you?' });
@@ -61,14 +86,15 @@ export async function startStubServices(): Promise<StubServices> {
     }
     if (basic) {
       const expected = `Basic ${Buffer.from(`${basic[1]}:${basic[2]}`).toString('base64')}`;
-      if (request.headers.authorization === expected) return json(200, { authenticated: true, user: basic[1] });
+      if (request.headers.authorization === expected)
+        return json(200, { authenticated: true, user: basic[1] });
       return json(401, { authenticated: false }, { 'www-authenticate': 'Basic realm="stub"' });
     }
     const elsewhere = other(`${request.method} ${url.host}${url.pathname}`, url);
     return elsewhere ? json(elsewhere.status, elsewhere.body) : json(404, { message: 'not found' });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // A server that listens on TCP has an address of this form.
+  // The address of a listening TCP server has this type.
   const { port } = server.address() as AddressInfo;
   return {
     hostMap: HOSTS.map((host) => `${host}=http://127.0.0.1:${port}`).join(','),
@@ -79,7 +105,7 @@ export async function startStubServices(): Promise<StubServices> {
   };
 }
 
-/** What the examples call beside the pet store. */
+/** The services of the examples besides the pet store. */
 function other(request: string, url: URL): { status: number; body: unknown } | null {
   const ok = (body: unknown): { status: number; body: unknown } => ({ status: 200, body });
   switch (request) {

@@ -1,4 +1,4 @@
-/** schemathesis against the real API: throws generated requests at every endpoint of the OpenAPI document. */
+/** schemathesis against the real API: sends generated requests to every endpoint of the OpenAPI document. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { isMedia } from '../../../api/endpoint.ts';
 import { startTestApp } from '../../support/app.ts';
 
 const version = '4.32.5';
-/** They may end the session that the requests come with: the others would see nothing but 401 after them. */
+/** These may end the session of the requests, after which all others would get 401. */
 const endingSessions = ['updateUser', 'changeMyPassword', 'revokeToken'];
 const installMs = 120_000;
 const run = promisify(execFile);
@@ -21,7 +21,7 @@ export interface Outcome {
   output: string;
 }
 
-/** The program, installed from PyPI into the user's cache if need be; or why there is none. */
+/** The program, installed from PyPI into the user's cache if needed, or why there is none. */
 export async function findSchemathesis(): Promise<{ program: string } | { missing: string }> {
   const folder = join(homedir(), '.cache', 'cadenza', `schemathesis-${version}`);
   const program = join(folder, 'bin', 'schemathesis');
@@ -30,7 +30,9 @@ export async function findSchemathesis(): Promise<{ program: string } | { missin
   }
   try {
     await run('python3', ['-m', 'venv', folder], { timeout: installMs });
-    await run(join(folder, 'bin', 'pip'), ['install', '--quiet', `schemathesis==${version}`], { timeout: installMs });
+    await run(join(folder, 'bin', 'pip'), ['install', '--quiet', `schemathesis==${version}`], {
+      timeout: installMs,
+    });
     return { program };
   } catch (error) {
     return { missing: String(error).split('\n')[0] ?? '' };
@@ -38,38 +40,62 @@ export async function findSchemathesis(): Promise<{ program: string } | { missin
 }
 
 /**
- * Runs it as an administrator. `examples` is the number of generated requests an endpoint; `seed` makes a run repeatable.
- * No 5xx, nothing off its schema, nothing undeclared, no invalid request accepted.
+ * Runs it as an administrator. `examples` is the number of generated requests an endpoint; `seed` makes a run
+ * repeatable. No 5xx, nothing off its schema, nothing undeclared, no invalid request accepted.
  */
-export async function runSchemathesis(program: string, options: { examples: number; seed?: number; part: 'most' | 'ending-sessions' }): Promise<Outcome> {
+export async function runSchemathesis(
+  program: string,
+  options: { examples: number; seed?: number; part: 'most' | 'ending-sessions' },
+): Promise<Outcome> {
   const app = await startTestApp();
   // Another administrator, so that requests which change users do not shut us out.
   await app.createUser({ username: 'spare', roles: ['admin'] });
   const admin = await app.createUser({ username: 'tester', roles: ['admin'] });
-  // A stream that never ends is one request that never ends.
+  // A stream would be a request that never ends.
   const streams = app.app.endpoints
-    .filter(({ responses }) => Object.values(responses).some((declared) => declared !== null && isMedia(declared) && declared.media['text/event-stream']))
+    .filter(({ responses }) =>
+      Object.values(responses).some(
+        (declared) => declared !== null && isMedia(declared) && declared.media['text/event-stream'],
+      ),
+    )
     .map(({ operationId }) => operationId);
   const args = [
-    'run', `${app.url}/openapi.json`,
-    '--url', app.url,
-    '--header', `Authorization: Bearer ${admin.token}`,
-    '--max-examples', String(options.examples),
+    'run',
+    `${app.url}/openapi.json`,
+    '--url',
+    app.url,
+    '--header',
+    `Authorization: Bearer ${admin.token}`,
+    '--max-examples',
+    String(options.examples),
     '--continue-on-failure',
-    '--checks', 'all',
-    // Its finds are about what JSON Schema cannot say: names that are taken, definitions with a mistake, other formats.
-    '--exclude-checks', 'positive_data_acceptance,object_level_authorization',
-    '--phases', 'examples,coverage,fuzzing,stateful',
-    '--request-timeout', '20',
+    '--checks',
+    'all',
+    // These findings concern what JSON Schema cannot express: taken names, definitions with a mistake, other
+    // formats.
+    '--exclude-checks',
+    'positive_data_acceptance,object_level_authorization',
+    '--phases',
+    'examples,coverage,fuzzing,stateful',
+    // A request with `Prefer: wait` may take a minute.
+    '--request-timeout',
+    '75',
     '--no-color',
-    '--generation-database', 'none',
+    '--generation-database',
+    'none',
     ...(options.seed === undefined ? [] : ['--seed', String(options.seed)]),
     ...streams.flatMap((id) => ['--exclude-operation-id', id]),
-    ...endingSessions.flatMap((id) => [options.part === 'most' ? '--exclude-operation-id' : '--include-operation-id', id]),
+    ...endingSessions.flatMap((id) => [
+      options.part === 'most' ? '--exclude-operation-id' : '--include-operation-id',
+      id,
+    ]),
   ];
   try {
-    // It keeps files where it runs.
-    const child = spawn(program, args, { cwd: await mkdtemp(join(tmpdir(), 'cadenza-schemathesis-')), stdio: ['ignore', 'pipe', 'pipe'] });
+    // schemathesis writes files into its working directory.
+    const child = spawn(program, args, {
+      cwd: await mkdtemp(join(tmpdir(), 'cadenza-schemathesis-')),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => (output += text));

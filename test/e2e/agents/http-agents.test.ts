@@ -1,10 +1,11 @@
-/** Registered agents used by runs, end to end: secrets, schemas, pins, status, errors. */
+/** Runs that use registered agents, end to end: secrets, schemas, pins, status, errors. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { agentBody } from '../../support/agent-body.ts';
 import type { Client } from '../../support/app.ts';
 import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
-import { startRun, startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+import { endOf, startRun, startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+import { agentTask, httpTask, humanTask } from '../../support/definitions.ts';
 
 let platform: TestPlatform;
 let builder: Client;
@@ -15,7 +16,16 @@ beforeAll(async () => {
   builder = await platform.as('builder');
   target = await startServer((request, response) => {
     const status = Number(/\/status\/(\d+)/.exec(request.path)?.[1] ?? 200);
-    sendJson(response, { path: request.path, authorization: request.headers.authorization ?? null, key: request.headers['x-key'] ?? null, body: request.body === '' ? null : JSON.parse(request.body) }, status);
+    sendJson(
+      response,
+      {
+        path: request.path,
+        authorization: request.headers.authorization ?? null,
+        key: request.headers['x-key'] ?? null,
+        body: request.body === '' ? null : JSON.parse(request.body),
+      },
+      status,
+    );
   });
 });
 afterAll(async () => {
@@ -28,16 +38,27 @@ const register = async (more: Record<string, unknown>) => {
   expect({ status: reply.status, errors: reply.body.errors }).toEqual({ status: 201, errors: undefined });
   return reply.body;
 };
-const callAgent = (agent: string, input: unknown = {}, more: Record<string, unknown> = {}) => ({ do: [{ ask: { call: 'agent', with: { agent, input, ...more } } }] });
+const callAgent = (agent: string, input: unknown = {}, more: Record<string, unknown> = {}) => ({
+  do: [{ ask: agentTask(agent, { input, ...more }) }],
+});
 
-test('an agent gets its input and its secret; the secret is nowhere to be read afterwards', async () => {
+test('an agent gets its input and its secret, which cannot be read anywhere afterwards', async () => {
   const secret = 'sk-live-0123456789abcdef';
   const agent = await register({
-    name: 'echo', configuration: { endpoint: `${target.url}/echo`, headers: { Authorization: secret, 'X-Key': '${ "<EXTRA>:" | @base64 }' } },
+    name: 'echo',
+    configuration: {
+      endpoint: `${target.url}/echo`,
+      headers: { Authorization: secret, 'X-Key': '${ "<EXTRA>:" | @base64 }' },
+    },
   });
   await builder.put('/secrets/EXTRA', { value: 'extra-secret-value' });
-  const run = await platform.runToEnd(callAgent('echo', { q: '${ .question }', trap: '<EXTRA>' }), { question: 'why?' });
-  expect(run).toMatchObject({ status: 'completed', output: { path: '/echo', body: { q: 'why?', trap: '<EXTRA>' } } });
+  const run = await platform.runToEnd(callAgent('echo', { q: '${ .question }', trap: '<EXTRA>' }), {
+    question: 'why?',
+  });
+  expect(run).toMatchObject({
+    status: 'completed',
+    output: { path: '/echo', body: { q: 'why?', trap: '<EXTRA>' } },
+  });
   expect(run['output'].authorization).toMatch(/^<AGENT_[0-9A-F]{32}_AUTHORIZATION_1>$/);
   const seen = target.seen.at(-1);
   expect(seen?.headers.authorization).toBe(secret);
@@ -46,61 +67,142 @@ test('an agent gets its input and its secret; the secret is nowhere to be read a
   expect((await builder.get(`/agents/${agent.id}`)).body.last_used).not.toBeNull();
 
   const em = platform.orm.em.fork();
-  const tables = await em.execute<{ name: string }[]>(`select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`);
+  const tables = await em.execute<{ name: string }[]>(
+    `select table_name as name
+      from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
+  );
   for (const { name } of tables) {
-    const [dump] = await em.execute<{ text: string | null }[]>(`select string_agg(t::text, ' ') as text from "${name}" t`);
-    for (const value of [secret, 'extra-secret-value', Buffer.from('extra-secret-value:').toString('base64')]) {
+    const [dump] = await em.execute<{ text: string | null }[]>(
+      `select string_agg(t::text, ' ') as text from "${name}" t`,
+    );
+    for (const value of [
+      secret,
+      'extra-secret-value',
+      Buffer.from('extra-secret-value:').toString('base64'),
+    ]) {
       expect([name, (dump?.text ?? '').includes(value)]).toEqual([name, false]);
     }
   }
 });
 
-test('call: http with a secret of the workflow owner, which an echo does not bring back', async () => {
+test('call: http sends a secret of the workflow owner, and an echo does not reveal it', async () => {
   await builder.put('/secrets/service', { value: { token: 'from-the-store-1234' } });
-  const run = await platform.runToEnd({
-    use: { secrets: ['service'] },
-    do: [{ ask: { call: 'http', with: { method: 'post', endpoint: { uri: `${target.url}/items/{id}`, authentication: { bearer: { use: 'service' } } }, headers: { 'X-Key': '${ $secrets.service.token }' }, body: { n: '${ .n }' } } } }],
-  }, { id: 'a b', n: 1 });
+  const run = await platform.runToEnd(
+    {
+      use: { secrets: ['service'] },
+      do: [
+        {
+          ask: httpTask(
+            { uri: `${target.url}/items/{id}`, authentication: { bearer: { use: 'service' } } },
+            { method: 'post', headers: { 'X-Key': '${ $secrets.service.token }' }, body: { n: '${ .n }' } },
+          ),
+        },
+      ],
+    },
+    { id: 'a b', n: 1 },
+  );
   expect(run).toMatchObject({ status: 'completed', output: { path: '/items/a%20b', body: { n: 1 } } });
-  expect(target.seen.at(-1)?.headers).toMatchObject({ authorization: 'Bearer from-the-store-1234', 'x-key': 'from-the-store-1234' });
+  expect(target.seen.at(-1)?.headers).toMatchObject({
+    authorization: 'Bearer from-the-store-1234',
+    'x-key': 'from-the-store-1234',
+  });
   expect(JSON.stringify(run)).not.toContain('from-the-store-1234');
 });
 
-test('what an endpoint takes from data is neither a template nor a choice of secrets', async () => {
+test('data in an address is neither evaluated nor able to choose a secret', async () => {
   await builder.put('/secrets/service', { value: '{"token":"from-the-store-1234"}' });
   const call = (endpoint: unknown, input: Record<string, unknown>, more: object = {}) =>
-    platform.runToEnd({ use: { secrets: ['service'] }, do: [{ ask: { call: 'http', with: { method: 'get', endpoint, ...more } } }] }, input);
-  expect((await call('${ .to }', { to: `${target.url}/x/{id}?q=%7Bid%7D`, id: 'expanded' }))['output'].path).toBe('/x/%7Bid%7D?q=%7Bid%7D');
-  expect((await call(`${target.url}/{id}/\${ .rest }`, { id: 'a/b', rest: '{id}' }))['output'].path).toBe('/a%2Fb/%7Bid%7D');
+    platform.runToEnd(
+      {
+        use: { secrets: ['service'] },
+        do: [{ ask: httpTask(endpoint, more) }],
+      },
+      input,
+    );
+  expect(
+    (await call('${ .to }', { to: `${target.url}/x/{id}?q=%7Bid%7D`, id: 'expanded' }))['output'].path,
+  ).toBe('/x/%7Bid%7D?q=%7Bid%7D');
+  expect((await call(`${target.url}/{id}/\${ .rest }`, { id: 'a/b', rest: '{id}' }))['output'].path).toBe(
+    '/a%2Fb/%7Bid%7D',
+  );
   const chosen = { uri: target.url, authentication: { bearer: { use: 'service' } } };
   for (const endpoint of ['${ .to }', '${ .to | if $secrets.service then . else . end }']) {
     const run = await call(endpoint, { to: chosen });
-    expect(run).toMatchObject({ status: 'faulted', error: { type: expect.stringContaining('/expression'), detail: expect.stringContaining('must give a text') } });
+    expect(run).toMatchObject({
+      status: 'faulted',
+      error: {
+        type: expect.stringContaining('/expression'),
+        detail: expect.stringContaining('must give a text'),
+      },
+    });
   }
   const object = await call(`${target.url}/{id}`, { id: {} });
-  expect(object).toMatchObject({ status: 'faulted', error: { type: expect.stringContaining('/expression'), instance: '/do/0/ask' } });
+  expect(object).toMatchObject({
+    status: 'faulted',
+    error: { type: expect.stringContaining('/expression'), instance: '/do/0/ask' },
+  });
 });
 
-test('an agent whose kind is workflow is a run of its own, with the agent’s schemas', async () => {
-  const { body: workflow } = await builder.post('/workflows', { name: 'inner', definition: { do: [{ twice: { set: { twice: '${ .n * 2 }' } } }] } });
-  const schemas = { input_schema: { type: 'object', required: ['n'] }, output_schema: { type: 'object', properties: { twice: { maximum: 10 } } } };
-  const made = await register({ name: 'composed', type: 'workflow', configuration: { workflow_id: workflow.id }, ...schemas });
+test('an agent of type workflow becomes a child run, with the schemas of the agent', async () => {
+  const { body: workflow } = await builder.post('/workflows', {
+    name: 'inner',
+    definition: { do: [{ twice: { set: { twice: '${ .n * 2 }' } } }] },
+  });
+  const schemas = {
+    input_schema: { type: 'object', required: ['n'] },
+    output_schema: { type: 'object', properties: { twice: { maximum: 10 } } },
+  };
+  const agent = await register({
+    name: 'composed',
+    type: 'workflow',
+    configuration: { workflow_id: workflow.id },
+    ...schemas,
+  });
   const run = await platform.runToEnd(callAgent('composed', { n: 4 }));
-  expect(run).toMatchObject({ status: 'completed', output: { twice: 8 }, tasks: [{ name: 'ask', agent_id: made.id }] });
+  expect(run).toMatchObject({
+    status: 'completed',
+    output: { twice: 8 },
+    tasks: [{ name: 'ask', agent_id: agent.id }],
+  });
   expect((await builder.get(`/runs?parent_run_id=${run['id']}`)).body).toHaveLength(1);
   for (const input of [{}, { n: 6 }]) {
-    expect(await platform.runToEnd(callAgent('composed', input))).toMatchObject({ status: 'faulted', error: { type: expect.stringContaining('/validation'), instance: '/do/0/ask' } });
+    expect(await platform.runToEnd(callAgent('composed', input))).toMatchObject({
+      status: 'faulted',
+      error: { type: expect.stringContaining('/validation'), instance: '/do/0/ask' },
+    });
   }
-  // Executed by another kind, it is no run.
-  await register({ name: 'served', type: 'workflow', execution_type: 'api', configuration: { endpoint: `${target.url}/served` } });
-  expect(await platform.runToEnd(callAgent('served'))).toMatchObject({ status: 'completed', output: { path: '/served' } });
+  // Executed by another kind of agent it is no child run.
+  await register({
+    name: 'served',
+    type: 'workflow',
+    execution_type: 'api',
+    configuration: { endpoint: `${target.url}/served` },
+  });
+  expect(await platform.runToEnd(callAgent('served'))).toMatchObject({
+    status: 'completed',
+    output: { path: '/served' },
+  });
 });
 
-test('what goes wrong can be caught by type and status', async () => {
-  await register({ name: 'failing', configuration: { endpoint: `${target.url}/status/{code}`, method: 'GET' } });
+test('errors of an agent can be caught by type and status', async () => {
+  await register({
+    name: 'failing',
+    configuration: { endpoint: `${target.url}/status/{code}`, method: 'GET' },
+  });
   const caught = async (code: number, filter: Record<string, unknown>) => {
     const run = await platform.runToEnd({
-      do: [{ guarded: { try: [{ ask: { call: 'agent', with: { agent: 'failing', input: { code } } } }], catch: { errors: { with: filter }, as: 'problem', do: [{ told: { set: { status: '${ $problem.status }' } } }] } } }],
+      do: [
+        {
+          guarded: {
+            try: [{ ask: agentTask('failing', { input: { code } }) }],
+            catch: {
+              errors: { with: filter },
+              as: 'problem',
+              do: [{ told: { set: { status: '${ $problem.status }' } } }],
+            },
+          },
+        },
+      ],
     });
     return run['status'] === 'completed' ? run['output'].status : run['error'].status;
   };
@@ -108,60 +210,122 @@ test('what goes wrong can be caught by type and status', async () => {
   expect(await caught(503, { type: `${errors}/communication`, status: 503 })).toBe(503);
   expect(await caught(401, { type: `${errors}/authentication` })).toBe(401);
   const faulted = await platform.runToEnd(callAgent('failing', { code: 404 }));
-  expect(faulted).toMatchObject({ status: 'faulted', error: { type: `${errors}/communication`, status: 404, instance: '/do/0/ask' } });
+  expect(faulted).toMatchObject({
+    status: 'faulted',
+    error: { type: `${errors}/communication`, status: 404, instance: '/do/0/ask' },
+  });
 });
 
-test('schemas are enforced on both sides', async () => {
+test('the schemas of an agent are enforced for input and output', async () => {
   await register({
-    name: 'strict', configuration: { endpoint: `${target.url}/x`, response: '.body' }, input_schema: { type: 'object', required: ['a'] }, output_schema: { type: 'object', properties: { a: { type: 'number' } } },
+    name: 'strict',
+    configuration: { endpoint: `${target.url}/x`, response: '.body' },
+    input_schema: { type: 'object', required: ['a'] },
+    output_schema: { type: 'object', properties: { a: { type: 'number' } } },
   });
-  expect(await platform.runToEnd(callAgent('strict', { a: 1 }))).toMatchObject({ status: 'completed', output: { a: 1 } });
+  expect(await platform.runToEnd(callAgent('strict', { a: 1 }))).toMatchObject({
+    status: 'completed',
+    output: { a: 1 },
+  });
   for (const input of [{}, { a: 'text' }]) {
-    expect(await platform.runToEnd(callAgent('strict', input))).toMatchObject({ status: 'faulted', error: { type: expect.stringContaining('/validation') } });
+    expect(await platform.runToEnd(callAgent('strict', input))).toMatchObject({
+      status: 'faulted',
+      error: { type: expect.stringContaining('/validation') },
+    });
   }
 });
 
-test('inactive faults, deprecated warns, what is not available yet says so, without configuration it faults', async () => {
+test('unusable agents fault with a reason, and a deprecated one warns', async () => {
   const agent = await register({ name: 'aging', configuration: { endpoint: `${target.url}/x` } });
   await builder.patch(`/agents/${agent.id}`, { status: 'inactive' });
   const inactive = await platform.runToEnd(callAgent('aging'));
-  expect(inactive).toMatchObject({ status: 'faulted', error: { detail: expect.stringContaining('inactive') } });
+  expect(inactive).toMatchObject({
+    status: 'faulted',
+    error: { detail: expect.stringContaining('inactive') },
+  });
   await builder.patch(`/agents/${agent.id}`, { status: 'deprecated' });
   const deprecated = await platform.runToEnd(callAgent('aging'));
   expect(deprecated['status']).toBe('completed');
   expect(JSON.stringify(deprecated['logs'])).toContain('is deprecated');
   await register({ name: 'container', type: 'docker' });
-  expect(await platform.runToEnd(callAgent('container'))).toMatchObject({ status: 'faulted', error: { detail: expect.stringContaining('not available yet') } });
+  expect(await platform.runToEnd(callAgent('container'))).toMatchObject({
+    status: 'faulted',
+    error: { detail: expect.stringContaining('not available yet') },
+  });
   await register({ name: 'bare' });
-  expect(await platform.runToEnd(callAgent('bare'))).toMatchObject({ status: 'faulted', error: { type: expect.stringContaining('/configuration') } });
+  expect(await platform.runToEnd(callAgent('bare'))).toMatchObject({
+    status: 'faulted',
+    error: { type: expect.stringContaining('/configuration') },
+  });
+});
+
+test('an unpublished draft is not used, and a deprecated version warns in the log', async () => {
+  const { id } = await register({ name: 'drafted', configuration: { endpoint: `${target.url}/published` } });
+  await builder.post(`/agents/${id}/versions/1.0.0/publish`);
+  await builder.patch(`/agents/${id}`, {
+    version: '2.0.0',
+    configuration: { endpoint: `${target.url}/unfinished` },
+  });
+  expect(await platform.runToEnd(callAgent('drafted'))).toMatchObject({
+    status: 'completed',
+    output: { path: '/published' },
+  });
+  expect(await platform.runToEnd(callAgent('drafted', {}, { version: 'draft' }))).toMatchObject({
+    output: { path: '/unfinished' },
+  });
+  await builder.post(`/agents/${id}/versions/1.0.0/deprecate`);
+  const run = await platform.runToEnd(callAgent('drafted'));
+  expect(run).toMatchObject({ status: 'completed', output: { path: '/published' } });
+  const warnings = run['logs'].filter(({ level }: { level: string }) => level === 'warn');
+  expect(warnings).toMatchObject([
+    { message: expect.stringContaining('Version 1.0.0 of the agent drafted is deprecated') },
+  ]);
 });
 
 test('a definition can name a version or a range', async () => {
   const { id } = await register({ name: 'versioned', configuration: { endpoint: `${target.url}/v1` } });
   await builder.post(`/agents/${id}/versions/1.0.0/publish`, {});
   await builder.patch(`/agents/${id}`, { version: '2.0.0', configuration: { endpoint: `${target.url}/v2` } });
-  const path = async (version?: string) => (await platform.runToEnd(callAgent('versioned', {}, version === undefined ? {} : { version })))['output'].path;
-  expect([await path(), await path('1.0.0'), await path('^1.0.0')]).toEqual(['/v2', '/v1', '/v1']);
+  const path = async (version?: string) =>
+    (await platform.runToEnd(callAgent('versioned', {}, version === undefined ? {} : { version })))['output']
+      .path;
+  expect([await path(), await path('2.0.0'), await path('^1.0.0')]).toEqual(['/v1', '/v2', '/v1']);
 });
 
-test('a public agent of somebody else is called with its owner’s secrets', async () => {
+test('a public agent of another user is called with the secrets of its owner', async () => {
   const other = await platform.createUser();
   const theirs = await platform.as(other);
   await theirs.put('/secrets/THEIR_KEY', { value: 'their-key-value' });
-  await theirs.post('/agents', agentBody({ name: 'theirs', visibility: 'public', configuration: { endpoint: `${target.url}/t`, headers: { 'X-Key': '<THEIR_KEY>' } } }));
+  await theirs.post(
+    '/agents',
+    agentBody({
+      name: 'theirs',
+      visibility: 'public',
+      configuration: { endpoint: `${target.url}/t`, headers: { 'X-Key': '<THEIR_KEY>' } },
+    }),
+  );
   expect(await platform.runToEnd(callAgent('theirs'))).toMatchObject({ status: 'completed' });
   expect(target.seen.at(-1)?.headers['x-key']).toBe('their-key-value');
 });
 
-test('a model answers through an OpenAI-compatible API, and what it used is booked', async () => {
+test('a model answers through an OpenAI-compatible API, and its usage is recorded', async () => {
   const model = await startServer((_, response) =>
     sendJson(response, {
-      id: 'c', object: 'chat.completion', created: 1, model: 'tiny', usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
-      choices: [{ index: 0, message: { role: 'assistant', content: '{"mood":"fine"}' }, finish_reason: 'stop' }],
-    }));
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: 'tiny',
+      usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
+      choices: [
+        { index: 0, message: { role: 'assistant', content: '{"mood":"fine"}' }, finish_reason: 'stop' },
+      ],
+    }),
+  );
   try {
     await register({
-      name: 'model', type: 'llm', configuration: { base_url: model.url, model: 'tiny', api_key: 'sk-literal-key' },
+      name: 'model',
+      type: 'llm',
+      configuration: { base_url: model.url, model: 'tiny', api_key: 'sk-literal-key' },
       output_schema: { type: 'object', properties: { mood: { type: 'string' } }, required: ['mood'] },
     });
     const run = await platform.runToEnd(callAgent('model', { prompt: 'How?' }));
@@ -175,43 +339,88 @@ test('a model answers through an OpenAI-compatible API, and what it used is book
   }
 });
 
-test('an agent with an unfinished run is not deleted', async () => {
+test('an agent with an unfinished run cannot be deleted', async () => {
   const { id } = await register({ name: 'busy', configuration: { endpoint: `${target.url}/x` } });
-  const definition = { do: [{ pause: { wait: { seconds: 30 } } }, { ask: { call: 'agent', with: { agent: 'busy', input: {} } } }] };
+  const definition = {
+    do: [{ pause: { wait: { minutes: 10 } } }, { ask: agentTask('busy', { input: {} }) }],
+  };
   const { body: workflow } = await builder.post('/workflows', { name: 'w', definition });
   const { body: run } = await builder.post(`/workflows/${workflow.id}/run`, {});
   expect((await builder.delete(`/agents/${id}`)).status).toBe(409);
   await builder.post(`/runs/${run.id}/cancel`, {}, { headers: { prefer: 'wait=20' } });
 });
 
-test('an agent that becomes private is not called for others any more, whatever was pinned', async () => {
+test('an agent that becomes private can no longer be called by others, whatever they pinned', async () => {
   const other = await platform.createUser({ roles: ['builder'] });
   const theirs = await platform.as(other);
-  const agent = await register({ name: 'once-public', visibility: 'public', configuration: { endpoint: `${target.url}/public` } });
-  const definition = { do: [{ hold: { call: 'human', with: { title: 'Go on?' } } }, { ask: { call: 'agent', with: { agent: agent.id, input: {} } } }] };
+  const agent = await register({
+    name: 'once-public',
+    visibility: 'public',
+    configuration: { endpoint: `${target.url}/public` },
+  });
+  const definition = {
+    do: [{ hold: humanTask('Go on?') }, { ask: agentTask(agent.id, { input: {} }) }],
+  };
   const run = await startRun(theirs, definition);
   const mine = await startRun(builder, definition);
   await builder.patch(`/agents/${agent.id}`, { visibility: 'private' });
-  for (const [client, { id }] of [[theirs, run], [builder, mine]] as const) {
-    const { body } = await until(() => client.get(`/runs/${id}`), (reply) => reply.body.status === 'waiting');
+  for (const [client, { id }] of [
+    [theirs, run],
+    [builder, mine],
+  ] as const) {
+    const { body } = await until(
+      () => client.get(`/runs/${id}`),
+      (reply) => reply.body.status === 'waiting',
+    );
     await client.post(`/hitl/tasks/${body.waiting_on[0].id}/decision`, { decision: 'approve' });
   }
-  const faulted = await theirs.get(`/runs/${run['id']}`, { headers: { prefer: 'wait=30' } });
-  expect(faulted.body).toMatchObject({ status: 'faulted', error: { instance: '/do/1/ask', detail: expect.stringMatching(/may not use the agent once-public any more/) } });
-  expect((await builder.get(`/runs/${mine['id']}`, { headers: { prefer: 'wait=30' } })).body.status).toBe('completed');
+  expect(await endOf(theirs, run)).toMatchObject({
+    status: 'faulted',
+    error: {
+      instance: '/do/1/ask',
+      detail: expect.stringMatching(/may not use the agent once-public any more/),
+    },
+  });
+  expect((await endOf(builder, mine))['status']).toBe('completed');
 });
 
-test('names with an @ are ordinary names: also with a version, and for a retry', async () => {
-  const plain = await register({ name: 'me', version: '1.0.0', configuration: { endpoint: `${target.url}/plain` } });
+test('names with an @ are ordinary names, also with a version and in a retry', async () => {
+  const plain = await register({
+    name: 'me',
+    version: '1.0.0',
+    configuration: { endpoint: `${target.url}/plain` },
+  });
   await register({ name: 'me@1.0.0', configuration: { endpoint: `${target.url}/at` } });
-  const both = { do: [{ one: { call: 'agent', with: { agent: 'me', version: '1.0.0', input: {} }, output: { as: '.path' }, export: { as: '.' } } }, { two: { call: 'agent', with: { agent: 'me@1.0.0', input: {} } } }, { both: { set: { one: '${ $context }', two: '${ .path }' } } }] };
+  const both = {
+    do: [
+      {
+        one: {
+          call: 'agent',
+          with: { agent: 'me', version: '1.0.0', input: {} },
+          output: { as: '.path' },
+          export: { as: '.' },
+        },
+      },
+      { two: agentTask('me@1.0.0', { input: {} }) },
+      { both: { set: { one: '${ $context }', two: '${ .path }' } } },
+    ],
+  };
   expect((await platform.runToEnd(both))['output']).toEqual({ one: '/plain', two: '/at' });
 
   await builder.patch(`/agents/${plain.id}`, { configuration: { endpoint: `${target.url}/status/503` } });
-  const mail = await register({ name: 'team%40@example.com', configuration: { endpoint: `${target.url}/status/503` } });
+  const mail = await register({
+    name: 'team%40@example.com',
+    configuration: { endpoint: `${target.url}/status/503` },
+  });
   const failed = await platform.runToEnd(callAgent('team%40@example.com'));
   expect(failed).toMatchObject({ status: 'faulted', error: { status: 503 } });
   await builder.patch(`/agents/${mail.id}`, { configuration: { endpoint: `${target.url}/fine` } });
-  const retried = await builder.post(`/runs/${failed['id']}/retry`, undefined, { headers: { prefer: 'wait=30' } });
-  expect(retried).toMatchObject({ status: 201, body: { status: 'completed', output: { path: '/fine' } } });
+  const retried = await builder.post(`/runs/${failed['id']}/retry`, undefined, {
+    headers: { prefer: 'wait=30' },
+  });
+  expect(retried.status).toBe(201);
+  expect(await endOf(builder, retried.body)).toMatchObject({
+    status: 'completed',
+    output: { path: '/fine' },
+  });
 });

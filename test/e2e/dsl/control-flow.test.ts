@@ -1,7 +1,6 @@
 /** The core of the definition language, end to end through HTTP: dsl-reference.md. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { startTestPlatform } from '../../support/platform.ts';
-import type { TestPlatform } from '../../support/platform.ts';
+import { startTestPlatform, type TestPlatform } from '../../support/platform.ts';
 
 let platform: TestPlatform;
 beforeAll(async () => {
@@ -13,20 +12,33 @@ const run = (tasks: unknown[], input: Record<string, unknown> = {}, more: Record
   platform.runToEnd({ do: tasks, ...more }, input);
 
 describe('data flow', () => {
-  test('set evaluates whole and embedded expressions, and replaces', async () => {
-    const { status, output } = await run([{ one: { set: { whole: '${ .a + 1 }', text: 'a is ${ .a }', plain: '.a' } } }], { a: 1 });
-    expect({ status, output }).toEqual({ status: 'completed', output: { whole: 2, text: 'a is 1', plain: '.a' } });
+  test('evaluates whole and embedded expressions of set, and replaces the data', async () => {
+    const { status, output } = await run(
+      [{ one: { set: { whole: '${ .a + 1 }', text: 'a is ${ .a }', plain: '.a' } } }],
+      { a: 1 },
+    );
+    expect({ status, output }).toEqual({
+      status: 'completed',
+      output: { whole: 2, text: 'a is 1', plain: '.a' },
+    });
   });
 
-  test('data is never evaluated', async () => {
+  test('never evaluates data', async () => {
     const { output } = await run([{ one: { set: { echo: '${ .text }' } } }], { text: '${ 1 + 1 }' });
     expect(output).toEqual({ echo: '${ 1 + 1 }' });
   });
 
-  test('input.from, output.as, export.as and the workflow’s own input and output', async () => {
+  test('applies input.from, output.as, export.as, and input and output of the workflow', async () => {
     const { output } = await run(
       [
-        { one: { input: { from: '.user' }, set: { name: '${ .name }' }, output: { as: '.name' }, export: { as: '$context + {greeted: .}' } } },
+        {
+          one: {
+            input: { from: '.user' },
+            set: { name: '${ .name }' },
+            output: { as: '.name' },
+            export: { as: '$context + {greeted: .}' },
+          },
+        },
         { two: { set: { was: '${ . }', context: '${ $context }', raw: '${ $workflow.input.user.name }' } } },
       ],
       { user: { name: 'Ada' } },
@@ -35,48 +47,82 @@ describe('data flow', () => {
     expect(output).toEqual({ out: { was: 'Ada', context: { greeted: 'Ada' }, raw: 'Ada' } });
   });
 
-  test('if: false passes the input on, and `then` is not taken', async () => {
-    const { output, tasks } = await run([{ skip: { if: '.no', set: { x: 1 }, then: 'end' } }, { next: { set: { kept: '${ .kept }' } } }], { kept: true });
+  test('passes the input on if `if` is false, and ignores `then`', async () => {
+    const { output, tasks } = await run(
+      [{ skip: { if: '.no', set: { x: 1 }, then: 'end' } }, { next: { set: { kept: '${ .kept }' } } }],
+      { kept: true },
+    );
     expect(output).toEqual({ kept: true });
     expect(tasks.map((task: { name: string }) => task.name)).toEqual(['next']);
   });
 
-  test('a schema that does not fit faults with the validation error at the task', async () => {
+  test('faults with a validation error at a task whose schema does not match', async () => {
     const { status, error } = await run([
-      { one: { set: { n: 'text' }, output: { schema: { format: 'json', document: { type: 'object', properties: { n: { type: 'number' } } } } } } },
+      {
+        one: {
+          set: { n: 'text' },
+          output: {
+            schema: { format: 'json', document: { type: 'object', properties: { n: { type: 'number' } } } },
+          },
+        },
+      },
     ]);
     expect(status).toBe('faulted');
-    expect(error).toMatchObject({ type: expect.stringContaining('/errors/validation'), status: 400, instance: '/do/0/one' });
+    expect(error).toMatchObject({
+      type: expect.stringContaining('/errors/validation'),
+      status: 400,
+      instance: '/do/0/one',
+    });
     expect(error.detail).toContain('/n');
   });
 });
 
-describe('flow', () => {
-  test('switch, then, exit and end', async () => {
+describe('control flow', () => {
+  test('follows switch, then, exit and end', async () => {
     const tasks = [
       { choose: { switch: [{ low: { when: '.n < 10', then: 'small' } }, { other: { then: 'big' } }] } },
-      { small: { do: [{ a: { set: { size: 'small' }, then: 'exit' } }, { b: { set: { size: 'never' } } }], then: 'end' } },
+      {
+        small: {
+          do: [{ a: { set: { size: 'small' }, then: 'exit' } }, { b: { set: { size: 'never' } } }],
+          then: 'end',
+        },
+      },
       { big: { set: { size: 'big' } } },
     ];
     expect((await run(tasks, { n: 1 })).output).toEqual({ size: 'small' });
     expect((await run(tasks, { n: 11 })).output).toEqual({ size: 'big' });
   });
 
-  test('for: each, at, while, and the output of one iteration as input of the next', async () => {
+  test('runs for with each, at, while, and the output of one iteration as input of the next', async () => {
     const { output } = await run(
-      [{ loop: { for: { each: 'x', in: '.items', at: 'i' }, while: '$i < 3', do: [{ add: { set: '${ {items: .items, sum: ((.sum // 0) + $x)} }' } }] } }],
+      [
+        {
+          loop: {
+            for: { each: 'x', in: '.items', at: 'i' },
+            while: '$i < 3',
+            do: [{ add: { set: '${ {items: .items, sum: ((.sum // 0) + $x)} }' } }],
+          },
+        },
+      ],
       { items: [1, 2, 3, 4] },
     );
     expect(output.sum).toBe(6);
   });
 
-  test('fork gives an array in declaration order and joins what branches exported', async () => {
+  test('gives the outputs of a fork in declaration order, with the exports merged', async () => {
     const { output } = await run([
       {
         both: {
           fork: {
             branches: [
-              { slow: { do: [{ w: { wait: { milliseconds: 200 } } }, { a: { set: { v: 'a' }, export: { as: '$context + {a: 1}' } } }] } },
+              {
+                slow: {
+                  do: [
+                    { w: { wait: { milliseconds: 200 } } },
+                    { a: { set: { v: 'a' }, export: { as: '$context + {a: 1}' } } },
+                  ],
+                },
+              },
               { fast: { do: [{ b: { set: { v: 'b' }, export: { as: '$context + {b: 2}' } } }] } },
             ],
           },
@@ -87,13 +133,16 @@ describe('flow', () => {
     expect(output).toEqual({ branches: [{ v: 'a' }, { v: 'b' }], context: { a: 1, b: 2 } });
   });
 
-  test('compete: the first wins, the others are cancelled', async () => {
+  test('takes the first branch of a competing fork, and cancels the others', async () => {
     const { output, tasks } = await run([
       {
         race: {
           fork: {
             compete: true,
-            branches: [{ slow: { do: [{ w: { wait: { seconds: 30 } } }] } }, { fast: { set: { won: true } } }],
+            branches: [
+              { slow: { do: [{ w: { wait: { seconds: 30 } } }] } },
+              { fast: { set: { won: true } } },
+            ],
           },
         },
       },
@@ -102,35 +151,55 @@ describe('flow', () => {
     expect(tasks.find((task: { name: string }) => task.name === 'slow').status).toBe('cancelled');
   });
 
-  test('a fault in one branch cancels the rest', async () => {
+  test('cancels the other branches when one faults', async () => {
     const { status, error, tasks } = await run([
       {
         both: {
           fork: {
             branches: [
               { waits: { wait: { seconds: 30 } } },
-              { fails: { raise: { error: { type: 'https://example.com/broken', status: 500, title: 'Broken' } } } },
+              {
+                fails: {
+                  raise: { error: { type: 'https://example.com/broken', status: 500, title: 'Broken' } },
+                },
+              },
             ],
           },
         },
       },
     ]);
     expect(status).toBe('faulted');
-    expect(error).toEqual({ type: 'https://example.com/broken', status: 500, title: 'Broken', instance: '/do/0/both/fork/branches/1/fails' });
+    expect(error).toEqual({
+      type: 'https://example.com/broken',
+      status: 500,
+      title: 'Broken',
+      instance: '/do/0/both/fork/branches/1/fails',
+    });
     expect(tasks.find((task: { name: string }) => task.name === 'waits').status).toBe('cancelled');
   });
 });
 
-describe('errors', () => {
-  const failing = { fail: { raise: { error: { type: 'https://open-workflow-specification.org/spec/1.0.0/errors/communication', status: 503 } } } };
+describe('error handling', () => {
+  const failing = {
+    fail: {
+      raise: {
+        error: {
+          type: 'https://open-workflow-specification.org/spec/1.0.0/errors/communication',
+          status: 503,
+        },
+      },
+    },
+  };
 
-  test('catch by filter in another form of the type, with the error as variable', async () => {
+  test('matches the filter of catch in another form of the type, and sets the error variable', async () => {
     const { output } = await run([
       {
         guarded: {
           try: [failing],
           catch: {
-            errors: { with: { type: 'https://serverlessworkflow.io/dsl/errors/types/communication', status: 503 } },
+            errors: {
+              with: { type: 'https://serverlessworkflow.io/dsl/errors/types/communication', status: 503 },
+            },
             as: 'err',
             do: [{ handle: { set: { caught: '${ $err.instance }' } } }],
           },
@@ -140,13 +209,20 @@ describe('errors', () => {
     expect(output).toEqual({ caught: '/do/0/guarded/try/0/fail' });
   });
 
-  test('retry runs the whole try again with its first input, then catch.do', async () => {
+  test('retries the whole try with its first input, then runs catch.do', async () => {
     const { output, tasks, logs } = await run(
       [
         {
           guarded: {
             try: [{ count: { set: { n: '${ .n + 1 }' } } }, failing],
-            catch: { retry: { delay: { milliseconds: 10 }, backoff: { exponential: {} }, limit: { attempt: { count: 2 } } }, do: [{ give: { set: { up: '${ .n }' } } }] },
+            catch: {
+              retry: {
+                delay: { milliseconds: 10 },
+                backoff: { exponential: {} },
+                limit: { attempt: { count: 2 } },
+              },
+              do: [{ give: { set: { up: '${ .n }' } } }],
+            },
           },
         },
       ],
@@ -154,30 +230,51 @@ describe('errors', () => {
     );
     expect(output).toEqual({ up: 0 });
     const counts = tasks.filter((task: { name: string }) => task.name === 'count');
-    expect(counts.map((task: { attempt: number; visit: number }) => [task.visit, task.attempt])).toEqual([[1, 1], [2, 2], [3, 3]]);
+    expect(counts.map((task: { attempt: number; visit: number }) => [task.visit, task.attempt])).toEqual([
+      [1, 1],
+      [2, 2],
+      [3, 3],
+    ]);
     expect(logs.filter((entry: { type: string }) => entry.type.endsWith('task.retried.v1'))).toHaveLength(2);
   });
 
-  test('timeouts: of a task, catchable; of the workflow', async () => {
+  test('ends a task by its timeout, which can be caught, and the workflow by its own', async () => {
     const caught = await run([
-      { guarded: { try: [{ slow: { wait: { seconds: 30 }, timeout: { after: { milliseconds: 50 } } } }], catch: { errors: { with: { status: 408 } }, do: [{ ok: { set: { late: true } } }] } } },
+      {
+        guarded: {
+          try: [{ slow: { wait: { seconds: 30 }, timeout: { after: { milliseconds: 50 } } } }],
+          catch: { errors: { with: { status: 408 } }, do: [{ ok: { set: { late: true } } }] },
+        },
+      },
     ]);
     expect(caught.output).toEqual({ late: true });
-    const whole = await run([{ slow: { wait: { seconds: 30 } } }], {}, { timeout: { after: { milliseconds: 50 } } });
+    const whole = await run(
+      [{ slow: { wait: { seconds: 30 } } }],
+      {},
+      { timeout: { after: { milliseconds: 50 } } },
+    );
     expect(whole.error).toMatchObject({ status: 408, type: expect.stringContaining('/errors/timeout') });
   });
 
-  test('an expression that fails faults with its position and its task', async () => {
+  test('reports a failed expression with its position and its task', async () => {
     const { error } = await run([{ bad: { set: { x: '${ .a + 1 }' } } }], { a: {} });
-    expect(error).toMatchObject({ type: expect.stringContaining('/errors/expression'), status: 400, instance: '/do/0/bad' });
+    expect(error).toMatchObject({
+      type: expect.stringContaining('/errors/expression'),
+      status: 400,
+      instance: '/do/0/bad',
+    });
   });
 });
 
 describe('the log', () => {
-  test('is gapless, starts with the creation, ends with the terminal event, and tells each task once', async () => {
+  test('has no gap, starts with the creation, ends with the end, and has each task once', async () => {
     const { logs, tasks, temporal } = await run([{ a: { set: { x: 1 } } }, { b: { set: { y: 2 } } }]);
-    expect(logs.map((entry: { seq: number }) => entry.seq)).toEqual(logs.map((_entry: unknown, i: number) => i + 1));
-    const types = logs.map((entry: { type: string }) => entry.type.replace(/^io\.(serverlessworkflow|cadenza)\./, ''));
+    expect(logs.map((entry: { seq: number }) => entry.seq)).toEqual(
+      logs.map((_entry: unknown, i: number) => i + 1),
+    );
+    const types = logs.map((entry: { type: string }) =>
+      entry.type.replace(/^io\.(serverlessworkflow|cadenza)\./, ''),
+    );
     expect(types).toEqual([
       'workflow.created.v1',
       'workflow.started.v1',
@@ -187,18 +284,22 @@ describe('the log', () => {
       'task.completed.v1',
       'workflow.completed.v1',
     ]);
-    expect(tasks.map((task: { reference: string; status: string }) => [task.reference, task.status])).toEqual([
-      ['/do/0/a', 'completed'],
-      ['/do/1/b', 'completed'],
-    ]);
+    expect(tasks.map((task: { reference: string; status: string }) => [task.reference, task.status])).toEqual(
+      [
+        ['/do/0/a', 'completed'],
+        ['/do/1/b', 'completed'],
+      ],
+    );
     expect(temporal.workflow_id).toMatch(/^run-/);
   });
 
   test('a loop of 10,000 iterations finishes', async () => {
     const { status, output, logs } = await run([
-      { loop: { for: { in: '[range(10000)]' }, do: [{ add: { set: '${ {sum: ((.sum // 0) + $item)} }' } }] } },
+      {
+        loop: { for: { in: '[range(10000)]' }, do: [{ add: { set: '${ {sum: ((.sum // 0) + $item)} }' } }] },
+      },
     ]);
     expect({ status, output }).toEqual({ status: 'completed', output: { sum: 49_995_000 } });
     expect(logs.at(-1).seq).toBeGreaterThan(20_000);
-  }, 120_000);
+  });
 });

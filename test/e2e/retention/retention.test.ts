@@ -1,31 +1,36 @@
-/** The workflow that the schedule starts, on a real worker; and the schedule itself. */
-import { Client, Connection } from '@temporalio/client';
+/** The retention workflow and its schedule on a real worker. */
+import type { Client } from '@temporalio/client';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 
-import { RETENTION_SCHEDULE, RETENTION_WORKFLOW } from '../../../contracts/temporal.ts';
+import { RECONCILE_SCHEDULE, RETENTION_SCHEDULE, RETENTION_WORKFLOW } from '../../../contracts/temporal.ts';
 import { startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
-import { ensureSchedules } from '../../../worker/schedule.ts';
+import { readInstallationId } from '../../../domain/operations/installation.ts';
+import { createTemporalClient } from '../../../temporal/client.ts';
+import { ensureSchedules, scheduleId } from '../../../worker/schedule.ts';
 
 let platform: TestPlatform;
-let connection: Connection;
 let temporal: Client;
 
 beforeAll(async () => {
   platform = await startTestPlatform({ env: { RETENTION_DAYS: '3' } });
-  connection = await Connection.connect({ address: platform.temporal.address });
-  temporal = new Client({ connection, namespace: platform.temporal.namespace });
+  temporal = createTemporalClient(platform.temporal);
 });
 afterAll(async () => {
-  await connection.close();
+  await temporal.connection.close();
   await platform.close();
 });
 
-test('old runs are gone for those who ask, and the others go on', async () => {
-  const [old, young] = [await platform.runToEnd({ do: [{ a: { set: { x: 1 } } }] }), await platform.runToEnd({ do: [{ a: { set: { x: 1 } } }] })];
-  await platform.orm.em.fork().execute(`update run set finished_at = now() - interval '4 days' where id = ?`, [old['id']]);
+test('old runs are removed from the API, and the others are kept', async () => {
+  const [old, young] = [
+    await platform.runToEnd({ do: [{ a: { set: { x: 1 } } }] }),
+    await platform.runToEnd({ do: [{ a: { set: { x: 1 } } }] }),
+  ];
+  await platform.orm.em
+    .fork()
+    .execute(`update run set finished_at = now() - interval '4 days' where id = ?`, [old['id']]);
   const { taskQueue } = platform.temporal;
   const orphan = '0190d4c2-0000-7000-8000-0000000000ab';
   const { files } = platform.app.deps;
@@ -39,13 +44,47 @@ test('old runs are gone for those who ask, and the others go on', async () => {
   expect((await builder.get(`/runs/${young['id']}`)).body.output).toEqual({ x: 1 });
 });
 
-test('the schedule is made once, and starts it', async () => {
+test('each installation gets one schedule, which starts the workflow', async () => {
   const { taskQueue } = platform.temporal;
-  await ensureSchedules(temporal, taskQueue);
-  await ensureSchedules(temporal, taskQueue);
-  const schedule = temporal.schedule.getHandle(RETENTION_SCHEDULE);
+  const installationId = await readInstallationId(platform.orm.em.fork());
+  await ensureSchedules(temporal, { installationId, taskQueue });
+  await ensureSchedules(temporal, { installationId, taskQueue });
+  await ensureSchedules(temporal, { installationId: 'another', taskQueue: 'another' });
+  const schedule = temporal.schedule.getHandle(scheduleId(RETENTION_SCHEDULE, installationId));
   await schedule.trigger();
-  const done = await until(() => schedule.describe(), ({ info }) => info.recentActions.length > 0);
+  const done = await until(
+    () => schedule.describe(),
+    ({ info }) => info.recentActions.length > 0,
+  );
   expect(done.spec.intervals?.[0]?.every).toBe(3_600_000);
-  for (const id of [RETENTION_SCHEDULE, 'cadenza-reconcile']) await temporal.schedule.getHandle(id).delete();
+  const others = await temporal.schedule.getHandle(scheduleId(RETENTION_SCHEDULE, 'another')).describe();
+  expect(others.action).toMatchObject({ taskQueue: 'another', workflowId: 'retention-another' });
+  for (const owner of [installationId, 'another']) await deleteSchedules(owner);
 });
+
+test('a schedule of an older version is updated and stays paused; an orphaned one is removed', async () => {
+  const { taskQueue } = platform.temporal;
+  const owner = { installationId: 'outdated', taskQueue };
+  const action = { type: 'startWorkflow' as const, workflowType: 'old-name', taskQueue, args: [] };
+  const outdated = { spec: { intervals: [{ every: 420_000 }] }, action };
+  const id = scheduleId(RETENTION_SCHEDULE, owner.installationId);
+  await temporal.schedule.create({
+    scheduleId: id,
+    ...outdated,
+    state: { paused: true, note: 'for a migration' },
+  });
+  await temporal.schedule.create({ scheduleId: RETENTION_SCHEDULE, ...outdated, state: { paused: true } });
+  await ensureSchedules(temporal, owner);
+  const updated = await temporal.schedule.getHandle(id).describe();
+  expect(updated.spec.intervals).toEqual([expect.objectContaining({ every: 3_600_000 })]);
+  expect(updated.action).toMatchObject({ workflowType: RETENTION_WORKFLOW, workflowRunTimeout: 3_000_000 });
+  expect(updated.policies.overlap).toBe('SKIP');
+  expect(updated.state).toMatchObject({ paused: true, note: 'for a migration' });
+  await expect(temporal.schedule.getHandle(RETENTION_SCHEDULE).describe()).rejects.toThrow(/not found/i);
+  await deleteSchedules(owner.installationId);
+});
+
+async function deleteSchedules(owner: string): Promise<void> {
+  for (const schedule of [RETENTION_SCHEDULE, RECONCILE_SCHEDULE])
+    await temporal.schedule.getHandle(scheduleId(schedule, owner)).delete();
+}

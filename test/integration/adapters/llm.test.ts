@@ -1,107 +1,205 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
 import type { AgentCall } from '../../../domain/ports.ts';
 import { agentCall, faultOf, noFiles } from '../../support/agent-call.ts';
-import { sendJson, startServer } from '../../support/http-server.ts';
-import type { TestServer } from '../../support/http-server.ts';
+import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
+import { closedAfterEach } from '../../support/closed-after-each.ts';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((each) => each.close()));
-});
+const opened = closedAfterEach();
 
-/** An OpenAI-compatible server that says `content`. */
+/** An OpenAI-compatible server that answers with `content`. */
 async function model(content: string | ((body: any) => string), status = 200): Promise<TestServer> {
   const started = await startServer((request, response) => {
-    if (status !== 200) return sendJson(response, { error: { message: `no: ${request.headers.authorization}`, type: 'x' } }, status);
+    if (status !== 200)
+      return sendJson(
+        response,
+        { error: { message: `no: ${request.headers.authorization}`, type: 'x' } },
+        status,
+      );
     sendJson(response, {
       id: 'c1',
       object: 'chat.completion',
       created: 1,
       model: 'tiny-2026',
-      choices: [{ index: 0, message: { role: 'assistant', content: typeof content === 'string' ? content : content(JSON.parse(request.body)) }, finish_reason: 'stop' }],
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: 'assistant',
+            content: typeof content === 'string' ? content : content(JSON.parse(request.body)),
+          },
+          finish_reason: 'stop',
+        },
+      ],
       usage: { prompt_tokens: 11, completion_tokens: 5, total_tokens: 16 },
     });
   });
-  open.push(started);
+  opened(started);
   return started;
 }
 
 function invoke(call: AgentCall) {
   const egress = createEgressPolicy({ allow: ['127.0.0.1'] });
-  open.push(egress);
+  opened(egress);
   return createAdapters({ egress }).invoke(call);
 }
 
-const llm = (target: TestServer, more: Record<string, unknown> = {}) => ({ type: 'llm', configuration: { base_url: `${target.url}/v1`, model: 'tiny', ...more } });
+const llm = (target: TestServer, more: Record<string, unknown> = {}) => ({
+  type: 'llm',
+  configuration: { base_url: `${target.url}/v1`, model: 'tiny', ...more },
+});
 const bodyOf = (target: TestServer, index = 0) => JSON.parse(target.seen[index]?.body ?? '{}');
 
-test('a string is the prompt; text, model and usage come back', async () => {
+test('a string is the prompt, and text, model and usage come back', async () => {
   const target = await model('Hello!');
-  const result = await invoke(agentCall(llm(target, { system: 'Be kind.', temperature: 0.5, max_tokens: 50, api_key: '<LLM_KEY>' }), 'Hi', { secrets: { LLM_KEY: 'sk-very-secret' } }));
+  const result = await invoke(
+    agentCall(
+      llm(target, { system: 'Be kind.', temperature: 0.5, max_tokens: 50, api_key: '<LLM_KEY>' }),
+      'Hi',
+      { secrets: { LLM_KEY: 'sk-very-secret' } },
+    ),
+  );
   expect(result.output).toEqual({ text: 'Hello!', finish_reason: 'stop', model: 'tiny-2026' });
-  expect(result.usage).toMatchObject({ input_tokens: 11, output_tokens: 5, total_tokens: 16, requests: 1, model: 'tiny-2026' });
-  expect(target.seen[0]).toMatchObject({ path: '/v1/chat/completions', headers: { authorization: 'Bearer sk-very-secret', 'idempotency-key': 'run-1/do/0/call/1/1' } });
+  expect(result.usage).toMatchObject({
+    input_tokens: 11,
+    output_tokens: 5,
+    total_tokens: 16,
+    requests: 1,
+    model: 'tiny-2026',
+  });
+  expect(target.seen[0]).toMatchObject({
+    path: '/v1/chat/completions',
+    headers: { authorization: 'Bearer sk-very-secret', 'idempotency-key': 'run-1/do/0/call/1/1' },
+  });
   expect(bodyOf(target)).toMatchObject({
     model: 'tiny',
     temperature: 0.5,
     max_tokens: 50,
-    messages: [{ role: 'system', content: 'Be kind.' }, { role: 'user', content: 'Hi' }],
+    messages: [
+      { role: 'system', content: 'Be kind.' },
+      { role: 'user', content: 'Hi' },
+    ],
   });
 });
 
-test('prompt, messages, a template, and any JSON are understood', async () => {
+test('an input can be a prompt, messages, values for a template, or any JSON', async () => {
   const target = await model('ok');
   await invoke(agentCall(llm(target), { prompt: 'from prompt' }));
-  await invoke(agentCall(llm(target), { messages: [{ role: 'system', content: 's' }, { role: 'user', content: [{ type: 'text', text: 'u' }] }, { role: 'assistant', content: 'a' }] }));
+  await invoke(
+    agentCall(llm(target), {
+      messages: [
+        { role: 'system', content: 's' },
+        { role: 'user', content: [{ type: 'text', text: 'u' }] },
+        { role: 'assistant', content: 'a' },
+      ],
+    }),
+  );
   await invoke(agentCall(llm(target, { prompt: 'Sum up: ${ .text }' }), { text: 'long' }));
   await invoke(agentCall(llm(target), { any: 1 }));
-  expect(target.seen.map((_, index) => bodyOf(target, index).messages.map(({ role, content }: any) => `${role}:${content}`))).toEqual([
+  expect(
+    target.seen.map((_, index) =>
+      bodyOf(target, index).messages.map(({ role, content }: any) => `${role}:${content}`),
+    ),
+  ).toEqual([
     ['user:from prompt'],
     ['system:s', 'user:u', 'assistant:a'],
     ['user:Sum up: long'],
     ['user:{"any":1}'],
   ]);
-  expect(await faultOf(invoke(agentCall(llm(target), { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://10.0.0.1/' } }] }] })))).toMatchObject({ kind: 'validation' });
+  expect(
+    await faultOf(
+      invoke(
+        agentCall(llm(target), {
+          messages: [
+            { role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://10.0.0.1/' } }] },
+          ],
+        }),
+      ),
+    ),
+  ).toMatchObject({ kind: 'validation' });
 });
 
-test('files go along: pictures and PDF by their bytes, texts as text; what no model takes is refused', async () => {
+test('files are sent in the form that models take, and other types are refused', async () => {
   const target = await model('ok');
   const stored: Record<string, { name: string; media_type: string; bytes: Buffer }> = {
-    '0198c7a0-0000-7000-8000-0000000000a1': { name: 'cat.png', media_type: 'image/png', bytes: Buffer.from('png') },
-    '0198c7a0-0000-7000-8000-0000000000a2': { name: 'note.md', media_type: 'text/markdown; charset=utf-8', bytes: Buffer.from('# hi') },
-    '0198c7a0-0000-7000-8000-0000000000a3': { name: 'a.pdf', media_type: 'application/pdf', bytes: Buffer.from('pdf') },
-    '0198c7a0-0000-7000-8000-0000000000a4': { name: 'a.zip', media_type: 'application/zip', bytes: Buffer.from('zip') },
+    '0198c7a0-0000-7000-8000-0000000000a1': {
+      name: 'cat.png',
+      media_type: 'image/png',
+      bytes: Buffer.from('png'),
+    },
+    '0198c7a0-0000-7000-8000-0000000000a2': {
+      name: 'note.md',
+      media_type: 'text/markdown; charset=utf-8',
+      bytes: Buffer.from('# hi'),
+    },
+    '0198c7a0-0000-7000-8000-0000000000a3': {
+      name: 'a.pdf',
+      media_type: 'application/pdf',
+      bytes: Buffer.from('pdf'),
+    },
+    '0198c7a0-0000-7000-8000-0000000000a4': {
+      name: 'a.zip',
+      media_type: 'application/zip',
+      bytes: Buffer.from('zip'),
+    },
   };
   const files = { ...noFiles, read: async (id: string) => stored[id] ?? null };
   const [cat, note, pdf, zip] = Object.keys(stored).map((file_id) => ({ file_id }));
-  await invoke({ ...agentCall(llm(target), { text: 'What is it?', data: { a: 1 }, files: [cat, note, pdf], message_id: 'm', context_id: 'c' }), files });
+  await invoke({
+    ...agentCall(llm(target), {
+      text: 'What is it?',
+      data: { a: 1 },
+      files: [cat, note, pdf],
+      message_id: 'm',
+      context_id: 'c',
+    }),
+    files,
+  });
   const [message] = bodyOf(target).messages;
   expect(message.role).toBe('user');
   expect(message.content).toMatchObject([
     { type: 'text', text: 'What is it?\n{"a":1}' },
-    { type: 'image_url', image_url: { url: `data:image/png;base64,${Buffer.from('png').toString('base64')}` } },
+    {
+      type: 'image_url',
+      image_url: { url: `data:image/png;base64,${Buffer.from('png').toString('base64')}` },
+    },
     { type: 'text', text: 'note.md:\n# hi' },
     { type: 'file', file: { filename: 'a.pdf' } },
   ]);
-  await invoke({ ...agentCall(llm(target, { prompt: 'Describe: ${ .text }' }), { text: 'x', files: [cat] }), files });
-  expect(bodyOf(target, 1).messages[0].content).toMatchObject([{ text: 'Describe: x' }, { type: 'image_url' }]);
-  expect(await faultOf(invoke({ ...agentCall(llm(target), { text: '', files: [zip] }), files }))).toMatchObject({ kind: 'validation', detail: expect.stringContaining('application/zip') });
+  await invoke({
+    ...agentCall(llm(target, { prompt: 'Describe: ${ .text }' }), { text: 'x', files: [cat] }),
+    files,
+  });
+  expect(bodyOf(target, 1).messages[0].content).toMatchObject([
+    { text: 'Describe: x' },
+    { type: 'image_url' },
+  ]);
+  expect(
+    await faultOf(invoke({ ...agentCall(llm(target), { text: '', files: [zip] }), files })),
+  ).toMatchObject({ kind: 'validation', detail: expect.stringContaining('application/zip') });
 });
 
 const schema = { type: 'object', properties: { mood: { type: 'string' } }, required: ['mood'] };
 
-test('an output schema is sent, and the object is the output', async () => {
+test('the output schema is sent, and the object is the output', async () => {
   const target = await model('{"mood":"good"}');
   const result = await invoke(agentCall({ ...llm(target), output_schema: schema }, 'How?'));
   expect(result.output).toEqual({ mood: 'good' });
   expect(result.usage).toMatchObject({ total_tokens: 16 });
-  expect(bodyOf(target).response_format).toMatchObject({ type: 'json_schema', json_schema: { schema: { properties: { mood: { type: 'string' } } } } });
+  expect(bodyOf(target).response_format).toMatchObject({
+    type: 'json_schema',
+    json_schema: { schema: { properties: { mood: { type: 'string' } } } },
+  });
 });
 
-test('structured_output says how the schema gets to the model', async () => {
+test('structured_output selects how the schema is sent to the model', async () => {
   const target = await model('{"mood":"good"}');
-  const result = await invoke(agentCall({ ...llm(target, { structured_output: 'json_object', system: 'Be kind.' }), output_schema: schema }, 'How?'));
+  const result = await invoke(
+    agentCall(
+      { ...llm(target, { structured_output: 'json_object', system: 'Be kind.' }), output_schema: schema },
+      'How?',
+    ),
+  );
   expect(result.output).toEqual({ mood: 'good' });
   expect(bodyOf(target).response_format).toEqual({ type: 'json_object' });
   expect(bodyOf(target).messages[0]).toEqual({ role: 'system', content: expect.stringContaining('"mood"') });
@@ -109,12 +207,25 @@ test('structured_output says how the schema gets to the model', async () => {
   expect(bodyOf(target, 1).response_format).toBeUndefined();
 });
 
-test('an object in a fenced block is found; prose faults; a schema of our own form is met by text', async () => {
+test('an object in a fenced block is found, prose is a fault unless the schema asks for text', async () => {
   const fenced = await model('```json\n{"mood":"fine"}\n```');
-  expect((await invoke(agentCall({ ...llm(fenced), output_schema: schema }, 'x'))).output).toEqual({ mood: 'fine' });
+  expect((await invoke(agentCall({ ...llm(fenced), output_schema: schema }, 'x'))).output).toEqual({
+    mood: 'fine',
+  });
   const prose = await model('I feel fine.');
-  expect(await faultOf(invoke(agentCall({ ...llm(prose), output_schema: schema }, 'x')))).toMatchObject({ kind: 'validation' });
-  expect((await invoke(agentCall({ ...llm(prose), output_schema: { type: 'object', properties: { text: { type: 'string' } } } }, 'x'))).output).toMatchObject({ text: 'I feel fine.' });
+  expect(await faultOf(invoke(agentCall({ ...llm(prose), output_schema: schema }, 'x')))).toMatchObject({
+    kind: 'validation',
+  });
+  expect(
+    (
+      await invoke(
+        agentCall(
+          { ...llm(prose), output_schema: { type: 'object', properties: { text: { type: 'string' } } } },
+          'x',
+        ),
+      )
+    ).output,
+  ).toMatchObject({ text: 'I feel fine.' });
 });
 
 test.each([
@@ -122,29 +233,50 @@ test.each([
   [403, 'authorization'],
   [429, 'communication'],
   [500, 'communication'],
-])('%i is a %s fault after one request, without the key', async (status, kind) => {
+])('status %i is a %s fault after one request, and hides the key', async (status, kind) => {
   const target = await model('', status);
-  const found = await faultOf(invoke(agentCall(llm(target, { api_key: '<LLM_KEY>' }), 'x', { secrets: { LLM_KEY: 'sk-very-secret' } })));
+  const found = await faultOf(
+    invoke(agentCall(llm(target, { api_key: '<LLM_KEY>' }), 'x', { secrets: { LLM_KEY: 'sk-very-secret' } })),
+  );
   expect(found).toMatchObject({ kind, status });
   expect(found.detail).not.toContain('sk-very-secret');
   expect(target.seen).toHaveLength(1);
 });
 
-test('nonsense, refused addresses, timeouts and cancellation', async () => {
-  const nonsense = await startServer((_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":'));
-  open.push(nonsense);
-  expect(await faultOf(invoke(agentCall(llm(nonsense), 'x')))).toMatchObject({ kind: 'communication', status: 502 });
-  expect(await faultOf(invoke(agentCall({ type: 'llm', configuration: { base_url: 'http://10.0.0.1/v1', model: 'm' } }, 'x')))).toMatchObject({ kind: 'authorization' });
+test('a broken response, a refused address, a timeout and a cancellation end the call', async () => {
+  const nonsense = await startServer(
+    (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":'),
+  );
+  opened(nonsense);
+  expect(await faultOf(invoke(agentCall(llm(nonsense), 'x')))).toMatchObject({
+    kind: 'communication',
+    status: 502,
+  });
+  expect(
+    await faultOf(
+      invoke(agentCall({ type: 'llm', configuration: { base_url: 'http://10.0.0.1/v1', model: 'm' } }, 'x')),
+    ),
+  ).toMatchObject({ kind: 'authorization' });
 
   const hanging = await startServer(() => undefined);
-  open.push(hanging);
-  expect(await faultOf(invoke(agentCall(llm(hanging, { timeout: 100 }), 'x')))).toMatchObject({ kind: 'timeout' });
+  opened(hanging);
+  expect(await faultOf(invoke(agentCall(llm(hanging, { timeout: 100 }), 'x')))).toMatchObject({
+    kind: 'timeout',
+  });
   const controller = new AbortController();
   setTimeout(() => controller.abort(new Error('run cancelled')), 50);
-  await expect(invoke(agentCall(llm(hanging), 'x', { signal: controller.signal }))).rejects.toThrow('run cancelled');
+  await expect(invoke(agentCall(llm(hanging), 'x', { signal: controller.signal }))).rejects.toThrow(
+    'run cancelled',
+  );
 });
 
-test('without base_url or model it faults', async () => {
-  expect(await faultOf(invoke(agentCall({ type: 'llm' }, 'x')))).toMatchObject({ kind: 'configuration', detail: expect.stringContaining('base_url') });
-  expect(await faultOf(invoke(agentCall({ type: 'llm', url: 'http://127.0.0.1/' }, 'x')))).toMatchObject({ kind: 'configuration', detail: expect.stringContaining('model') });
+test('without base_url or model the invocation faults', async () => {
+  expect(await faultOf(invoke(agentCall({ type: 'llm' }, 'x')))).toMatchObject({
+    kind: 'configuration',
+    detail: expect.stringContaining('base_url'),
+  });
+  expect(await faultOf(invoke(agentCall({ type: 'llm', url: 'http://127.0.0.1/' }, 'x')))).toMatchObject({
+    kind: 'configuration',
+    detail: expect.stringContaining('model'),
+  });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as z from 'zod';
 
 import { endpoint, type Endpoint } from '../../../api/endpoint.ts';
-import { decodeCursor, page } from '../../../api/paging.ts';
+import { orderBy, readPage } from '../../../api/paging.ts';
 import { idParams, pageQuery, text } from '../../../api/schemas.ts';
 import { conflict, notFound } from '../../../domain/errors.ts';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
@@ -11,45 +11,72 @@ const thing = z.object({ name: z.string(), note: z.string().nullable() });
 const missing = '0190d4c2-0000-7000-8000-000000000000';
 const taken = '0190d4c2-0000-7000-8000-000000000001';
 let calls = 0;
+/** What a slow call waits for. */
+let released: Promise<void> = Promise.resolve();
 
 function testEndpoints(): Endpoint[] {
   const common = { tags: ['test'], summary: 'a test' };
   return [
     endpoint({
-      ...common, method: 'POST', path: '/things', operationId: 'createThing', role: 'builder',
+      ...common,
+      method: 'POST',
+      path: '/things',
+      operationId: 'createThing',
+      role: 'builder',
       body: z.object({ name: text({ min: 1, max: 5 }), note: z.string().nullable().default(null) }),
       record: thing.extend({ size: z.number() }),
       responses: { 201: thing },
       handler: async (c) => {
         calls += 1;
         const { name, note } = c.body;
-        await c.em.execute('select pg_sleep(?)', [note === 'slow' ? 0.4 : 0]);
-        c.afterCommit(async () => (note === 'after' ? { status: 201, body: { name: 'later', note } } : undefined));
+        if (note === 'slow') await released;
+        c.afterCommit(async () =>
+          note === 'after' ? { status: 201, body: { name: 'later', note } } : undefined,
+        );
         return { status: 201, body: { name, note }, headers: { Location: `/things/${calls}` } };
       },
     }),
     endpoint({
-      ...common, method: 'POST', path: '/things/{id}', operationId: 'actOnThing', role: 'builder', params: idParams,
-      body: z.object({ name: z.string() }), responses: { 200: z.object({ ok: z.boolean() }) },
+      ...common,
+      method: 'POST',
+      path: '/things/{id}',
+      operationId: 'actOnThing',
+      role: 'builder',
+      params: idParams,
+      body: z.object({ name: z.string() }),
+      responses: { 200: z.object({ ok: z.boolean() }) },
       handler: async (c) => {
         if (c.params.id === missing) throw notFound('thing');
         c.checkSyntax();
-        if (c.params.id === taken) throw conflict('taken', 'It is taken.', { decision: 'approve', status: 'open' });
+        if (c.params.id === taken)
+          throw conflict('taken', 'It is taken.', { decision: 'approve', status: 'open' });
         return { status: 200, body: { ok: c.body.name.length > 0 } };
       },
     }),
     endpoint({
-      ...common, method: 'GET', path: '/things', operationId: 'listThings', role: 'viewer',
-      query: z.object({ ...pageQuery, status: z.enum(['on', 'off']).optional() }), responses: { 200: z.array(z.number()) },
+      ...common,
+      method: 'GET',
+      path: '/things',
+      operationId: 'listThings',
+      role: 'viewer',
+      query: z.object({ ...pageQuery, status: z.enum(['on', 'off']).optional() }),
+      responses: { 200: z.array(z.number()) },
       handler: async (c) => {
-        const [after = 0] = decodeCursor(c.query.cursor, z.tuple([z.int()])) ?? [];
-        const rows = Array.from({ length: 7 }, (_, index) => index + 1).filter((row) => row > after).slice(0, c.query.limit + 1);
-        const { items, headers } = page(c, rows, c.query.limit, (row) => [row]);
+        const numbers = Array.from({ length: 7 }, (_, index) => index + 1);
+        const order = orderBy<number, number>(z.int(), (row) => row);
+        const { items, headers } = await readPage(c, order, async ({ after = 0, limit }) =>
+          numbers.filter((row) => row > after).slice(0, limit),
+        );
         return { status: 200, body: items, headers };
       },
     }),
     endpoint({
-      ...common, method: 'GET', path: '/wrong', operationId: 'wrong', role: 'viewer', responses: { 200: thing },
+      ...common,
+      method: 'GET',
+      path: '/wrong',
+      operationId: 'wrong',
+      role: 'viewer',
+      responses: { 200: thing },
       handler: async () => ({ status: 200, body: { name: 'x', note: null, more: 1 } }),
     }),
   ];
@@ -65,25 +92,33 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-test('without a token 401 with a challenge, as a problem; a bad one is named as such', async () => {
+test('a request without a token gets 401 with a challenge, and a bad token is named as such', async () => {
   const none = await app.anonymous.post('/things', { name: 'a' });
   expect(none.status).toBe(401);
-  expect(none.headers.get('www-authenticate')).toBe('Bearer realm="cadenza"');
+  expect(none.headers.get('www-authenticate')).toBe(
+    `Bearer realm="cadenza", resource_metadata="${app.env.BASE_URL}/.well-known/oauth-protected-resource"`,
+  );
   expect(none.headers.get('content-type')).toBe('application/problem+json');
-  expect(none.body).toMatchObject({ type: 'about:blank', title: 'Unauthorized', status: 401, instance: '/things', code: 'token_required' });
+  expect(none.body).toMatchObject({
+    type: 'about:blank',
+    title: 'Unauthorized',
+    status: 401,
+    instance: '/things',
+    code: 'token_required',
+  });
   expect(none.body.request_id).toBe(none.headers.get('x-request-id'));
   const bad = await app.anonymous.get('/things', { headers: { authorization: 'Bearer abc.def.ghi' } });
   expect(bad.status).toBe(401);
   expect(bad.headers.get('www-authenticate')).toContain('invalid_token');
 });
 
-test('the wrong role: 403, before anything about the body', async () => {
+test('a role that is too low gets 403 before the body is read', async () => {
   const reply = await viewer.post('/things', '{', {});
   expect(reply.status).toBe(403);
   expect(reply.body.code).toBe('role_required');
 });
 
-test('the same endpoint below / and /api/v1; the request id of the caller is kept', async () => {
+test("each endpoint answers below / and /api/v1, and keeps the caller's request id", async () => {
   for (const path of ['/things', '/api/v1/things']) {
     const reply = await builder.post(path, { name: 'a' }, { headers: { 'x-request-id': 'mine-1' } });
     expect(reply.status).toBe(201);
@@ -92,7 +127,7 @@ test('the same endpoint below / and /api/v1; the request id of the caller is kep
   }
 });
 
-test('404 for unknown paths and ids that are none; 405 with Allow; 406', async () => {
+test('unknown paths and ids get 404, other methods 405 with Allow, and other types 406', async () => {
   expect((await builder.get('/nowhere')).body.code).toBe('not_found');
   expect((await builder.post('/things/xyz', {})).status).toBe(404);
   expect((await builder.post('/things/%00', {})).status).toBe(404);
@@ -104,34 +139,54 @@ test('404 for unknown paths and ids that are none; 405 with Allow; 406', async (
   expect((await builder.get('/things', { headers: { accept: 'text/html' } })).status).toBe(406);
 });
 
-test('all mistakes of a body at once, with pointers; fields that the server sets are ignored', async () => {
+test('a 422 lists all mistakes with pointers, and fields that the server sets are ignored', async () => {
   const reply = await builder.post('/things', { name: 'sixsix', note: 5, extra: 1, 'a/b': 2 });
   expect(reply.status).toBe(422);
-  expect(reply.body.errors.map((error: { pointer: string; code: string }) => [error.pointer, error.code])).toEqual([
-    ['/name', 'too_long'], ['/note', 'invalid_type'], ['/extra', 'unknown_field'], ['/a~1b', 'unknown_field'],
+  expect(
+    reply.body.errors.map((error: { pointer: string; code: string }) => [error.pointer, error.code]),
+  ).toEqual([
+    ['/name', 'too_long'],
+    ['/note', 'invalid_type'],
+    ['/extra', 'unknown_field'],
+    ['/a~1b', 'unknown_field'],
   ]);
-  expect((await builder.post('/things')).body).toMatchObject({ detail: '/name: is required', errors: [{ pointer: '/name', code: 'required', message: 'is required' }] });
-  expect((await builder.post('/things', { name: 'ok', id: 1, created_at: 'x', owner_id: null, size: 3 })).status).toBe(201);
+  expect((await builder.post('/things')).body).toMatchObject({
+    detail: '/name: is required',
+    errors: [{ pointer: '/name', code: 'required', message: 'is required' }],
+  });
+  expect(
+    (await builder.post('/things', { name: 'ok', id: 1, created_at: 'x', owner_id: null, size: 3 })).status,
+  ).toBe(201);
   expect((await builder.post('/things', { name: '😀😀😀😀😀' })).status).toBe(201);
 });
 
-test('NUL and lone surrogates 422, numbers beyond a double too', async () => {
-  expect((await builder.post('/things', { name: 'a\0' })).body.errors[0]).toMatchObject({ pointer: '/name', code: 'invalid_characters' });
+test('NUL, lone surrogates and numbers beyond a double get 422', async () => {
+  expect((await builder.post('/things', { name: 'a\0' })).body.errors[0]).toMatchObject({
+    pointer: '/name',
+    code: 'invalid_characters',
+  });
   expect((await builder.post('/things', '{"name":"\\ud800"}')).status).toBe(422);
   expect((await builder.post('/things', '{"name":"a","n\\u0000":1}')).status).toBe(422);
   expect((await builder.post('/things', '{"name":1e999}')).body.errors[0].code).toBe('out_of_range');
 });
 
-test('malformed JSON, wrong types, wrong encodings, deep nesting', async () => {
+test('malformed, deep or wrongly typed bodies are refused, each with its own code', async () => {
   expect((await builder.post('/things', '{"name":')).body.code).toBe('malformed_json');
   expect((await builder.post('/things', `${'['.repeat(65)}${']'.repeat(65)}`)).body.code).toBe('too_deep');
   expect((await builder.post('/things', `${'['.repeat(64)}${']'.repeat(64)}`)).status).toBe(422);
-  expect((await builder.post('/things', 'name=a', { headers: { 'content-type': 'text/plain' } })).status).toBe(415);
-  expect((await builder.post('/things', '{}', { headers: { 'content-type': 'application/json; charset=latin1' } })).status).toBe(415);
-  expect((await builder.post('/things', new Uint8Array([0x22, 0xff, 0x22]))).body.code).toBe('malformed_body');
+  expect(
+    (await builder.post('/things', 'name=a', { headers: { 'content-type': 'text/plain' } })).status,
+  ).toBe(415);
+  expect(
+    (await builder.post('/things', '{}', { headers: { 'content-type': 'application/json; charset=latin1' } }))
+      .status,
+  ).toBe(415);
+  expect((await builder.post('/things', new Uint8Array([0x22, 0xff, 0x22]))).body.code).toBe(
+    'malformed_body',
+  );
 });
 
-test('a body over 2 MiB: 413 that the client sees, also when it is sent in pieces', async () => {
+test('a body over 2 MiB gets a readable 413, even when it is sent in pieces', async () => {
   const large = JSON.stringify({ name: 'a'.repeat(3 * 1024 * 1024) });
   expect((await builder.post('/things', large)).status).toBe(413);
   const token = (await app.user('builder')).token;
@@ -142,19 +197,26 @@ test('a body over 2 MiB: 413 that the client sees, also when it is sent in piece
     },
   });
   const reply = await fetch(`${app.url}/things`, {
-    method: 'POST', body: pieces, duplex: 'half', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    method: 'POST',
+    body: pieces,
+    duplex: 'half',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
   } as RequestInit);
   expect(reply.status).toBe(413);
 });
 
-test('order of refusals: 404, then 400, then 409, then 422', async () => {
+test('refusals come in order: 404, then 400, then 409, then 422', async () => {
   expect((await builder.post(`/things/${missing}`, '{')).status).toBe(404);
   expect((await builder.post(`/things/${taken}`, '{')).status).toBe(400);
-  expect((await builder.post(`/things/${taken}`, {})).body).toMatchObject({ status: 409, code: 'taken', decision: 'approve' });
+  expect((await builder.post(`/things/${taken}`, {})).body).toMatchObject({
+    status: 409,
+    code: 'taken',
+    decision: 'approve',
+  });
   expect((await builder.post(`/things/0190d4c2-0000-7000-8000-000000000002`, {})).status).toBe(422);
 });
 
-test('paging by Link, limits, unknown and repeated parameters', async () => {
+test('lists page by Link, and invalid, unknown or repeated parameters get 400', async () => {
   const seen: number[] = [];
   let path: string | undefined = '/api/v1/things?limit=3&status=on';
   while (path) {
@@ -165,20 +227,28 @@ test('paging by Link, limits, unknown and repeated parameters', async () => {
     if (path) expect(path).toMatch(new RegExp(`^${app.url}/api/v1/things\\?limit=3&status=on&cursor=`));
   }
   expect(seen).toEqual([1, 2, 3, 4, 5, 6, 7]);
-  for (const bad of ['limit=0', 'limit=201', 'limit=x', 'cursor=zzz', 'colour=red', 'status=on&status=off', 'status=%00']) {
+  for (const bad of [
+    'limit=0',
+    'limit=201',
+    'limit=x',
+    'cursor=zzz',
+    'colour=red',
+    'status=on&status=off',
+    'status=%00',
+  ]) {
     const reply = await viewer.get(`/things?${bad}`);
     expect([bad, reply.status]).toEqual([bad, 400]);
     expect(reply.body.errors[0].pointer).toBe(bad.split('=')[0]);
   }
 });
 
-test('an answer off its declaration is a 500 here, without a stack', async () => {
+test('a response that violates its declaration is a 500 in tests, without a stack', async () => {
   const reply = await viewer.get('/wrong');
   expect(reply.status).toBe(500);
   expect(JSON.stringify(reply.body)).not.toMatch(/\.ts|declaration/);
 });
 
-test('Idempotency-Key: replay, another body, another user, in progress', async () => {
+test('Idempotency-Key replays for the same body and user, and refuses concurrent requests', async () => {
   const key = { headers: { 'idempotency-key': 'k1' } };
   const before = calls;
   const first = await builder.post('/things', { name: 'one', note: 'after' }, key);
@@ -189,40 +259,75 @@ test('Idempotency-Key: replay, another body, another user, in progress', async (
   expect(again.headers.get('location')).toBe(first.headers.get('location'));
   expect(again.body).toEqual({ name: 'one', note: 'after' });
   expect((await builder.post('/things', { name: 'two' }, key)).body.code).toBe('idempotency_key_reused');
-  const other = await app.as(await app.createUser());
-  expect((await other.post('/things', { name: 'two' }, key)).status).toBe(201);
+  const otherUser = await app.as(await app.createUser());
+  expect((await otherUser.post('/things', { name: 'two' }, key)).status).toBe(201);
   expect(calls).toBe(before + 2);
 
   const slow = { headers: { 'idempotency-key': 'k2' } };
-  const replies = await Promise.all(Array.from({ length: 5 }, () => builder.post('/things', { name: 'a', note: 'slow' }, slow)));
+  const release = Promise.withResolvers<void>();
+  released = release.promise;
+  let answered = 0;
+  const replies = await Promise.all(
+    Array.from({ length: 5 }, async () => {
+      const reply = await builder.post('/things', { name: 'a', note: 'slow' }, slow);
+      answered += 1;
+      if (answered === 4) release.resolve();
+      return reply;
+    }),
+  );
   const statuses = replies.map((reply) => reply.status).toSorted();
   expect(statuses.filter((status) => status === 201)).toHaveLength(1);
-  expect(replies.filter((reply) => reply.status === 409).every((reply) => reply.body.code === 'idempotency_in_progress')).toBe(true);
+  expect(
+    replies
+      .filter((reply) => reply.status === 409)
+      .every((reply) => reply.body.code === 'idempotency_in_progress'),
+  ).toBe(true);
   expect(calls).toBe(before + 3);
 
-  expect((await builder.post('/things', { name: 'toolong' }, { headers: { 'idempotency-key': 'k3' } })).status).toBe(422);
-  expect((await builder.post('/things', { name: 'fine' }, { headers: { 'idempotency-key': 'k3' } })).status).toBe(201);
+  expect(
+    (await builder.post('/things', { name: 'toolong' }, { headers: { 'idempotency-key': 'k3' } })).status,
+  ).toBe(422);
+  expect(
+    (await builder.post('/things', { name: 'fine' }, { headers: { 'idempotency-key': 'k3' } })).status,
+  ).toBe(201);
 });
 
-test('health and readiness', async () => {
+test('GET /healthz answers ok, and GET /readyz lists its checks', async () => {
   expect((await app.anonymous.get('/healthz')).body).toEqual({ status: 'ok' });
   const ready = await app.anonymous.get('/readyz');
   expect(ready.status).toBe(200);
-  expect(ready.body).toEqual({ status: 'degraded', checks: { database: 'ok', temporal: 'down', files: 'ok', server: 'ok' } });
+  expect(ready.body).toEqual({
+    status: 'degraded',
+    checks: {
+      database: 'ok',
+      temporal: 'down',
+      files: 'ok',
+      server: 'ok',
+      admin: 'ok',
+      keys: 'ok',
+      runs: 'ok',
+    },
+  });
 });
 
-test('the document and its page, for everybody', async () => {
+test('everybody can read the OpenAPI document', async () => {
   const document = await app.anonymous.get('/openapi.json');
   expect(document.status).toBe(200);
-  expect(document.body).toMatchObject({ openapi: '3.1.0', servers: [{ url: app.url }, { url: `${app.url}/api/v1` }] });
-  const page = await app.anonymous.get('/docs', { headers: { accept: 'text/html' } });
-  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
-  expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/);
-  expect(page.body).toContain('createThing');
-  expect(page.body).not.toMatch(/<script|https:\/\/(?!open)/);
+  expect(document.body).toMatchObject({
+    openapi: '3.1.0',
+    servers: [{ url: app.url }, { url: `${app.url}/api/v1` }],
+  });
 });
 
-test('long queries are read, longer ones are a problem too', async () => {
+test('everybody can read the JSON Schema of definitions', async () => {
+  const { status, headers, body } = await app.anonymous.get('/schemas/workflow.json');
+  expect([status, headers.get('content-type')]).toEqual([200, expect.stringContaining('schema+json')]);
+  const schema = typeof body === 'string' ? JSON.parse(body) : body;
+  expect(schema).toMatchObject({ $id: `${app.url}/schemas/workflow.json`, required: ['do'] });
+  expect((await app.anonymous.get('/schemas/workflow.json?x=1')).status).toBe(400);
+});
+
+test('a long query is read, and a longer one gets 431 as a problem', async () => {
   expect((await viewer.get(`/things?status=${'x'.repeat(40_000)}`)).status).toBe(400);
   const reply = await viewer.get(`/things?status=${'x'.repeat(70_000)}`);
   expect([reply.status, reply.body.code]).toEqual([431, 'malformed_request']);

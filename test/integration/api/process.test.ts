@@ -1,37 +1,53 @@
-/** The API as a process of its own, as `npm run start:api` starts it. */
+/** The API as its own process, as `npm run start:api` starts it. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { childEnv } from '../../../config/env.ts';
-import { choosePort } from '../../../dev/ports.ts';
+import { ownPort } from '../../support/machine.ts';
+import { until } from '../../support/platform.ts';
 import { createClient } from '../../support/app.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/servers.ts';
 
 const password = 'the first password';
 let database: TestDatabase;
+/** Both copies share it, and no other database may use it. */
+let filesDir: string;
 const started: ChildProcess[] = [];
 
 beforeAll(async () => {
   database = await createTestDatabase();
+  filesDir = mkdtempSync(join(tmpdir(), 'cadenza-process-'));
 });
 afterAll(async () => {
   for (const child of started) child.kill('SIGKILL');
   await database.drop();
+  rmSync(filesDir, { recursive: true, force: true });
 });
 
 async function startApi(): Promise<{ child: ChildProcess; url: string; lines: Record<string, unknown>[] }> {
-  const port = await choosePort({ what: 'the API' });
+  const port = await ownPort();
   const main = fileURLToPath(new URL('../../../api/main.ts', import.meta.url));
   const child = spawn(process.execPath, [main], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: childEnv({
-      PORT: String(port), DATABASE_URL: database.url, TEMPORAL_ADDRESS: '127.0.0.1:1', ADMIN_PASSWORD: password,
-      ENCRYPTION_KEYS: `one:${randomBytes(32).toString('base64')}`, NODE_ENV: 'test', LOG_LEVEL: 'info', BASE_URL: undefined,
+      PORT: String(port),
+      DATABASE_URL: database.url,
+      TEMPORAL_ADDRESS: '127.0.0.1:1',
+      FILES_DIR: filesDir,
+      ADMIN_PASSWORD: password,
+      ENCRYPTION_KEYS: `one:${randomBytes(32).toString('base64')}`,
+      NODE_ENV: 'test',
+      LOG_LEVEL: 'info',
+      BASE_URL: undefined,
     }),
   });
   started.push(child);
@@ -42,47 +58,56 @@ async function startApi(): Promise<{ child: ChildProcess; url: string; lines: Re
   for (;;) {
     const ready = await fetch(`${url}/readyz`).catch(() => null);
     if (ready?.status === 200) return { child, url, lines };
-    if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}`);
+    if (child.exitCode !== null)
+      throw new Error(`ended with ${child.exitCode}: ${JSON.stringify(lines.at(-1))}`);
     await sleep(100);
   }
 }
 
-test('two copies start on an empty database, make one administrator, log JSON with request ids and stop in order', async () => {
-  const [one, two] = await Promise.all([startApi(), startApi()]);
-  let token = '';
-  for (let tries = 0; token === '' && tries < 50; tries += 1) {
-    const reply = await createClient(one.url).post('/auth/token', { username: 'admin', password }, { headers: { 'x-request-id': 'the-login' } });
-    token = reply.body.access_token ?? '';
-    await sleep(100);
-  }
-  expect((await createClient(one.url, token).get('/users')).body).toHaveLength(1);
+test('two copies share an empty database, log JSON with request ids, and stop gracefully', async () => {
+  const [first, second] = await Promise.all([startApi(), startApi()]);
+  // Readiness includes a working log-in.
+  const login = await createClient(first.url).post(
+    '/auth/token',
+    { username: 'admin', password },
+    { headers: { 'x-request-id': 'the-login' } },
+  );
+  expect(login.status).toBe(200);
+  const token: string = login.body.access_token;
+  expect((await createClient(first.url, token).get('/users')).body).toHaveLength(1);
 
-  const held = fetch(`${one.url}/auth/token`, {
-    method: 'POST', duplex: 'half', headers: { 'content-type': 'application/json' },
-    body: new ReadableStream({
-      async start(controller) {
-        controller.enqueue(Buffer.from('{"username":"admin",'));
-        await sleep(2_000);
-        controller.enqueue(Buffer.from(`"password":"${password}"}`));
-        controller.close();
-      },
-    }),
-  } as RequestInit);
-  await sleep(300);
-  const ended = once(one.child, 'exit');
-  one.child.kill('SIGTERM');
-  await sleep(300);
-  expect((await fetch(`${one.url}/readyz`)).status).toBe(503);
-  expect((await held).status).toBe(200);
+  // The server asks for the body once it has read the headers, so the request is under way then.
+  const held = request(`${first.url}/auth/token`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', expect: '100-continue' },
+  });
+  const answered = once(held, 'response') as Promise<[IncomingMessage]>;
+  held.flushHeaders();
+  await once(held, 'continue');
+  held.write('{"username":"admin",');
+  const ended = once(first.child, 'close');
+  first.child.kill('SIGTERM');
+  const ready = async () => (await fetch(`${first.url}/readyz`)).status;
+  expect(await until(ready, (status) => status !== 200)).toBe(503);
+  held.end(`"password":"${password}"}`);
+  const [answer] = await answered;
+  expect(answer.statusCode).toBe(200);
+  answer.resume();
   expect(await ended).toEqual([0, null]);
-  expect((await fetch(`${two.url}/readyz`)).status).toBe(200);
+  expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
 
-  const logged = one.lines.find((line) => line['request_id'] === 'the-login' && line['status'] === 200);
-  expect(logged).toMatchObject({ level: 'info', name: 'api', method: 'POST', path: '/auth/token', msg: 'request' });
-  expect(JSON.stringify(one.lines)).not.toContain(password);
-  expect(one.lines.at(-1)).toMatchObject({ msg: 'stopped' });
+  const logged = first.lines.find((line) => line['request_id'] === 'the-login' && line['status'] === 200);
+  expect(logged).toMatchObject({
+    level: 'info',
+    name: 'api',
+    method: 'POST',
+    path: '/auth/token',
+    msg: 'request',
+  });
+  expect(JSON.stringify(first.lines)).not.toContain(password);
+  expect(first.lines.at(-1)).toMatchObject({ msg: 'stopped' });
 
-  const other = once(two.child, 'exit');
-  two.child.kill('SIGINT');
+  const other = once(second.child, 'close');
+  second.child.kill('SIGINT');
   expect(await other).toEqual([0, null]);
-}, 120_000);
+});

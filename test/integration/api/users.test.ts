@@ -3,7 +3,13 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { resolveSecret } from '../../../domain/secrets/service.ts';
 import { createClient, startTestApp, type Client, type TestApp } from '../../support/app.ts';
 
-const good = { username: 'ada', email: 'ada@example.com', password: 'a long enough one', roles: ['approver'], groups: ['finance', 'finance'] };
+const good = {
+  username: 'ada',
+  email: 'ada@example.com',
+  password: 'a long enough one',
+  roles: ['approver'],
+  groups: ['finance', 'finance'],
+};
 let app: TestApp;
 let admin: Client;
 
@@ -13,63 +19,114 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-test('401 without a token, 403 for everybody but administrators', async () => {
+test('managing users needs a token and the role admin', async () => {
   const builder = await app.as('builder');
   const { id } = await app.user('viewer');
-  for (const [method, path] of [['GET', '/users'], ['POST', '/users'], ['GET', `/users/${id}`], ['PATCH', `/users/${id}`]] as const) {
+  for (const [method, path] of [
+    ['GET', '/users'],
+    ['POST', '/users'],
+    ['GET', `/users/${id}`],
+    ['PATCH', `/users/${id}`],
+  ] as const) {
     expect((await app.anonymous.request(method, path)).status).toBe(401);
     expect((await builder.request(method, path)).status).toBe(403);
   }
-  for (const [method, path] of [['GET', '/users/me'], ['POST', '/users/me/password'], ['GET', '/users/me/clients'], ['POST', '/users/me/clients'], ['DELETE', `/users/me/clients/${id}`]] as const) {
+  for (const [method, path] of [
+    ['GET', '/users/me'],
+    ['POST', '/users/me/password'],
+    ['GET', '/users/me/clients'],
+    ['POST', '/users/me/clients'],
+    ['DELETE', `/users/me/clients/${id}`],
+  ] as const) {
     expect((await app.anonymous.request(method, path)).status).toBe(401);
   }
 });
 
-test('create, read, and never show the password', async () => {
-  const made = await admin.post('/users', good, { headers: { 'idempotency-key': 'new-user' } });
-  expect(made.status).toBe(201);
-  expect(made.body).toEqual({
-    id: expect.any(String), username: 'ada', email: 'ada@example.com', display_name: null, roles: ['approver'], groups: ['finance'],
-    status: 'active', created_at: expect.any(String), updated_at: expect.any(String),
+test('an admin creates and reads a user, and the password is never shown', async () => {
+  const created = await admin.post('/users', good, { headers: { 'idempotency-key': 'new-user' } });
+  expect(created.status).toBe(201);
+  expect(created.body).toEqual({
+    id: expect.any(String),
+    username: 'ada',
+    email: 'ada@example.com',
+    display_name: null,
+    roles: ['approver'],
+    groups: ['finance'],
+    status: 'active',
+    created_at: expect.any(String),
+    updated_at: expect.any(String),
   });
-  expect(made.headers.get('location')).toBe(`/users/${made.body.id}`);
-  expect((await admin.post('/users', good, { headers: { 'idempotency-key': 'new-user' } })).headers.get('idempotency-replayed')).toBe('true');
-  expect((await admin.get(`/users/${made.body.id}`)).body).toEqual(made.body);
-  const [kept] = await app.orm.em.fork().execute<{ fingerprint: string; body: string }[]>('select * from idempotency_record');
-  expect(JSON.stringify(kept)).not.toContain(good.password);
+  expect(created.headers.get('location')).toBe(`/users/${created.body.id}`);
+  expect(
+    (await admin.post('/users', good, { headers: { 'idempotency-key': 'new-user' } })).headers.get(
+      'idempotency-replayed',
+    ),
+  ).toBe('true');
+  expect((await admin.get(`/users/${created.body.id}`)).body).toEqual(created.body);
+  const [record] = await app.orm.em
+    .fork()
+    .execute<{ fingerprint: string; body: string }[]>('select * from idempotency_record');
+  expect(JSON.stringify(record)).not.toContain(good.password);
   expect((await admin.get('/users/0190d4c2-0000-7000-8000-000000000000')).status).toBe(404);
   expect((await admin.get('/users/nobody')).status).toBe(404);
 });
 
-test('names and addresses are taken once, in any case; mistakes come all at once', async () => {
+test('user names and e-mail addresses are unique in any case, and all mistakes are listed', async () => {
   const sameName = await admin.post('/users', { ...good, username: 'ADA', email: 'other@example.com' });
   expect([sameName.status, sameName.body.code]).toEqual([409, 'username_taken']);
-  expect((await admin.post('/users', { ...good, username: 'other', email: 'Ada@Example.com' })).body.code).toBe('email_taken');
-  const wrong = await admin.post('/users', { username: 'a@b', email: 'x', password: 'short', roles: ['king'], groups: [''], id: 'mine' });
+  expect(
+    (await admin.post('/users', { ...good, username: 'other', email: 'Ada@Example.com' })).body.code,
+  ).toBe('email_taken');
+  const wrong = await admin.post('/users', {
+    username: 'a@b',
+    email: 'x',
+    password: 'short',
+    roles: ['king'],
+    groups: [''],
+    id: 'mine',
+  });
   expect(wrong.status).toBe(422);
-  expect(wrong.body.errors.map((error: { pointer: string }) => error.pointer)).toEqual(['/username', '/email', '/roles/0', '/groups/0', '/password']);
+  expect(wrong.body.errors.map((error: { pointer: string }) => error.pointer)).toEqual([
+    '/username',
+    '/email',
+    '/roles/0',
+    '/groups/0',
+    '/password',
+  ]);
 });
 
-test('two at once with one name: one is made, the other is a conflict', async () => {
-  const replies = await Promise.all([1, 2].map(() => admin.post('/users', { ...good, username: 'twin', email: 'twin@example.com' })));
+test('of two concurrent creations of one user name one gets 409', async () => {
+  const replies = await Promise.all(
+    [1, 2].map(() => admin.post('/users', { ...good, username: 'twin', email: 'twin@example.com' })),
+  );
   expect(replies.map((reply) => reply.status).toSorted()).toEqual([201, 409]);
 });
 
-test('change with ETag; what a client read it may send back; null clears', async () => {
+test('PATCH checks If-Match, accepts what GET returned, and clears by null', async () => {
   const user = await app.createUser({ roles: ['viewer'] });
   const read = await admin.get(`/users/${user.id}`);
   const path = `/users/${user.id}`;
-  const changed = await admin.patch(path, { ...read.body, display_name: 'Grace', roles: ['builder'] }, { headers: { 'if-match': read.headers.get('etag') ?? '' } });
+  const changed = await admin.patch(
+    path,
+    { ...read.body, display_name: 'Grace', roles: ['builder'] },
+    { headers: { 'if-match': read.headers.get('etag') ?? '' } },
+  );
   expect(changed.body).toMatchObject({ display_name: 'Grace', roles: ['builder'] });
   expect(changed.headers.get('etag')).not.toBe(read.headers.get('etag'));
-  const stale = await admin.patch(path, { display_name: 'X' }, { headers: { 'if-match': read.headers.get('etag') ?? '' } });
+  const stale = await admin.patch(
+    path,
+    { display_name: 'X' },
+    { headers: { 'if-match': read.headers.get('etag') ?? '' } },
+  );
   expect([stale.status, stale.body.code]).toEqual([412, 'precondition_failed']);
-  expect((await admin.patch(path, { display_name: null }, { headers: { 'if-match': '*' } })).body.display_name).toBeNull();
+  expect(
+    (await admin.patch(path, { display_name: null }, { headers: { 'if-match': '*' } })).body.display_name,
+  ).toBeNull();
   expect((await admin.patch(path, { password_hash: 'x' })).body.errors[0].code).toBe('unknown_field');
   expect((await admin.patch(path, '[]')).status).toBe(422);
 });
 
-test('roles count from the next request on; disabled users stop at once and come back with a new log-in', async () => {
+test('a change of roles or status applies at once, and ends the sessions of a disabled user', async () => {
   const user = await app.createUser({ roles: ['admin'] });
   const client = createClient(app.url, user.token);
   expect((await client.get('/users')).status).toBe(200);
@@ -79,10 +136,13 @@ test('roles count from the next request on; disabled users stop at once and come
   expect((await client.get('/users/me')).status).toBe(401);
   await admin.patch(`/users/${user.id}`, { status: 'active', password: 'a reset password' });
   expect((await client.get('/users/me')).status).toBe(401);
-  expect((await app.anonymous.post('/auth/token', { username: user.username, password: 'a reset password' })).status).toBe(200);
+  expect(
+    (await app.anonymous.post('/auth/token', { username: user.username, password: 'a reset password' }))
+      .status,
+  ).toBe(200);
 });
 
-test('the last administrator cannot be shut out', async () => {
+test('the last administrator cannot lose the role or be disabled', async () => {
   const { id } = await app.user('admin');
   for (const changes of [{ roles: ['viewer'] }, { status: 'disabled' }]) {
     const reply = await admin.patch(`/users/${id}`, changes);
@@ -90,7 +150,7 @@ test('the last administrator cannot be shut out', async () => {
   }
 });
 
-test('lists by page, with filters', async () => {
+test('users are listed in pages and by filters', async () => {
   const all: string[] = [];
   let path: string | undefined = '/users?limit=3';
   while (path) {
@@ -101,14 +161,20 @@ test('lists by page, with filters', async () => {
   }
   expect(all).toEqual([...new Set(all)].toSorted());
   expect(all.length).toBeGreaterThan(4);
-  expect((await admin.get('/users?group=finance')).body.map((user: { username: string }) => user.username)).toEqual(['ada', 'twin']);
-  expect((await admin.get('/users?role=admin')).body.map((user: { username: string }) => user.username)).toEqual(['the-admin']);
-  expect((await admin.get('/users?q=AD&status=active')).body.map((user: { username: string }) => user.username)).toEqual(['the-admin', 'ada']);
+  expect(
+    (await admin.get('/users?group=finance')).body.map((user: { username: string }) => user.username),
+  ).toEqual(['ada', 'twin']);
+  expect(
+    (await admin.get('/users?role=admin')).body.map((user: { username: string }) => user.username),
+  ).toEqual(['the-admin']);
+  expect(
+    (await admin.get('/users?q=AD&status=active')).body.map((user: { username: string }) => user.username),
+  ).toEqual(['the-admin', 'ada']);
   expect((await admin.get('/users?q=%25')).body).toEqual([]);
   expect((await admin.get('/users?role=king')).status).toBe(400);
 });
 
-test('machine clients by page', async () => {
+test('machine clients are listed in pages', async () => {
   const user = createClient(app.url, (await app.createUser()).token);
   for (const name of ['a', 'b', 'c']) {
     await user.post('/users/me/clients', { name });
@@ -120,10 +186,16 @@ test('machine clients by page', async () => {
   expect((await user.post('/users/me/clients', { name: '' })).status).toBe(422);
 });
 
-test('what a user owns can be handed over, secrets included', async () => {
+test('an admin transfers what a user owns to another user, secrets included', async () => {
   const [from, to] = [await app.createUser(), await app.createUser()];
   const [leaver, heir] = [await app.as(from), await app.as(to)];
-  const agent = await leaver.post('/agents', { name: 'kept', type: 'api', version: '1.0.0', visibility: 'private', configuration: { endpoint: 'https://example.com', api_key: 'literal' } });
+  const agent = await leaver.post('/agents', {
+    name: 'kept',
+    type: 'api',
+    version: '1.0.0',
+    visibility: 'private',
+    configuration: { endpoint: 'https://example.com', api_key: 'literal' },
+  });
   expect(agent.status).toBe(201);
   await leaver.put('/secrets/SHARED', { value: 'theirs' });
   await heir.put('/secrets/SHARED', { value: 'mine' });
@@ -134,11 +206,23 @@ test('what a user owns can be handed over, secrets included', async () => {
   expect((await admin.post(path, { to: '0190d4c2-0000-7000-8000-000000000000' })).status).toBe(422);
   await admin.patch(`/users/${from.id}`, { status: 'disabled' });
   const done = await admin.post(path, { to: to.id });
-  expect(done.body).toEqual({ agents: 1, workflows: 0, runs: 0, files: 0, webhooks: 0, items: 0, human_tasks: 0, secrets: 2, secrets_renamed: { SHARED: 'SHARED_2' } });
+  expect(done.body).toEqual({
+    agents: 1,
+    workflows: 0,
+    runs: 0,
+    files: 0,
+    webhooks: 0,
+    items: 0,
+    human_tasks: 0,
+    secrets: 2,
+    secrets_renamed: { SHARED: 'SHARED_2' },
+  });
   expect((await heir.get(`/agents/${agent.body.id}`)).body.owner_id).toBe(to.id);
   const names = (await heir.get('/secrets')).body.map((secret: { name: string }) => secret.name);
   expect(names).toEqual([expect.stringMatching(/^AGENT_/), 'SHARED', 'SHARED_2']);
   const name = names[0];
   expect(await resolveSecret(app.orm.em.fork(), app.app.deps.encryption, to.id, name)).toBe('literal');
-  expect((await admin.post(`/users/${to.id}/transfer`, { to: from.id })).body.errors[0].message).toBe('is no active user');
+  expect((await admin.post(`/users/${to.id}/transfer`, { to: from.id })).body.errors[0].message).toBe(
+    'is not an active user',
+  );
 });

@@ -1,7 +1,7 @@
 /** Evaluates expressions inside a workflow. Outputs travel as text, so that nothing is lost on the way. */
-import { compile, ExpressionError } from '../../../expressions/index.ts';
-import { toJson } from '../../../expressions/values/json.ts';
-import { fromJson } from '../../../expressions/values/parse-json.ts';
+import { compile, ExpressionError } from '../../../language/expressions/index.ts';
+import { toJson } from '../../../language/expressions/values/json.ts';
+import { fromJson } from '../../../language/expressions/values/parse-json.ts';
 
 export interface Evaluation {
   program: string;

@@ -9,7 +9,7 @@ import type { ActivityDeps } from '../../../activities/index.ts';
 import { fetchFilesActivity } from '../../../activities/fetch-files.ts';
 import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
 import type { FetchedFiles } from '../../../contracts/activities.ts';
-import { addFetches } from '../../../domain/files/fetches.ts';
+import { addFetches, listFetches } from '../../../domain/files/fetches.ts';
 import { noTemporal, startTestApp, type TestApp } from '../../support/app.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
 
@@ -20,7 +20,7 @@ const together = Promise.withResolvers<void>();
 
 beforeAll(async () => {
   t = await startTestApp();
-  // Each request another content, and none before both are there.
+  // Each request gets another content, and waits until both have arrived.
   server = await startServer(async (_, response) => {
     if (server.seen.length >= 2) together.resolve();
     await together.promise;
@@ -28,34 +28,62 @@ beforeAll(async () => {
   });
   const egress = createEgressPolicy({ allow: ['127.0.0.1'] });
   const { orm, logger, files } = t.app.deps;
-  // No schedule and no delivery runs here.
-  deps = { orm, logger, files, adapters: createAdapters({ egress }), temporal: noTemporal, retentionDays: 1, secret: async () => null, deliveries: { kinds: {}, sender: { send: async () => ({ refusal: 'none' }) } } } as unknown as ActivityDeps;
+  // This test needs neither schedules nor deliveries.
+  const calls = { watch: () => ({ signal: new AbortController().signal, close: () => undefined }) };
+  deps = {
+    calls,
+    orm,
+    logger,
+    files,
+    adapters: createAdapters({ egress }),
+    temporal: noTemporal,
+    retentionDays: 1,
+    secret: async () => null,
+    deliveries: { kinds: {}, sender: { send: async () => ({ refusal: 'none' }) } },
+  } as unknown as ActivityDeps;
 });
 afterAll(async () => {
   await server.close();
   await t.close();
 });
 
-test('two copies at once make one file, and a later repeat gives the same', async () => {
+test('concurrent fetches of a link store one file, and a later fetch reuses it', async () => {
   const runId = uuidv7();
   const em = t.orm.em.fork();
   await em.execute(
-    `insert into run (id, workflow_name, definition, status, input, owner_id, root_run_id) values (?, 'w', '{}', 'running', ?::json, ?, ?)`,
+    `insert into run (id, workflow_name, definition, status, input, owner_id, root_run_id)
+      values (?, 'w', '{}', 'running', ?::json, ?, ?)`,
     [runId, JSON.stringify({ text: '', files: [{ url: server.url }] }), (await t.user('builder')).id, runId],
   );
   await addFetches(em, runId, [{ position: 0, url: server.url, name: 'a.txt' }], ['text/plain']);
   const input = { run_id: runId, batch: { events: [], projection: null, acks: [] } };
-  const attempt = (): Promise<FetchedFiles> => new MockActivityEnvironment().run(fetchFilesActivity(deps), input);
-  const [one, other] = await Promise.all([attempt(), attempt()]);
+  const attempt = (): Promise<FetchedFiles> =>
+    new MockActivityEnvironment().run(fetchFilesActivity(deps), input);
+  const [first, second] = await Promise.all([attempt(), attempt()]);
   expect(server.seen).toHaveLength(2);
-  expect(one).toEqual(other);
-  expect(await attempt()).toEqual(one);
+  expect(first).toEqual(second);
+  expect(await attempt()).toEqual(first);
   expect(server.seen).toHaveLength(2);
   const [row] = await em.execute<{ id: string; size: number }[]>(`select id, size from file`);
-  expect(one.files).toEqual([{ position: 0, file: expect.objectContaining({ file_id: row?.id, name: 'a.txt', size: 36 }) }]);
+  expect(first.files).toEqual([
+    { position: 0, file: expect.objectContaining({ file_id: row?.id, name: 'a.txt', size: 36 }) },
+  ]);
   expect(await em.execute(`select from file`)).toHaveLength(1);
   expect(readdirSync(join(t.env.FILES_DIR, 'incoming'))).toEqual([]);
-  // The content is the one that the row tells of.
+  // The stored content is the one that the row describes.
   const content: string = (await (await t.as('builder')).get(`/files/${row?.id}`)).body;
-  expect(one.files[0]?.file).toMatchObject({ sha256: createHash('sha256').update(content).digest('hex') });
+  expect(first.files[0]?.file).toMatchObject({ sha256: createHash('sha256').update(content).digest('hex') });
+});
+
+test('the accepted media types are stored as they were given', async () => {
+  const runId = uuidv7();
+  const em = t.orm.em.fork();
+  await em.execute(
+    `insert into run (id, workflow_name, definition, status, input, owner_id, root_run_id)
+      values (?, 'w', '{}', 'running', '{}', ?, ?)`,
+    [runId, (await t.user('builder')).id, runId],
+  );
+  const accepts = ['text/plain', 'a\nb', 'say "hi"', 'back\\slash', 'null'];
+  await addFetches(em, runId, [{ position: 0, url: server.url }], accepts);
+  expect(await listFetches(em, runId)).toMatchObject([{ accepts }]);
 });

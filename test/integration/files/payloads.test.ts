@@ -1,4 +1,7 @@
-/** Large values of runs in the file store: once each, found again, old ones in PostgreSQL too, removed when their time is over. */
+/**
+ * Large values of runs in the file store: each is stored once and can be read, older ones in PostgreSQL, too.
+ * Values are removed when their retention is over.
+ */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -23,47 +26,53 @@ beforeEach(async () => {
 });
 afterAll(() => t.close());
 
-const inStore = (): string[] => readdirSync(t.env.FILES_DIR, { recursive: true, encoding: 'utf8' }).filter((name) => name.includes('-'));
+const sealed = (data: Buffer | string) => ({ data: Buffer.from(data), keyId: 'k' });
+const text = (payload: { data: Uint8Array } | null) => String(payload?.data);
+const inStore = (): string[] =>
+  readdirSync(t.env.FILES_DIR, { recursive: true, encoding: 'utf8' }).filter((name) => name.includes('-'));
 
-test('a value is stored once, whoever stores it, and read back', async () => {
+test('a payload is stored once, whoever stores it, and can be read back', async () => {
   const stores = [0, 1, 2].map(() => createPayloadStore({ fork, files, inFiles: true }));
   const data = randomBytes(2 * 1024 * 1024);
-  await Promise.all(stores.map((store) => store.put('d', data)));
-  await stores[0]!.put('d', data);
+  await Promise.all(stores.map((store) => store.put('d', sealed(data))));
+  await stores[0]!.put('d', sealed(data));
   expect(inStore()).toHaveLength(1);
-  for (const store of stores) expect(Buffer.from((await store.get('d'))!).equals(data)).toBe(true);
+  for (const store of stores) expect(Buffer.from((await store.get('d'))!.data).equals(data)).toBe(true);
   expect(await stores[0]!.get('unknown')).toBeNull();
 });
 
-test('those of before in PostgreSQL are read, and kept there where the setting says so', async () => {
+test('older payloads in PostgreSQL are read, and kept there where the setting says so', async () => {
   const inFiles = createPayloadStore({ fork, files, inFiles: true });
   const inRows = createPayloadStore({ fork, files, inFiles: false });
-  await inRows.put('old', Buffer.from('old'));
-  await inFiles.put('new', Buffer.from('new'));
+  await inRows.put('old', sealed('old'));
+  await inFiles.put('new', sealed('new'));
   expect(inStore()).toHaveLength(1);
-  await inFiles.put('old', Buffer.from('old'));
-  await inRows.put('new', Buffer.from('new'));
+  await inFiles.put('old', sealed('old'));
+  await inRows.put('new', sealed('new'));
   expect(inStore()).toHaveLength(1);
-  for (const store of [inFiles, inRows]) expect([await store.get('old'), await store.get('new')].map(String)).toEqual(['old', 'new']);
+  for (const store of [inFiles, inRows])
+    expect([await store.get('old'), await store.get('new')].map(text)).toEqual(['old', 'new']);
 });
 
-test('the sweep leaves them; retention gives their files to be removed; of what is lost the reason is told', async () => {
+test('the sweep keeps payloads, retention frees their files, and a lost one is explained', async () => {
   const store = createPayloadStore({ fork, files, inFiles: true });
-  await store.put('a', Buffer.from('a'));
-  await store.put('b', Buffer.from('b'));
+  await store.put('a', sealed('a'));
+  await store.put('b', sealed('b'));
   expect(await sweepFiles(em(), files, { before: new Date(Date.now() + 60_000) })).toBe(0);
   await em().execute(`update temporal_payload set used_at = now() - interval '100 days' where digest = 'a'`);
   const { payloads, files: contents } = await removeOldPayloads(em(), 90);
   expect([payloads, contents.length]).toEqual([1, 1]);
   for (const id of contents) await files.remove(id);
   expect(inStore()).toHaveLength(1);
-  expect(String(await store.get('b'))).toBe('b');
+  expect(text(await store.get('b'))).toBe('b');
   for (const name of inStore()) await files.remove(name.slice(-36));
   await expect(store.get('b')).rejects.toThrow('api and worker need the same FILES_DIR or bucket');
 });
 
-test('nothing is told of what could not be stored', async () => {
+test('a failed write leaves no record', async () => {
   const full: FileStore = { ...files, receive: async () => Promise.reject(new Error('no space left')) };
-  await expect(createPayloadStore({ fork, files: full, inFiles: true }).put('d', Buffer.from('x'))).rejects.toBeInstanceOf(FileStoreUnavailable);
+  await expect(
+    createPayloadStore({ fork, files: full, inFiles: true }).put('d', sealed('x')),
+  ).rejects.toBeInstanceOf(FileStoreUnavailable);
   expect(await em().execute('select from temporal_payload')).toEqual([]);
 });

@@ -2,7 +2,14 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
-import { approvedItem, createdWorkflow, everyPage, installed, publishedAgent, submitted } from '../../support/marketplace.ts';
+import {
+  approvedItem,
+  createdWorkflow,
+  everyPage,
+  installed,
+  publishedAgent,
+  submitted,
+} from '../../support/marketplace.ts';
 
 let t: TestApp;
 let ada: TestUser;
@@ -25,44 +32,116 @@ const path = (id: string, rest = '') => `/marketplace/items/${id}${rest}`;
 const definition = { do: [{ greet: { set: { hello: 'world' } } }] };
 const names = (list: { name: string }[]) => list.map(({ name }) => name);
 
-test('401 without a token, 403 by role, 404 for what is not there', async () => {
+test('the marketplace answers 401 without a token, 403 by role and 404 for unknown items', async () => {
   const id = uuidv7();
   const calls: [string, string, Client | null][] = [
-    ['GET', '/marketplace/items', null], ['POST', '/marketplace/items', viewer], ['GET', path(id), null], ['DELETE', path(id), viewer], ['GET', path(id, '/versions/1.0.0'), null],
-    ['POST', path(id, '/install'), viewer], ['GET', path(id, '/reviews'), null], ['POST', path(id, '/reviews'), null], ['POST', path(id, '/approve'), stranger], ['POST', path(id, '/reject'), stranger],
+    ['GET', '/marketplace/items', null],
+    ['POST', '/marketplace/items', viewer],
+    ['GET', path(id), null],
+    ['DELETE', path(id), viewer],
+    ['GET', path(id, '/versions/1.0.0'), null],
+    ['POST', path(id, '/install'), viewer],
+    ['GET', path(id, '/reviews'), null],
+    ['POST', path(id, '/reviews'), null],
+    ['POST', path(id, '/approve'), stranger],
+    ['POST', path(id, '/reject'), stranger],
   ];
   for (const [method, where, tooLow] of calls) {
     expect([method, where, (await t.anonymous.request(method, where)).status]).toEqual([method, where, 401]);
-    if (tooLow) expect([method, where, (await tooLow.request(method, where, method === 'POST' ? { body: { wrong: 1 } } : {})).status]).toEqual([method, where, 403]);
-    if (where !== '/marketplace/items') expect([method, where, (await admin.request(method, where, method === 'POST' ? { body: { wrong: 1 } } : {})).status]).toEqual([method, where, 404]);
+    if (tooLow)
+      expect([
+        method,
+        where,
+        (await tooLow.request(method, where, method === 'POST' ? { body: { wrong: 1 } } : {})).status,
+      ]).toEqual([method, where, 403]);
+    if (where !== '/marketplace/items')
+      expect([
+        method,
+        where,
+        (await admin.request(method, where, method === 'POST' ? { body: { wrong: 1 } } : {})).status,
+      ]).toEqual([method, where, 404]);
   }
 });
 
 test('a published agent version becomes an item with every field of the record', async () => {
-  const agent = await publishedAgent(publisher, { name: 'summer', description: 'Sums.', license: 'MIT', tags: ['sum'], configuration: { endpoint: 'https://a.example', headers: { 'X-Key': '<SUM_KEY>' } } });
-  const reply = await publisher.post('/marketplace/items', { kind: 'agent', ref_id: agent.id, version: '1.0.0', summary: 'Short', categories: ['text'] });
+  const agent = await publishedAgent(publisher, {
+    name: 'summer',
+    description: 'Sums.',
+    license: 'MIT',
+    tags: ['sum'],
+    configuration: { endpoint: 'https://a.example', headers: { 'X-Key': '<SUM_KEY>' } },
+  });
+  const reply = await publisher.post('/marketplace/items', {
+    kind: 'agent',
+    ref_id: agent.id,
+    version: '1.0.0',
+    summary: 'Short',
+    categories: ['text'],
+  });
   expect(reply.status).toBe(201);
   const item = reply.body;
   expect(reply.headers.get('location')).toBe(`${t.url}/marketplace/items/${item.id}`);
   expect(item).toEqual({
-    id: expect.any(String), kind: 'agent', ref_id: agent.id, name: 'summer', summary: 'Short', description: 'Sums.', publisher: { id: ada.id, username: 'ada' }, version: '1.0.0',
-    versions: [{ version: '1.0.0', digest: item.digest, status: 'submitted', reason: null, submitted_at: expect.any(String), reviewed_at: null }],
-    digest: expect.stringMatching(/^[0-9a-f]{64}$/), license: 'MIT', categories: ['text'], tags: ['sum'], requires: { secrets: ['SUM_KEY'], agents: [] }, rating: { average: null, count: 0 },
-    installs: 0, status: 'submitted', created_at: expect.any(String), published_at: null, updated_at: expect.any(String),
+    id: expect.any(String),
+    kind: 'agent',
+    ref_id: agent.id,
+    name: 'summer',
+    summary: 'Short',
+    description: 'Sums.',
+    publisher: { id: ada.id, username: 'ada' },
+    version: '1.0.0',
+    versions: [
+      {
+        version: '1.0.0',
+        digest: item.digest,
+        status: 'submitted',
+        reason: null,
+        submitted_at: expect.any(String),
+        reviewed_at: null,
+      },
+    ],
+    digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+    license: 'MIT',
+    categories: ['text'],
+    tags: ['sum'],
+    requires: { secrets: ['SUM_KEY'], agents: [] },
+    rating: { average: null, count: 0 },
+    installs: 0,
+    status: 'submitted',
+    can: ['install', 'withdraw'],
+    created_at: expect.any(String),
+    published_at: null,
+    updated_at: expect.any(String),
   });
   expect((await publisher.get(`/api/v1${path(item.id)}`)).body).toEqual(item);
-  expect((await publisher.get(path(item.id, '/versions/1.0.0'))).body.content).toMatchObject({ kind: 'agent', name: 'summer', configuration: agent.configuration });
-  expect((await publisher.post('/marketplace/items', { kind: 'agent', ref_id: agent.id, version: '1.0.0' })).body).toMatchObject({ code: 'version_exists', item_id: item.id, status: 409 });
+  expect((await publisher.get(path(item.id, '/versions/1.0.0'))).body.content).toMatchObject({
+    kind: 'agent',
+    name: 'summer',
+    configuration: agent.configuration,
+  });
+  expect(
+    (await publisher.post('/marketplace/items', { kind: 'agent', ref_id: agent.id, version: '1.0.0' })).body,
+  ).toMatchObject({ code: 'version_exists', item_id: item.id, status: 409 });
 });
 
-test('a valid revision of a workflow becomes an item; the texts can be set', async () => {
+test('a valid workflow revision becomes an item, whose texts can be set', async () => {
   const workflow = await createdWorkflow(publisher, definition, { description: 'Greets', tags: ['hi'] });
   const item = await submitted(publisher, workflow, { name: 'Greeter', tags: null, license: 'Apache-2.0' });
-  expect(item).toMatchObject({ kind: 'workflow', name: 'Greeter', description: 'Greets', version: '1', tags: [], license: 'Apache-2.0', requires: { secrets: [], agents: [] } });
+  expect(item).toMatchObject({
+    kind: 'workflow',
+    name: 'Greeter',
+    description: 'Greets',
+    version: '1',
+    tags: [],
+    license: 'Apache-2.0',
+    requires: { secrets: [], agents: [] },
+  });
 });
 
-test('what cannot be published', async () => {
-  const draft = (await publisher.post('/agents', { name: 'd', type: 'api', version: '1.0.0', visibility: 'public' })).body;
+test('drafts, foreign records and invalid workflows cannot be published', async () => {
+  const draft = (
+    await publisher.post('/agents', { name: 'd', type: 'api', version: '1.0.0', visibility: 'public' })
+  ).body;
   const broken = await createdWorkflow(publisher, { do: [{ a: { sett: {} } }] });
   const other = await publishedAgent(stranger, { visibility: 'public' });
   const hidden = await publishedAgent(stranger);
@@ -85,18 +164,28 @@ test('what cannot be published', async () => {
   ];
   for (const [body, status, sign] of cases) {
     const reply = await publisher.post('/marketplace/items', body);
-    expect([body, reply.status, [reply.body.code, ...(reply.body.errors ?? []).map(({ pointer }: { pointer: string }) => pointer)]]).toEqual([body, status, expect.arrayContaining([sign])]);
+    expect([
+      body,
+      reply.status,
+      [reply.body.code, ...(reply.body.errors ?? []).map(({ pointer }: { pointer: string }) => pointer)],
+    ]).toEqual([body, status, expect.arrayContaining([sign])]);
   }
-  expect((await admin.post('/marketplace/items', { kind: 'agent', ref_id: hidden.id, version: '1.0.0' })).status).toBe(403);
+  expect(
+    (await admin.post('/marketplace/items', { kind: 'agent', ref_id: hidden.id, version: '1.0.0' })).status,
+  ).toBe(403);
 });
 
-test('who sees what, at every status', async () => {
+test('the status of an item decides who sees it', async () => {
   const item = await submitted(publisher, await publishedAgent(publisher));
   const seen = async () => {
-    const rows = await Promise.all([publisher, admin, stranger, viewer].map(async (client) => [
-      (await client.get(path(item.id))).status, (await client.get(path(item.id, '/reviews'))).status, (await client.get(path(item.id, '/versions/1.0.0'))).status,
-      (await everyPage(client, '/marketplace/items?limit=200')).some(({ id }) => id === item.id),
-    ]));
+    const rows = await Promise.all(
+      [publisher, admin, stranger, viewer].map(async (client) => [
+        (await client.get(path(item.id))).status,
+        (await client.get(path(item.id, '/reviews'))).status,
+        (await client.get(path(item.id, '/versions/1.0.0'))).status,
+        (await everyPage(client, '/marketplace/items?limit=200')).some(({ id }) => id === item.id),
+      ]),
+    );
     return rows.map((row) => row.join(' '));
   };
   const [yes, no] = ['200 200 200 true', '404 404 404 false'];
@@ -107,17 +196,34 @@ test('who sees what, at every status', async () => {
 
   expect((await admin.post(path(item.id, '/reject'), {})).body.errors[0].pointer).toBe('/reason');
   const rejected = await admin.post(path(item.id, '/reject'), { reason: 'No documentation' });
-  expect(rejected.body).toMatchObject({ status: 'rejected', versions: [{ status: 'rejected', reason: 'No documentation' }] });
+  expect(rejected.body).toMatchObject({
+    status: 'rejected',
+    versions: [{ status: 'rejected', reason: 'No documentation' }],
+  });
   expect(await seen()).toEqual([yes, yes, no, no]);
-  expect((await admin.post(path(item.id, '/reject'), { reason: 'again' })).body.code).toBe('nothing_submitted');
+  expect((await admin.post(path(item.id, '/reject'), { reason: 'again' })).body.code).toBe(
+    'nothing_submitted',
+  );
 
-  const again = await publisher.post('/marketplace/items', { kind: 'agent', ref_id: item.ref_id, version: '1.0.0', description: 'Documented' });
-  expect(again.body).toMatchObject({ id: item.id, status: 'submitted', description: 'Documented', versions: [{ reason: null }] });
+  const again = await publisher.post('/marketplace/items', {
+    kind: 'agent',
+    ref_id: item.ref_id,
+    version: '1.0.0',
+    description: 'Documented',
+  });
+  expect(again.body).toMatchObject({
+    id: item.id,
+    status: 'submitted',
+    description: 'Documented',
+    versions: [{ reason: null }],
+  });
   const approved = await admin.post(path(item.id, '/approve'));
   expect(approved.body).toMatchObject({ status: 'approved', published_at: expect.any(String) });
   expect(await seen()).toEqual([yes, yes, yes, yes]);
   expect((await admin.post(path(item.id, '/approve'))).body.code).toBe('nothing_submitted');
-  expect((await admin.post(path(item.id, '/approve'), { version: '9.0.0' })).body.errors[0].pointer).toBe('/version');
+  expect((await admin.post(path(item.id, '/approve'), { version: '9.0.0' })).body.errors[0].pointer).toBe(
+    '/version',
+  );
   expect((await stranger.delete(path(item.id))).status).toBe(403);
 
   expect((await publisher.delete(path(item.id))).status).toBe(204);
@@ -130,56 +236,113 @@ test('who sees what, at every status', async () => {
   expect((await admin.delete(path(item.id))).status).toBe(204);
 });
 
-test('another version waits beside the approved one, which others go on seeing', async () => {
+test('a new version waits beside the approved one, which stays visible', async () => {
   const agent = await publishedAgent(publisher, { name: 'two' });
   const item = await approvedItem(publisher, admin, agent);
-  await publisher.patch(`/agents/${agent.id}`, { version: '2.0.0', configuration: { endpoint: 'https://two.example' } });
+  await publisher.patch(`/agents/${agent.id}`, {
+    version: '2.0.0',
+    configuration: { endpoint: 'https://two.example' },
+  });
   await publisher.post(`/agents/${agent.id}/versions/2.0.0/publish`);
   const both = await submitted(publisher, { id: agent.id, version: '2.0.0' }, { name: 'two!' });
-  expect(both).toMatchObject({ id: item.id, status: 'approved', version: '1.0.0', name: 'two', versions: [{ version: '2.0.0', status: 'submitted' }, { version: '1.0.0', status: 'approved' }] });
-  expect((await stranger.get(path(item.id))).body.versions.map(({ version }: { version: string }) => version)).toEqual(['1.0.0']);
+  expect(both).toMatchObject({
+    id: item.id,
+    status: 'approved',
+    version: '1.0.0',
+    name: 'two',
+    versions: [
+      { version: '2.0.0', status: 'submitted' },
+      { version: '1.0.0', status: 'approved' },
+    ],
+  });
+  expect(
+    (await stranger.get(path(item.id))).body.versions.map(({ version }: { version: string }) => version),
+  ).toEqual(['1.0.0']);
   expect((await stranger.get(path(item.id, '/versions/2.0.0'))).status).toBe(404);
   expect((await installed(stranger, item)).version).toBe('1.0.0');
   const approved = (await admin.post(path(item.id, '/approve'), { version: '2.0.0', reason: 'fine' })).body;
-  expect(approved).toMatchObject({ version: '2.0.0', name: 'two!', digest: both.versions[0].digest, published_at: item.published_at });
+  expect(approved).toMatchObject({
+    version: '2.0.0',
+    name: 'two!',
+    digest: both.versions[0].digest,
+    published_at: item.published_at,
+  });
   expect(approved.digest).not.toBe(item.digest);
   expect((await installed(stranger, item)).version).toBe('2.0.0');
-  // The shown version is taken down: the one before is shown again.
-  expect((await admin.post(path(item.id, '/reject'), { reason: 'bad' })).body).toMatchObject({ status: 'approved', version: '1.0.0', name: 'two' });
-  expect((await admin.post(path(item.id, '/reject'), { reason: 'bad too' })).body).toMatchObject({ status: 'rejected' });
+  // The shown version is withdrawn, so the one before it is shown again.
+  expect((await admin.post(path(item.id, '/reject'), { reason: 'bad' })).body).toMatchObject({
+    status: 'approved',
+    version: '1.0.0',
+    name: 'two',
+  });
+  expect((await admin.post(path(item.id, '/reject'), { reason: 'bad too' })).body).toMatchObject({
+    status: 'rejected',
+  });
 });
 
-test('the same content has the same digest, whoever publishes it and in whatever order of keys', async () => {
+test('the same content has the same digest, whoever publishes it and in any order of keys', async () => {
   const fields = { name: 'same', description: 'd' };
-  const one = await submitted(publisher, await publishedAgent(publisher, { ...fields, configuration: { endpoint: 'https://a.example', query: { b: 1, a: [1.5, 'é'] } } }));
-  const two = await submitted(stranger, await publishedAgent(stranger, { ...fields, configuration: { query: { a: [1.5, 'é'], b: 1 }, endpoint: 'https://a.example' } }));
+  const one = await submitted(
+    publisher,
+    await publishedAgent(publisher, {
+      ...fields,
+      configuration: { endpoint: 'https://a.example', query: { b: 1, a: [1.5, 'é'] } },
+    }),
+  );
+  const two = await submitted(
+    stranger,
+    await publishedAgent(stranger, {
+      ...fields,
+      configuration: { query: { a: [1.5, 'é'], b: 1 }, endpoint: 'https://a.example' },
+    }),
+  );
   expect(two.digest).toBe(one.digest);
-  const three = await submitted(stranger, await publishedAgent(stranger, { ...fields, configuration: { query: { a: [1.5, 'e'], b: 1 }, endpoint: 'https://a.example' } }));
+  const three = await submitted(
+    stranger,
+    await publishedAgent(stranger, {
+      ...fields,
+      configuration: { query: { a: [1.5, 'e'], b: 1 }, endpoint: 'https://a.example' },
+    }),
+  );
   expect(three.digest).not.toBe(one.digest);
 });
 
-test('two submissions of one version at once: one item, one version', async () => {
+test('two concurrent submissions of one version give one item with one version', async () => {
   const agent = await publishedAgent(publisher);
-  const replies = await Promise.all([1, 2, 3].map(() => publisher.post('/marketplace/items', { kind: 'agent', ref_id: agent.id, version: '1.0.0' })));
+  const replies = await Promise.all(
+    [1, 2, 3].map(() =>
+      publisher.post('/marketplace/items', { kind: 'agent', ref_id: agent.id, version: '1.0.0' }),
+    ),
+  );
   expect(replies.map(({ status }) => status).toSorted()).toEqual([201, 409, 409]);
 });
 
-test('filters, and every sort by page', async () => {
+test('items are filtered, and paged in every order', async () => {
   const marker = `m${Date.now()}`;
-  const made: { id: string; name: string }[] = [];
+  const created: { id: string; name: string }[] = [];
   for (const [index, installs] of [3, 0, 2, 2, 1].entries()) {
     const agent = await publishedAgent(publisher, { name: `${marker} ${index}` });
-    made.push(await approvedItem(publisher, admin, agent, { tags: [marker, `t${index}`], categories: [index < 2 ? 'low' : 'high'], summary: index === 4 ? '100%_sure' : 'no' }));
-    const item = made.at(-1)!;
+    created.push(
+      await approvedItem(publisher, admin, agent, {
+        tags: [marker, `t${index}`],
+        categories: [index < 2 ? 'low' : 'high'],
+        summary: index === 4 ? '100%_sure' : 'no',
+      }),
+    );
+    const item = created.at(-1)!;
     for (let n = 0; n < installs; n += 1) {
       const user = await t.as(await t.createUser());
       await installed(user, item);
       await user.post(path(item.id, '/reviews'), { rating: 5 - n - (index === 2 ? 1 : 0) });
     }
   }
-  const workflow = await approvedItem(publisher, admin, await createdWorkflow(publisher, definition), { name: `${marker} 5`, tags: [marker] });
+  const workflow = await approvedItem(publisher, admin, await createdWorkflow(publisher, definition), {
+    name: `${marker} 5`,
+    tags: [marker],
+  });
   expect(workflow.kind).toBe('workflow');
-  const list = async (query: string, client = viewer) => names(await everyPage(client, `/marketplace/items?tag=${marker}&${query}`)).map((name) => name.at(-1));
+  const list = async (query: string, client = viewer) =>
+    names(await everyPage(client, `/marketplace/items?tag=${marker}&${query}`)).map((name) => name.at(-1));
   for (const limit of [1, 2, 4, 50]) {
     expect(await list(`limit=${limit}`)).toEqual(['5', '4', '3', '2', '1', '0']);
     expect(await list(`limit=${limit}&sort=new`)).toEqual(['5', '4', '3', '2', '1', '0']);
@@ -196,12 +359,23 @@ test('filters, and every sort by page', async () => {
   expect(await list(`q=${encodeURIComponent('0%_S')}`)).toEqual(['4']);
   expect(await list(`q=${encodeURIComponent(`${marker} 3`)}`)).toEqual(['3']);
   expect(await list('status=withdrawn')).toEqual([]);
-  await publisher.delete(path(made[1]!.id));
+  await publisher.delete(path(created[1]!.id));
   expect(await list('')).toEqual(['5', '4', '3', '2', '0']);
   expect(await list('status=withdrawn', publisher)).toEqual(['1']);
   expect(await list('status=withdrawn', stranger)).toEqual([]);
   const cursor = (key: unknown) => Buffer.from(JSON.stringify(key)).toString('base64url');
-  for (const query of ['sort=old', 'kind=x', 'status=x', 'limit=0', 'cursor=x', `cursor=${cursor([5, uuidv7()])}`, `cursor=${cursor(['0000-01-01T00:00:00Z', uuidv7()])}`, `sort=installs&cursor=${cursor([1e10, uuidv7()])}`, `sort=rating&cursor=${cursor([1, uuidv7()])}`, 'wat=1']) {
+  for (const query of [
+    'sort=old',
+    'kind=x',
+    'status=x',
+    'limit=0',
+    'cursor=x',
+    `cursor=${cursor([5, uuidv7()])}`,
+    `cursor=${cursor(['0000-01-01T00:00:00Z', uuidv7()])}`,
+    `sort=installs&cursor=${cursor([1e10, uuidv7()])}`,
+    `sort=rating&cursor=${cursor([1, uuidv7()])}`,
+    'wat=1',
+  ]) {
     expect([query, (await viewer.get(`/marketplace/items?${query}`)).status]).toEqual([query, 400]);
   }
 });

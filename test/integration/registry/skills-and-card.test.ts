@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 
-import { agentBody } from '../../support/agent-body.ts';
+import { registeredAgent } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
 
 let t: TestApp;
@@ -13,12 +13,15 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-const create = async (more: Record<string, unknown> = {}) => (await builder.post('/agents', agentBody(more))).body;
+const create = async (more: Record<string, unknown> = {}) => registeredAgent(builder, more);
 
 test('skills are added, changed, listed in pages and removed', async () => {
   const { id, updated_at } = await create();
-  const made = await builder.post(`/agents/${id}/skills`, { name: 'one', tags: ['a'] });
-  expect(made).toMatchObject({ status: 201, body: { agent_id: id, name: 'one', tags: ['a'], description: null } });
+  const created = await builder.post(`/agents/${id}/skills`, { name: 'one', tags: ['a'] });
+  expect(created).toMatchObject({
+    status: 201,
+    body: { agent_id: id, name: 'one', tags: ['a'], description: null },
+  });
   await builder.post(`/agents/${id}/skills`, { name: 'two' });
   await builder.post(`/agents/${id}/skills`, { name: 'three' });
   const first = await builder.get(`/agents/${id}/skills?limit=2`);
@@ -26,8 +29,13 @@ test('skills are added, changed, listed in pages and removed', async () => {
   const next = /<([^>]+)>/.exec(first.headers.get('link') ?? '')?.[1] ?? '';
   expect((await builder.get(next)).body.map(({ name }: { name: string }) => name)).toEqual(['three']);
 
-  const at = `/agents/${id}/skills/${made.body.id}`;
-  expect((await builder.patch(at, { name: 'uno', tags: null, examples: ['e'] })).body).toEqual({ ...made.body, name: 'uno', tags: null, examples: ['e'] });
+  const at = `/agents/${id}/skills/${created.body.id}`;
+  expect((await builder.patch(at, { name: 'uno', tags: null, examples: ['e'] })).body).toEqual({
+    ...created.body,
+    name: 'uno',
+    tags: null,
+    examples: ['e'],
+  });
   expect((await builder.patch(at, { name: null })).status).toBe(422);
   expect((await builder.patch(at, { wat: 1 })).status).toBe(422);
   expect((await builder.post(`/agents/${id}/skills`, { name: 'x'.repeat(101) })).status).toBe(422);
@@ -39,7 +47,7 @@ test('skills are added, changed, listed in pages and removed', async () => {
   expect(Date.parse(agent.updated_at)).toBeGreaterThan(Date.parse(updated_at));
 });
 
-test('the card of the least agent has exactly the keys of 2.7', async () => {
+test('the card of a minimal agent has exactly the required keys', async () => {
   const agent = await create({ name: 'plain' });
   const expected = {
     name: 'plain',
@@ -61,26 +69,62 @@ test('the card of the least agent has exactly the keys of 2.7', async () => {
   }
 });
 
-test('the card of a full agent', async () => {
+test('the card of a full agent has every key', async () => {
   const agent = await create({
-    description: 'd', url: 'https://elsewhere.example/a2a', provider_name: 'Acme', provider_url: 'https://acme.example', documentation: '# Hello', capabilities_streaming: true,
-    capabilities_history: true, authentication_type: 'api_key', authentication_config: { api_key: 'sk-literal-value', in: 'header' }, modalities: ['text', 'audio'],
-    skills: [{ name: 's', description: 'sd', tags: ['t'], examples: ['e'], input_modes: ['i'], output_modes: ['o'] }, { name: 'bare' }],
+    description: 'd',
+    url: 'https://elsewhere.example/a2a',
+    provider_name: 'Acme',
+    provider_url: 'https://acme.example',
+    documentation: '# Hello',
+    capabilities_streaming: true,
+    capabilities_history: true,
+    authentication_type: 'api_key',
+    authentication_config: { api_key: 'sk-literal-value', in: 'header' },
+    modalities: ['text', 'audio'],
+    skills: [
+      { name: 's', description: 'sd', tags: ['t'], examples: ['e'], input_modes: ['i'], output_modes: ['o'] },
+      { name: 'bare' },
+    ],
   });
   const { body } = await builder.get(`/agents/${agent.id}/.well-known/agent.json`);
   expect(body).toEqual({
-    name: 'summariser', description: 'd', url: 'https://elsewhere.example/a2a', provider: { name: 'Acme', url: 'https://acme.example' }, version: '1.0.0',
-    documentationUrl: `${t.url}/docs/agents/${agent.id}`, capabilities: { streaming: true, pushNotifications: false, stateTransitionHistory: true },
-    authentication: { type: 'api_key', config: { api_key: expect.stringMatching(/^<AGENT_[0-9A-F]{32}_API_KEY_1>$/), in: 'header' } },
-    defaultInputModes: ['text', 'audio'], defaultOutputModes: ['text', 'audio'],
+    name: 'summariser',
+    description: 'd',
+    url: 'https://elsewhere.example/a2a',
+    provider: { name: 'Acme', url: 'https://acme.example' },
+    version: '1.0.0',
+    documentationUrl: `${t.url}/docs/agents/${agent.id}`,
+    capabilities: { streaming: true, pushNotifications: false, stateTransitionHistory: true },
+    authentication: {
+      type: 'api_key',
+      config: { api_key: expect.stringMatching(/^<AGENT_[0-9A-F]{32}_API_KEY_1>$/), in: 'header' },
+    },
+    defaultInputModes: ['text', 'audio'],
+    defaultOutputModes: ['text', 'audio'],
     skills: [
-      { id: agent.skills[0].id, name: 's', description: 'sd', tags: ['t'], examples: ['e'], inputModes: ['i'], outputModes: ['o'] },
-      { id: agent.skills[1].id, name: 'bare', description: '', tags: [], examples: [], inputModes: [], outputModes: [] },
+      {
+        id: agent.skills[0].id,
+        name: 's',
+        description: 'sd',
+        tags: ['t'],
+        examples: ['e'],
+        inputModes: ['i'],
+        outputModes: ['o'],
+      },
+      {
+        id: agent.skills[1].id,
+        name: 'bare',
+        description: '',
+        tags: [],
+        examples: [],
+        inputModes: [],
+        outputModes: [],
+      },
     ],
   });
 });
 
-test('PUBLIC_AGENT_CARDS opens the cards of public agents, and nothing else', async () => {
+test('PUBLIC_AGENT_CARDS publishes the cards of public agents, and nothing else', async () => {
   const open = await startTestApp({ databaseUrl: t.databaseUrl, env: { PUBLIC_AGENT_CARDS: 'true' } });
   try {
     const shown = await create({ visibility: 'public' });
@@ -94,8 +138,11 @@ test('PUBLIC_AGENT_CARDS opens the cards of public agents, and nothing else', as
   }
 });
 
-test('documentation is a page without anything that runs', async () => {
-  const documentation = '# Title\n\n<script>alert(1)</script> <img src=x onerror=alert(1)>\n\n[a](javascript:alert(1)) [b](https://ok.example "t") ![p](data:text/html,x)\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```js\n<b>\n```';
+test('the documentation page contains nothing that runs', async () => {
+  const documentation =
+    '# Title\n\n<script>alert(1)</script> <img src=x ' +
+    'onerror=alert(1)>\n\n[a](javascript:alert(1)) [b](https://ok.example "t") ' +
+    '![p](data:text/html,x)\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```js\n<b>\n```';
   const agent = await create({ name: '<b>Eve</b>', documentation });
   const page = await builder.get(`/docs/agents/${agent.id}`);
   expect(page.status).toBe(200);
@@ -106,7 +153,9 @@ test('documentation is a page without anything that runs', async () => {
   expect(page.body).toContain('href="https://ok.example"');
   expect(page.body).toContain('&lt;b&gt;Eve&lt;/b&gt;');
   expect(page.body).not.toMatch(/<script|<img src=x|href="javascript|src="data:text|<b>Eve/);
-  const source = await builder.get(`/api/v1/docs/agents/${agent.id}`, { headers: { accept: 'text/markdown' } });
+  const source = await builder.get(`/api/v1/docs/agents/${agent.id}`, {
+    headers: { accept: 'text/markdown' },
+  });
   expect(source.body).toBe(documentation);
   expect((await builder.get(`/docs/agents/${(await create()).id}`)).status).toBe(404);
   expect((await builder.get(`/docs/agents/${uuidv7()}`)).status).toBe(404);

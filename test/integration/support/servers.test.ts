@@ -1,8 +1,13 @@
-import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
+import { createTemporalClient } from '../../../temporal/client.ts';
 import { oncePerRun } from '../../support/run-folder.ts';
-import { createTestDatabase, testTemporal, type TestDatabase, type TestTemporal } from '../../support/servers.ts';
+import {
+  createTestDatabase,
+  testTemporal,
+  type TestDatabase,
+  type TestTemporal,
+} from '../../support/servers.ts';
 
 describe('the servers of a test run', () => {
   let databases: TestDatabase[];
@@ -17,34 +22,43 @@ describe('the servers of a test run', () => {
     await Promise.all(databases.map((database) => database.drop()));
   });
 
-  test('databases are real, apart from each other, and can be dropped while in use', async () => {
-    const [one, other] = await Promise.all(databases.map(async ({ url }) => {
-      const client = new pg.Client({ connectionString: url });
-      client.on('error', () => {});
-      await client.connect();
-      return client;
-    }));
-    await one?.query('CREATE TABLE only_here (id int)');
-    await expect(other?.query('SELECT * FROM only_here')).rejects.toThrow('does not exist');
+  test('give separate databases that can be dropped while in use', async () => {
+    const [first, second] = await Promise.all(
+      databases.map(async ({ url }) => {
+        const client = new pg.Client({ connectionString: url });
+        client.on('error', () => {});
+        await client.connect();
+        return client;
+      }),
+    );
+    await first?.query('CREATE TABLE only_here (id int)');
+    await expect(second?.query('SELECT * FROM only_here')).rejects.toThrow('does not exist');
     await databases[0]?.drop();
-    await expect(one?.query('SELECT 1')).rejects.toThrow();
-    await other?.end();
+    await expect(first?.query('SELECT 1')).rejects.toThrow();
+    await second?.end();
   });
 
-  test('each asking gets a namespace of its own that is known at once, with our search attributes', async () => {
+  test('give each caller its own namespace, ready at once, with our search attributes', async () => {
     expect(new Set(temporals.map(({ namespace }) => namespace)).size).toBe(2);
-    const connection = await Connection.connect({ address: temporals[0]?.address ?? '' });
-    for (const { namespace } of temporals) {
+    for (const { address, namespace } of temporals) {
+      const { connection } = createTemporalClient({ address, namespace });
       const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
-      expect(Object.keys(customAttributes ?? {}).toSorted()).toEqual(['CadenzaOwner', 'CadenzaStatus', 'CadenzaWorkflow']);
+      expect(Object.keys(customAttributes ?? {}).toSorted()).toEqual([
+        'CadenzaOwner',
+        'CadenzaStatus',
+        'CadenzaWorkflow',
+      ]);
+      await connection.close();
     }
-    await connection.close();
   });
 
-  test('what is made once per run is made once', async () => {
-    let made = 0;
-    const make = async () => `made ${(made += 1)}`;
-    expect(await Promise.all([oncePerRun('sample', make), oncePerRun('sample', make)])).toEqual(['made 1', 'made 1']);
+  test('share what is made once in a run', async () => {
+    let count = 0;
+    const make = async () => `made ${(count += 1)}`;
+    expect(await Promise.all([oncePerRun('sample', make), oncePerRun('sample', make)])).toEqual([
+      'made 1',
+      'made 1',
+    ]);
     const failing = () => oncePerRun('failing sample', () => Promise.reject(new Error('no luck')));
     await expect(failing()).rejects.toThrow('no luck');
     await expect(failing()).rejects.toThrow('no luck');

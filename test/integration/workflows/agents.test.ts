@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
+import { agentTask } from '../../support/definitions.ts';
 
 let app: TestApp;
 let author: TestUser;
@@ -19,14 +20,32 @@ afterAll(async () => {
   await app.close();
 });
 
-async function insertAgent(owner: TestUser, name: string, visibility: 'private' | 'public' = 'private'): Promise<string> {
+async function insertAgent(
+  owner: TestUser,
+  name: string,
+  visibility: 'private' | 'public' = 'private',
+): Promise<string> {
   const id = uuidv7();
-  await app.orm.em.fork().execute(`insert into agent (id, name, type, version, owner_id, visibility) values (?, ?, 'api', '1.0.0', ?, ?)`, [id, name, owner.id, visibility]);
+  await app.orm.em
+    .fork()
+    .execute(
+      `insert into agent (id, name, type, version, owner_id, visibility) values (?, ?, 'api', '1.0.0', ?, ?)`,
+      [id, name, owner.id, visibility],
+    );
+  await app.orm.em.fork().execute(
+    `insert into agent_version (id, agent_id, version, configuration, input_schema, output_schema, status,
+        created_by) values (?, ?, '1.0.0', '{}', '{}', '{}', 'published', ?)`,
+    [uuidv7(), id, owner.id],
+  );
   return id;
 }
 
 function calling(...agents: string[]): object {
-  return { do: agents.map((agent, index) => ({ [`step${index}`]: { call: 'agent', with: { agent, version: '^1.0.0' } } })) };
+  return {
+    do: agents.map((agent, index) => ({
+      [`step${index}`]: agentTask(agent, { version: '^1.0.0' }),
+    })),
+  };
 }
 
 async function save(definition: object, who = client): Promise<any> {
@@ -36,11 +55,16 @@ async function save(definition: object, who = client): Promise<any> {
 }
 
 async function resolved(workflowId: string): Promise<unknown> {
-  const [row] = await app.orm.em.fork().execute<{ agents: unknown }[]>('select agents from workflow_revision where workflow_id = ? order by revision desc limit 1', [workflowId]);
+  const [row] = await app.orm.em
+    .fork()
+    .execute<{ agents: unknown }[]>(
+      'select agents from workflow_revision where workflow_id = ? order by revision desc limit 1',
+      [workflowId],
+    );
   return row?.agents;
 }
 
-test('the own agent of a name wins over public ones', async () => {
+test("an agent name means the owner's agent before public ones", async () => {
   await insertAgent(stranger, 'checker', 'public');
   await insertAgent(stranger, 'checker', 'public');
   const own = await insertAgent(author, 'checker');
@@ -53,7 +77,7 @@ test('the own agent of a name wins over public ones', async () => {
   ]);
 });
 
-test('a public name has to be unique', async () => {
+test('a public agent name has to be unique', async () => {
   const only = await insertAgent(stranger, 'single', 'public');
   await insertAgent(stranger, 'single', 'private');
   await insertAgent(stranger, 'twice', 'public');
@@ -61,15 +85,24 @@ test('a public name has to be unique', async () => {
   const saved = await save(calling('single', 'twice'));
   expect(saved).toMatchObject({
     valid: false,
-    problems: [{ pointer: '/do/1/step1/with/agent', code: 'ambiguous_agent', severity: 'error', message: 'there are several public agents "twice": name it by its id' }],
+    problems: [
+      {
+        pointer: '/do/1/step1/with/agent',
+        code: 'ambiguous_agent',
+        severity: 'error',
+        message: 'there are several public agents "twice": name it by its id',
+      },
+    ],
   });
   expect(await resolved(saved.id)).toMatchObject([{ agent_id: only }]);
 });
 
-test('agents of others that are private are not there, by name or id', async () => {
+test('private agents of other users cannot be found by name or id', async () => {
   const hidden = await insertAgent(stranger, 'hidden');
   const saved = await save(calling('hidden', hidden));
-  expect(saved.problems.map(({ code, message }: { code: string; message: string }) => [code, message])).toEqual([
+  expect(
+    saved.problems.map(({ code, message }: { code: string; message: string }) => [code, message]),
+  ).toEqual([
     ['unknown_agent', 'there is no agent "hidden"'],
     ['unknown_agent', `there is no agent "${hidden}"`],
   ]);
@@ -77,17 +110,24 @@ test('agents of others that are private are not there, by name or id', async () 
   expect((await save(calling(published))).valid).toBe(true);
 });
 
-test('a typo of a name is told with the nearest one', async () => {
+test('a misspelt agent name gets the nearest one as a suggestion', async () => {
   await insertAgent(author, 'summarizer');
   const reply = await client.post('/workflows/validate', { definition: calling('summariser') });
   expect(reply.body).toEqual({
     valid: false,
     runnable: false,
-    problems: [{ pointer: '/do/0/step0/with/agent', code: 'unknown_agent', message: 'there is no agent "summariser", did you mean "summarizer"?', severity: 'error' }],
+    problems: [
+      {
+        pointer: '/do/0/step0/with/agent',
+        code: 'unknown_agent',
+        message: 'there is no agent "summariser", did you mean "summarizer"?',
+        severity: 'error',
+      },
+    ],
   });
 });
 
-test('an agent that comes later: the same definition again resolves it, as a new revision', async () => {
+test('saving the same definition again finds a new agent and gives a new revision', async () => {
   const definition = calling('later');
   const draft = await save(definition);
   expect(draft.valid).toBe(false);
@@ -97,7 +137,7 @@ test('an agent that comes later: the same definition again resolves it, as a new
   expect((await client.patch(`/workflows/${draft.id}`, { definition })).body.revision).toBe(2);
 });
 
-test('an admin who changes a workflow resolves with the rights of its owner', async () => {
+test('a workflow that an admin changes resolves agents with the rights of its owner', async () => {
   const { id } = await save(calling('checker'));
   const admin = await app.as('admin');
   const theirs = await insertAgent(await app.user('admin'), 'admins-own');
@@ -105,12 +145,14 @@ test('an admin who changes a workflow resolves with the rights of its owner', as
   expect(changed.body.problems).toMatchObject([{ code: 'unknown_agent', pointer: '/do/1/step1/with/agent' }]);
 });
 
-test('agents by expression are resolved at run time; those in functions too when saved', async () => {
+test('an agent given by an expression is resolved at run time, any other on saving', async () => {
   const own = await insertAgent(author, 'in-a-function');
   const saved = await save({
-    use: { functions: { ask: { call: 'agent', with: { agent: 'in-a-function' } } } },
-    do: [{ a: { call: 'ask' } }, { b: { call: 'agent', with: { agent: '${ .agent }' } } }],
+    use: { functions: { ask: agentTask('in-a-function') } },
+    do: [{ a: { call: 'ask' } }, { b: agentTask('${ .agent }') }],
   });
   expect(saved.valid).toBe(true);
-  expect(await resolved(saved.id)).toEqual([{ pointer: '/use/functions/ask/with/agent', agent: 'in-a-function', agent_id: own, version: null }]);
+  expect(await resolved(saved.id)).toEqual([
+    { pointer: '/use/functions/ask/with/agent', agent: 'in-a-function', agent_id: own, version: null },
+  ]);
 });

@@ -50,7 +50,7 @@ test.each([
   ['POST', '/workflows'],
   ['PATCH', `/workflows/${missing}`],
   ['DELETE', `/workflows/${missing}`],
-])('%s %s needs a builder', async (method, path) => {
+])('%s %s needs the role builder', async (method, path) => {
   expect((await viewer.request(method, path, { body: {} })).status).toBe(403);
 });
 
@@ -61,7 +61,7 @@ test.each([
   ['GET', '/revisions'],
   ['GET', '/revisions/1'],
   ['GET', '/diagram'],
-])('%s of a workflow that is not there, or of somebody else: 404 (%s)', async (method, below) => {
+])('%s of an unknown or foreign workflow gets 404 (%s)', async (method, below) => {
   const { id } = await create();
   const body = method === 'PATCH' ? { body: { name: 'x' } } : {};
   expect((await builder.request(method, `/workflows/${missing}${below}`, body)).status).toBe(404);
@@ -69,7 +69,7 @@ test.each([
   expect((await other.request(method, `/workflows/${id}${below}`, body)).status).toBe(404);
 });
 
-test('creates a workflow and completes its document', async () => {
+test('POST /workflows creates a workflow and completes its document', async () => {
   const reply = await builder.post('/workflows', {
     name: 'My First: Workflow',
     definition: { input: { schema: { document: { type: 'object', required: ['name'] } } }, ...simple },
@@ -96,6 +96,7 @@ test('creates a workflow and completes its document', async () => {
     owner_id: (await app.user('builder')).id,
     visibility: 'private',
     tags: ['demo'],
+    can: ['run', 'update', 'delete', 'publish'],
     provenance: null,
     created_at: expect.any(String),
     updated_at: expect.any(String),
@@ -111,101 +112,164 @@ test('a record that was read can be posted back', async () => {
   expect((await builder.post('/workflows', { ...record, problems: [] })).status).toBe(201);
 });
 
-test('what is wrong with the body is told at once', async () => {
-  const reply = await builder.post('/workflows', { name: '', definition: [], visibility: 'secret', colour: 'red' });
+test('all mistakes of a body are listed at once', async () => {
+  const reply = await builder.post('/workflows', {
+    name: '',
+    definition: [],
+    visibility: 'secret',
+    colour: 'red',
+  });
   expect(reply.status).toBe(422);
-  expect(reply.body.errors.map(({ pointer }: { pointer: string }) => pointer).toSorted()).toEqual(['/colour', '/definition', '/name', '/visibility']);
+  expect(reply.body.errors.map(({ pointer }: { pointer: string }) => pointer).toSorted()).toEqual([
+    '/colour',
+    '/definition',
+    '/name',
+    '/visibility',
+  ]);
   expect((await builder.post('/workflows', {})).body.errors).toHaveLength(2);
   expect((await builder.post('/workflows', { name: '𝒳'.repeat(255), definition: simple })).status).toBe(201);
   expect((await builder.post('/workflows', { name: 'x'.repeat(256), definition: simple })).status).toBe(422);
 });
 
-test('an invalid definition is kept as a draft with its problems', async () => {
+test('an invalid definition is stored as a draft with its problems', async () => {
   const draft = await create({ definition: { do: [{ a: { cal: 'http' } }] } });
   expect(draft).toMatchObject({
     valid: false,
     runnable: false,
-    problems: [{ pointer: '/do/0/a/cal', code: 'unknown_task', message: '"cal" is no kind of task, did you mean "call"?', severity: 'error' }],
+    problems: [
+      {
+        pointer: '/do/0/a/cal',
+        code: 'unknown_task',
+        message: '"cal" is not a kind of task, did you mean "call"?',
+        severity: 'error',
+      },
+    ],
   });
-  const unsupported = await create({ definition: { evaluate: { mode: 'loose' }, do: [{ a: { set: { b: 1 } } }] } });
-  expect(unsupported).toMatchObject({ valid: true, runnable: false, problems: [{ severity: 'unsupported', code: 'unsupported_evaluate_mode' }] });
+  const unsupported = await create({
+    definition: { evaluate: { mode: 'loose' }, do: [{ a: { set: { b: 1 } } }] },
+  });
+  expect(unsupported).toMatchObject({
+    valid: true,
+    runnable: false,
+    problems: [{ severity: 'unsupported', code: 'unsupported_evaluate_mode' }],
+  });
   const empty = await create({ definition: {} });
   expect(empty).toMatchObject({ valid: false, problems: [{ pointer: '/do', code: 'required' }] });
 });
 
-test('validates without saving', async () => {
+test('POST /workflows/validate validates without storing', async () => {
   const before = (await builder.get('/workflows?limit=1')).body[0].id;
   const good = await viewer.post('/workflows/validate', { definition: simple });
   expect(good.status).toBe(200);
   expect(good.body).toEqual({ valid: true, runnable: true, problems: [] });
   const bad = await viewer.post('/workflows/validate', { definition: { ...simple, doo: 1 } });
-  expect(bad.body).toMatchObject({ valid: false, runnable: false, problems: [{ pointer: '/doo', code: 'unknown_property' }] });
+  expect(bad.body).toMatchObject({
+    valid: false,
+    runnable: false,
+    problems: [{ pointer: '/doo', code: 'unknown_property' }],
+  });
   expect((await viewer.post('/workflows/validate', { definition: 'x' })).status).toBe(422);
   expect((await builder.get('/workflows?limit=1')).body[0].id).toBe(before);
 });
 
-test('public workflows are read by everybody and changed by owner and admins', async () => {
+test('everybody reads a public workflow, owner and admins change it', async () => {
   const { id } = await create({ visibility: 'public' });
   expect((await viewer.get(`/workflows/${id}`)).status).toBe(200);
   expect((await viewer.get(`/workflows/${id}/revisions`)).status).toBe(200);
   expect((await other.patch(`/workflows/${id}`, { name: 'mine' })).status).toBe(403);
   expect((await other.delete(`/workflows/${id}`)).status).toBe(403);
   const changed = await admin.patch(`/workflows/${id}`, { visibility: 'private' });
-  expect(changed.body).toMatchObject({ visibility: 'private', revision: 1, owner_id: (await app.user('builder')).id });
+  expect(changed.body).toMatchObject({
+    visibility: 'private',
+    revision: 1,
+    owner_id: (await app.user('builder')).id,
+  });
   expect((await viewer.get(`/workflows/${id}`)).status).toBe(404);
   expect((await admin.get(`/workflows/${id}`)).status).toBe(200);
 });
 
-test('a patch merges, null clears, another definition is a new revision', async () => {
-  const { id, updated_at } = await create({ description: 'old', tags: ['a'], definition: { timeout: { after: 'PT1M' }, ...simple } });
+test('PATCH merges, clears by null, and makes a new revision of a changed definition', async () => {
+  const { id, updated_at } = await create({
+    description: 'old',
+    tags: ['a'],
+    definition: { timeout: { after: 'PT1M' }, ...simple },
+  });
   const fields = await builder.patch(`/workflows/${id}`, { name: 'New', description: null, tags: null });
   expect(fields.body).toMatchObject({ name: 'New', description: null, tags: [], revision: 1 });
   expect(fields.body.updated_at >= updated_at).toBe(true);
 
-  const definition = await builder.patch(`/workflows/${id}`, { definition: { timeout: null, do: [{ a: { cal: 'x' } }] } });
-  expect(definition.body).toMatchObject({ revision: 2, valid: false, definition: { do: [{ a: { cal: 'x' } }] } });
+  const definition = await builder.patch(`/workflows/${id}`, {
+    definition: { timeout: null, do: [{ a: { cal: 'x' } }] },
+  });
+  expect(definition.body).toMatchObject({
+    revision: 2,
+    valid: false,
+    definition: { do: [{ a: { cal: 'x' } }] },
+  });
   expect(definition.body.definition).not.toHaveProperty('timeout');
-  const same = await builder.patch(`/workflows/${id}`, { definition: { do: [{ a: { cal: 'x' } }] } }, { headers: { 'content-type': 'application/merge-patch+json' } });
+  const same = await builder.patch(
+    `/workflows/${id}`,
+    { definition: { do: [{ a: { cal: 'x' } }] } },
+    { headers: { 'content-type': 'application/merge-patch+json' } },
+  );
   expect(same.body.revision).toBe(2);
 
   const revisions = await builder.get(`/workflows/${id}/revisions`);
-  expect(revisions.body.map(({ revision, valid }: { revision: number; valid: boolean }) => [revision, valid])).toEqual([[2, false], [1, true]]);
+  expect(
+    revisions.body.map(({ revision, valid }: { revision: number; valid: boolean }) => [revision, valid]),
+  ).toEqual([
+    [2, false],
+    [1, true],
+  ]);
   expect(revisions.body[1].definition.timeout).toEqual({ after: 'PT1M' });
   expect(revisions.body[0].digest).toMatch(/^[0-9a-f]{64}$/);
   const first = await builder.get(`/workflows/${id}/revisions/1`);
-  expect(first.body).toEqual(revisions.body[1]);
+  const { omitted, ...listed } = revisions.body[1];
+  expect(omitted).toEqual([]);
+  expect(first.body).toEqual(listed);
   expect((await builder.get(`/workflows/${id}/revisions/3`)).status).toBe(404);
   expect((await builder.get(`/workflows/${id}/revisions/0`)).status).toBe(404);
 });
 
-test('patches that are none: 422', async () => {
+test('PATCH refuses an invalid patch with 422', async () => {
   const { id } = await create();
-  for (const body of [{ name: null }, { definition: null }, { name: '' }, { visibility: 'x' }, { tags: 'a' }, { unknown: 1 }]) {
+  for (const body of [
+    { name: null },
+    { definition: null },
+    { name: '' },
+    { visibility: 'x' },
+    { tags: 'a' },
+    { unknown: 1 },
+  ]) {
     expect([body, (await builder.patch(`/workflows/${id}`, body)).status]).toEqual([body, 422]);
   }
 });
 
-test('If-Match guards against lost updates', async () => {
+test('If-Match prevents lost updates', async () => {
   const { id } = await create();
   const tag = (await builder.get(`/workflows/${id}`)).headers.get('etag') ?? '';
   const first = await builder.patch(`/workflows/${id}`, { name: 'one' }, { headers: { 'if-match': tag } });
   expect(first.status).toBe(200);
   expect(first.headers.get('etag')).not.toBe(tag);
-  expect((await builder.patch(`/workflows/${id}`, { name: 'two' }, { headers: { 'if-match': tag } })).status).toBe(412);
+  expect(
+    (await builder.patch(`/workflows/${id}`, { name: 'two' }, { headers: { 'if-match': tag } })).status,
+  ).toBe(412);
   expect((await builder.delete(`/workflows/${id}`, { headers: { 'if-match': tag } })).status).toBe(412);
   expect((await builder.get(`/workflows/${id}`)).body.name).toBe('one');
 });
 
-test('concurrent patches of the definition give one revision each', async () => {
+test('concurrent changes of the definition each give one revision', async () => {
   const { id } = await create();
   const replies = await Promise.all(
-    Array.from({ length: 5 }, (_, index) => builder.patch(`/workflows/${id}`, { definition: { do: [{ a: { set: { n: index } } }] } })),
+    Array.from({ length: 5 }, (_, index) =>
+      builder.patch(`/workflows/${id}`, { definition: { do: [{ a: { set: { n: index } } }] } }),
+    ),
   );
   expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
   expect(replies.map(({ body }) => body.revision).toSorted()).toEqual([2, 3, 4, 5, 6]);
 });
 
-test('deleting archives', async () => {
+test('DELETE archives the workflow', async () => {
   const { id } = await create({ tags: ['archived'] });
   expect((await builder.delete(`/workflows/${id}`)).status).toBe(204);
   expect((await builder.get(`/workflows/${id}`)).status).toBe(404);
@@ -214,13 +278,22 @@ test('deleting archives', async () => {
   expect((await admin.get('/workflows?tag=archived')).body).toEqual([]);
 });
 
-test('lists are paged, filtered, and show what one may see', async () => {
+test('workflows are listed in pages, by filters, as far as the caller may see them', async () => {
   const owner = await app.createUser({ roles: ['builder'] });
   const client = await app.as(owner);
   const names = ['Alpha 50%', 'beta_x', 'Gamma', 'delta', 'Epsilon'];
   const ids: string[] = [];
   for (const [index, name] of names.entries()) {
-    const workflow = await create({ name, tags: index % 2 === 0 ? ['even', 'both'] : ['both'], visibility: index === 0 ? 'public' : 'private', definition: index === 4 ? {} : simple, description: index === 3 ? 'The GAMMA ray' : null }, client);
+    const workflow = await create(
+      {
+        name,
+        tags: index % 2 === 0 ? ['even', 'both'] : ['both'],
+        visibility: index === 0 ? 'public' : 'private',
+        definition: index === 4 ? {} : simple,
+        description: index === 3 ? 'The GAMMA ray' : null,
+      },
+      client,
+    );
     ids.unshift(workflow.id);
   }
   const all = await client.get(`/workflows?owner_id=${owner.id}`);
@@ -239,7 +312,8 @@ test('lists are paged, filtered, and show what one may see', async () => {
   expect(seen).toEqual(ids);
   expect(pages).toBe(3);
 
-  const count = async (query: string, who = client): Promise<number> => (await who.get(`/workflows?owner_id=${owner.id}&${query}`)).body.length;
+  const count = async (query: string, who = client): Promise<number> =>
+    (await who.get(`/workflows?owner_id=${owner.id}&${query}`)).body.length;
   expect(await count('tag=even')).toBe(3);
   expect(await count('visibility=public')).toBe(1);
   expect(await count('valid=false')).toBe(1);
@@ -251,19 +325,31 @@ test('lists are paged, filtered, and show what one may see', async () => {
   expect(await count('q=', admin)).toBe(5);
 });
 
-test('queries that are none: 400', async () => {
-  for (const query of ['limit=0', 'limit=201', 'limit=x', 'cursor=abc', 'valid=maybe', 'owner_id=me', 'visibility=x', 'colour=red']) {
+test('invalid queries get 400', async () => {
+  for (const query of [
+    'limit=0',
+    'limit=201',
+    'limit=x',
+    'cursor=abc',
+    'valid=maybe',
+    'owner_id=me',
+    'visibility=x',
+    'colour=red',
+  ]) {
     expect([query, (await builder.get(`/workflows?${query}`)).status]).toEqual([query, 400]);
   }
 });
 
-test('revisions are paged', async () => {
+test('revisions are listed in pages', async () => {
   const { id } = await create();
-  for (let n = 2; n <= 5; n++) await builder.patch(`/workflows/${id}`, { definition: { do: [{ a: { set: { n } } }] } });
+  for (let n = 2; n <= 5; n++)
+    await builder.patch(`/workflows/${id}`, { definition: { do: [{ a: { set: { n } } }] } });
   const first = await builder.get(`/workflows/${id}/revisions?limit=2`);
   expect(first.body.map(({ revision }: { revision: number }) => revision)).toEqual([5, 4]);
   const link = /<([^>]+)>/.exec(first.headers.get('link') ?? '')?.[1] ?? '';
-  expect((await builder.get(link)).body.map(({ revision }: { revision: number }) => revision)).toEqual([3, 2]);
+  expect((await builder.get(link)).body.map(({ revision }: { revision: number }) => revision)).toEqual([
+    3, 2,
+  ]);
   for (const key of [[1e12], ['x'], [], 5, ['01890000-0000-7000-8000-000000000000']]) {
     const cursor = Buffer.from(JSON.stringify(key)).toString('base64url');
     expect((await builder.get(`/workflows/${id}/revisions?cursor=${cursor}`)).status).toBe(400);
@@ -271,8 +357,10 @@ test('revisions are paged', async () => {
   expect((await builder.get(`/workflows/${id}/revisions/99999999999`)).status).toBe(404);
 });
 
-test('the diagram is Mermaid, or SVG by Accept', async () => {
-  const { id } = await create({ definition: { do: [{ '</text><script>alert(1)</script>': { set: { a: 1 } } }] } });
+test('GET .../diagram gives Mermaid or, by Accept, SVG', async () => {
+  const { id } = await create({
+    definition: { do: [{ '</text><script>alert(1)</script>': { set: { a: 1 } } }] },
+  });
   const mermaid = await builder.get(`/workflows/${id}/diagram`);
   expect(mermaid.status).toBe(200);
   expect(mermaid.headers.get('content-type')).toMatch('text/vnd.mermaid');
@@ -282,23 +370,40 @@ test('the diagram is Mermaid, or SVG by Accept', async () => {
   expect(svg.headers.get('content-security-policy')).toContain("default-src 'none'");
   expect(svg.body).toMatch(/^<svg /);
   expect(svg.body).not.toContain('<script');
-  expect((await builder.get(`/workflows/${id}/diagram`, { headers: { accept: 'text/plain' } })).headers.get('content-type')).toMatch('text/plain');
-  expect((await builder.get(`/workflows/${id}/diagram`, { headers: { accept: 'image/png' } })).status).toBe(406);
+  expect(
+    (await builder.get(`/workflows/${id}/diagram`, { headers: { accept: 'text/plain' } })).headers.get(
+      'content-type',
+    ),
+  ).toMatch('text/plain');
+  expect((await builder.get(`/workflows/${id}/diagram`, { headers: { accept: 'image/png' } })).status).toBe(
+    406,
+  );
   const draft = await create({ definition: { do: 5 } });
   expect((await builder.get(`/workflows/${draft.id}/diagram`)).status).toBe(200);
 });
 
-test('the same Idempotency-Key creates once', async () => {
-  const send = () => builder.post('/workflows', { name: 'once', definition: simple }, { headers: { 'idempotency-key': 'workflow-1' } });
+test('the same Idempotency-Key creates one workflow', async () => {
+  const send = () =>
+    builder.post(
+      '/workflows',
+      { name: 'once', definition: simple },
+      { headers: { 'idempotency-key': 'workflow-1' } },
+    );
   const [first, second] = [await send(), await send()];
   expect(second.body).toEqual(first.body);
   expect(second.headers.get('idempotency-replayed')).toBe('true');
 });
 
-test('a workflow that runs another: a warning until that exists', async () => {
-  const definition = { do: [{ child: { run: { workflow: { namespace: 'default', name: 'the-child', version: 'latest' } } } }] };
+test('a missing child workflow causes a warning until it exists', async () => {
+  const definition = {
+    do: [{ child: { run: { workflow: { namespace: 'default', name: 'the-child', version: 'latest' } } } }],
+  };
   const before = await create({ definition });
-  expect(before).toMatchObject({ valid: true, runnable: true, problems: [{ pointer: '/do/0/child/run/workflow', code: 'unknown_workflow', severity: 'warning' }] });
+  expect(before).toMatchObject({
+    valid: true,
+    runnable: true,
+    problems: [{ pointer: '/do/0/child/run/workflow', code: 'unknown_workflow', severity: 'warning' }],
+  });
   await create({ name: 'The child' });
   expect((await create({ definition })).problems).toEqual([]);
   const again = await builder.patch(`/workflows/${before.id}`, { definition });
@@ -306,20 +411,35 @@ test('a workflow that runs another: a warning until that exists', async () => {
   expect((await create({ definition }, other)).problems).toHaveLength(1);
 });
 
-test('a key __proto__ is data like any other, or refused by name; never dropped', async () => {
+test('a key "__proto__" is kept as data or refused by name, but never dropped', async () => {
   const { id } = await create({ definition: { do: [{ keep: { set: { ok: true } } }] } });
-  const given = '{"__proto__":{"a":1},"b":{"__proto__":2}}';
-  const run = await builder.post(`/workflows/${id}/run`, `{"input_params":${given}}`);
+  const hostileInput = '{"__proto__":{"a":1},"b":{"__proto__":2}}';
+  const run = await builder.post(`/workflows/${id}/run`, `{"input_params":${hostileInput}}`);
   expect(run.status).toBe(201);
-  expect(JSON.stringify(run.body.input_params)).toBe(given);
-  expect(JSON.stringify((await builder.get(`/runs/${run.body.id}`)).body.input_params)).toBe(given);
+  expect(JSON.stringify(run.body.input_params)).toBe(hostileInput);
+  expect(JSON.stringify((await builder.get(`/runs/${run.body.id}`)).body.input_params)).toBe(hostileInput);
 
   const definition = '{"definition":{"__proto__":{},"do":[{"keep":{"set":{"ok":true}}}]}}';
   const checked = await builder.post('/workflows/validate', definition);
-  expect(checked.body).toMatchObject({ valid: false, problems: [{ pointer: '/__proto__', code: 'forbidden_name' }] });
+  expect(checked.body).toMatchObject({
+    valid: false,
+    problems: [{ pointer: '/__proto__', code: 'forbidden_name' }],
+  });
   const field = await builder.post('/workflows', '{"name":"x","definition":{},"__proto__":1}');
-  expect([field.status, field.body.errors]).toEqual([422, [expect.objectContaining({ pointer: '/__proto__' })]]);
-  const event = await builder.post('/events', '{"specversion":"1.0","id":"1","source":"/t","type":"t","__proto__":"x"}', { headers: { 'content-type': 'application/cloudevents+json' } });
-  expect([event.status, event.body.errors]).toEqual([422, [expect.objectContaining({ pointer: '/__proto__', code: 'forbidden_name' })]]);
-  expect((await builder.post(`/workflows/${id}/run`, { input_params: [] })).body.errors).toEqual([{ pointer: '/input_params', code: 'invalid_type', message: 'has to be an object' }]);
+  expect([field.status, field.body.errors]).toEqual([
+    422,
+    [expect.objectContaining({ pointer: '/__proto__' })],
+  ]);
+  const event = await builder.post(
+    '/events',
+    '{"specversion":"1.0","id":"1","source":"/t","type":"t","__proto__":"x"}',
+    { headers: { 'content-type': 'application/cloudevents+json' } },
+  );
+  expect([event.status, event.body.errors]).toEqual([
+    422,
+    [expect.objectContaining({ pointer: '/__proto__', code: 'forbidden_name' })],
+  ]);
+  expect((await builder.post(`/workflows/${id}/run`, { input_params: [] })).body.errors).toEqual([
+    { pointer: '/input_params', code: 'invalid_type', message: 'has to be an object' },
+  ]);
 });

@@ -1,15 +1,18 @@
-/** The workflows' bundle with broken/interpret.ts in the place of the interpreter's own. */
+/** The workflow bundle with broken/interpret.ts instead of the real interpreter. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundleWorkflowCode } from '@temporalio/worker';
-import type { WorkflowBundle } from '@temporalio/worker';
+import { bundleWorkflowCode, type WorkflowBundle } from '@temporalio/worker';
 
-/** What of webpack's compiler is used here; webpack itself is no dependency of ours. */
+/** The used part of webpack's compiler; webpack itself is no dependency of ours. */
 interface Compiler {
   hooks: { normalModuleFactory: { tap(name: string, use: (factory: Factory) => void): void } };
 }
 interface Factory {
-  hooks: { beforeResolve: { tap(name: string, use: (module: { request: string; contextInfo: { issuer: string } }) => void): void } };
+  hooks: {
+    beforeResolve: {
+      tap(name: string, use: (module: { request: string; contextInfo: { issuer: string } }) => void): void;
+    };
+  };
 }
 
 const here = fileURLToPath(new URL('.', import.meta.url));
@@ -17,7 +20,11 @@ const replacement = {
   apply: (compiler: Compiler) =>
     compiler.hooks.normalModuleFactory.tap('broken', (factory) =>
       factory.hooks.beforeResolve.tap('broken', (module) => {
-        if (module.request.endsWith('/interpret.ts') && module.contextInfo.issuer.endsWith('/workflows/run.ts')) module.request = join(here, 'interpret.ts');
+        if (
+          module.request.endsWith('/interpret.ts') &&
+          module.contextInfo.issuer.endsWith('/workflows/run.ts')
+        )
+          module.request = join(here, 'interpret.ts');
       }),
     ),
 };

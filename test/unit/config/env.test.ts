@@ -15,39 +15,87 @@ function read(source: Record<string, string>): Env {
 
 function problemsOf(source: Record<string, string>): Record<string, string> {
   const result = parseEnv(source);
-  return 'problems' in result ? Object.fromEntries(result.problems.map(({ name, message }) => [name, message])) : {};
+  return 'problems' in result
+    ? Object.fromEntries(result.problems.map(({ name, message }) => [name, message]))
+    : {};
 }
 
 describe('settings', () => {
+  test('DATA_DIR and FILES_DIR are refused where no file can be written', () => {
+    const message = 'no files can be kept in /proc or /sys';
+    expect(problemsOf({ DATA_DIR: '/proc/x', FILES_DIR: '/var/../sys' })).toEqual({
+      DATA_DIR: message,
+      FILES_DIR: message,
+    });
+    expect(problemsOf({ DATA_DIR: '/processed', FILES_DIR: './proc' })).toEqual({});
+  });
+
   test('.env.example names every setting once, and no other', () => {
-    const [example = ''] = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8').split('# --- docker compose only');
+    const [example = ''] = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8').split(
+      '# --- docker compose only',
+    );
     const named = [...example.matchAll(/^#? ?([A-Z][A-Z0-9_]+)=/gm)].map((match) => match[1]);
     expect(named.toSorted()).toEqual(settingNames.toSorted());
   });
 
-  test('the values in .env.example are valid, and defaults are shown as they are', () => {
+  test('the values in .env.example are valid, and the defaults shown there are the real ones', () => {
     const example = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8');
-    const shown = Object.fromEntries([...example.matchAll(/^# ([A-Z][A-Z0-9_]+)=(.+)$/gm)].map((match) => [match[1] ?? '', match[2] ?? '']));
+    const shown = Object.fromEntries(
+      [...example.matchAll(/^# ([A-Z][A-Z0-9_]+)=(.+)$/gm)].map((match) => [match[1] ?? '', match[2] ?? '']),
+    );
     expect(problemsOf(shown)).toEqual({});
     const defaults = read({});
     const env = read(shown);
-    for (const name of ['PORT', 'HOST', 'DATA_DIR', 'LOG_LEVEL', 'TEMPORAL_NAMESPACE', 'TEMPORAL_TASK_QUEUE', 'ADMIN_USERNAME', 'PUBLIC_AGENT_CARDS', 'TRUST_PROXY', 'RETENTION_DAYS'] as const) {
+    for (const name of [
+      'PORT',
+      'HOST',
+      'DATA_DIR',
+      'LOG_LEVEL',
+      'TEMPORAL_NAMESPACE',
+      'TEMPORAL_TASK_QUEUE',
+      'ADMIN_USERNAME',
+      'PUBLIC_AGENT_CARDS',
+      'TRUST_PROXY',
+      'RETENTION_DAYS',
+    ] as const) {
       expect([name, env[name]]).toEqual([name, defaults[name]]);
     }
   });
 
-  test('what may be called is said by names, addresses and networks', () => {
-    for (const wrong of ['10.0.0.0/99', '127.0.0.300', '10.0.0.0/', 'example.com/8', '::1/129', 'a b', '*.', 'http://example.com']) {
-      expect([wrong, problemsOf({ EGRESS_ALLOW: `127.0.0.0/8,${wrong}` })]).toEqual([wrong, { EGRESS_ALLOW: expect.stringContaining('networks such as 10.0.0.0/8') }]);
+  test('EGRESS_ALLOW takes names, addresses and networks', () => {
+    for (const wrong of [
+      '10.0.0.0/99',
+      '127.0.0.300',
+      '10.0.0.0/',
+      'example.com/8',
+      '::1/129',
+      'a b',
+      '*.',
+      'http://example.com',
+    ]) {
+      expect([wrong, problemsOf({ EGRESS_ALLOW: `127.0.0.0/8,${wrong}` })]).toEqual([
+        wrong,
+        { EGRESS_ALLOW: expect.stringContaining('networks such as 10.0.0.0/8') },
+      ]);
     }
-    expect(read({ EGRESS_ALLOW: '127.0.0.0/8, ::1/128,[::1],10.1.2.3,localhost,*.example.com,my_host' }).EGRESS_ALLOW).toHaveLength(7);
+    expect(
+      read({ EGRESS_ALLOW: '127.0.0.0/8, ::1/128,[::1],10.1.2.3,localhost,*.example.com,my_host' })
+        .EGRESS_ALLOW,
+    ).toHaveLength(7);
   });
 
-  test('nothing is needed; the base URL follows host and port', () => {
-    expect(read({})).toMatchObject({ PORT: 3000, BASE_URL: 'http://127.0.0.1:3000', DATA_DIR: '.cadenza', ENCRYPTION_KEYS: [] });
+  test('every setting is optional, and the base URL follows host and port', () => {
+    expect(read({})).toMatchObject({
+      PORT: 3000,
+      BASE_URL: 'http://127.0.0.1:3000',
+      DATA_DIR: '.cadenza',
+      ENCRYPTION_KEYS: [],
+    });
     expect(read({ HOST: '0.0.0.0', PORT: '8080' }).BASE_URL).toBe('http://localhost:8080');
     expect(read({ HOST: '::1', PORT: '8080' }).BASE_URL).toBe('http://[::1]:8080');
-    expect(read({ BASE_URL: 'https://cadenza.example.com/base/' }).BASE_URL).toBe('https://cadenza.example.com/base');
+    expect(read({ BASE_URL: 'https://cadenza.example.com/base/' }).BASE_URL).toBe(
+      'https://cadenza.example.com/base',
+    );
   });
 
   test('an empty variable counts as unset', () => {
@@ -65,48 +113,96 @@ describe('settings', () => {
     expect(env.CORS_ORIGINS).toEqual(['https://a.example', 'https://b.example']);
     expect(env.TRUST_PROXY).toBe(1);
     expect(env.PUBLIC_AGENT_CARDS).toBe(true);
-    expect(env.ENCRYPTION_KEYS.map(({ id, key: bytes }) => [id, bytes.length])).toEqual([['new', 32], ['old', 32]]);
+    expect(env.ENCRYPTION_KEYS.map(({ id, key: bytes }) => [id, bytes.length])).toEqual([
+      ['new', 32],
+      ['old', 32],
+    ]);
     expect(env.EGRESS_HOST_MAP).toEqual([{ from: 'https://api.example.com', to: 'http://127.0.0.1:9000' }]);
   });
 
-  test('every problem is told, at once, and no value is repeated', () => {
+  test('all problems are reported at once, and no message repeats a value', () => {
     const problems = problemsOf({
-      PORT: '70000', DATABASE_URL: 'mysql://root:hunter2@db/x', TEMPORAL_ADDRESS: 'http://t:7233', ADMIN_PASSWORD: 'short',
-      ENCRYPTION_KEYS: 'a:c2hvcnQ=', LOG_LEVEL: 'loud', TRUST_PROXY: 'maybe', EGRESS_HOST_MAP: 'a=b', CORS_ORIGINS: '*',
-      RETENTION_DAYS: '0', TEMPORAL_TLS_CERT: '/cert.pem', OIDC_ISSUER: 'https://id.example', BASE_URL: 'ftp://x',
+      PORT: '70000',
+      DATABASE_URL: 'mysql://root:hunter2@db/x',
+      TEMPORAL_ADDRESS: 'http://t:7233',
+      ADMIN_PASSWORD: 'short',
+      ENCRYPTION_KEYS: 'a:c2hvcnQ=',
+      LOG_LEVEL: 'loud',
+      TRUST_PROXY: 'maybe',
+      EGRESS_HOST_MAP: 'a=b',
+      CORS_ORIGINS: '*',
+      RETENTION_DAYS: '0',
+      TEMPORAL_TLS_CERT: '/cert.pem',
+      OIDC_ISSUER: 'https://id.example',
+      BASE_URL: 'ftp://x',
     });
     expect(Object.keys(problems).toSorted()).toEqual([
-      'ADMIN_PASSWORD', 'BASE_URL', 'CORS_ORIGINS', 'DATABASE_URL', 'EGRESS_HOST_MAP', 'ENCRYPTION_KEYS', 'LOG_LEVEL', 'OIDC_ISSUER',
-      'PORT', 'RETENTION_DAYS', 'TEMPORAL_ADDRESS', 'TEMPORAL_TLS_KEY', 'TRUST_PROXY',
+      'ADMIN_PASSWORD',
+      'BASE_URL',
+      'CORS_ORIGINS',
+      'DATABASE_URL',
+      'EGRESS_HOST_MAP',
+      'ENCRYPTION_KEYS',
+      'LOG_LEVEL',
+      'OIDC_ISSUER',
+      'PORT',
+      'RETENTION_DAYS',
+      'TEMPORAL_ADDRESS',
+      'TEMPORAL_TLS_KEY',
+      'TRUST_PROXY',
     ]);
     expect(problems['OIDC_ISSUER']).toContain('not available yet');
     expect(JSON.stringify(problems)).not.toMatch(/hunter2|c2hvcnQ/);
   });
 
-  test('a bucket is named, and credentials are whole', () => {
-    expect(Object.keys(problemsOf({ FILES_S3_ENDPOINT: 'https://s3.example', FILES_S3_ACCESS_KEY_ID: 'id' })).toSorted()).toEqual(['FILES_S3_BUCKET', 'FILES_S3_SECRET_ACCESS_KEY']);
-    expect(problemsOf({ FILES_S3_BUCKET: 'b1', FILES_S3_PREFIX: 'a b/' })).toEqual({ FILES_S3_BUCKET: expect.any(String), FILES_S3_PREFIX: expect.any(String) });
-    expect(problemsOf({ FILES_S3_BUCKET: 'files', FILES_S3_ENDPOINT: 'http://localhost:9000/', FILES_S3_PATH_STYLE: 'true' })).toEqual({});
+  test('the settings for S3 need a valid bucket and both parts of the credentials', () => {
+    expect(
+      Object.keys(
+        problemsOf({ FILES_S3_ENDPOINT: 'https://s3.example', FILES_S3_ACCESS_KEY_ID: 'id' }),
+      ).toSorted(),
+    ).toEqual(['FILES_S3_BUCKET', 'FILES_S3_SECRET_ACCESS_KEY']);
+    expect(problemsOf({ FILES_S3_BUCKET: 'b1', FILES_S3_PREFIX: 'a b/' })).toEqual({
+      FILES_S3_BUCKET: expect.any(String),
+      FILES_S3_PREFIX: expect.any(String),
+    });
+    expect(
+      problemsOf({
+        FILES_S3_BUCKET: 'files',
+        FILES_S3_ENDPOINT: 'http://localhost:9000/',
+        FILES_S3_PATH_STYLE: 'true',
+      }),
+    ).toEqual({});
   });
 
   test.each([['1e3'], ['-1'], ['3000.5'], ['0x10'], ['abc']])('PORT=%s is refused', (value) => {
     expect(problemsOf({ PORT: value })).toHaveProperty('PORT');
   });
 
-  test('a process with bad settings prints them all and exits with 2', () => {
+  test('a process with bad settings prints all problems and exits with status 2', () => {
     const program = "import { loadServerEnv } from './env.ts'; loadServerEnv();";
     const run = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
-      cwd: new URL('../../../config', import.meta.url), encoding: 'utf8', env: { PATH: '' },
+      cwd: new URL('../../../config', import.meta.url),
+      encoding: 'utf8',
+      env: { PATH: '' },
     });
     expect(run.status).toBe(2);
-    expect(run.stderr).toMatch(/DATABASE_URL is needed[^]*TEMPORAL_ADDRESS is needed[^]*ENCRYPTION_KEYS is needed/);
+    expect(run.stderr).toMatch(
+      /DATABASE_URL is required[^]*TEMPORAL_ADDRESS is required[^]*ENCRYPTION_KEYS is required/,
+    );
   });
 
-  test('a file .env in the working directory fills what is not set', () => {
+  test('a file .env in the working directory supplies settings that are unset', () => {
     const folder = mkdtempSync(join(tmpdir(), 'cadenza-env-'));
     writeFileSync(join(folder, '.env'), 'PORT=4001\nHOST=0.0.0.0\n');
-    const program = `import { loadEnv } from '${new URL('../../../config/env.ts', import.meta.url).href}'; const { PORT, HOST } = loadEnv(); process.stdout.write(HOST + PORT)`;
-    const run = spawnSync(process.execPath, ['--input-type=module', '-e', program], { cwd: folder, encoding: 'utf8', env: { HOST: '127.0.0.2' } });
+    const envModule = new URL('../../../config/env.ts', import.meta.url).href;
+    const program =
+      `import { loadEnv } from '${envModule}'; const { PORT, HOST } = loadEnv(); ` +
+      'process.stdout.write(HOST + PORT)';
+    const run = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { HOST: '127.0.0.2' },
+    });
     rmSync(folder, { recursive: true });
     expect(run.stdout).toBe('127.0.0.24001');
   });

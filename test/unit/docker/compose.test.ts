@@ -21,92 +21,177 @@ type Service = {
 const root = join(import.meta.dirname, '../../..');
 const read = (name: string) => readFileSync(join(root, name), 'utf8');
 const text = read('docker-compose.yml');
-const { services, volumes } = parse(text, { merge: true }) as { services: Record<string, Service>; volumes: Record<string, unknown> };
+const { services, volumes } = parse(text, { merge: true }) as {
+  services: Record<string, Service>;
+  volumes: Record<string, unknown>;
+};
 const all = Object.entries(services);
-const once = ['temporal-schema', 'temporal-namespace', 'migrate'];
+const endingServices = ['temporal-schema', 'temporal-namespace', 'migrate'];
 
 describe('docker-compose.yml', () => {
   test('has every process of the platform', () => {
-    expect(Object.keys(services).toSorted()).toEqual(['api', 'grafana', 'migrate', 'object-storage', 'postgres', 'prometheus', 'temporal', 'temporal-namespace', 'temporal-schema', 'temporal-ui', 'worker'].toSorted());
+    expect(Object.keys(services).toSorted()).toEqual(
+      [
+        'api',
+        'grafana',
+        'migrate',
+        'object-storage',
+        'postgres',
+        'prometheus',
+        'temporal',
+        'temporal-namespace',
+        'temporal-schema',
+        'temporal-ui',
+        'worker',
+      ].toSorted(),
+    );
   });
 
-  test.each(all.filter(([name]) => !once.includes(name)))('%s, which stays, has a health check', (_name, { healthcheck }) => {
-    expect(healthcheck?.test[0]).toMatch(/^CMD/);
-  });
+  test.each(all.filter(([name]) => !endingServices.includes(name)))(
+    '%s runs on, so it has a health check',
+    (_name, { healthcheck }) => {
+      expect(healthcheck?.test[0]).toMatch(/^CMD/);
+    },
+  );
 
-  test.each(all)('%s waits for services that are there: healthy if they stay, completed if they end', (_name, { depends_on = {} }) => {
-    for (const [other, { condition }] of Object.entries(depends_on)) {
-      expect(services).toHaveProperty(other);
-      expect([other, condition]).toEqual([other, once.includes(other) ? 'service_completed_successfully' : 'service_healthy']);
-    }
-  });
+  test.each(all)(
+    '%s waits until services are healthy, or completed if they end',
+    (_name, { depends_on = {} }) => {
+      for (const [dependency, { condition }] of Object.entries(depends_on)) {
+        expect(services).toHaveProperty(dependency);
+        expect([dependency, condition]).toEqual([
+          dependency,
+          endingServices.includes(dependency) ? 'service_completed_successfully' : 'service_healthy',
+        ]);
+      }
+    },
+  );
 
-  test.each(all)('%s has a pinned image, and files and volumes that exist', (_name, { image, volumes: mounts = [] }) => {
-    expect(image === 'cadenza' || /:v?\d+(\.\d+)*/.test(image)).toBe(true);
-    for (const [source = ''] of mounts.map((mount) => mount.split(':'))) {
-      expect([source, source.startsWith('./') ? existsSync(join(root, source)) : source in volumes]).toEqual([source, true]);
-    }
-  });
+  test.each(all)(
+    '%s has a pinned image, and files and volumes that exist',
+    (_name, { image, volumes: mounts = [] }) => {
+      expect(image === 'cadenza' || /:v?\d+(\.\d+)*/.test(image)).toBe(true);
+      for (const [source = ''] of mounts.map((mount) => mount.split(':'))) {
+        expect([
+          source,
+          source.startsWith('./') ? existsSync(join(root, source)) : source in volumes,
+        ]).toEqual([source, true]);
+      }
+    },
+  );
 
-  test('nothing listens beyond the own machine unasked', () => {
+  test('publishes ports on the local machine only', () => {
     for (const port of all.flatMap(([, { ports = [] }]) => ports)) expect(port).toMatch(/^127\.0\.0\.1:/);
   });
 
-  test.each(['api', 'worker', 'migrate'])('the settings of %s are known and valid', (name) => {
+  test.each(['api', 'worker', 'migrate'])('gives %s only settings that are known and valid', (name) => {
     const { environment = {} } = services[name]!;
     expect(Object.keys(environment).filter((setting) => !settingNames.includes(setting))).toEqual([]);
-    const given: Record<string, string> = { POSTGRES_PASSWORD: 'secret', FILES_S3_SECRET_ACCESS_KEY: 'secret', ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`, ADMIN_PASSWORD: 'a long password', METRICS_TOKEN: 'm'.repeat(32) };
-    const source = Object.fromEntries(Object.entries(environment).map(([setting, value]) => [
-      setting, String(value).replaceAll(/\$\{(\w+)(?::?[-?]([^}]*))?\}/g, (_match, variable: string, fallback = '') => given[variable] ?? String(fallback)),
-    ]));
+    const given: Record<string, string> = {
+      POSTGRES_PASSWORD: 'secret',
+      FILES_S3_SECRET_ACCESS_KEY: 'secret',
+      ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`,
+      ADMIN_PASSWORD: 'a long password',
+      METRICS_TOKEN: 'm'.repeat(32),
+    };
+    const source = Object.fromEntries(
+      Object.entries(environment).map(([setting, value]) => [
+        setting,
+        String(value).replaceAll(
+          /\$\{(\w+)(?::?[-?]([^}]*))?\}/g,
+          (_match, variable: string, fallback = '') => given[variable] ?? String(fallback),
+        ),
+      ]),
+    );
     expect(parseEnv(source)).toHaveProperty('env');
   });
 
-  test('every variable that it reads is in .env.example', () => {
+  test('reads no variable that .env.example lacks', () => {
     const example = read('.env.example');
-    for (const [, variable = ''] of text.matchAll(/\$\{(\w+)/g)) expect(example).toMatch(new RegExp(`^# ${variable}=`, 'm'));
+    for (const [, variable = ''] of text.matchAll(/\$\{(\w+)/g))
+      expect(example).toMatch(new RegExp(`^# ${variable}=`, 'm'));
   });
 
-  test('api and worker have one file store, the one in compose, whose folder is their bucket', () => {
-    const [api, worker] = ['api', 'worker'].map((name) => Object.entries(services[name]?.environment ?? {}).filter(([setting]) => setting.startsWith('FILES_')));
+  test('gives api and worker the same file store, and keeps its folder', () => {
+    const [api, worker] = ['api', 'worker'].map((name) =>
+      Object.entries(services[name]?.environment ?? {}).filter(([setting]) => setting.startsWith('FILES_')),
+    );
     expect(api).toEqual(worker);
-    expect(Object.fromEntries(api ?? [])).toMatchObject({ FILES_S3_ENDPOINT: '${FILES_S3_ENDPOINT:-http://object-storage:7070}', FILES_S3_BUCKET: '${FILES_S3_BUCKET:-cadenza}' });
+    expect(Object.fromEntries(api ?? [])).toMatchObject({
+      FILES_S3_ENDPOINT: '${FILES_S3_ENDPOINT:-http://object-storage:7070}',
+      FILES_S3_BUCKET: '${FILES_S3_BUCKET:-cadenza}',
+    });
     expect(services['object-storage']?.volumes).toEqual(['object-storage:/data/cadenza']);
     expect(services['object-storage']?.command?.slice(-2)).toEqual(['posix', '/data']);
   });
 
-  test('Temporal gets the search attributes that the code uses', () => {
+  test('registers the search attributes that the code uses', () => {
     const script = read('docker/temporal-namespace.sh');
     for (const name of Object.values(SEARCH_ATTRIBUTES)) expect(script).toContain(name);
   });
 });
 
 describe('monitoring', () => {
-  test('Prometheus reads every copy of api and worker, with the token of the setting', () => {
-    const { scrape_configs } = parse(read('docker/prometheus.yml')) as { scrape_configs: { job_name: string; dns_sd_configs: { names: string[]; port: number }[]; authorization?: { credentials_file: string } }[] };
-    const targets = Object.fromEntries(scrape_configs.map(({ dns_sd_configs: [found], authorization }) => [found?.names[0], [found?.port, authorization?.credentials_file]]));
+  test('Prometheus scrapes every copy of api and worker, and authenticates to the api', () => {
+    const { scrape_configs } = parse(read('docker/prometheus.yml')) as {
+      scrape_configs: {
+        job_name: string;
+        dns_sd_configs: { names: string[]; port: number }[];
+        authorization?: { credentials_file: string };
+      }[];
+    };
+    const targets = Object.fromEntries(
+      scrape_configs.map(({ dns_sd_configs: [found], authorization }) => [
+        found?.names[0],
+        [found?.port, authorization?.credentials_file],
+      ]),
+    );
     expect(targets).toEqual({ api: [3000, '/run/secrets/metrics_token'], worker: [9464, undefined] });
-    expect(services['worker']?.environment).toMatchObject({ WORKER_METRICS_ADDRESS: '0.0.0.0:9464', DATABASE_URL: expect.any(String) });
+    expect(services['worker']?.environment).toMatchObject({
+      WORKER_METRICS_ADDRESS: '0.0.0.0:9464',
+      DATABASE_URL: expect.any(String),
+    });
     expect(services['api']?.environment).not.toHaveProperty('WORKER_METRICS_ADDRESS');
     expect(text).toMatch(/^secrets:\n {2}metrics_token:\n {4}environment: METRICS_TOKEN$/m);
   });
 
-  test('the dashboard shows figures that there are', () => {
-    const { panels } = JSON.parse(read('docker/grafana/cadenza.json')) as { panels: { datasource: { uid: string }; targets: { expr: string }[] }[] };
-    const { datasources } = parse(read('docker/grafana/datasource.yml')) as { datasources: { uid: string; url: string }[] };
+  test('the dashboard queries only metrics that the code exports', () => {
+    const { panels } = JSON.parse(read('docker/grafana/cadenza.json')) as {
+      panels: { datasource: { uid: string }; targets: { expr: string }[] }[];
+    };
+    const { datasources } = parse(read('docker/grafana/datasource.yml')) as {
+      datasources: { uid: string; url: string }[];
+    };
     const code = read('api/metrics.ts');
     for (const { datasource, targets } of panels) {
       expect(datasources.map(({ uid }) => uid)).toContain(datasource.uid);
-      for (const [, name = ''] of targets.flatMap(({ expr }) => [...expr.matchAll(/cadenza_(\w+?)(?:_bucket|_count)?(?=[{[)])/g)])) expect(code).toMatch(new RegExp(`'(cadenza_)?${name}'`));
+      for (const [, name = ''] of targets.flatMap(({ expr }) => [
+        ...expr.matchAll(/cadenza_(\w+?)(?:_bucket|_count)?(?=[{[)])/g),
+      ]))
+        expect(code).toMatch(new RegExp(`'(cadenza_)?${name}'`));
     }
     expect(new URL(datasources[0]?.url ?? '').hostname).toBe('prometheus');
+  });
+
+  test('the dashboard shows every metric that docs/monitoring.md advises to alert on', () => {
+    const worth =
+      read('docs/monitoring.md')
+        .split(/^## /m)
+        .find((section) => section.startsWith('Choose alerts')) ?? '';
+    const names = [...worth.matchAll(/`((?:cadenza|nodejs)_\w+)/g)].map(([, name = '']) => name);
+    expect(names).toContain('cadenza_runs_stuck');
+    const shown = read('docker/grafana/cadenza.json');
+    expect(names.filter((name) => !shown.includes(name))).toEqual([]);
   });
 });
 
 describe('the image', () => {
-  test('every folder of the product is in it, and no other', () => {
+  test('holds the product folders, but neither test nor dev', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
-    const included = read('.dockerignore').split('\n').filter((line) => line.startsWith('!')).map((line) => line.slice(1));
+    const included = read('.dockerignore')
+      .split('\n')
+      .filter((line) => line.startsWith('!'))
+      .map((line) => line.slice(1));
     for (const name of ['start:api', 'start:worker', 'migrate']) {
       const folder = / (\w+)\/\w+\.ts$/.exec(scripts[name] ?? '')?.[1];
       expect(included).toContain(folder);
@@ -115,12 +200,15 @@ describe('the image', () => {
     expect(included).not.toEqual(expect.arrayContaining(['dev']));
   });
 
-  test.each(['entrypoint.sh', 'temporal-schema.sh', 'temporal-namespace.sh'])('%s is a correct shell script', (name) => {
-    expect(spawnSync('sh', ['-n', join(root, 'docker', name)]).status).toBe(0);
-  });
+  test.each(['entrypoint.sh', 'temporal-schema.sh', 'temporal-namespace.sh'])(
+    '%s is a correct shell script',
+    (name) => {
+      expect(spawnSync('sh', ['-n', join(root, 'docker', name)]).status).toBe(0);
+    },
+  );
 
-  test('the entry point refuses what it does not know', () => {
+  test('has an entry point that refuses an unknown command', () => {
     const run = spawnSync('sh', [join(root, 'docker/entrypoint.sh'), 'everything'], { encoding: 'utf8' });
-    expect([run.status, run.stderr]).toEqual([64, 'usage: api | worker | migrate\n']);
+    expect([run.status, run.stderr]).toEqual([64, 'usage: api | worker | migrate | rotate-keys\n']);
   });
 });

@@ -15,7 +15,7 @@ test.each([
   ['text/xml', 'application/xml', 'text/xml'],
   ['application/json', 'text/plain; charset=utf-8', 'application/json'],
   ['text/markdown', 'text/plain', 'text/markdown'],
-])('declared %s, served %s: %s', (declared, served, type) => {
+])('a link declared as %s and served as %s is taken as %s', (declared, served, type) => {
   expect(fetchedType({ media_type: declared, accepts: any }, served, 'h')).toBe(type);
 });
 
@@ -26,6 +26,6 @@ test.each([
   ['image/png', 'text/plain', any],
   [null, 'application/pdf', ['image/*', 'text/plain']],
   [null, null, ['image/*']],
-])('declared %s, served %s, taken %j: refused', (declared, served, accepts) => {
+])('a link declared as %s, served as %s, is refused where %j is accepted', (declared, served, accepts) => {
   expect(() => fetchedType({ media_type: declared, accepts }, served, 'h')).toThrow(/^The file at h is /);
 });

@@ -1,6 +1,6 @@
 /**
- * An agent elsewhere asks for something: a person here answers by a human task, and the same remote task goes on with the
- * answer, until it has an output. What it asks is data: nothing of it is evaluated.
+ * Handles questions of a remote agent: a person answers through a human task, and the remote task continues
+ * with the answer, until it has an output. Its questions are data: nothing in them is evaluated.
  */
 import { CancellationScope, isCancellation } from '@temporalio/workflow';
 import type { Invoked, NewHumanTask, RemoteReply } from '../../../contracts/activities.ts';
@@ -14,12 +14,17 @@ const PRIORITY = 50;
 
 export interface RemoteCalls {
   call(more: { round: number; reply: RemoteReply }): Promise<Invoked>;
-  /** Ends the remote task. */
+  /** Cancels the remote task. */
   cancel(more: { round: number; reply: RemoteReply }): Promise<void>;
 }
 
-/** `first` is null where the frame already holds a question. */
-export async function answerRemote(x: Execution, task: Task, first: Invoked | null, calls: RemoteCalls): Promise<Invoked> {
+/** `first` is null if the frame already holds a question. */
+export async function answerRemote(
+  execution: Execution,
+  task: Task,
+  first: Invoked | null,
+  calls: RemoteCalls,
+): Promise<Invoked> {
   let result = first;
   for (;;) {
     if (result) {
@@ -34,22 +39,27 @@ export async function answerRemote(x: Execution, task: Task, first: Invoked | nu
       await cancelQuietly(remote, calls);
       throw fault('runtime', `${task.name} asked more than ${MAX_ROUNDS} times`, task.ref);
     }
-    remote.decision ??= await decide(x, task, remote, calls);
-    await x.gate();
+    remote.decision ??= await decide(execution, task, remote, calls);
+    await execution.gate();
     const { round, decision } = remote;
     result = await calls.call({ round, reply: { remote: remote.ask.remote, decision } });
   }
 }
 
-async function decide(x: Execution, task: Task, remote: RemoteFrame, calls: RemoteCalls): Promise<NonNullable<RemoteReply['decision']>> {
+async function decide(
+  execution: Execution,
+  task: Task,
+  remote: RemoteFrame,
+  calls: RemoteCalls,
+): Promise<NonNullable<RemoteReply['decision']>> {
   try {
-    const decided = await askPerson(x, task, remote.human, {
-      task: ({ id }) => humanTask(x, task, remote, id),
+    const decided = await askPerson(execution, task, remote.human, {
+      task: ({ id }) => humanTask(execution, task, remote, id),
       marks: [],
       onExpiry: 'fault',
       round: remote.round,
     });
-    applied(x, task, decided);
+    applied(execution, task, decided);
     const { decision, payload, comment } = decided;
     return { decision, payload, comment };
   } catch (error) {
@@ -58,20 +68,20 @@ async function decide(x: Execution, task: Task, remote: RemoteFrame, calls: Remo
   }
 }
 
-/** The remote task's end is a courtesy: whatever becomes of it, this branch ends as it must. */
+/** Cancelling the remote task is optional, so failures do not affect this branch. */
 async function cancelQuietly({ round, ask }: RemoteFrame, calls: RemoteCalls): Promise<void> {
   try {
     await calls.cancel({ round, reply: { remote: ask.remote, decision: null } });
   } catch {
-    // Told as far as it goes.
+    // The attempt was best effort.
   }
 }
 
-/** For who owns the run, as for any human task that names nobody. */
-function humanTask(x: Execution, task: Task, { ask }: RemoteFrame, id: string): NewHumanTask {
+/** For the run's owner, as for any human task that names nobody. */
+function humanTask(execution: Execution, task: Task, { ask }: RemoteFrame, id: string): NewHumanTask {
   return {
     id,
-    run_id: x.start.run_id,
+    run_id: execution.start.run_id,
     task: task.ref,
     task_name: task.name,
     title: ask.title,

@@ -1,12 +1,12 @@
 /**
- * A question to a person (architecture §4): an activity inserts the task, then the workflow waits for the signal of its
- * decision, or for its own next moment: due, reminder, escalation, expiry.
+ * Asks a person (docs/architecture.md#human-decisions): an activity inserts the task, then the workflow
+ * waits for the signal of its decision, or for its next timer: due, reminder, escalation, expiry.
  */
 import { CancellationScope, isCancellation } from '@temporalio/workflow';
+import { LOG_TEXT } from '../../../contracts/log-texts.ts';
 import type { NewHumanTask } from '../../../contracts/activities.ts';
-import { EVENT } from '../../../contracts/run-events.ts';
-import type { WaitingOn } from '../../../contracts/run-events.ts';
-import type { DecisionPayload } from '../../../contracts/temporal.ts';
+import { EVENT, type WaitingOn } from '../../../contracts/run-events.ts';
+import type { DecisionPayload } from '../../../contracts/hitl.ts';
 import { writing } from '../activities.ts';
 import type { Execution, Task } from '../execution.ts';
 import { fault, RunClosed } from '../fault.ts';
@@ -22,131 +22,238 @@ export type Mark = { at: number } & (
 export interface Question {
   /** Called once, when the task is inserted. */
   task(human: HumanFrame): NewHumanTask;
-  /** In the order of time, nothing after the expiry. */
+  /** In chronological order, with nothing after the expiry. */
   marks: Mark[];
   onExpiry: 'fault' | { decision: string };
-  /** Told apart from other questions of the same visit. */
+  /** Distinguishes questions of the same visit. */
   round?: number;
 }
+
+/** What ends a question: an accepted decision, or the one that the expiry names, which has no id. */
+export type Answer = Omit<DecisionPayload, 'decision_id'> & { decision_id: string | null };
 
 export function humanFrame(): HumanFrame {
   return { id: workflowUuid(), created_at: Date.now(), marks: 0, created: false };
 }
 
-export async function askPerson(x: Execution, task: Task, human: HumanFrame, question: Question): Promise<DecisionPayload> {
+export async function askPerson(
+  execution: Execution,
+  task: Task,
+  human: HumanFrame,
+  question: Question,
+): Promise<Answer> {
   const on: WaitingOn = { kind: 'human', task: task.ref, id: human.id, ...expiryOf(question.marks) };
-  x.asked.add(human.id);
+  execution.asked.add(human.id);
   try {
     if (!human.created) {
-      await create(x, question.task(human), task, on, question);
+      await create(execution, question.task(human), task, on, question);
       human.created = true;
     }
-    return await x.waiting(task, [on], () => decided(x, question, task, human));
+    return await execution.waiting(task, [on], () => decided(execution, question, task, human));
   } catch (error) {
-    // The row closes before the branch counts as cancelled; closing the run closes the rest.
-    if (isCancellation(error) && human.created) await close(x, human.id);
+    // Close the row before the branch counts as cancelled; ending the run closes the remaining ones.
+    if (isCancellation(error) && human.created) await close(execution, task, human.id);
     throw error;
   } finally {
-    x.asked.delete(human.id);
-    delete x.state.decisions[human.id];
+    execution.asked.delete(human.id);
+    delete execution.state.decisions[human.id];
   }
 }
 
-/** The decision is the task's own now: told to the log. One that an expiry made has nobody to be told of. */
-export function applied(x: Execution, task: Task, decision: DecisionPayload): void {
-  if (decision.decision_id === '') return;
-  x.journal.add(
-    x.taskEvent(task, EVENT.decisionApplied, `applied:${decision.decision_id}`, `${task.name}: ${decision.decision}`, {
-      data: { hitl_task_id: decision.task_id, decision_id: decision.decision_id, decision: decision.decision, decided_by: decision.decided_by },
-    }),
+/** Logs that the decision was applied. Expiry has no decider, so nothing is logged. */
+export function applied(execution: Execution, task: Task, decision: Answer): void {
+  if (decision.decision_id === null) return;
+  execution.journal.add(
+    execution.taskEvent(
+      task,
+      EVENT.decisionApplied,
+      `applied:${decision.decision_id}`,
+      LOG_TEXT.decisionApplied(task.name, decision.decision),
+      {
+        data: {
+          hitl_task_id: decision.task_id,
+          decision_id: decision.decision_id,
+          decision: decision.decision,
+          decided_by: decision.decided_by,
+        },
+      },
+    ),
   );
 }
 
-async function create(x: Execution, human: NewHumanTask, task: Task, on: WaitingOn, question: Question): Promise<void> {
-  const event = x.taskEvent(task, EVENT.hitlCreated, kind('hitl-created', question), `${task.name} waits for a person: ${human.title}`, {
-    data: { hitl_task_id: human.id, title: human.title, due_at: human.due_at, expires_at: human.expires_at },
-  });
-  const { closed } = await x.journal.carry(
-    (batch) => writing((activities) => activities.createHumanTask({ run_id: x.start.run_id, batch, human })),
-    [event],
-    on,
+async function create(
+  execution: Execution,
+  human: NewHumanTask,
+  task: Task,
+  on: WaitingOn,
+  question: Question,
+): Promise<void> {
+  const event = execution.taskEvent(
+    task,
+    EVENT.hitlCreated,
+    kind('hitl-created', question),
+    LOG_TEXT.hitlCreated(task.name, human.title),
+    {
+      data: {
+        hitl_task_id: human.id,
+        title: human.title,
+        due_at: human.due_at,
+        expires_at: human.expires_at,
+      },
+    },
+  );
+  const { closed } = await execution.journal.carry(
+    { strand: task.env.strand, input: human, extra: [event], asIf: on },
+    (batch) =>
+      writing((activities) => activities.createHumanTask({ run_id: execution.start.run_id, batch, human })),
   );
   if (closed) throw new RunClosed();
 }
 
-async function close(x: Execution, id: string): Promise<void> {
+async function close(execution: Execution, task: Task, id: string): Promise<void> {
   await CancellationScope.nonCancellable(() =>
-    x.journal.carry((batch) => writing((activities) => activities.cancelHumanTask({ run_id: x.start.run_id, batch, task_id: id }))),
+    execution.journal.carry({ strand: task.env.strand }, (batch) =>
+      writing((activities) =>
+        activities.cancelHumanTask({ run_id: execution.start.run_id, batch, task_id: id }),
+      ),
+    ),
   );
 }
 
-/** Waits through the task's moments until it is decided, or its expiry decides; a decision that came early is taken at once. */
-async function decided(x: Execution, question: Question, task: Task, human: HumanFrame): Promise<DecisionPayload> {
-  const ready = (): boolean => !x.state.suspended && Object.hasOwn(x.state.decisions, human.id);
+/**
+ * Waits through the task's timers until it is decided or expires. A decision that arrived early is taken at
+ * once.
+ */
+async function decided(
+  execution: Execution,
+  question: Question,
+  task: Task,
+  human: HumanFrame,
+): Promise<Answer> {
+  const ready = (): boolean =>
+    !execution.state.suspended && Object.hasOwn(execution.state.decisions, human.id);
   for (;;) {
     const next = question.marks[human.marks];
-    if (next === undefined) await x.until(ready);
-    else if (!(await readyBefore(x, ready, next.at))) {
-      const early = await pass(x, question, task, human, next);
+    if (next === undefined) await execution.until(ready);
+    else if (!(await readyBefore(execution, ready, next.at))) {
+      const early = await passMark(execution, question, task, human, next);
       human.marks++;
       if (early) return early;
       continue;
     }
-    const decision = x.state.decisions[human.id];
+    const decision = execution.state.decisions[human.id];
     if (!decision) continue;
-    delete x.state.decisions[human.id];
+    delete execution.state.decisions[human.id];
     return decision;
   }
 }
 
-async function readyBefore(x: Execution, ready: () => boolean, at: number): Promise<boolean> {
+async function readyBefore(execution: Execution, ready: () => boolean, at: number): Promise<boolean> {
   const left = at - Date.now();
-  return left <= 0 ? ready() : x.until(ready, left);
+  return left <= 0 ? ready() : execution.until(ready, left);
 }
 
-/** One of the task's moments. Expiry may find a decision that was accepted before it. */
-async function pass(x: Execution, question: Question, task: Task, human: HumanFrame, mark: Mark): Promise<DecisionPayload | null> {
-  const data = { hitl_task_id: human.id };
+/** Handles one of the task's timers. The expiry may find a decision that was accepted before it. */
+async function passMark(
+  execution: Execution,
+  question: Question,
+  task: Task,
+  human: HumanFrame,
+  mark: Mark,
+): Promise<Answer | null> {
   switch (mark.kind) {
     case 'due':
-      x.journal.add(x.taskEvent(task, EVENT.hitlOverdue, kind('overdue', question), `${task.name} is overdue`, { level: 'warn', data }));
+      logOverdue(execution, question, task, human.id);
       return null;
     case 'remind':
-      x.journal.add(x.taskEvent(task, EVENT.hitlReminder, kind(`reminder:${mark.number}`, question), `${task.name}: reminder ${mark.number}`, { data }));
+      logReminder(execution, question, task, human.id, mark.number);
       return null;
-    case 'escalate': {
-      const event = x.taskEvent(task, EVENT.hitlEscalated, kind(`escalated:${mark.level}`, question), `${task.name} escalated to level ${mark.level}`, {
-        level: 'warn',
-        data: { ...data, level: mark.level, to: mark.to },
-      });
-      await x.journal.carry(
-        (batch) =>
-          writing((activities) => activities.escalateHumanTask({ run_id: x.start.run_id, batch, task_id: human.id, level: mark.level, to: mark.to })),
-        [event],
-      );
+    case 'escalate':
+      await escalate(execution, question, task, human.id, mark);
       return null;
-    }
     case 'expire':
-      return expire(x, question, task, human.id);
+      return expire(execution, question, task, human.id);
   }
 }
 
-async function expire(x: Execution, question: Question, task: Task, id: string): Promise<DecisionPayload | null> {
-  const at = new Date().toISOString();
-  const result = await x.journal.carry((batch) =>
+function logOverdue(execution: Execution, question: Question, task: Task, id: string): void {
+  execution.journal.add(
+    execution.taskEvent(task, EVENT.hitlOverdue, kind('overdue', question), LOG_TEXT.hitlOverdue(task.name), {
+      level: 'warn',
+      data: { hitl_task_id: id },
+    }),
+  );
+}
+
+function logReminder(execution: Execution, question: Question, task: Task, id: string, number: number): void {
+  execution.journal.add(
+    execution.taskEvent(
+      task,
+      EVENT.hitlReminder,
+      kind(`reminder:${number}`, question),
+      LOG_TEXT.hitlReminder(task.name, number),
+      { data: { hitl_task_id: id } },
+    ),
+  );
+}
+
+async function escalate(
+  execution: Execution,
+  question: Question,
+  task: Task,
+  id: string,
+  { level, to }: Extract<Mark, { kind: 'escalate' }>,
+): Promise<void> {
+  const event = execution.taskEvent(
+    task,
+    EVENT.hitlEscalated,
+    kind(`escalated:${level}`, question),
+    LOG_TEXT.hitlEscalated(task.name, level),
+    { level: 'warn', data: { hitl_task_id: id, level, to } },
+  );
+  await execution.journal.carry({ strand: task.env.strand, extra: [event] }, (batch) =>
     writing((activities) =>
-      activities.expireHumanTask({ run_id: x.start.run_id, batch, task_id: id, event_key: `${task.ref}#${task.visit}:${kind('expired', question)}`, at }),
+      activities.escalateHumanTask({ run_id: execution.start.run_id, batch, task_id: id, level, to }),
+    ),
+  );
+}
+
+async function expire(
+  execution: Execution,
+  question: Question,
+  task: Task,
+  id: string,
+): Promise<Answer | null> {
+  const at = new Date().toISOString();
+  const result = await execution.journal.carry({ strand: task.env.strand }, (batch) =>
+    writing((activities) =>
+      activities.expireHumanTask({
+        run_id: execution.start.run_id,
+        batch,
+        task_id: id,
+        event_key: `${task.ref}#${task.visit}:${kind('expired', question)}`,
+        at,
+      }),
     ),
   );
   if (result.closed) throw new RunClosed();
-  // Accepted in time, its signal may still be on the way: taken as if it had come, so while suspended not before the resume.
+  // The decision was accepted in time and its signal may still be on the way. Treat it as received, so a
+  // suspended run applies it after the resume.
   if (result.outcome === 'decided') {
-    x.state.decisions[id] = result.decision;
+    execution.state.decisions[id] = result.decision;
     return null;
   }
   const { onExpiry } = question;
   if (onExpiry === 'fault') throw fault('timeout', `Nobody decided ${task.name} in time`, task.ref);
-  return { task_id: id, decision_id: '', decision: onExpiry.decision, payload: null, comment: null, decided_by: null, decided_at: at };
+  return {
+    task_id: id,
+    decision_id: null,
+    decision: onExpiry.decision,
+    payload: null,
+    comment: null,
+    decided_by: null,
+    decided_at: at,
+  };
 }
 
 function expiryOf(marks: Mark[]): { until?: string } {

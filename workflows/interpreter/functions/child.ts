@@ -1,8 +1,9 @@
 /**
- * Child runs are ordinary runs: an activity inserts the row and starts it. Its end comes as the signal `child.done`;
- * what it waits for shows here too.
+ * Child runs are ordinary runs: an activity inserts the row and starts the run. Its end arrives as the signal
+ * `child.done`; what it waits for is also shown by this run.
  */
 import { CancellationScope, isCancellation } from '@temporalio/workflow';
+import { LOG_TEXT } from '../../../contracts/log-texts.ts';
 import type { CreateChildRunInput } from '../../../contracts/activities.ts';
 import { standardError } from '../../../contracts/dsl-error.ts';
 import { EVENT } from '../../../contracts/run-events.ts';
@@ -12,68 +13,123 @@ import { DslFault, faultOfActivity, RunClosed } from '../fault.ts';
 import { workflowUuid } from '../ids.ts';
 import type { Frame } from '../state.ts';
 
-export async function runChild(x: Execution, task: Task, workflow: CreateChildRunInput['workflow'], input: unknown): Promise<Outcome> {
+type Child = NonNullable<Frame['child']>;
+
+export async function runChild(
+  execution: Execution,
+  task: Task,
+  workflow: CreateChildRunInput['workflow'],
+  input: unknown,
+): Promise<Outcome> {
   const child = newChild(task, input);
-  // Before it is made: what it waits for may be told sooner than that.
-  x.children.set(child.id, child);
+  // Register the child before it is created, because signals about its waits may arrive earlier.
+  execution.children.set(child.id, child);
   try {
-    if (!child.created) {
-      await create(x, task, child.id, workflow, child.input);
-      child.created = true;
-    }
-    await x.waiting(task, child.waiting_on, () => x.until(() => !x.state.suspended && Object.hasOwn(x.state.children, child.id)));
+    if (!child.created) await create(execution, task, child, workflow);
+    await execution.waiting(task, child.waiting_on, () =>
+      execution.until(() => !execution.state.suspended && Object.hasOwn(execution.state.children, child.id)),
+    );
   } catch (error) {
-    if (isCancellation(error) && child.created) await cancel(x, child.id);
+    if (isCancellation(error) && child.created) await cancel(execution, task, child.id);
     throw error;
   } finally {
-    x.children.delete(child.id);
+    execution.children.delete(child.id);
   }
   try {
-    return await finish(x, task, child.id);
+    return await finish(execution, task, child.id);
   } finally {
-    delete x.state.children[child.id];
+    delete execution.state.children[child.id];
   }
 }
 
-export function newChild(task: Task, input: unknown): NonNullable<Frame['child']> {
-  return (task.frame.child ??= { id: workflowUuid(), created: false, input, waiting_on: [], waiting_counter: 0 });
+export function newChild(task: Task, input: unknown): Child {
+  return (task.frame.child ??= {
+    id: workflowUuid(),
+    created: false,
+    input,
+    waiting_on: [],
+    waiting_counter: 0,
+  });
 }
 
-/** Starts a run and goes on without it. */
-export async function startChild(x: Execution, task: Task, workflow: CreateChildRunInput['workflow'], input: unknown): Promise<string> {
+/** Starts a run without waiting for it; the end of this run does not affect it. */
+export async function startChild(
+  execution: Execution,
+  task: Task,
+  workflow: CreateChildRunInput['workflow'],
+  input: unknown,
+): Promise<string> {
   const child = newChild(task, input);
-  if (!child.created) await create(x, task, child.id, workflow, child.input);
-  child.created = true;
-  // One that is met half way after continue-as-new was taken for awaited.
-  x.children.delete(child.id);
-  delete x.state.children[child.id];
+  child.detached = true;
+  if (!child.created) await create(execution, task, child, workflow);
+  // After continue-as-new in the middle of this task, the child was registered as awaited.
+  execution.children.delete(child.id);
+  delete execution.state.children[child.id];
   return child.id;
 }
 
-async function create(x: Execution, task: Task, id: string, workflow: CreateChildRunInput['workflow'], input: unknown): Promise<void> {
-  const event = x.taskEvent(task, EVENT.childCreated, 'child-created', `${task.name}: child run ${id}`, { data: { child_run_id: id } });
-  const request = { run_id: x.start.run_id, child_run_id: id, task: task.ref, workflow, input };
+/** Creates the child's run; a completed child of the retried run takes its place. */
+async function create(
+  execution: Execution,
+  task: Task,
+  child: Child,
+  workflow: CreateChildRunInput['workflow'],
+): Promise<void> {
+  const { id, input, detached, retry_of } = child;
+  const event = execution.taskEvent(
+    task,
+    EVENT.childCreated,
+    'child-created',
+    LOG_TEXT.childCreated.byTask(task.name, id),
+    {
+      data: { child_run_id: id },
+    },
+  );
+  const request = {
+    run_id: execution.start.run_id,
+    child_run_id: id,
+    task: task.ref,
+    workflow,
+    input,
+    ...(detached === undefined ? {} : { detached }),
+    ...(retry_of === undefined ? {} : { retry_of }),
+  };
   try {
-    const { closed } = await x.journal.carry((batch) => writing((activities) => activities.createChildRun({ ...request, batch })), [event]);
+    const { closed, completed } = await execution.journal.carry(
+      { strand: task.env.strand, input: request, extra: [event] },
+      (batch) => writing((activities) => activities.createChildRun({ ...request, batch })),
+    );
     if (closed) throw new RunClosed();
+    child.created = true;
+    if (completed && retry_of !== undefined) {
+      execution.children.delete(id);
+      child.id = retry_of;
+      execution.state.children[retry_of] = { child_run_id: retry_of, status: 'completed' };
+    }
   } catch (error) {
     throw faultOfActivity(error, task.ref) ?? error;
   }
 }
 
-async function cancel(x: Execution, id: string): Promise<void> {
+async function cancel(execution: Execution, task: Task, id: string): Promise<void> {
   await CancellationScope.nonCancellable(() =>
-    x.journal.carry((batch) => writing((activities) => activities.cancelChildRun({ run_id: x.start.run_id, batch, child_run_id: id }))),
+    execution.journal.carry({ strand: task.env.strand }, (batch) =>
+      writing((activities) =>
+        activities.cancelChildRun({ run_id: execution.start.run_id, batch, child_run_id: id }),
+      ),
+    ),
   );
 }
 
-async function finish(x: Execution, task: Task, id: string): Promise<Outcome> {
-  const done = x.state.children[id];
+async function finish(execution: Execution, task: Task, id: string): Promise<Outcome> {
+  const done = execution.state.children[id];
   if (!done) throw new Error(`no result of child run ${id}`);
   const data = { child_run_id: id };
   if (done.status === 'completed') {
-    const { output } = await x.journal.carry((batch) =>
-      writing((activities) => activities.readChildOutput({ run_id: x.start.run_id, batch, child_run_id: id })),
+    const { output } = await execution.journal.carry({ strand: task.env.strand }, (batch) =>
+      writing((activities) =>
+        activities.readChildOutput({ run_id: execution.start.run_id, batch, child_run_id: id }),
+      ),
     );
     return { output, data };
   }

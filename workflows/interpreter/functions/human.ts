@@ -1,23 +1,30 @@
-/** `call: human` (interface-decisions §5): a question whose words, form, people and moments the definition gives. */
+/**
+ * `call: human` (docs/interface.md#call-human): a question with text, form, people and timers from the
+ * definition.
+ */
 import type { NewHumanTask } from '../../../contracts/activities.ts';
-import type { Candidates, HumanArguments } from '../../../contracts/definition/model.ts';
-import { resolve } from '../data-flow.ts';
-import type { At } from '../data-flow.ts';
+import type { Candidates, HumanArguments } from '../../../language/definition/model.ts';
+import { resolve, type At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { fault } from '../fault.ts';
 import { toMs } from '../run-task.ts';
-import { applied, askPerson, humanFrame } from './ask-person.ts';
-import type { Mark } from './ask-person.ts';
+import { applied, askPerson, humanFrame, type Mark } from './ask-person.ts';
 
-export async function callHuman(x: Execution, args: HumanArguments, task: Task, input: unknown, at: At): Promise<Outcome> {
+export async function callHuman(
+  execution: Execution,
+  args: HumanArguments,
+  task: Task,
+  input: unknown,
+  at: At,
+): Promise<Outcome> {
   const human = (task.frame.human ??= humanFrame());
   const marks = schedule(args, human.created_at, at, input);
-  const decision = await askPerson(x, task, human, {
-    task: () => newTask(x, args, task, human, marks, input, at),
+  const decision = await askPerson(execution, task, human, {
+    task: () => newTask(execution, args, task, human, marks, input, at),
     marks,
     onExpiry: args.on_expiry ?? 'fault',
   });
-  applied(x, task, decision);
+  applied(execution, task, decision);
   const { payload, comment, decided_by, decided_at } = decision;
   const output = { decision: decision.decision, payload, comment, decided_by, decided_at };
   return {
@@ -30,7 +37,11 @@ function schedule(args: HumanArguments, from: number, at: At, input: unknown): M
   const after = (duration: unknown): number => from + toMs(duration, at, input);
   const marks: Mark[] = [
     ...(args.due === undefined ? [] : [{ kind: 'due' as const, at: after(args.due) }]),
-    ...(args.remind ?? []).map((duration, i) => ({ kind: 'remind' as const, at: after(duration), number: i + 1 })),
+    ...(args.remind ?? []).map((duration, i) => ({
+      kind: 'remind' as const,
+      at: after(duration),
+      number: i + 1,
+    })),
     ...(args.escalate ?? []).map((step, i) => ({
       kind: 'escalate' as const,
       at: after(step.after),
@@ -39,60 +50,92 @@ function schedule(args: HumanArguments, from: number, at: At, input: unknown): M
     })),
     ...(args.expires === undefined ? [] : [{ kind: 'expire' as const, at: after(args.expires) }]),
   ];
-  // Stable: at the same moment they come in the order above; nothing comes after the expiry.
+  // The sort is stable: equal times keep the order above. Nothing comes after the expiry.
   marks.sort((a, b) => a.at - b.at);
   const end = marks.findIndex((mark) => mark.kind === 'expire');
   return end < 0 ? marks : marks.slice(0, end + 1);
 }
 
-function newTask(x: Execution, args: HumanArguments, task: Task, human: { id: string }, marks: Mark[], input: unknown, at: At): NewHumanTask {
+function newTask(
+  execution: Execution,
+  args: HumanArguments,
+  task: Task,
+  human: { id: string },
+  marks: Mark[],
+  input: unknown,
+  at: At,
+): NewHumanTask {
   const moment = (kind: Mark['kind']): string | null => {
     const mark = marks.find((candidate) => candidate.kind === kind);
     return mark ? new Date(mark.at).toISOString() : null;
   };
   const needsComment = new Set(args.require_comment ?? []);
-  const decisions = (args.decisions ?? ['approve', 'reject']).map((decision) => (typeof decision === 'string' ? { id: decision } : decision));
+  const decisions = (args.decisions ?? ['approve', 'reject']).map((decision) =>
+    typeof decision === 'string' ? { id: decision } : decision,
+  );
   const priority = Number(resolve(args.priority ?? 50, input, at));
-  if (!Number.isInteger(priority) || priority < 0 || priority > 100) throw fault('configuration', 'with.priority must be a whole number from 0 to 100', task.ref);
-  const form = args.form === undefined || args.form === true ? null : args.form === false ? { not: {} } : args.form;
+  if (!Number.isInteger(priority) || priority < 0 || priority > 100)
+    throw fault('configuration', 'with.priority must be a whole number from 0 to 100', task.ref);
+  const form =
+    args.form === undefined || args.form === true ? null : args.form === false ? { not: {} } : args.form;
   const optionalText = (given: unknown, parameter: string): string | null => {
     const value = resolve(given ?? null, input, at);
     return value === null || value === undefined ? null : text(value, parameter, task.ref);
   };
   return {
     id: human.id,
-    run_id: x.start.run_id,
+    run_id: execution.start.run_id,
     task: task.ref,
     task_name: task.name,
     title: text(resolve(args.title, input, at), 'title', task.ref),
     description: optionalText(args.description, 'description'),
     subject: args.subject === undefined ? null : resolve(args.subject, input, at),
     form_schema: form,
-    decisions: decisions.map(({ id, label }) => ({ id, label: label ?? id, requires_comment: needsComment.has(id) })),
+    decisions: decisions.map(({ id, label }) => ({
+      id,
+      label: label ?? id,
+      requires_comment: needsComment.has(id),
+    })),
     assignee: optionalText(args.assignee, 'assignee'),
     candidates: candidates(args.candidates, 'candidates', input, at),
     priority,
     due_at: moment('due'),
     expires_at: moment('expire'),
     quorum: args.quorum
-      ? { approvals: args.quorum.approvals ?? 1, rejections: args.quorum.rejections ?? 1, exclude_initiator: args.quorum.exclude_initiator ?? false }
+      ? {
+          approvals: args.quorum.approvals ?? 1,
+          rejections: args.quorum.rejections ?? 1,
+          exclude_initiator: args.quorum.exclude_initiator ?? false,
+        }
       : null,
+    ...(args.delegate === undefined ? {} : { delegate: args.delegate }),
   };
 }
 
-function candidates(spec: Candidates | undefined, parameter: string, input: unknown, at: At): NewHumanTask['candidates'] {
+function candidates(
+  spec: Candidates | undefined,
+  parameter: string,
+  input: unknown,
+  at: At,
+): NewHumanTask['candidates'] {
   const list = (kind: keyof Candidates): string[] => {
     const value = resolve(spec?.[kind] ?? [], input, at);
-    return (Array.isArray(value) ? value : [value]).filter((name) => name !== null && name !== undefined).map((name) => text(name, `${parameter}.${kind}`, at.ref));
+    return (Array.isArray(value) ? value : [value])
+      .filter((name) => name !== null && name !== undefined)
+      .map((name) => text(name, `${parameter}.${kind}`, at.ref));
   };
   return { users: list('users'), roles: list('roles'), groups: list('groups') };
 }
 
-/** An expression may give anything; a number is a text as it is written. */
+/** An expression may return any value; numbers are accepted as text. */
 function text(value: unknown, parameter: string, ref: string): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number') return String(value);
-  throw fault('validation', `with.${parameter} has to be text, and its expression gives ${kindOf(value)}`, ref);
+  throw fault(
+    'validation',
+    `with.${parameter} has to be text, and its expression gives ${kindOf(value)}`,
+    ref,
+  );
 }
 
 function kindOf(value: unknown): string {

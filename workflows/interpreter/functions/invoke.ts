@@ -1,14 +1,26 @@
-/** Runs an activity that calls a counterpart, and turns its failure into the DSL's. */
+/** Runs an activity that calls a counterpart, and turns its failure into a DSL fault. */
 import { ActivityFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow';
 import type { Invoked } from '../../../contracts/activities.ts';
 import type { EventBatch } from '../../../contracts/run-events.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { fault, faultOfActivity } from '../fault.ts';
 
-export async function invoke(x: Execution, task: Task, run: (batch: EventBatch) => Promise<Invoked>): Promise<Invoked> {
+/**
+ * `call`: whether it waits its turn if many calls of the run are in flight. Cancelling a remote task does
+ * not.
+ */
+export async function invoke(
+  execution: Execution,
+  task: Task,
+  { input, call = true }: { input: unknown; call?: boolean },
+  run: (batch: EventBatch) => Promise<Invoked>,
+): Promise<Invoked> {
   try {
-    return await x.journal.carry(run);
+    const result = await execution.journal.carry({ strand: task.env.strand, call, input }, run);
+    execution.recorded(task);
+    return result;
   } catch (error) {
+    if (error instanceof ActivityFailure) execution.recorded(task);
     if (isCancellation(error)) throw error;
     const known = faultOfActivity(error, task.ref);
     if (known) throw known;
@@ -19,9 +31,9 @@ export async function invoke(x: Execution, task: Task, run: (batch: EventBatch) 
   }
 }
 
-/** Warnings go to the log, usage and agent to the completed event. */
-export function outcomeOf(x: Execution, task: Task, result: Invoked): Outcome {
-  result.warnings?.forEach((warning, i) => x.warn(task, warning, i));
+/** Adds warnings to the log, and usage and agent to the completed event. */
+export function outcomeOf(execution: Execution, task: Task, result: Invoked): Outcome {
+  result.warnings?.forEach((warning, i) => execution.warn(task, warning, i));
   const { usage, agent_id, agent_version } = result;
   return {
     output: result.output,

@@ -1,16 +1,20 @@
-import type { DoTask } from '../../../contracts/definition/model.ts';
+import type { DoTask } from '../../../language/definition/model.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { pointer } from '../pointer.ts';
-import { listFrame, runList } from '../run-list.ts';
-import type { ListResult } from '../run-list.ts';
+import { listFrame, runList, type ListResult } from '../run-list.ts';
 
 /** dsl-reference.md "Do". */
-export async function runDo(x: Execution, definition: DoTask, task: Task, input: unknown): Promise<Outcome> {
+export async function runDo(
+  execution: Execution,
+  definition: DoTask,
+  task: Task,
+  input: unknown,
+): Promise<Outcome> {
   const list = (task.frame.list ??= listFrame(input));
-  return outcome(await runList(x, definition.do, pointer(task.ref, 'do'), list, task.env));
+  return outcome(await runList(execution, definition.do, pointer(task.ref, 'do'), list, task.env));
 }
 
-/** `end` inside a list wins over the task's own `then`. */
-export function outcome(result: ListResult): Outcome {
+/** `end` inside the list takes precedence over the task's own `then`. */
+function outcome(result: ListResult): Outcome {
   return result.end ? { output: result.output, then: 'end' } : { output: result.output };
 }

@@ -1,18 +1,26 @@
-import type { ForTask } from '../../../contracts/definition/model.ts';
-import { evaluate, isTrue, resolve } from '../data-flow.ts';
-import type { At } from '../data-flow.ts';
+import type { ForTask } from '../../../language/definition/model.ts';
+import { evaluate, isTrue, resolve, type At } from '../data-flow.ts';
 import type { Env, Execution, Outcome, Task } from '../execution.ts';
 import { isTired } from '../effort.ts';
 import { fault } from '../fault.ts';
 import { pointer } from '../pointer.ts';
 import { listFrame, runList } from '../run-list.ts';
 
-/** dsl-reference.md "For": `while` is asked before each iteration; an iteration's output is the next one's input. */
-export async function runFor(x: Execution, definition: ForTask, task: Task, input: unknown, at: At): Promise<Outcome> {
+/**
+ * dsl-reference.md "For": `while` is evaluated before each iteration; the output of an iteration is the input
+ * of the next.
+ */
+export async function runFor(
+  execution: Execution,
+  definition: ForTask,
+  task: Task,
+  input: unknown,
+  at: At,
+): Promise<Outcome> {
   const loop = (task.frame.loop ??= { items: itemsOf(definition, input, at), index: 0, data: input });
   const { each = 'item', at: indexName = 'index' } = definition.for;
   while (loop.index < loop.items.length) {
-    while (isTired()) await x.rest();
+    while (isTired()) await execution.rest();
     const variables = { ...task.env.variables, [each]: loop.items[loop.index], [indexName]: loop.index };
     if (!loop.list && definition.while !== undefined) {
       const scope = { ...at.variables, ...variables, context: task.env.scope.context };
@@ -20,7 +28,7 @@ export async function runFor(x: Execution, definition: ForTask, task: Task, inpu
     }
     loop.list ??= listFrame(loop.data);
     const env: Env = { ...task.env, variables };
-    const { output, end } = await runList(x, definition.do, pointer(task.ref, 'do'), loop.list, env);
+    const { output, end } = await runList(execution, definition.do, pointer(task.ref, 'do'), loop.list, env);
     loop.data = output;
     if (end) return { output, then: 'end' };
     delete loop.list;
@@ -33,5 +41,9 @@ function itemsOf(definition: ForTask, input: unknown, at: At): unknown[] {
   const { in: source } = definition.for;
   const items = typeof source === 'string' ? evaluate(source, input, at) : resolve(source, input, at);
   if (Array.isArray(items)) return items;
-  throw fault('expression', `for.in must give an array, not ${items === null ? 'null' : typeof items}`, at.ref);
+  throw fault(
+    'expression',
+    `for.in must give an array, not ${items === null ? 'null' : typeof items}`,
+    at.ref,
+  );
 }

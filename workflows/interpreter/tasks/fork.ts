@@ -1,7 +1,9 @@
+import { isRecord } from '../../../contracts/is-record.ts';
 import { CancellationScope, isCancellation } from '@temporalio/workflow';
-import type { ForkTask } from '../../../contracts/definition/model.ts';
+import type { ForkTask } from '../../../language/definition/model.ts';
+import { throwIfCancelled } from '../cancellation.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
-import { DslFault } from '../fault.ts';
+import { DslFault, RunLimitFault } from '../fault.ts';
 import { pointer } from '../pointer.ts';
 import { entry } from '../run-list.ts';
 import { runTask } from '../run-task.ts';
@@ -9,10 +11,16 @@ import { bounded } from '../size.ts';
 import type { Branch } from '../state.ts';
 
 /**
- * dsl-reference.md "Fork". Each branch has a `$context` of its own; at the join what they changed is put together in
- * declaration order, key by key. A fault cancels the rest; of competing branches the first that completes wins.
+ * dsl-reference.md "Fork". Each branch has its own `$context`; the join merges their changes key by key, in
+ * declaration order. A fault cancels the other branches; of competing branches, the first that completes
+ * wins.
  */
-export async function runFork(x: Execution, definition: ForkTask, task: Task, input: unknown): Promise<Outcome> {
+export async function runFork(
+  execution: Execution,
+  definition: ForkTask,
+  task: Task,
+  input: unknown,
+): Promise<Outcome> {
   const { branches: items, compete = false } = definition.fork;
   const { scope } = task.env;
   const fork = (task.frame.fork ??= {
@@ -20,11 +28,12 @@ export async function runFork(x: Execution, definition: ForkTask, task: Task, in
     branches: items.map(() => ({ scope: { context: scope.context }, frame: { raw: input } })),
   });
   const open = fork.branches.filter((branch) => !branch.done).length;
-  x.strands(open - 1);
+  if (open > 1) await execution.journal.beforeFork(task.env.strand, open);
+  execution.strands(open - 1);
   try {
-    await runBranches(x, definition, task, fork.branches, compete);
+    await runBranches(execution, definition, task, fork.branches, compete);
   } finally {
-    x.strands(1);
+    execution.strands(1);
   }
   const ended = fork.branches.find((branch) => branch.done?.end);
   const winner = ended ?? (compete ? fork.branches.find((branch) => branch.done) : undefined);
@@ -35,13 +44,23 @@ export async function runFork(x: Execution, definition: ForkTask, task: Task, in
   return { output: fork.branches.map((branch) => branch.done?.output ?? null) };
 }
 
-/** Settles when all branches have: cancelled ones first close their human tasks. Throws the first fault. */
-async function runBranches(x: Execution, definition: ForkTask, task: Task, branches: Branch[], compete: boolean): Promise<void> {
+/**
+ * Settles when all branches have settled; cancelled branches close their human tasks first. Throws the first
+ * fault.
+ */
+async function runBranches(
+  execution: Execution,
+  definition: ForkTask,
+  task: Task,
+  branches: Branch[],
+  compete: boolean,
+): Promise<void> {
   const scopes = branches.map(() => new CancellationScope());
   let failure: unknown;
   let failed = 0;
-  const cancelOthers = (than: number): void => scopes.forEach((scope, i) => i !== than && !branches[i]?.done && scope.cancel());
-  // Other branches may not win once one has; what they then still complete does not count.
+  const cancelOthers = (than: number): void =>
+    scopes.forEach((scope, i) => i !== than && !branches[i]?.done && scope.cancel());
+  // Only one branch can win; what the others still complete is ignored.
   let won = branches.some((branch) => branch.done && (compete || branch.done.end));
   const work = branches.map(async (branch, i) => {
     if (branch.done) return;
@@ -49,9 +68,11 @@ async function runBranches(x: Execution, definition: ForkTask, task: Task, branc
     const ref = pointer(task.ref, 'fork', 'branches', i, name);
     try {
       await scopes[i]?.run(async () => {
-        const gate = x.gate();
-        if (gate) await gate;
-        const { output, then } = await runTask(x, name, ref, item, branch.frame, { ...task.env, scope: branch.scope });
+        const { output, then } = await runTask(execution, name, ref, item, branch.frame, {
+          ...task.env,
+          scope: branch.scope,
+          strand: task.env.strand.branch(),
+        });
         if (won) return;
         branch.done = { output, end: then === 'end' };
         branch.frame = { raw: null };
@@ -65,24 +86,28 @@ async function runBranches(x: Execution, definition: ForkTask, task: Task, branc
       failed++;
       const real = !isCancellation(error);
       if (failure === undefined || (real && isCancellation(failure))) failure = error;
-      if (real && !(compete && error instanceof DslFault)) cancelOthers(i);
+      if (real && !(compete && isHandledFault(error))) cancelOthers(i);
     } finally {
-      x.strands(-1);
+      execution.strands(-1);
     }
   });
   if (won) cancelOthers(-1);
   await Promise.all(work);
+  // A cancellation of the whole fork takes precedence over a branch's earlier fault.
+  throwIfCancelled();
   if (won || failed === 0) return;
   if (!compete || failed === branches.filter((branch) => !branch.done).length) throw failure;
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+/** A fault that does not end a competing fork. */
+function isHandledFault(error: unknown): boolean {
+  return error instanceof DslFault && !(error instanceof RunLimitFault);
+}
 
-/** Takes over what the branch changed of `base`; other keys stay as earlier branches left them. */
+/** Applies the branch's changes to `base`; other keys stay as earlier branches left them. */
 function merge(base: unknown, current: unknown, branch: unknown): unknown {
   if (branch === base) return current;
-  if (!isObject(base) || !isObject(current) || !isObject(branch)) return branch;
+  if (!isRecord(base) || !isRecord(current) || !isRecord(branch)) return branch;
   const merged = { ...current };
   for (const [key, value] of Object.entries(branch)) if (value !== base[key]) merged[key] = value;
   for (const key of Object.keys(base)) if (!Object.hasOwn(branch, key)) delete merged[key];

@@ -1,9 +1,9 @@
-/** Task kind → its runner; one file a kind. */
-import type { Task as TaskDefinition } from '../../../contracts/definition/model.ts';
+/** Maps each task kind to its runner; one file for each kind. */
+import type { Task as TaskDefinition, TaskKind, TaskOfKind } from '../../../language/definition/model.ts';
+import { taskKindOf } from '../../../language/definition/task-kind.ts';
 import type { At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { fault } from '../fault.ts';
-import { taskType } from '../task-type.ts';
 import { runCall } from './call.ts';
 import { runDo } from './do.ts';
 import { runEmit } from './emit.ts';
@@ -16,18 +16,45 @@ import { runSwitch } from './switch.ts';
 import { runTry } from './try.ts';
 import { runWait } from './wait.ts';
 
-/** Throws at once, or in what it returns; async only where there is something to wait for, like all on the path of every step. */
-export function runKind(x: Execution, definition: TaskDefinition, task: Task, input: unknown, at: At): Outcome | Promise<Outcome> {
-  if ('call' in definition) return runCall(x, definition, task, input, at);
-  if ('emit' in definition) return runEmit(x, definition, task, input, at);
-  if ('for' in definition) return runFor(x, definition, task, input, at);
-  if ('do' in definition) return runDo(x, definition, task, input);
-  if ('fork' in definition) return runFork(x, definition, task, input);
-  if ('raise' in definition) return runRaise(x, definition, task, input, at);
-  if ('run' in definition) return runRun(x, definition, task, input, at);
-  if ('set' in definition) return runSet(definition, input, at);
-  if ('switch' in definition) return runSwitch(definition, input, at);
-  if ('try' in definition) return runTry(x, definition, task, input, at);
-  if ('wait' in definition) return runWait(x, definition, task, input, at);
-  throw fault('configuration', `Tasks of kind ${taskType(definition)} are not available yet`, task.ref);
+type Runner<Kind extends TaskKind> = (
+  execution: Execution,
+  definition: TaskOfKind[Kind],
+  task: Task,
+  input: unknown,
+  at: At,
+) => Outcome | Promise<Outcome>;
+
+/** Null: this kind does not run yet. */
+const RUNNERS: { readonly [Kind in TaskKind]: Runner<Kind> | null } = {
+  call: runCall,
+  do: runDo,
+  emit: runEmit,
+  for: runFor,
+  fork: runFork,
+  listen: null,
+  raise: runRaise,
+  run: runRun,
+  set: (_execution, definition, _task, input, at) => runSet(definition, input, at),
+  switch: (_execution, definition, _task, input, at) => runSwitch(definition, input, at),
+  try: runTry,
+  wait: runWait,
+};
+
+/**
+ * Throws synchronously or rejects. It returns a promise only if there is something to wait for, because it is
+ * on the path of every step.
+ */
+export function runKind(
+  execution: Execution,
+  definition: TaskDefinition,
+  task: Task,
+  input: unknown,
+  at: At,
+): Outcome | Promise<Outcome> {
+  const kind = taskKindOf(definition);
+  // The kind is told by a key of this definition, so its runner takes this definition.
+  const run = kind && (RUNNERS[kind] as Runner<TaskKind> | null);
+  if (!run)
+    throw fault('configuration', `Tasks of kind ${kind ?? 'unknown'} are not available yet`, task.ref);
+  return run(execution, definition, task, input, at);
 }

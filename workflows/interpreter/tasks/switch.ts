@@ -1,9 +1,8 @@
-import type { SwitchTask } from '../../../contracts/definition/model.ts';
-import { isTrue } from '../data-flow.ts';
-import type { At } from '../data-flow.ts';
+import type { SwitchTask } from '../../../language/definition/model.ts';
+import { isTrue, type At } from '../data-flow.ts';
 import type { Outcome } from '../execution.ts';
 
-/** dsl-reference.md "Switch": the first case that matches; the default only if none does. */
+/** dsl-reference.md "Switch": the first matching case; the default only if none matches. */
 export function runSwitch(definition: SwitchTask, input: unknown, at: At): Outcome {
   let fallback: string | undefined;
   for (const item of definition.switch) {

@@ -1,32 +1,42 @@
-import type { CatchClause, ErrorFilter, RetryPolicy, TryTask } from '../../../contracts/definition/model.ts';
-import type { DslError } from '../../../contracts/dsl-error.ts';
-import { sameErrorType } from '../../../contracts/dsl-error.ts';
+import type { CatchClause, ErrorFilter, RetryPolicy, TryTask } from '../../../language/definition/model.ts';
+import { LOG_TEXT } from '../../../contracts/log-texts.ts';
+import { sameErrorType, type DslError } from '../../../contracts/dsl-error.ts';
 import { EVENT } from '../../../contracts/run-events.ts';
-import { isTrue, resolve } from '../data-flow.ts';
-import type { At } from '../data-flow.ts';
+import { isTrue, resolve, type At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
-import { DslFault, fault } from '../fault.ts';
+import { readClock } from '../clock.ts';
+import { throwIfCancelled } from '../cancellation.ts';
+import { DslFault, fault, RunLimitFault } from '../fault.ts';
 import { pointer } from '../pointer.ts';
-import { listFrame, runList } from '../run-list.ts';
-import type { ListResult } from '../run-list.ts';
+import { listFrame, runList, type ListResult } from '../run-list.ts';
 import { toMs, withDeadline } from '../run-task.ts';
 import type { TryFrame } from '../state.ts';
 import { sleepUntil } from './wait.ts';
 
-/** dsl-reference.md "Try", "Catch", "Retry". A retry runs all of `try` again, with its first input and context. */
-export async function runTry(x: Execution, definition: TryTask, task: Task, input: unknown, at: At): Promise<Outcome> {
+/**
+ * dsl-reference.md "Try", "Catch", "Retry". A retry runs all of `try` again, with the original input and
+ * context.
+ */
+export async function runTry(
+  execution: Execution,
+  definition: TryTask,
+  task: Task,
+  input: unknown,
+  at: At,
+): Promise<Outcome> {
   const frame = (task.frame.attempts ??= { attempt: 1, since: Date.now(), context: task.env.scope.context });
   while (!frame.caught) {
     if (frame.retry_at !== undefined) {
-      await sleepUntil(x, task, frame.retry_at);
+      await sleepUntil(execution, task, frame.retry_at);
       delete frame.retry_at;
     }
     try {
       frame.list ??= listFrame(input);
-      return outcome(await attemptOnce(x, definition, task, frame, at));
+      return outcome(await attemptOnce(execution, definition, task, frame, at));
     } catch (error) {
-      if (!(error instanceof DslFault)) throw error;
-      handle(x, definition.catch, task, frame, error, input, at);
+      if (!(error instanceof DslFault) || error instanceof RunLimitFault) throw error;
+      throwIfCancelled();
+      handle(execution, definition.catch, task, frame, error, input, at);
     }
   }
   const { caught } = frame;
@@ -34,30 +44,56 @@ export async function runTry(x: Execution, definition: TryTask, task: Task, inpu
   if (!clause.do) return { output: input, ...(clause.then === undefined ? {} : { then: clause.then }) };
   caught.list ??= listFrame(input);
   const env = { ...task.env, variables: { ...task.env.variables, [clause.as ?? 'error']: caught.error } };
-  const result = outcome(await runList(x, clause.do, pointer(task.ref, 'catch', 'do'), caught.list, env));
+  const result = outcome(
+    await runList(execution, clause.do, pointer(task.ref, 'catch', 'do'), caught.list, env),
+  );
   return result.then === undefined && clause.then !== undefined ? { ...result, then: clause.then } : result;
 }
 
-const outcome = (result: ListResult): Outcome => (result.end ? { output: result.output, then: 'end' } : { output: result.output });
+const outcome = (result: ListResult): Outcome =>
+  result.end ? { output: result.output, then: 'end' } : { output: result.output };
 
-async function attemptOnce(x: Execution, definition: TryTask, task: Task, frame: TryFrame, at: At): Promise<ListResult> {
+async function attemptOnce(
+  execution: Execution,
+  definition: TryTask,
+  task: Task,
+  frame: TryFrame,
+  at: At,
+): Promise<ListResult> {
   const list = (frame.list ??= listFrame(null));
   const env = { ...task.env, attempt: frame.attempt };
-  const run = (): Promise<ListResult> => runList(x, definition.try, pointer(task.ref, 'try'), list, env);
-  const limit = policyOf(x, definition.catch, task)?.limit?.attempt?.duration;
+  const run = (): Promise<ListResult> =>
+    runList(execution, definition.try, pointer(task.ref, 'try'), list, env);
+  const limit = policyOf(execution, definition.catch, task)?.limit?.attempt?.duration;
   if (limit === undefined) return run();
   frame.deadline ??= Date.now() + toMs(limit, at);
-  return withDeadline(frame.deadline, run, () => fault('timeout', `${task.name}: the attempt did not finish in time`, task.ref));
+  const { deadline } = frame;
+  return execution.shortCalls.withDeadline(() =>
+    withDeadline(deadline, run, () =>
+      fault('timeout', `${task.name}: the attempt did not finish in time`, task.ref),
+    ),
+  );
 }
 
-/** Throws the error on if it is not for this `catch`; else sets up the next attempt, or what comes after the last. */
-function handle(x: Execution, clause: CatchClause, task: Task, frame: TryFrame, error: DslFault, input: unknown, at: At): void {
+/**
+ * Rethrows an error that this `catch` does not handle; otherwise prepares the next attempt, or what follows
+ * the last one.
+ */
+function handle(
+  execution: Execution,
+  clause: CatchClause,
+  task: Task,
+  frame: TryFrame,
+  error: DslFault,
+  input: unknown,
+  at: At,
+): void {
   const scope: At = {
     ref: task.ref,
     variables: { ...at.variables, context: task.env.scope.context, [clause.as ?? 'error']: error.error },
   };
   if (!matches(clause, error.error, input, scope)) throw error;
-  const policy = policyOf(x, clause, task);
+  const policy = policyOf(execution, clause, task);
   const retryAt = policy ? nextAttempt(policy, frame, input, scope) : null;
   if (retryAt !== null) {
     frame.attempt++;
@@ -65,23 +101,35 @@ function handle(x: Execution, clause: CatchClause, task: Task, frame: TryFrame, 
     delete frame.list;
     delete frame.deadline;
     task.env.scope.context = frame.context;
-    x.journal.add(
-      x.taskEvent(task, EVENT.taskRetried, `retried:${frame.attempt}`, `${task.name}: attempt ${frame.attempt} after ${error.message}`, {
-        level: 'warn',
-        data: { name: task.name, attempt: frame.attempt, retriedAt: new Date(retryAt).toISOString(), error: error.error },
-      }),
+    execution.journal.add(
+      execution.taskEvent(
+        task,
+        EVENT.taskRetried,
+        `retried:${frame.attempt}`,
+        LOG_TEXT.taskRetried(task.name, frame.attempt, error.message),
+        {
+          level: 'warn',
+          data: {
+            name: task.name,
+            attempt: frame.attempt,
+            retriedAt: new Date(retryAt).toISOString(),
+            error: error.error,
+          },
+        },
+      ),
     );
     return;
   }
-  // A policy that is used up, with nothing that handles the error, has not caught it.
+  // If the policy is exhausted and nothing else handles the error, it counts as uncaught.
   if (policy && !clause.do && clause.then === undefined) throw error;
   frame.caught = { error: error.error };
 }
 
-function policyOf(x: Execution, clause: CatchClause, task: Task): RetryPolicy | undefined {
+function policyOf(execution: Execution, clause: CatchClause, task: Task): RetryPolicy | undefined {
   if (typeof clause.retry !== 'string') return clause.retry;
-  const policy = x.definition.use?.retries?.[clause.retry];
-  if (!policy) throw fault('configuration', `The retry policy ${JSON.stringify(clause.retry)} is not defined`, task.ref);
+  const policy = execution.definition.use?.retries?.[clause.retry];
+  if (!policy)
+    throw fault('configuration', `The retry policy ${JSON.stringify(clause.retry)} is not defined`, task.ref);
   return policy;
 }
 
@@ -100,7 +148,7 @@ function filterMatches(filter: ErrorFilter, error: DslError): boolean {
   return filter.detail === undefined || filter.detail === error.detail;
 }
 
-/** When the next attempt starts (ms), or null if the policy allows none. */
+/** When the next attempt starts (ms); null if the policy allows none. */
 function nextAttempt(policy: RetryPolicy, frame: TryFrame, input: unknown, at: At): number | null {
   if (policy.when !== undefined && !isTrue(policy.when, input, at)) return null;
   if (policy.exceptWhen !== undefined && isTrue(policy.exceptWhen, input, at)) return null;
@@ -108,11 +156,13 @@ function nextAttempt(policy: RetryPolicy, frame: TryFrame, input: unknown, at: A
   if (count !== undefined && frame.attempt > count) return null;
   const base = policy.delay === undefined ? 0 : toMs(policy.delay, at, input);
   const backoff = policy.backoff ?? { constant: {} };
-  const factor = 'exponential' in backoff ? 2 ** Math.min(frame.attempt - 1, 30) : 'linear' in backoff ? frame.attempt : 1;
+  const factor =
+    'exponential' in backoff ? 2 ** Math.min(frame.attempt - 1, 30) : 'linear' in backoff ? frame.attempt : 1;
   const from = policy.jitter ? toMs(policy.jitter.from, at, input) : 0;
   const to = policy.jitter ? toMs(policy.jitter.to, at, input) : 0;
   const retryAt = Date.now() + base * factor + from + Math.floor(Math.random() * Math.max(0, to - from));
   const total = policy.limit?.duration;
+  if (total !== undefined) readClock();
   if (total !== undefined && retryAt > frame.since + toMs(total, at, input)) return null;
   return retryAt;
 }

@@ -31,9 +31,16 @@ function bodyOf(kind: Step['kind']): Record<string, unknown> {
     case 'do':
       return { do: listOf(kind.list) };
     case 'for':
-      return { for: { each: 'x', in: `[range(${kind.times})]` }, ...(kind.while ? { while: condition(kind.while) } : {}), do: listOf(kind.list) };
+      return {
+        for: { each: 'x', in: `[range(${kind.times})]` },
+        ...(kind.while ? { while: condition(kind.while) } : {}),
+        do: listOf(kind.list),
+      };
     case 'fork':
-      return { fork: { branches: listOf(kind.branches) }, output: { as: '{n: (map(.n) | add % 97), path: (map(.path) | add)}' } };
+      return {
+        fork: { branches: listOf(kind.branches) },
+        output: { as: '{n: (map(.n) | add % 97), path: (map(.path) | add)}' },
+      };
     case 'raise':
       return { raise: { error: { type: ERROR, status: kind.status } } };
     case 'switch':

@@ -1,4 +1,4 @@
-/** What a plan has to give, from the specification's words alone: nothing of the product is used here. */
+/** The expected result of a plan, by the specification alone: nothing of the product is used here. */
 import type { Step, Test } from './plan.ts';
 
 export interface Data {
@@ -20,7 +20,7 @@ class Raised extends Error {
   }
 }
 
-/** `$context` of a run or of a branch. */
+/** The `$context` of a run or of a branch. */
 interface Holder {
   context: Context;
 }
@@ -45,7 +45,7 @@ const holds = ({ by, rest }: Test, { n }: Data): boolean => n % by === rest;
 
 function runList(steps: Step[], place: string, input: Data, holder: Holder): Result {
   let data = input;
-  for (let i = 0; i < steps.length; ) {
+  for (let i = 0; i < steps.length;) {
     const step = steps[i];
     if (!step) break;
     const result = runStep(step, `${place}/${i}/${step.name}`, data, holder);
@@ -65,7 +65,12 @@ function runStep(step: Step, place: string, input: Data, holder: Holder): { data
   return { data, then: then ?? step.then ?? 'continue' };
 }
 
-function runKind({ name, kind }: Step, place: string, input: Data, holder: Holder): { data: Data; then?: string } {
+function runKind(
+  { name, kind }: Step,
+  place: string,
+  input: Data,
+  holder: Holder,
+): { data: Data; then?: string } {
   switch (kind.is) {
     case 'set':
       return { data: { n: (input.n + kind.add) % 97, path: [...input.path, name] } };
@@ -96,9 +101,10 @@ function runKind({ name, kind }: Step, place: string, input: Data, holder: Holde
   }
 }
 
-const ended = ({ data, end }: Result): { data: Data; then?: string } => (end ? { data, then: 'end' } : { data });
+const ended = ({ data, end }: Result): { data: Data; then?: string } =>
+  end ? { data, then: 'end' } : { data };
 
-/** Each branch has the context of the start; what they changed comes together in their order. */
+/** Each branch starts with the context of the fork; their changes are merged in their order. */
 function fork(branches: Step[], place: string, input: Data, holder: Holder): Data {
   const base = holder.context;
   const results = branches.map((branch, i) => {
@@ -106,12 +112,21 @@ function fork(branches: Step[], place: string, input: Data, holder: Holder): Dat
     return { own, data: runStep(branch, `${place}/fork/branches/${i}/${branch.name}`, input, own).data };
   });
   for (const { own } of results) {
-    for (const [key, value] of Object.entries(own.context)) if (value !== base[key]) holder.context = { ...holder.context, [key]: value };
+    for (const [key, value] of Object.entries(own.context))
+      if (value !== base[key]) holder.context = { ...holder.context, [key]: value };
   }
-  return { n: results.reduce((sum, { data }) => sum + data.n, 0) % 97, path: results.flatMap(({ data }) => data.path) };
+  return {
+    n: results.reduce((sum, { data }) => sum + data.n, 0) % 97,
+    path: results.flatMap(({ data }) => data.path),
+  };
 }
 
-function attempt(kind: Extract<Step['kind'], { is: 'try' }>, place: string, input: Data, holder: Holder): { data: Data; then?: string } {
+function attempt(
+  kind: Extract<Step['kind'], { is: 'try' }>,
+  place: string,
+  input: Data,
+  holder: Holder,
+): { data: Data; then?: string } {
   const before = holder.context;
   for (let retry = 0; ; retry++) {
     try {
@@ -124,7 +139,9 @@ function attempt(kind: Extract<Step['kind'], { is: 'try' }>, place: string, inpu
         continue;
       }
       if (kind.retries !== undefined && !kind.handler && kind.catchThen === undefined) throw error;
-      const { data, then } = kind.handler ? ended(runList(kind.handler, `${place}/catch/do`, input, holder)) : { data: input };
+      const { data, then } = kind.handler
+        ? ended(runList(kind.handler, `${place}/catch/do`, input, holder))
+        : { data: input };
       const next = then ?? kind.catchThen;
       return next === undefined ? { data } : { data, then: next };
     }

@@ -1,9 +1,10 @@
 /**
- * Random workflows whose meaning is known without any expression language: a plan is turned into a definition of the DSL
- * (definition.ts) and, on its own, into what has to come out (meaning.ts). Data is `{n, path}`: a number, and the tasks passed.
+ * Random workflows whose meaning is known without an expression language: a plan is turned into a definition
+ * of the DSL (definition.ts) and, separately, into the expected result (meaning.ts). Data is `{n, path}`: a
+ * number, and the tasks that were passed.
  */
 
-/** What decides: `n` leaves `rest` when divided by `by`. */
+/** A condition: `n` leaves `rest` when divided by `by`. */
 export interface Test {
   by: number;
   rest: number;
@@ -18,7 +19,7 @@ export interface Step {
   kind: Kind;
 }
 
-export type Kind =
+type Kind =
   | { is: 'set'; add: number }
   | { is: 'wait'; milliseconds: number }
   | { is: 'do'; list: Step[] }
@@ -29,7 +30,7 @@ export type Kind =
   | { is: 'try'; list: Step[]; status?: number; retries?: number; handler?: Step[]; catchThen?: string };
 
 /** mulberry32: the same plan for the same seed. */
-export function random(seed: number): () => number {
+function random(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -41,9 +42,9 @@ export function random(seed: number): () => number {
 
 interface Scope {
   depth: number;
-  /** Inside a fork: branches end in no order that is known, so none of them may end the run. */
+  /** Inside a fork the branches end in an unknown order, so none of them may end the run. */
   forked: boolean;
-  /** Whether a fault may leave the place: of the branches of a fork, only one's. */
+  /** Whether a fault may leave this place; of the branches of a fork only one may fault. */
   mayFault: boolean;
 }
 
@@ -59,7 +60,7 @@ export function randomPlan(seed: number, { waits = 0 }: { waits?: number } = {})
     return { by, rest: int(by) };
   };
 
-  /** Forward only, so that every plan ends. */
+  /** Jumps lead forward only, so that every plan ends. */
   const directive = (later: string[], scope: Scope): string => {
     const choices = ['continue', 'exit', ...later, ...later, ...(scope.forked ? [] : ['end'])];
     return choices[int(choices.length)] ?? 'continue';
@@ -84,22 +85,32 @@ export function randomPlan(seed: number, { waits = 0 }: { waits?: number } = {})
     const roll = next();
     if (scope.depth >= 4 || roll < 0.3) return { is: 'set', add: 1 + int(9) };
     if (roll < 0.42) return { is: 'do', list: list(inner) };
-    if (roll < 0.54) return { is: 'for', times: int(4), ...(chance(0.4) ? { while: test() } : {}), list: list(inner) };
+    if (roll < 0.54)
+      return { is: 'for', times: int(4), ...(chance(0.4) ? { while: test() } : {}), list: list(inner) };
     if (roll < 0.66) {
       const faulty = scope.mayFault ? int(3) : -1;
-      return { is: 'fork', branches: Array.from({ length: 1 + int(3) }, (_, i) => step(`t${++names}`, [], { depth: scope.depth + 1, forked: true, mayFault: i === faulty }, true)) };
+      return {
+        is: 'fork',
+        branches: Array.from({ length: 1 + int(3) }, (_, i) =>
+          step(`t${++names}`, [], { depth: scope.depth + 1, forked: true, mayFault: i === faulty }, true),
+        ),
+      };
     }
     if (roll < 0.76 && scope.mayFault) return { is: 'raise', status: 500 + int(3) };
     if (roll < 0.84 && !branch) {
-      return { is: 'switch', cases: Array.from({ length: 1 + int(2) }, () => ({ when: test(), then: directive(later, scope) })), ...(chance(0.5) ? { otherwise: directive(later, scope) } : {}) };
+      return {
+        is: 'switch',
+        cases: Array.from({ length: 1 + int(2) }, () => ({ when: test(), then: directive(later, scope) })),
+        ...(chance(0.5) ? { otherwise: directive(later, scope) } : {}),
+      };
     }
     return {
       is: 'try',
-      // What a catch for some errors only lets through leaves the try.
+      // An error that the catch does not accept leaves the try.
       list: list({ ...inner, mayFault: true }),
       ...(scope.mayFault && chance(0.4) ? { status: 500 + int(3) } : {}),
       ...(chance(0.4) ? { retries: int(3) } : {}),
-      // A policy that is used up with nothing to handle the error has not caught it.
+      // A retry policy that is used up without a handler has not caught the error.
       ...(!scope.mayFault || chance(0.6) ? { handler: list(inner) } : {}),
       ...(!branch && chance(0.2) ? { catchThen: directive(later, scope) } : {}),
     };

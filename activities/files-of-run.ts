@@ -1,0 +1,103 @@
+import { fault } from '../contracts/fault.ts';
+import { isUuid } from '../contracts/uuid.ts';
+import type { StoredFile } from '../db/entities/stored-file.ts';
+import { AppError } from '../domain/errors.ts';
+import { FileContentMissing, FileStoreUnavailable } from '../domain/files/ports.ts';
+import { linkFiles, readableFiles } from '../domain/files/run-files.ts';
+import { MAX_FILE_BYTES, readFile, storeFile } from '../domain/files/service.ts';
+import type { FileReference } from '../domain/ports.ts';
+import type { ActivityDeps } from './deps.ts';
+
+type EntityManager = ReturnType<ActivityDeps['orm']['em']['fork']>;
+
+/** The files that a run may read or add, by the rights of its owner. */
+export class FilesOfRun {
+  readonly #deps: ActivityDeps;
+  readonly #runId: string;
+  /** The last failure of the file store. */
+  storeFailure: FileStoreUnavailable | FileContentMissing | null = null;
+
+  constructor(deps: ActivityDeps, runId: string) {
+    this.#deps = deps;
+    this.#runId = runId;
+  }
+
+  /** Links a readable file to the run; null for any other id. */
+  async find(fileId: string): Promise<StoredFile | null> {
+    const file = isUuid(fileId) ? await nullIfRefused(readFile(this.#fork(), fileId)) : null;
+    if (!file) return null;
+    const run = { id: this.#runId, owner_id: await this.#ownerId() };
+    if ((await readableFiles(this.#fork(), run, [file.id])).length === 0) return null;
+    await linkFiles(this.#fork(), run, [file.id]);
+    return file;
+  }
+
+  async *chunksOf(fileId: string): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const chunk of await this.#deps.files.open(fileId)) yield chunk as Buffer;
+    } catch (error) {
+      // Only the store is read here, so any error is the store's.
+      throw this.#noteFailure(
+        isStoreFailure(error) ? error : new FileStoreUnavailable('a file cannot be read', { cause: error }),
+      );
+    }
+  }
+
+  async store(
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+    { name, media_type }: { name: string; media_type: string },
+  ): Promise<FileReference> {
+    const source = content instanceof Uint8Array ? once(content) : content;
+    try {
+      const file = await storeFile(this.#fork(), this.#deps.files, source, {
+        owner_id: await this.#ownerId(),
+        run_id: this.#runId,
+        name,
+        media_type,
+      });
+      const { id: file_id, size, sha256 } = file;
+      return { file_id, name: file.name, media_type: file.media_type, size, sha256 };
+    } catch (error) {
+      if (error instanceof AppError && error.kind === 'too_large')
+        throw fault('communication', `A file of the answer is larger than ${MAX_FILE_BYTES} bytes`, {
+          status: 502,
+        });
+      throw this.#noteFailure(error);
+    }
+  }
+
+  async #ownerId(): Promise<string> {
+    const [run] = await this.#fork().execute<{ owner_id: string }[]>(
+      `select owner_id from run where id = ?`,
+      [this.#runId],
+    );
+    if (!run) throw new Error('the run is gone');
+    return run.owner_id;
+  }
+
+  #noteFailure(error: unknown): unknown {
+    if (isStoreFailure(error)) this.storeFailure = error;
+    return error;
+  }
+
+  #fork(): EntityManager {
+    return this.#deps.orm.em.fork();
+  }
+}
+
+function isStoreFailure(error: unknown): error is FileStoreUnavailable | FileContentMissing {
+  return error instanceof FileStoreUnavailable || error instanceof FileContentMissing;
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+async function nullIfRefused<T>(found: Promise<T>): Promise<T | null> {
+  try {
+    return await found;
+  } catch (error) {
+    if (error instanceof AppError) return null;
+    throw error;
+  }
+}

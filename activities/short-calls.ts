@@ -1,0 +1,91 @@
+/**
+ * Short calls are local activities: they run within a workflow task, so they bound themselves what Temporal
+ * bounds for others (docs/adr/0030).
+ */
+import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
+import { FAILURE, type InvocationRef } from '../contracts/activities.ts';
+import { fault } from '../contracts/fault.ts';
+
+/** Each holds the workflow task of its run. */
+const MAX_AT_ONCE = 32;
+/** How often a call that takes longer looks whether its run is to be cancelled. */
+const LOOK_MS = 200;
+
+/** The short calls of this process. */
+export interface ShortCalls {
+  readonly count: number;
+  /** @throws ApplicationFailure (`busy`) at the limit; the run then makes an ordinary call */
+  begin(): void;
+  end(): void;
+  /** Called whenever `count` grows. */
+  onBegin: (() => void) | null;
+}
+
+export function createShortCalls(): ShortCalls {
+  let count = 0;
+  return {
+    onBegin: null,
+    get count() {
+      return count;
+    },
+    begin() {
+      if (count >= MAX_AT_ONCE) throw failure(FAILURE.busy, 'This worker makes too many short calls at once');
+      count++;
+      this.onBegin?.();
+    },
+    end() {
+      count--;
+    },
+  };
+}
+
+/**
+ * Makes a short call; any other just runs. Ends it at the task's deadline, which no timer of the workflow
+ * watches, and when the run is to be cancelled, which the workflow learns only after its task.
+ * `isToBeCancelled` is asked now and then.
+ */
+export async function bounded<T>(
+  { short, name }: Pick<InvocationRef, 'short' | 'name'>,
+  signal: AbortSignal,
+  isToBeCancelled: () => Promise<boolean>,
+  call: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  if (!short) return call(signal);
+  const ending = new AbortController();
+  let why: Error | null = null;
+  const end = (reason: Error): void => {
+    why ??= reason;
+    ending.abort(reason);
+  };
+  const { deadline } = short;
+  const timer =
+    deadline &&
+    setTimeout(
+      () => end(fault('timeout', `${name} did not finish in time (${deadline.at})`)),
+      Math.max(1, deadline.left_ms),
+    );
+  const look = setInterval(() => {
+    // Without an answer the call just goes on.
+    void isToBeCancelled().then(
+      (cancel) => cancel && end(failure(FAILURE.interrupted, 'The run is to be cancelled')),
+      () => {},
+    );
+  }, LOOK_MS);
+  try {
+    return await call(AbortSignal.any([signal, ending.signal]));
+  } catch (error) {
+    throw why ?? error;
+  } finally {
+    clearTimeout(timer);
+    clearInterval(look);
+  }
+}
+
+function failure(type: string, message: string): ApplicationFailure {
+  return ApplicationFailure.create({
+    type,
+    message,
+    nonRetryable: true,
+    category: ApplicationFailureCategory.BENIGN,
+  });
+}

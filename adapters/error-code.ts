@@ -1,7 +1,0 @@
-/** The first `code` of an error, of the errors it gathers, or of its causes. By shape: errors of the runtime can be of another realm. */
-export function codeOf(error: unknown): string {
-  if (typeof error !== 'object' || error === null) return '';
-  if ('code' in error && typeof error.code === 'string') return error.code;
-  if ('errors' in error && Array.isArray(error.errors)) return codeOf(error.errors[0]);
-  return 'cause' in error ? codeOf(error.cause) : '';
-}

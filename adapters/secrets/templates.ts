@@ -1,0 +1,61 @@
+/**
+ * `${ … }` (jq on the input) and `<SECRET>` in stored configurations: data and secrets are inserted, never
+ * evaluated.
+ */
+import { template } from '../../language/expressions/index.ts';
+import { fault } from '../../contracts/fault.ts';
+import { replacePlaceholders } from '../../contracts/placeholders.ts';
+import { splitTemplate } from '../../language/split-template.ts';
+import type { Sensitive } from './sensitive.ts';
+
+const SECRET_PREFIX = '__secret_';
+
+/**
+ * Evaluates all strings of a stored JSON value. A string that is one `${ … }` becomes its value, other
+ * strings become text. `name` identifies the setting in errors. Throws `Fault` (expression).
+ */
+export function renderTemplate(stored: unknown, input: unknown, sensitive: Sensitive, name: string): unknown {
+  if (typeof stored === 'string') return renderText(stored, input, sensitive, name);
+  if (typeof stored !== 'object' || stored === null) return stored;
+  if (Array.isArray(stored))
+    return stored.map((item, index) => renderTemplate(item, input, sensitive, `${name}/${index}`));
+  return Object.fromEntries(
+    Object.entries(stored).map(([key, item]) => [
+      key,
+      renderTemplate(item, input, sensitive, `${name}/${key}`),
+    ]),
+  );
+}
+
+function renderText(text: string, input: unknown, sensitive: Sensitive, name: string): unknown {
+  if (!text.includes('${')) return sensitive.fill(text);
+  const variables: Record<string, unknown> = {};
+  const variable = (secretName: string): string => {
+    const variableName = `${SECRET_PREFIX}${secretName}`;
+    variables[variableName] = sensitive.value(secretName);
+    return `$${variableName}`;
+  };
+  // Secrets are passed as variables, so no character of theirs is parsed as part of an expression.
+  const source = splitTemplate(text)
+    .map(({ expression, source: part }) =>
+      expression
+        ? replacePlaceholders(part, (secretName) => `\\(${variable(secretName)})`)
+        : replacePlaceholders(part, (secretName) => `\${${variable(secretName)}}`),
+    )
+    .join('');
+  try {
+    const value = template(source, { mode: 'strict', variables: Object.keys(variables) }).first(input, {
+      variables,
+    });
+    // jq may have changed the secret's form, for example with @base64.
+    const [used] = Object.keys(variables);
+    if (used !== undefined && typeof value === 'string')
+      sensitive.protect(value, `<${used.slice(SECRET_PREFIX.length)}>`);
+    return value;
+  } catch (error) {
+    const message = error instanceof Error ? sensitive.redact(error.message) : '';
+    throw fault('expression', `${name} of the agent's configuration cannot be evaluated: ${message}`, {
+      cause: error,
+    });
+  }
+}

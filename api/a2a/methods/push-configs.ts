@@ -1,0 +1,105 @@
+/** The methods for push notification configs. */
+import {
+  TaskPushNotificationConfig,
+  type DeleteTaskPushNotificationConfigRequest,
+  type GetTaskPushNotificationConfigRequest,
+  type ListTaskPushNotificationConfigsRequest,
+  type ListTaskPushNotificationConfigsResponse,
+} from '@a2a-js/sdk';
+import { PushNotificationNotSupportedError } from '@a2a-js/sdk/errors';
+import type { A2APushConfig } from '../../../contracts/a2a/objects.ts';
+import {
+  deletePushConfig,
+  getPushConfig,
+  listPushConfigs,
+  savePushConfig,
+} from '../../../domain/a2a/push-configs.ts';
+import type { TaskRow } from '../../../domain/a2a/task-row.ts';
+import { inTransaction } from '../../transaction.ts';
+import type { A2ACall } from '../call.ts';
+import { readTaskRow } from '../task-reader.ts';
+import { taskIdOf } from './fields.ts';
+
+export async function createPushConfig(
+  call: A2ACall,
+  params: TaskPushNotificationConfig,
+): Promise<TaskPushNotificationConfig> {
+  const { deps, version } = call;
+  const { id: taskId } = await configuredTask(call, params.taskId);
+  const config = await pushConfigOf(params, call);
+  const saved = await inTransaction(
+    () => deps.orm.em.fork(),
+    (em) => savePushConfig(em, deps.encryption, { ...config, taskId }, version),
+  );
+  return TaskPushNotificationConfig.fromJSON({ ...saved, tenant: params.tenant });
+}
+
+export async function readPushConfig(
+  call: A2ACall,
+  { taskId, id, tenant }: GetTaskPushNotificationConfigRequest,
+): Promise<TaskPushNotificationConfig> {
+  const { orm, encryption } = call.deps;
+  const row = await configuredTask(call, taskId);
+  // In 0.3 the id is optional and defaults to the task's first config.
+  const first = id === '' ? (await listPushConfigs(orm.em.fork(), encryption, row.id))[0] : undefined;
+  const config = first ?? (await getPushConfig(orm.em.fork(), encryption, row.id, id));
+  return TaskPushNotificationConfig.fromJSON({ ...config, tenant });
+}
+
+export async function listTaskPushConfigs(
+  call: A2ACall,
+  { taskId, tenant }: ListTaskPushNotificationConfigsRequest,
+): Promise<ListTaskPushNotificationConfigsResponse> {
+  const { orm, encryption } = call.deps;
+  const row = await configuredTask(call, taskId);
+  const configs = await listPushConfigs(orm.em.fork(), encryption, row.id);
+  return {
+    configs: configs.map((config) => TaskPushNotificationConfig.fromJSON({ ...config, tenant })),
+    nextPageToken: '',
+  };
+}
+
+export async function removePushConfig(
+  call: A2ACall,
+  { taskId, id }: DeleteTaskPushNotificationConfigRequest,
+): Promise<void> {
+  const row = await configuredTask(call, taskId);
+  await inTransaction(
+    () => call.deps.orm.em.fork(),
+    (em) => deletePushConfig(em, row.id, id),
+  );
+}
+
+/** @throws if the agent does not support push notifications, or there is no such task */
+async function configuredTask(call: A2ACall, taskId: string): Promise<TaskRow> {
+  requirePushNotifications(call);
+  return readTaskRow(call, taskIdOf(taskId));
+}
+
+export function requirePushNotifications({ target }: A2ACall): void {
+  if (!target.agent.capabilities_push) throw new PushNotificationNotSupportedError();
+}
+
+/**
+ * In 0.3 a config without an id is the task's only one, and setting it again replaces it.
+ * @throws 422 for a URL that deliveries may not go to
+ */
+export async function pushConfigOf(
+  { id, url, token, authentication }: TaskPushNotificationConfig,
+  { deps, version }: A2ACall,
+): Promise<Omit<A2APushConfig, 'taskId'>> {
+  await deps.deliveryAddresses.check(url);
+  return {
+    id: id === '' && version === '0.3' ? 'default' : id,
+    url,
+    ...(token ? { token } : {}),
+    ...(authentication?.scheme
+      ? {
+          authentication: {
+            scheme: authentication.scheme,
+            ...(authentication.credentials ? { credentials: authentication.credentials } : {}),
+          },
+        }
+      : {}),
+  };
+}

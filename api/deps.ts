@@ -1,0 +1,51 @@
+/** What routes and bindings work with: what the process brings, and what `createApp` makes of it. */
+import type { PayloadCodec } from '@temporalio/common';
+
+import type { Env } from '../config/env.ts';
+import type { Logger } from '../config/logger.ts';
+import type { Orm } from '../db/orm.ts';
+import type { RunEventWatcher } from '../db/run-event-watcher.ts';
+import type { SigningKeys } from '../domain/auth/signing-keys.ts';
+import type { Position } from '../domain/events/position.ts';
+import type { FileStore } from '../domain/files/ports.ts';
+import type { TemporalGateway } from '../domain/ports.ts';
+import type { Encryption } from '../domain/secrets/encryption.ts';
+import type { DeliveryAddresses } from './delivery-addresses.ts';
+import type { Metrics } from './metrics.ts';
+import type { AddressLimit } from './middleware/rate-limit.ts';
+import type { LogEntry, RunReader } from './streams/entries.ts';
+import type { LiveSessions } from './streams/live-sessions.ts';
+import type { SharedReader, SharedReaders } from './streams/shared-reader.ts';
+
+/** What the process opens and closes. */
+export interface AppResources {
+  orm: Orm;
+  env: Env;
+  logger: Logger;
+  temporal: TemporalGateway;
+  /** Notifies waiting readers of a run's next event. */
+  runEvents: RunEventWatcher;
+  files: FileStore;
+  /** Decodes Temporal payloads for Temporal's UI. */
+  payloadCodec?: Pick<PayloadCodec, 'decode'>;
+  /** Folder of the built console, which need not exist yet. Default: the console is not served. */
+  consoleFolder?: string;
+}
+
+export interface AppDeps extends AppResources {
+  metrics: Metrics;
+  encryption: Encryption;
+  keys: SigningKeys;
+  addressLimit: AddressLimit;
+  sessions: LiveSessions;
+  /** Checks addresses of webhooks and push notification configs. */
+  deliveryAddresses: DeliveryAddresses;
+  /** Shared readers of all runs' log: one read serves all streams of this process. */
+  eventReaders: SharedReaders<SharedReader<LogEntry, Position>>;
+  /** Shared readers of single runs' logs, by run. */
+  runReaders: SharedReaders<RunReader>;
+  /** Address of the gRPC binding for agent cards; null while this process does not serve it. */
+  grpc: { url: string | null };
+  /** True from the first stop signal on. Readiness ends before the server closes. */
+  isStopping: () => boolean;
+}

@@ -1,0 +1,68 @@
+/** Sets of resources: docs/apply.md. */
+import * as z from 'zod';
+
+import { applySet } from '../../../domain/apply/apply.ts';
+import { listApplied } from '../../../domain/apply/applied.ts';
+import { wakeTargets } from '../../../domain/delivery/reconcile.ts';
+import type { AppDeps } from '../../deps.ts';
+import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { orderBy, readPage } from '../../paging.ts';
+import { pageQuery } from '../../schemas.ts';
+import { appliedRecord, applyBody, planRecord, presentApplied, resourceOf, setName } from './schemas.ts';
+
+const tags = ['apply'];
+const byRow = orderBy<{ id: string }, string>(z.guid(), ({ id }) => id);
+
+export function applyEndpoints(deps: AppDeps): Endpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/apply',
+      operationId: 'applySet',
+      summary: 'Apply a set of agents, workflows and webhooks: all of it or nothing',
+      description:
+        'Creates and updates what the set names, and with `prune` archives what it no longer names. It ' +
+        'changes only what the same set has made. If a resource has a problem, nothing is applied, ' +
+        'and `problems` of the 422 names each with `kind`, `name` and `pointer`. If something would be ' +
+        'archived and `digest` is not that of the plan, the answer is 409 with the plan.',
+      tags,
+      role: 'builder',
+      body: applyBody,
+      responses: { 200: planRecord },
+      errors: [409],
+      handler: async (c) => {
+        const { set, resources, prune, dry_run, digest } = c.body;
+        const due = new Set<string>();
+        const applied = await applySet(
+          {
+            em: c.em,
+            actor: c.actor,
+            encryption: deps.encryption,
+            limits: deps.env,
+            checkAddress: (url) => deps.deliveryAddresses.check(url),
+            due,
+          },
+          { set, resources: resources.map(resourceOf), prune, dry_run, digest },
+        );
+        if (due.size > 0) c.afterCommit(async () => void (await wakeTargets(deps.temporal, [...due])));
+        return { status: 200, body: { set, dry_run, ...applied } };
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/apply',
+      operationId: 'listAppliedResources',
+      summary: "List what the caller's sets have made, oldest first",
+      tags,
+      role: 'viewer',
+      query: z.object({ ...pageQuery, set: setName.optional() }),
+      responses: { 200: z.array(appliedRecord) },
+      handler: async (c) => {
+        const { items, headers } = await readPage(c, byRow, (page, filter) =>
+          listApplied(c.em, c.actor, filter, page),
+        );
+        return { status: 200, body: items.map(presentApplied), headers };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,114 @@
+/** The session of a browser: log-in, its user, log-out. */
+import * as z from 'zod';
+
+import { anonymous } from '../../../domain/auth/actor.ts';
+import { endCookieSession, openCookieSession } from '../../../domain/auth/cookie-sessions.ts';
+import { logIn } from '../../../domain/auth/log-in.ts';
+import { addressKey } from '../../../domain/auth/throttle.ts';
+import { getUser } from '../../../domain/auth/users.ts';
+import { forbidden } from '../../../domain/errors.ts';
+import type { AppDeps } from '../../deps.ts';
+import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
+import {
+  clearSessionCookie,
+  isFromOwnPage,
+  sessionSecretOf,
+  setSessionCookie,
+} from '../../middleware/session-cookie.ts';
+import { deviceMarkOf, setDeviceCookie } from '../auth/device-cookie.ts';
+import { MAX_AUTH_BODY_BYTES, openedFrom, secretText } from '../auth/requests.ts';
+import { wrongCredentials } from '../auth/token.ts';
+import { presentUser, userRecord } from '../users/presenter.ts';
+
+const path = '/console/session';
+const noStore = { 'Cache-Control': 'no-store' };
+
+export function sessionEndpoints(deps: Pick<AppDeps, 'env' | 'encryption'>): Endpoint[] {
+  const { env } = deps;
+  return [
+    endpoint({
+      method: 'POST',
+      path,
+      operationId: 'createSession',
+      summary: 'Log in a browser: the session is in a cookie that scripts cannot read',
+      description:
+        'Only pages of this server may call it, else 403 `foreign_page`. ' +
+        'The cookie is `__Host-cadenza` over HTTPS and `cadenza` over plain HTTP. ' +
+        'It counts on requests without `Authorization` from pages of this server: ' +
+        '`Sec-Fetch-Site: same-origin` (`none` too for GET), else an `Origin` of this server. ' +
+        'A session ends 30 days after its last use. ' +
+        'Failed logins are limited as for `POST /auth/token`.',
+      tags: ['console'],
+      role: 'public',
+      body: z.object({
+        username: secretText.meta({ description: 'The username or email address.' }),
+        password: secretText,
+      }),
+      bodyLimitBytes: MAX_AUTH_BODY_BYTES,
+      responses: { 200: userRecord },
+      errors: [401, 403],
+      idempotent: false,
+      transaction: false,
+      handler: async (c) => {
+        if (!isFromOwnPage(c.ctx, env.BASE_URL)) {
+          throw forbidden('Only a page of this server may open a session.', 'foreign_page');
+        }
+        const id = await openBrowserSession(deps, c, c.body);
+        if (id === null) throw wrongCredentials();
+        return { status: 200, body: presentUser(await getUser(c.em, id)), headers: noStore };
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path,
+      operationId: 'getSession',
+      summary: 'Get the user who is logged in, or 204',
+      tags: ['console'],
+      role: 'viewer',
+      anonymousToo: true,
+      responses: { 200: userRecord, 204: null },
+      handler: async (c) => ({
+        ...(c.actor === anonymous
+          ? { status: 204 }
+          : { status: 200, body: presentUser(await getUser(c.em, c.actor.id)) }),
+        headers: noStore,
+      }),
+    }),
+    endpoint({
+      method: 'DELETE',
+      path,
+      operationId: 'deleteSession',
+      summary: 'Log out: end the session of this browser',
+      description: 'A token is ended by `POST /auth/revoke` instead.',
+      tags: ['console'],
+      role: 'viewer',
+      responses: { 204: null },
+      handler: async (c) => {
+        const byCookie = c.ctx.get('authorization') === '';
+        const secret = byCookie ? sessionSecretOf(c.ctx, env.BASE_URL) : null;
+        if (secret !== null) await endCookieSession(c.em, secret);
+        return { status: 204, headers: { 'Set-Cookie': clearSessionCookie(env.BASE_URL) } };
+      },
+    }),
+  ];
+}
+
+/** Logs in and sets the cookies. @returns the user's id, or null for wrong credentials @throws 429 */
+export async function openBrowserSession(
+  { env, encryption }: Pick<AppDeps, 'env' | 'encryption'>,
+  { em, ctx }: Pick<EndpointContext, 'em' | 'ctx'>,
+  credentials: { username: string; password: string },
+): Promise<string | null> {
+  const mac = (text: string) => encryption.fingerprint(text);
+  const former = sessionSecretOf(ctx, env.BASE_URL);
+  const deps = { em, address: addressKey(ctx.ip), device: { mark: deviceMarkOf(ctx), mac } };
+  const login = await logIn(deps, credentials, async (tx, { id }) => {
+    if (former !== null) await endCookieSession(tx, former);
+    return { id, secret: await openCookieSession(tx, { id }, openedFrom(ctx)) };
+  });
+  if (!login) return null;
+  const { id, secret } = login.session;
+  ctx.append('Set-Cookie', setSessionCookie(env.BASE_URL, secret));
+  if (login.newMark !== null) ctx.append('Set-Cookie', setDeviceCookie(ctx, env.BASE_URL, login.newMark));
+  return id;
+}

@@ -1,0 +1,200 @@
+/** The authorization endpoint: a user logs in, sees what a client asks for, and allows or denies it. */
+import type { Context } from 'koa';
+import * as z from 'zod';
+
+import type { EntityManager } from '../../../db/orm.ts';
+import { limitRoles } from '../../../domain/auth/actor.ts';
+import { endCookieSession, type CookieCaller } from '../../../domain/auth/cookie-sessions.ts';
+import { AppError, badRequest, forbidden } from '../../../domain/errors.ts';
+import {
+  authorizationParameters,
+  checkAuthorization,
+  redirectBack,
+  type AuthorizationParameters,
+  type AuthorizationRequest,
+} from '../../../domain/oauth/authorization.ts';
+import { issueCode } from '../../../domain/oauth/codes.ts';
+import type { AppDeps } from '../../deps.ts';
+import {
+  endpoint,
+  media,
+  type Endpoint,
+  type EndpointContext,
+  type EndpointResponse,
+} from '../../endpoint.ts';
+import { sameSecret } from '../../middleware/auth.ts';
+import {
+  clearSessionCookie,
+  identifyByCookie,
+  isFromOwnPage,
+  sessionSecretOf,
+} from '../../middleware/session-cookie.ts';
+import { MAX_AUTH_BODY_BYTES, form } from '../auth/requests.ts';
+import { openBrowserSession } from '../console/session.ts';
+import { pageHeaders, renderConsentPage, renderLogInPage, renderResumePage, type PageForm } from './page.ts';
+
+const value = z.string().optional();
+const parameters = Object.fromEntries(authorizationParameters.map((name) => [name, value]));
+/** Says that one of our own pages loads the request again, now with the cookie. */
+const resumed = 'resumed';
+const html = media({ 'text/html': z.string() });
+
+type Deps = Pick<AppDeps, 'env' | 'encryption'>;
+
+export function authorizeEndpoints(deps: Deps): Endpoint[] {
+  const issuer = deps.env.BASE_URL;
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/auth/authorize',
+      operationId: 'authorize',
+      summary: 'Ask a user to approve an OAuth client: the authorization endpoint, a page (RFC 6749)',
+      description:
+        'Authorization code with PKCE (`S256` only). `scope` names roles: the highest is the most that the ' +
+        'client may do, `builder` by default. A malformed request is a 400 here and is never redirected. ' +
+        'The redirect has `code` or `error`, `state` and `iss` (RFC 9207).',
+      tags: ['auth'],
+      role: 'public',
+      query: z.object({ ...parameters, [resumed]: value }).catchall(value),
+      responses: { 200: html },
+      handler: async (c) => {
+        const request = await checkAuthorization(c.em, issuer, c.query);
+        const caller = await identifyByCookie(c.em, c.ctx, issuer);
+        if (typeof caller !== 'string') return consentPage(deps, c.ctx, request, c.query, caller);
+        if (c.query[resumed] === undefined) {
+          const body = renderResumePage(resumedUrl(c.ctx, c.query));
+          return { status: 200, type: 'text/html', body, headers: pageHeaders() };
+        }
+        return logInPage(c.ctx, request, c.query, null);
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/auth/authorize',
+      operationId: 'decideAuthorization',
+      summary: 'Log in, allow or deny: the form of the authorization page',
+      description: 'Only for the page that `GET /auth/authorize` shows, else 403 `foreign_page`.',
+      tags: ['auth'],
+      role: 'public',
+      bodies: {
+        [form]: z
+          .object({ ...parameters, action: value, username: value, password: value, proof: value })
+          .catchall(value)
+          .meta({ id: 'AuthorizationForm' }),
+      },
+      bodyLimitBytes: MAX_AUTH_BODY_BYTES,
+      responses: { 303: null, 401: html },
+      errors: [401, 403],
+      idempotent: false,
+      transaction: false,
+      handler: (c) => answerForm(deps, c),
+    }),
+  ];
+}
+
+/** @throws 400 for a malformed request, 403 for a form that is not ours, 429 for too many log-ins */
+async function answerForm(
+  deps: Deps,
+  { em, ctx, body }: Pick<EndpointContext<unknown, unknown, AuthorizationParameters>, 'em' | 'ctx' | 'body'>,
+): Promise<EndpointResponse> {
+  const issuer = deps.env.BASE_URL;
+  if (!isFromOwnPage(ctx, issuer)) throw foreignPage();
+  const request = await checkAuthorization(em, issuer, body);
+  const again = resumedUrl(ctx, body);
+  if (body['action'] === 'log_in') {
+    const { username = '', password = '' } = body;
+    const user = await openBrowserSession(deps, { em, ctx }, { username, password });
+    if (user !== null) return seeOther(again);
+    return logInPage(ctx, request, body, 'The username or password is incorrect.');
+  }
+  if (body['action'] === 'log_out') {
+    await endCookieSession(em, sessionSecretOf(ctx, issuer) ?? '');
+    ctx.append('Set-Cookie', clearSessionCookie(issuer));
+    return seeOther(again);
+  }
+  const caller = await identifyByCookie(em, ctx, issuer);
+  if (typeof caller === 'string') return seeOther(again);
+  return seeOther(redirectBack(issuer, request, await decide(deps, em, request, caller, body)));
+}
+
+/** @throws 403 if the form is not one that this session was shown for this request */
+async function decide(
+  deps: Deps,
+  em: EntityManager,
+  request: AuthorizationRequest,
+  caller: CookieCaller,
+  body: AuthorizationParameters,
+): Promise<{ code: string } | { error: string }> {
+  if (!sameSecret(body['proof'] ?? '', proofOf(deps, caller, body))) throw foreignPage();
+  if (body['action'] === 'deny') return { error: 'access_denied' };
+  if (body['action'] !== 'approve') throw badRequest('invalid_request', 'action must be approve or deny.');
+  const approver = { user: caller.actor, sid: caller.claims.sid };
+  return { code: await em.transactional((tx) => issueCode(tx, request, approver)) };
+}
+
+function foreignPage(): AppError {
+  return forbidden('Open the page again: this form is not from it.', 'foreign_page');
+}
+
+/** Binds the consent form to the session and to each parameter that the user was shown. */
+function proofOf({ encryption }: Deps, { claims }: CookieCaller, all: AuthorizationParameters): string {
+  return encryption.fingerprint(`consent ${claims.sid} ${JSON.stringify(given(all))}`);
+}
+
+/** The parameters that count, in a fixed order. */
+function given(all: AuthorizationParameters): Record<string, string> {
+  return Object.fromEntries(
+    authorizationParameters.flatMap((name) => {
+      const one = all[name];
+      return one === undefined ? [] : [[name, one]];
+    }),
+  );
+}
+
+function resumedUrl(ctx: Context, all: AuthorizationParameters): string {
+  return `${ctx.path}?${new URLSearchParams({ ...given(all), [resumed]: 'true' }).toString()}`;
+}
+
+function consentPage(
+  deps: Deps,
+  ctx: Context,
+  request: AuthorizationRequest,
+  all: AuthorizationParameters,
+  caller: CookieCaller,
+): EndpointResponse {
+  const { client, redirectUri, roleLimit } = request;
+  const { protocol, host, origin, hostname } = new URL(redirectUri);
+  const web = /^https?:$/.test(protocol);
+  // A source of a policy cannot be an IPv6 address, nor have the host of a private scheme.
+  const target = web && !hostname.startsWith('[') ? origin : protocol;
+  const pageForm: PageForm = { path: ctx.path, fields: { ...given(all), proof: proofOf(deps, caller, all) } };
+  const body = renderConsentPage(pageForm, {
+    clientName: client.name,
+    clientUri: client.client_uri,
+    redirectTo: web ? host : protocol,
+    registeredAt: client.created_at,
+    username: caller.actor.username,
+    role: limitRoles(caller.actor.roles, roleLimit)[0] ?? null,
+  });
+  return { status: 200, type: 'text/html', body, headers: pageHeaders([target]) };
+}
+
+function logInPage(
+  ctx: Context,
+  request: AuthorizationRequest,
+  all: AuthorizationParameters,
+  problem: string | null,
+): EndpointResponse {
+  const body = renderLogInPage({ path: ctx.path, fields: given(all) }, request.client.name, problem);
+  const challenge = problem === null ? {} : { 'WWW-Authenticate': 'Bearer realm="cadenza"' };
+  return {
+    status: problem === null ? 200 : 401,
+    type: 'text/html',
+    body,
+    headers: { ...pageHeaders(), ...challenge },
+  };
+}
+
+function seeOther(location: string): EndpointResponse {
+  return { status: 303, headers: { Location: location, 'Cache-Control': 'no-store' } };
+}

@@ -1,0 +1,129 @@
+/** The pages on which a user logs in and approves an OAuth client: no script, no outside resource. */
+import { createHash } from 'node:crypto';
+
+import type { Role } from '../../../contracts/roles.ts';
+
+const STYLE = `
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { max-width: 28rem; margin: 10vh auto; padding: 0 1rem; }
+h1 { font-size: 1.25rem; }
+label { display: block; margin: .75rem 0; }
+input { display: block; width: 100%; box-sizing: border-box; font: inherit; padding: .4rem; }
+button { font: inherit; padding: .45rem 1rem; margin: .5rem .5rem 0 0; }
+dt { font-weight: 600; margin-top: .5rem; } dd { margin: 0; overflow-wrap: anywhere; }
+.note { opacity: .8; font-size: .875rem; } .problem { color: light-dark(#b42318, #ff8f86); }
+`;
+const styleHash = createHash('sha256').update(STYLE).digest('base64');
+
+/** `formTargets`: where the answer to a form may redirect to, besides this server. */
+export function pageHeaders(formTargets: readonly string[] = []): Record<string, string> {
+  return {
+    'Cache-Control': 'no-store',
+    'Content-Security-Policy':
+      `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; frame-ancestors 'none'; ` +
+      `form-action ${["'self'", ...formTargets].join(' ')}`,
+    'X-Frame-Options': 'DENY',
+    // Not no-referrer: browsers would then send `Origin: null` with our own forms.
+    'Referrer-Policy': 'same-origin',
+  };
+}
+
+/** A form posts its fields to the address of the page. */
+export interface PageForm {
+  path: string;
+  fields: Record<string, string>;
+}
+
+/**
+ * Loads `url` as a request from our own page. Browsers withhold a `SameSite=Strict` cookie from a navigation
+ * that another site began, also through redirects.
+ */
+export function renderResumePage(url: string): string {
+  const target = escapeHtml(url);
+  const head = `<meta http-equiv="refresh" content="0;url=${target}">`;
+  return page('Continue', `<p><a href="${target}">Continue to Cadenza</a></p>`, head);
+}
+
+export function renderLogInPage(form: PageForm, clientName: string, problem: string | null): string {
+  return page(
+    'Log in',
+    `<h1>Log in to Cadenza</h1>
+<p><b>${escapeHtml(clientName)}</b> asks for access to your account. You decide after you have logged in.</p>
+${problem === null ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`}
+<form method="post" action="${escapeHtml(form.path)}">${hidden(form.fields)}
+<label>Username or e-mail address
+<input name="username" autocomplete="username" required autofocus></label>
+<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
+<button name="action" value="log_in">Log in</button>
+</form>`,
+  );
+}
+
+const RIGHTS: Record<Role, string> = {
+  viewer: 'read what is public and what is yours',
+  approver: 'read what you may read, and decide human tasks in your name',
+  builder: 'create, change and run agents and workflows, and decide human tasks, in your name',
+  admin: 'do everything on this server, the administration of users included',
+};
+
+export interface Consent {
+  clientName: string;
+  clientUri: string | null;
+  redirectTo: string;
+  registeredAt: Date;
+  username: string;
+  /** The highest role that the client would use; null if the user has none. */
+  role: Role | null;
+}
+
+export function renderConsentPage(form: PageForm, consent: Consent): string {
+  const name = escapeHtml(consent.clientName);
+  const rights = consent.role === null ? 'see who you are' : RIGHTS[consent.role];
+  const uri =
+    consent.clientUri === null
+      ? ''
+      : `<dt>It names as its page</dt><dd>${escapeHtml(consent.clientUri)}</dd>`;
+  return page(
+    'Allow access',
+    `<h1>Allow <b>${name}</b> to use your account?</h1>
+<p>You are <b>${escapeHtml(consent.username)}</b>. It would be able to ${rights},
+until you end its session.</p>
+<dl><dt>You are sent to</dt><dd>${escapeHtml(consent.redirectTo)}</dd>
+${uri}<dt>Registered</dt><dd>${consent.registeredAt.toISOString().slice(0, 10)}</dd></dl>
+<p class="note">The program chose its name itself; Cadenza has not checked it. Allow it only if you have just
+started this log-in yourself.</p>
+<form method="post" action="${escapeHtml(form.path)}">${hidden(form.fields)}
+<button name="action" value="approve">Allow</button>
+<button name="action" value="deny">Deny</button>
+<button name="action" value="log_out">Use another account</button>
+</form>`,
+  );
+}
+
+function hidden(fields: Record<string, string>): string {
+  return Object.entries(fields)
+    .map(([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`)
+    .join('');
+}
+
+function page(title: string, body: string, head = ''): string {
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${head}
+<title>${title} · Cadenza</title><style>${STYLE}</style></head>
+<body><main>${body}</main></body>
+</html>
+`;
+}
+
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
+}

@@ -1,0 +1,103 @@
+/** Server-Sent Events over a shared log reader: catching up, following, heartbeats, and ending the stream. */
+import { Readable } from 'node:stream';
+import type { Context } from 'koa';
+
+import type { EndpointResponse } from '../endpoint.ts';
+import type { LiveSession } from './live-sessions.ts';
+import type { Entry, Reading, SharedReader } from './shared-reader.ts';
+
+const HEARTBEAT_MS = 15_000;
+/** Buffered bytes per client, besides its socket; nothing more is read until the client takes them. */
+const UNREAD_BYTES = 64 * 1024;
+/** Grace period in which a client that does not read may notice that its session ended. */
+const UNREAD_GRACE_MS = 1_000;
+const BEHIND_MS = 50;
+/** How often an idle stream checks whether its user may still follow. */
+const CHECK_MS = 2_000;
+
+export interface Follower<E extends Entry<Place>, Place> {
+  reader: SharedReader<E, Place>;
+  from: Place;
+  /** Reads entries that the shared reader no longer keeps. */
+  catchUp(after: Place): Promise<Omit<Reading<E, Place>, 'more'>>;
+  /** SSE text of an entry for this client; null to skip it. */
+  blockOf(entry: E): string | null;
+  /** SSE comment block. */
+  mark(word: 'connected' | 'heartbeat', place: Place): string;
+  /** False once the user may no longer follow this log. */
+  mayFollow(): boolean;
+  isStopping(): boolean;
+}
+
+/** Responds with the stream. `close` releases its resources, however the stream ends. */
+export function sendStream<E extends Entry<Place>, Place>(
+  ctx: Context,
+  session: LiveSession,
+  follower: Follower<E, Place>,
+  close: () => void,
+): EndpointResponse {
+  const disconnected = new AbortController();
+  ctx.res.once('close', () => {
+    disconnected.abort();
+    session.close();
+    close();
+  });
+  cutUnread(ctx, session);
+  const body = Readable.from(blocks(AbortSignal.any([session.signal, disconnected.signal]), follower), {
+    objectMode: false,
+    highWaterMark: UNREAD_BYTES,
+  });
+  return {
+    status: 200,
+    type: 'text/event-stream',
+    body,
+    headers: { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
+  };
+}
+
+/**
+ * Cuts the connection of a client that does not read. Such a stream never gets to its next chunk, where it
+ * would notice that the session ended.
+ */
+export function cutUnread(ctx: Context, { signal }: LiveSession): void {
+  signal.addEventListener('abort', () => {
+    setTimeout(() => {
+      if (!ctx.res.writableFinished) ctx.res.destroy();
+    }, UNREAD_GRACE_MS).unref();
+  });
+}
+
+/**
+ * Yields SSE blocks until `signal` is aborted. It also ends with a stopped reader, whose `next` returns at
+ * once and would make this loop spin.
+ */
+async function* blocks<E extends Entry<Place>, Place>(
+  signal: AbortSignal,
+  follower: Follower<E, Place>,
+): AsyncGenerator<string> {
+  const { reader } = follower;
+  let place = follower.from;
+  let sentAtMs = Date.now();
+  yield follower.mark('connected', place);
+  while (!signal.aborted && !reader.isStopped && follower.mayFollow()) {
+    const kept = reader.after(place);
+    const page = kept ?? (await follower.catchUp(place));
+    for (const entry of page.entries) {
+      if (signal.aborted) return;
+      place = entry.place;
+      const block = follower.blockOf(entry);
+      if (block === null) continue;
+      yield block;
+      sentAtMs = Date.now();
+    }
+    place = page.reached;
+    if (page.over || follower.isStopping()) return;
+    if (page.entries.length > 0) continue;
+    if (Date.now() - sentAtMs >= HEARTBEAT_MS) {
+      yield follower.mark('heartbeat', place);
+      sentAtMs = Date.now();
+    }
+    const restMs = Math.max(0, sentAtMs + HEARTBEAT_MS - Date.now());
+    await reader.next(place, kept === null ? BEHIND_MS : Math.min(restMs, CHECK_MS), signal);
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * Sessions of streams and bounded waits, which outlive the check at the start of a request. One statement
+ * every two seconds checks all of them, so a session ends here even if another API process ended it, and
+ * streams know their user's current roles without a query of their own.
+ */
+import type { Context } from 'koa';
+
+import type { Logger } from '../../config/logger.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { actorsOfClaims, type ExpiringClaims } from '../../domain/auth/access-token.ts';
+import type { Actor } from '../../domain/auth/actor.ts';
+import { addressKey } from '../../domain/auth/throttle.ts';
+import { AppError } from '../../domain/errors.ts';
+import { claimsOf } from '../middleware/auth.ts';
+
+const CHECK_MS = 2_000;
+
+export interface LiveSession {
+  /** The user as of the last check. */
+  readonly actor: Actor;
+  /** Aborted when the access token becomes invalid: expired, logged out, user disabled, client deleted. */
+  readonly signal: AbortSignal;
+  /** Checks immediately, for data that must not be shown even within the two seconds. */
+  recheck(): Promise<void>;
+  close(): void;
+}
+
+/** The caller that opens a session, and their address. */
+export interface SessionOpener {
+  claims: ExpiringClaims;
+  actor: Actor;
+  ip: string;
+}
+
+/** The opener of an authenticated request. */
+export function openerOf(ctx: Context): SessionOpener {
+  return { claims: claimsOf(ctx), actor: ctx.state['actor'], ip: ctx.ip };
+}
+
+export interface LiveSessions {
+  /**
+   * Opens a session for a stream.
+   * @throws 429 if the user or the address has too many streams open in this process
+   */
+  openStream(opener: SessionOpener): LiveSession;
+  /** Opens a session for a wait, which ends by itself within a minute. */
+  openWait(opener: SessionOpener): LiveSession;
+}
+
+export interface LiveSessionsOptions {
+  fork: () => EntityManager;
+  logger: Logger;
+  /** Limit per process; 0 means no limit. */
+  streamsPerUser: number;
+  streamsPerAddress: number;
+}
+
+interface OpenSession {
+  claims: ExpiringClaims;
+  actor: Actor;
+  ended: AbortController;
+}
+
+export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
+  const open = new Set<OpenSession>();
+  const ofUser = new Counts();
+  const ofAddress = new Counts();
+  let timer: NodeJS.Timeout | null = null;
+
+  const check = async (sessions: readonly OpenSession[]): Promise<void> => {
+    const nowSeconds = Date.now() / 1_000;
+    for (const session of sessions) if (session.claims.exp <= nowSeconds) session.ended.abort();
+    const actors = await actorsOfClaims(
+      options.fork(),
+      sessions.map(({ claims }) => claims),
+    );
+    sessions.forEach((session, index) => {
+      const actor = actors[index];
+      if (actor) session.actor = actor;
+      else session.ended.abort();
+    });
+  };
+  const checkAll = async (): Promise<void> => {
+    await check([...open]).catch((error: unknown) =>
+      options.logger.warn({ err: error }, 'cannot check whether sessions are still valid'),
+    );
+    timer = null;
+    schedule();
+  };
+  const schedule = (): void => {
+    if (open.size === 0 || timer) return;
+    timer = setTimeout(() => void checkAll(), CHECK_MS);
+    timer.unref();
+  };
+  const add = ({ claims, actor }: SessionOpener, closed: () => void): LiveSession => {
+    const session: OpenSession = { claims, actor, ended: new AbortController() };
+    open.add(session);
+    schedule();
+    return {
+      get actor() {
+        return session.actor;
+      },
+      signal: session.ended.signal,
+      recheck: () => check([session]),
+      close() {
+        if (open.delete(session)) closed();
+      },
+    };
+  };
+
+  return {
+    openWait: (opener) => add(opener, () => {}),
+    openStream(opener) {
+      const address = addressKey(opener.ip);
+      checkLimit(ofUser.of(opener.actor.id), options.streamsPerUser, 'a user');
+      checkLimit(ofAddress.of(address), options.streamsPerAddress, 'an address');
+      ofUser.change(opener.actor.id, 1);
+      ofAddress.change(address, 1);
+      return add(opener, () => {
+        ofUser.change(opener.actor.id, -1);
+        ofAddress.change(address, -1);
+      });
+    },
+  };
+}
+
+function checkLimit(count: number, limit: number, whose: string): void {
+  if (limit === 0 || count < limit) return;
+  throw new AppError(
+    'too_many_requests',
+    'too_many_streams',
+    `The limit of ${limit} open streams of ${whose} is reached: close one first.`,
+    { headers: { 'Retry-After': '5' } },
+  );
+}
+
+/** Counters by key. Keys with a count of 0 are removed. */
+class Counts {
+  readonly #counts = new Map<string, number>();
+
+  of(key: string): number {
+    return this.#counts.get(key) ?? 0;
+  }
+
+  change(key: string, by: number): void {
+    const count = this.of(key) + by;
+    if (count > 0) this.#counts.set(key, count);
+    else this.#counts.delete(key);
+  }
+}

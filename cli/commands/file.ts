@@ -1,0 +1,87 @@
+/** Files. */
+import { createWriteStream, openAsBlob } from 'node:fs';
+import { basename } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+
+import { buildRouteMap } from '@stricli/core';
+
+import type { File } from '../../client/index.ts';
+import { apiErrorOf } from '../../client/problem.ts';
+import { argument, command, type Context } from '../core/command.ts';
+import { CliError } from '../core/errors.ts';
+import { choice, text } from '../core/flags.ts';
+import { collect, listFlags } from '../core/lists.ts';
+import type { View } from '../core/table.ts';
+import { ago } from '../core/text.ts';
+
+const fileView: View<File> = {
+  columns: [
+    ['id', ({ id }) => id],
+    ['size', ({ size }) => size],
+    ['type', (file) => file.media_type],
+    ['created', (file) => ago(file.created_at)],
+    ['name', ({ name }) => name],
+  ],
+  name: ({ id }) => id,
+  none: 'No files.',
+};
+
+const list = command({
+  brief: 'List files that you can see, newest first',
+  flags: { ...listFlags, search: text('Part of the name', 'TEXT'), run: text('Files of this run', 'RUN') },
+  run: async (cli, { search, run, ...flags }) => {
+    await cli.requireLogIn();
+    const items = cli.client.items('listFiles', { query: { q: search, run_id: run }, signal: cli.signal });
+    await cli.out.list(await collect(cli, items, flags), fileView);
+  },
+});
+
+const upload = command({
+  brief: 'Upload a file',
+  flags: {
+    name: text('Default: the name of the file', 'NAME'),
+    type: text('Media type, such as text/csv', 'TYPE'),
+    visibility: choice('Who can see it (default private)', ['private', 'public']),
+  },
+  arguments: [argument('FILE', 'Path')],
+  run: async (cli, { name = '', type, visibility }, path) => {
+    const body = await openAsBlob(path, { type: type ?? 'application/octet-stream' }).catch(
+      (error: Error) => {
+        throw new CliError(`Cannot read ${path}: ${error.message}`, { code: 'file_unreadable' });
+      },
+    );
+    const query = { name: name || basename(path), visibility };
+    await cli.out.record(await cli.client.call('uploadFile', { query, body, signal: cli.signal }), fileView);
+  },
+});
+
+const download = command({
+  brief: 'Download a file',
+  flags: { to: text('Path; - for standard output. Default: the name of the file, here', 'PATH') },
+  arguments: [argument('ID', 'Id of a file')],
+  run: async (cli, { to }, id) => {
+    const path = { id };
+    const given = to ?? basename((await cli.client.call('getFile', { path, signal: cli.signal })).name);
+    const response = await cli.session.fetch(`${cli.session.url}/files/${encodeURIComponent(id)}`, {
+      signal: cli.signal,
+    });
+    if (!response.ok || response.body === null) throw await apiErrorOf(response);
+    const content = Readable.fromWeb(response.body);
+    if (given === '-') {
+      for await (const chunk of content) cli.surroundings.stdout.write(chunk as Uint8Array);
+      return;
+    }
+    // A name that the user has not chosen never replaces a file.
+    const target = createWriteStream(given, { flags: to === undefined ? 'wx' : 'w' });
+    await pipeline(content, target).catch((error: Error) => {
+      throw new CliError(`Cannot write ${given}: ${error.message}`, { code: 'file_unwritable' });
+    });
+    cli.say(`Saved ${given}.`);
+  },
+});
+
+export const fileCommands = buildRouteMap<'list' | 'upload' | 'download', Context>({
+  routes: { list, upload, download },
+  docs: { brief: 'Files: upload and download' },
+});

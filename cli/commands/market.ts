@@ -1,0 +1,174 @@
+/** The marketplace. */
+import { buildRouteMap } from '@stricli/core';
+
+import type {
+  ListedMarketplaceItem,
+  MarketplaceItem,
+  MissingParts,
+  SubmitMarketplaceItemRequest,
+} from '../../client/index.ts';
+import { argument, command, type Context } from '../core/command.ts';
+import { usageError } from '../core/errors.ts';
+import { choice, count, flag, text, texts } from '../core/flags.ts';
+import { collect, listFlags } from '../core/lists.ts';
+import { agentId, workflowId } from '../core/names.ts';
+import type { View } from '../core/table.ts';
+
+const ITEM = argument('ITEM', 'Id of an item');
+
+const itemView: View<ListedMarketplaceItem | MarketplaceItem> = {
+  columns: [
+    ['id', ({ id }) => id],
+    ['kind', ({ kind }) => kind],
+    ['name', ({ name }) => name],
+    ['version', ({ version }) => version],
+    ['status', ({ status }) => status],
+    ['publisher', ({ publisher }) => publisher.username],
+    ['rating', ({ rating }) => (rating.average === null ? '' : `${rating.average} (${rating.count})`)],
+    ['installs', ({ installs }) => installs],
+  ],
+  name: ({ id }) => id,
+  none: 'No items.',
+};
+
+const search = command({
+  brief: 'Find approved items, and your own in any status',
+  flags: {
+    ...listFlags,
+    kind: choice('Only these', ['agent', 'workflow']),
+    status: choice('Only these', ['submitted', 'approved', 'rejected', 'withdrawn']),
+    sort: choice('Order (default new)', ['new', 'installs', 'rating']),
+    text: text('Text in the name, summary or description', 'TEXT'),
+  },
+  run: async (cli, { kind, status, sort, text: q, ...flags }) => {
+    await cli.requireLogIn();
+    const query = { kind, status, sort, q };
+    const items = cli.client.items('listMarketplaceItems', { query, signal: cli.signal });
+    await cli.out.list(await collect(cli, items, flags), itemView);
+  },
+});
+
+const get = command({
+  brief: 'Show an item and what it needs',
+  arguments: [ITEM],
+  run: async (cli, _flags, id) => {
+    await cli.out.record(await cli.client.call('getMarketplaceItem', { path: { id } }), {
+      ...itemView,
+      columns: [
+        ...itemView.columns,
+        ['summary', ({ summary }) => summary],
+        ['needs secrets', ({ requires }) => requires?.secrets],
+        ['needs agents', ({ requires }) => requires?.agents.map(({ agent }) => agent)],
+      ],
+    } satisfies View<MarketplaceItem>);
+  },
+});
+
+const submit = command({
+  brief: 'Submit an own agent version or workflow revision for approval',
+  flags: {
+    version: text('Version of the agent or revision of the workflow; default: the current one', 'VERSION'),
+    summary: text('One line', 'TEXT'),
+    license: text('Such as MIT', 'LICENSE'),
+    category: texts('Category', 'CATEGORY'),
+    tag: texts('Tag', 'TAG'),
+    includeAgents: flag('For a workflow: also submit the own private agents that it uses'),
+  },
+  arguments: [argument('KIND', 'agent or workflow'), argument('NAME', 'Name or id')],
+  run: async (cli, { version, summary, license, category, tag, includeAgents }, kind, given) => {
+    if (kind !== 'agent' && kind !== 'workflow') throw usageError('KIND is agent or workflow.');
+    const id = kind === 'agent' ? await agentId(cli, given) : await workflowId(cli, given);
+    const current = async (): Promise<string | number> =>
+      kind === 'agent'
+        ? await cli.client
+            .call('getAgent', { path: { id } })
+            .then((agent) => agent.published_version ?? agent.version)
+        : (await cli.client.call('getWorkflow', { path: { id } })).revision;
+    const named = kind === 'workflow' && version !== undefined ? Number(version) : version;
+    const body: SubmitMarketplaceItemRequest = {
+      kind,
+      ref_id: id,
+      version: named ?? (await current()),
+      summary: summary ?? null,
+      license: license ?? null,
+      categories: category === undefined ? null : [...category],
+      tags: tag === undefined ? null : [...tag],
+      ...(includeAgents === true ? { include_agents: true } : {}),
+    };
+    await cli.out.record(
+      await cli.client.call('submitMarketplaceItem', { body, signal: cli.signal }),
+      itemView,
+    );
+  },
+});
+
+const install = command({
+  brief: 'Install a copy of an item in your registry',
+  flags: { bind: texts('A secret that the item needs, and the own secret that it gets', 'NAME=OWN') },
+  arguments: [ITEM],
+  run: async (cli, { bind = [] }, id) => {
+    const secrets = Object.fromEntries(
+      bind.map((pair) => {
+        const at = pair.lastIndexOf('=');
+        if (at < 1) throw usageError(`--bind ${pair} is not NAME=OWN.`);
+        return [pair.slice(0, at), pair.slice(at + 1)];
+      }),
+    );
+    const installed = await cli.client.call('installMarketplaceItem', { path: { id }, body: { secrets } });
+    for (const line of missingLines(installed.missing)) cli.say(line);
+    await cli.out.record(installed, {
+      columns: [
+        ['kind', ({ kind }) => kind],
+        ['name', ({ name }) => name],
+        ['id', (one) => one.ref_id],
+        ['version', ({ version }) => version],
+        ['agents', ({ agents }) => agents.map(({ name }) => name)],
+      ],
+      name: (one) => one.ref_id,
+    });
+  },
+});
+
+const missingLines = ({ secrets, agents, workflows }: MissingParts): string[] => [
+  ...secrets.map((name) => `Missing secret ${name}: cadenza secret set ${name}`),
+  ...agents.map(({ agent }) => `Missing agent ${agent}.`),
+  ...workflows.map((workflow) => `Missing workflow ${workflow}.`),
+];
+
+const review = command({
+  brief: 'Rate an item that you have installed',
+  flags: { text: text('What you think of it', 'TEXT'), rating: count('From 1 to 5') },
+  arguments: [ITEM],
+  run: async (cli, { text: words, rating }, id) => {
+    if (rating === undefined) throw usageError('Give --rating, from 1 to 5.');
+    const body = { rating, text: words ?? null };
+    await cli.out.value(await cli.client.call('reviewMarketplaceItem', { path: { id }, body }));
+  },
+});
+
+const approve = command({
+  brief: 'Approve a version, so that everybody can install it; for admins',
+  flags: { version: text('Default: the latest that waits', 'VERSION') },
+  arguments: [ITEM],
+  run: async (cli, { version }, id) => {
+    const body = version === undefined ? {} : { version };
+    await cli.out.record(await cli.client.call('approveMarketplaceItem', { path: { id }, body }), itemView);
+  },
+});
+
+const reject = command({
+  brief: 'Reject a version, with a reason for the publisher; for admins',
+  flags: { version: text('Default: the latest that waits', 'VERSION') },
+  arguments: [ITEM, argument('REASON', 'Why')],
+  run: async (cli, { version }, id, reason) => {
+    const body = { reason, ...(version === undefined ? {} : { version }) };
+    await cli.out.record(await cli.client.call('rejectMarketplaceItem', { path: { id }, body }), itemView);
+  },
+});
+
+const routes = { search, get, submit, install, review, approve, reject };
+
+export const marketCommands = buildRouteMap<keyof typeof routes, Context>({
+  routes,
+  docs: { brief: 'Marketplace: find, install, submit' },
+});

@@ -1,0 +1,194 @@
+/** Runs: start, watch, look, act. */
+import { buildRouteMap, type Command } from '@stricli/core';
+
+import type { LogEntry, Run } from '../../client/index.ts';
+import type { Cli } from '../core/cli.ts';
+import { argument, command, type Context } from '../core/command.ts';
+import { CliError, EXIT, type ExitCode } from '../core/errors.ts';
+import { choice, flag, seconds, text, texts } from '../core/flags.ts';
+import { checkForm, readForm } from '../core/form.ts';
+import { confirm } from '../core/input.ts';
+import { collect, listFlags } from '../core/lists.ts';
+import { workflowId } from '../core/names.ts';
+import { followRun, hasEnded, lastPart, logLine, runDetailView, runView, sayEnd } from '../core/runs.ts';
+import { openPage } from './status.ts';
+
+const RUN = argument('RUN', 'Id of a run');
+/** The most that the server waits in one request. */
+const MAX_WAIT = 60;
+
+export const inputFlags = {
+  input: texts('Field of the input; address.city=Bonn sets a field of a field', 'NAME=VALUE'),
+  file: text('Input: a file of JSON or YAML, - for standard input', 'FILE'),
+};
+export const endFlags = {
+  watch: flag('Follow the log to the end; exits with 3 unless the run completes'),
+  wait: seconds('Wait for the end, but at most this long, such as 60s or 5m; exits with 6 after it'),
+};
+
+const start = command({
+  brief: 'Start a run of a workflow',
+  details: 'The input is checked against the schema of the workflow before anything starts.',
+  flags: { ...inputFlags, ...endFlags },
+  letters: { i: 'input', f: 'file', w: 'watch' },
+  arguments: [argument('WORKFLOW', 'Name or id')],
+  run: async (cli, { input: pairs, file, ...end }, given) => {
+    const path = { id: await workflowId(cli, given) };
+    const { input_schema: schema } = await cli.client.call('getWorkflow', { path, signal: cli.signal });
+    const input = (await readForm(cli, { pairs, file }, schema)) ?? {};
+    await checkForm(schema, input, '/input_params');
+    const run = await cli.client.call('runWorkflow', {
+      path,
+      // Checked by the server, which says what is wrong with anything but an object.
+      body: { input_params: input as Record<string, unknown> },
+      idempotencyKey: crypto.randomUUID(),
+      signal: cli.signal,
+    });
+    return toEnd(cli, run, end);
+  },
+});
+
+/** Follows or waits for a run that has just started, if the user wants it. */
+export async function toEnd(
+  cli: Cli,
+  run: Run,
+  { watch, wait }: { watch: boolean | undefined; wait: number | undefined },
+): Promise<ExitCode> {
+  if (watch === true) {
+    cli.say(`Run ${run.id}`);
+    return followRun(cli, run.id);
+  }
+  const now = wait === undefined ? run : await waitFor(cli, run, wait);
+  await cli.out.record(now, runDetailView);
+  if (wait === undefined) return EXIT.good;
+  if (hasEnded(now)) return sayEnd(cli, now);
+  cli.say(`Run ${now.id} is ${now.status} after ${wait} s.`);
+  return EXIT.ranOut;
+}
+
+async function waitFor(cli: Cli, run: Run, wait: number): Promise<Run> {
+  const deadline = Date.now() + wait * 1_000;
+  let now = run;
+  for (let left = wait; left > 0 && !hasEnded(now); left = Math.ceil((deadline - Date.now()) / 1_000))
+    now = await cli.client.call('getRun', {
+      path: { id: run.id },
+      headers: { prefer: `wait=${Math.min(left, MAX_WAIT)}` },
+      signal: cli.signal,
+    });
+  return now;
+}
+
+const list = command({
+  brief: 'List your runs, newest first',
+  flags: {
+    ...listFlags,
+    status: text('One or more of pending, running, waiting, …, separated by commas', 'STATUS'),
+    workflow: text('Runs of this workflow', 'WORKFLOW'),
+    search: text('Text in the name of the workflow', 'TEXT'),
+  },
+  run: async (cli, { status, workflow, search, ...flags }) => {
+    await cli.requireLogIn();
+    const id = workflow === undefined ? undefined : await workflowId(cli, workflow);
+    const query = { status, workflow_id: id, q: search };
+    await cli.out.list(
+      await collect(cli, cli.client.items('listRuns', { query, signal: cli.signal }), flags),
+      runView,
+    );
+  },
+});
+
+const get = command({
+  brief: 'Show a run with its tasks as a tree',
+  arguments: [RUN],
+  run: async (cli, _flags, id) => {
+    await cli.out.record(
+      await cli.client.call('getRun', { path: { id }, signal: cli.signal }),
+      runDetailView,
+    );
+  },
+});
+
+const watch = command({
+  brief: 'Follow the log of a run to its end; exits with 3 unless the run completes',
+  arguments: [RUN],
+  run: (cli, _flags, id) => followRun(cli, id),
+});
+
+const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+
+const logs = command({
+  brief: 'Print the log of a run',
+  flags: {
+    follow: flag('Follow the log to the end of the run'),
+    step: text('Only this task: its name, or its JSON pointer', 'TASK'),
+    level: choice('This level and more severe ones', LEVELS),
+  },
+  letters: { f: 'follow' },
+  arguments: [RUN],
+  run: async (cli, { follow, step, level }, id) => {
+    const pointer = step?.startsWith('/') === true ? step : undefined;
+    const shows = (entry: LogEntry): boolean =>
+      isAtLeast(entry.level, level) &&
+      (step === undefined || (entry.task !== null && (entry.task === step || lastPart(entry.task) === step)));
+    if (follow === true) return followRun(cli, id, shows);
+    const query = { level, task: pointer };
+    for await (const entry of cli.client.items('listRunLogs', { path: { id }, query, signal: cli.signal }))
+      if (shows(entry)) await cli.out.event(entry, () => logLine(entry, cli.out.paint));
+    return EXIT.good;
+  },
+});
+
+const isAtLeast = (level: LogEntry['level'], least: LogEntry['level'] = 'debug'): boolean =>
+  LEVELS.indexOf(level) >= LEVELS.indexOf(least);
+
+type Action = 'cancelRun' | 'suspendRun' | 'resumeRun' | 'retryRun';
+
+function action(id: Action, brief: string): Command<Context> {
+  return command({
+    brief,
+    arguments: [RUN],
+    run: async (cli, _flags, run) => {
+      await cli.out.record(await cli.client.call(id, { path: { id: run }, signal: cli.signal }), runView);
+    },
+  });
+}
+
+const terminate = command({
+  brief: 'End a run that is stuck, at once and without its own cleaning up; for admins',
+  flags: { reason: text('Why, for the log', 'TEXT'), yes: flag('Do not ask') },
+  arguments: [RUN],
+  run: async (cli, { reason, yes }, id) => {
+    await confirm(cli, `Terminate run ${id}? Nothing of it is cleaned up.`, yes);
+    const body = reason === undefined ? {} : { reason };
+    await cli.out.record(await cli.client.call('terminateRun', { path: { id }, body }), runView);
+  },
+});
+
+const open = command({
+  brief: 'Open a run in the console',
+  flags: { print: flag('Print the address only') },
+  arguments: [RUN],
+  run: async (cli, { print }, id) => {
+    if (!/^[\w-]+$/.test(id)) throw new CliError(`${id} is no id.`, { code: 'usage', exitCode: EXIT.usage });
+    openPage(cli, `runs/${id}`, print === true);
+  },
+});
+
+const routes = {
+  start,
+  list,
+  get,
+  watch,
+  logs,
+  cancel: action('cancelRun', 'Cancel a run'),
+  suspend: action('suspendRun', 'Suspend a run: tasks in progress finish, nothing new starts'),
+  resume: action('resumeRun', 'Resume a suspended run'),
+  retry: action('retryRun', 'Start a new run that continues a failed one at the failed task'),
+  terminate,
+  open,
+};
+
+export const runCommands = buildRouteMap<keyof typeof routes, Context>({
+  routes,
+  docs: { brief: 'Runs: start, watch, look, act' },
+});

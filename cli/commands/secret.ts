@@ -1,0 +1,65 @@
+/** Secrets: their values are read from standard input or asked for, and never shown. */
+import { buildRouteMap } from '@stricli/core';
+
+import { argument, command, type Context } from '../core/command.ts';
+import { flag } from '../core/flags.ts';
+import { ask, confirm, readSecret } from '../core/input.ts';
+import { collect, listFlags } from '../core/lists.ts';
+import type { View } from '../core/table.ts';
+import { ago } from '../core/text.ts';
+import type { Secret } from '../../client/index.ts';
+
+const NAME = argument('NAME', 'Such as API_KEY');
+
+const secretView: View<Secret> = {
+  columns: [
+    ['name', ({ name }) => name],
+    ['created', (secret) => ago(secret.created_at)],
+    ['changed', (secret) => ago(secret.updated_at)],
+  ],
+  name: ({ name }) => name,
+  none: 'No secrets.',
+};
+
+const list = command({
+  brief: 'List the names of your secrets',
+  flags: listFlags,
+  run: async (cli, flags) => {
+    await cli.requireLogIn();
+    await cli.out.list(
+      await collect(cli, cli.client.items('listSecrets', { signal: cli.signal }), flags),
+      secretView,
+    );
+  },
+});
+
+const set = command({
+  brief: 'Store a secret; the value is asked for, or read from standard input',
+  flags: { stdin: flag('Read the value from standard input') },
+  arguments: [NAME],
+  run: async (cli, { stdin }, name) => {
+    const value =
+      stdin === true ? await readSecret(cli) : await ask(cli, `Value of ${name}: `, { hidden: true });
+    const body = { value };
+    await cli.out.record(
+      await cli.client.call('putSecret', { path: { name }, body, signal: cli.signal }),
+      secretView,
+    );
+  },
+});
+
+const remove = command({
+  brief: 'Delete a secret; agents that refer to it will fail',
+  flags: { yes: flag('Do not ask') },
+  arguments: [NAME],
+  run: async (cli, { yes }, name) => {
+    await confirm(cli, `Delete secret ${name}?`, yes);
+    await cli.client.call('deleteSecret', { path: { name }, signal: cli.signal });
+    cli.say(`Deleted secret ${name}.`);
+  },
+});
+
+export const secretCommands = buildRouteMap<'list' | 'set' | 'delete', Context>({
+  routes: { list, set, delete: remove },
+  docs: { brief: 'Secrets of your agents' },
+});

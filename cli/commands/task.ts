@@ -1,0 +1,153 @@
+/** Human tasks. */
+import { buildRouteMap, type Command } from '@stricli/core';
+
+import type { HumanTaskBatch, Problem } from '../../client/index.ts';
+import type { Cli } from '../core/cli.ts';
+import { argument, command, commandOfMany, type Context } from '../core/command.ts';
+import { EXIT, usageError, type ExitCode } from '../core/errors.ts';
+import { choice, flag, text, texts } from '../core/flags.ts';
+import { readForm } from '../core/form.ts';
+import { collect, listFlags } from '../core/lists.ts';
+import type { View } from '../core/table.ts';
+import { checkDecision, decide, taskLines, taskView, type Decision } from '../core/tasks.ts';
+
+const TASK = argument('TASK', 'Id of a human task');
+
+const list = command({
+  brief: 'List human tasks by priority, then age',
+  flags: {
+    ...listFlags,
+    scope: choice('Whose: those that you can decide (default), can see, or everybody’s', [
+      'mine',
+      'candidate',
+      'all',
+    ]),
+    status: text('One or more of open, claimed, decided, …, separated by commas', 'STATUS'),
+    overdue: flag('Only those past their due time'),
+    search: text('Text in title, description or workflow', 'TEXT'),
+  },
+  run: async (cli, { scope, status, overdue, search, ...flags }) => {
+    await cli.requireLogIn();
+    const query = { scope, status, overdue: overdue === true ? true : undefined, q: search };
+    await cli.out.list(
+      await collect(cli, cli.client.items('listHumanTasks', { query, signal: cli.signal }), flags),
+      taskView,
+    );
+  },
+});
+
+const get = command({
+  brief: 'Show a task: what to decide, its form, its comments',
+  arguments: [TASK],
+  run: async (cli, _flags, id) => {
+    const task = await cli.client.call('getHumanTask', { path: { id }, signal: cli.signal });
+    const lines = await taskLines(task);
+    await cli.out.record(task, { ...taskView, lines: () => lines });
+  },
+});
+
+const decideCommand = commandOfMany({
+  brief: 'Decide one task or several',
+  details:
+    'The last argument is the decision: approve, reject, or another word that the task lists. The form is ' +
+    'checked first. Exits with 5 if somebody else was faster.',
+  flags: {
+    input: texts('Field of the form', 'NAME=VALUE'),
+    file: text('Form: a file of JSON or YAML, - for standard input', 'FILE'),
+    comment: text('Comment on the decision', 'TEXT'),
+  },
+  letters: { i: 'input', f: 'file', m: 'comment' },
+  many: { placeholder: 'TASK DECISION', brief: 'Ids of tasks, then the decision', minimum: 2 },
+  run: async (cli, { input: pairs, file, comment }, values) => {
+    const ids = values.slice(0, -1);
+    const decision = values.at(-1) ?? '';
+    const tasks = await Promise.all(
+      ids.map((id) => cli.client.call('getHumanTask', { path: { id }, signal: cli.signal })),
+    );
+    const [first] = tasks;
+    if (first === undefined) throw usageError('Name a task and a decision.');
+    const payload = await readForm(cli, { pairs, file }, first.form_schema);
+    const given: Decision = {
+      decision,
+      ...(payload === undefined ? {} : { payload }),
+      ...(comment === undefined ? {} : { comment }),
+    };
+    // A task that is over is refused with the decision that won, which matters more than a form.
+    for (const task of tasks) if (isUndecided(task.status)) await checkDecision(task, given);
+    if (ids.length > 1) return decideMany(cli, ids, given);
+    await cli.out.record(await decide(cli, first.id, given), taskView);
+    return EXIT.good;
+  },
+});
+
+const isUndecided = (status: string): boolean => status === 'open' || status === 'claimed';
+
+type Result = HumanTaskBatch['results'][number];
+
+const resultView: View<Result> = {
+  columns: [
+    ['id', (result) => result.task_id],
+    ['status', ({ task, status }) => task?.status ?? status],
+    ['', ({ task, problem }) => problem?.detail ?? task?.title],
+  ],
+  name: (result) => result.task_id,
+};
+
+async function decideMany(cli: Cli, ids: readonly string[], decision: Decision): Promise<ExitCode> {
+  const { results } = await cli.client.call('decideHumanTasks', {
+    body: { decisions: ids.map((id) => ({ ...decision, task_id: id })) },
+    idempotencyKey: crypto.randomUUID(),
+    signal: cli.signal,
+  });
+  await cli.out.list(results, resultView);
+  const refused = results.flatMap(({ problem }): Problem[] => (problem === undefined ? [] : [problem]));
+  if (refused.length === 0) return EXIT.good;
+  cli.say(`${refused.length} of ${results.length} were refused.`);
+  return refused.every(({ status }) => status === 409) ? EXIT.conflict : EXIT.failed;
+}
+
+type Action = 'claimHumanTask' | 'releaseHumanTask';
+
+function action(id: Action, brief: string): Command<Context> {
+  return command({
+    brief,
+    arguments: [TASK],
+    run: async (cli, _flags, task) => {
+      await cli.out.record(await cli.client.call(id, { path: { id: task }, signal: cli.signal }), taskView);
+    },
+  });
+}
+
+const delegate = command({
+  brief: 'Give a task to another user',
+  arguments: [TASK, argument('USER', 'Id or username')],
+  run: async (cli, _flags, id, to) => {
+    const body = { to };
+    await cli.out.record(await cli.client.call('delegateHumanTask', { path: { id }, body }), taskView);
+  },
+});
+
+const comment = command({
+  brief: 'Comment on a task',
+  arguments: [TASK, argument('TEXT', 'The comment')],
+  run: async (cli, _flags, id, words) => {
+    await cli.out.value(
+      await cli.client.call('commentHumanTask', { path: { id }, body: { comment: words } }),
+    );
+  },
+});
+
+const routes = {
+  list,
+  get,
+  decide: decideCommand,
+  claim: action('claimHumanTask', 'Claim a task, so that nobody else decides it'),
+  release: action('releaseHumanTask', 'Release a task that you claimed'),
+  delegate,
+  comment,
+};
+
+export const taskCommands = buildRouteMap<keyof typeof routes, Context>({
+  routes,
+  docs: { brief: 'Human tasks: look, claim, decide' },
+});

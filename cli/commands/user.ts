@@ -1,0 +1,143 @@
+/** Users, for admins; and your own machine clients. */
+import { buildRouteMap } from '@stricli/core';
+
+import type { Client } from '../../client/operations.ts';
+import { argument, command, type Context } from '../core/command.ts';
+import type { Cli } from '../core/cli.ts';
+import { CliError, usageError } from '../core/errors.ts';
+import { choice, flag, seconds, text, texts } from '../core/flags.ts';
+import { ask, confirm, readSecret } from '../core/input.ts';
+import { collect, listFlags } from '../core/lists.ts';
+import { isId } from '../core/names.ts';
+import type { View } from '../core/table.ts';
+import { ago } from '../core/text.ts';
+import { userView } from './status.ts';
+
+const USER = argument('USER', 'Id or username');
+const ROLES = ['viewer', 'approver', 'builder', 'admin'] as const;
+
+const list = command({
+  brief: 'List users; for admins',
+  flags: { ...listFlags, search: text('Text in the name', 'TEXT'), role: choice('With this role', ROLES) },
+  run: async (cli, { search, role, ...flags }) => {
+    await cli.requireLogIn();
+    const items = cli.client.items('listUsers', { query: { q: search, role }, signal: cli.signal });
+    await cli.out.list(await collect(cli, items, flags), userView);
+  },
+});
+
+async function userId(cli: Cli, given: string): Promise<string> {
+  if (isId(given)) return given;
+  for await (const user of cli.client.items('listUsers', { query: { q: given }, signal: cli.signal }))
+    if (user.username === given) return user.id;
+  throw new CliError(`There is no user ${given}.`, { code: 'not_found' });
+}
+
+const get = command({
+  brief: 'Show a user; for admins',
+  arguments: [USER],
+  run: async (cli, _flags, given) => {
+    const path = { id: await userId(cli, given) };
+    await cli.out.record(await cli.client.call('getUser', { path, signal: cli.signal }), userView);
+  },
+});
+
+const create = command({
+  brief: 'Create a user; the password is asked for, or read from standard input',
+  flags: {
+    email: text('E-mail address', 'ADDRESS'),
+    role: texts(`One of ${ROLES.join(', ')}`, 'ROLE'),
+    group: texts('Group', 'NAME'),
+    passwordStdin: flag('Read the password from standard input'),
+  },
+  arguments: [argument('USERNAME', 'Such as ada')],
+  run: async (cli, { email, role = [], group = [], passwordStdin }, username) => {
+    if (email === undefined) throw usageError('Give --email.');
+    const roles = ROLES.filter((one) => role.includes(one));
+    if (roles.length !== role.length || roles.length === 0)
+      throw usageError(`Give --role, one of ${ROLES.join(', ')}.`);
+    const hidden = { hidden: true };
+    const password = passwordStdin === true ? await readSecret(cli) : await ask(cli, 'Password: ', hidden);
+    const body = { username, email, roles, groups: [...group], password };
+    await cli.out.record(await cli.client.call('createUser', { body, signal: cli.signal }), userView);
+  },
+});
+
+const status = (value: 'active' | 'disabled', brief: string) =>
+  command({
+    brief,
+    arguments: [USER],
+    run: async (cli, _flags, given) => {
+      const path = { id: await userId(cli, given) };
+      const body = { status: value };
+      await cli.out.record(await cli.client.call('updateUser', { path, body, signal: cli.signal }), userView);
+    },
+  });
+
+const userRoutes = {
+  list,
+  get,
+  create,
+  disable: status('disabled', 'Disable a user, who loses access within a second; for admins'),
+  enable: status('active', 'Enable a user again; for admins'),
+};
+
+export const userCommands = buildRouteMap<keyof typeof userRoutes, Context>({
+  routes: userRoutes,
+  docs: { brief: 'Users, for admins' },
+});
+
+const clientView: View<Client> = {
+  columns: [
+    ['id', ({ id }) => id],
+    ['client id', (client) => client.client_id],
+    ['expires', (client) => ago(client.expires_at)],
+    ['used', (client) => ago(client.last_used)],
+    ['name', ({ name }) => name],
+  ],
+  name: ({ id }) => id,
+  none: 'No machine clients.',
+};
+
+const listClients = command({
+  brief: 'List your machine clients',
+  flags: listFlags,
+  run: async (cli, flags) => {
+    await cli.requireLogIn();
+    await cli.out.list(
+      await collect(cli, cli.client.items('listMyClients', { signal: cli.signal }), flags),
+      clientView,
+    );
+  },
+});
+
+const createClient = command({
+  brief: 'Create a machine client, which acts as you; its secret is shown once',
+  details: 'Needs a log-in with a password at most five minutes ago: cadenza login -u NAME.',
+  flags: { expires: seconds('How long it lives, such as 30d') },
+  arguments: [argument('NAME', 'What it is for')],
+  run: async (cli, { expires }, name) => {
+    const until = expires === undefined ? undefined : new Date(Date.now() + expires * 1_000).toISOString();
+    const body = { name, ...(until === undefined ? {} : { expires_at: until }) };
+    await cli.out.record(await cli.client.call('createMyClient', { body, signal: cli.signal }), {
+      columns: [...clientView.columns, ['secret', (client) => client.client_secret]],
+      name: ({ id }) => id,
+    });
+  },
+});
+
+const deleteClient = command({
+  brief: 'Delete a machine client; its tokens stop working at once',
+  flags: { yes: flag('Do not ask') },
+  arguments: [argument('ID', 'Id of the record')],
+  run: async (cli, { yes }, id) => {
+    await confirm(cli, `Delete machine client ${id}?`, yes);
+    await cli.client.call('deleteMyClient', { path: { id }, signal: cli.signal });
+    cli.say(`Deleted machine client ${id}.`);
+  },
+});
+
+export const clientCommands = buildRouteMap<'list' | 'create' | 'delete', Context>({
+  routes: { list: listClients, create: createClient, delete: deleteClient },
+  docs: { brief: 'Your machine clients' },
+});

@@ -1,0 +1,67 @@
+/** What a command works with: the client, the session, output, and the person at the terminal. */
+import type { Readable } from 'node:stream';
+import type { ReadStream, WriteStream } from 'node:tty';
+
+import { createClient, type Client } from '../../client/index.ts';
+import { ConfigFile } from './config-file.ts';
+import { CliError, EXIT } from './errors.ts';
+import type { CommonFlags } from './flags.ts';
+import { Output, type OutputOptions } from './output.ts';
+import { Session } from './session.ts';
+
+export interface Surroundings {
+  args: readonly string[];
+  env: Readonly<Record<string, string | undefined>>;
+  stdin: Readable & Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>>;
+  stdout: OutputOptions['stdout'] & Partial<Pick<WriteStream, 'rows'>>;
+  stderr: OutputOptions['stderr'];
+  /** Aborted by Ctrl-C. */
+  signal: AbortSignal;
+}
+
+export class Cli {
+  readonly surroundings: Surroundings;
+  readonly env: Surroundings['env'];
+  readonly signal: AbortSignal;
+  readonly out: Output;
+  readonly config: ConfigFile;
+  readonly session: Session;
+  readonly client: Client;
+
+  constructor(surroundings: Surroundings, flags: CommonFlags) {
+    const { env, stdout, stderr, signal } = surroundings;
+    this.surroundings = surroundings;
+    this.env = env;
+    this.signal = signal;
+    this.out = new Output({
+      stdout,
+      stderr,
+      format: flags.output,
+      jq: flags.jq,
+      quiet: flags.quiet === true,
+      colored: flags.noColor !== true && !env['NO_COLOR'],
+    });
+    this.config = new ConfigFile(env);
+    this.session = new Session(this.config, env, flags.profile);
+    this.client = createClient({ baseUrl: this.session.url, fetch: this.session.fetch });
+  }
+
+  /** Whether somebody sees questions and can answer them. */
+  get isInteractive(): boolean {
+    const { stdin, stderr } = this.surroundings;
+    return stdin.isTTY === true && stderr.isTTY === true && !this.env['CI'];
+  }
+
+  say(text: string): void {
+    this.out.say(text);
+  }
+
+  /** @throws CliError unless there is a session; without it the server would answer 401 */
+  async requireLogIn(): Promise<void> {
+    if ((await this.session.token()) !== undefined) return;
+    throw new CliError(`You are not logged in at ${this.session.url}.`, {
+      code: 'not_logged_in',
+      exitCode: EXIT.logIn,
+    });
+  }
+}

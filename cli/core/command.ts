@@ -1,0 +1,99 @@
+/** One declaration a command: stricli makes the parser, the help, the completion and docs/cli.md of it. */
+import { buildCommand, type Command, type CommandContext, type TypedCommandParameters } from '@stricli/core';
+
+import type { Cli } from './cli.ts';
+import type { ExitCode } from './errors.ts';
+import { commonFlags, type CommonFlags, type Flag, type Flags, type ValuesOf } from './flags.ts';
+
+/** What stricli hands to every command. */
+export interface Context extends CommandContext {
+  /** Builds the command's surroundings, runs it, and keeps its exit code. */
+  readonly start: (flags: CommonFlags, body: (cli: Cli) => Promise<ExitCode | void>) => Promise<void>;
+}
+
+interface Argument<Optional extends boolean = boolean> {
+  placeholder: string;
+  brief: string;
+  optional: Optional;
+}
+export const argument = (placeholder: string, brief: string): Argument<false> => ({
+  placeholder,
+  brief,
+  optional: false,
+});
+export const optional = (placeholder: string, brief: string): Argument<true> => ({
+  placeholder,
+  brief,
+  optional: true,
+});
+
+type ArgumentValues<A extends readonly Argument[]> = {
+  [K in keyof A]: A[K] extends Argument<true> ? string | undefined : string;
+};
+
+interface Declaration<F extends Flags, A extends readonly Argument[]> {
+  brief: string;
+  /** Paragraphs after the brief. */
+  details?: string;
+  flags?: F;
+  /** One letter for a flag. */
+  letters?: Readonly<Record<string, keyof F & string>>;
+  arguments?: A;
+  run: (cli: Cli, flags: ValuesOf<F>, ...values: ArgumentValues<A>) => Promise<ExitCode | void>;
+}
+
+export function command<
+  const F extends Flags = Record<never, never>,
+  const A extends readonly Argument[] = [],
+>(declaration: Declaration<F, A>): Command<Context> {
+  const { arguments: given = [], run } = declaration;
+  const parameters = given.map(({ placeholder, brief, optional: isOptional }) => ({
+    placeholder,
+    brief,
+    parse: String,
+    ...(isOptional ? { optional: true as const } : {}),
+  }));
+  return build(declaration, { kind: 'tuple', parameters }, (cli, flags, values) =>
+    // stricli has parsed them by this declaration.
+    run(cli, flags as ValuesOf<F>, ...(values as ArgumentValues<A>)),
+  );
+}
+
+interface ManyDeclaration<F extends Flags> extends Omit<Declaration<F, []>, 'arguments' | 'run'> {
+  /** The argument that may be repeated. */
+  many: { placeholder: string; brief: string; minimum?: number };
+  run: (cli: Cli, flags: ValuesOf<F>, values: readonly string[]) => Promise<ExitCode | void>;
+}
+
+/** A command that takes any number of the same argument. */
+export function commandOfMany<const F extends Flags = Record<never, never>>(
+  declaration: ManyDeclaration<F>,
+): Command<Context> {
+  const { many, run } = declaration;
+  const parameter = { placeholder: many.placeholder, brief: many.brief, parse: String };
+  const positional = { kind: 'array', parameter, minimum: many.minimum ?? 0 };
+  return build(declaration, positional, (cli, flags, values) =>
+    // stricli has parsed them by this declaration.
+    run(cli, flags as ValuesOf<F>, values as string[]),
+  );
+}
+
+function build(
+  { brief, details, flags, letters }: Omit<Declaration<Flags, []>, 'run' | 'arguments'>,
+  positional: unknown,
+  run: (cli: Cli, flags: unknown, values: unknown[]) => Promise<ExitCode | void>,
+): Command<Context> {
+  const parameters = {
+    flags: { ...flags, ...commonFlags } as Readonly<Record<string, Flag<unknown>>>,
+    aliases: { ...letters, o: 'output', q: 'quiet' },
+    positional,
+  };
+  return buildCommand<CommonFlags, unknown[], Context>({
+    docs: { brief, ...(details === undefined ? {} : { fullDescription: `${brief}.\n\n${details}` }) },
+    // The declarations above are stricli's own form; its types cannot follow flags that are merged.
+    parameters: parameters as unknown as TypedCommandParameters<CommonFlags, unknown[], Context>,
+    async func(all, ...values) {
+      await this.start(all, (cli) => run(cli, all, values));
+    },
+  });
+}

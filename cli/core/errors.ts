@@ -1,0 +1,100 @@
+/** Exit codes, and what a failed command says. */
+import { ApiError, type FieldProblem } from '../../client/index.ts';
+import { isRecord } from '../../contracts/is-record.ts';
+
+export const EXIT = {
+  good: 0,
+  /** Refused by the server, or failed here. */
+  failed: 1,
+  usage: 2,
+  /** The answer is "no": the run did not complete, or there are differences. */
+  no: 3,
+  logIn: 4,
+  /** The state does not allow it, or somebody else was faster. */
+  conflict: 5,
+  /** `--wait` ran out. */
+  ranOut: 6,
+  interrupted: 130,
+} as const;
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+interface ErrorParts {
+  code: string;
+  exitCode?: ExitCode;
+  errors?: readonly FieldProblem[];
+}
+
+/** An expected failure. `code` is stable, so programs compare it; the message is for people. */
+export class CliError extends Error {
+  override readonly name = 'CliError';
+  readonly code: string;
+  readonly exitCode: ExitCode;
+  readonly errors: readonly FieldProblem[];
+
+  constructor(message: string, { code, exitCode = EXIT.failed, errors = [] }: ErrorParts) {
+    super(message);
+    this.code = code;
+    this.exitCode = exitCode;
+    this.errors = errors;
+  }
+}
+
+export const usageError = (message: string): CliError =>
+  new CliError(message, { code: 'usage', exitCode: EXIT.usage });
+
+export interface Failure {
+  exitCode: ExitCode;
+  code: string;
+  detail: string;
+  errors: readonly FieldProblem[];
+  request_id?: string;
+  /** The whole answer of the server. */
+  problem?: Readonly<Record<string, unknown>>;
+}
+
+export function failureOf(error: unknown): Failure {
+  if (error instanceof CliError) {
+    const { exitCode, code, message, errors } = error;
+    return { exitCode, code, detail: message, errors };
+  }
+  if (error instanceof ApiError) {
+    const { code, detail, errors, requestId, problem } = error;
+    return {
+      exitCode: exitCodeOf(error.status),
+      code,
+      detail,
+      errors,
+      problem,
+      ...(requestId === null ? {} : { request_id: requestId }),
+    };
+  }
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { exitCode: EXIT.failed, code: 'unexpected', detail: `Unexpected error: ${text}`, errors: [] };
+}
+
+function exitCodeOf(status: number): ExitCode {
+  if (status === 401) return EXIT.logIn;
+  return status === 409 || status === 412 ? EXIT.conflict : EXIT.failed;
+}
+
+/** Lines for people. */
+export function failureLines({
+  detail,
+  code,
+  errors,
+  request_id: request,
+  exitCode,
+  problem,
+}: Failure): string[] {
+  return [
+    `error: ${detail}`,
+    ...errors.map(({ pointer, message }) => `  ${pointer === '' ? '/' : pointer}: ${message}`),
+    ...(isDecision(problem?.['decision']) ? [`  It was decided: ${problem['decision'].decision}`] : []),
+    ...(exitCode === EXIT.logIn ? ['Log in first: cadenza login'] : []),
+    ...(request !== undefined && code === 'internal_error' ? [`  request ${request}`] : []),
+  ];
+}
+
+/** A refused decision comes with the one that won. */
+const isDecision = (value: unknown): value is { decision: string } =>
+  isRecord(value) && typeof value['decision'] === 'string';

@@ -1,0 +1,72 @@
+/** Flags and arguments of commands, with the types that they give. */
+import { usageError } from './errors.ts';
+import { FORMATS } from './output.ts';
+
+declare const valueType: unique symbol;
+/** One of stricli's flags; the type of its value is only for the compiler. */
+export interface Flag<T> {
+  readonly kind: 'boolean' | 'parsed' | 'enum';
+  readonly brief: string;
+  readonly optional: true;
+  readonly [valueType]?: T;
+}
+export type Flags = Readonly<Record<string, Flag<unknown>>>;
+export type ValuesOf<F extends Flags> = { readonly [K in keyof F]: F[K] extends Flag<infer T> ? T : never };
+
+export const flag = (brief: string): Flag<boolean | undefined> => ({
+  kind: 'boolean',
+  optional: true,
+  brief,
+  ...NO_NEGATION,
+});
+const NO_NEGATION = { withNegated: false };
+
+export const text = (brief: string, placeholder: string): Flag<string | undefined> =>
+  parsed(brief, placeholder, (input) => input);
+
+/** May be given several times. */
+export const texts = (brief: string, placeholder: string): Flag<readonly string[] | undefined> =>
+  parsed(brief, placeholder, (input) => input, true);
+
+export const count = (brief: string, placeholder = 'N'): Flag<number | undefined> =>
+  parsed(brief, placeholder, (input) => {
+    if (!/^\d{1,9}$/.test(input)) throw usageError(`${input} is no whole number`);
+    return Number(input);
+  });
+
+export const seconds = (brief: string, placeholder = 'TIME'): Flag<number | undefined> =>
+  parsed(brief, placeholder, secondsIn);
+
+export const choice = <const T extends string>(brief: string, values: readonly T[]): Flag<T | undefined> => {
+  const parts = { kind: 'enum' as const, optional: true as const, brief, values };
+  return parts;
+};
+
+function parsed<T>(
+  brief: string,
+  placeholder: string,
+  parse: (input: string) => unknown,
+  variadic = false,
+): Flag<T> {
+  const parts = { kind: 'parsed' as const, optional: true as const, brief, placeholder, parse };
+  return variadic ? Object.assign(parts, { variadic }) : parts;
+}
+
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+/** `90`, `90s`, `5m`, `1h`, `2d` */
+export function secondsIn(input: string): number {
+  const match = /^(\d{1,9})([smhd]?)$/.exec(input);
+  if (match === null) throw usageError(`${input} is no time, such as 30s, 5m or 1h`);
+  return Number(match[1]) * (SECONDS[match[2] || 's'] ?? 1);
+}
+
+/** Every command has them. */
+export const commonFlags = {
+  output: choice('Form of the data. Default: table on a terminal, else json', FORMATS),
+  jq: text('Filter the data with a jq expression', 'EXPRESSION'),
+  quiet: flag('Say nothing on stderr but errors'),
+  noColor: flag('No colors (as NO_COLOR)'),
+  profile: text('Use this profile (as CADENZA_PROFILE)', 'NAME'),
+};
+export type CommonFlags = ValuesOf<typeof commonFlags>;

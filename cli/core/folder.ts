@@ -1,0 +1,124 @@
+/**
+ * A set of resources as a folder: `workflows/*.yaml` are plain definitions, `agents/*.yaml` and
+ * `webhooks/*.yaml` the fields of the API, `cadenza.yaml` names the set.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, extname, join } from 'node:path';
+
+import { isRecord } from '../../contracts/is-record.ts';
+import { CliError } from './errors.ts';
+import { parseDocument } from './input.ts';
+import { safeJson } from './text.ts';
+import { safeYaml } from './output.ts';
+
+type Kind = 'agent' | 'workflow' | 'webhook';
+
+export interface Resource extends Record<string, unknown> {
+  kind: Kind;
+  name: string;
+}
+
+interface ResourceFile {
+  path: string;
+  resource: Resource;
+}
+
+export interface Folder {
+  /** Undefined if the folder does not name one. */
+  set: string | undefined;
+  files: ResourceFile[];
+}
+
+const KINDS: readonly Kind[] = ['agent', 'workflow', 'webhook'];
+const EXTENSIONS = ['.yaml', '.yml', '.json'];
+
+/** @throws CliError with every mistake that can be found without the server, each with its file */
+export async function readFolder(folder: string): Promise<Folder> {
+  if (!existsSync(folder)) throw new CliError(`There is no folder ${folder}.`, { code: 'file_unreadable' });
+  const settings = await readSettings(folder);
+  const mistakes: { pointer: string; code: string; message: string }[] = [];
+  const files: ResourceFile[] = [];
+  for (const kind of KINDS)
+    for (const path of filesIn(join(folder, `${kind}s`))) {
+      const read = await readResource(kind, path, settings);
+      if (Array.isArray(read)) mistakes.push(...read);
+      else files.push({ path, resource: read });
+    }
+  if (mistakes.length > 0)
+    throw new CliError('Nothing was sent: the files have mistakes.', {
+      code: 'invalid_files',
+      errors: mistakes,
+    });
+  return { set: settings.set, files };
+}
+
+interface Settings {
+  set: string | undefined;
+  visibility: unknown;
+  /** What a definition has no place for, by the name in its document: name, visibility, description, tags. */
+  workflows: Readonly<Record<string, unknown>>;
+}
+
+async function readSettings(folder: string): Promise<Settings> {
+  const path = join(folder, 'cadenza.yaml');
+  const settings = existsSync(path) ? await parseDocument(readFileSync(path, 'utf8'), path) : {};
+  if (!isRecord(settings)) throw new CliError(`${path} is no object.`, { code: 'file_unreadable' });
+  const { set, visibility, workflows } = settings;
+  return {
+    set: typeof set === 'string' ? set : undefined,
+    visibility,
+    workflows: isRecord(workflows) ? workflows : {},
+  };
+}
+
+function filesIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  const names = readdirSync(folder).filter((name) => EXTENSIONS.includes(extname(name)));
+  return names.toSorted().map((name) => join(folder, name));
+}
+
+async function readResource(
+  kind: Kind,
+  path: string,
+  { visibility, workflows }: Settings,
+): Promise<Resource | { pointer: string; code: string; message: string }[]> {
+  const value = await parseDocument(readFileSync(path, 'utf8'), path);
+  if (!isRecord(value)) return [{ pointer: path, code: 'wrong_type', message: 'is no object' }];
+  const shared = kind === 'webhook' || visibility === undefined ? {} : { visibility };
+  if (kind !== 'workflow') {
+    const name = typeof value['name'] === 'string' ? value['name'] : basename(path, extname(path));
+    return { ...shared, ...value, kind, name };
+  }
+  const { validateDefinition } = await import('../../language/definition/validate.ts');
+  const { problems } = validateDefinition(value);
+  const errors = problems.filter(({ severity }) => severity === 'error');
+  if (errors.length > 0)
+    return errors.map(({ pointer, code, message }) => ({ pointer: `${path}#${pointer}`, code, message }));
+  const { document } = value;
+  const name = isRecord(document) && typeof document['name'] === 'string' ? document['name'] : undefined;
+  const workflow = name ?? basename(path, extname(path));
+  const overlay = Object.hasOwn(workflows, workflow) ? workflows[workflow] : undefined;
+  const { name: named, ...fields } = isRecord(overlay) ? overlay : {};
+  return {
+    ...shared,
+    ...fields,
+    kind,
+    name: typeof named === 'string' ? named : workflow,
+    definition: value,
+  };
+}
+
+/** Writes a resource where `readFolder` finds it. @returns its path */
+export async function writeResource(
+  folder: string,
+  { kind, name, ...fields }: Resource,
+  format: 'yaml' | 'json',
+): Promise<string> {
+  const content = kind === 'workflow' ? fields['definition'] : { name, ...fields };
+  // A name may contain anything; a file's may not.
+  const safe = name.replaceAll(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'unnamed';
+  const path = join(folder, `${kind}s`, `${safe}.${format}`);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, `${format === 'json' ? safeJson(content, 2) : await safeYaml(content)}\n`);
+  return path;
+}

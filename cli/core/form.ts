@@ -1,0 +1,80 @@
+/** The input of a run or of a decision, from `-f file` and `-i name=value`, checked as the server does. */
+import { isRecord } from '../../contracts/is-record.ts';
+import type { Cli } from './cli.ts';
+import { CliError, usageError } from './errors.ts';
+import { readDocument } from './input.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+interface Given {
+  pairs: readonly string[] | undefined;
+  file: string | undefined;
+}
+
+/** Undefined if the user gave nothing. */
+export async function readForm(cli: Cli, { pairs = [], file }: Given, schema: unknown): Promise<unknown> {
+  const base = file === undefined ? undefined : await readDocument(cli, file);
+  if (pairs.length === 0) return base;
+  if (base !== undefined && !isRecord(base)) throw usageError('-i needs an object in the file of -f.');
+  return pairs.reduce((value, pair) => withPair(value, pair, isRecord(schema) ? schema : {}), base ?? {});
+}
+
+/** `address.city=Bonn` sets a field of a field. The schema tells texts from numbers. */
+function withPair(value: Record<string, unknown>, pair: string, schema: Schema): Record<string, unknown> {
+  const at = pair.indexOf('=');
+  if (at < 1) throw usageError(`-i ${pair} is not name=value.`);
+  const own = propertyOf(schema, pair.slice(0, at));
+  // A field's name may contain dots itself.
+  const path = own === undefined ? pair.slice(0, at).split('.') : [pair.slice(0, at)];
+  return withField(value, path, pair.slice(at + 1), schema);
+}
+
+function withField(
+  value: Record<string, unknown>,
+  [name = '', ...rest]: readonly string[],
+  text: string,
+  schema: Schema,
+): Record<string, unknown> {
+  const property = propertyOf(schema, name);
+  const inner = Object.hasOwn(value, name) ? value[name] : undefined;
+  const field =
+    rest.length === 0
+      ? valueOf(text, property)
+      : withField(isRecord(inner) ? inner : {}, rest, text, property ?? {});
+  // A computed key is always an own property, even if it is `__proto__`.
+  return { ...value, [name]: field };
+}
+
+function propertyOf(schema: Schema, name: string): Schema | undefined {
+  const { properties } = schema;
+  if (!isRecord(properties) || !Object.hasOwn(properties, name)) return undefined;
+  const property = properties[name];
+  return isRecord(property) ? property : undefined;
+}
+
+/** JSON where the schema allows anything but text, else the text itself. */
+export function valueOf(text: string, property: Schema | undefined): unknown {
+  const types = [property?.['type']].flat();
+  if (types.includes('string') && types.length === 1) return text;
+  const values = Array.isArray(property?.['enum']) ? property['enum'] : [];
+  if (values.includes(text)) return text;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+/** @throws CliError with each field, in the words that the server and the console use */
+export async function checkForm(schema: unknown, value: unknown, pointer: string): Promise<void> {
+  if (!isRecord(schema)) return;
+  const { violations } = await import('../../language/schema/validate-json.ts');
+  const { formErrors } = await import('../../language/schema/form-errors.ts');
+  const found = violations(schema, value);
+  if (found.length === 0) return;
+  const errors = formErrors(schema, found).map((error) => ({
+    ...error,
+    pointer: error.pointer.replace('/payload', pointer),
+  }));
+  throw new CliError('The input does not fit.', { code: 'form_mismatch', errors });
+}

@@ -1,0 +1,78 @@
+/** What the user gives a command: files, standard input, `name=value` pairs, answers to questions. */
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+
+import { isRecord } from '../../contracts/is-record.ts';
+import type { Cli, Surroundings } from './cli.ts';
+import { CliError, usageError } from './errors.ts';
+
+/** Text of a file; `-` is standard input. */
+export async function readText(cli: Cli, path: string): Promise<string> {
+  if (path === '-') return readAll(cli.surroundings.stdin);
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new CliError(`Cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`, {
+      code: 'file_unreadable',
+    });
+  }
+}
+
+/** JSON or YAML. */
+export async function readDocument(cli: Cli, path: string): Promise<unknown> {
+  return parseDocument(await readText(cli, path), path === '-' ? 'standard input' : path);
+}
+
+export async function parseDocument(source: string, name: string): Promise<unknown> {
+  const { parseDocument: parse } = await import('yaml');
+  const document = parse(source, { maxAliasCount: 100 } as object);
+  const [error] = document.errors;
+  if (error) throw new CliError(`${name} is no YAML or JSON: ${error.message}`, { code: 'file_unreadable' });
+  return document.toJS({ maxAliasCount: 100 }) as unknown;
+}
+
+export async function readRecord(cli: Cli, path: string): Promise<Record<string, unknown>> {
+  const value = await readDocument(cli, path);
+  if (!isRecord(value)) throw new CliError(`${path} is no object.`, { code: 'file_unreadable' });
+  return value;
+}
+
+async function readAll(stdin: Surroundings['stdin']): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stdin) chunks.push(Buffer.from(chunk as Uint8Array));
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** A secret from standard input, without the line end that `echo` adds. */
+export async function readSecret(cli: Cli): Promise<string> {
+  const value = (await readAll(cli.surroundings.stdin)).replace(/\r?\n$/, '');
+  if (value === '') throw usageError('Standard input is empty.');
+  return value;
+}
+
+/** Asks on stderr, because stdout is for data. @throws CliError without a terminal */
+export async function ask(cli: Cli, question: string, { hidden = false } = {}): Promise<string> {
+  if (!cli.isInteractive)
+    throw usageError(
+      `This needs a terminal to ask: ${question} Give it as an argument or on standard input.`,
+    );
+  const { stdin, stderr } = cli.surroundings;
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  if (hidden) stderr.write(question);
+  const lines = createInterface({ input: stdin, output: hidden ? silent : stderr, terminal: true });
+  lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+  try {
+    return await lines.question(hidden ? '' : question, { signal: cli.signal });
+  } finally {
+    lines.close();
+    if (hidden) stderr.write('\n');
+  }
+}
+
+export async function confirm(cli: Cli, question: string, yes: boolean | undefined): Promise<void> {
+  if (yes === true) return;
+  if (!cli.isInteractive) throw usageError(`${question} Confirm it with --yes.`);
+  if (!/^y(es)?$/i.test((await ask(cli, `${question} [y/N] `)).trim()))
+    throw new CliError('Nothing was changed.', { code: 'not_confirmed' });
+}

@@ -1,0 +1,27 @@
+/** Lists from the server, with a bound unless the user wants everything. */
+import type { Cli } from './cli.ts';
+import { count, flag, type ValuesOf } from './flags.ts';
+
+const DEFAULT_LIMIT = 50;
+
+export const listFlags = {
+  limit: count(`At most this many (default ${DEFAULT_LIMIT})`),
+  all: flag('All of them'),
+};
+
+/** The first records; says on stderr if there are more. */
+export async function collect<T>(
+  cli: Cli,
+  items: AsyncIterable<T>,
+  { limit = DEFAULT_LIMIT, all }: ValuesOf<typeof listFlags>,
+): Promise<T[]> {
+  const rows: T[] = [];
+  for await (const row of items) {
+    if (all !== true && rows.length === limit) {
+      cli.say(`These are the first ${limit}. For more: --limit N, or --all.`);
+      break;
+    }
+    rows.push(row);
+  }
+  return rows;
+}

@@ -1,0 +1,42 @@
+/** Records by name or id, as people type them. */
+import type { Cli } from './cli.ts';
+import { CliError } from './errors.ts';
+
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+export const isId = (text: string): boolean => UUID.test(text);
+
+interface Named {
+  id: string;
+  name: string;
+}
+
+export async function workflowId(cli: Cli, given: string): Promise<string> {
+  if (isId(given)) return given;
+  return only(
+    cli.client.items('listWorkflows', { query: { q: given }, signal: cli.signal }),
+    'workflow',
+    given,
+  );
+}
+
+export async function agentId(cli: Cli, given: string): Promise<string> {
+  if (isId(given)) return given;
+  return only(cli.client.items('listAgents', { query: { name: given }, signal: cli.signal }), 'agent', given);
+}
+
+/** The one record with exactly this name. Names are not unique, so several are a question, not a choice. */
+async function only(items: AsyncIterable<Named>, kind: string, name: string): Promise<string> {
+  const found: Named[] = [];
+  for await (const item of items) if (item.name === name) found.push(item);
+  const [first] = found;
+  if (first === undefined)
+    throw new CliError(`There is no ${kind} ${name} that you can see.`, { code: 'not_found' });
+  if (found.length > 1)
+    throw new CliError(
+      `There are ${found.length} ${kind}s ${name}. Name one by its id: ` +
+        found.map(({ id }) => id).join(', '),
+      { code: 'ambiguous_name' },
+    );
+  return first.id;
+}

@@ -1,0 +1,158 @@
+/** How runs are shown and followed. */
+import type { LogEntry, Run, RunSummary, RunTask } from '../../client/index.ts';
+import type { Cli } from './cli.ts';
+import { EXIT, type ExitCode } from './errors.ts';
+import type { View } from './table.ts';
+import { ago, oneLine, styleOf, type Paint } from './text.ts';
+
+type ListedRun = Pick<
+  RunSummary,
+  'id' | 'workflow_name' | 'status' | 'created_at' | 'started_at' | 'finished_at' | 'waiting_on'
+>;
+
+const ENDED: readonly Run['status'][] = ['completed', 'faulted', 'cancelled'];
+export const hasEnded = ({ status }: Pick<Run, 'status'>): boolean => ENDED.includes(status);
+
+export const runView: View<ListedRun> = {
+  columns: [
+    ['id', ({ id }) => id],
+    ['status', ({ status }) => status],
+    ['started', (run) => ago(run.created_at)],
+    ['took', (run) => duration(run.started_at, run.finished_at)],
+    ['workflow', (run) => run.workflow_name],
+    [
+      'waits for',
+      ({ waiting_on: waits = [] }) => waits.map(({ kind, task }) => `${kind} in ${lastPart(task)}`),
+    ],
+  ],
+  name: ({ id }) => id,
+  none: 'No runs.',
+};
+
+export const runDetailView: View<Run> = {
+  columns: runView.columns,
+  name: ({ id }) => id,
+  lines: (run, paint) => [
+    ...headLines(run, paint),
+    ...treeLines(run.tasks, paint),
+    ...(run.error === null ? [] : [paint('red', `error: ${oneLine(errorText(run.error))}`)]),
+    ...(run.output === null || run.output === undefined
+      ? []
+      : [`output: ${oneLine(JSON.stringify(run.output))}`]),
+    ...run.waiting_on.flatMap(({ kind, id }) =>
+      kind === 'human' && id !== undefined
+        ? [`waits for a decision: cadenza task decide ${oneLine(id)} …`]
+        : [],
+    ),
+  ],
+};
+
+function headLines(run: Run, paint: Paint): string[] {
+  const took = duration(run.started_at, run.finished_at);
+  const name = paint('bold', oneLine(run.workflow_name));
+  return [`${name}  ${colored(run.status, paint)}  ${took}`.trimEnd(), paint('dim', run.id)];
+}
+
+const errorText = ({ title, detail, type }: NonNullable<Run['error']>): string =>
+  [title ?? type, detail].filter((part) => part !== undefined).join(': ');
+
+interface Branch {
+  task: RunTask;
+  visits: number;
+  inner: Branch[];
+}
+
+/** The tasks as a tree: a task is inside of the one whose pointer begins its own. */
+export function treeLines(tasks: readonly RunTask[], paint: Paint): string[] {
+  const branches = new Map<string, Branch>();
+  const roots: Branch[] = [];
+  for (const task of tasks) {
+    const known = branches.get(task.reference);
+    if (known) {
+      known.task = task;
+      known.visits += 1;
+      continue;
+    }
+    const branch = { task, visits: 1, inner: [] };
+    branches.set(task.reference, branch);
+    (parentOf(task.reference, branches)?.inner ?? roots).push(branch);
+  }
+  return roots.flatMap((branch, index) => branchLines(branch, '', index === roots.length - 1, paint));
+}
+
+function parentOf(reference: string, branches: ReadonlyMap<string, Branch>): Branch | undefined {
+  for (let at = reference.lastIndexOf('/'); at > 0; at = reference.lastIndexOf('/', at - 1)) {
+    const found = branches.get(reference.slice(0, at));
+    if (found) return found;
+  }
+  return undefined;
+}
+
+function branchLines(
+  { task, visits, inner }: Branch,
+  indent: string,
+  isLast: boolean,
+  paint: Paint,
+): string[] {
+  const parts = [
+    `${indent}${isLast ? '└─' : '├─'} ${oneLine(task.name)}`,
+    paint('dim', oneLine(task.type)),
+    colored(task.status, paint),
+    duration(task.started_at, task.finished_at),
+    ...(visits > 1 ? [`×${visits}`] : []),
+    ...(task.error === undefined ? [] : [paint('red', oneLine(errorText(task.error)))]),
+  ];
+  const deeper = `${indent}${isLast ? '   ' : '│  '}`;
+  return [
+    parts.filter((part) => part !== '').join('  '),
+    ...inner.flatMap((branch, index) => branchLines(branch, deeper, index === inner.length - 1, paint)),
+  ];
+}
+
+export function logLine(entry: LogEntry, paint: Paint): string {
+  const { at, level, message } = entry;
+  const text = oneLine(message);
+  const style = styleOf(level);
+  return `${paint('dim', at.slice(11, 19))} ${style === undefined ? text : paint(style, text)}`;
+}
+
+/** Prints the events of a run until its end. @returns 0 if it completed, else 3 */
+export async function followRun(
+  cli: Cli,
+  id: string,
+  shows: (entry: LogEntry) => boolean = () => true,
+): Promise<ExitCode> {
+  let isLost = false;
+  const onState = (state: 'open' | 'reconnecting'): void => {
+    if (state === 'reconnecting' && !isLost) cli.say('The connection is lost; trying again …');
+    isLost = state === 'reconnecting';
+  };
+  const events = cli.client.events('streamRunEvents', { path: { id }, signal: cli.signal, onState });
+  for await (const { data } of events)
+    if (shows(data)) await cli.out.event(data, () => logLine(data, cli.out.paint));
+  return sayEnd(cli, await cli.client.call('getRun', { path: { id }, signal: cli.signal }));
+}
+
+export function sayEnd(cli: Cli, run: Run): ExitCode {
+  const error = run.error === null ? '' : `: ${oneLine(errorText(run.error))}`;
+  cli.say(`Run ${run.id} ${run.status}${error}`);
+  return run.status === 'completed' ? EXIT.good : EXIT.no;
+}
+
+const colored = (status: string, paint: Paint): string => {
+  const style = styleOf(status);
+  return style === undefined ? status : paint(style, status);
+};
+
+function duration(from: string | null, to: string | null, now = Date.now()): string {
+  if (from === null) return '';
+  const ms = (to === null ? now : Date.parse(to)) - Date.parse(from);
+  if (ms < 10_000) return `${(Math.max(ms, 0) / 1_000).toFixed(1)}s`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 120) return `${seconds}s`;
+  return seconds < 7_200 ? `${Math.round(seconds / 60)}m` : `${Math.round(seconds / 3_600)}h`;
+}
+
+/** Name of a task by its JSON pointer. */
+export const lastPart = (pointer: string): string =>
+  (pointer.split('/').at(-1) ?? '').replaceAll('~1', '/').replaceAll('~0', '~');

@@ -1,0 +1,8 @@
+/** The typed client of Cadenza's API, for browsers and Node.js: `README.md`. */
+export { createClient } from './client.ts';
+export type { Answer, Client, ClientOptions, ListId, OperationId, Page, StreamId } from './client.ts';
+export type { ServerEvent, StreamOptions, StreamState } from './events.ts';
+export { OPERATIONS } from './operations.ts';
+export type * from './operations.ts';
+export { ApiError } from './problem.ts';
+export type { FieldProblem } from './problem.ts';

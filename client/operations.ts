@@ -1,0 +1,2665 @@
+/**
+ * The operations and schemas of docs/openapi.json. Generated from the endpoint declarations in api/routes by
+ * `npm run openapi`: do not edit.
+ */
+/** The answer of an operation that streams events. */
+export type EventStream = { readonly kind: 'events' };
+export type AcceptedEvent = {
+  id: string;
+  source: string;
+  event_id: string;
+  type: string;
+  received_at: string;
+  duplicate: boolean;
+};
+export type Agent = AgentFields & {
+  description: string | null;
+  documentation: string | null;
+  configuration: Record<string, unknown> | null;
+  input_schema: Record<string, unknown> | null;
+  output_schema: Record<string, unknown> | null;
+  modalities: string[] | null;
+  capabilities: string[] | null;
+  authentication_config: Record<string, unknown> | null;
+  tags: string[] | null;
+  /**
+   * Newest first. Versions have `omitted` only if the agent predates AGENT_MAX_BYTES and has
+   * more than 32 MiB of versions.
+   */
+  versions: (ListedAgentVersion | AgentVersion)[];
+  skills: AgentSkill[];
+  /** Parts of `configuration` that have no effect, or that will fail when the agent is invoked. */
+  warnings: {
+    pointer: string;
+    message: string;
+  }[];
+};
+export type AgentCard = {
+  name: string;
+  description: string;
+  url: string;
+  provider: {
+    name: string;
+    url: string | null;
+  } | null;
+  version: string;
+  documentationUrl: string | null;
+  capabilities: {
+    streaming: boolean;
+    pushNotifications: boolean;
+    stateTransitionHistory: boolean;
+  };
+  authentication: {
+    type: string;
+    config: Record<string, unknown> | null;
+  } | null;
+  defaultInputModes: string[];
+  defaultOutputModes: string[];
+  skills: {
+    id: string;
+    name: string;
+    description: string;
+    tags: string[];
+    examples: string[];
+    inputModes: string[];
+    outputModes: string[];
+  }[];
+};
+export type AgentFields = {
+  id: string;
+  name: string;
+  type: string;
+  execution_type: string | null;
+  status: 'active' | 'inactive' | 'deprecated';
+  /** The current version, to which `configuration` and the schemas belong. */
+  version: string;
+  /** The highest published version, which invocations use unless they name a version. */
+  published_version: string | null;
+  created_at: string;
+  updated_at: string;
+  last_used: string | null;
+  owner_id: string;
+  visibility: 'private' | 'public';
+  license: string | null;
+  repository_url: string | null;
+  url: string | null;
+  provider_name: string | null;
+  provider_url: string | null;
+  authentication_type: string | null;
+  capabilities_streaming: boolean;
+  capabilities_push: boolean;
+  capabilities_history: boolean;
+  provenance: Provenance | null;
+  display_type: string;
+  display_name: string;
+  /**
+   * What the caller may do with the agent. `publish` means publishing to the marketplace.
+   * `delete` is possible once no active run uses the agent.
+   */
+  can: ('invoke' | 'update' | 'delete' | 'publish_version' | 'deprecate_version' | 'publish')[];
+};
+export type AgentResource = {
+  kind: 'agent';
+  name: string;
+  type: 'docker' | 'api' | 'a2a' | 'llm' | 'vision' | 'audio' | 'sensor' | 'workflow';
+  version: SemanticVersion;
+  visibility: 'private' | 'public';
+  description?: string | null;
+  execution_type?: ('docker' | 'api' | 'a2a' | 'framework' | 'edge') | null;
+  status?: ('active' | 'inactive' | 'deprecated') | null;
+  documentation?: string | null;
+  license?: string | null;
+  repository_url?: string | null;
+  configuration?: Record<string, unknown> | null;
+  /** JSON Schema 2020-12. */
+  input_schema?: Record<string, unknown> | null;
+  /** JSON Schema 2020-12. */
+  output_schema?: Record<string, unknown> | null;
+  modalities?: Words;
+  capabilities?: Words;
+  url?: string | null;
+  provider_name?: string | null;
+  provider_url?: string | null;
+  authentication_type?: ('none' | 'api_key' | 'oauth' | 'jwt') | null;
+  authentication_config?: Record<string, unknown> | null;
+  capabilities_streaming?: boolean | null;
+  capabilities_push?: boolean | null;
+  capabilities_history?: boolean | null;
+  tags?: Words;
+  skills?:
+    | {
+        name: string;
+        description?: string | null;
+        tags?: Texts;
+        examples?: Texts;
+        input_modes?: Texts;
+        output_modes?: Texts;
+        id?: unknown;
+        agent_id?: unknown;
+      }[]
+    | null;
+  /** Publish the version, so that workflows use it. */
+  publish?: boolean;
+};
+export type AgentSkill = AgentSkillFields & {
+  description: string | null;
+  tags: string[] | null;
+  examples: string[] | null;
+  input_modes: string[] | null;
+  output_modes: string[] | null;
+};
+export type AgentSkillFields = {
+  id: string;
+  agent_id: string;
+  name: string;
+};
+export type AgentVersion = AgentVersionFields & {
+  configuration: Record<string, unknown>;
+  changelog: string | null;
+  input_schema: Record<string, unknown>;
+  output_schema: Record<string, unknown>;
+};
+export type AgentVersionFields = {
+  id: string;
+  agent_id: string;
+  version: string;
+  created_at: string;
+  published_at: string | null;
+  /** Id of the user. */
+  created_by: string;
+  status: 'draft' | 'published' | 'deprecated';
+};
+export type AgentVersionSummary = {
+  version: string;
+  status: 'draft' | 'published' | 'deprecated';
+  created_at: string;
+  published_at: string | null;
+};
+export type AppliedResource = {
+  /** Id of the record. */
+  id: string;
+  set: string;
+  kind: 'agent' | 'workflow' | 'webhook';
+  name: string;
+  applied_by: UserReference;
+  /** When the set last changed it. */
+  applied_at: string;
+  /** When the set pruned it. */
+  archived_at: string | null;
+};
+export type ApplyPlan = {
+  set: string;
+  dry_run: boolean;
+  digest: string;
+  /** In the order in which it is applied. */
+  plan: {
+    kind: 'agent' | 'workflow' | 'webhook';
+    name: string;
+    /** Null in a dry run for what would be created. */
+    id: string | null;
+    /** `keep`: the set has made it before, does not name it any more, and `prune` is not set. */
+    action: 'create' | 'update' | 'unchanged' | 'archive' | 'keep';
+    /** Names of the fields that an update changes. */
+    changes: string[];
+  }[];
+};
+export type ApplySetRequest = {
+  /** Name of the set; each user's sets are separate. */
+  set: string;
+  resources: (AgentResource | WorkflowResource | WebhookResource)[];
+  /** Archive what the set has made before and does not name any more. */
+  prune?: boolean;
+  /** Only answer with the plan. */
+  dry_run?: boolean;
+  /** Digest of the plan that you have seen; needed if something is archived. */
+  digest?: string;
+};
+export type ApproveMarketplaceItemRequest = {
+  /** Default: the latest submitted version that awaits moderation. */
+  version?: string;
+  reason?: string | null;
+};
+export type AuthorizationForm = {
+  response_type?: string;
+  client_id?: string;
+  redirect_uri?: string;
+  state?: string;
+  scope?: string;
+  code_challenge?: string;
+  code_challenge_method?: string;
+  resource?: string;
+  action?: string;
+  username?: string;
+  password?: string;
+  proof?: string;
+  [name: string]: unknown;
+};
+export type AuthorizationServerMetadata = {
+  issuer: string;
+  authorization_endpoint: string;
+  token_endpoint: string;
+  device_authorization_endpoint: string;
+  registration_endpoint?: string;
+  revocation_endpoint: string;
+  jwks_uri: string;
+  scopes_supported: string[];
+  response_types_supported: string[];
+  response_modes_supported: string[];
+  grant_types_supported: string[];
+  code_challenge_methods_supported: string[];
+  token_endpoint_auth_methods_supported: string[];
+  revocation_endpoint_auth_methods_supported: string[];
+  authorization_response_iss_parameter_supported: boolean;
+  protected_resources: string[];
+};
+export type ChangeMyPasswordRequest = {
+  current_password: string;
+  new_password: string;
+};
+export type Client = ClientFields;
+export type ClientFields = {
+  id: string;
+  client_id: string;
+  name: string;
+  created_at: string;
+  expires_at: string;
+  last_used: string | null;
+};
+export type ClientRegistration = {
+  /** HTTPS, `http` on loopback (any port will do later), or a scheme of your own. */
+  redirect_uris?: string[] | null;
+  client_name?: string | null;
+  client_uri?: string | null;
+  /** `none`, `client_secret_basic` (default) or `client_secret_post`. */
+  token_endpoint_auth_method?: string | null;
+  grant_types?: string[] | null;
+  response_types?: string[] | null;
+  [name: string]: unknown;
+};
+export type CloudEvent = {
+  specversion: '1.0';
+  id: string;
+  source: string;
+  type: string;
+  subject?: string;
+  time?: string;
+  datacontenttype?: string;
+  dataschema?: string;
+  data?: unknown;
+  data_base64?: string;
+  [name: string]: unknown;
+};
+export type CommentHumanTaskRequest = {
+  comment: string;
+};
+export type CreateAgentRequest = {
+  name: string;
+  type: 'docker' | 'api' | 'a2a' | 'llm' | 'vision' | 'audio' | 'sensor' | 'workflow';
+  version: SemanticVersion;
+  visibility: 'private' | 'public';
+  description?: string | null;
+  execution_type?: ('docker' | 'api' | 'a2a' | 'framework' | 'edge') | null;
+  status?: ('active' | 'inactive' | 'deprecated') | null;
+  documentation?: string | null;
+  license?: string | null;
+  repository_url?: string | null;
+  configuration?: Record<string, unknown> | null;
+  /** JSON Schema 2020-12. */
+  input_schema?: Record<string, unknown> | null;
+  /** JSON Schema 2020-12. */
+  output_schema?: Record<string, unknown> | null;
+  modalities?: Words;
+  capabilities?: Words;
+  url?: string | null;
+  provider_name?: string | null;
+  provider_url?: string | null;
+  authentication_type?: ('none' | 'api_key' | 'oauth' | 'jwt') | null;
+  authentication_config?: Record<string, unknown> | null;
+  capabilities_streaming?: boolean | null;
+  capabilities_push?: boolean | null;
+  capabilities_history?: boolean | null;
+  tags?: Words;
+  skills?:
+    | {
+        name: string;
+        description?: string | null;
+        tags?: Texts;
+        examples?: Texts;
+        input_modes?: Texts;
+        output_modes?: Texts;
+        id?: unknown;
+        agent_id?: unknown;
+      }[]
+    | null;
+};
+export type CreateAgentSkillRequest = {
+  name: string;
+  description?: string | null;
+  tags?: Texts;
+  examples?: Texts;
+  input_modes?: Texts;
+  output_modes?: Texts;
+};
+export type CreateAgentVersionRequest = {
+  version: SemanticVersion;
+  configuration?: Record<string, unknown> | null;
+  input_schema?: Record<string, unknown> | null;
+  output_schema?: Record<string, unknown> | null;
+  changelog?: string | null;
+};
+export type CreateFileLinkRequest = {
+  /** Lifetime of the link in seconds. */
+  expires_in?: number;
+};
+export type CreateMyClientRequest = {
+  name: string;
+  expires_at?: Instant;
+};
+export type CreateSessionRequest = {
+  /** The username or email address. */
+  username: string;
+  password: string;
+};
+export type CreateUserRequest = {
+  username: string;
+  email: string;
+  display_name?: string | null;
+  roles: ('viewer' | 'approver' | 'builder' | 'admin')[];
+  groups?: string[];
+  password: string;
+};
+export type CreateWebhookRequest = {
+  url: string;
+  /**
+   * Event types, such as `io.cadenza.hitl` (and all types below it) or `*.faulted.v1`.
+   * Default: all types.
+   */
+  types?: string[] | null;
+  description?: string | null;
+  /** `whsec_…` (Standard Webhooks); generated if omitted. */
+  secret?: string | null;
+  active?: boolean | null;
+};
+export type CreateWorkflowRequest = {
+  name: string;
+  /**
+   * Open Workflow Specification DSL 1.0.x as JSON. A missing `document` is generated from
+   * `name`.
+   */
+  definition: Record<string, unknown>;
+  description?: string | null;
+  visibility?: ('private' | 'public') | null;
+  tags?: string[] | null;
+};
+export type DecideDeviceRequestRequest = {
+  /** As the program shows it; case, spaces and hyphens do not count. */
+  user_code: string;
+  decision: 'approve' | 'deny';
+};
+export type DecideHumanTaskRequest = {
+  /** One of the task's `decisions`. */
+  decision: string;
+  /** Must match the task's `form_schema`, unless the decision is `reject`. */
+  payload?: unknown;
+  comment?: string | null;
+};
+export type DecideHumanTasksRequest = {
+  decisions: {
+    /** One of the task's `decisions`. */
+    decision: string;
+    /** Must match the task's `form_schema`, unless the decision is `reject`. */
+    payload?: unknown;
+    comment?: string | null;
+    task_id: string;
+  }[];
+};
+export type DefinitionProblem = {
+  /** JSON pointer (RFC 6901) into the definition. */
+  pointer: string;
+  code: string;
+  message: string;
+  severity: 'error' | 'unsupported' | 'warning';
+};
+export type DefinitionValidation = {
+  valid: boolean;
+  /**
+   * Whether the definition is valid, nothing in it is unsupported, and every agent has a
+   * matching version.
+   */
+  runnable: boolean;
+  problems: DefinitionProblem[];
+};
+export type DelegateHumanTaskRequest = {
+  /** A user, by id or username. */
+  to: string;
+};
+export type Delivery = DeliveryFields;
+export type DeliveryDetail = DeliveryFields & {
+  /** The exact request body. */
+  body: string;
+};
+export type DeliveryFields = {
+  id: string;
+  webhook_id: string;
+  /**
+   * `webhook-id` of the request. Also the `id` of the CloudEvent, unless a workflow task
+   * emitted it.
+   */
+  event_id: string;
+  type: string;
+  run_id: string | null;
+  /** Sequence number of the event in the run's log. */
+  seq: number | null;
+  status: 'pending' | 'delivered' | 'failed';
+  attempts: number;
+  /** The last 50 attempts, oldest first. */
+  attempt_log: {
+    at: string;
+    status: number | null;
+    error: string | null;
+    duration_ms: number;
+  }[];
+  response_status: number | null;
+  error: string | null;
+  redelivery_of: string | null;
+  created_at: string;
+  last_attempt_at: string | null;
+  next_attempt_at: string | null;
+  delivered_at: string | null;
+};
+export type DeviceCodes = {
+  device_code: string;
+  user_code: string;
+  verification_uri: string;
+  verification_uri_complete: string;
+  /** Lifetime in seconds. */
+  expires_in: number;
+  /** Seconds between two token requests. */
+  interval: number;
+};
+export type DeviceRequest = {
+  /** The program that asks, as it names itself. */
+  device: string | null;
+  /** The address that asks. */
+  address: string;
+  created_at: string;
+  expires_at: string;
+};
+export type DeviceRequestForm = {
+  client_id?: string;
+  scope?: string;
+  [name: string]: unknown;
+};
+export type DslError = {
+  type: string;
+  status: number;
+  title?: string;
+  detail?: string;
+  /** JSON pointer of the task that raised it. */
+  instance?: string;
+  [name: string]: unknown;
+};
+export type ExecuteWorkflowRequest = {
+  input_params?: Record<string, unknown>;
+};
+export type File = {
+  id: string;
+  name: string;
+  media_type: string;
+  /** Size in bytes. */
+  size: number;
+  /** SHA-256 of the content, in lower-case hexadecimal. */
+  sha256: string;
+  owner_id: string;
+  visibility: 'private' | 'public';
+  created_at: string;
+};
+export type FileLink = {
+  url: string;
+  expires_at: string;
+};
+export type GetHealthResponse = {
+  status: 'ok';
+};
+export type GetOpenApiResponse = {
+  openapi: string;
+  [name: string]: unknown;
+};
+export type HumanDecision = {
+  id: string;
+  decision: string;
+  payload: unknown;
+  comment: string | null;
+  decided_by: string;
+  decided_at: string;
+  /**
+   * Whether the run has received the decision. If not yet, delivery is retried automatically.
+   * Null for a vote on a task that is still open.
+   */
+  delivered: boolean | null;
+};
+export type HumanTask = HumanTaskFields & {
+  description: string | null;
+  /** The data to decide on. */
+  subject: unknown;
+  /** JSON Schema 2020-12 of the payload of every decision but `reject`. */
+  form_schema: Record<string, unknown> | null;
+  decisions: {
+    id: string;
+    label: string;
+    requires_comment: boolean;
+  }[];
+  candidates: {
+    users: string[];
+    roles: string[];
+    groups: string[];
+  };
+  /** With a quorum: votes for each decision. */
+  tally: Record<string, number> | null;
+  /** The latest 100, oldest first. */
+  comments: HumanTaskComment[];
+  decision: HumanDecision | null;
+};
+export type HumanTaskAuditEntry = {
+  id: string;
+  at: string;
+  action:
+    | 'created'
+    | 'claimed'
+    | 'released'
+    | 'delegated'
+    | 'escalated'
+    | 'commented'
+    | 'voted'
+    | 'decided'
+    | 'expired'
+    | 'cancelled';
+  /** How it was done; `workflow`: by the run itself, by a timer or at its end. */
+  via: 'api' | 'batch' | 'link' | 'a2a' | 'workflow';
+  /** Who did it, by the name at that time; null for the run itself. */
+  actor: UserReference | null;
+  /** Only the role of an admin allowed it. */
+  as_admin: boolean;
+  /**
+   * What belongs to the action, such as `to` and `from` (users) of a delegation. While the
+   * task is undecided, candidates do not see the decision in other people's votes.
+   */
+  data: Record<string, unknown>;
+};
+export type HumanTaskBatch = {
+  results: {
+    task_id: string;
+    /** The status that a single request for this task would have returned. */
+    status: number;
+    task?: HumanTask;
+    decision?: HumanDecision;
+    problem?: Problem;
+  }[];
+};
+export type HumanTaskComment = {
+  id: string;
+  comment: string;
+  created_by: string;
+  created_at: string;
+};
+export type HumanTaskDecided = {
+  task: HumanTask;
+  decision: HumanDecision;
+};
+export type HumanTaskFields = {
+  id: string;
+  run_id: string;
+  workflow_id: string | null;
+  workflow_name: string;
+  /** JSON pointer of the task in the definition. */
+  task: string;
+  title: string;
+  status: 'open' | 'claimed' | 'decided' | 'expired' | 'cancelled';
+  priority: number;
+  /** Id or username, as the definition gives it. */
+  assignee: string | null;
+  claimed_by: string | null;
+  claimed_at: string | null;
+  due_at: string | null;
+  expires_at: string | null;
+  escalation_level: number;
+  quorum: {
+    approvals: number;
+    rejections: number;
+    exclude_initiator: boolean;
+  } | null;
+  /** To whom candidates may delegate. */
+  delegate: 'candidates' | 'anyone';
+  /**
+   * Users who delegated their vote (id, or a name without a user), and who decides in their
+   * place.
+   */
+  delegations: {
+    from: string;
+    to: string;
+  }[];
+  /** With a quorum: the caller's vote. */
+  my_vote: {
+    decision: string;
+    comment: string | null;
+    voted_at: string;
+  } | null;
+  /** What the caller can currently do with the task. */
+  can: ('decide' | 'claim' | 'release' | 'delegate' | 'comment' | 'see_run')[];
+  /**
+   * Why the caller cannot do the rest: for each action the `code` of the error that it would
+   * return, such as `initiator_excluded`, `delegated`, `not_a_candidate`, `role_required`,
+   * `claimed_by_another`, `already_voted`, `already_decided`, `task_expired`,
+   * `task_cancelled`, `run_finished`. `already_claimed` means by the caller;
+   * `no_other_candidate` means that there is nobody to delegate to.
+   */
+  cannot: Partial<Record<'decide' | 'claim' | 'release' | 'delegate' | 'comment' | 'see_run', string>>;
+  created_at: string;
+  updated_at: string;
+};
+export type HumanTaskSummary = {
+  open: number;
+  overdue: number;
+  claimed_by_me: number;
+};
+export type InstallMarketplaceItemRequest = {
+  /**
+   * Maps names in the item's `requires.secrets` to names of own secrets. For an agent that
+   * comes with a workflow the name is `<agent>/<NAME>`.
+   */
+  secrets?: Record<string, string> | null;
+};
+export type Instant = string;
+export type InvokeAgentRequest = {
+  input?: unknown;
+  /**
+   * A semantic version, a range, or `draft` (owner and admins only). Default: the highest
+   * published version, else the highest deprecated one, else the draft.
+   */
+  version?: string;
+};
+export type ItemRequirements = {
+  /** Names that an installation binds to the installer's secrets. */
+  secrets: string[];
+  agents: RequiredAgent[];
+};
+export type ItemVersionSummary = {
+  version: string;
+  digest: string;
+  status: 'submitted' | 'approved' | 'rejected';
+  /** Reason given in the last moderation. */
+  reason: string | null;
+  submitted_at: string;
+  reviewed_at: string | null;
+};
+export type Jwks = {
+  keys: {
+    kty: string;
+    crv: string;
+    x: string;
+    y: string;
+    kid: string;
+    alg: string;
+    use: string;
+  }[];
+};
+export type ListedAgent = AgentFields & {
+  description?: string | null;
+  documentation?: string | null;
+  configuration?: Record<string, unknown> | null;
+  input_schema?: Record<string, unknown> | null;
+  output_schema?: Record<string, unknown> | null;
+  modalities?: string[] | null;
+  capabilities?: string[] | null;
+  authentication_config?: Record<string, unknown> | null;
+  tags?: string[] | null;
+  /** Newest first. Get a single version for its content. */
+  versions: AgentVersionSummary[];
+  skills?: AgentSkill[];
+  /** Parts of `configuration` that have no effect, or that will fail when the agent is invoked. */
+  warnings?: {
+    pointer: string;
+    message: string;
+  }[];
+  omitted: OmittedFields;
+};
+export type ListedAgentSkill = AgentSkillFields & {
+  description?: string | null;
+  tags?: string[] | null;
+  examples?: string[] | null;
+  input_modes?: string[] | null;
+  output_modes?: string[] | null;
+  omitted: OmittedFields;
+};
+export type ListedAgentVersion = AgentVersionFields & {
+  configuration?: Record<string, unknown>;
+  changelog?: string | null;
+  input_schema?: Record<string, unknown>;
+  output_schema?: Record<string, unknown>;
+  omitted: OmittedFields;
+};
+export type ListedHumanTask = HumanTaskFields & {
+  description?: string | null;
+  /** The data to decide on. */
+  subject?: unknown;
+  /** JSON Schema 2020-12 of the payload of every decision but `reject`. */
+  form_schema?: Record<string, unknown> | null;
+  decisions?: {
+    id: string;
+    label: string;
+    requires_comment: boolean;
+  }[];
+  candidates?: {
+    users: string[];
+    roles: string[];
+    groups: string[];
+  };
+  /** With a quorum: votes for each decision. */
+  tally?: Record<string, number> | null;
+  /** The latest 100, oldest first. */
+  comments?: HumanTaskComment[];
+  decision?: HumanDecision | null;
+  omitted: OmittedFields;
+};
+export type ListedMarketplaceItem = MarketplaceItemFields & {
+  summary?: string | null;
+  description?: string | null;
+  categories?: string[];
+  tags?: string[];
+  requires?: ItemRequirements;
+  omitted: OmittedFields;
+};
+export type ListedWorkflow = WorkflowFields & {
+  description?: string | null;
+  /** Open Workflow Specification DSL 1.0.x. */
+  definition?: Record<string, unknown>;
+  /**
+   * Whether the definition is valid, nothing in it is unsupported, and every agent has a
+   * matching version.
+   */
+  runnable?: boolean;
+  problems?: DefinitionProblem[];
+  input_schema?: (Record<string, unknown> | boolean) | null;
+  tags?: string[];
+  omitted: OmittedFields;
+};
+export type ListedWorkflowRevision = WorkflowRevisionFields & {
+  definition?: Record<string, unknown>;
+  /**
+   * Whether the definition is valid, nothing in it is unsupported, and every agent has a
+   * matching version.
+   */
+  runnable?: boolean;
+  problems?: DefinitionProblem[];
+  input_schema?: (Record<string, unknown> | boolean) | null;
+  omitted: OmittedFields;
+};
+export type LogEntry = {
+  /** Sequence number, from 1 without gaps. */
+  seq: number;
+  at: string;
+  level: 'debug' | 'info' | 'warn' | 'error';
+  type: string;
+  task: string | null;
+  message: string;
+  data: Record<string, unknown>;
+};
+export type MarketplaceInstall = {
+  id: string;
+  item_id: string;
+  kind: 'agent' | 'workflow';
+  /** The copy: the caller's own agent or workflow. */
+  ref_id: string;
+  name: string;
+  version: string;
+  digest: string;
+  installed_at: string;
+  missing: MissingParts;
+  /** Agents installed with the workflow. */
+  agents: {
+    id: string;
+    item_id: string;
+    kind: 'agent' | 'workflow';
+    /** The copy: the caller's own agent or workflow. */
+    ref_id: string;
+    name: string;
+    version: string;
+    digest: string;
+    installed_at: string;
+    missing: MissingParts;
+  }[];
+};
+export type MarketplaceItem = MarketplaceItemFields & {
+  summary: string | null;
+  description: string | null;
+  categories: string[];
+  tags: string[];
+  requires: ItemRequirements;
+};
+export type MarketplaceItemFields = {
+  id: string;
+  kind: 'agent' | 'workflow';
+  /** The published agent or workflow. It may have been deleted or be private. */
+  ref_id: string;
+  name: string;
+  license: string | null;
+  publisher: UserReference;
+  /**
+   * The highest approved version, else the latest submitted one. For a workflow, its revision
+   * number.
+   */
+  version: string;
+  /** Newest first. Only the publisher and admins see versions that are not approved. */
+  versions: ItemVersionSummary[];
+  /** Hexadecimal SHA-256 of the version's content as canonical JSON (RFC 8785). */
+  digest: string;
+  rating: {
+    average: number | null;
+    count: number;
+  };
+  installs: number;
+  status: 'submitted' | 'approved' | 'rejected' | 'withdrawn';
+  /** What the caller may do with the item. `review` means rating it. */
+  can: ('install' | 'review' | 'approve' | 'reject' | 'withdraw')[];
+  created_at: string;
+  /** Time of the first approval. */
+  published_at: string | null;
+  updated_at: string;
+};
+export type MarketplaceReview = {
+  id: string;
+  item_id: string;
+  user: UserReference;
+  /** The version that the reviewer had installed. */
+  version: string;
+  rating: number;
+  text: string | null;
+  created_at: string;
+  updated_at: string;
+};
+export type MarketplaceSubmission = MarketplaceItemFields & {
+  summary: string | null;
+  description: string | null;
+  categories: string[];
+  tags: string[];
+  requires: ItemRequirements;
+  /**
+   * With `include_agents`: the items of the agents that the workflow uses, submitted now or
+   * earlier.
+   */
+  included?: {
+    agent: string;
+    item_id: string;
+    version: string;
+    status: 'submitted' | 'approved' | 'rejected';
+  }[];
+};
+export type MarketplaceVersion = {
+  version: string;
+  digest: string;
+  status: 'submitted' | 'approved' | 'rejected';
+  /** Reason given in the last moderation. */
+  reason: string | null;
+  submitted_at: string;
+  reviewed_at: string | null;
+  item_id: string;
+  name: string;
+  summary: string | null;
+  description: string | null;
+  license: string | null;
+  categories: string[];
+  tags: string[];
+  requires: ItemRequirements;
+  /** The content that an installation copies. */
+  content: Record<string, unknown>;
+};
+export type MissingParts = {
+  secrets: string[];
+  agents: RequiredAgent[];
+  workflows: string[];
+};
+export type NewClient = ClientFields & {
+  /** Shown only once; it cannot be read again. */
+  client_secret: string;
+};
+export type NewWebhook = WebhookFields & {
+  /** Shown only once. */
+  secret: string;
+};
+export type NoFields = Record<string, never>;
+export type OAuthError = {
+  error: string;
+  error_description: string;
+};
+export type OmittedFields = string[];
+export type Person = {
+  id: string;
+  username: string;
+  display_name: string | null;
+};
+export type Problem = {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+  /** Stable identifier of the error, for use by clients. */
+  code: string;
+  request_id: string;
+  errors?: {
+    pointer: string;
+    code: string;
+    message: string;
+    [name: string]: unknown;
+  }[];
+  [name: string]: unknown;
+};
+export type ProtectedResourceMetadata = {
+  resource: string;
+  resource_name: string;
+  authorization_servers: string[];
+  scopes_supported: string[];
+  bearer_methods_supported: string[];
+};
+export type Provenance = {
+  item_id: string;
+  version: string;
+  digest: string;
+  publisher: UserReference;
+  installed_at: string;
+};
+export type PutSecretRequest = {
+  /** Text, or an object such as {username, password}. It is never returned. */
+  value: string | Record<string, unknown>;
+};
+export type Readiness = {
+  status: 'ok' | 'degraded' | 'down';
+  checks: {
+    database: 'ok' | 'down' | 'database_missing' | 'not_migrated';
+    temporal: 'ok' | 'down' | 'stopping';
+    files: 'ok' | 'down' | 'wrong_store';
+    server: 'ok' | 'down' | 'stopping';
+    admin: 'ok' | 'missing' | 'unknown';
+    runs: 'ok' | 'stuck' | 'unknown';
+    keys: 'ok' | 'missing' | 'unknown';
+  };
+  /** What is wrong and how an operator can fix it. */
+  problems?: string[];
+};
+export type RedeliverFailedWebhookDeliveriesRequest = {
+  since?: Instant;
+};
+export type RedeliverFailedWebhookDeliveriesResponse = {
+  redelivered: number;
+};
+export type RegisteredClient = {
+  id: string;
+  name: string;
+  client_uri: string | null;
+  redirect_uris: string[];
+  token_endpoint_auth_method: 'none' | 'client_secret_basic' | 'client_secret_post';
+  created_at: string;
+  /** When a user last approved it. */
+  approved_at: string | null;
+};
+export type RegisteredClientInformation = {
+  client_id: string;
+  client_id_issued_at: number;
+  client_secret?: string;
+  client_secret_expires_at?: number;
+  client_name: string;
+  client_uri?: string;
+  redirect_uris: string[];
+  token_endpoint_auth_method: 'none' | 'client_secret_basic' | 'client_secret_post';
+  grant_types: string[];
+  response_types: string[];
+};
+export type RejectMarketplaceItemRequest = {
+  /** Default: the latest submitted version that awaits moderation. */
+  version?: string;
+  reason: string;
+};
+export type RequiredAgent = {
+  /** As written in the definition. */
+  agent: string;
+  agent_id: string;
+  version: string | null;
+};
+export type ReviewMarketplaceItemRequest = {
+  rating: number;
+  text?: string | null;
+};
+export type Revocation = {
+  token: string;
+  token_type_hint?: string;
+};
+export type RevocationForm = {
+  token?: string;
+  token_type_hint?: string;
+  client_id?: string;
+  client_secret?: string;
+  [name: string]: unknown;
+};
+export type Run = RunFields & {
+  input_params: unknown;
+  output: unknown;
+  error: DslError | null;
+  /** The first 100 things that the run waits for. */
+  waiting_on: {
+    kind: 'human' | 'event' | 'timer';
+    task: string;
+    id?: string;
+    until?: string;
+  }[];
+  /** The last 500 started tasks in start order. `/runs/{id}/tasks` has all of them. */
+  tasks: RunTask[];
+  /** The last 200 log entries. */
+  logs: LogEntry[];
+  /** URL of the log entries after these. */
+  logs_next: string | null;
+};
+export type RunFields = {
+  id: string;
+  workflow_id: string | null;
+  workflow_revision: number | null;
+  workflow_name: string;
+  status: 'pending' | 'running' | 'waiting' | 'suspended' | 'cancelled' | 'faulted' | 'completed';
+  owner_id: string;
+  parent_run_id: string | null;
+  retry_of: string | null;
+  /** Number of things that the run waits for. */
+  waiting_count: number;
+  usage: Record<string, unknown>;
+  temporal: {
+    workflow_id: string;
+    run_id: string | null;
+    url: string | null;
+  };
+  /** What the caller can currently do with the run. */
+  can: ('cancel' | 'suspend' | 'resume' | 'retry' | 'terminate')[];
+  /** Number of entries in its log. */
+  last_seq: number;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+};
+export type RunSummary = RunFields & {
+  input_params?: unknown;
+  output?: unknown;
+  error?: DslError | null;
+  /** The first 100 things that the run waits for. */
+  waiting_on?: {
+    kind: 'human' | 'event' | 'timer';
+    task: string;
+    id?: string;
+    until?: string;
+  }[];
+  omitted: OmittedFields;
+};
+export type RunTask = {
+  /** JSON pointer into the definition. */
+  reference: string;
+  name: string;
+  type: string;
+  status: 'running' | 'waiting' | 'suspended' | 'cancelled' | 'faulted' | 'completed';
+  /** How often the run has entered the task, including this time. */
+  visit: number;
+  /** Attempt of the nearest `try`, from 1. */
+  attempt: number;
+  started_at: string;
+  finished_at: string | null;
+  agent_id?: string;
+  agent_version?: string;
+  hitl_task_id?: string;
+  child_run_id?: string;
+  usage?: Record<string, unknown>;
+  error?: DslError;
+};
+export type RunTaskGroup = {
+  /** JSON pointer into the definition. */
+  reference: string;
+  name: string;
+  type: string;
+  /** Number of visits. */
+  count: number;
+  completed: number;
+  faulted: number;
+  cancelled: number;
+  /** Visits that run, wait or are suspended. */
+  unfinished: number;
+  last_visit: number;
+  /** The finished visit that took longest. */
+  slowest: {
+    visit: number;
+    duration_ms: number;
+  } | null;
+  /** Sum of the durations of the finished visits. */
+  total_ms: number;
+  /** When the first visit started. */
+  started_at: string;
+  /** When the last finished visit ended. */
+  finished_at: string | null;
+};
+export type RunTaskVisit = {
+  /** JSON pointer into the definition. */
+  reference: string;
+  name: string;
+  type: string;
+  status: 'running' | 'waiting' | 'suspended' | 'cancelled' | 'faulted' | 'completed';
+  /** How often the run has entered the task, including this time. */
+  visit: number;
+  /** Attempt of the nearest `try`, from 1. */
+  attempt: number;
+  started_at: string;
+  finished_at: string | null;
+  agent_id?: string;
+  agent_version?: string;
+  hitl_task_id?: string;
+  child_run_id?: string;
+  usage?: Record<string, unknown>;
+  error?: DslError;
+  /** Input of the task, after `input.from`. */
+  input?: unknown;
+  /** Output of the task, once it has completed. */
+  output?: unknown;
+  /** Which of them the log leaves out, because their JSON is larger than 8 KiB. */
+  omitted: ('input' | 'output')[];
+};
+export type RunWorkflowRequest = {
+  input_params?: Record<string, unknown>;
+};
+export type Secret = {
+  name: string;
+  created_at: string;
+  updated_at: string;
+};
+export type SemanticVersion = string;
+export type Session = {
+  id: string;
+  /** `token`: a log-in by `POST /auth/token`. `client`: an OAuth client that you approved. */
+  kind: 'browser' | 'token' | 'client';
+  /** The name that the OAuth client gave itself. */
+  client_name: string | null;
+  /** The highest role that the client may use. */
+  role_limit: ('viewer' | 'approver' | 'builder' | 'admin') | null;
+  /** Whether this request belongs to it. */
+  current: boolean;
+  /** Such as `Firefox on Linux`. */
+  device: string | null;
+  /** The address that logged in. */
+  address: string | null;
+  created_at: string;
+  /** To the minute; for a token, its last refresh. */
+  last_used_at: string;
+  expires_at: string;
+};
+export type StreamRunEventsResponse = {
+  id?: string;
+  event?: string;
+  /** JSON. */
+  data: string;
+};
+export type SubmitMarketplaceItemRequest = {
+  kind: 'agent' | 'workflow';
+  ref_id: string;
+  /** A published version of the agent, or the number of a valid revision of the workflow. */
+  version: string | number;
+  name?: string;
+  summary?: string | null;
+  description?: string | null;
+  categories?: string[] | null;
+  tags?: string[] | null;
+  license?: string | null;
+  /** For a workflow: also submit the own private agents that it uses. */
+  include_agents?: boolean | null;
+};
+export type TemporalPayload = {
+  metadata?: Record<string, string>;
+  data?: string;
+  [name: string]: unknown;
+};
+export type TemporalPayloads = {
+  payloads: TemporalPayload[];
+};
+export type TerminateRunRequest = {
+  reason?: string;
+};
+export type Texts = string[] | null;
+export type TokenAnswer = {
+  access_token: string;
+  token_type: 'Bearer';
+  /** Lifetime in seconds. */
+  expires_in: number;
+  refresh_token?: string;
+  /** The roles, separated by spaces. */
+  scope: string;
+};
+export type TokenForm = {
+  grant_type?: string;
+  username?: string;
+  password?: string;
+  refresh_token?: string;
+  client_id?: string;
+  client_secret?: string;
+  device_code?: string;
+  code?: string;
+  code_verifier?: string;
+  redirect_uri?: string;
+  resource?: string;
+  [name: string]: unknown;
+};
+export type TokenRequest =
+  | {
+      grant_type?: 'password';
+      /** The username or email address. */
+      username: string;
+      password: string;
+    }
+  | {
+      grant_type: 'refresh_token';
+      refresh_token: string;
+    }
+  | {
+      grant_type: 'client_credentials';
+      client_id: string;
+      client_secret: string;
+    };
+export type Transfer = {
+  agents: number;
+  workflows: number;
+  runs: number;
+  files: number;
+  webhooks: number;
+  items: number;
+  human_tasks: number;
+  secrets: number;
+  secrets_renamed: Record<string, string>;
+};
+export type TransferUserRequest = {
+  to: string;
+};
+export type UpdateAgentRequest = {
+  name?: string;
+  type?: 'docker' | 'api' | 'a2a' | 'llm' | 'vision' | 'audio' | 'sensor' | 'workflow';
+  version?: SemanticVersion;
+  visibility?: 'private' | 'public';
+  description?: string | null;
+  execution_type?: ('docker' | 'api' | 'a2a' | 'framework' | 'edge') | null;
+  status?: ('active' | 'inactive' | 'deprecated') | null;
+  documentation?: string | null;
+  license?: string | null;
+  repository_url?: string | null;
+  configuration?: Record<string, unknown> | null;
+  /** JSON Schema 2020-12. */
+  input_schema?: Record<string, unknown> | null;
+  /** JSON Schema 2020-12. */
+  output_schema?: Record<string, unknown> | null;
+  modalities?: Words;
+  capabilities?: Words;
+  url?: string | null;
+  provider_name?: string | null;
+  provider_url?: string | null;
+  authentication_type?: ('none' | 'api_key' | 'oauth' | 'jwt') | null;
+  authentication_config?: Record<string, unknown> | null;
+  capabilities_streaming?: boolean | null;
+  capabilities_push?: boolean | null;
+  capabilities_history?: boolean | null;
+  tags?: Words;
+};
+export type UpdateAgentSkillRequest = {
+  name?: string;
+  description?: string | null;
+  tags?: Texts;
+  examples?: Texts;
+  input_modes?: Texts;
+  output_modes?: Texts;
+};
+export type UpdateAgentVersionRequest = {
+  configuration?: Record<string, unknown> | null;
+  input_schema?: Record<string, unknown> | null;
+  output_schema?: Record<string, unknown> | null;
+  changelog?: string | null;
+};
+export type UpdateFileRequest = {
+  name?: string;
+  visibility?: 'private' | 'public';
+};
+export type UpdateUserRequest = {
+  username?: string;
+  email?: string;
+  display_name?: string | null;
+  roles?: ('viewer' | 'approver' | 'builder' | 'admin')[];
+  groups?: string[];
+  status?: 'active' | 'disabled';
+  password?: string;
+};
+export type UpdateWebhookRequest = {
+  url?: string;
+  /**
+   * Event types, such as `io.cadenza.hitl` (and all types below it) or `*.faulted.v1`.
+   * Default: all types.
+   */
+  types?: string[] | null;
+  description?: string | null;
+  /** `whsec_…` (Standard Webhooks); generated if omitted. */
+  secret?: string;
+  active?: boolean;
+};
+export type UpdateWorkflowRequest = {
+  name?: string;
+  /**
+   * Open Workflow Specification DSL 1.0.x as JSON. A missing `document` is generated from
+   * `name`.
+   */
+  definition?: Record<string, unknown>;
+  description?: string | null;
+  visibility?: ('private' | 'public') | null;
+  tags?: string[] | null;
+};
+export type UploadFileFormDataRequest = {
+  file: string;
+  name?: string;
+  media_type?: string;
+  visibility?: 'private' | 'public';
+  [name: string]: unknown;
+};
+export type User = {
+  id: string;
+  username: string;
+  email: string;
+  display_name: string | null;
+  roles: ('viewer' | 'approver' | 'builder' | 'admin')[];
+  groups: string[];
+  status: 'active' | 'disabled';
+  created_at: string;
+  updated_at: string;
+};
+export type UserReference = {
+  id: string;
+  username: string;
+};
+export type ValidateWorkflowRequest = {
+  /**
+   * Open Workflow Specification DSL 1.0.x as JSON. A missing `document` is generated from
+   * `name`.
+   */
+  definition: Record<string, unknown>;
+  name?: string;
+};
+export type Webhook = WebhookFields;
+export type WebhookFields = {
+  id: string;
+  owner_id: string;
+  url: string;
+  /**
+   * Event types: a name includes all types that continue it after a dot; `*` is a wildcard. An
+   * empty list means all types.
+   */
+  types: string[];
+  description: string | null;
+  active: boolean;
+  /** Why the platform disabled the webhook: its URL answered 410, or deliveries kept failing. */
+  disabled_reason: ('gone' | 'failing') | null;
+  disabled_at: string | null;
+  created_at: string;
+  updated_at: string;
+};
+export type WebhookResource = {
+  kind: 'webhook';
+  /** Identifies the webhook in its set. */
+  name: string;
+  url: string;
+  /**
+   * Event types, such as `io.cadenza.hitl` (and all types below it) or `*.faulted.v1`.
+   * Default: all types.
+   */
+  types?: string[] | null;
+  description?: string | null;
+  active?: boolean | null;
+  /** Placeholder of a secret whose value is `whsec_…`; needed to create it. */
+  secret?: string | null;
+};
+export type Words = string[] | null;
+export type Workflow = WorkflowFields & {
+  description: string | null;
+  /** Open Workflow Specification DSL 1.0.x. */
+  definition: Record<string, unknown>;
+  /**
+   * Whether the definition is valid, nothing in it is unsupported, and every agent has a
+   * matching version.
+   */
+  runnable: boolean;
+  problems: DefinitionProblem[];
+  input_schema: (Record<string, unknown> | boolean) | null;
+  tags: string[];
+};
+export type WorkflowFields = {
+  id: string;
+  name: string;
+  revision: number;
+  valid: boolean;
+  owner_id: string;
+  visibility: 'private' | 'public';
+  provenance: Provenance | null;
+  /** What the caller may do with the workflow. `publish` means publishing to the marketplace. */
+  can: ('run' | 'update' | 'delete' | 'publish')[];
+  created_at: string;
+  updated_at: string;
+};
+export type WorkflowResource = {
+  kind: 'workflow';
+  name: string;
+  /**
+   * Open Workflow Specification DSL 1.0.x as JSON. A missing `document` is generated from
+   * `name`.
+   */
+  definition: Record<string, unknown>;
+  description?: string | null;
+  visibility?: ('private' | 'public') | null;
+  tags?: string[] | null;
+};
+export type WorkflowRevision = WorkflowRevisionFields & {
+  definition: Record<string, unknown>;
+  /**
+   * Whether the definition is valid, nothing in it is unsupported, and every agent has a
+   * matching version.
+   */
+  runnable: boolean;
+  problems: DefinitionProblem[];
+  input_schema: (Record<string, unknown> | boolean) | null;
+};
+export type WorkflowRevisionFields = {
+  workflow_id: string;
+  revision: number;
+  digest: string;
+  valid: boolean;
+  created_by: string;
+  created_at: string;
+};
+export interface Operations {
+  /** Get the public keys of access tokens (RFC 7517) */
+  getJwks: { answer: Jwks };
+  /** Get the OAuth server metadata (RFC 8414) */
+  getAuthorizationServerMetadata: { answer: AuthorizationServerMetadata };
+  /** Get the metadata of this API as a protected resource (RFC 9728) */
+  getProtectedResourceMetadata: { answer: ProtectedResourceMetadata };
+  /** List own and public agents, newest first */
+  listAgents: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /**
+       * `summary` omits fields larger than 1 KiB, `full` those larger than 16 KiB. `omitted` of
+       * each record names them.
+       */
+      view?: 'full' | 'summary' | undefined;
+      type?: 'docker' | 'api' | 'a2a' | 'llm' | 'vision' | 'audio' | 'sensor' | 'workflow' | undefined;
+      status?: 'active' | 'inactive' | 'deprecated' | undefined;
+      visibility?: 'private' | 'public' | undefined;
+      owner_id?: string | undefined;
+      capability?: string | undefined;
+      modality?: string | undefined;
+      tag?: string | undefined;
+      /** Text in the name or description. */
+      q?: string | undefined;
+      name?: string | undefined;
+      /** The current version. */
+      version?: string | undefined;
+    };
+    answer: ListedAgent[];
+  };
+  /** Register an agent and draft its first version */
+  createAgent: { body: CreateAgentRequest; answer: Agent };
+  /** Get the agent's card */
+  getAgentCard: {
+    path: {
+      agent_id: string;
+    };
+    answer: AgentCard;
+  };
+  /** Get an agent with its versions and skills */
+  getAgent: {
+    path: {
+      id: string;
+    };
+    answer: Agent;
+  };
+  /**
+   * Update an agent; changing the configuration or schemas of a published version needs a
+   * higher `version`
+   */
+  updateAgent: {
+    path: {
+      id: string;
+    };
+    body?: UpdateAgentRequest;
+    answer: Agent;
+  };
+  /** Delete an agent with its versions and skills */
+  deleteAgent: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** Invoke an agent, which starts a run */
+  invokeAgent: {
+    path: {
+      id: string;
+    };
+    body?: InvokeAgentRequest;
+    answer: Run;
+  };
+  /** List the caller's runs that use the agent, newest first */
+  listAgentRuns: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /**
+       * `summary` omits fields larger than 1 KiB, `full` those larger than 16 KiB. `omitted` of
+       * each record names them.
+       */
+      view?: 'full' | 'summary' | undefined;
+    };
+    answer: RunSummary[];
+  };
+  /** List an agent's skills, oldest first */
+  listAgentSkills: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: ListedAgentSkill[];
+  };
+  /** Add a skill */
+  createAgentSkill: {
+    path: {
+      id: string;
+    };
+    body: CreateAgentSkillRequest;
+    answer: AgentSkill;
+  };
+  /** Update a skill */
+  updateAgentSkill: {
+    path: {
+      id: string;
+      skill_id: string;
+    };
+    body?: UpdateAgentSkillRequest;
+    answer: AgentSkill;
+  };
+  /** Delete a skill */
+  deleteAgentSkill: {
+    path: {
+      id: string;
+      skill_id: string;
+    };
+    answer: undefined;
+  };
+  /** List an agent's versions, newest first */
+  listAgentVersions: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /**
+       * `summary` omits fields larger than 1 KiB, `full` those larger than 16 KiB. `omitted` of
+       * each record names them.
+       */
+      view?: 'full' | 'summary' | undefined;
+    };
+    answer: ListedAgentVersion[];
+  };
+  /** Add a draft; omitted parts are copied from the current version */
+  createAgentVersion: {
+    path: {
+      id: string;
+    };
+    body: CreateAgentVersionRequest;
+    answer: AgentVersion;
+  };
+  /** Get one version of an agent */
+  getAgentVersion: {
+    path: {
+      id: string;
+      version: string;
+    };
+    answer: AgentVersion;
+  };
+  /** Update a draft */
+  updateAgentVersion: {
+    path: {
+      id: string;
+      version: string;
+    };
+    body?: UpdateAgentVersionRequest;
+    answer: AgentVersion;
+  };
+  /** Deprecate a published version; it remains usable */
+  deprecateAgentVersion: {
+    path: {
+      id: string;
+      version: string;
+    };
+    body?: NoFields;
+    answer: AgentVersion;
+  };
+  /** Publish a draft, which makes it immutable, and the current version if it is the highest */
+  publishAgentVersion: {
+    path: {
+      id: string;
+      version: string;
+    };
+    body?: NoFields;
+    answer: AgentVersion;
+  };
+  /** Apply a set of agents, workflows and webhooks: all of it or nothing */
+  applySet: { body: ApplySetRequest; answer: ApplyPlan };
+  /** List what the caller's sets have made, oldest first */
+  listAppliedResources: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /** Name of the set; each user's sets are separate. */
+      set?: string | undefined;
+    };
+    answer: AppliedResource[];
+  };
+  /** Ask a user to approve an OAuth client: the authorization endpoint, a page (RFC 6749) */
+  authorize: {
+    query?: {
+      response_type?: string | undefined;
+      client_id?: string | undefined;
+      redirect_uri?: string | undefined;
+      state?: string | undefined;
+      scope?: string | undefined;
+      code_challenge?: string | undefined;
+      code_challenge_method?: string | undefined;
+      resource?: string | undefined;
+      resumed?: string | undefined;
+    };
+    answer: string;
+  };
+  /** Log in, allow or deny: the form of the authorization page */
+  decideAuthorization: { body?: Blob | FormData | Uint8Array | string; answer: undefined };
+  /** List the registered OAuth clients, oldest first */
+  listRegisteredClients: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: RegisteredClient[];
+  };
+  /** Remove an OAuth client; all of its sessions end */
+  deleteRegisteredClient: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** Ask for a code that a user approves in a browser (RFC 8628) */
+  createDeviceCode: { body?: Blob | FormData | Uint8Array | string; answer: DeviceCodes };
+  /** Get what asks with a user code, before you approve it */
+  getDeviceRequest: {
+    query: {
+      /** As the program shows it; case, spaces and hyphens do not count. */
+      user_code: string;
+    };
+    answer: DeviceRequest;
+  };
+  /** Approve or deny what asks with a user code */
+  decideDeviceRequest: { body: DecideDeviceRequestRequest; answer: undefined };
+  /** Register an OAuth client (RFC 7591) */
+  registerClient: { body?: ClientRegistration; answer: RegisteredClientInformation };
+  /** Log out: end the session of a refresh or access token (RFC 7009) */
+  revokeToken: { body?: Revocation; answer: undefined };
+  /** Log in with a password, refresh token, client credentials or a device code */
+  createToken: { body?: TokenRequest; answer: TokenAnswer };
+  /** Log in a browser: the session is in a cookie that scripts cannot read */
+  createSession: { body: CreateSessionRequest; answer: User };
+  /** Get the user who is logged in, or 204 */
+  getSession: { answer: User | undefined };
+  /** Log out: end the session of this browser */
+  deleteSession: { answer: undefined };
+  /** Get an agent's documentation as a page, or as Markdown if `Accept` asks for it */
+  getAgentDocumentation: {
+    path: {
+      id: string;
+    };
+    answer: string;
+  };
+  /** Stream events of all runs that the caller may see, as Server-Sent Events */
+  streamEvents: {
+    query?: {
+      /**
+       * Event types, separated by commas, such as `io.cadenza.hitl` (and all types below it) or
+       * `*.faulted.v1`.
+       */
+      types?: string | undefined;
+      run_id?: string | undefined;
+      workflow_id?: string | undefined;
+      /** Only the caller's own runs and tasks, for admins who see all others too. */
+      mine?: boolean | undefined;
+    };
+    answer: EventStream;
+  };
+  /** Publish a CloudEvent */
+  publishEvent: { body: CloudEvent; answer: AcceptedEvent };
+  /** Upload a file of up to 100 MiB */
+  uploadFile: {
+    query?: {
+      name?: string | undefined;
+      visibility?: 'private' | 'public' | undefined;
+    };
+    body: Blob | FormData | Uint8Array | string;
+    answer: File;
+  };
+  /** List files that the caller may see, newest first */
+  listFiles: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /** Part of the name. */
+      q?: string | undefined;
+      owner_id?: string | undefined;
+      visibility?: 'private' | 'public' | undefined;
+      sha256?: string | undefined;
+      /** Input and output files of this run. */
+      run_id?: string | undefined;
+    };
+    answer: File[];
+  };
+  /** Download a file */
+  downloadFile: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Token from a link to this file. */
+      token?: string | undefined;
+    };
+    answer: Blob;
+  };
+  /** Rename a file or change its visibility */
+  updateFile: {
+    path: {
+      id: string;
+    };
+    body?: UpdateFileRequest;
+    answer: File;
+  };
+  /** Delete a file */
+  deleteFile: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** Create a temporary link that downloads a file without a login */
+  createFileLink: {
+    path: {
+      id: string;
+    };
+    body?: CreateFileLinkRequest;
+    answer: FileLink;
+  };
+  /** Get a file's metadata */
+  getFile: {
+    path: {
+      id: string;
+    };
+    answer: File;
+  };
+  /** Check that the process is alive */
+  getHealth: { answer: GetHealthResponse };
+  /** Decide several human tasks, each with its own result */
+  decideHumanTasks: { body: DecideHumanTasksRequest; answer: HumanTaskBatch };
+  /** Count the human tasks of the caller */
+  getHumanTaskSummary: { answer: HumanTaskSummary };
+  /** List the caller's human tasks by priority, then age */
+  listHumanTasks: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /**
+       * `summary` omits fields larger than 1 KiB, `full` those larger than 16 KiB. `omitted` of
+       * each record names them.
+       */
+      view?: 'full' | 'summary' | undefined;
+      /**
+       * `mine`: undecided tasks that the caller can decide now. `candidate`: also their tasks that
+       * wait for others or that they may not decide. `all`: the tasks of all users, for admins
+       * only.
+       */
+      scope?: 'mine' | 'candidate' | 'all' | undefined;
+      /** One or more, separated by commas. Default: undecided tasks. */
+      status?: string | undefined;
+      priority?: number | undefined;
+      /** Undecided tasks that are past `due_at`. */
+      overdue?: boolean | undefined;
+      run_id?: string | undefined;
+      workflow_id?: string | undefined;
+      /** Text in the title, description, task or workflow name. */
+      q?: string | undefined;
+    };
+    answer: ListedHumanTask[];
+  };
+  /** Get a human task */
+  getHumanTask: {
+    path: {
+      id: string;
+    };
+    answer: HumanTask;
+  };
+  /** List who did what with a human task, oldest first */
+  listHumanTaskAudit: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: HumanTaskAuditEntry[];
+  };
+  /** Claim a human task, so that nobody else can decide it */
+  claimHumanTask: {
+    path: {
+      id: string;
+    };
+    body?: NoFields;
+    answer: HumanTask;
+  };
+  /** Comment on a human task */
+  commentHumanTask: {
+    path: {
+      id: string;
+    };
+    body: CommentHumanTaskRequest;
+    answer: HumanTaskComment;
+  };
+  /** Decide a human task or vote on it */
+  decideHumanTask: {
+    path: {
+      id: string;
+    };
+    body: DecideHumanTaskRequest;
+    answer: HumanTaskDecided;
+  };
+  /** Delegate a human task to another user */
+  delegateHumanTask: {
+    path: {
+      id: string;
+    };
+    body: DelegateHumanTaskRequest;
+    answer: HumanTask;
+  };
+  /** Release a claimed human task */
+  releaseHumanTask: {
+    path: {
+      id: string;
+    };
+    body?: NoFields;
+    answer: HumanTask;
+  };
+  /** List approved items, and own items in any status */
+  listMarketplaceItems: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /**
+       * `summary` omits fields larger than 1 KiB, `full` those larger than 16 KiB. `omitted` of
+       * each record names them.
+       */
+      view?: 'full' | 'summary' | undefined;
+      kind?: 'agent' | 'workflow' | undefined;
+      category?: string | undefined;
+      tag?: string | undefined;
+      /** Id or username. */
+      publisher?: string | undefined;
+      status?: 'submitted' | 'approved' | 'rejected' | 'withdrawn' | undefined;
+      /** Text in the name, summary or description. */
+      q?: string | undefined;
+      sort?: 'new' | 'installs' | 'rating' | undefined;
+    };
+    answer: ListedMarketplaceItem[];
+  };
+  /** Submit an own agent version or workflow revision for approval by an admin */
+  submitMarketplaceItem: { body: SubmitMarketplaceItemRequest; answer: MarketplaceSubmission };
+  /** Get a marketplace item */
+  getMarketplaceItem: {
+    path: {
+      id: string;
+    };
+    answer: MarketplaceItem;
+  };
+  /** Withdraw an item; installed copies remain, and it can be submitted again */
+  withdrawMarketplaceItem: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** Approve a version, so that everybody can see and install it */
+  approveMarketplaceItem: {
+    path: {
+      id: string;
+    };
+    body?: ApproveMarketplaceItemRequest;
+    answer: MarketplaceItem;
+  };
+  /** Install a copy of an item in the caller's registry */
+  installMarketplaceItem: {
+    path: {
+      id: string;
+    };
+    body?: InstallMarketplaceItemRequest;
+    answer: MarketplaceInstall;
+  };
+  /** Reject a version or take down an approved one, with a reason for the publisher */
+  rejectMarketplaceItem: {
+    path: {
+      id: string;
+    };
+    body: RejectMarketplaceItemRequest;
+    answer: MarketplaceItem;
+  };
+  /** List an item's reviews, newest first */
+  listMarketplaceReviews: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: MarketplaceReview[];
+  };
+  /** Review an installed item; a second review replaces the first */
+  reviewMarketplaceItem: {
+    path: {
+      id: string;
+    };
+    body: ReviewMarketplaceItemRequest;
+    answer: MarketplaceReview;
+  };
+  /**
+   * Get one version of an item with its content, for inspection before approval or
+   * installation
+   */
+  getMarketplaceVersion: {
+    path: {
+      id: string;
+      version: string;
+    };
+    answer: MarketplaceVersion;
+  };
+  /** Get metrics of this process and of the platform, for Prometheus */
+  getMetrics: { answer: string };
+  /** Get the API as an OpenAPI 3.1 document */
+  getOpenApi: { answer: GetOpenApiResponse };
+  /**
+   * Check that the process can serve; degraded if Temporal or the file store is down, or runs
+   * are stuck
+   */
+  getReadiness: { answer: Readiness };
+  /** List the caller's runs, newest first */
+  listRuns: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /**
+       * `summary` omits fields larger than 1 KiB, `full` those larger than 16 KiB. `omitted` of
+       * each record names them.
+       */
+      view?: 'full' | 'summary' | undefined;
+      /** One or more, separated by commas. */
+      status?: string | undefined;
+      workflow_id?: string | undefined;
+      agent_id?: string | undefined;
+      parent_run_id?: string | undefined;
+      created_after?: Instant | undefined;
+      created_before?: Instant | undefined;
+      q?: string | undefined;
+    };
+    answer: RunSummary[];
+  };
+  /** Get the status, tasks and log of a run */
+  getRun: {
+    path: {
+      id: string;
+    };
+    answer: Run;
+  };
+  /** Cancel a run */
+  cancelRun: {
+    path: {
+      id: string;
+    };
+    body?: NoFields;
+    answer: Run;
+  };
+  /** Stream a run's log as Server-Sent Events */
+  streamRunEvents: {
+    path: {
+      id: string;
+    };
+    answer: EventStream | undefined;
+  };
+  /** List the log entries of a run, oldest first, or newest first with `before` */
+  listRunLogs: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /** This level and more severe ones. */
+      level?: 'debug' | 'info' | 'warn' | 'error' | undefined;
+      /** JSON pointer of a task. */
+      task?: string | undefined;
+      /** Only entries with a higher `seq`. */
+      after?: number | undefined;
+      /** Only entries with a lower `seq`, newest first. */
+      before?: number | undefined;
+    };
+    answer: LogEntry[];
+  };
+  /** Resume a suspended run */
+  resumeRun: {
+    path: {
+      id: string;
+    };
+    body?: NoFields;
+    answer: Run;
+  };
+  /** Retry a failed run: start a new run that continues from the failed task */
+  retryRun: {
+    path: {
+      id: string;
+    };
+    body?: NoFields;
+    answer: Run;
+  };
+  /** Suspend a run: running tasks finish, but no new ones start */
+  suspendRun: {
+    path: {
+      id: string;
+    };
+    body?: NoFields;
+    answer: Run;
+  };
+  /** List the started tasks of a run in start order */
+  listRunTasks: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /** JSON pointer of a task: only its visits. */
+      reference?: string | undefined;
+      /** One or more, separated by commas. */
+      status?: string | undefined;
+      /** Only tasks that started before the log entry with this `seq`, newest first. */
+      before?: number | undefined;
+    };
+    answer: RunTask[];
+  };
+  /** List the tasks of a run in start order, all visits of a task as one record */
+  listRunTaskGroups: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: RunTaskGroup[];
+  };
+  /** Get a task of a run with its input and output */
+  getRunTask: {
+    path: {
+      id: string;
+      reference: string;
+    };
+    query?: {
+      /** Which visit of the task; default: the last. */
+      visit?: number | undefined;
+    };
+    answer: RunTaskVisit;
+  };
+  /** Terminate a stuck run immediately */
+  terminateRun: {
+    path: {
+      id: string;
+    };
+    body?: TerminateRunRequest;
+    answer: Run;
+  };
+  /** Get the JSON Schema of workflow definitions, for editors */
+  getWorkflowSchema: { answer: string };
+  /** List the names of the caller's secrets, sorted by name */
+  listSecrets: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: Secret[];
+  };
+  /** Get when a secret was created and updated; its value is never returned */
+  getSecret: {
+    path: {
+      name: string;
+    };
+    answer: Secret;
+  };
+  /** Store a secret, encrypted; own agents' configuration refers to it as `<NAME>` */
+  putSecret: {
+    path: {
+      name: string;
+    };
+    body: PutSecretRequest;
+    answer: Secret;
+  };
+  /** Delete a secret; invocations of agents that refer to it will fail */
+  deleteSecret: {
+    path: {
+      name: string;
+    };
+    answer: undefined;
+  };
+  /** Decrypt payloads for Temporal's web UI */
+  decodeTemporalPayloads: {
+    path: {
+      capability: string;
+    };
+    body: TemporalPayloads;
+    answer: TemporalPayloads;
+  };
+  /** List users, oldest first */
+  listUsers: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /** Text in the username, email address or display name. */
+      q?: string | undefined;
+      role?: 'viewer' | 'approver' | 'builder' | 'admin' | undefined;
+      group?: string | undefined;
+      status?: 'active' | 'disabled' | undefined;
+    };
+    answer: User[];
+  };
+  /** Create a user */
+  createUser: { body: CreateUserRequest; answer: User };
+  /** List people by username */
+  listPeople: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /** Text in the username or display name; case is ignored. */
+      q?: string | undefined;
+      /** Ids of users, separated by commas, at most 200. */
+      ids?: string | undefined;
+    };
+    answer: Person[];
+  };
+  /** Get the current user */
+  getMe: { answer: User };
+  /** List your machine clients, oldest first */
+  listMyClients: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: Client[];
+  };
+  /** Create a machine client, which acts as you with client credentials */
+  createMyClient: { body: CreateMyClientRequest; answer: NewClient };
+  /** Delete a machine client; its tokens stop working immediately */
+  deleteMyClient: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** Change your password, which ends all your sessions and deletes your machine clients */
+  changeMyPassword: { body: ChangeMyPasswordRequest; answer: undefined };
+  /** List your sessions, oldest first */
+  listMySessions: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: Session[];
+  };
+  /** End all your sessions but this one */
+  deleteMyOtherSessions: { answer: undefined };
+  /** End one of your sessions */
+  deleteMySession: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** Get a user */
+  getUser: {
+    path: {
+      id: string;
+    };
+    answer: User;
+  };
+  /** Update, disable or enable a user, or reset the password */
+  updateUser: {
+    path: {
+      id: string;
+    };
+    body?: UpdateUserRequest;
+    answer: User;
+  };
+  /** List a user's machine clients, oldest first */
+  listUserClients: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: Client[];
+  };
+  /** Delete a user's machine client; its tokens stop working immediately */
+  deleteUserClient: {
+    path: {
+      id: string;
+      client_id: string;
+    };
+    answer: undefined;
+  };
+  /** Transfer a user's property to another user */
+  transferUser: {
+    path: {
+      id: string;
+    };
+    body: TransferUserRequest;
+    answer: Transfer;
+  };
+  /** List the caller's webhooks, newest first; admins see those of all users */
+  listWebhooks: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      owner_id?: string | undefined;
+      active?: boolean | undefined;
+    };
+    answer: Webhook[];
+  };
+  /** Subscribe a URL to the events that the caller may see */
+  createWebhook: { body: CreateWebhookRequest; answer: NewWebhook };
+  /** Get a webhook */
+  getWebhook: {
+    path: {
+      id: string;
+    };
+    answer: Webhook;
+  };
+  /** Update a webhook */
+  updateWebhook: {
+    path: {
+      id: string;
+    };
+    body?: UpdateWebhookRequest;
+    answer: Webhook;
+  };
+  /** Delete a webhook and its delivery log */
+  deleteWebhook: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** List a webhook's deliveries, newest first */
+  listWebhookDeliveries: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      status?: 'pending' | 'delivered' | 'failed' | undefined;
+      run_id?: string | undefined;
+    };
+    answer: Delivery[];
+  };
+  /** Get a delivery with its body */
+  getWebhookDelivery: {
+    path: {
+      id: string;
+      delivery_id: string;
+    };
+    answer: DeliveryDetail;
+  };
+  /** Redeliver one delivery */
+  redeliverWebhookDelivery: {
+    path: {
+      id: string;
+      delivery_id: string;
+    };
+    body?: NoFields;
+    answer: Delivery;
+  };
+  /** Redeliver failed deliveries */
+  redeliverFailedWebhookDeliveries: {
+    path: {
+      id: string;
+    };
+    body?: RedeliverFailedWebhookDeliveriesRequest;
+    answer: RedeliverFailedWebhookDeliveriesResponse;
+  };
+  /** Send a test event */
+  testWebhook: {
+    path: {
+      id: string;
+    };
+    body?: NoFields;
+    answer: Delivery;
+  };
+  /** List own and public workflows, newest first */
+  listWorkflows: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /**
+       * `summary` omits fields larger than 1 KiB, `full` those larger than 16 KiB. `omitted` of
+       * each record names them.
+       */
+      view?: 'full' | 'summary' | undefined;
+      /** Text in the name or description. */
+      q?: string | undefined;
+      tag?: string | undefined;
+      visibility?: 'private' | 'public' | undefined;
+      owner_id?: string | undefined;
+      valid?: boolean | undefined;
+    };
+    answer: ListedWorkflow[];
+  };
+  /** Create a workflow; an invalid definition is saved as a draft with its problems */
+  createWorkflow: { body: CreateWorkflowRequest; answer: Workflow };
+  /** Validate a definition without saving it */
+  validateWorkflow: { body: ValidateWorkflowRequest; answer: DefinitionValidation };
+  /** Get a workflow with its current definition */
+  getWorkflow: {
+    path: {
+      id: string;
+    };
+    answer: Workflow;
+  };
+  /** Update a workflow; changing the definition creates a revision */
+  updateWorkflow: {
+    path: {
+      id: string;
+    };
+    body?: UpdateWorkflowRequest;
+    answer: Workflow;
+  };
+  /** Archive a workflow; its runs are kept */
+  deleteWorkflow: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** Get a diagram of the current definition, as Mermaid or (by `Accept`) SVG */
+  getWorkflowDiagram: {
+    path: {
+      id: string;
+    };
+    answer: string;
+  };
+  /** Run a workflow (alias) */
+  executeWorkflow: {
+    path: {
+      id: string;
+    };
+    body?: ExecuteWorkflowRequest;
+    answer: Run;
+  };
+  /** List a workflow's revisions, newest first */
+  listWorkflowRevisions: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /**
+       * `summary` omits fields larger than 1 KiB, `full` those larger than 16 KiB. `omitted` of
+       * each record names them.
+       */
+      view?: 'full' | 'summary' | undefined;
+    };
+    answer: ListedWorkflowRevision[];
+  };
+  /** Get one revision of a workflow */
+  getWorkflowRevision: {
+    path: {
+      id: string;
+      revision: number;
+    };
+    answer: WorkflowRevision;
+  };
+  /** Run a workflow */
+  runWorkflow: {
+    path: {
+      id: string;
+    };
+    body?: RunWorkflowRequest;
+    answer: Run;
+  };
+}
+/** What a request needs besides its options; `role` is the least role that may call the operation. */
+export const OPERATIONS = {
+  getJwks: { method: 'GET', path: '/.well-known/jwks.json', role: 'public' },
+  getAuthorizationServerMetadata: {
+    method: 'GET',
+    path: '/.well-known/oauth-authorization-server',
+    role: 'public',
+  },
+  getProtectedResourceMetadata: {
+    method: 'GET',
+    path: '/.well-known/oauth-protected-resource',
+    role: 'public',
+  },
+  listAgents: { method: 'GET', path: '/agents', role: 'viewer' },
+  createAgent: { method: 'POST', path: '/agents', role: 'builder' },
+  getAgentCard: { method: 'GET', path: '/agents/{agent_id}/.well-known/agent.json', role: 'viewer' },
+  getAgent: { method: 'GET', path: '/agents/{id}', role: 'viewer' },
+  updateAgent: { method: 'PATCH', path: '/agents/{id}', role: 'builder' },
+  deleteAgent: { method: 'DELETE', path: '/agents/{id}', role: 'builder' },
+  invokeAgent: { method: 'POST', path: '/agents/{id}/invoke', role: 'builder' },
+  listAgentRuns: { method: 'GET', path: '/agents/{id}/runs', role: 'viewer' },
+  listAgentSkills: { method: 'GET', path: '/agents/{id}/skills', role: 'viewer' },
+  createAgentSkill: { method: 'POST', path: '/agents/{id}/skills', role: 'builder' },
+  updateAgentSkill: { method: 'PATCH', path: '/agents/{id}/skills/{skill_id}', role: 'builder' },
+  deleteAgentSkill: { method: 'DELETE', path: '/agents/{id}/skills/{skill_id}', role: 'builder' },
+  listAgentVersions: { method: 'GET', path: '/agents/{id}/versions', role: 'viewer' },
+  createAgentVersion: { method: 'POST', path: '/agents/{id}/versions', role: 'builder' },
+  getAgentVersion: { method: 'GET', path: '/agents/{id}/versions/{version}', role: 'viewer' },
+  updateAgentVersion: { method: 'PATCH', path: '/agents/{id}/versions/{version}', role: 'builder' },
+  deprecateAgentVersion: {
+    method: 'POST',
+    path: '/agents/{id}/versions/{version}/deprecate',
+    role: 'builder',
+  },
+  publishAgentVersion: { method: 'POST', path: '/agents/{id}/versions/{version}/publish', role: 'builder' },
+  applySet: { method: 'POST', path: '/apply', role: 'builder' },
+  listAppliedResources: { method: 'GET', path: '/apply', role: 'viewer' },
+  authorize: { method: 'GET', path: '/auth/authorize', role: 'public' },
+  decideAuthorization: { method: 'POST', path: '/auth/authorize', role: 'public' },
+  listRegisteredClients: { method: 'GET', path: '/auth/clients', role: 'admin' },
+  deleteRegisteredClient: { method: 'DELETE', path: '/auth/clients/{id}', role: 'admin' },
+  createDeviceCode: { method: 'POST', path: '/auth/device', role: 'public' },
+  getDeviceRequest: { method: 'GET', path: '/auth/device', role: 'viewer' },
+  decideDeviceRequest: { method: 'POST', path: '/auth/device/decision', role: 'viewer' },
+  registerClient: { method: 'POST', path: '/auth/register', role: 'public' },
+  revokeToken: { method: 'POST', path: '/auth/revoke', role: 'viewer' },
+  createToken: { method: 'POST', path: '/auth/token', role: 'public' },
+  createSession: { method: 'POST', path: '/console/session', role: 'public' },
+  getSession: { method: 'GET', path: '/console/session', role: 'viewer' },
+  deleteSession: { method: 'DELETE', path: '/console/session', role: 'viewer' },
+  getAgentDocumentation: { method: 'GET', path: '/docs/agents/{id}', role: 'viewer' },
+  streamEvents: { method: 'GET', path: '/events', role: 'viewer' },
+  publishEvent: { method: 'POST', path: '/events', role: 'builder', sent: 'application/cloudevents+json' },
+  uploadFile: { method: 'POST', path: '/files', role: 'builder' },
+  listFiles: { method: 'GET', path: '/files', role: 'viewer' },
+  downloadFile: { method: 'GET', path: '/files/{id}', role: 'viewer' },
+  updateFile: { method: 'PATCH', path: '/files/{id}', role: 'viewer' },
+  deleteFile: { method: 'DELETE', path: '/files/{id}', role: 'viewer' },
+  createFileLink: { method: 'POST', path: '/files/{id}/link', role: 'viewer' },
+  getFile: { method: 'GET', path: '/files/{id}/metadata', role: 'viewer' },
+  getHealth: { method: 'GET', path: '/healthz', role: 'public' },
+  decideHumanTasks: { method: 'POST', path: '/hitl/decisions', role: 'approver' },
+  getHumanTaskSummary: { method: 'GET', path: '/hitl/summary', role: 'viewer' },
+  listHumanTasks: { method: 'GET', path: '/hitl/tasks', role: 'viewer' },
+  getHumanTask: { method: 'GET', path: '/hitl/tasks/{id}', role: 'viewer' },
+  listHumanTaskAudit: { method: 'GET', path: '/hitl/tasks/{id}/audit', role: 'viewer' },
+  claimHumanTask: { method: 'POST', path: '/hitl/tasks/{id}/claim', role: 'approver' },
+  commentHumanTask: { method: 'POST', path: '/hitl/tasks/{id}/comments', role: 'viewer' },
+  decideHumanTask: { method: 'POST', path: '/hitl/tasks/{id}/decision', role: 'approver' },
+  delegateHumanTask: { method: 'POST', path: '/hitl/tasks/{id}/delegate', role: 'approver' },
+  releaseHumanTask: { method: 'POST', path: '/hitl/tasks/{id}/release', role: 'approver' },
+  listMarketplaceItems: { method: 'GET', path: '/marketplace/items', role: 'viewer' },
+  submitMarketplaceItem: { method: 'POST', path: '/marketplace/items', role: 'builder' },
+  getMarketplaceItem: { method: 'GET', path: '/marketplace/items/{id}', role: 'viewer' },
+  withdrawMarketplaceItem: { method: 'DELETE', path: '/marketplace/items/{id}', role: 'builder' },
+  approveMarketplaceItem: { method: 'POST', path: '/marketplace/items/{id}/approve', role: 'admin' },
+  installMarketplaceItem: { method: 'POST', path: '/marketplace/items/{id}/install', role: 'builder' },
+  rejectMarketplaceItem: { method: 'POST', path: '/marketplace/items/{id}/reject', role: 'admin' },
+  listMarketplaceReviews: { method: 'GET', path: '/marketplace/items/{id}/reviews', role: 'viewer' },
+  reviewMarketplaceItem: { method: 'POST', path: '/marketplace/items/{id}/reviews', role: 'viewer' },
+  getMarketplaceVersion: {
+    method: 'GET',
+    path: '/marketplace/items/{id}/versions/{version}',
+    role: 'viewer',
+  },
+  getMetrics: { method: 'GET', path: '/metrics', role: 'admin' },
+  getOpenApi: { method: 'GET', path: '/openapi.json', role: 'public' },
+  getReadiness: { method: 'GET', path: '/readyz', role: 'public' },
+  listRuns: { method: 'GET', path: '/runs', role: 'viewer' },
+  getRun: { method: 'GET', path: '/runs/{id}', role: 'viewer' },
+  cancelRun: { method: 'POST', path: '/runs/{id}/cancel', role: 'builder' },
+  streamRunEvents: { method: 'GET', path: '/runs/{id}/events', role: 'viewer' },
+  listRunLogs: { method: 'GET', path: '/runs/{id}/logs', role: 'viewer' },
+  resumeRun: { method: 'POST', path: '/runs/{id}/resume', role: 'builder' },
+  retryRun: { method: 'POST', path: '/runs/{id}/retry', role: 'builder' },
+  suspendRun: { method: 'POST', path: '/runs/{id}/suspend', role: 'builder' },
+  listRunTasks: { method: 'GET', path: '/runs/{id}/tasks', role: 'viewer' },
+  listRunTaskGroups: { method: 'GET', path: '/runs/{id}/tasks/groups', role: 'viewer' },
+  getRunTask: { method: 'GET', path: '/runs/{id}/tasks/{reference}', role: 'viewer' },
+  terminateRun: { method: 'POST', path: '/runs/{id}/terminate', role: 'admin' },
+  getWorkflowSchema: { method: 'GET', path: '/schemas/workflow.json', role: 'public' },
+  listSecrets: { method: 'GET', path: '/secrets', role: 'viewer' },
+  getSecret: { method: 'GET', path: '/secrets/{name}', role: 'viewer' },
+  putSecret: { method: 'PUT', path: '/secrets/{name}', role: 'builder' },
+  deleteSecret: { method: 'DELETE', path: '/secrets/{name}', role: 'builder' },
+  decodeTemporalPayloads: { method: 'POST', path: '/temporal-codec/{capability}/decode', role: 'public' },
+  listUsers: { method: 'GET', path: '/users', role: 'admin' },
+  createUser: { method: 'POST', path: '/users', role: 'admin' },
+  listPeople: { method: 'GET', path: '/users/directory', role: 'viewer' },
+  getMe: { method: 'GET', path: '/users/me', role: 'viewer' },
+  listMyClients: { method: 'GET', path: '/users/me/clients', role: 'viewer' },
+  createMyClient: { method: 'POST', path: '/users/me/clients', role: 'viewer' },
+  deleteMyClient: { method: 'DELETE', path: '/users/me/clients/{id}', role: 'viewer' },
+  changeMyPassword: { method: 'POST', path: '/users/me/password', role: 'viewer' },
+  listMySessions: { method: 'GET', path: '/users/me/sessions', role: 'viewer' },
+  deleteMyOtherSessions: { method: 'DELETE', path: '/users/me/sessions', role: 'viewer' },
+  deleteMySession: { method: 'DELETE', path: '/users/me/sessions/{id}', role: 'viewer' },
+  getUser: { method: 'GET', path: '/users/{id}', role: 'admin' },
+  updateUser: { method: 'PATCH', path: '/users/{id}', role: 'admin' },
+  listUserClients: { method: 'GET', path: '/users/{id}/clients', role: 'admin' },
+  deleteUserClient: { method: 'DELETE', path: '/users/{id}/clients/{client_id}', role: 'admin' },
+  transferUser: { method: 'POST', path: '/users/{id}/transfer', role: 'admin' },
+  listWebhooks: { method: 'GET', path: '/webhooks', role: 'viewer' },
+  createWebhook: { method: 'POST', path: '/webhooks', role: 'approver' },
+  getWebhook: { method: 'GET', path: '/webhooks/{id}', role: 'viewer' },
+  updateWebhook: { method: 'PATCH', path: '/webhooks/{id}', role: 'approver' },
+  deleteWebhook: { method: 'DELETE', path: '/webhooks/{id}', role: 'approver' },
+  listWebhookDeliveries: { method: 'GET', path: '/webhooks/{id}/deliveries', role: 'viewer' },
+  getWebhookDelivery: { method: 'GET', path: '/webhooks/{id}/deliveries/{delivery_id}', role: 'viewer' },
+  redeliverWebhookDelivery: {
+    method: 'POST',
+    path: '/webhooks/{id}/deliveries/{delivery_id}/redeliver',
+    role: 'approver',
+  },
+  redeliverFailedWebhookDeliveries: { method: 'POST', path: '/webhooks/{id}/redeliver', role: 'approver' },
+  testWebhook: { method: 'POST', path: '/webhooks/{id}/test', role: 'approver' },
+  listWorkflows: { method: 'GET', path: '/workflows', role: 'viewer' },
+  createWorkflow: { method: 'POST', path: '/workflows', role: 'builder' },
+  validateWorkflow: { method: 'POST', path: '/workflows/validate', role: 'viewer' },
+  getWorkflow: { method: 'GET', path: '/workflows/{id}', role: 'viewer' },
+  updateWorkflow: { method: 'PATCH', path: '/workflows/{id}', role: 'builder' },
+  deleteWorkflow: { method: 'DELETE', path: '/workflows/{id}', role: 'builder' },
+  getWorkflowDiagram: { method: 'GET', path: '/workflows/{id}/diagram', role: 'viewer' },
+  executeWorkflow: { method: 'POST', path: '/workflows/{id}/execute', role: 'builder' },
+  listWorkflowRevisions: { method: 'GET', path: '/workflows/{id}/revisions', role: 'viewer' },
+  getWorkflowRevision: { method: 'GET', path: '/workflows/{id}/revisions/{revision}', role: 'viewer' },
+  runWorkflow: { method: 'POST', path: '/workflows/{id}/run', role: 'builder' },
+} as const;

@@ -1,0 +1,54 @@
+import type { Problem } from './operations.ts';
+
+export type FieldProblem = NonNullable<Problem['errors']>[number];
+
+/** A refused request. `code` is stable, so programs compare it; `detail` is one sentence for people. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  /** The invalid fields of a 422, each with a JSON pointer into the body. */
+  readonly errors: readonly FieldProblem[];
+  /** Identifies the request in the server's log. */
+  readonly requestId: string | null;
+  /** The whole problem document (RFC 9457), with members such as `decision` of a refused decision. */
+  readonly problem: Readonly<Record<string, unknown>>;
+  /** How long to wait before the next attempt, if the server says so. */
+  readonly retryAfterMs: number | null;
+
+  constructor(
+    problem: Readonly<Record<string, unknown>>,
+    response: { status: number; headers: Pick<Headers, 'get'> },
+  ) {
+    const detail = text(problem['detail']) ?? text(problem['title']) ?? `HTTP status ${response.status}`;
+    super(detail);
+    this.status = response.status;
+    this.code = text(problem['code']) ?? `http_${response.status}`;
+    this.detail = detail;
+    this.errors = Array.isArray(problem['errors']) ? problem['errors'] : [];
+    this.requestId = text(problem['request_id']) ?? response.headers.get('x-request-id');
+    this.problem = problem;
+    const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+    this.retryAfterMs = Number.isFinite(seconds) ? seconds * 1_000 : null;
+  }
+}
+
+/** Reads a refusal. A body that is no problem document, such as a proxy's page, leaves the status only. */
+export async function apiErrorOf(response: Response): Promise<ApiError> {
+  const body = await response.text().catch(() => '');
+  return new ApiError(parsedObject(body), response);
+}
+
+function parsedObject(body: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
+
+function text(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
+}

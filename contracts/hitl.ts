@@ -1,0 +1,74 @@
+/** Shapes of human tasks: requests of runs to people, and their answers. */
+
+export const TASK_STATUSES = ['open', 'claimed', 'decided', 'expired', 'cancelled'] as const;
+
+export type TaskStatus = (typeof TASK_STATUSES)[number];
+
+/** Statuses in which a task can still be decided. */
+export const UNDECIDED = ['open', 'claimed'] as const satisfies TaskStatus[];
+
+/** A decision that a task offers. */
+export interface DecisionOption {
+  id: string;
+  label: string;
+  requires_comment: boolean;
+}
+
+/** Who may decide a task: users (by id or username), roles, groups. */
+export interface Candidates {
+  users: string[];
+  roles: string[];
+  groups: string[];
+}
+
+/** Number of different people that a decision needs: `rejections` for `reject`, `approvals` for any other. */
+export interface Quorum {
+  approvals: number;
+  rejections: number;
+  exclude_initiator: boolean;
+}
+
+/** To whom a vote may be delegated. */
+export const DELEGATES = ['candidates', 'anyone'] as const;
+
+export type Delegate = (typeof DELEGATES)[number];
+
+/** A human task as the workflow creates it. The database stores it, and the API shows it. */
+export interface HumanTaskRequest {
+  id: string;
+  run_id: string;
+  /** JSON pointer in the definition. */
+  task: string;
+  task_name: string;
+  title: string;
+  description: string | null;
+  subject: unknown;
+  form_schema: Record<string, unknown> | null;
+  decisions: DecisionOption[];
+  assignee: string | null;
+  candidates: Candidates;
+  priority: number;
+  due_at: string | null;
+  expires_at: string | null;
+  quorum: Quorum | null;
+}
+
+/** One person's answer: a vote, or the decision. */
+export interface HumanAnswer {
+  /** The id of a `DecisionOption`. */
+  decision: string;
+  payload: unknown;
+  comment: string | null;
+  /** Null if the task expired without a decision by a person. */
+  decided_by: string | null;
+  /** RFC 3339. */
+  decided_at: string;
+}
+
+/** An accepted decision as the run receives it, by signal or when the task expires. */
+export interface DecisionPayload extends HumanAnswer {
+  task_id: string;
+  decision_id: string;
+  /** All votes, oldest first, if the task has a quorum. */
+  votes?: HumanAnswer[];
+}

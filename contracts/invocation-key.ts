@@ -1,0 +1,41 @@
+/**
+ * Idempotency key of a call made by a run. HTTP calls send it as `Idempotency-Key`, A2A messages in their
+ * metadata. If the call starts another run on this platform, that run learns which run called it.
+ */
+import type { InvocationRef } from './activities.ts';
+import { isLowercaseUuid } from './uuid.ts';
+
+/** Key in an A2A message's metadata. */
+export const INVOCATION_METADATA = 'io.cadenza.invocation';
+
+const KEY = /^([^:]+):.{1,4000}$/s;
+
+/** Equal in every Temporal attempt; different in every visit and DSL attempt. */
+export function invocationKey(runId: string, ref: InvocationRef & { round?: number }): string {
+  const key = `${runId}:${ref.task}:${ref.visit}:${ref.attempt}`;
+  return ref.round === undefined ? key : `${key}:${ref.round}`;
+}
+
+/** The run id in a key; null if it is not an invocation key. */
+export function parseInvocationKey(key: string): string | null {
+  const runId = KEY.exec(key)?.[1];
+  return runId !== undefined && isLowercaseUuid(runId) ? runId : null;
+}
+
+const HEADER_LENGTH = 255;
+
+/** Encodes a key for a header, cut to 255 characters. */
+export function toHeader(key: string): string {
+  return encodeURI(key.toWellFormed()).slice(0, HEADER_LENGTH);
+}
+
+/** Decodes a header from `toHeader`; null if it is invalid. `cut` means that the key may be longer. */
+export function fromHeader(header: string): { key: string; cut: boolean } | null {
+  const cut = header.length >= HEADER_LENGTH;
+  try {
+    // The cut may be inside an encoded character.
+    return { key: decodeURI(cut ? header.replace(/(?:%[0-9A-F]{0,2})+$/, '') : header), cut };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,47 @@
+/** Longer candidates are not compared: suggestions are for names, and comparing takes quadratic time. */
+const MAX_LENGTH = 64;
+const MAX_CANDIDATES = 500;
+
+/** The candidate that `name` probably means (by edit distance; a swap counts as one), or undefined. */
+export function closest(name: string, candidates: Iterable<string>): string | undefined {
+  if (name.length > MAX_LENGTH) return undefined;
+  const wanted = name.toLowerCase();
+  const limit = Math.max(1, Math.floor(Math.min(name.length, 12) / 3));
+  let best: string | undefined;
+  let bestDistance = limit + 1;
+  let seen = 0;
+  for (const candidate of candidates) {
+    if (++seen > MAX_CANDIDATES) break;
+    if (candidate.length > MAX_LENGTH || Math.abs(candidate.length - name.length) > limit) continue;
+    const distance = editDistance(wanted, candidate.toLowerCase());
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+/** `, did you mean "x"?` or an empty text, to append to messages about unknown names. */
+export function didYouMean(name: string, candidates: Iterable<string>): string {
+  const found = closest(name, candidates);
+  return found === undefined ? '' : `, did you mean "${found}"?`;
+}
+
+function editDistance(a: string, b: string): number {
+  let beforePrevious: number[] = [];
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const current = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
+      let value = Math.min((previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1, (previous[j - 1] ?? 0) + cost);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        value = Math.min(value, (beforePrevious[j - 2] ?? 0) + 1);
+      current.push(value);
+    }
+    beforePrevious = previous;
+    previous = current;
+  }
+  return previous[b.length] ?? 0;
+}

@@ -1,0 +1,154 @@
+-- Appends to a run's log under the lock of the run's row, and stores what the events change in the rows of
+-- tasks, usage and decisions. It is one round trip with cached plans, on the path that every step of every
+-- run takes (docs/adr/0007). An event whose key the log has already is left out, so a repeat is harmless.
+--
+-- The caller computes all columns (domain/runs/event-columns.ts and projection-columns.ts). `p_events` has
+-- with each event: `task_status`, if the event changes the row of its task; `starts` and `ends`, of the task;
+-- `counts_usage`; `decision`, if it reports one as received or applied. `p_projection` is the run's status,
+-- and what follows from it; it counts if its counter is newer than the row's. `parent_signal` in it is for
+-- the parent, if the waits for people change. `p_acks` are signals that the run has received.
+--
+-- The result is `{closed: true}` where the run is over, else `signalled` and, each time that the run's events
+-- or tasks pass a multiple of 64, what its tree of runs has come to.
+create or replace function append_run_events(
+  p_run uuid, p_events json, p_projection jsonb, p_acks uuid[]
+) returns jsonb
+language plpgsql set enable_seqscan = off as $$
+declare
+  r record;
+  added int := 0;
+  tasks_added int := 0;
+  tree jsonb;
+  taken boolean := false;
+  signalled int := 0;
+begin
+  select id, status, projection_counter, waiting_on, last_seq, parent_run_id, owner_id, root_run_id,
+         task_count
+    into r from run where id = p_run for no key update;
+  if not found or run_is_over(r.status) then
+    return '{"closed": true}';
+  end if;
+
+  if json_array_length(p_events) > 0 then
+    with incoming as (
+      select i.* from rows from (
+        json_to_recordset(p_events)
+          as (key text, type text, at timestamptz, level text, task text, message text, data json,
+              visit int, task_status text, starts boolean, ends boolean, counts_usage boolean, decision text)
+      ) with ordinality as i (key, type, at, level, task, message, data,
+                              visit, task_status, starts, ends, counts_usage, decision, ord)
+    ), fresh as (
+      select *, r.last_seq + row_number() over (order by ord) as seq from incoming i
+       where not exists (select 1 from run_event e where e.run_id = p_run and e.key = i.key)
+    ), inserted as (
+      -- A run's events keep their order in the log of all runs too. A transaction may have begun before the
+      -- one that wrote the last event, and have got the run's lock after it: it takes that one's place. No
+      -- reader is past it while this transaction is open.
+      insert into run_event (run_id, seq, key, type, at, level, task, message, data, tx)
+      select p_run, seq, key, type, at, level, task, message, data,
+             greatest(
+               pg_current_xact_id(),
+               (select e.tx from run_event e where e.run_id = p_run order by e.seq desc limit 1))
+        from fresh order by seq
+    ), of_tasks as (
+      select * from fresh where task_status is not null
+    ), tasks as (
+      insert into run_task as t (run_id, reference, visit, seq, name, type, status, attempt, started_at,
+                                 finished_at, agent_id, agent_version, hitl_task_id, child_run_id, usage,
+                                 error)
+      select p_run, task, visit,
+             coalesce(min(seq) filter (where starts), 0),
+             coalesce(max(data ->> 'name') filter (where starts), ''),
+             coalesce(max(data ->> 'type') filter (where starts), ''),
+             (array_agg(task_status order by seq desc))[1],
+             coalesce(max((data ->> 'attempt')::int) filter (where starts), 1),
+             coalesce(max(at) filter (where starts), clock_timestamp()),
+             max(at) filter (where ends),
+             (array_agg(data ->> 'agent_id' order by seq desc)
+               filter (where data ->> 'agent_id' is not null))[1]::uuid,
+             (array_agg(data ->> 'agent_version' order by seq desc)
+               filter (where data ->> 'agent_version' is not null))[1],
+             (array_agg(data ->> 'hitl_task_id' order by seq desc)
+               filter (where data ->> 'hitl_task_id' is not null))[1]::uuid,
+             (array_agg(data ->> 'child_run_id' order by seq desc)
+               filter (where data ->> 'child_run_id' is not null))[1]::uuid,
+             (array_agg(data -> 'usage' order by seq desc)
+               filter (where data ->> 'usage' is not null))[1]::jsonb,
+             (array_agg(data -> 'error' order by seq desc)
+               filter (where data ->> 'error' is not null))[1]
+        from of_tasks group by task, visit
+      on conflict (run_id, reference, visit) do update set
+        status = excluded.status,
+        finished_at = coalesce(excluded.finished_at, t.finished_at),
+        agent_id = coalesce(excluded.agent_id, t.agent_id),
+        agent_version = coalesce(excluded.agent_version, t.agent_version),
+        hitl_task_id = coalesce(excluded.hitl_task_id, t.hitl_task_id),
+        child_run_id = coalesce(excluded.child_run_id, t.child_run_id),
+        usage = coalesce(excluded.usage, t.usage),
+        error = coalesce(excluded.error, t.error)
+    ), used as (
+      insert into usage_record (id, run_id, user_id, agent_id, agent_version, usage)
+      select gen_random_uuid(), p_run, r.owner_id, (data ->> 'agent_id')::uuid, data ->> 'agent_version',
+             (data -> 'usage')::jsonb
+        from fresh where counts_usage
+    ), decided as (
+      -- One statement: the second of two updates of a row within one is lost.
+      update hitl_decision d
+         set received_at = case when i.received then coalesce(d.received_at, clock_timestamp())
+                                else d.received_at end,
+             applied_at = case when i.applied then coalesce(d.applied_at, clock_timestamp())
+                               else d.applied_at end
+        from (select (data ->> 'decision_id')::uuid as id,
+                     bool_or(decision = 'received') as received, bool_or(decision = 'applied') as applied
+                from fresh where decision is not null
+               group by 1) i
+       where d.id = i.id
+    )
+    select count(*), count(*) filter (where starts) into added, tasks_added from fresh;
+  end if;
+
+  if cardinality(p_acks) > 0 then
+    update run_signal set received_at = clock_timestamp() where id = any(p_acks) and received_at is null;
+  end if;
+
+  taken := p_projection is not null and (p_projection ->> 'counter')::bigint > r.projection_counter;
+  if taken then
+    if (r.status, r.waiting_on)
+         is distinct from (p_projection ->> 'status', p_projection -> 'waiting_on')
+       and follow_run_status(
+             p_run, people_asked(r.status, r.waiting_on), p_projection, r.last_seq + added + 1) then
+      added := added + 1;
+    end if;
+    update run
+       set last_seq = r.last_seq + added, task_count = r.task_count + tasks_added,
+           projection_counter = (p_projection ->> 'counter')::bigint,
+           status = p_projection ->> 'status', waiting_on = p_projection -> 'waiting_on',
+           waiting_count = coalesce((p_projection ->> 'waiting_count')::int,
+                                    jsonb_array_length(p_projection -> 'waiting_on')),
+           started_at = coalesce(started_at, clock_timestamp())
+     where id = p_run;
+    if r.parent_run_id is not null
+       and waits_for_people(r.status, r.waiting_on)
+             <> p_projection #> '{parent_signal,payload,waiting_on}' then
+      insert into run_signal (id, run_id, kind, payload)
+      select s.id, p.id, s.kind, s.payload
+        from jsonb_to_record(p_projection -> 'parent_signal') as s (id uuid, kind text, payload json), run p
+       where p.id = r.parent_run_id and not run_is_over(p.status);
+      get diagnostics signalled = row_count;
+    end if;
+  elsif added > 0 then
+    update run set last_seq = r.last_seq + added, task_count = r.task_count + tasks_added where id = p_run;
+  end if;
+
+  if added > 0 then
+    perform pg_notify('run_event', p_run::text);
+  end if;
+  if (r.last_seq + added) / 64 > r.last_seq / 64 or (r.task_count + tasks_added) / 64 > r.task_count / 64 then
+    update run
+       set tree_events = tree_events + 64 * ((r.last_seq + added) / 64 - r.last_seq / 64),
+           tree_tasks = tree_tasks + 64 * ((r.task_count + tasks_added) / 64 - r.task_count / 64)
+     where id = r.root_run_id
+    returning jsonb_build_object('root_run_id', id, 'events', tree_events, 'tasks', tree_tasks) into tree;
+  end if;
+  return jsonb_build_object('closed', false, 'signalled', signalled > 0, 'tree', tree);
+end $$;

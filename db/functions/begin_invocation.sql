@@ -1,0 +1,69 @@
+-- Before an agent is called: appends the batch of events, claims the key of the invocation, and reads the
+-- agent that the run has pinned. One round trip, as `append_run_events`.
+--
+-- `p_outcomes` are those of earlier calls (`keep_outcomes`); with `conflict`, nothing was done. `p_digest` is
+-- of the call's input.
+--
+-- `claimed_before`: this is a repeat; `result` and `error` are what an earlier attempt has left, and
+-- `other_input` tells that it had another input.
+-- `agent` is the pinned agent as it is now, and `rights_of` the user with whose rights it is called: the
+-- workflow's owner, else who runs it.
+create or replace function begin_invocation(
+  p_run uuid, p_events json, p_projection jsonb, p_acks uuid[],
+  p_key text, p_pin text, p_task text, p_visit int, p_digest text, p_outcomes json
+) returns json
+language plpgsql set enable_seqscan = off as $$
+declare
+  appended jsonb;
+  claimed_before boolean;
+  earlier_result json;
+  earlier_error json;
+  other_input boolean := false;
+  pinned_agent uuid;
+  pinned_version text;
+  pinned_snapshot json;
+  agent_now json;
+  user_now json;
+begin
+  if p_outcomes is not null and not keep_outcomes(p_run, p_outcomes) then
+    return json_build_object(
+      'closed', not exists (select from run where id = p_run and not run_is_over(status)), 'conflict', true);
+  end if;
+  appended := append_run_events(p_run, p_events, p_projection, p_acks);
+  if (appended ->> 'closed')::boolean then
+    return appended::json;
+  end if;
+  insert into invocation (run_id, key, input_digest) values (p_run, p_key, decode(p_digest, 'hex'))
+      on conflict do nothing;
+  claimed_before := not found;
+  if claimed_before then
+    -- Calls that an earlier build began have no digest.
+    select i.result, i.error, coalesce(i.input_digest <> decode(p_digest, 'hex'), false)
+      into earlier_result, earlier_error, other_input
+      from invocation i where i.run_id = p_run and i.key = p_key;
+  end if;
+  if p_pin is not null then
+    select p.agent_id, p.version, p.snapshot into pinned_agent, pinned_version, pinned_snapshot
+      from run_pin p where p.run_id = p_run and p.reference = p_pin;
+    if found then
+      update run_task set agent_id = pinned_agent, agent_version = pinned_version
+       where run_id = p_run and reference = p_task and visit = p_visit;
+      select json_build_object('status', a.status, 'visibility', a.visibility, 'owner_id', a.owner_id),
+             json_build_object('id', u.id, 'roles', u.roles)
+        into agent_now, user_now
+        from agent a, run r
+        left join workflow w on w.id = r.workflow_id
+        join user_account u on u.id = coalesce(w.owner_id, r.owner_id)
+       where a.id = pinned_agent and r.id = p_run;
+      -- Once a second at most, so that runs do not queue for one row.
+      update agent set last_used = clock_timestamp()
+       where id = pinned_agent and (last_used is null or last_used < clock_timestamp() - interval '1 second');
+    end if;
+  end if;
+  -- json, not jsonb: keys of users' data keep their order.
+  return json_build_object(
+    'closed', false, 'signalled', appended -> 'signalled', 'tree', appended -> 'tree',
+    'claimed_before', claimed_before, 'result', earlier_result, 'error', earlier_error,
+    'other_input', other_input,
+    'snapshot', pinned_snapshot, 'agent', agent_now, 'rights_of', user_now);
+end $$;

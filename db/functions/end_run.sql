@@ -1,0 +1,31 @@
+-- Ends a run, as one statement: appends its last events, writes status, output or error, and ends what is
+-- still open: tasks, signals. `p_task_status` is for tasks that have started and not finished, `p_a2a_state`
+-- for the A2A task that the run may be, `p_checkpoint` for a retry of the run. Listeners that wait for the
+-- end alone get a notification of their own.
+create or replace function end_run(
+  p_run uuid, p_events json, p_acks uuid[], p_status text, p_task_status text, p_a2a_state text,
+  p_output json, p_error json, p_checkpoint json
+) returns jsonb
+language plpgsql set enable_seqscan = off as $$
+declare
+  appended jsonb;
+begin
+  appended := append_run_events(p_run, p_events, null, p_acks);
+  if (appended ->> 'closed')::boolean then
+    return appended;
+  end if;
+  update run
+     set status = p_status, output = p_output, error = p_error, waiting_on = '[]', waiting_count = 0,
+         finished_at = clock_timestamp(), started_at = coalesce(started_at, created_at)
+   where id = p_run;
+  update run_task set status = p_task_status, finished_at = clock_timestamp()
+   where run_id = p_run and run_task_is_unfinished(status);
+  update a2a_task set state = p_a2a_state, state_at = clock_timestamp(), paused = false
+   where id = p_run and (state, paused) is distinct from (p_a2a_state, false);
+  update run_signal set received_at = clock_timestamp() where run_id = p_run and received_at is null;
+  if p_checkpoint is not null then
+    insert into run_checkpoint (run_id, state) values (p_run, p_checkpoint) on conflict do nothing;
+  end if;
+  perform pg_notify('run_event', p_run || ' ended');
+  return appended;
+end $$;

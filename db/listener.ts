@@ -1,0 +1,72 @@
+/** One connection that listens on a channel of PostgreSQL. */
+import pg from 'pg';
+
+export interface ListenerOptions {
+  url: string;
+  channel: string;
+  /** Shown by PostgreSQL in `pg_stat_activity`. */
+  applicationName: string;
+  /** Receives the payload of each notification. */
+  notified: (payload: string) => void;
+  /** Called for each new connection: notifications before it may have been lost. */
+  connected: () => void;
+  /** Called when a connection ends. */
+  lost: () => void;
+  /** Called when a connection could not be made. */
+  failed: (error: unknown) => void;
+}
+
+export class Listener {
+  readonly #options: ListenerOptions;
+  #client: pg.Client | null = null;
+  #connecting: Promise<void> | null = null;
+  #stopped = false;
+
+  constructor(options: ListenerOptions) {
+    this.#options = options;
+  }
+
+  get isConnected(): boolean {
+    return this.#client !== null;
+  }
+
+  /** Connects in the background, unless that is done, under way, or too late. */
+  connect(): void {
+    if (this.isConnected || this.#connecting !== null || this.#stopped) return;
+    this.#connecting = this.#open().finally(() => {
+      this.#connecting = null;
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#connecting;
+    await this.#client?.end().catch(() => {});
+  }
+
+  async #open(): Promise<void> {
+    const { url, channel, applicationName, notified, connected, lost, failed } = this.#options;
+    const client = new pg.Client({
+      connectionString: url,
+      application_name: applicationName,
+      keepAlive: true,
+    });
+    const ended = (): void => {
+      if (this.#client === client) this.#client = null;
+      lost();
+    };
+    client.on('error', ended);
+    client.on('end', ended);
+    client.on('notification', ({ payload = '' }) => notified(payload));
+    try {
+      await client.connect();
+      await client.query(`listen ${channel}`);
+      if (this.#stopped) return await client.end();
+      this.#client = client;
+      connected();
+    } catch (error) {
+      await client.end().catch(() => {});
+      failed(error);
+    }
+  }
+}

@@ -1,2 +1,0 @@
-/** Where the names of the migrations that ran are kept. */
-export const migrationTable = 'schema_migration';

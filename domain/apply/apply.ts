@@ -1,0 +1,255 @@
+/**
+ * Applies a set of resources: makes the actor's records equal to them, all or none. A set changes only what
+ * it has made itself (docs/apply.md).
+ */
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../contracts/canonical-json.ts';
+import { AppError, conflict, type FieldError } from '../errors.ts';
+import { agentApplier } from './agents.ts';
+import { lockSets, madeBySets, noteApplied, noteArchived, rowsOfSet, type AppliedRow } from './applied.ts';
+import { orderOf } from './order.ts';
+import type { Applier, ApplyContext, Resource, ResourceKind } from './resources.ts';
+import { webhookApplier } from './webhooks.ts';
+import { workflowApplier } from './workflows.ts';
+
+export const PLAN_ACTIONS = ['create', 'update', 'unchanged', 'archive', 'keep'] as const;
+
+export interface PlanItem {
+  kind: ResourceKind;
+  name: string;
+  /** Null for a record that a dry run would create. */
+  id: string | null;
+  action: (typeof PLAN_ACTIONS)[number];
+  /** Names of the fields that an update changes. */
+  changes: string[];
+}
+
+export interface ApplyRequest {
+  set: string;
+  resources: Resource[];
+  prune: boolean;
+  dry_run: boolean;
+  /** The digest of the plan that the caller has seen. */
+  digest?: string | undefined;
+}
+
+export interface Applied {
+  digest: string;
+  plan: PlanItem[];
+}
+
+/** A problem of a resource; `pointer` leads into the request. */
+interface ResourceProblem extends FieldError {
+  kind: ResourceKind;
+  name: string;
+}
+
+const MAX_PROBLEMS = 200;
+
+/**
+ * Applies all resources, and archives what the set no longer has if `prune` is set. A dry run does the same
+ * and undoes it. @throws 422 with every problem of every resource; 409 unless the plan is the one that the
+ * caller has seen
+ */
+export async function applySet(
+  context: Omit<ApplyContext, 'workflowIds'>,
+  request: ApplyRequest,
+): Promise<Applied> {
+  const { em, actor } = context;
+  await lockSets(em, actor);
+  const rows = await rowsOfSet(em, actor, request.set);
+  if (request.dry_run) await em.execute('savepoint dry_run');
+  const applying = new Applying(context, request, rows);
+  const plan = [...(await applying.applyAll()), ...(await applying.prune())];
+  const digest = digestOf(request, plan);
+  if (request.dry_run) {
+    await em.execute('rollback to savepoint dry_run');
+    em.clear();
+    context.due.clear();
+    return { digest, plan: plan.map((item) => (item.action === 'create' ? { ...item, id: null } : item)) };
+  }
+  checkPlan(request, digest, plan);
+  return { digest, plan };
+}
+
+class Applying {
+  readonly #context: ApplyContext;
+  readonly #request: ApplyRequest;
+  readonly #rows: AppliedRow[];
+  readonly #problems: ResourceProblem[] = [];
+
+  constructor(context: Omit<ApplyContext, 'workflowIds'>, request: ApplyRequest, rows: AppliedRow[]) {
+    const workflows = rows.filter(({ kind, archived_at: archived }) => kind === 'workflow' && !archived);
+    this.#context = {
+      ...context,
+      workflowIds: new Map(workflows.map(({ name, resource_id: id }) => [name, id])),
+    };
+    this.#request = request;
+    this.#rows = rows;
+  }
+
+  /** @throws 422 */
+  async applyAll(): Promise<PlanItem[]> {
+    const { resources } = this.#request;
+    const { order, dependencies, circular } = orderOf(resources);
+    this.#checkNames(circular);
+    const plan: PlanItem[] = [];
+    const failed = new Set<number>();
+    for (const index of order) {
+      const resource = resources[index];
+      if (!resource) continue;
+      try {
+        const item = await this.#applyOne(index, resource);
+        if (item.kind === 'workflow' && item.id !== null) this.#context.workflowIds.set(item.name, item.id);
+        plan.push(item);
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+        // Nothing of this transaction stays, but the next flush would write what the failure left behind.
+        this.#context.em.clear();
+        failed.add(index);
+        const follows = (dependencies[index] ?? []).some((dependency) => failed.has(dependency));
+        this.#note(index, resource, error, follows);
+      }
+    }
+    if (failed.size > 0 || this.#problems.length > 0) throw refusal(this.#problems);
+    return plan;
+  }
+
+  /** What the set has made and no longer names. */
+  async prune(): Promise<PlanItem[]> {
+    const named = new Set(this.#request.resources.map(({ kind, name }) => `${kind}:${name}`));
+    const left = this.#rows.filter(
+      ({ kind, name, archived_at: archived }) => !archived && !named.has(`${kind}:${name}`),
+    );
+    const plan: PlanItem[] = [];
+    for (const row of left) {
+      const { kind, name, resource_id: id } = row;
+      const state = await this.#find(kind, id);
+      if (state === null) continue;
+      if (this.#request.prune) {
+        await state.archive();
+        await noteArchived(this.#context.em, row);
+      }
+      plan.push({ kind, name, id, action: this.#request.prune ? 'archive' : 'keep', changes: [] });
+    }
+    return plan;
+  }
+
+  #checkNames(circular: readonly number[]): void {
+    const seen = new Set<string>();
+    for (const [index, { kind, name }] of this.#request.resources.entries()) {
+      const key = `${kind}:${name}`;
+      if (seen.has(key)) this.#add(index, '/name', 'duplicate', `the set names the ${kind} ${name} twice`);
+      seen.add(key);
+      if (circular.includes(index))
+        this.#add(index, '', 'circular', `the ${kind} ${name} depends on itself through other resources`);
+    }
+    if (this.#problems.length > 0) throw refusal(this.#problems);
+  }
+
+  async #applyOne(index: number, resource: Resource): Promise<PlanItem> {
+    switch (resource.kind) {
+      case 'agent':
+        return this.#applyWith(agentApplier, resource);
+      case 'workflow':
+        return this.#applyWith(workflowApplier, resource);
+      case 'webhook':
+        return this.#applyWith(webhookApplier, resource);
+    }
+  }
+
+  async #applyWith<R extends Resource, State>(applier: Applier<R, State>, resource: R): Promise<PlanItem> {
+    const context = this.#context;
+    const { kind, name } = resource;
+    const row = this.#rows.find((each) => each.kind === kind && each.name === name);
+    const state = row ? await applier.find(context, row.resource_id) : null;
+    if (!row || state === null) return this.#create(applier, resource);
+    const changes = await applier.changes(context, state, resource);
+    const id = row.resource_id;
+    if (changes.length > 0) await applier.update(context, state, resource);
+    if (changes.length > 0 || row.archived_at !== null)
+      await noteApplied(context.em, context.actor, this.#request.set, { kind, name, id });
+    return { kind, name, id, action: changes.length > 0 ? 'update' : 'unchanged', changes };
+  }
+
+  /** An equal record that a person made counts as unchanged, and stays theirs. */
+  async #create<R extends Resource, State>(applier: Applier<R, State>, resource: R): Promise<PlanItem> {
+    const context = this.#context;
+    const { kind, name } = resource;
+    const others = await applier.alike(context, resource);
+    const ofSets = await madeBySets(
+      context.em,
+      context.actor,
+      others.map(({ id }) => id),
+    );
+    for (const { id, state } of others.filter((each) => !ofSets.has(each.id)))
+      if ((await applier.changes(context, state, resource)).length === 0)
+        return { kind, name, id, action: 'unchanged', changes: [] };
+    if (applier.isNamed && others.length > 0) {
+      const message = `you have another ${kind} ${name}, which this set did not make and does not change`;
+      throw new AppError('invalid', 'not_of_this_set', message, {
+        errors: [{ pointer: '/name', code: 'not_of_this_set', message }],
+      });
+    }
+    const id = await applier.create(context, resource);
+    await noteApplied(context.em, context.actor, this.#request.set, { kind, name, id });
+    return { kind, name, id, action: 'create', changes: [] };
+  }
+
+  async #find(kind: ResourceKind, id: string): Promise<{ archive(): Promise<void> } | null> {
+    const found = async <State>(
+      applier: Applier<never, State>,
+    ): Promise<{ archive(): Promise<void> } | null> => {
+      const state = await applier.find(this.#context, id);
+      return state && { archive: () => applier.archive(this.#context, state) };
+    };
+    if (kind === 'agent') return found(agentApplier);
+    return kind === 'workflow' ? found(workflowApplier) : found(webhookApplier);
+  }
+
+  /** A resource whose dependency failed does not report that the dependency is missing. */
+  #note(index: number, { kind }: Resource, error: AppError, follows: boolean): void {
+    const errors = error.errors ?? [
+      { pointer: pointerOf(kind, error.code), code: error.code, message: error.detail },
+    ];
+    const missing = new Set(['unknown_agent', 'unknown_workflow', 'missing_reference']);
+    for (const { pointer, code, message } of errors)
+      if (!follows || !missing.has(code)) this.#add(index, pointer, code, message);
+  }
+
+  #add(index: number, pointer: string, code: string, message: string): void {
+    const resource = this.#request.resources[index];
+    if (!resource || this.#problems.length >= MAX_PROBLEMS) return;
+    const { kind, name } = resource;
+    this.#problems.push({ kind, name, pointer: `/resources/${index}${pointer}`, code, message });
+  }
+}
+
+function pointerOf(kind: ResourceKind, code: string): string {
+  return kind === 'agent' && code.startsWith('version_') ? '/version' : '';
+}
+
+function refusal(problems: readonly ResourceProblem[]): AppError {
+  const detail = 'Nothing was applied, because some resources have problems.';
+  const errors = problems.map(({ pointer, code, message }) => ({ pointer, code, message }));
+  return new AppError('invalid', 'not_applicable', detail, { errors, extra: { problems } });
+}
+
+/** Equal for equal requests on equal records; ids of records that do not exist yet do not count. */
+function digestOf({ set, resources }: ApplyRequest, plan: readonly PlanItem[]): string {
+  const shown = plan.map((item) => (item.action === 'create' ? { ...item, id: null } : item));
+  return createHash('sha256')
+    .update(canonicalJson({ set, resources, plan: shown }))
+    .digest('hex');
+}
+
+/** Whoever prunes must have seen what is archived. */
+function checkPlan({ digest: seen }: ApplyRequest, digest: string, plan: readonly PlanItem[]): void {
+  const archives = plan.some(({ action }) => action === 'archive');
+  if (seen === digest || (seen === undefined && !archives)) return;
+  const [code, detail] =
+    seen === undefined
+      ? ['plan_required', 'Pruning needs the digest of its plan: do a dry run first, and send its digest.']
+      : ['plan_changed', 'The plan is not the one of this digest any more: look at it again.'];
+  throw conflict(code, detail, { digest, plan });
+}

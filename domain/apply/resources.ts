@@ -1,0 +1,92 @@
+/** Resources of a set, as `POST /apply` describes them, and what the appliers of each kind share. */
+import type { EntityManager } from '../../db/orm.ts';
+import type { Actor } from '../auth/actor.ts';
+import type { FieldError } from '../errors.ts';
+import type { Limits } from '../limits.ts';
+import type { AgentFields, SkillFields } from '../registry/agent-service.ts';
+import type { NewWorkflow } from '../registry/workflow-service.ts';
+import type { Encryption } from '../secrets/encryption.ts';
+
+export const RESOURCE_KINDS = ['agent', 'workflow', 'webhook'] as const;
+export type ResourceKind = (typeof RESOURCE_KINDS)[number];
+
+export interface AgentResource {
+  kind: 'agent';
+  name: string;
+  fields: AgentFields;
+  /** Null: the set does not say. */
+  skills: SkillFields[] | null;
+  /** Whether to publish the version, if it is a draft. */
+  publish: boolean;
+}
+
+export interface WorkflowResource {
+  kind: 'workflow';
+  name: string;
+  fields: NewWorkflow;
+}
+
+export interface WebhookResource {
+  kind: 'webhook';
+  name: string;
+  url: string;
+  types: string[];
+  description: string | null;
+  active: boolean;
+  /** The name of one of the owner's secrets; null: the set does not say. */
+  secret: string | null;
+}
+
+export type Resource = AgentResource | WorkflowResource | WebhookResource;
+
+/** What all appliers work with; `em` is in the caller's transaction. */
+export interface ApplyContext {
+  em: EntityManager;
+  actor: Actor;
+  encryption: Encryption;
+  limits: Limits;
+  /** @throws 422 for an address to which nothing may be delivered */
+  checkAddress(url: string): Promise<void>;
+  /** Ids of the set's workflows by name. */
+  workflowIds: Map<string, string>;
+  /** Webhooks with deliveries that are due now. */
+  due: Set<string>;
+}
+
+/** Reads and writes the records of one kind. All methods throw AppErrors for mistakes of the resource. */
+export interface Applier<R extends Resource, State> {
+  /** One of the actor's records, locked, also if it is archived. */
+  find(context: ApplyContext, id: string): Promise<State | null>;
+  /** The actor's records that a person could take for the resource. */
+  alike(context: ApplyContext, resource: R): Promise<{ id: string; state: State }[]>;
+  /** Whether records of this kind are told apart by their names. */
+  isNamed: boolean;
+  /** Names of the fields in which the record differs from the resource. */
+  changes(context: ApplyContext, state: State, resource: R): Promise<string[]>;
+  /** @returns the new record's id */
+  create(context: ApplyContext, resource: R): Promise<string>;
+  update(context: ApplyContext, state: State, resource: R): Promise<void>;
+  archive(context: ApplyContext, state: State): Promise<void>;
+}
+
+/** Names of the actor's secrets among these. */
+export async function existingSecrets(
+  { em, actor }: ApplyContext,
+  names: readonly string[],
+): Promise<Set<string>> {
+  if (names.length === 0) return new Set();
+  const rows = await em.execute<{ name: string }[]>(
+    `select name from secret
+      where owner_id = ? and name in (select jsonb_array_elements_text(?::jsonb))`,
+    [actor.id, JSON.stringify(names)],
+  );
+  return new Set(rows.map(({ name }) => name));
+}
+
+export function unknownSecret(pointer: string, name: string): FieldError {
+  return {
+    pointer,
+    code: 'unknown_secret',
+    message: `you have no secret ${name}: store it with PUT /secrets/${name}`,
+  };
+}

@@ -1,0 +1,96 @@
+import type { Problem } from '../../language/definition/validate.ts';
+import { isRecord } from '../../contracts/is-record.ts';
+import { Workflow } from '../../db/entities/workflow.ts';
+import { LockMode } from '../../db/orm.ts';
+import { canonicalJson } from '../../contracts/canonical-json.ts';
+import { invalid, type FieldError } from '../errors.ts';
+import { checkRevisionLimit } from '../limits.ts';
+import { versionProblems } from '../registry/version-problems.ts';
+import { checkDefinition } from '../registry/workflow-definitions.ts';
+import {
+  archiveWorkflow,
+  createWorkflow,
+  definitionHasChanged,
+  getRevision,
+  updateWorkflow,
+  type WorkflowState,
+} from '../registry/workflow-service.ts';
+import {
+  existingSecrets,
+  unknownSecret,
+  type Applier,
+  type ApplyContext,
+  type WorkflowResource,
+} from './resources.ts';
+
+export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
+  isNamed: true,
+  async find({ em, actor }, id) {
+    const workflow = await em.findOne(
+      Workflow,
+      { id, owner_id: actor.id },
+      { lockMode: LockMode.PESSIMISTIC_WRITE },
+    );
+    return workflow && { workflow, revision: await getRevision(em, workflow, workflow.revision) };
+  },
+  async alike({ em, actor }, { name }) {
+    const found = await em.find(Workflow, { owner_id: actor.id, name, archived_at: null }, { limit: 10 });
+    return Promise.all(
+      found.map(async (workflow) => ({
+        id: workflow.id,
+        state: { workflow, revision: await getRevision(em, workflow, workflow.revision) },
+      })),
+    );
+  },
+  async changes(context, { workflow, revision }, { fields }) {
+    const { definition, ...others } = fields;
+    const checked = await checkDefinition(context.em, context.actor.id, definition, fields.name);
+    await checkRunnable(context, { ...checked, problems: checked.problems });
+    const names = Object.entries(others).filter(
+      ([name, value]) => canonicalJson(value) !== canonicalJson(Reflect.get(workflow, name)),
+    );
+    return [
+      ...(workflow.archived_at === null ? [] : ['archived_at']),
+      ...names.map(([name]) => name),
+      ...(definitionHasChanged(revision, checked) ? ['definition'] : []),
+    ];
+  },
+  async create(context, { fields }) {
+    const { workflow, revision } = await createWorkflow(context.em, context.actor, fields);
+    await checkRunnable(context, revision);
+    return workflow.id;
+  },
+  async update({ em, actor, limits }, state, { fields }) {
+    state.workflow.archived_at = null;
+    const updated = await updateWorkflow(em, actor, state, fields);
+    checkRevisionLimit(limits, updated.workflow.revision);
+  },
+  async archive({ em }, { workflow }) {
+    if (workflow.archived_at === null) await archiveWorkflow(em, workflow);
+  },
+};
+
+/** @throws 422 with every error of the definition, and every secret that it reads and the actor lacks */
+async function checkRunnable(
+  context: ApplyContext,
+  checked: { definition: Record<string, unknown>; problems: Problem[] } & Pick<
+    WorkflowState['revision'],
+    'agents'
+  >,
+): Promise<void> {
+  const [versions = []] = await versionProblems(context.em, [
+    { owner_id: context.actor.id, agents: checked.agents },
+  ]);
+  const errors: FieldError[] = [...checked.problems, ...versions]
+    .filter(({ severity }) => severity === 'error')
+    .map(({ pointer, code, message }) => ({ pointer: `/definition${pointer}`, code, message }));
+  const use = checked.definition['use'];
+  const secrets: unknown = isRecord(use) ? use['secrets'] : undefined;
+  const names = (Array.isArray(secrets) ? secrets : []).filter((name) => typeof name === 'string');
+  const existing = await existingSecrets(context, names);
+  const missing = names.filter((name) => !existing.has(name));
+  errors.push(
+    ...missing.map((name) => unknownSecret(`/definition/use/secrets/${names.indexOf(name)}`, name)),
+  );
+  if (errors.length > 0) throw invalid(errors);
+}

@@ -1,0 +1,91 @@
+/** Sessions of browsers. Their cookie holds a random secret, of which only the hash is stored. */
+import { randomBytes } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+
+import type { Role } from '../../contracts/roles.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { FIRST_PARTY_CLIENT, type ExpiringClaims } from './access-token.ts';
+import type { Actor } from './actor.ts';
+import { hashToken, SESSION_DAYS, shortUserAgent, type OpenedFrom } from './sessions.ts';
+
+/** How long browsers keep the cookie; each use of the session starts this time anew. */
+export const COOKIE_SECONDS = SESSION_DAYS * 86_400;
+
+/** Opens a session. @returns the secret for the cookie */
+export async function openCookieSession(
+  em: EntityManager,
+  user: { id: string },
+  from: OpenedFrom,
+): Promise<string> {
+  const secret = randomBytes(32).toString('base64url');
+  await em.execute(
+    `insert into auth_session (id, user_id, expires_at, address, user_agent, cookie_hash)
+     values (?, ?, now() + make_interval(days => ?), ?, ?, ?)`,
+    [uuidv7(), user.id, SESSION_DAYS, from.ip, shortUserAgent(from), hashToken(secret)],
+  );
+  return secret;
+}
+
+/** Ends a browser's session; an unknown secret ends none. */
+export async function endCookieSession(em: EntityManager, secret: string): Promise<void> {
+  await em.execute(
+    'update auth_session set revoked_at = now() where cookie_hash = ? and revoked_at is null',
+    [hashToken(secret)],
+  );
+}
+
+export interface CookieCaller {
+  actor: Actor;
+  /** The claims that an access token of this session would have. */
+  claims: ExpiringClaims;
+  /** The session now ends later, so the browser has to keep the cookie longer too. */
+  prolonged: boolean;
+}
+
+interface Row {
+  sid: string;
+  user_id: string;
+  username: string;
+  roles: Role[];
+  groups: string[];
+  token_epoch: number;
+  auth_time: number;
+  exp: number;
+  due: boolean;
+}
+
+/** The user of a cookie by one indexed read; null if the session ended or the user is disabled. */
+export async function callerOfCookie(em: EntityManager, secret: string): Promise<CookieCaller | null> {
+  const [row] = await em.execute<Row[]>(
+    `select s.id as sid, u.id as user_id, u.username, u.roles, u.groups, u.token_epoch,
+            extract(epoch from s.created_at)::int as auth_time,
+            floor(extract(epoch from s.expires_at))::int as exp,
+            s.last_used_at < now() - interval '1 minute' as due
+       from auth_session s join user_account u on u.id = s.user_id
+      where s.cookie_hash = ? and s.revoked_at is null and s.expires_at > now() and u.status = 'active'`,
+    [hashToken(secret)],
+  );
+  if (!row) return null;
+  if (row.due) await prolong(em, row.sid);
+  return {
+    actor: { id: row.user_id, username: row.username, roles: row.roles, groups: row.groups },
+    claims: {
+      sub: row.user_id,
+      sid: row.sid,
+      client_id: FIRST_PARTY_CLIENT,
+      epoch: row.token_epoch,
+      auth_time: row.auth_time,
+      exp: row.due ? Math.floor(Date.now() / 1_000) + COOKIE_SECONDS : row.exp,
+    },
+    prolonged: row.due,
+  };
+}
+
+/** Written at most once a minute, so that a page with many requests does not write with each of them. */
+async function prolong(em: EntityManager, sid: string): Promise<void> {
+  await em.execute(
+    `update auth_session set last_used_at = now(), expires_at = now() + make_interval(days => ?)
+      where id = ? and revoked_at is null and last_used_at < now() - interval '1 minute'`,
+    [SESSION_DAYS, sid],
+  );
+}

@@ -1,0 +1,70 @@
+/** Checks a username and password, under the limits on failed log-ins. */
+import type { Role } from '../../contracts/roles.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { deviceOf, issueDeviceMark } from './device.ts';
+import { verifyPassword } from './password.ts';
+import { accountKey, checkThrottle, settleLogin } from './throttle.ts';
+
+export interface LogInDeps {
+  /** Not in a transaction, so that a failed attempt stays counted. */
+  em: EntityManager;
+  /** The request's address, as `addressKey` returns it. */
+  address: string;
+  /** The mark that the device sent, and the keyed hash that verifies it. */
+  device: { mark: string | null; mac: (text: string) => string };
+}
+
+export interface LogIn<T> {
+  session: T;
+  /** The mark to set on a device that has none for this user. */
+  newMark: string | null;
+}
+
+interface LoginRow {
+  id: string;
+  password_hash: string;
+  status: string;
+}
+
+interface LoggedInUser {
+  id: string;
+  token_epoch: number;
+  roles: Role[];
+}
+
+/**
+ * Opens a session by `open`, in the transaction that accepts the password. Null for wrong credentials,
+ * whether or not the user exists. @throws 429
+ */
+export async function logIn<T>(
+  deps: LogInDeps,
+  { username, password }: { username: string; password: string },
+  open: (em: EntityManager, user: LoggedInUser) => Promise<T>,
+): Promise<LogIn<T> | null> {
+  const [user] = await deps.em.execute<LoginRow[]>(
+    `select id, password_hash, status from user_account
+      where lower(username) = lower(?) or lower(email) = lower(?) order by id limit 1`,
+    [username, username],
+  );
+  const device = user ? deviceOf(deps.device.mac, user.id, deps.device.mark) : null;
+  const source = { account: accountKey(user?.id ?? null, username), address: deps.address, device };
+  await checkThrottle(deps.em, source);
+  const fits = await verifyPassword(password, user?.password_hash ?? null);
+  const session = await deps.em.transactional(async (em) => {
+    const accepted = await settleLogin(em, source, fits && user?.status === 'active');
+    const current = accepted && user ? await lockUnchanged(em, user) : undefined;
+    return current ? open(em, current) : null;
+  });
+  if (session === null || !user) return null;
+  return { session, newMark: device === null ? issueDeviceMark(deps.device.mac, user.id) : null };
+}
+
+/** Reads the row again with a lock: the password may have changed while its hash was computed. */
+async function lockUnchanged(em: EntityManager, seen: LoginRow): Promise<LoggedInUser | undefined> {
+  const [row] = await em.execute<LoggedInUser[]>(
+    `select id, token_epoch, roles from user_account
+     where id = ? and password_hash = ? and status = 'active' for share`,
+    [seen.id, seen.password_hash],
+  );
+  return row;
+}

@@ -1,0 +1,161 @@
+/**
+ * Delegation: a person gives their vote on a task to another, who decides in their place. Each delegation
+ * removes one voter for each that it adds, and nobody votes twice, so people cannot gain votes by delegating.
+ */
+import { v7 as uuidv7 } from 'uuid';
+import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral } from '../../db/sql.ts';
+import { LOG_TEXT } from '../../contracts/log-texts.ts';
+import { EVENT } from '../../contracts/run-events.ts';
+import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
+import { accepted, forbidden, invalid, type AppError, type Checked } from '../errors.ts';
+import { view } from './decide.ts';
+import type { HumanTask, HumanTaskView } from './human-task.ts';
+import { checkState, lockTask, record, type Caller, type LockedTask } from './locked-task.ts';
+import { giverOf, type Giver } from './delegation.ts';
+import { hasDelegated, isCandidate, isExcluded } from './policy.ts';
+import { ownWords } from './principals.ts';
+
+/**
+ * Gives a vote to another person: to a candidate, or to anyone if the task allows it. A claim moves along.
+ * Without a quorum the person in charge may delegate: the claimant, else the assignee, else any candidate.
+ * With a quorum each person delegates their own vote. An admin delegates the claimant's vote, else the
+ * assignee's, else their own.
+ */
+export async function delegate(
+  em: EntityManager,
+  caller: Caller,
+  seen: HumanTask,
+  request: Checked<{ to: string }>,
+): Promise<HumanTaskView> {
+  const { actor } = caller;
+  const locked = await lockTask(em, actor, seen);
+  const { task } = locked;
+  const giver = giverOf(actor, task);
+  if (giver === null)
+    throw forbidden('Another person is the assignee: only they can delegate the task.', 'not_the_assignee');
+  await checkState(em, locked, {
+    kind: 'delegate',
+    by: actor.id,
+    giver: giver.id,
+    to: '',
+    any: isAdmin(actor),
+    late: locked.late,
+  });
+  const { to } = accepted(request);
+  const recipient = await findRecipient(em, locked, giver, to);
+  const change = delegatedTask(task, giver, recipient, to);
+  checkQuorum(locked, change);
+  await em.execute(
+    `update hitl_task set assignee = ?, assignee_key = ?, candidate_keys = candidate_keys || ?::text[],
+            delegations = ?::jsonb, updated_at = clock_timestamp(),
+            claimed_at = case when claimed_by is null then null else ?::timestamptz end,
+            claimed_by = case when claimed_by is null then null else ?::uuid end
+      where id = ?`,
+    [
+      change.assignee,
+      change.assignee_key,
+      arrayLiteral(change.added),
+      JSON.stringify(change.delegations),
+      locked.now,
+      recipient.id,
+      seen.id,
+    ],
+  );
+  await record(
+    em,
+    caller,
+    { task, asAdmin: giver.asAdmin },
+    {
+      action: 'delegated',
+      type: EVENT.hitlDelegated,
+      discriminator: uuidv7(),
+      message: LOG_TEXT.hitlDelegated.toUser(task.task_name, actor.username, recipient.username),
+      data: { to: recipient.id, from: giver.id === '' ? task.assignee : giver.id },
+    },
+  );
+  return view(em, actor, seen.id);
+}
+
+async function findRecipient(
+  em: EntityManager,
+  { task, state }: LockedTask,
+  giver: Giver,
+  name: string,
+): Promise<Actor> {
+  const [user] = await em.execute<(Actor & { status: string })[]>(
+    `select id, username, to_json(roles) as roles, to_json(groups) as groups, status from user_account
+      where id::text = lower(?) or lower(username) = lower(?) order by id::text = lower(?) desc limit 1`,
+    [name, name, name],
+  );
+  if (!user || user.status !== 'active') throw refuse('unknown_user', 'is not an active user');
+  if (!hasRole(user, 'approver'))
+    throw refuse('cannot_decide', 'may not decide: the role approver is missing');
+  if (isExcluded(user.id, task))
+    throw refuse('initiator_excluded', 'started the run and may not decide this task');
+  if (state.votes.some((vote) => vote.by === user.id)) throw refuse('already_voted', 'has voted already');
+  if (ownWords(user).some((word) => giver.words.includes(word)))
+    throw refuse('same_person', 'has the task already');
+  // A person who delegated their vote may receive one back.
+  if (task.delegate === 'candidates' && !isCandidate(user, task) && !hasDelegated(user, task)) {
+    throw refuse('not_a_candidate', 'is not a candidate of this task');
+  }
+  return user;
+}
+
+interface Change extends Pick<HumanTask, 'assignee' | 'assignee_key' | 'delegations'> {
+  /** Principals that join the candidates. */
+  added: string[];
+}
+
+/**
+ * The recipient of the assignee's vote becomes the assignee; with a quorum, the recipient of another vote
+ * joins the candidates.
+ */
+function delegatedTask(task: HumanTask, giver: Giver, recipient: Actor, name: string): Change {
+  const returned = new Set(ownWords(recipient));
+  const others = Object.entries(task.delegations).filter(([word]) => !returned.has(word));
+  const delegations = { ...Object.fromEntries(others), [giver.words[0]]: recipient.id };
+  const key = `id:${recipient.id}`;
+  const { assignee, assignee_key } = task;
+  if (task.quorum !== null && !(assignee_key !== null && giver.words.includes(assignee_key))) {
+    return { assignee, assignee_key, delegations, added: isCandidate(recipient, task) ? [] : [key] };
+  }
+  return { assignee: name, assignee_key: key, delegations, added: [] };
+}
+
+/**
+ * Refuses a delegation that leaves too few voters for the quorum. Roles and groups may always gain members,
+ * so they count as unlimited.
+ */
+function checkQuorum({ task, state }: LockedTask, change: Change): void {
+  if (task.quorum === null) return;
+  const { approvals } = task.quorum;
+  const before = votersOf(task, task.principals, state.votes);
+  const assigned = change.assignee_key === task.assignee_key ? [] : [task.assignee_key];
+  const principals = [
+    ...task.principals.filter((word) => !assigned.includes(word)),
+    ...change.added,
+    ...(change.assignee_key ? [change.assignee_key] : []),
+  ];
+  const after = votersOf({ ...task, delegations: change.delegations }, principals, state.votes);
+  if (before >= approvals && after < approvals) {
+    throw refuse('quorum_unreachable', `would leave ${after} to decide, and ${approvals} people are needed`);
+  }
+}
+
+function votersOf(
+  task: HumanTask,
+  principals: readonly string[],
+  votes: LockedTask['state']['votes'],
+): number {
+  if (principals.some((word) => word.startsWith('role:') || word.startsWith('group:'))) return Infinity;
+  const free = principals.filter(
+    (word) => !Object.hasOwn(task.delegations, word) && !isExcluded(word.slice('id:'.length), task),
+  );
+  return new Set([...free, ...votes.map(({ by }) => `id:${by}`)]).size;
+}
+
+function refuse(code: string, message: string): AppError {
+  return invalid([{ pointer: '/to', code, message }]);
+}

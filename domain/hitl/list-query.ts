@@ -1,0 +1,104 @@
+/** The queries behind lists and counts of human tasks. */
+import { type TaskStatus, UNDECIDED } from '../../contracts/hitl.ts';
+import type { ListView } from '../../db/large-fields.ts';
+import { Conditions, type KeysetPage, arrayLiteral, containsPattern, isOneOf } from '../../db/sql.ts';
+import type { Actor } from '../auth/actor.ts';
+import { listedTaskColumns } from './human-task.ts';
+import { principalsOf } from './principals.ts';
+import { decidableBy } from './rights.ts';
+import { isUndecided } from './state-machine.ts';
+
+export interface TaskFilters {
+  view?: ListView | undefined;
+  /**
+   * `mine`: undecided tasks only if the caller can decide them now. `candidate`: all tasks for the caller.
+   * `all`: everyone's tasks, for admins.
+   */
+  scope: 'mine' | 'candidate' | 'all';
+  /** Default: undecided tasks. */
+  status?: TaskStatus[] | undefined;
+  priority?: number | undefined;
+  /** Whether an undecided task is past its due time. */
+  overdue?: boolean | undefined;
+  run_id?: string | undefined;
+  workflow_id?: string | undefined;
+  /** Substring of the title, description, task name or workflow name; case is ignored. */
+  q?: string | undefined;
+}
+
+/** Sort key: priority from high to low, then age by id (UUIDv7). */
+export type TaskPosition = readonly [negatedPriority: number, id: string];
+
+export interface Query {
+  sql: string;
+  values: unknown[];
+}
+
+/** The query's text and values, separate so that a test can check its plan. */
+export function listQuery(
+  actor: Actor,
+  filters: TaskFilters,
+  { after, limit }: KeysetPage<TaskPosition>,
+): Query {
+  const where = conditionsOf(actor, filters);
+  if (after) where.add(`(-t.priority, t.id) > (?::int, ?::uuid)`, ...after);
+  const sql = `select ${listedTaskColumns(filters.view)} from hitl_task t
+     where ${where.sql}
+     order by -t.priority, t.id limit ?`;
+  return { sql, values: [...where.values, limit] };
+}
+
+/** Numbers above this are not counted. */
+export const MAX_COUNT = 1_000;
+
+/** Counts what the actor can decide, what of it is overdue, and what they have claimed. */
+export function countQuery(actor: Actor): Query {
+  const counts = [
+    ['open', conditionsOf(actor, { scope: 'mine' })],
+    ['overdue', conditionsOf(actor, { scope: 'mine', overdue: true })],
+    ['claimed_by_me', new Conditions().add(`${IS_UNDECIDED} and t.claimed_by = ?::uuid`, actor.id)],
+  ] as const;
+  const columns = counts.map(
+    ([name, where]) =>
+      `(select count(*)::int from (select from hitl_task t where ${where.sql} limit ${MAX_COUNT}) c) ` +
+      `as ${name}`,
+  );
+  return { sql: `select ${columns.join(',\n ')}`, values: counts.flatMap(([, where]) => where.values) };
+}
+
+const IS_UNDECIDED = isOneOf('t.status', UNDECIDED);
+
+function conditionsOf(actor: Actor, filters: TaskFilters): Conditions {
+  const where = new Conditions();
+  const { status } = filters;
+  if (status === undefined || isQueue(status)) where.add(IS_UNDECIDED);
+  else where.add(`t.status in (${status.map(() => '?').join(', ')})`, ...status);
+  if (filters.scope !== 'all')
+    where.add(
+      `(t.principals && ?::text[] or t.claimed_by = ?::uuid)`,
+      arrayLiteral(principalsOf(actor)),
+      actor.id,
+    );
+  if (filters.scope === 'mine') {
+    const wanted = status ?? UNDECIDED;
+    const { sql, values } = decidableBy(actor);
+    if (wanted.every(isUndecided)) where.add(sql, ...values);
+    else if (wanted.some(isUndecided)) where.add(`(not ${IS_UNDECIDED} or ${sql})`, ...values);
+  }
+  if (filters.priority !== undefined) where.add(`-t.priority = ?`, -filters.priority);
+  if (filters.overdue === true) where.add(`${IS_UNDECIDED} and t.due_at < now()`);
+  if (filters.overdue === false) where.add(`(not ${IS_UNDECIDED} or t.due_at is null or t.due_at >= now())`);
+  if (filters.run_id !== undefined) where.add(`t.run_id = ?`, filters.run_id);
+  if (filters.workflow_id !== undefined) where.add(`t.workflow_id = ?`, filters.workflow_id);
+  if (filters.q !== undefined) {
+    where.add(
+      `concat_ws(' ', t.title, t.description, t.task_name, t.workflow_name) ilike ?`,
+      containsPattern(filters.q),
+    );
+  }
+  return where;
+}
+
+function isQueue(status: TaskStatus[]): boolean {
+  return status.length === UNDECIDED.length && UNDECIDED.every((undecided) => status.includes(undecided));
+}

@@ -1,0 +1,95 @@
+/**
+ * Heals a copy of a workflow that was installed while some of its agents were missing: once they are
+ * available, a new revision names them. The agents are chosen as at installation, with the rights of the
+ * copy's owner.
+ */
+import { isRecord } from '../../contracts/is-record.ts';
+import type { RequiredAgent } from '../../db/entities/marketplace-item.ts';
+import { MarketplaceVersion } from '../../db/entities/marketplace-version.ts';
+import { Workflow } from '../../db/entities/workflow.ts';
+import { LockMode, type EntityManager } from '../../db/orm.ts';
+import type { Actor } from '../auth/actor.ts';
+import { withTexts } from '../registry/definition-secrets.ts';
+import { getRevision, updateWorkflow, type WorkflowState } from '../registry/workflow-service.ts';
+import { existingAgent } from './required-agents.ts';
+
+/** `pointer` leads to the agent's id in the copy's definition. */
+export interface MissingAgent extends RequiredAgent {
+  pointer: string;
+}
+
+/** A cheap check without a query: only a copy that lacks agents can be healed. */
+export function mayHeal({ workflow, revision }: WorkflowState): boolean {
+  return (
+    (workflow.provenance ?? null) !== null && revision.problems.some(({ code }) => code === 'unknown_agent')
+  );
+}
+
+/** Opens its own transaction. @returns whether the copy has a new revision */
+export async function healCopy(em: EntityManager, workflowId: string): Promise<boolean> {
+  return em.fork().transactional(async (tx) => {
+    const workflow = await tx.findOne(
+      Workflow,
+      { id: workflowId, archived_at: null },
+      { lockMode: LockMode.PESSIMISTIC_WRITE },
+    );
+    if (workflow === null) return false;
+    const state = { workflow, revision: await getRevision(tx, workflow, workflow.revision) };
+    if (!mayHeal(state)) return false;
+    const found = new Map<string, string>();
+    const owner = ownerOf(workflow);
+    for (const missing of await missingAgents(tx, state)) {
+      const id = await existingAgent(tx, owner, missing);
+      if (id !== null) found.set(missing.pointer, id);
+    }
+    return (await useAgents(tx, owner, state, found)) !== state;
+  });
+}
+
+/** Agents that the item requires and that the copy's definition names but cannot find. */
+export async function missingAgents(
+  em: EntityManager,
+  { workflow, revision }: WorkflowState,
+): Promise<MissingAgent[]> {
+  const { provenance } = workflow;
+  if (!provenance) return [];
+  const version = await em.findOne(MarketplaceVersion, {
+    item_id: provenance.item_id,
+    version: provenance.version,
+  });
+  return revision.problems
+    .filter(({ code }) => code === 'unknown_agent')
+    .flatMap(({ pointer }): MissingAgent[] => {
+      const call = valueAt(revision.definition, pointer.split('/').slice(1, -1));
+      const { agent: id, version: wanted = null } = isRecord(call) ? call : {};
+      const required = version?.requires.agents.find(
+        (agent) => agent.agent_id === id && agent.version === wanted,
+      );
+      return required ? [{ ...required, pointer }] : [];
+    });
+}
+
+/** A new revision with these agents, by pointer; without any, the state is unchanged. */
+export async function useAgents(
+  em: EntityManager,
+  owner: Actor,
+  state: WorkflowState,
+  ids: ReadonlyMap<string, string>,
+): Promise<WorkflowState> {
+  if (ids.size === 0) return state;
+  return updateWorkflow(em, owner, state, { definition: withTexts(state.revision.definition, ids) });
+}
+
+/** Rights to agents depend on the user's id, not on roles. */
+function ownerOf({ owner_id }: Workflow): Actor {
+  return { id: owner_id, username: '', roles: [], groups: [] };
+}
+
+function valueAt(value: unknown, keys: readonly string[]): unknown {
+  return keys.reduce<unknown>((holder, key) => {
+    const plain = key.replaceAll('~1', '/').replaceAll('~0', '~');
+    return typeof holder === 'object' && holder !== null && Object.hasOwn(holder, plain)
+      ? Reflect.get(holder, plain)
+      : undefined;
+  }, value);
+}

@@ -1,0 +1,76 @@
+/**
+ * Checks at the start of api and worker that all keys needed by the database are configured, and that the
+ * file store belongs to it and is writable.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../../config/logger.ts';
+import { isMissingDatabase } from '../../db/missing-database.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { FileStoreUnavailable, type FileStore } from '../files/ports.ts';
+import { checkKeys, MissingKeys, noteKeyInUse } from '../secrets/key-use.ts';
+import { claimFileStore, WrongFileStore } from '../files/store-identity.ts';
+
+export interface SettleOptions {
+  fork: () => EntityManager;
+  /** The ids of ENCRYPTION_KEYS, the current one first. */
+  keyIds: readonly string[];
+  files: FileStore;
+  /** FILES_LARGE_VALUES: without it each host may have its own store, and stores are not compared. */
+  shared: boolean;
+  logger: Logger;
+  /** Ends the process: it must not continue with the wrong store or without a key. */
+  refuse: (error: WrongFileStore | MissingKeys) => void;
+}
+
+const PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 15_000;
+
+/**
+ * Waits for the database. Returns once keys and store are verified, or when the store is unavailable; in that
+ * case the store is verified later, in the background.
+ */
+export async function settleStart(options: SettleOptions): Promise<void> {
+  const { fork, files, keyIds, shared, logger, refuse } = options;
+  if (!(await files.ping()))
+    logger.error(
+      { store: files.place },
+      'the file store cannot be written to: uploads, files and large values of runs fail until it can',
+    );
+  let reported = false;
+  const attempt = async (): Promise<boolean> => {
+    try {
+      await checkKeys(fork(), keyIds);
+      const [current] = keyIds;
+      if (current !== undefined) await noteKeyInUse(fork(), current);
+      if (shared) await claimFileStore(fork(), files);
+      return true;
+    } catch (error) {
+      if (error instanceof WrongFileStore || error instanceof MissingKeys) {
+        refuse(error);
+        return true;
+      }
+      if (error instanceof FileStoreUnavailable) {
+        void verifyLater();
+        return true;
+      }
+      if (reported) return false;
+      reported = true;
+      if (isMissingDatabase(error))
+        logger.error(
+          'the database that DATABASE_URL names does not exist: create it and migrate (npm run migrate)',
+        );
+      else
+        logger.warn(
+          { err: error },
+          'the database is unavailable: its keys and its file store cannot be verified yet',
+        );
+      return false;
+    }
+  };
+  const verifyLater = async (): Promise<void> => {
+    await sleep(LONGEST_PAUSE_MS, undefined, { ref: false });
+    await settleStart(options);
+  };
+  for (let pauseMs = PAUSE_MS; !(await attempt()); pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS))
+    await sleep(pauseMs);
+}

@@ -1,0 +1,107 @@
+/** Secrets and workflows that an agent names and that its owner does not have. */
+import { agentKind, type ConfigurationWarning } from '../../contracts/agent-configuration.ts';
+import { placeholderNames, unboundName } from '../../contracts/placeholders.ts';
+import type { Agent } from '../../db/entities/agent.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import type { Actor } from '../auth/actor.ts';
+import { mayChangeAgent, type Ownership } from './agent-policy.ts';
+
+/**
+ * `names_secret`: the message contains a secret's name, so it is shown only to users who may change the
+ * agent.
+ */
+export interface MissingReference extends ConfigurationWarning {
+  names_secret: boolean;
+}
+
+export type WarnedAgent = Pick<
+  Agent,
+  'id' | 'owner_id' | 'type' | 'execution_type' | 'configuration' | 'authentication_config'
+>;
+
+const PARTS = ['configuration', 'authentication_config'] as const;
+
+/** Missing references by agent id, read in one statement. */
+export async function missingReferences(
+  em: EntityManager,
+  agents: readonly WarnedAgent[],
+): Promise<Map<string, MissingReference[]>> {
+  const secrets = agents.flatMap((agent) =>
+    PARTS.flatMap((part) =>
+      [...placeholderNames(agent[part])].map((name) => ({
+        agent: agent.id,
+        owner: agent.owner_id,
+        part,
+        name,
+      })),
+    ),
+  );
+  const workflows = agents.flatMap((agent) => {
+    const id = agent.configuration?.['workflow_id'];
+    return kindOf(agent) === 'workflow' && typeof id === 'string'
+      ? [{ agent: agent.id, owner: agent.owner_id, id }]
+      : [];
+  });
+  const found = new Map<string, MissingReference[]>(agents.map((agent) => [agent.id, unbound(agent)]));
+  if (secrets.length === 0 && workflows.length === 0) return found;
+  const rows = await em.execute<(MissingReference & { agent: string })[]>(
+    `select s.agent, '/' || s.part as pointer, true as names_secret,
+            'the secret ' || s.name || ' is not in the owner''s store: add it with PUT /secrets/' || s.name
+              || '; invoking the agent will fault' as message
+       from json_to_recordset(?::json) as s (agent uuid, owner uuid, part text, name text)
+      where not exists (select from secret k where k.owner_id = s.owner and k.name = s.name)
+     union all
+     select w.agent, '/configuration/workflow_id', false,
+            'there is no such workflow that the owner may use; invoking the agent will fault'
+       from json_to_recordset(?::json) as w (agent uuid, owner uuid, id text)
+      where not exists (select from workflow f
+                         where f.id::text = lower(w.id) and f.archived_at is null
+                           and (f.owner_id = w.owner or f.visibility = 'public'))`,
+    [JSON.stringify(secrets), JSON.stringify(workflows)],
+  );
+  for (const { agent, ...warning } of rows) found.get(agent)?.push(warning);
+  return found;
+}
+
+/**
+ * The warnings for this reader. Users other than the owner and admins learn where something is missing, but
+ * not which secret.
+ */
+export function warningsFor(
+  actor: Actor,
+  agent: Ownership,
+  missing: readonly MissingReference[],
+): ConfigurationWarning[] {
+  if (mayChangeAgent(actor, agent)) return missing.map(({ pointer, message }) => ({ pointer, message }));
+  const incomplete = new Set(
+    missing.filter(({ names_secret }) => names_secret).map(({ pointer }) => pointer),
+  );
+  return [
+    ...[...incomplete].map((pointer) => ({
+      pointer,
+      message: 'the owner has not configured all required secrets; invoking the agent will fault',
+    })),
+    ...missing
+      .filter(({ names_secret }) => !names_secret)
+      .map(({ pointer, message }) => ({ pointer, message })),
+  ];
+}
+
+function unbound(agent: WarnedAgent): MissingReference[] {
+  return PARTS.flatMap((part) => {
+    const name = unboundName(agent[part]);
+    return name === null
+      ? []
+      : [
+          {
+            pointer: `/${part}`,
+            names_secret: true,
+            message: `the secret ${name} of this installed agent is not bound; invoking the agent will fault`,
+          },
+        ];
+  });
+}
+
+function kindOf({ type, execution_type: executionType, configuration }: WarnedAgent): string {
+  return agentKind({ type, execution_type: executionType ?? null, configuration: configuration ?? null });
+}

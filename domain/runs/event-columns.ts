@@ -1,0 +1,50 @@
+/**
+ * The columns that an event sets in other tables than the log. TypeScript decides them; the SQL function
+ * `append_run_events` stores them with the event.
+ */
+import { EVENT, type NewRunEvent, type RunTaskStatus } from '../../contracts/run-events.ts';
+import { storable } from '../storable.ts';
+
+interface EventColumns {
+  /** The new status of the event's task in `run_task`. */
+  task_status?: RunTaskStatus;
+  /** The event starts its task. */
+  starts?: true;
+  /** The event ends its task. */
+  ends?: true;
+  /** `data.usage` is written to `usage_record`. */
+  counts_usage?: true;
+  /** What the event reports of the decision `data.decision_id`. */
+  decision?: 'received' | 'applied';
+}
+
+const COLUMNS: Partial<Record<string, EventColumns>> = {
+  [EVENT.taskStarted]: { task_status: 'running', starts: true },
+  [EVENT.taskCompleted]: { task_status: 'completed', ends: true, counts_usage: true },
+  [EVENT.taskFaulted]: { task_status: 'faulted', ends: true },
+  [EVENT.taskCancelled]: { task_status: 'cancelled', ends: true },
+  [EVENT.hitlCreated]: { task_status: 'waiting' },
+  [EVENT.childCreated]: { task_status: 'running' },
+  [EVENT.agentPinned]: { task_status: 'running' },
+  [EVENT.decisionReceived]: { decision: 'received' },
+  [EVENT.decisionApplied]: { decision: 'applied' },
+};
+
+/** Events as JSON for `append_run_events`, with their columns. */
+export function eventRows(events: readonly NewRunEvent[]): string {
+  return JSON.stringify(storable(events.map((event) => ({ ...event, ...columnsOf(event) }))));
+}
+
+export function columnsOf({ type, task, data }: NewRunEvent): EventColumns & { visit?: unknown } {
+  const { task_status: status, counts_usage: counts, ...columns } = COLUMNS[type] ?? {};
+  const { visit, usage } = data;
+  return {
+    ...columns,
+    ...(status && task !== null && isSet(visit) ? { task_status: status, visit } : {}),
+    ...(counts && isSet(usage) ? { counts_usage: counts } : {}),
+  };
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}

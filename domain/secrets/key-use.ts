@@ -1,0 +1,62 @@
+/** The encryption keys that the database needs: without one of them log-ins, secrets or runs fail. */
+import { UNDER_WAY_STATUSES } from '../../contracts/run-events.ts';
+import { arrayLiteral, isOneOf } from '../../db/sql.ts';
+import type { EntityManager } from '../../db/orm.ts';
+
+export interface NeededKey {
+  id: string;
+  /** What is encrypted with the key, for messages. */
+  uses: string[];
+}
+
+/** The message names each missing key and what to do. */
+export class MissingKeys extends Error {
+  override readonly name = 'MissingKeys';
+}
+
+const USES = `
+  select distinct split_part(value_encrypted, '.', 2) as id, 'secrets' as use from secret
+  union select split_part(private_key_encrypted, '.', 2), 'signing keys' from signing_key
+  union select split_part(secret_encrypted, '.', 2), 'webhooks' from webhook
+  union select split_part(token_encrypted, '.', 2), 'push notification configs'
+    from a2a_push_config where token_encrypted is not null
+  union select split_part(auth_credentials_encrypted, '.', 2), 'push notification configs'
+    from a2a_push_config where auth_credentials_encrypted is not null
+  union select key_id, 'large values of runs' from temporal_payload where key_id is not null
+  union select id, 'active runs' from encryption_key
+   where runs_moved_at is null
+     and exists (select 1 from run where ${isOneOf('status', UNDER_WAY_STATUSES)})`;
+
+/** Keys that are in use and not among `keyIds`. */
+export async function missingKeys(em: EntityManager, keyIds: readonly string[]): Promise<NeededKey[]> {
+  return em.execute<NeededKey[]>(
+    `select id, array_agg(use order by use) as uses from (${USES}) needed
+      where id <> all(?::text[]) group by id order by id`,
+    [arrayLiteral(keyIds)],
+  );
+}
+
+/** @throws MissingKeys */
+export async function checkKeys(em: EntityManager, keyIds: readonly string[]): Promise<void> {
+  const missing = await missingKeys(em, keyIds);
+  if (missing.length > 0) throw new MissingKeys(describeMissing(missing));
+}
+
+export function describeMissing(missing: readonly NeededKey[]): string {
+  const named = missing.map(({ id, uses }) => `"${id}" (${uses.join(', ')})`).join(' and ');
+  const [keys, them] = missing.length === 1 ? ['the key', 'it'] : ['the keys', 'them'];
+  return (
+    `ENCRYPTION_KEYS lacks ${keys} ${named}. Put ${them} back after the first one; ` +
+    '`npm run rotate-keys` says when a key can be removed.'
+  );
+}
+
+/** Call at the start of each process that encrypts payloads: from then on active runs may need this key. */
+export async function noteKeyInUse(em: EntityManager, keyId: string): Promise<void> {
+  await em.execute(
+    `insert into encryption_key (id) values (?)
+     on conflict (id) do update set runs_moved_at = null, rotation_started_at = null
+       where encryption_key.runs_moved_at is not null`,
+    [keyId],
+  );
+}

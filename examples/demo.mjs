@@ -1,0 +1,188 @@
+/**
+ * Fills a running instance, so that every screen shows something: `npm run demo`. It adds three people, the
+ * agents and workflows of the examples, runs in every state, tasks that wait, and marketplace items. Then it
+ * plays the agents until Ctrl-C. A second call adds only what is missing.
+ *
+ * CADENZA is the address (default: http://127.0.0.1:3000), CADENZA_PASSWORD the password of `admin` (default:
+ * that of `npm start` in this folder).
+ */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync, realpathSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { createWriter } from './agents/writer.mjs';
+import { installExamples } from './install.mjs';
+
+const PEOPLE = [
+  { username: 'ada', display_name: 'Ada Lovelace', roles: ['builder', 'approver'], groups: ['finance'] },
+  { username: 'grace', display_name: 'Grace Hopper', roles: ['approver'], groups: ['finance'] },
+  { username: 'dora', display_name: 'Dora Richter', roles: ['approver'], groups: ['directors'] },
+];
+const MAX_WAIT_MS = 60_000;
+
+/** @returns calls the API as the user of the token, and throws the answer of a refused request */
+export function createApi(cadenza, token) {
+  return async (method, path, body) => {
+    const response = await fetch(cadenza + path, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return text === '' ? null : JSON.parse(text);
+  };
+}
+
+/**
+ * Adds what is missing.
+ * @param writer the address of the service that plays the agents
+ * @returns the people whom this call has added, each with a password, and the number of runs
+ */
+export async function fillDemo({ cadenza, token, writer }) {
+  const api = createApi(cadenza, token);
+  const people = await addPeople(api);
+  const workflows = await installExamples({ cadenza, token, writer });
+  const runs = await addRuns(api, workflows, writer);
+  await addItems(api);
+  return { people, runs };
+}
+
+async function addPeople(api) {
+  const added = [];
+  for (const person of PEOPLE) {
+    const known = await api('GET', `/users?q=${person.username}`);
+    if (known.some(({ username }) => username === person.username)) continue;
+    const password = randomBytes(12).toString('base64url');
+    await api('POST', '/users', { ...person, email: `${person.username}@example.com`, password });
+    added.push({ username: person.username, password });
+  }
+  return added;
+}
+
+/** Runs of the examples, unless there are some. Each is followed to the state that it is to show. */
+async function addRuns(api, workflows, writer) {
+  let count = 0;
+  const start = async (name, input) => {
+    const { id } = await api('POST', `/workflows/${workflows[name]}/run`, { input_params: input });
+    count++;
+    return id;
+  };
+  const isNew = async (name) =>
+    (await api('GET', `/runs?workflow_id=${workflows[name]}&limit=1`)).length === 0;
+  const decide = async (run, decision) => {
+    const [task] = await until(
+      () => api('GET', `/hitl/tasks?run_id=${run}`),
+      (tasks) => tasks.length > 0,
+    );
+    await api('POST', `/hitl/tasks/${task.id}/decision`, decision);
+  };
+  if (await isNew('review-and-publish')) {
+    await decide(await start('review-and-publish', { topic: 'Otters' }), { decision: 'approve' });
+    await decide(await start('review-and-publish', { topic: 'Newts' }), {
+      decision: 'reject',
+      comment: 'We had newts last week.',
+    });
+    for (const topic of ['Herons', 'Beavers']) await start('review-and-publish', { topic });
+  }
+  if (await isNew('revise-until-approved')) {
+    const topic = 'The history of tea';
+    await decide(await start('revise-until-approved', { topic }), {
+      decision: 'reject',
+      comment: 'Shorter, please.',
+    });
+    const given = await start('revise-until-approved', { topic: 'Lighthouses' });
+    for (let draft = 1; draft <= 3; draft++)
+      await decide(given, { decision: 'reject', comment: `Draft ${draft} is too long.` });
+  }
+  if (await isNew('approve-with-quorum')) {
+    for (const [what, amount] of [
+      ['a grand piano', 20_000],
+      ['new chairs', 1_200],
+      ['coffee', 40],
+    ])
+      await start('approve-with-quorum', { what, amount });
+  }
+  if (await isNew('parallel-research'))
+    for (const topic of ['tea', 'coffee', 'chocolate']) await start('parallel-research', { topic });
+  if (await isNew('loop-over-list')) {
+    const texts = Array.from({ length: 20 }, (_, n) => `sentence ${n + 1}`);
+    await start('loop-over-list', { texts, language: 'de', budget: 1_000 });
+  }
+  if (await isNew('retry-with-backoff'))
+    await start('retry-with-backoff', { service: writer, key: randomBytes(4).toString('hex'), failures: 2 });
+  if (await isNew('child-workflows')) await start('child-workflows', { text: 'good morning' });
+  if (await isNew('workflow-as-agent')) await start('workflow-as-agent', { text: 'good evening' });
+  if (await isNew('timeouts')) {
+    await start('timeouts', { delay_ms: 20_000 });
+    const cancelled = await start('timeouts', { delay_ms: 30_000 });
+    await api('POST', `/runs/${cancelled}/cancel`, {});
+  }
+  return count;
+}
+
+/** Two items that everybody can install, and one that waits for a review. */
+async function addItems(api) {
+  const { id } = await api('GET', '/users/me');
+  const known = await api('GET', `/marketplace/items?publisher=${id}&limit=200`);
+  const agents = await api('GET', `/agents?owner_id=${id}&limit=200`);
+  for (const [name, isApproved] of [
+    ['translator', true],
+    ['researcher', true],
+    ['writer-draft', false],
+  ]) {
+    const agent = agents.find((each) => each.name === name);
+    if (agent === undefined || known.some((item) => item.name === name)) continue;
+    const { versions } = await api('GET', `/agents/${agent.id}`);
+    if (versions.some(({ version, status }) => version === '1.0.0' && status === 'draft'))
+      await api('POST', `/agents/${agent.id}/versions/1.0.0/publish`);
+    const item = await api('POST', '/marketplace/items', {
+      kind: 'agent',
+      ref_id: agent.id,
+      version: '1.0.0',
+      summary: agent.description,
+      categories: ['text'],
+      license: 'MIT',
+    });
+    if (!isApproved) continue;
+    await api('POST', `/marketplace/items/${item.id}/approve`, {});
+  }
+}
+
+async function until(read, isReady) {
+  const deadline = Date.now() + MAX_WAIT_MS;
+  for (;;) {
+    const value = await read();
+    if (isReady(value)) return value;
+    if (Date.now() > deadline) throw new Error(`not reached within a minute: ${JSON.stringify(value)}`);
+    await sleep(100);
+  }
+}
+
+async function logIn(cadenza, password) {
+  const response = await fetch(`${cadenza}/auth/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ grant_type: 'password', username: 'admin', password }),
+  });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(`The log-in as admin was refused: ${answer.detail ?? response.status}`);
+  return answer.access_token;
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {
+  // oxlint-disable-next-line node/no-process-env -- a script of its own, not a part of the product
+  const { CADENZA = 'http://127.0.0.1:3000', CADENZA_PASSWORD } = process.env;
+  const say = (text) => process.stdout.write(`${text}\n`);
+  const password =
+    CADENZA_PASSWORD ?? readFileSync(new URL('../.cadenza/admin-password', import.meta.url), 'utf8').trim();
+  const service = createWriter();
+  // The agents keep this address, so that a later call plays them again.
+  await once(service.listen(4000, '127.0.0.1'), 'listening');
+  const token = await logIn(CADENZA, password);
+  const { people, runs } = await fillDemo({ cadenza: CADENZA, token, writer: 'http://127.0.0.1:4000' });
+  say(`${runs} runs started. Look at ${CADENZA}/console/`);
+  for (const person of people) say(`  ${person.username}  password ${person.password}`);
+  if (people.length > 0) say('Log in as one of them to decide what waits; the passwords are shown once.');
+  say('This process plays the agents. Stop it with Ctrl-C.');
+}

@@ -1,0 +1,52 @@
+/** `input`, `output`, `export` and their schemas, of the workflow and of tasks. */
+import { checkJsonSchema } from '../schema/well-formed.ts';
+import type { Checker } from './checker.ts';
+import { isRecord } from '../../contracts/is-record.ts';
+import { at } from './problems.ts';
+import { checkEndpoint } from './reusable.ts';
+import type { Place } from './scope.ts';
+import { unsupported } from './support.ts';
+
+export function checkInput(input: unknown, pointer: string, place: Place, checker: Checker): void {
+  if (!isRecord(input)) return;
+  checkSchema(input['schema'], at(pointer, 'schema'), checker);
+  checker.transformation(input['from'], at(pointer, 'from'), place);
+}
+
+export function checkOutput(output: unknown, pointer: string, place: Place, checker: Checker): void {
+  if (!isRecord(output)) return;
+  checkSchema(output['schema'], at(pointer, 'schema'), checker);
+  checker.transformation(output['as'], at(pointer, 'as'), place);
+}
+
+export function checkExport(
+  exported: unknown,
+  pointer: string,
+  locals: readonly string[],
+  checker: Checker,
+): void {
+  checkOutput(exported, pointer, { site: 'export', locals, secrets: 'refuse' }, checker);
+}
+
+function checkSchema(schema: unknown, pointer: string, checker: Checker): void {
+  if (!isRecord(schema)) return;
+  const { format, document, resource } = schema;
+  if (typeof format === 'string' && format !== 'json' && !format.startsWith('json:'))
+    unsupported(checker, at(pointer, 'format'), 'schema.format');
+  if (isRecord(resource)) {
+    unsupported(checker, at(pointer, 'resource'), 'schema.resource');
+    checkEndpoint(resource['endpoint'], at(pointer, 'resource', 'endpoint'), [], checker);
+  }
+  checkInlineSchema(document, at(pointer, 'document'), checker);
+}
+
+/** A JSON Schema 2020-12 in the definition. */
+export function checkInlineSchema(document: unknown, pointer: string, checker: Checker): void {
+  if (document === undefined || typeof document === 'boolean' || checker.problems.full) return;
+  for (const found of checkJsonSchema(document, { warnings: !checker.problems.warned })) {
+    const message = `not a valid JSON Schema: ${found.message}`;
+    if (found.severity === 'warning')
+      checker.problems.warning(`${pointer}${found.pointer}`, 'json_schema', found.message);
+    else checker.problems.error(`${pointer}${found.pointer}`, 'json_schema', message);
+  }
+}

@@ -1,0 +1,105 @@
+/** Types of the parameters (`with`) of functions that a `call` task can name. */
+import type { Delegate, Quorum } from '../../contracts/hitl.ts';
+import type { Duration, Endpoint, ExternalResource, ReferenceableAuthentication } from './model-common.ts';
+
+/** The arguments of each function that the platform brings. What has to know a new function follows. */
+export interface CallArguments {
+  http: HttpArguments;
+  agent: AgentArguments;
+  human: HumanArguments;
+  openapi: OpenApiArguments;
+  grpc: Record<string, unknown>;
+  asyncapi: Record<string, unknown>;
+  a2a: A2aArguments;
+  mcp: Record<string, unknown>;
+}
+
+export type CallFunction = keyof CallArguments;
+
+/**
+ * `call: http`. Any string may contain `${ … }`. The endpoint may also contain `{name}` from the task's
+ * input.
+ */
+export interface HttpArguments {
+  method: string;
+  endpoint: Endpoint;
+  headers?: Record<string, string> | string;
+  body?: unknown;
+  query?: Record<string, unknown> | string;
+  /** Default `content`. */
+  output?: 'raw' | 'content' | 'response';
+  /** If true, statuses 300–399 are not errors. Default false. */
+  redirect?: boolean;
+}
+
+/** `call: agent` (docs/interface.md#call-agent). */
+export interface AgentArguments {
+  /** Id or name of a registered agent, or a `${ … }` that evaluates to one. */
+  agent: string;
+  /** Semantic version, range or `draft`. Default: the agent's highest published version. */
+  version?: string;
+  input?: unknown;
+  skill?: string;
+  timeout?: Duration;
+  /** A boolean, or a `${ … }` that evaluates to one. */
+  stream?: boolean | string;
+}
+
+/** Users by username or id, roles and groups: lists, or `${ … }` that evaluate to lists. */
+export interface Candidates {
+  users?: string[] | string;
+  roles?: string[] | string;
+  groups?: string[] | string;
+}
+
+/** `call: human` (docs/interface.md#call-human). Texts may hold `${ … }`. */
+export interface HumanArguments {
+  title: string;
+  description?: string;
+  /** The data to decide on: any JSON. */
+  subject?: unknown;
+  /** JSON Schema 2020-12 of the decision's payload. */
+  form?: Record<string, unknown> | boolean;
+  /** Default `[approve, reject]`. */
+  decisions?: (string | HumanDecision)[];
+  assignee?: string;
+  candidates?: Candidates;
+  /** 0–100, default 50; or a `${ … }`. */
+  priority?: number | string;
+  due?: Duration;
+  expires?: Duration;
+  /** Default `fault`, which raises the DSL's timeout error. */
+  on_expiry?: 'fault' | { decision: string };
+  remind?: Duration[];
+  escalate?: { after: Duration; to: Candidates }[];
+  quorum?: Partial<Quorum>;
+  /** Decisions that require a comment. */
+  require_comment?: string[];
+  /** To whom candidates may delegate. Default `candidates`. */
+  delegate?: Delegate;
+}
+
+interface HumanDecision {
+  id: string;
+  label?: string;
+}
+
+/** `call: a2a`. One of `agentCard` and `server` is required; the card takes precedence. */
+export interface A2aArguments {
+  /** Method name of protocol 0.3, such as `message/send`. */
+  method: string;
+  agentCard?: ExternalResource;
+  server?: Endpoint;
+  /** An object whose strings may contain `${ … }`, or a `${ … }` that evaluates to one. */
+  parameters?: Record<string, unknown> | string;
+}
+
+/** `call: openapi`. The request body is the parameter `body`, or the parameters that its schema names. */
+export interface OpenApiArguments {
+  document: ExternalResource;
+  operationId: string;
+  parameters?: Record<string, unknown>;
+  authentication?: ReferenceableAuthentication;
+  output?: 'raw' | 'content' | 'response';
+  redirect?: boolean;
+}

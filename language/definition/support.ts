@@ -1,0 +1,44 @@
+/**
+ * DSL features that are recognised but not supported yet, with alternatives. Remove a line once the feature
+ * works.
+ */
+import type { Checker } from './checker.ts';
+
+/** Hints name only what works today, because users act on them. */
+export const INSTEAD = {
+  listen:
+    'listen is not supported yet: wait for a person with call: human, or ask an endpoint in a loop with wait',
+  'run.container':
+    'run: container is not supported yet: serve what it does over HTTP and use call: http, or call: ' +
+    'agent with an agent of type api',
+  'run.script':
+    'run: script is not supported yet: use set with jq, or call: http to a service that runs the script',
+  'run.shell': 'run: shell is not supported yet: use call: http to a service that runs the command',
+  'run.return':
+    'a child workflow has no process streams: omit "return", the output is the output of the workflow',
+  'run.reference': 'the workflow to run is named literally: choose between several with switch',
+  'call.grpc': 'call: grpc is not supported yet: use call: http to a gateway in front of the service',
+  'call.asyncapi': 'call: asyncapi is not supported yet: use call: http to a gateway in front of the broker',
+  'call.mcp': 'call: mcp is not supported yet: use call: http to a gateway in front of the server',
+  'call.url': 'functions by URL are not supported yet: define the function in use.functions',
+  'call.catalog': 'functions of catalogs are not supported yet: define the function in use.functions',
+  schedule: 'schedule is not supported yet: start runs with POST /workflows/{id}/run',
+  extensions: 'extensions are not supported yet: put the tasks before and after in the list itself',
+  catalogs: 'catalogs are not supported yet: define the functions in use.functions',
+  'evaluate.language': 'expressions are jq: other languages are not supported',
+  'evaluate.mode': 'loose evaluation is not supported yet: write expressions as ${ … } and omit "mode"',
+  'schema.resource': 'external schemas are not supported yet: put the JSON Schema into "document"',
+  'schema.format': 'only JSON Schema (format: json) is supported',
+  'auth.grant':
+    'this grant needs a person at a browser, or a token from one: use client_credentials, password or ' +
+    'token exchange, or bearer with a token from the secrets',
+  'retry.backoff': 'parameters of a backoff are not supported: leave the object empty',
+  dsl: 'only version 1.0.x of the DSL is supported: set document.dsl to 1.0.3',
+} as const;
+
+export type Unsupported = keyof typeof INSTEAD;
+
+/** Reports a feature that makes a definition valid but not runnable. */
+export function unsupported(checker: Pick<Checker, 'problems'>, pointer: string, feature: Unsupported): void {
+  checker.problems.unsupported(pointer, `unsupported_${feature.replaceAll('.', '_')}`, INSTEAD[feature]);
+}

@@ -1,0 +1,140 @@
+/** Validates a DSL definition: reports every mistake once, at its place. */
+import { z } from 'zod';
+import { asObject, checkBounds } from './bounds.ts';
+import { Checker, type References } from './checker.ts';
+import {
+  duration,
+  eventStrategy,
+  input,
+  name,
+  output,
+  readMode,
+  taskList,
+  timeout,
+} from './common-shapes.ts';
+import { checkInput, checkOutput } from './data-flow.ts';
+import { completeDocument, documentShape, isSupportedDsl } from './document.ts';
+import { checkStrategy } from './kinds/listen.ts';
+import type { Definition } from './model.ts';
+import { isRecord } from '../../contracts/is-record.ts';
+import { own, Problems, type Problem } from './problems.ts';
+import { checkDuration, checkTimeout } from './reusable.ts';
+import { exact, reportShape } from './shape.ts';
+import { unsupported } from './support.ts';
+import { warnOfUnreadDecisions } from './unread-decisions.ts';
+import { taskChecks } from './tasks.ts';
+import { checkUse, useNames, useShape } from './use.ts';
+
+export type { Problem } from './problems.ts';
+export type { References } from './checker.ts';
+
+export interface Validation {
+  /** The given definition with `document` completed. It has this type only if `valid`. */
+  definition: Definition;
+  /** Whether there is no problem of severity `error`. */
+  valid: boolean;
+  /** Whether it is valid and uses nothing unsupported. */
+  runnable: boolean;
+  problems: Problem[];
+  /** JSON Schema of the workflow's input, null if it has none. */
+  input_schema: Record<string, unknown> | boolean | null;
+  references: References;
+}
+
+const schedule = exact({
+  every: duration.optional(),
+  cron: z
+    .string()
+    .regex(/^\s*(?:@\w+|(?:\S+\s+){4,5}\S+)\s*$/, 'has to have five fields, such as 0 0 * * *')
+    .optional(),
+  after: duration.optional(),
+  on: eventStrategy.optional(),
+  read: readMode.optional(),
+}).refine(
+  (value) => value.read === undefined || value.on !== undefined,
+  'has "read" only together with "on"',
+);
+
+export const definitionShape = exact({
+  document: documentShape,
+  input: input.optional(),
+  use: useShape.optional(),
+  do: taskList.min(1, 'needs at least one task'),
+  timeout: timeout.optional(),
+  output: output.optional(),
+  schedule: schedule.optional(),
+  evaluate: exact({ language: name.optional(), mode: z.enum(['strict', 'loose']).optional() }).optional(),
+});
+
+/**
+ * Validates a definition of the DSL 1.0.x in linear time. Never throws, for any JSON value. References to
+ * agents are only collected; the caller checks that they exist.
+ * @param options `name` completes a missing `document`
+ */
+export function validateDefinition(definition: unknown, options: { name?: string } = {}): Validation {
+  const problems = new Problems();
+  const completed = completeDocument(definition, options.name ?? 'workflow');
+  const { checkTasks, checkTask } = taskChecks();
+  const checker = new Checker(problems, useNames(completed), checkTasks);
+  if (!isRecord(completed)) problems.error('', 'wrong_type', 'a definition is an object with "do"');
+  else if (checkBounds(completed, problems)) {
+    reportShape(definitionShape, completed, '', problems, 'a definition');
+    checkWorkflow(completed, checker);
+    checker.tasks(completed['do'], '/do', []);
+    checkUse(completed, checker, (task, pointer) => {
+      checkTask(checker, task, pointer, []);
+    });
+  }
+  const valid = !problems.list.some(({ severity }) => severity === 'error');
+  if (valid && isRecord(completed)) warnOfUnreadDecisions(completed, problems);
+  const schema = own(own(own(completed, 'input'), 'schema'), 'document');
+  return {
+    // Has this type if it is valid, which was checked above.
+    definition: asObject(completed) as unknown as Definition,
+    valid,
+    runnable: valid && !problems.list.some(({ severity }) => severity === 'unsupported'),
+    problems: problems.list,
+    input_schema: isRecord(schema) || typeof schema === 'boolean' ? schema : null,
+    references: checker.references,
+  };
+}
+
+function checkWorkflow(definition: Record<string, unknown>, checker: Checker): void {
+  const { document, schedule: scheduled, evaluate } = definition;
+  const dsl = own(document, 'dsl');
+  if (typeof dsl === 'string' && /^\d+\.\d+\.\d+/.test(dsl) && !isSupportedDsl(dsl))
+    unsupported(checker, '/document/dsl', 'dsl');
+  checkInput(
+    definition['input'],
+    '/input',
+    { site: 'workflow.input', locals: [], secrets: 'unsupported' },
+    checker,
+  );
+  checkOutput(
+    definition['output'],
+    '/output',
+    { site: 'workflow.output', locals: [], secrets: 'refuse' },
+    checker,
+  );
+  checkTimeout(
+    definition['timeout'],
+    '/timeout',
+    { site: 'definition', locals: [], secrets: 'unsupported' },
+    checker,
+  );
+  if (isRecord(scheduled)) {
+    unsupported(checker, '/schedule', 'schedule');
+    for (const key of ['every', 'after'])
+      checkDuration(
+        scheduled[key],
+        `/schedule/${key}`,
+        { site: 'workflow.input', locals: [], secrets: 'unsupported' },
+        checker,
+      );
+    checkStrategy(scheduled['on'], '/schedule/on', [], checker);
+  }
+  const language = own(evaluate, 'language');
+  if (typeof language === 'string' && language !== 'jq')
+    unsupported(checker, '/evaluate/language', 'evaluate.language');
+  if (own(evaluate, 'mode') === 'loose') unsupported(checker, '/evaluate/mode', 'evaluate.mode');
+}

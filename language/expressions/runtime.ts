@@ -1,0 +1,126 @@
+/**
+ * The state of the evaluation that is running. Evaluation is synchronous, so one record suffices;
+ * `run` in program.ts saves and restores it, which keeps nested evaluations apart.
+ */
+import { raiseValue } from './errors.ts';
+
+export interface Limits {
+  /** Iterations, calls and elements visited by one evaluation. */
+  steps: number;
+  /** Outputs of one evaluation. */
+  outputs: number;
+  /** Values inside the outputs, counting every element and every 100 characters of text as one. */
+  outputSize: number;
+  /** Nesting of data that functions walk through. */
+  depth: number;
+  /** Nesting of outputs: deeper ones would overflow the stack of whoever serialises them. */
+  outputDepth: number;
+  /** Nesting of calls, in units of about one JavaScript stack frame. */
+  recursion: number;
+  /** Elements of one array. */
+  arrayLength: number;
+  /** Characters of one string. */
+  stringLength: number;
+  /** Characters of a string that a regex is applied to. */
+  regexSubject: number;
+  /** Steps of the regex matcher in one evaluation. */
+  regexSteps: number;
+}
+
+export const defaultLimits: Limits = {
+  steps: 2_000_000,
+  outputs: 1_000_000,
+  outputSize: 2_000_000,
+  depth: 9_999,
+  outputDepth: 2_000,
+  recursion: 3_500,
+  arrayLength: 1_000_000,
+  stringLength: 16_000_000,
+  regexSubject: 1_000_000,
+  regexSteps: 4_000_000,
+};
+
+export interface Runtime {
+  stepsLeft: number;
+  regexStepsLeft: number;
+  recursion: number;
+  /** Offset in the source of the operation that runs, for the place of an error. */
+  at: number;
+  /** Set when an operation made NaN or an infinity, which must not leave the package. */
+  nonFinite: boolean;
+  limits: Limits;
+  variables: Record<string, unknown>;
+  clock: (() => Date) | undefined;
+}
+
+const rt: Runtime = {
+  stepsLeft: Infinity,
+  regexStepsLeft: Infinity,
+  recursion: 0,
+  at: 0,
+  nonFinite: false,
+  limits: defaultLimits,
+  variables: {},
+  clock: undefined,
+};
+
+/**
+ * Boxed and frozen, so that the record itself is not: Temporal's sandbox freezes what modules export where
+ * workflows share them.
+ */
+export const runtime: { readonly rt: Runtime } = Object.freeze({ rt });
+
+const nouns: Record<keyof Limits, string> = {
+  steps: 'steps',
+  outputs: 'outputs',
+  outputSize: 'output size',
+  depth: 'depth',
+  outputDepth: 'output depth',
+  recursion: 'recursion depth',
+  arrayLength: 'array length',
+  stringLength: 'string length',
+  regexSubject: 'regex subject length',
+  regexSteps: 'regex steps',
+};
+
+/** Raises the error of an exhausted budget; `message` replaces the standard text. */
+export function exceed(limit: keyof Limits, message?: string): never {
+  return raiseValue(
+    message ?? `limit exceeded: ${nouns[limit]} (${rt.limits[limit]})`,
+    limit === 'recursion' || limit === 'outputDepth' ? 'depth' : limit,
+  );
+}
+
+/** Counts `n` steps. */
+export function tick(n: number): void {
+  if ((rt.stepsLeft -= n) < 0) exceed('steps');
+}
+
+/**
+ * Counts a value that is put into an array or object, or made at once: a long text takes memory more than
+ * time.
+ */
+export function tickText(value: unknown): void {
+  if (typeof value === 'string' && value.length > 64) tick(value.length >> 6);
+}
+
+/** Counts a caught error: unwinding costs the host as much as dozens of steps. */
+export function tickCatch(): void {
+  tick(50);
+}
+
+/** Refuses a string of `length` characters that is about to be made. */
+export function checkString(length: number, message?: string): void {
+  if (length > rt.limits.stringLength) exceed('stringLength', message);
+}
+
+/** Refuses an array of `length` elements that is about to be made. */
+export function checkArray(length: number): void {
+  if (length > rt.limits.arrayLength) exceed('arrayLength');
+}
+
+/** Marks results that are not finite; returns its argument. */
+export function num(value: number): number {
+  if (value - value !== 0) rt.nonFinite = true;
+  return value;
+}

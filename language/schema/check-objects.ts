@@ -1,0 +1,66 @@
+/** Keywords for the properties of an object. */
+import type { Checking, Evaluated } from './checking.ts';
+import { matches } from './check-plain.ts';
+import { isObject, isSchema, own, type SchemaObject } from './resources.ts';
+
+export function checkObjectParts(
+  check: Checking,
+  schema: SchemaObject,
+  value: SchemaObject,
+  pointer: string,
+  mine: Evaluated | null,
+): boolean {
+  let fits = true;
+  const properties = own(schema, 'properties');
+  const patterns = own(schema, 'patternProperties');
+  const others = own(schema, 'additionalProperties');
+  const names = own(schema, 'propertyNames');
+  const known = isObject(properties) ? properties : {};
+  const byPattern = isObject(patterns) ? Object.entries(patterns) : [];
+  const part = (schemaOf: unknown, key: string): void => {
+    mine?.properties.add(key);
+    fits = check.run(schemaOf, value[key], `${pointer}/${encode(key)}`, null) && fits;
+  };
+  for (const key of Object.keys(value)) {
+    check.budget.spend(1);
+    let named = false;
+    if (Object.hasOwn(known, key)) {
+      named = true;
+      part(known[key], key);
+    }
+    for (const [pattern, schemaOf] of byPattern) {
+      if (!matches(check, pattern, key)) continue;
+      named = true;
+      part(schemaOf, key);
+    }
+    if (!named && isSchema(others)) part(others, key);
+    if (isSchema(names) && !check.fits(names, key, pointer, null))
+      fits = check.fail(pointer, `Property name "${key.slice(0, 200)}" does not match schema.`, {
+        keyword: 'propertyNames',
+        expected: key.slice(0, 200),
+      });
+  }
+  fits = checkDependent(check, schema, value, pointer, mine) && fits;
+  const rest = own(schema, 'unevaluatedProperties');
+  if (isSchema(rest)) for (const key of Object.keys(value)) if (!mine?.properties.has(key)) part(rest, key);
+  return fits;
+}
+
+function checkDependent(
+  check: Checking,
+  schema: SchemaObject,
+  value: SchemaObject,
+  pointer: string,
+  mine: Evaluated | null,
+): boolean {
+  const dependent = own(schema, 'dependentSchemas');
+  let fits = true;
+  for (const [key, part] of isObject(dependent) ? Object.entries(dependent) : []) {
+    if (Object.hasOwn(value, key)) fits = check.run(part, value, pointer, mine) && fits;
+  }
+  return fits;
+}
+
+function encode(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1');
+}

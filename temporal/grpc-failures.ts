@@ -1,0 +1,47 @@
+/** Classifies failures of calls to Temporal's server. */
+import { isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
+import { FileStoreUnavailable } from '../domain/files/ports.ts';
+
+/** gRPC status codes. */
+const INVALID_ARGUMENT = 3;
+const NOT_FOUND = 5;
+/**
+ * CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE: transient, so the call
+ * may be repeated.
+ */
+const TRANSIENT = [1, 4, 8, 10, 13, 14];
+
+/** Whether Temporal, or the store of large payloads, could not serve the call now. */
+export function isUnavailable(error: unknown): boolean {
+  return causesOf(error).some(
+    (cause) =>
+      TRANSIENT.includes(grpcCodeOf(cause) ?? 0) ||
+      // A large value could not be stored: treat it like an unavailable Temporal, so the row is retried.
+      cause instanceof FileStoreUnavailable,
+  );
+}
+
+/** Whether there is no such execution, or it is closed. */
+export function isGone(error: unknown): boolean {
+  return error instanceof WorkflowNotFoundError || grpcCodeOf(error) === NOT_FOUND;
+}
+
+/**
+ * Whether the server does not have a search attribute that the call names. The text decides, because the
+ * server gives nothing else: each invalid argument has the same code, and its details
+ * (`temporal.api.errordetails.v1.InvalidArgumentFailure`) have no fields.
+ */
+export function isUnknownSearchAttribute(error: unknown): boolean {
+  return causesOf(error).some(
+    (cause) => grpcCodeOf(cause) === INVALID_ARGUMENT && /search attribute/i.test(cause.message),
+  );
+}
+
+function grpcCodeOf(error: unknown): number | null {
+  return isGrpcServiceError(error) ? Number(error.code) : null;
+}
+
+/** The error and all its causes; the SDK wraps errors of the server. */
+function causesOf(error: unknown): Error[] {
+  return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
+}

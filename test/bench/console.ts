@@ -1,0 +1,194 @@
+/**
+ * Times of the console in a real Chromium, beside their bars, on a database and a Temporal of its own:
+ * `npm run bench:console`. The browser, the server and the worker share the machine.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { migrate } from '../../db/migrate.ts';
+import { startPostgres } from '../../dev/postgres.ts';
+import { startTemporal } from '../../dev/temporal.ts';
+import { buildConsole, consoleFolder, launchChromium, visitConsole } from '../support/chromium.ts';
+import { endOf, runToEnd, startRun, startTestPlatform, until } from '../support/platform.ts';
+import { runFolderVariable } from '../support/run-folder.ts';
+import { insertRun } from '../support/human-tasks.ts';
+
+const TASKS = 10_000;
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const percentile = (values: number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN;
+
+const folder = mkdtempSync(join(tmpdir(), 'cadenza-bench-'));
+// State that the helpers of the tests share within a run.
+process.env[runFolderVariable] = folder;
+const [postgres, temporal] = await Promise.all([
+  startPostgres({ dataDir: join(folder, 'postgres') }),
+  startTemporal({ dataDir: join(folder, 'temporal') }),
+]);
+await migrate(postgres.url);
+buildConsole();
+const platform = await startTestPlatform({
+  consoleFolder,
+  // As in production: responses are checked, but not field by field.
+  strictResponses: false,
+  servers: {
+    database: { url: postgres.url, drop: async () => {} },
+    temporal: {
+      address: temporal.address,
+      namespace: 'default',
+      uiUrl: '',
+      taskQueue: 'cadenza',
+    },
+  },
+});
+const browser = await launchChromium();
+const ada = await platform.createUser({ username: 'ada', roles: ['builder'] });
+const builder = await platform.as(ada);
+
+const rows: [name: string, bar: number, value: number][] = [];
+await inbox();
+await liveRun();
+await longRun();
+say(`load average ${loadavg()[0]?.toFixed(1)}; figures of a machine that is busy otherwise mean little`);
+say('| | bar | measured | |\n|---|---|---|---|');
+for (const [name, bar, value] of rows) {
+  const drawn = '█'.repeat(Math.min(30, Math.max(1, Math.round((value / bar) * 15))));
+  say(`| ${name} | ≤ ${bar} ms | ${value.toFixed(0)} ms | ${drawn}${value > bar ? ' over' : ''} |`);
+}
+await browser.close();
+await platform.close();
+await Promise.all([postgres.stop(), temporal.stop()]);
+rmSync(folder, { recursive: true, force: true });
+process.exit(0);
+
+/** Records in the page: long tasks, and the time of the frame in which a condition holds. */
+async function opened(): Promise<{ page: Page; open: (path: string) => Promise<void> }> {
+  const { page, open } = await visitConsole(browser, platform, ada);
+  await page.addInitScript(`
+    window.longest = 0;
+    new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration);
+    }).observe({ type: 'longtask', buffered: true });
+    window.painted = (holds) => new Promise((resolve) => {
+      const look = () => requestAnimationFrame(() => {
+        if (!holds()) return look();
+        const channel = new MessageChannel();
+        channel.port1.onmessage = () => resolve(performance.timeOrigin + performance.now());
+        channel.port2.postMessage(0);
+      });
+      look();
+    });`);
+  return { page, open };
+}
+
+/** @param holds JavaScript expression @returns wall-clock milliseconds of the frame that shows it */
+async function painted(page: Page, holds: string): Promise<number> {
+  return Number(await page.evaluate(`window.painted(() => ${holds})`));
+}
+
+async function inbox(): Promise<void> {
+  const run = await insertRun(platform.orm, { owner: ada.id });
+  await platform.orm.em.fork().execute(
+    `insert into hitl_task (id, run_id, workflow_name, owner_id, initiator_id, task, task_name, title,
+                            decisions, status, priority, candidates, candidate_keys)
+     select gen_random_uuid(), ?::uuid, 'refund', ?::uuid, ?::uuid, '/do/0/review', 'review', 'Refund ' || n,
+            '[{"id": "approve", "label": "Approve", "requires_comment": false},
+              {"id": "reject", "label": "Reject", "requires_comment": false}]',
+            'open', 50, '{"users": ["ada"]}', array['name:ada']
+       from generate_series(1, ${TASKS}) n`,
+    [run, ada.id, ada.id],
+  );
+  await platform.orm.em.fork().execute('vacuum analyze hitl_task');
+  const cold: number[] = [];
+  for (let n = 0; n < 5; n++) {
+    const { page, open } = await opened();
+    const startMs = Date.now();
+    await open('/inbox');
+    cold.push((await painted(page, `document.querySelector('[role=option]') !== null`)) - startMs);
+    await page.context().close();
+  }
+  rows.push(['inbox of 10,000 tasks: rows painted, cold cache, worst of 5', 600, Math.max(...cold)]);
+  const { page, open } = await opened();
+  await open('/inbox');
+  const selected = `document.querySelector('[role=option][aria-selected=true]')?.innerText`;
+  await painted(page, `${selected} !== undefined`);
+  rows.push([
+    'inbox: key j to painted frame, p95 of 100',
+    50,
+    percentile(await keys(page, selected, ['j'], 100), 0.95),
+  ]);
+  rows.push([
+    'inbox: decide → next task, p95 of 10',
+    50,
+    percentile(await keys(page, selected, ['a', 'Enter'], 10), 0.95),
+  ]);
+  await page.context().close();
+}
+
+/** From the last of the keys to the frame that shows another selection. */
+async function keys(page: Page, selected: string, typed: string[], rounds: number): Promise<number[]> {
+  const times: number[] = [];
+  for (let n = 0; n < rounds; n++) {
+    const before = JSON.stringify(await page.evaluate(selected));
+    await page.evaluate(`window.frame = new Promise((resolve) => {
+      document.addEventListener('keydown', ({ key, timeStamp }) => {
+        if (key !== '${typed.at(-1)}') return;
+        window.painted(() => ${selected} !== ${before})
+          .then((at) => resolve(at - performance.timeOrigin - timeStamp));
+      }, { capture: true });
+    }); undefined`);
+    for (const key of typed) await page.keyboard.press(key);
+    times.push(Number(await page.evaluate('window.frame')));
+  }
+  return times;
+}
+
+/** A comment is an event of the run: from its request to the frame that shows it. */
+async function liveRun(): Promise<void> {
+  const human = { title: 'Review', candidates: { users: ['ada'] } };
+  const { id } = await startRun(builder, { do: [{ review: { call: 'human', with: human } }] }, {});
+  const [task] = await until(
+    async () => (await builder.get(`/hitl/tasks?run_id=${id}`)).body,
+    (found: any[]) => found.length > 0,
+  );
+  const { page, open } = await opened();
+  await open(`/runs/${id}?view=log`);
+  await page.getByRole('list', { name: 'Log of the run' }).getByText('Review').first().waitFor();
+  const entries = `document.querySelectorAll('[role=listitem]').length`;
+  const times: number[] = [];
+  for (let n = 0; n < 20; n++) {
+    const shown = Number(await page.evaluate(entries));
+    const frame = painted(page, `${entries} > ${shown}`);
+    const startMs = Date.now();
+    const { status } = await builder.post(`/hitl/tasks/${task.id}/comments`, { comment: `note ${n}` });
+    if (status !== 201) throw new Error(`the comment was answered with ${status}`);
+    times.push((await frame) - startMs);
+  }
+  rows.push(['open run: POST → its event painted, p95 of 20', 150, percentile(times, 0.95)]);
+  await page.context().close();
+}
+
+/** A loop of 400 rounds with two tasks each: 801 steps, 1,600 events and some. */
+async function longRun(): Promise<void> {
+  const round = [{ one: { set: { a: 1 } } }, { two: { set: { b: 2 } } }];
+  const definition = { do: [{ each: { for: { in: '[range(400)]' }, do: round } }] };
+  const { id, status, logs } = await endOf(builder, await runToEnd(builder, definition));
+  if (status !== 'completed') throw new Error(`the long run is ${status}`);
+  const { page, open } = await opened();
+  const startMs = Date.now();
+  await open(`/runs/${id}`);
+  const isWhole = `document.querySelector('input[type=range]')?.max === '${logs.at(-1).seq}'
+    && document.querySelector('[role=treeitem]')?.innerText.includes('×400')`;
+  rows.push(['run of 801 steps: page to all bars', 1000, (await painted(page, isWhole)) - startMs]);
+  await page.keyboard.press('j');
+  const frame = painted(page, `document.querySelectorAll('[role=treeitem]').length > 20`);
+  await page.keyboard.press('o');
+  await frame;
+  rows.push([
+    'run of 801 steps: longest task, with the loop opened',
+    100,
+    Number(await page.evaluate('longest')),
+  ]);
+  await page.context().close();
+}

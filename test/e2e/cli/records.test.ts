@@ -1,0 +1,247 @@
+/** Workflows, agents, secrets, files and the rest by the command line: real processes on the real API. */
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
+import { cliUser, type CliUser } from '../../support/cli.ts';
+import { until } from '../../support/platform.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'cadenza-files-'));
+const file = (name: string, content: string): string => {
+  writeFileSync(join(folder, name), content);
+  return join(folder, name);
+};
+let app: TestApp;
+let builder: Client;
+let cli: CliUser;
+let admin: CliUser;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  builder = await app.as('builder');
+  cli = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: (await app.user('builder')).token });
+  admin = cliUser({ CADENZA_URL: app.url, CADENZA_TOKEN: (await app.user('admin')).token });
+});
+afterAll(async () => {
+  await app.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const GOOD = `document: { dsl: 1.0.3, namespace: default, name: greet, version: 1.0.0 }
+do:
+  - hello:
+      set: { text: hello }
+`;
+
+test('validate works without a server, with the words of the server', async () => {
+  const offline = cliUser({ CADENZA_URL: 'http://127.0.0.1:2' });
+  const [good, bad, unreadable] = await Promise.all([
+    offline.run(['workflow', 'validate', file('good.yaml', GOOD)]),
+    offline.run(['workflow', 'validate', file('bad.yaml', 'do:\n  - a: { sett: 1 }\n'), '-o', 'json']),
+    offline.run(['workflow', 'validate', file('broken.yaml', 'do: [')]),
+  ]);
+  expect([good.exitCode, good.json()]).toEqual([0, []]);
+  const definition = { do: [{ a: { sett: 1 } }] };
+  const { body } = await builder.post('/workflows/validate', { definition });
+  expect(bad.exitCode).toBe(3);
+  expect(bad.json()).toEqual(
+    body.problems.map((one: object) => ({ file: join(folder, 'bad.yaml'), ...one })),
+  );
+  expect([unreadable.exitCode, unreadable.stderr]).toEqual([1, expect.stringContaining('broken.yaml')]);
+});
+
+test('a workflow is created, edited in $EDITOR, compared, drawn and deleted', async () => {
+  const created = await cli.run(['workflow', 'create', file('greet.yaml', GOOD), '--tag', 'demo']);
+  expect([created.exitCode, created.json()]).toMatchObject([
+    0,
+    { name: 'greet', valid: true, tags: ['demo'] },
+  ]);
+  const editor = file('editor.sh', '#!/bin/sh\nsed -i s/hello/goodbye/g "$1"\n');
+  chmodSync(editor, 0o755);
+  const env = { EDITOR: editor };
+  const edited = await cli.run(['workflow', 'edit', 'greet'], { env });
+  expect([edited.exitCode, edited.json().revision]).toEqual([0, 2]);
+  const same = await cli.run(['workflow', 'edit', 'greet'], { env });
+  expect([same.exitCode, same.stderr]).toEqual([1, expect.stringContaining('Nothing was changed')]);
+
+  const [listed, definition, difference, equal, mermaid, svg, revisions] = await Promise.all([
+    cli.run(['workflow', 'list', '-o', 'name']),
+    cli.run(['workflow', 'get', 'greet', '--definition', '-o', 'yaml']),
+    cli.run(['workflow', 'diff', 'greet', '1']),
+    cli.run(['workflow', 'diff', 'greet', '1', '1']),
+    cli.run(['workflow', 'diagram', 'greet']),
+    cli.run(['workflow', 'diagram', 'greet', '--svg']),
+    cli.run(['workflow', 'revisions', 'greet', '--jq', 'map(.revision) | tostring']),
+  ]);
+  expect(listed.stdout.trim()).toBe(created.json().id);
+  expect(definition.stdout).toContain('text: goodbye');
+  expect(difference.exitCode).toBe(3);
+  expect(difference.stdout).toMatch(/^- +text: hello$/m);
+  expect(difference.stdout).toMatch(/^\+ +text: goodbye$/m);
+  expect([equal.exitCode, equal.stdout]).toEqual([0, '']);
+  expect(mermaid.stdout).toMatch(/^flowchart/m);
+  expect(svg.stdout).toContain('<svg');
+  expect(revisions.stdout).toBe('[2,1]\n');
+  // Without a terminal nothing is deleted by accident.
+  expect((await cli.run(['workflow', 'delete', 'greet'])).exitCode).toBe(2);
+  expect((await cli.run(['workflow', 'delete', 'greet', '--yes'])).exitCode).toBe(0);
+  expect((await cli.run(['workflow', 'get', 'greet'])).exitCode).toBe(1);
+});
+
+test('an agent is registered and published, and what the server refuses is told by field', async () => {
+  const agent = 'name: writer\ntype: api\nversion: 1.0.0\nvisibility: private\nconfiguration:\n';
+  const path = file('agent.yaml', `${agent}  endpoint: https://example.com/write\n`);
+  expect((await cli.run(['agent', 'create', path, '--jq', '.name'])).stdout).toBe('writer\n');
+  const published = await cli.run(['agent', 'publish', 'writer', '1.0.0']);
+  expect(published.json()).toMatchObject({ version: '1.0.0', status: 'published' });
+  const [again, listed, card, versions, wrong] = await Promise.all([
+    cli.run(['agent', 'publish', 'writer', '1.0.0']),
+    cli.run(['agent', 'list', '-o', 'table']),
+    cli.run(['agent', 'card', 'writer', '--jq', '.name']),
+    cli.run(['agent', 'versions', 'writer', '-o', 'name']),
+    cli.run(['agent', 'create', file('wrong.yaml', 'name: x\n'), '-o', 'json']),
+  ]);
+  expect(again.exitCode).toBe(5);
+  expect(listed.stdout).toMatch(/^ID +NAME +TYPE .*\n\S+ +writer /);
+  expect([card.stdout, versions.stdout]).toEqual(['writer\n', '1.0.0\n']);
+  expect(JSON.parse(wrong.stderr).errors.map((error: any) => error.pointer)).toContain('/type');
+});
+
+test('lists are bounded, say that there is more, and --all has everything', async () => {
+  await Promise.all(Array.from({ length: 6 }, (_, n) => builder.put(`/secrets/KEY_${n}`, { value: 'v' })));
+  const [first, all] = await Promise.all([
+    cli.run(['secret', 'list', '--limit', '4', '-o', 'name']),
+    cli.run(['secret', 'list', '--all', '-o', 'jsonl']),
+  ]);
+  expect(first.stdout.trim().split('\n')).toHaveLength(4);
+  expect(first.stderr).toContain('--all');
+  expect(all.stdout.trim().split('\n')).toHaveLength(6);
+  expect(all.stderr).toBe('');
+});
+
+test('a secret comes from standard input, and is in no output', async () => {
+  const set = await cli.run(['secret', 'set', 'API_KEY', '--stdin'], { stdin: 'very-secret\n' });
+  expect(set.json()).toMatchObject({ name: 'API_KEY' });
+  expect(set.stdout + set.stderr).not.toContain('very-secret');
+  expect((await cli.run(['secret', 'set', 'OTHER'])).exitCode).toBe(2);
+  expect((await cli.run(['secret', 'delete', 'API_KEY', '--yes'])).exitCode).toBe(0);
+  expect((await builder.get('/secrets/API_KEY')).status).toBe(404);
+});
+
+test('a file goes up and comes back the same, and replaces nothing by itself', async () => {
+  const content = `bytes ${'ü'.repeat(1_000)}`;
+  const uploaded = await cli.run(['file', 'upload', file('data.bin', content), '-o', 'name']);
+  const id = uploaded.stdout.trim();
+  const cwd = mkdtempSync(join(folder, 'down-'));
+  expect((await cli.run(['file', 'download', id], { cwd })).exitCode).toBe(0);
+  expect(readFileSync(join(cwd, 'data.bin'), 'utf8')).toBe(content);
+  const again = await cli.run(['file', 'download', id], { cwd });
+  expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining('EEXIST')]);
+  expect((await cli.run(['file', 'download', id, '--to', '-'])).stdout).toBe(content);
+  // A hostile name stays in this folder.
+  await builder.patch(`/files/${id}`, { name: '../escaped.bin' });
+  await cli.run(['file', 'download', id], { cwd });
+  expect(existsSync(join(folder, 'escaped.bin'))).toBe(false);
+});
+
+test('webhooks, users, machine clients, marketplace', async () => {
+  const hook = await cli.run(['webhook', 'create', 'https://example.com/hook', '--types', 'io.cadenza.hitl']);
+  expect(hook.json()).toMatchObject({ types: ['io.cadenza.hitl'], secret: expect.stringMatching(/^whsec_/) });
+  const [hooks, user, refused, clients, market] = await Promise.all([
+    cli.run(['webhook', 'list', '-o', 'name']),
+    admin.run(
+      ['user', 'create', 'grace', '--email', 'grace@example.com', '--role', 'approver', '--password-stdin'],
+      { stdin: 'correct horse battery staple' },
+    ),
+    cli.run(['user', 'list']),
+    cli.run(['client', 'list']),
+    cli.run(['market', 'search']),
+  ]);
+  expect(hooks.stdout.trim()).toBe(hook.json().id);
+  expect(user.json()).toMatchObject({ username: 'grace', roles: ['approver'] });
+  expect(refused.exitCode).toBe(1);
+  expect([clients.json(), market.json()]).toEqual([[], []]);
+  expect((await admin.run(['user', 'disable', 'grace', '--jq', '.status'])).stdout).toBe('disabled\n');
+  expect((await cli.run(['webhook', 'delete', hook.json().id, '--yes'])).exitCode).toBe(0);
+});
+
+test('events prints what happens until it is interrupted', async () => {
+  const created = await builder.post('/workflows', {
+    name: 'Tail',
+    definition: { do: [{ a: { set: { n: 1 } } }] },
+  });
+  const tail = cli.start(['events']);
+  // The stream begins with events after it was opened, which nobody outside can see.
+  await until(
+    async () => {
+      expect((await builder.post(`/workflows/${created.body.id}/run`)).status).toBe(201);
+      await sleep(1_000);
+      return tail.stdout();
+    },
+    (text) => text.includes('\n'),
+  );
+  tail.child.kill('SIGINT');
+  const { exitCode, stdout } = await tail.done;
+  expect(exitCode).toBe(130);
+  expect(JSON.parse(stdout.split('\n')[0] ?? '')).toMatchObject({
+    specversion: '1.0',
+    type: expect.any(String),
+  });
+});
+
+test('a folder is applied once, then unchanged; its export changes nothing; prune asks first', async () => {
+  const set = mkdtempSync(join(folder, 'set-'));
+  const put = (path: string, content: string): void => {
+    mkdirSync(dirname(join(set, path)), { recursive: true });
+    writeFileSync(join(set, path), content);
+  };
+  put('cadenza.yaml', 'set: demo\nworkflows:\n  score-it: { tags: [money] }\n');
+  put(
+    'agents/scorer.yaml',
+    'type: api\nversion: 1.0.0\nvisibility: private\nconfiguration: { endpoint: "https://example.com/s" }\n',
+  );
+  put(
+    'workflows/score.yaml',
+    'document: { dsl: 1.0.3, namespace: default, name: score-it, version: 1.0.0 }\n' +
+      'do:\n  - score: { call: agent, with: { agent: scorer } }\n',
+  );
+  const actions = ({ json }: { json(): any }): string[] =>
+    json().map((item: any) => `${item.name}: ${item.action}`);
+  const diff = await cli.run(['diff', '-f', set]);
+  expect([diff.exitCode, actions(diff)]).toEqual([3, ['scorer: create', 'score-it: create']]);
+  const first = await cli.run(['apply', '-f', set]);
+  expect([first.exitCode, actions(first)]).toEqual([0, ['scorer: create', 'score-it: create']]);
+  const again = await cli.run(['apply', '-f', set, '-o', 'table']);
+  expect([again.exitCode, again.stdout.match(/unchanged/g)?.length]).toEqual([0, 2]);
+
+  const copy = join(folder, 'copy');
+  expect((await cli.run(['export', copy, '--set', 'demo'])).exitCode).toBe(0);
+  const exported = await cli.run(['diff', '-f', copy]);
+  expect([exported.exitCode, actions(exported)]).toEqual([0, ['scorer: unchanged', 'score-it: unchanged']]);
+
+  put('workflows/score.yaml', 'do:\n  - a: { sett: 1 }\n');
+  put('agents/wrong.yaml', 'type: nonsense\nversion: 1.0.0\nvisibility: private\n');
+  const offline = await cli.run(['apply', '-f', set, '-o', 'json']);
+  expect([offline.exitCode, JSON.parse(offline.stderr).errors[0].pointer]).toEqual([
+    1,
+    expect.stringContaining('workflows/score.yaml#/do/0/a'),
+  ]);
+  rmSync(join(set, 'workflows/score.yaml'));
+  const refused = await cli.run(['apply', '-f', set, '-o', 'json']);
+  expect([refused.exitCode, JSON.parse(refused.stderr).errors[0].pointer]).toEqual([
+    1,
+    expect.stringContaining('agents/wrong.yaml#/type'),
+  ]);
+  rmSync(join(set, 'agents/wrong.yaml'));
+  const [kept, unconfirmed] = [
+    await cli.run(['apply', '-f', set]),
+    await cli.run(['apply', '-f', set, '--prune']),
+  ];
+  expect(actions(kept)).toContain('score-it: keep');
+  expect(unconfirmed.exitCode).toBe(2);
+  const pruned = await cli.run(['apply', '-f', set, '--prune', '--yes']);
+  expect([pruned.exitCode, actions(pruned)]).toEqual([0, ['scorer: unchanged', 'score-it: archive']]);
+});

@@ -1,0 +1,206 @@
+/** The command line's session, by real processes: log-in, refresh by many at once, log-out, any endpoint. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import { startTestApp, type TestApp } from '../../support/app.ts';
+import { cliUser, type CliUser } from '../../support/cli.ts';
+import { until } from '../../support/platform.ts';
+
+const password = 'correct horse battery staple';
+let app: TestApp;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  const admin = await app.as('admin');
+  const user = { username: 'ada', email: 'ada@example.com', password, roles: ['builder'] };
+  expect((await admin.post('/users', user)).status).toBe(201);
+});
+afterAll(async () => app.close());
+
+const here = (): CliUser => cliUser({ CADENZA_URL: app.url });
+const profileOf = (user: CliUser): any => JSON.parse(readFileSync(user.configFile, 'utf8')).profiles.default;
+const logIn = (user: CliUser) =>
+  user.run(['login', '-u', 'ada', '--password-stdin'], { stdin: `${password}\n` });
+
+/** Makes the stored access token look as if it had ended. */
+function age(user: CliUser): void {
+  const configuration = JSON.parse(readFileSync(user.configFile, 'utf8'));
+  configuration.profiles.default.expires_at = 0;
+  writeFileSync(user.configFile, JSON.stringify(configuration));
+}
+
+test('somebody logs in by a code that they approve in the console, and logs out', async () => {
+  const user = here();
+  const login = user.start(['login']);
+  const code = await until(
+    async () => /approve the code (\S+)/.exec(login.stderr())?.[1],
+    (found) => found !== undefined,
+  );
+  expect(login.stderr()).toContain(`${app.url}/console/device?code=${code}`);
+  const builder = await app.as('builder');
+  const asked = await builder.get(`/auth/device?user_code=${code}`);
+  expect(asked.body.device).toMatch(/^cadenza-cli on (Linux|macOS)$/);
+  const decided = await builder.post('/auth/device/decision', { user_code: code, decision: 'approve' });
+  expect(decided.status).toBe(204);
+  const { exitCode, stdout, stderr } = await login.done;
+  expect([exitCode, stdout]).toEqual([0, '']);
+  expect(stderr).toContain('as the-builder');
+  expect(statSync(user.configFile).mode & 0o777).toBe(0o600);
+
+  expect((await user.run(['whoami', '-o', 'name'])).stdout).toBe('the-builder\n');
+  const { refresh_token: refresh } = profileOf(user);
+  expect((await user.run(['logout'])).exitCode).toBe(0);
+  expect(profileOf(user)).toEqual({ url: app.url });
+  expect((await user.run(['whoami'])).exitCode).toBe(4);
+  const again = await app.anonymous.post('/auth/token', {
+    grant_type: 'refresh_token',
+    refresh_token: refresh,
+  });
+  expect(again.status).toBe(401);
+});
+
+test('a denied code, a wrong password and a wrong secret are 4, and store nothing', async () => {
+  const user = here();
+  const login = user.start(['login', '-o', 'json']);
+  const code = await until(
+    async () => /approve the code (\S+)/.exec(login.stderr())?.[1],
+    (found) => found !== undefined,
+  );
+  await (await app.as('builder')).post('/auth/device/decision', { user_code: code, decision: 'deny' });
+  const [denied, wrongPassword, wrongSecret] = await Promise.all([
+    login.done,
+    user.run(['login', '-u', 'ada', '--password-stdin'], { stdin: 'wrong' }),
+    user.run(['login', '--client-id', 'nobody', '--client-secret-stdin'], { stdin: 'wrong' }),
+  ]);
+  expect([denied, wrongPassword, wrongSecret].map(({ exitCode }) => exitCode)).toEqual([4, 4, 4]);
+  expect(denied.stderr).toContain('"code":"access_denied"');
+  expect(() => readFileSync(user.configFile)).toThrow('ENOENT');
+});
+
+test('many processes that refresh at once all succeed, and the session goes on', async () => {
+  const user = here();
+  expect((await logIn(user)).exitCode).toBe(0);
+  const before = profileOf(user);
+  age(user);
+  const all = await Promise.all(Array.from({ length: 6 }, () => user.run(['whoami', '-o', 'name'])));
+  expect(all.map(({ exitCode, stdout }) => [exitCode, stdout])).toEqual(all.map(() => [0, 'ada\n']));
+  const after = profileOf(user);
+  expect(after.refresh_token).not.toBe(before.refresh_token);
+  expect(after.username).toBe('ada');
+  age(user);
+  expect((await user.run(['whoami', '-o', 'name'])).stdout).toBe('ada\n');
+});
+
+test('a lock that a killed process left is taken over, and a session that was ended is 4', async () => {
+  const user = here();
+  await logIn(user);
+  age(user);
+  // No process has this id: it is above the highest that Linux gives.
+  const { hostname } = await import('node:os');
+  writeFileSync(`${user.configFile}.lock`, `4194999 ${hostname()}`);
+  expect((await user.run(['whoami', '-o', 'name'])).stdout).toBe('ada\n');
+  const { refresh_token: token } = profileOf(user);
+  await fetch(`${app.url}/auth/revoke`, { method: 'POST', body: new URLSearchParams({ token }) });
+  const { exitCode, stderr } = await user.run(['whoami', '-o', 'json']);
+  expect([exitCode, JSON.parse(stderr).code]).toEqual([4, 'session_over']);
+  expect(profileOf(user)).toEqual({ url: app.url });
+});
+
+test('a token goes to the server that gave it and to no other', async () => {
+  const user = here();
+  await logIn(user);
+  const seen: (string | undefined)[] = [];
+  const other = createServer((request, response) => {
+    seen.push(request.headers.authorization);
+    response.writeHead(200, { 'content-type': 'application/json' }).end('[]');
+  });
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+  const answers = [
+    await user.run(['api', 'GET', '/runs'], { env: { CADENZA_URL: url } }),
+    await user.run(['whoami'], { env: { CADENZA_URL: url } }),
+    await user.run(['api', 'GET', `${url}/runs`]),
+  ];
+  other.close();
+  expect(answers.map(({ exitCode }) => exitCode)).toEqual([0, 4, 2]);
+  expect(seen).toEqual([undefined]);
+});
+
+test('CI uses a token or client credentials of the environment, or logs in with them', async () => {
+  const logged = await app.anonymous.post('/auth/token', { username: 'ada', password });
+  const headers = { authorization: `Bearer ${logged.body.access_token}` };
+  const created = await app.anonymous.post('/users/me/clients', { name: 'ci' }, { headers });
+  const { client_id: id, client_secret: secret } = created.body;
+  const ci = here();
+  const client = { CADENZA_CLIENT_ID: id, CADENZA_CLIENT_SECRET: secret };
+  const [byToken, byClient, login] = await Promise.all([
+    ci.run(['whoami', '-o', 'name'], { env: { CADENZA_TOKEN: logged.body.access_token } }),
+    ci.run(['whoami', '-o', 'name'], { env: client }),
+    ci.run(['login', '--client-id', id, '--client-secret-stdin'], { stdin: secret }),
+  ]);
+  expect([byToken, byClient].map(({ stdout }) => stdout)).toEqual(['ada\n', 'ada\n']);
+  expect(login.exitCode).toBe(0);
+  age(ci);
+  expect((await ci.run(['whoami', '-o', 'name'])).stdout).toBe('ada\n');
+});
+
+test('status and doctor show server, user and health', async () => {
+  const user = here();
+  await logIn(user);
+  const [status, doctor] = await Promise.all([user.run(['status']), user.run(['doctor'])]);
+  // This server has no Temporal.
+  expect([status.exitCode, status.json()]).toEqual([
+    0,
+    { url: app.url, profile: 'default', user: 'ada', status: 'degraded', problems: expect.anything() },
+  ]);
+  const found = Object.fromEntries(doctor.json().map((row: any) => [row.check, row.status]));
+  expect(found).toMatchObject({
+    configuration: 'ok',
+    server: 'ok',
+    clock: 'ok',
+    session: 'ok',
+    versions: 'ok',
+  });
+  expect(found).toMatchObject({ database: 'ok', temporal: 'warn' });
+});
+
+test('api reaches any endpoint: bodies, pages with a bound, text, refusals', async () => {
+  const user = here();
+  await logIn(user);
+  const common = 'type=api version=1.0.0 visibility=private configuration.endpoint=https://example.com';
+  const agent = (name: string) => [
+    'api',
+    'post',
+    '/agents',
+    ...[`name=${name}`, ...common.split(' ')].flatMap((pair) => ['-i', pair]),
+    '--jq',
+    '.name',
+  ];
+  const made = await Promise.all([1, 2, 3, 4, 5].map((n) => user.run(agent(`agent-${n}`))));
+  expect(made.map(({ stdout }) => stdout)).toEqual([1, 2, 3, 4, 5].map((n) => `agent-${n}\n`));
+  const [page, all, tooMany, yaml, invalid, missing, text, deleted] = await Promise.all([
+    user.run(['api', 'GET', '/agents?limit=2', '--jq', 'length']),
+    user.run(['api', 'GET', '/agents?limit=2', '--paginate', '--jq', 'map(.name) | sort[]']),
+    user.run(['api', 'GET', '/agents?limit=2', '--paginate', '--max-pages', '2', '-o', 'json']),
+    user.run(['api', 'POST', '/agents', '-f', '-', '-o', 'json'], { stdin: 'name: x\ntype: api\n' }),
+    user.run(['api', 'POST', '/agents', '-i', 'name=x', '-o', 'json']),
+    user.run(['api', 'GET', '/runs/01990000-0000-7000-8000-000000000000', '-o', 'json']),
+    user.run(['api', 'GET', '/docs']),
+    user.run(['api', 'PUT', '/secrets/KEY', '-f', '-'], { stdin: '{"value": "s"}' }),
+  ]);
+  expect(page.stdout).toBe('2\n');
+  expect(all.stdout.trim().split('\n')).toEqual([1, 2, 3, 4, 5].map((n) => `agent-${n}`));
+  expect([tooMany.exitCode, JSON.parse(tooMany.stderr).code]).toEqual([1, 'too_many_pages']);
+  for (const refused of [yaml, invalid]) {
+    const problem = JSON.parse(refused.stderr);
+    expect([refused.exitCode, refused.stdout, problem.status]).toEqual([1, '', 422]);
+    expect(problem.errors.map((error: any) => error.pointer)).toContain('/version');
+  }
+  expect([missing.exitCode, JSON.parse(missing.stderr).code]).toEqual([1, 'not_found']);
+  expect(text.stdout).toContain('<html');
+  expect(deleted.exitCode).toBe(0);
+  const gone = await user.run(['api', 'DELETE', '/secrets/KEY']);
+  expect([gone.exitCode, gone.stdout]).toEqual([0, '']);
+});

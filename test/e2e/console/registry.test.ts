@@ -1,0 +1,360 @@
+/** Agents, the marketplace and the settings in a real browser, on the real platform. */
+import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+
+import type { Client, TestUser } from '../../support/app.ts';
+import {
+  accessibilityProblems,
+  buildConsole,
+  consoleFolder,
+  keepPicture,
+  launchChromium,
+  noChromium,
+  phone,
+  sidewaysScroll,
+  visitConsole,
+  wide,
+  type Visit,
+} from '../../support/chromium.ts';
+import { startServer, type TestServer } from '../../support/http-server.ts';
+import { testUnless } from '../../support/outside.ts';
+import { startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+
+const inBrowser = testUnless(noChromium);
+const password = 'correct horse battery staple';
+let platform: TestPlatform;
+let browser: Browser;
+let service: TestServer;
+let ada: TestUser;
+let asAda: Client;
+const visits: Visit[] = [];
+
+beforeAll(async () => {
+  if (noChromium !== undefined) return;
+  buildConsole();
+  platform = await startTestPlatform({ consoleFolder });
+  browser = await launchChromium();
+  service = await startServer(({ body }, response) => {
+    const { text } = JSON.parse(body || '{}');
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ summary: `short: ${text}` }));
+  });
+  ada = await platform.createUser({ username: 'ada', roles: ['builder'] });
+  asAda = await platform.as(ada);
+});
+afterEach(async () => {
+  await Promise.all(visits.splice(0).map((visit) => visit.close()));
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.close();
+  await platform?.close();
+});
+
+/** Logs in as the user whom the admin creates. */
+async function logIn(page: Page, given: string): Promise<void> {
+  await page.getByLabel('Username').fill('grace');
+  await page.getByLabel('Password').fill(given);
+  await click(page, 'Log in');
+}
+
+async function visit(
+  user: TestUser | null,
+  options: Parameters<typeof visitConsole>[3] = {},
+): Promise<Visit> {
+  const opened = await visitConsole(browser, platform, user, options);
+  visits.push(opened);
+  return opened;
+}
+
+const heading = (page: Page, title: string) => page.getByRole('heading', { name: title, exact: true });
+const click = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+
+const inputSchema = {
+  type: 'object',
+  required: ['text'],
+  properties: { text: { type: 'string', title: 'Text', maxLength: 5_000 } },
+};
+
+const summariser = (name: string) => ({
+  name,
+  type: 'api',
+  version: '1.0.0',
+  visibility: 'private',
+  description: 'Says a **text** in one sentence.',
+  input_schema: inputSchema,
+  configuration: { endpoint: service.url, headers: { 'X-Key': '<SERVICE_KEY>' } },
+  skills: [{ name: 'Summarise', tags: ['text'], examples: ['This article in a sentence'] }],
+});
+
+inBrowser('a builder registers an agent, publishes it and tries it', async () => {
+  await asAda.put('/secrets/SERVICE_KEY', { value: 'not-to-be-shown' });
+  const { page, complaints, open } = await visit(ada);
+  await open('/agents');
+  await page.getByText('No agents yet.').waitFor();
+  await page.keyboard.press('n');
+  await heading(page, 'Register an agent').waitFor();
+  await click(page, 'Register');
+  // The form says what is missing before anything is sent.
+  await page.getByText('Name is missing').waitFor();
+  await page.getByLabel('Name', { exact: false }).first().fill('summariser');
+  await page.getByLabel('Address', { exact: true }).fill(service.url);
+  await page.getByLabel('Headers').fill('{"X-Key": "<SERVICE_KEY>"}');
+  await page.getByLabel('Input schema').fill(JSON.stringify(inputSchema));
+  await page.getByLabel('URL').fill('no address');
+  await click(page, 'Register');
+  // The server's problem is shown at its field.
+  await page.getByLabel('URL').and(page.locator('[aria-invalid=true]')).waitFor();
+  expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
+  await page.getByLabel('URL').fill('');
+  await click(page, 'Register');
+  await heading(page, 'summariser').waitFor();
+  await page.getByText('<SERVICE_KEY>').waitFor();
+  await page.keyboard.press('3');
+  await click(page, 'Publish');
+  await page.getByRole('dialog').getByRole('button', { name: 'Publish' }).click();
+  await page.getByText('Version 1.0.0 is published.').waitFor();
+  await page.keyboard.press('2');
+  await page.getByLabel('Text').fill('It rained.');
+  await page.keyboard.press('Control+Enter');
+  await page.getByText('short: It rained.', { exact: true }).waitFor();
+  await page.getByText('As curl').click();
+  await page.getByText('"input":{"text":"It rained."}').first().waitFor();
+  expect(await page.content()).not.toContain('not-to-be-shown');
+  expect(service.seen.at(-1)?.headers['x-key']).toBe('not-to-be-shown');
+  await keepPicture(page, 'agent-try');
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('a change needs a higher version, and the difference is shown', async () => {
+  const { body: agent } = await asAda.post('/agents', summariser('editor'));
+  await asAda.post(`/agents/${agent.id}/versions/1.0.0/publish`);
+  const { page, complaints, open } = await visit(ada);
+  await open(`/agents/${agent.id}/edit`);
+  await page.getByLabel('Result').fill('.summary');
+  await click(page, 'Save');
+  await page
+    .getByRole('alert')
+    .getByText(/version/)
+    .waitFor();
+  expect(complaints.splice(0)).toHaveLength(1);
+  await page.getByLabel('Version').fill('1.1.0');
+  await click(page, 'Save');
+  await page.getByText('editor is saved.').waitFor();
+  await page.getByRole('tab', { name: 'Versions' }).click();
+  await page
+    .getByText('added: "response": ".summary"')
+    .or(page.getByText('"response": ".summary"'))
+    .first()
+    .waitFor();
+  await click(page, 'Publish');
+  await page.getByRole('dialog').getByRole('button', { name: 'Publish' }).click();
+  await page.getByText('Version 1.1.0 is published.').waitFor();
+  await page
+    .getByRole('row', { name: /1\.0\.0/ })
+    .getByRole('button', { name: 'Deprecate' })
+    .click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Deprecate' }).click();
+  await page.getByText('Version 1.0.0 is deprecated.').waitFor();
+  await page.getByRole('tab', { name: 'Skills' }).click();
+  await click(page, 'Add a skill');
+  await page.getByRole('dialog').getByLabel('Name').fill('Shorten');
+  await page.getByRole('dialog').getByLabel('Tags').fill('text\nshort');
+  await click(page, 'Add');
+  await heading(page, 'Shorten').waitFor();
+  await page.getByRole('tab', { name: 'Card' }).click();
+  await page.getByText('"name": "Shorten"').first().waitFor();
+  const { body } = await asAda.get(`/agents/${agent.id}`);
+  expect(body).toMatchObject({
+    published_version: '1.1.0',
+    configuration: { response: '.summary', headers: { 'X-Key': '<SERVICE_KEY>' } },
+    skills: [{ name: 'Summarise' }, { name: 'Shorten', tags: ['text', 'short'] }],
+  });
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('the settings: secrets, clients, webhooks with their deliveries, and files', async () => {
+  const { page, complaints, open } = await visit(ada);
+  const dialog = page.getByRole('dialog').filter({ visible: true });
+  await open('/settings/secrets');
+  await click(page, 'Set a secret');
+  await dialog.getByLabel('Name').fill('MODEL_KEY');
+  await dialog.getByLabel('Value').fill('a-value');
+  await dialog.getByRole('button', { name: 'Set', exact: true }).click();
+  await page.getByText('MODEL_KEY is set.').waitFor();
+  await page
+    .getByRole('row', { name: /MODEL_KEY/ })
+    .getByRole('button', { name: 'Delete' })
+    .click();
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('row', { name: /MODEL_KEY/ }).waitFor({ state: 'detached' });
+
+  await page.getByRole('link', { name: 'Machine clients' }).click();
+  await click(page, 'Create a client');
+  await dialog.getByLabel('Name').fill('nightly');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await dialog.locator('pre').nth(1).waitFor();
+  const [id = '', secret = ''] = await dialog.locator('pre').allInnerTexts();
+  const token = await platform.anonymous.post('/auth/token', {
+    grant_type: 'client_credentials',
+    client_id: id,
+    client_secret: secret,
+  });
+  expect(token.status).toBe(200);
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await page
+    .getByRole('row', { name: /nightly/ })
+    .getByRole('button', { name: 'Delete' })
+    .click();
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('No machine clients.').waitFor();
+
+  await page.getByRole('link', { name: 'Webhooks' }).click();
+  await click(page, 'Create a webhook');
+  await dialog.getByLabel('Address').fill(service.url);
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await dialog.getByText('whsec_').waitFor();
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await click(page, 'Send a test');
+  await page.getByText('A test event is on its way.').waitFor();
+  await page.getByRole('link', { name: 'Deliveries' }).click();
+  const delivered = (expected: number) =>
+    until(
+      async () => {
+        await click(page, 'Check again');
+        return page.getByRole('row', { name: /delivered/ }).count();
+      },
+      (count) => count === expected,
+    );
+  await delivered(1);
+  await click(page, 'Send again');
+  await page.getByText('It is sent again.').waitFor();
+  await delivered(2);
+
+  await page.getByRole('link', { name: 'Files' }).click();
+  const content = { name: 'note.txt', mimeType: 'text/plain', buffer: Buffer.from('otters') };
+  await page.getByLabel('File to upload').setInputFiles(content);
+  await click(page, 'Upload');
+  await page.getByText('note.txt is uploaded.').waitFor();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'note.txt' }).click(),
+  ]);
+  expect(download.suggestedFilename()).toBe('note.txt');
+  expect(readFileSync(await download.path(), 'utf8')).toBe('otters');
+  await page
+    .getByRole('row', { name: /note.txt/ })
+    .getByRole('button', { name: 'Delete' })
+    .click();
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('No files.').waitFor();
+  // A builder is not offered what only admins may use, and is told why.
+  expect(await page.getByRole('link', { name: 'Users' }).count()).toBe(0);
+  await open('/settings/users');
+  await page.getByText('This needs the role admin.').waitFor();
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('an admin creates a user, who ends other sessions and changes the password', async () => {
+  const { page, complaints, open } = await visit(await platform.user('admin'));
+  const dialog = page.getByRole('dialog').filter({ visible: true });
+  await open('/settings/users');
+  await click(page, 'Create a user');
+  await dialog.getByLabel('Username').fill('grace');
+  await dialog.getByLabel('Email').fill('grace@example.com');
+  await dialog.getByLabel('New password').fill('short');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await dialog.getByLabel('New password').and(dialog.locator('[aria-invalid=true]')).waitFor();
+  expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
+  await dialog.getByLabel('New password').fill(password);
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await page.getByText('grace is saved.').waitFor();
+
+  const elsewhere = { grant_type: 'password', username: 'grace', password };
+  expect((await platform.anonymous.post('/auth/token', elsewhere)).status).toBe(200);
+  const own = await visit(null);
+  await own.open('/settings/sessions');
+  await logIn(own.page, password);
+  await own.page.getByRole('row', { name: /program/ }).waitFor();
+  await own.page.getByText('this session').waitFor();
+  await click(own.page, 'Sign out elsewhere');
+  const asked = own.page.getByRole('dialog').filter({ visible: true });
+  await asked.getByRole('button', { name: 'Sign out elsewhere' }).click();
+  await own.page.getByText('All other sessions have ended.').waitFor();
+  await own.page.getByRole('row', { name: /program/ }).waitFor({ state: 'detached' });
+  await own.page.keyboard.press('g');
+  await own.page.keyboard.press('s');
+  await own.page.getByLabel('Dark').check();
+  expect(await own.page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toBe('dark');
+  await own.page.getByLabel('Current password').fill(password);
+  await own.page.getByLabel('New password').fill(`${password} anew`);
+  await click(own.page, 'Change it');
+  await heading(own.page, 'Log in to Cadenza').waitFor();
+  await logIn(own.page, `${password} anew`);
+  await own.page.getByRole('link', { name: 'Inbox' }).waitFor();
+  expect(own.complaints.filter((complaint) => !complaint.includes('401'))).toEqual([]);
+
+  await page.getByLabel('Search users').fill('grace');
+  await page.getByRole('row', { name: /grace/ }).getByRole('button', { name: 'Change' }).click();
+  await dialog.getByLabel('Status').selectOption('Disabled');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('row', { name: /grace.*disabled/ }).waitFor();
+  await page.getByRole('link', { name: 'Health' }).click();
+  await page.getByText('Database').waitFor();
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('every screen is accessible and fits, on a desk and on a phone, light and dark', async () => {
+  await asAda.put('/secrets/SERVICE_KEY', { value: 'not-to-be-shown' });
+  await asAda.post('/webhooks', { url: service.url });
+  const { body: agent } = await asAda.post('/agents', {
+    ...summariser('shown'),
+    visibility: 'public',
+  });
+  const screens = screensOf(agent.id);
+  const { page, complaints, open } = await visit(ada);
+  for (const [name, path, ready] of screens) {
+    await open(path);
+    await page.getByText(ready).locator('visible=true').first().waitFor();
+    expect([name, await page.locator('h1').count(), await page.title()]).toEqual([
+      name,
+      1,
+      expect.stringMatching(/\w+ · Cadenza$/),
+    ]);
+    for (const viewport of [wide, phone])
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.setViewportSize(viewport);
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        const at = `${name}-${viewport.width}-${colorScheme}`;
+        await keepPicture(page, at);
+        expect([at, await accessibilityProblems(page), await sidewaysScroll(page)]).toEqual([at, [], 0]);
+      }
+  }
+  // The browser itself notes that one of the screens asks for an agent that does not exist.
+  expect(complaints.filter((complaint) => !complaint.includes('404'))).toEqual([]);
+});
+
+/** Name, address, and a text that shows that the screen is there. */
+function screensOf(agentId: string): [string, string, string][] {
+  return [
+    ['agents', '/agents', 'shown'],
+    ['agents-none', '/agents?q=nothing-like-this', 'Nothing matches'],
+    ['agent', `/agents/${agentId}`, 'X-Key'],
+    ['agent-trial', `/agents/${agentId}?view=try`, 'Invoke'],
+    ['agent-versions', `/agents/${agentId}?view=versions`, 'New draft'],
+    ['agent-skills', `/agents/${agentId}?view=skills`, 'Summarise'],
+    ['agent-runs', `/agents/${agentId}?view=runs`, 'You have no run'],
+    ['agent-card', `/agents/${agentId}?view=card`, 'A2A address'],
+    ['agent-new', '/agents/new', 'How it is called'],
+    ['agent-edit', `/agents/${agentId}/edit`, 'How it is called'],
+    ['settings-profile', '/settings', 'Change your password'],
+    ['settings-sessions', '/settings/sessions', 'this session'],
+    ['settings-clients', '/settings/clients', 'Create a client'],
+    ['settings-secrets', '/settings/secrets', 'SERVICE_KEY'],
+    ['settings-webhooks', '/settings/webhooks', 'Send a test'],
+    ['settings-files', '/settings/files', 'Upload'],
+    ['settings-health', '/settings/health', 'Database'],
+    ['agent-missing', '/agents/0197a1b2-0000-7000-8000-000000000001', 'This does not exist'],
+  ];
+}

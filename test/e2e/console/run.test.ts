@@ -1,0 +1,325 @@
+/** The screen of a run in a real browser, on the real platform. */
+import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+
+import type { LogEntry } from '../../../client/index.ts';
+import { foldRun } from '../../../web/src/screens/run/fold-run.ts';
+import type { Client, TestUser } from '../../support/app.ts';
+import {
+  accessibilityProblems,
+  buildConsole,
+  consoleFolder,
+  keepPicture,
+  launchChromium,
+  noChromium,
+  phone,
+  sidewaysScroll,
+  visitConsole,
+  wide,
+  type Visit,
+} from '../../support/chromium.ts';
+import { startServer, type TestServer } from '../../support/http-server.ts';
+import { readLog } from '../../support/run-log.ts';
+import { testUnless } from '../../support/outside.ts';
+import { startRun, startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+
+const inBrowser = testUnless(noChromium);
+let platform: TestPlatform;
+let browser: Browser;
+let builder: Client;
+let owner: TestUser;
+let shop: TestServer;
+/** Answers of the shop with an error, before it works. */
+let failures = 0;
+const visits: Visit[] = [];
+
+beforeAll(async () => {
+  if (noChromium !== undefined) return;
+  buildConsole();
+  platform = await startTestPlatform({ consoleFolder });
+  browser = await launchChromium();
+  owner = await platform.createUser({ username: 'olga', roles: ['builder'] });
+  builder = await platform.as(owner);
+  shop = await startServer((_, response) => {
+    failures -= 1;
+    response.writeHead(failures >= 0 ? 503 : 200, { 'content-type': 'application/json' });
+    response.end('{"stock":4}');
+  });
+});
+afterEach(async () => {
+  await Promise.all(visits.splice(0).map((visit) => visit.close()));
+});
+afterAll(async () => {
+  await browser?.close();
+  await shop?.close();
+  await platform?.close();
+});
+
+const view = encodeURIComponent;
+
+/** A fork, a loop, a try that succeeds at the third attempt, and a person who decides. */
+const order = () => ({
+  do: [
+    {
+      gather: {
+        fork: {
+          branches: [
+            { history: { set: { seen: true } } },
+            { carrier: { do: [{ settle: { wait: { milliseconds: 50 } } }, { ask: { set: { late: 2 } } }] } },
+          ],
+        },
+      },
+    },
+    {
+      stock: {
+        try: [{ count: { call: 'http', with: { method: 'get', endpoint: `${shop.url}/stock` } } }],
+        catch: { retry: { delay: { milliseconds: 20 }, limit: { attempt: { count: 5 } } } },
+      },
+    },
+    { each: { for: { in: '[range(12)]' }, do: [{ line: { set: { at: '${ $index }' } } }] } },
+    {
+      review: {
+        call: 'human',
+        with: { title: 'Send ${ $workflow.input.order }?', candidates: { users: ['olga'] } },
+      },
+    },
+    { settle: { set: { done: true } } },
+  ],
+});
+
+async function visit(options: Parameters<typeof visitConsole>[3] = {}): Promise<Visit> {
+  const opened = await visitConsole(browser, platform, owner, options);
+  visits.push(opened);
+  return opened;
+}
+
+async function waitingRun(name: string): Promise<string> {
+  failures = 2;
+  const { id } = await startRun(builder, order(), { order: name });
+  await until(
+    async () => (await builder.get(`/runs/${id}`)).body.status,
+    (now) => now === 'waiting',
+  );
+  return id;
+}
+
+const task = (page: Page, name: RegExp) =>
+  page.getByRole('group', { name: 'Diagram of the workflow' }).getByRole('button', { name });
+
+inBrowser('the diagram shows the state of each task, and chooses steps by keyboard', async () => {
+  const run = await waitingRun('D-1');
+  const { page, complaints, open } = await visit();
+  await open(`/runs/${run}`);
+  await page.getByRole('tab', { name: 'Diagram' }).waitFor();
+  await page.keyboard.press('2');
+  await task(page, /^waiting review/).waitFor();
+  await task(page, /^completed count.*try 3/).waitFor();
+  await task(page, /^completed line.*×12/).waitFor();
+  // One tab stop, arrows move.
+  await task(page, /^completed gather/).focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  expect(await task(page, /carrier/).getAttribute('aria-pressed')).toBe('true');
+  await page.getByRole('complementary').getByRole('heading', { name: 'carrier' }).waitFor();
+  await page.keyboard.press('End');
+  expect(await page.evaluate('document.activeElement.innerText')).toContain('settle');
+  // A task that the run has not reached has nothing to show.
+  await page.keyboard.press('Enter');
+  await page.getByRole('complementary').getByRole('heading', { name: 'carrier' }).waitFor();
+  expect(await page.locator('[aria-label="Diagram of the workflow"] [tabindex="0"]').count()).toBe(1);
+  expect(complaints).toEqual([]);
+});
+
+const step = (page: Page, name: RegExp) => page.getByRole('treeitem', { name });
+const statusOf = async (run: string): Promise<string> => (await builder.get(`/runs/${run}`)).body.status;
+const becomes = (run: string, status: string) =>
+  until(
+    () => statusOf(run),
+    (now) => now === status,
+  );
+
+async function decide(run: string): Promise<void> {
+  const [asked] = await until(
+    async () => (await builder.get(`/hitl/tasks?run_id=${run}`)).body,
+    (found: any[]) => found.length > 0,
+  );
+  const { status } = await builder.post(`/hitl/tasks/${asked.id}/decision`, { decision: 'approve' });
+  expect(status).toBe(200);
+}
+
+inBrowser('the timeline folds loops, and the scrubber shows the run as it was while it goes on', async () => {
+  const run = await waitingRun('T-1');
+  const { page, complaints, open } = await visit();
+  await open(`/runs/${run}`);
+  await step(page, /^waiting review/).waitFor();
+  const loop = step(page, /^completed each for ▸ ×12/);
+  await loop.click();
+  expect(await step(page, /line/).count()).toBe(0);
+  await page.keyboard.press('o');
+  await step(page, /^completed line set · visit 12/).waitFor();
+  expect(await step(page, /^completed line/).count()).toBe(12);
+  await page.keyboard.press('ArrowLeft');
+  await loop.waitFor();
+  // Three attempts are three rows.
+  expect(await step(page, /count http/).allInnerTexts()).toEqual([
+    expect.stringContaining('count'),
+    expect.stringContaining('try 2'),
+    expect.stringContaining('try 3'),
+  ]);
+  const { body: before } = await builder.get(`/runs/${run}/logs?limit=200`);
+  const begun = before.find(({ task: at, type }: any) => at === '/do/1/stock' && type.includes('started'));
+  await page.getByRole('slider').fill(String(begun.seq));
+  await step(page, /^running stock/).waitFor();
+  expect(await step(page, /review/).count()).toBe(0);
+  await page.waitForURL((url) => url.searchParams.get('at') === String(begun.seq));
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('ArrowLeft');
+  await page.getByText(`event ${begun.seq - 2} of`).waitFor();
+  expect(await step(page, /stock/).count()).toBe(0);
+  await decide(run);
+  await page.locator('h1 ~ p').getByText('completed').waitFor();
+  // The run is over, and the page still shows how it was.
+  expect(await step(page, /review/).count()).toBe(0);
+  await page.keyboard.press('.');
+  await step(page, /^completed review/).waitFor();
+  await page.waitForURL((url) => !url.searchParams.has('at'));
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('a step shows its input and output, and the log follows it', async () => {
+  const run = await waitingRun('I-1');
+  await decide(run);
+  await becomes(run, 'completed');
+  const { page, complaints, open } = await visit();
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await open(`/runs/${run}?step=${view('/do/4/settle#1')}`);
+  const inspector = page.getByRole('complementary');
+  await inspector.getByRole('heading', { name: 'Input' }).waitFor();
+  expect(await inspector.getByRole('heading', { level: 3 }).allInnerTexts()).toEqual(['Input', 'Output']);
+  await inspector.getByRole('button', { name: 'Copy as curl' }).click();
+  await page.getByText('Copied.').waitFor();
+  const copied = await page.evaluate('navigator.clipboard.readText()');
+  expect(copied).toContain(`/runs/${run}/tasks/%2Fdo%2F4%2Fsettle?visit=1`);
+  await page.keyboard.press('3');
+  const log = page.getByRole('list', { name: 'Log of the run' });
+  await log.getByRole('listitem').first().waitFor();
+  expect(await log.getByRole('listitem').count()).toBe(2);
+  await page.keyboard.press('Escape');
+  await page.getByText(/^\d+ entries$/).waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('attempt');
+  await page.getByText(/^\d+ of \d+ entries$/).waitFor();
+  await page.getByRole('searchbox').fill('');
+  await page.getByRole('heading', { level: 1 }).click();
+  await page.keyboard.press('End');
+  await log.getByText('settle').last().waitFor();
+  await page.keyboard.press('p');
+  const { body: all } = await builder.get(`/runs/${run}/logs?limit=200`);
+  const text = await page.getByRole('region', { name: 'Log of the run' }).innerText();
+  expect(text.split('\n').map((line) => Number(line.split('\t')[0]))).toEqual(all.map(({ seq }: any) => seq));
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('a run is suspended, resumed, cancelled and started again by keyboard', async () => {
+  const run = await waitingRun('A-1');
+  const { page, complaints, open } = await visit();
+  await open(`/runs/${run}`);
+  await step(page, /review/).waitFor();
+  await page.keyboard.press('S');
+  await page.getByRole('button', { name: 'Resume' }).waitFor();
+  await becomes(run, 'suspended');
+  await page.keyboard.press('S');
+  await page.getByRole('button', { name: 'Suspend' }).waitFor();
+  await becomes(run, 'waiting');
+  await page.keyboard.press('C');
+  await page.getByRole('dialog').getByText('A cancelled run cannot be resumed.').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  expect(await statusOf(run)).toBe('waiting');
+  await page.keyboard.press('C');
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel run' }).focus();
+  await page.keyboard.press('Enter');
+  await becomes(run, 'cancelled');
+  await page.getByRole('button', { name: 'Run again' }).waitFor();
+  await page.keyboard.press('R');
+  const input = page.getByRole('dialog').getByLabel('Input as JSON');
+  expect(JSON.parse(await input.inputValue())).toEqual({ order: 'A-1' });
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await keepPicture(page, 'run-again');
+  await input.fill('{"order": ');
+  await page.getByRole('button', { name: 'Start', exact: true }).click();
+  await page.getByText('This is not JSON.').waitFor();
+  await input.fill('{"order": "A-2"}');
+  await page.getByRole('button', { name: 'Start', exact: true }).click();
+  await page.waitForURL((url) => !url.pathname.endsWith(run));
+  const next = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+  await becomes(next, 'waiting');
+  expect((await builder.get(`/runs/${next}`)).body.input_params).toEqual({ order: 'A-2' });
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('a failed run is retried from the failed step, and seen to its end', async () => {
+  failures = 1000;
+  const { id: run } = await startRun(builder, order(), { order: 'F-1' });
+  await becomes(run, 'faulted');
+  const { page, complaints, open } = await visit();
+  await open(`/runs/${run}`);
+  await step(page, /^faulted count http · try 5/).waitFor();
+  failures = 0;
+  await page.keyboard.press('R');
+  await page.getByRole('dialog').getByRole('button', { name: 'Retry from the failed step' }).click();
+  await page.getByRole('link', { name: 'Retry of' }).waitFor();
+  const retried = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+  expect(retried).not.toBe(run);
+  await step(page, /^waiting review/).waitFor();
+  await decide(retried);
+  await page.locator('h1 ~ p').getByText('completed').waitFor();
+  await step(page, /^completed settle/).waitFor();
+  expect(complaints).toEqual([]);
+});
+
+inBrowser(
+  'every view of a run is accessible and fits, on a desk and on a phone, light and dark',
+  async () => {
+    const run = await waitingRun('V-1');
+    for (const viewport of [wide, phone])
+      for (const dark of [false, true]) {
+        const { page, complaints, open } = await visit({ viewport, dark });
+        for (const [name, query, ready] of viewsOfRun) {
+          await open(`/runs/${run}${query}`);
+          await page.getByText(ready).locator('visible=true').first().waitFor();
+          const at = `${name} at ${viewport.width} px${dark ? ', dark' : ''}`;
+          await keepPicture(page, `${name}-${viewport.width}${dark ? '-dark' : ''}`);
+          expect([at, await accessibilityProblems(page), await sidewaysScroll(page)]).toEqual([at, [], 0]);
+        }
+        expect(complaints).toEqual([]);
+      }
+  },
+);
+
+inBrowser('what the page folds out of the log is what the server has written beside it', async () => {
+  const { body: runs } = await builder.get('/runs?limit=50');
+  const statuses = new Set<string>();
+  for (const { id, status } of runs) {
+    const { body: record } = await builder.get(`/runs/${id}`);
+    const fold = foldRun((await readLog(builder, id)) as LogEntry[]);
+    const fields = ({ reference, visit, name, type, attempt, ...more }: any) =>
+      [`${reference}#${visit}`, { name, type, attempt, status: more.status }] as const;
+    expect(Object.fromEntries(fold.steps.map(fields))).toEqual(Object.fromEntries(record.tasks.map(fields)));
+    for (const { reference, visit, error, hitl_task_id: asked = null } of record.tasks) {
+      const found = fold.steps.find((one) => one.key === `${reference}#${visit}`);
+      expect([found?.error, found?.humanTaskId]).toEqual([error ?? null, asked]);
+    }
+    statuses.add(status);
+  }
+  expect([...statuses]).toEqual(expect.arrayContaining(['completed', 'cancelled', 'faulted', 'waiting']));
+});
+
+/** Name, query, and a text that shows that the view is there. */
+const viewsOfRun: [string, string, string][] = [
+  ['run-timeline', `?step=${view('/do/1/stock/try/0/count#3')}`, '×12'],
+  ['run-earlier', '?at=12', 'event 12 of'],
+  ['run-diagram', `?view=diagram&step=${view('/do/1/stock/try/0/count#3')}`, 'try 3'],
+  ['run-log-of-step', `?view=log&step=${view('/do/2/each#1')}`, 'Only each: show all'],
+];

@@ -1,0 +1,349 @@
+/** Workflows in a real browser: find, start, compare, write. */
+import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+
+import type { Client, TestUser } from '../../support/app.ts';
+import {
+  accessibilityProblems,
+  buildConsole,
+  consoleFolder,
+  keepPicture,
+  launchChromium,
+  noChromium,
+  phone,
+  sidewaysScroll,
+  visitConsole,
+  wide,
+  type Visit,
+} from '../../support/chromium.ts';
+import { testUnless } from '../../support/outside.ts';
+import { startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+
+const inBrowser = testUnless(noChromium);
+let platform: TestPlatform;
+let browser: Browser;
+let ada: TestUser;
+let asAda: Client;
+const visits: Visit[] = [];
+
+beforeAll(async () => {
+  if (noChromium !== undefined) return;
+  buildConsole();
+  platform = await startTestPlatform({ consoleFolder });
+  browser = await launchChromium();
+  ada = await platform.createUser({ username: 'ada', roles: ['builder'] });
+  asAda = await platform.as(ada);
+});
+afterEach(async () => {
+  await Promise.all(visits.splice(0).map((visit) => visit.close()));
+});
+afterAll(async () => {
+  await browser?.close();
+  await platform?.close();
+});
+
+async function visit(
+  user: TestUser | null,
+  options: Parameters<typeof visitConsole>[3] = {},
+): Promise<Visit> {
+  const opened = await visitConsole(browser, platform, user, options);
+  visits.push(opened);
+  return opened;
+}
+
+const refund = {
+  input: {
+    schema: {
+      format: 'json',
+      document: {
+        type: 'object',
+        required: ['order', 'amount'],
+        properties: {
+          order: { type: 'string', title: 'Order', minLength: 3 },
+          amount: { type: 'number', title: 'Amount', minimum: 1 },
+        },
+      },
+    },
+  },
+  do: [{ settle: { set: { done: true } } }],
+};
+
+async function create(name: string, definition: unknown, more = {}): Promise<any> {
+  const { status, body } = await asAda.post('/workflows', { name, definition, ...more });
+  expect(status).toBe(201);
+  return body;
+}
+
+inBrowser('somebody finds a workflow, is told what is wrong with the input, and starts a run', async () => {
+  const workflow = await create('Refund', refund, { description: 'Gives money back.' });
+  await create('Another', { do: [{ wrong: { set: 1, sot: 2 } }] });
+  const { page, complaints, open } = await visit(ada);
+  await open('/inbox');
+  await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+  // By keyboard alone.
+  await page.keyboard.press('g');
+  await page.keyboard.press('w');
+  await page.getByRole('link', { name: 'Another' }).waitFor();
+  await page.getByRole('row', { name: /Another.*draft/ }).waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('refund');
+  await page.getByRole('link', { name: 'Another' }).waitFor({ state: 'detached' });
+  await page.getByRole('row', { name: /Refund.*ready.*never ran/ }).waitFor();
+  await page.getByLabel('Search').press('Escape');
+  await page.getByRole('link', { name: 'Refund' }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Refund', exact: true }).waitFor();
+  await page.keyboard.press('s');
+  await page.keyboard.type('A');
+  await page.keyboard.press('Control+Enter');
+  await page.getByText('Amount is missing').waitFor();
+  expect(await page.getByLabel('Order').getAttribute('aria-invalid')).toBe('true');
+  await keepPicture(page, 'workflow-form-problem');
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.keyboard.type('-77');
+  await page.getByLabel('Amount').fill('560');
+  await page.keyboard.press('Control+Enter');
+  await page.getByText('Refund has started.').waitFor();
+  expect(page.url()).toContain('/console/runs/');
+  await page.goBack();
+  await page.getByRole('link', { name: 'A-77 · 560' }).waitFor();
+  const [run] = (await asAda.get(`/runs?workflow_id=${workflow.id}`)).body;
+  await until(
+    async () => (await asAda.get(`/runs/${run.id}`)).body,
+    ({ status }) => status === 'completed',
+  );
+  await page.getByRole('row', { name: /completed A-77/ }).waitFor();
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('a workflow shows its revisions and what changed between two of them', async () => {
+  const workflow = await create('Grows', { do: [{ first: { set: { step: 1 } } }] });
+  for (const step of [2, 3])
+    await asAda.patch(`/workflows/${workflow.id}`, { definition: { do: [{ first: { set: { step } } }] } });
+  const { page, complaints, open } = await visit(ada);
+  await open(`/workflows/${workflow.id}`);
+  await page.getByRole('heading', { name: 'Grows', exact: true }).waitFor();
+  await page.keyboard.press('2');
+  const difference = page.getByRole('region', { name: 'From revision 2 to revision 3' });
+  await difference.getByText('removed: "step": 2').waitFor();
+  await difference.getByText('added: "step": 3').waitFor();
+  await page.getByLabel('Compare from revision 1').check();
+  await page.getByRole('region', { name: 'From revision 1 to revision 3' }).getByText('"step": 1').waitFor();
+  await keepPicture(page, 'workflow-revisions');
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('Grows is deleted.').waitFor();
+  expect((await asAda.get(`/workflows/${workflow.id}`)).status).toBe(404);
+  expect(complaints).toEqual([]);
+});
+
+/** The text of the editor. */
+const textOf = (page: Page) => page.getByRole('textbox', { name: /^Definition/ });
+/** Replaces the text, by keyboard. */
+async function write(page: Page, text: string): Promise<void> {
+  await textOf(page).focus();
+  await page.keyboard.press('Control+a');
+  await page.keyboard.press('Backspace');
+  await page.keyboard.insertText(text);
+}
+const problemsOf = (page: Page) => page.getByRole('region', { name: 'Problems' });
+const pretty = (value: unknown) => JSON.stringify(value, null, 2);
+const definitionOf = async (id: string) => (await asAda.get(`/workflows/${id}`)).body.definition;
+
+inBrowser('somebody writes a workflow, mends its problem, saves it, and runs it, by keyboard', async () => {
+  const { page, complaints, open } = await visit(ada);
+  await open('/workflows');
+  await page.getByRole('heading', { name: 'Workflows' }).waitFor();
+  await page.keyboard.press('n');
+  await textOf(page).waitFor();
+  await page.getByLabel('Name').fill('Written here');
+  await write(page, pretty({ ...refund, do: [{ settle: { sett: { done: true } } }] }));
+  await problemsOf(page).getByText('did you mean "set"?').waitFor();
+  // The picture shows where.
+  await page.getByRole('button', { name: /settle.*did you mean/ }).waitFor();
+  await keepPicture(page, 'editor-problem');
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.keyboard.press('Control+Home');
+  await page.keyboard.press('F8');
+  for (const key of ['ArrowRight', 'ArrowRight', 'ArrowRight', 'ArrowRight', 'Delete'])
+    await page.keyboard.press(key);
+  await problemsOf(page).getByText('No problems').waitFor();
+  await page.keyboard.press('Control+s');
+  await page.getByText('Written here is saved as revision 1.').waitFor();
+  const id = /workflows\/([-\w]+)\/edit/.exec(page.url())?.[1] ?? '';
+  expect(await definitionOf(id)).toMatchObject(refund);
+  await page.keyboard.press('Control+Enter');
+  await page.getByRole('textbox', { name: 'Order' }).and(page.locator(':focus')).waitFor();
+  await page.keyboard.press('Control+Enter');
+  await page.getByText('Order is missing').waitFor();
+  await page.keyboard.type('A-99');
+  await page.getByLabel('Amount').fill('9');
+  await page.keyboard.press('Control+Enter');
+  await page.getByText('Written here has started.').waitFor();
+  expect(page.url()).toContain('/console/runs/');
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('a definition is written in YAML too, and a broken text keeps the last good picture', async () => {
+  const { id } = await create('In YAML', refund);
+  const { page, complaints, open } = await visit(ada);
+  await open(`/workflows/${id}/edit`);
+  await page.getByLabel('Language of the text').selectOption('YAML');
+  await page.locator('.cm-content').getByText('order:').waitFor();
+  await page.getByText('Comments are not kept').waitFor();
+  const written = 'do:\n- settle:\n    set:\n      done: yes-in-yaml # a comment\n';
+  await write(page, written);
+  await problemsOf(page).getByText('No problems').waitFor();
+  await page.getByRole('button', { name: /^settle/ }).waitFor();
+  await write(page, `${written}broken: [1,\n`);
+  await page.getByText('The picture shows the last text that could be read.').waitFor();
+  await page.getByRole('button', { name: /^settle/ }).waitFor();
+  await page.keyboard.press('Control+s');
+  await page.getByText('cannot be saved while it cannot be read').waitFor();
+  await write(page, written);
+  await problemsOf(page).getByText('No problems').waitFor();
+  await page.getByRole('button', { name: /^Format/ }).click();
+  await page.keyboard.press('Control+s');
+  await page.getByText('In YAML is saved as revision 2.').waitFor();
+  const saved = await definitionOf(id);
+  expect(saved.do).toEqual([{ settle: { set: { done: 'yes-in-yaml' } } }]);
+  // What the text no longer has is gone.
+  expect(saved).not.toHaveProperty('input');
+  expect(await page.locator('.cm-content').innerText()).toContain('# a comment');
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('of two people who save one workflow, the second sees what the first has changed', async () => {
+  const { id } = await create('Contested', { do: [{ first: { set: { by: 'nobody' } } }] });
+  const { page, complaints, open } = await visit(ada);
+  await open(`/workflows/${id}/edit`);
+  await page.getByRole('button', { name: /^first/ }).waitFor();
+  await asAda.patch(`/workflows/${id}`, { definition: { do: [{ first: { set: { by: 'them' } } }] } });
+  const mine = { do: [{ first: { set: { by: 'me' } } }] };
+  await write(page, pretty(mine));
+  await page.keyboard.press('Control+s');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('heading', { name: 'Somebody saved revision 2 meanwhile' }).waitFor();
+  await dialog.getByText('removed: "by": "them"').waitFor();
+  await dialog.getByText('added: "by": "me"').waitFor();
+  await keepPicture(page, 'editor-conflict');
+  expect(await accessibilityProblems(page)).toEqual([]);
+  expect((await definitionOf(id)).do).toEqual([{ first: { set: { by: 'them' } } }]);
+  await dialog.getByRole('button', { name: 'Save mine over it' }).click();
+  await page.getByText('Contested is saved as revision 3.').waitFor();
+  expect((await definitionOf(id)).do).toEqual(mine.do);
+  // The browser itself notes the refusal.
+  expect(complaints).toEqual([expect.stringContaining('412')]);
+});
+
+inBrowser('completion offers what the language and the registry know', async () => {
+  const agent = await asAda.post('/agents', {
+    name: 'researcher',
+    type: 'api',
+    version: '1.0.0',
+    visibility: 'private',
+  });
+  expect(agent.status).toBe(201);
+  await asAda.put('/secrets/SHOP_KEY', { value: 'a secret value' });
+  const { page, complaints, open } = await visit(ada);
+  const hasNames = page.waitForResponse((response) => response.url().includes('/users/directory'));
+  await open('/workflows/new');
+  await hasNames;
+  await write(page, '{"use": {"secrets": []}, "do": [{"ask": {"call": "agent", "with": {"agent": ""}}}]}');
+  const text = page.locator('.cm-content');
+  const offer = (name: string) => page.getByRole('option', { name });
+  await page.keyboard.press('Control+End');
+  for (let step = 0; step < 7; step += 1) await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('Control+Space');
+  await offer('researcher').waitFor();
+  await keepPicture(page, 'editor-completion');
+  await offer('researcher').click();
+  await text.getByText('"agent": "researcher"').waitFor();
+  await page.keyboard.press('Control+Home');
+  for (let step = 0; step < 21; step += 1) await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('Control+Space');
+  await offer('SHOP_KEY').click();
+  await text.getByText('"secrets": ["SHOP_KEY"]').waitFor();
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('an unsaved text comes back, the keyboard leaves the text, and a log-out forgets it', async () => {
+  const { id } = await create('Kept', { do: [{ first: { set: { step: 1 } } }] });
+  const { page, open } = await visit(ada);
+  await open(`/workflows/${id}/edit`);
+  await page.getByRole('button', { name: /^first/ }).waitFor();
+  await write(page, pretty({ do: [{ unsaved: { set: { step: 2 } } }] }));
+  await page.getByRole('button', { name: /^unsaved/ }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Tab');
+  expect(await page.evaluate('document.activeElement.shadowRoot === null')).toBe(true);
+  const kept = () =>
+    page.evaluate('Object.keys(sessionStorage).filter((key) => key.includes("text")).length');
+  await until(kept, (count) => count === 1);
+  await page.reload();
+  await page.getByText(/Your unsaved text of .* is back/).waitFor();
+  await page.getByRole('button', { name: /^unsaved/ }).waitFor();
+  await page.getByRole('button', { name: 'ada' }).click();
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await page.getByRole('heading', { name: 'Log in to Cadenza' }).waitFor();
+  expect(await kept()).toBe(0);
+});
+
+inBrowser('expressions are tried on the data of the last run', async () => {
+  const { id } = await create('Tried', refund);
+  const started = await asAda.post(`/workflows/${id}/run`, { input_params: { order: 'A-5', amount: 7 } });
+  await until(
+    async () => (await asAda.get(`/runs/${started.body.id}`)).body,
+    ({ status }) => status === 'completed',
+  );
+  const { page, complaints, open } = await visit(ada);
+  await open(`/workflows/${id}/edit?view=try`);
+  const result = page.getByRole('status', { name: 'Result' });
+  await page.getByLabel('Expression in jq').fill('.amount * 2');
+  await result.getByText('14').waitFor();
+  await page.getByLabel('Expression in jq').fill('.amount | ascii_downcase');
+  await result.getByText('explode input must be a string').waitFor();
+  await page.getByLabel('Data', { exact: true }).selectOption('Output of settle');
+  await page.getByLabel('Expression in jq').fill('"done: ${ .done }"');
+  await result.getByText('done: true').waitFor();
+  expect(complaints).toEqual([]);
+});
+
+inBrowser(
+  'the screens of workflows are accessible and fit, on a desk and on a phone, light and dark',
+  async () => {
+    const workflow = await create('Fits', refund);
+    const broken = await create('Draft', { do: [{ wrong: { call: 'agent', with: {}, sot: 2 } }] });
+    await asAda.patch(`/workflows/${workflow.id}`, {
+      definition: { do: [{ settle: { set: { done: false } } }] },
+    });
+    await asAda.post(`/workflows/${workflow.id}/run`, { input_params: { order: 'A-1', amount: 2 } });
+    const screens: [string, string, string][] = [
+      ['workflows', '/workflows', 'Fits'],
+      ['workflows-empty', '/workflows?q=nothing-like-this', 'No workflow matches'],
+      ['workflow', `/workflows/${workflow.id}`, 'Start a run'],
+      ['workflow-draft', `/workflows/${broken.id}`, 'This revision cannot run'],
+      ['workflow-diff', `/workflows/${workflow.id}?view=revisions`, 'From revision 1 to revision 2'],
+      ['editor-new', '/workflows/new', 'not saved yet'],
+      ['editor', `/workflows/${workflow.id}/edit`, 'No problems'],
+      ['editor-draft', `/workflows/${broken.id}/edit?view=problems`, 'problems'],
+      ['editor-picture', `/workflows/${workflow.id}/edit?view=picture`, 'settle'],
+      ['editor-start', `/workflows/${workflow.id}/edit?view=start`, 'Amount'],
+      ['editor-try', `/workflows/${workflow.id}/edit?view=try`, 'Data as JSON'],
+      ['editor-changes', `/workflows/${workflow.id}/edit?view=changes`, 'There is no difference'],
+      ['workflow-definition', `/workflows/${workflow.id}?view=definition`, '"settle"'],
+    ];
+    for (const viewport of [wide, phone])
+      for (const dark of [false, true]) {
+        const { page, complaints, open } = await visit(ada, { viewport, dark });
+        for (const [name, path, ready] of screens) {
+          await open(path);
+          await page.getByText(ready).locator('visible=true').first().waitFor();
+          const at = `${name} at ${viewport.width} px${dark ? ', dark' : ''}`;
+          await keepPicture(page, `${name}-${viewport.width}${dark ? '-dark' : ''}`);
+          expect([at, await accessibilityProblems(page), await sidewaysScroll(page)]).toEqual([at, [], 0]);
+        }
+        expect(complaints).toEqual([]);
+      }
+  },
+);

@@ -1,0 +1,310 @@
+/** Sets of resources through HTTP: docs/apply.md. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
+import { startTestApp, type Client, type Reply, type TestApp, type TestUser } from '../../support/app.ts';
+
+let app: TestApp;
+let ann: TestUser;
+let asAnn: Client;
+
+beforeAll(async () => {
+  app = await startTestApp({ env: { EGRESS_ALLOW: 'hooks.example.com,scores.example.com' } });
+  ann = await app.createUser({ username: 'ann', roles: ['builder'] });
+  asAnn = await app.as(ann);
+});
+afterAll(() => app.close());
+
+type Json = Record<string, unknown>;
+
+const agent = (name: string, more: Json = {}): Json => ({
+  kind: 'agent',
+  name,
+  type: 'api',
+  version: '1.0.0',
+  visibility: 'private',
+  url: 'https://scores.example.com/',
+  configuration: { method: 'POST' },
+  ...more,
+});
+const workflow = (name: string, more: Json = {}): Json => ({
+  kind: 'workflow',
+  name,
+  definition: { do: [{ first: { set: { a: 1 } } }] },
+  ...more,
+});
+const calling = (name: string, agentName: string): Json =>
+  workflow(name, { definition: { do: [{ ask: { call: 'agent', with: { agent: agentName } } }] } });
+const webhook = (name: string, more: Json = {}): Json => ({
+  kind: 'webhook',
+  name,
+  url: 'https://hooks.example.com/1',
+  secret: '<HOOK_SECRET>',
+  ...more,
+});
+const setName = (): string => `set-${uuidv7()}`;
+const apply = (set: string, resources: Json[], more: Json = {}, client = asAnn): Promise<Reply> =>
+  client.post('/apply', { set, resources, ...more });
+const actionsOf = ({ body }: Reply): string[] =>
+  body.plan.map(({ kind, name, action }: Record<string, string>) => `${action} ${kind} ${name}`);
+const problemsOf = ({ body }: Reply): string[] =>
+  body.problems.map(({ pointer, code }: Record<string, string>) => `${pointer} ${code}`);
+const namesOf = async (client: Client, path: string): Promise<string[]> =>
+  (await client.get(`${path}?limit=200`)).body.map(({ name }: { name: string }) => name);
+
+const hookSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+const storeSecrets = async (client: Client): Promise<void> => {
+  await client.put('/secrets/HOOK_SECRET', { value: hookSecret });
+  await client.put('/secrets/NO_HOOK', { value: 'plain' });
+};
+
+test('a set is made in the order of dependencies, and applying it again changes nothing', async () => {
+  await storeSecrets(asAnn);
+  const set = setName();
+  const resources = [
+    calling('order-pay', 'order-runner'),
+    agent('order-runner', { type: 'workflow', configuration: { workflow_id: 'workflow:order-inner' } }),
+    webhook('order-chat', { types: ['io.cadenza.hitl'] }),
+    workflow('order-inner', { tags: ['a'], description: 'inner' }),
+  ];
+  const planned = await apply(set, resources, { dry_run: true });
+  const expected = [
+    'create workflow order-inner',
+    'create agent order-runner',
+    'create workflow order-pay',
+    'create webhook order-chat',
+  ];
+  expect([planned.status, actionsOf(planned)]).toEqual([200, expected]);
+  expect(planned.body.plan.map(({ id }: { id: unknown }) => id)).toEqual([null, null, null, null]);
+  expect(await namesOf(asAnn, '/workflows')).not.toContain('order-inner');
+
+  const made = await apply(set, resources, { digest: planned.body.digest });
+  expect([made.status, actionsOf(made), made.body.digest]).toEqual([200, expected, planned.body.digest]);
+  const [inner, runner, pay] = made.body.plan.map(({ id }: { id: string }) => id);
+  expect((await asAnn.get(`/agents/${runner}`)).body).toMatchObject({
+    configuration: { workflow_id: inner },
+    versions: [{ version: '1.0.0', status: 'published' }],
+  });
+  expect((await asAnn.get(`/workflows/${pay}`)).body).toMatchObject({ valid: true, runnable: true });
+
+  const again = await apply(set, resources.toReversed());
+  expect(new Set(actionsOf(again))).toEqual(
+    new Set(expected.map((line) => line.replace('create', 'unchanged'))),
+  );
+  expect((await asAnn.get(`/workflows/${pay}`)).body.revision).toBe(1);
+  const listed = await asAnn.get(`/apply?set=${set}&limit=3`);
+  expect(listed.body).toMatchObject([
+    { id: inner, set, kind: 'workflow', name: 'order-inner', applied_by: { id: ann.id, username: 'ann' } },
+    { id: runner, archived_at: null },
+    { id: pay },
+  ]);
+  expect(listed.headers.get('link')).toContain('rel="next"');
+});
+
+test('a changed resource is updated by name of its fields, and an edit by hand is set back', async () => {
+  await storeSecrets(asAnn);
+  const set = setName();
+  const first = await apply(set, [agent('edit-a'), workflow('edit-w'), webhook('edit-h')]);
+  const idOf = (kind: string): string =>
+    first.body.plan.find((item: { kind: string }) => item.kind === kind).id;
+  const next = [
+    agent('edit-a', { version: '1.1.0', configuration: { method: 'PUT' }, skills: [{ name: 'score' }] }),
+    workflow('edit-w', { definition: { do: [{ first: { set: { a: 2 } } }] }, tags: ['new'] }),
+    webhook('edit-h', { types: ['io.cadenza.hitl'] }),
+  ];
+  const second = await apply(set, next);
+  expect(second.body.plan).toMatchObject([
+    { kind: 'agent', id: idOf('agent'), action: 'update', changes: ['version', 'configuration', 'skills'] },
+    { kind: 'workflow', id: idOf('workflow'), action: 'update', changes: ['tags', 'definition'] },
+    { kind: 'webhook', id: idOf('webhook'), action: 'update', changes: ['types'] },
+  ]);
+  expect((await asAnn.get(`/agents/${idOf('agent')}`)).body).toMatchObject({
+    version: '1.1.0',
+    configuration: { method: 'PUT' },
+    skills: [{ name: 'score' }],
+  });
+  await asAnn.patch(`/workflows/${idOf('workflow')}`, { name: 'edited', tags: ['by hand'] });
+  await asAnn.put('/secrets/HOOK_SECRET', { value: `whsec_${Buffer.alloc(32, 8).toString('base64')}` });
+  const third = await apply(set, next);
+  expect(third.body.plan).toMatchObject([
+    { action: 'unchanged' },
+    { action: 'update', changes: ['name', 'tags'] },
+    { action: 'update', changes: ['secret'] },
+  ]);
+  expect((await asAnn.get(`/workflows/${idOf('workflow')}`)).body).toMatchObject({
+    name: 'edit-w',
+    revision: 2,
+  });
+  await asAnn.delete(`/agents/${idOf('agent')}`);
+  expect(actionsOf(await apply(set, next))).toContain('create agent edit-a');
+});
+
+test('one mistake: nothing is applied, every problem is named with its pointer', async () => {
+  await storeSecrets(asAnn);
+  const set = setName();
+  const definition = { use: { secrets: ['ABSENT'] }, do: [{ a: { set: { x: '${ .y' } } }] };
+  const reply = await apply(set, [
+    workflow('bad-good'),
+    workflow('bad-w', { definition }),
+    agent('bad-a', { configuration: { headers: { authorization: 'Bearer abcdefghijklmnop' } } }),
+    calling('bad-follows', 'bad-a'),
+    calling('bad-unknown', 'nobody'),
+    agent('bad-p', { configuration: { headers: { 'x-key': '<MISSING_KEY>' } } }),
+    webhook('bad-h', { secret: '<NO_HOOK>' }),
+    webhook('bad-i', { secret: '<ABSENT>' }),
+    webhook('bad-j', { secret: null, url: 'https://hooks.example.com/other' }),
+    webhook('bad-k', { url: 'http://169.254.169.254/latest' }),
+    agent('bad-s', { input_schema: { type: 'nonsense' } }),
+    agent('bad-r', { type: 'workflow', configuration: { workflow_id: 'workflow:none' } }),
+  ]);
+  expect([reply.status, reply.body.code]).toEqual([422, 'not_applicable']);
+  expect(problemsOf(reply).toSorted()).toEqual(
+    [
+      '/resources/1/definition/do/0/a/set/x expression',
+      '/resources/1/definition/use/secrets/0 unknown_secret',
+      '/resources/2/configuration/headers/authorization literal_secret',
+      '/resources/4/definition/do/0/ask/with/agent unknown_agent',
+      '/resources/5/configuration missing_reference',
+      '/resources/6/secret invalid_secret',
+      '/resources/7/secret unknown_secret',
+      '/resources/8/secret required',
+      '/resources/9/url egress_refused',
+      '/resources/10/input_schema/type json_schema',
+      '/resources/11/configuration/workflow_id unknown_workflow',
+    ].toSorted(),
+  );
+  expect(reply.body.problems[0]).toMatchObject({ kind: 'workflow', name: 'bad-w' });
+  expect(JSON.stringify(reply.body)).not.toContain('abcdefghijklmnop');
+  expect((await namesOf(asAnn, '/workflows')).filter((name) => name.startsWith('bad-'))).toEqual([]);
+  expect((await namesOf(asAnn, '/agents')).filter((name) => name.startsWith('bad-'))).toEqual([]);
+  expect((await asAnn.get(`/apply?set=${set}`)).body).toEqual([]);
+  const twice = await apply(set, [workflow('bad-t'), workflow('bad-t')]);
+  expect(problemsOf(twice)).toEqual(['/resources/1/name duplicate']);
+  const circle = await apply(set, [
+    calling('bad-c', 'bad-d'),
+    agent('bad-d', { type: 'workflow', configuration: { workflow_id: 'workflow:bad-c' } }),
+  ]);
+  expect(problemsOf(circle)).toEqual(['/resources/0 circular']);
+});
+
+test('a published version does not change without a higher number', async () => {
+  const set = setName();
+  await apply(set, [agent('fixed')]);
+  const reply = await apply(set, [agent('fixed', { configuration: { method: 'PUT' } })]);
+  expect(problemsOf(reply)).toEqual(['/resources/0/version version_immutable']);
+  const draft = await apply(setName(), [agent('loose', { publish: false })]);
+  const { id } = draft.body.plan[0];
+  expect((await asAnn.get(`/agents/${id}`)).body.versions).toMatchObject([{ status: 'draft' }]);
+});
+
+test('a set never touches what a person or another set made', async () => {
+  await storeSecrets(asAnn);
+  const byHand = await asAnn.post('/workflows', { name: 'mine', definition: workflow('mine')['definition'] });
+  const first = setName();
+  const equal = await apply(first, [workflow('mine')]);
+  expect(equal.body.plan).toMatchObject([{ action: 'unchanged', id: byHand.body.id }]);
+  const differs = await apply(first, [workflow('mine', { tags: ['other'] })]);
+  expect(problemsOf(differs)).toEqual(['/resources/0/name not_of_this_set']);
+  const pruned = await apply(first, [], { prune: true });
+  expect([pruned.status, pruned.body.plan]).toEqual([200, []]);
+  expect((await asAnn.get(`/workflows/${byHand.body.id}`)).status).toBe(200);
+
+  const theirs = await apply(first, [workflow('shared'), webhook('shared')]);
+  const second = setName();
+  expect(problemsOf(await apply(second, [workflow('shared')]))).toEqual([
+    '/resources/0/name not_of_this_set',
+  ]);
+  expect(actionsOf(await apply(second, [webhook('shared')]))).toEqual(['create webhook shared']);
+  // The same set name of another user is another set.
+  const bob = await app.as(await app.createUser({ roles: ['builder'] }));
+  expect(actionsOf(await apply(first, [workflow('shared')], {}, bob))).toEqual(['create workflow shared']);
+  const theirPlan = await apply(first, [], { prune: true, dry_run: true }, bob);
+  expect(actionsOf(theirPlan)).toEqual(['archive workflow shared']);
+  expect((await bob.get(`/apply?set=${first}`)).body).toHaveLength(1);
+  expect((await bob.get(`/workflows/${theirs.body.plan[0].id}`)).status).toBe(404);
+});
+
+test('pruning needs the digest of its plan, archives, and can be taken back', async () => {
+  await storeSecrets(asAnn);
+  const set = setName();
+  const all = [agent('prune-a'), workflow('prune-w'), webhook('prune-h'), workflow('prune-stays')];
+  const made = await apply(set, all);
+  const ids: string[] = made.body.plan.map(({ id }: { id: string }) => id);
+  const rest = [workflow('prune-stays')];
+  expect(actionsOf(await apply(set, rest))).toEqual([
+    'unchanged workflow prune-stays',
+    'keep agent prune-a',
+    'keep webhook prune-h',
+    'keep workflow prune-w',
+  ]);
+  const refused = await apply(set, rest, { prune: true });
+  expect([refused.status, refused.body.code]).toEqual([409, 'plan_required']);
+  const wrong = await apply(set, rest, { prune: true, digest: '0'.repeat(64) });
+  expect([wrong.status, wrong.body.code]).toEqual([409, 'plan_changed']);
+  expect((await asAnn.get(`/workflows/${ids[1]}`)).status).toBe(200);
+  const { body: plan } = await apply(set, rest, { prune: true, dry_run: true });
+  expect(wrong.body.digest).toBe(plan.digest);
+
+  const pruned = await apply(set, rest, { prune: true, digest: plan.digest });
+  expect(actionsOf(pruned).filter((line) => line.startsWith('archive'))).toHaveLength(3);
+  expect((await asAnn.get(`/workflows/${ids[1]}`)).status).toBe(404);
+  expect((await asAnn.get(`/agents/${ids[0]}`)).body).toMatchObject({ status: 'inactive' });
+  expect((await asAnn.get(`/webhooks/${ids[2]}`)).body).toMatchObject({ active: false });
+  expect(actionsOf(await apply(set, rest, { prune: true }))).toEqual(['unchanged workflow prune-stays']);
+
+  const back = await apply(set, all);
+  expect(back.body.plan).toMatchObject([
+    { id: ids[0], action: 'update', changes: ['status'] },
+    { id: ids[1], action: 'update', changes: ['archived_at'] },
+    { id: ids[2], action: 'update', changes: ['active'] },
+    { id: ids[3], action: 'unchanged' },
+  ]);
+  expect((await asAnn.get(`/workflows/${ids[1]}`)).status).toBe(200);
+});
+
+test('applies of one set at the same time give one record of each resource', async () => {
+  const set = setName();
+  const replies = await Promise.all(
+    Array.from({ length: 6 }, () => apply(set, [agent('race-a'), calling('race-w', 'race-a')])),
+  );
+  expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
+  expect(
+    replies
+      .flatMap(actionsOf)
+      .filter((line) => line.startsWith('create'))
+      .toSorted(),
+  ).toEqual(['create agent race-a', 'create workflow race-w']);
+  expect((await namesOf(asAnn, '/agents')).filter((name) => name === 'race-a')).toHaveLength(1);
+});
+
+test('refuses callers without the role, and requests of the wrong form', async () => {
+  expect((await apply(setName(), [], {}, app.anonymous)).status).toBe(401);
+  expect((await apply(setName(), [], {}, await app.as('viewer'))).status).toBe(403);
+  expect((await apply(setName(), [], {}, await app.as('approver'))).status).toBe(403);
+  const pointersFor = async (body: Json): Promise<unknown> => {
+    const reply = await asAnn.post('/apply', body);
+    return [reply.status, reply.body.errors?.map(({ pointer }: { pointer: string }) => pointer)];
+  };
+  const set = setName();
+  for (const name of ['', 'Upper', '../x', "a'b", 'a'.repeat(101), 'a\u0000b'])
+    expect((await asAnn.post('/apply', { set: name, resources: [] })).body).toMatchObject({
+      status: 422,
+      errors: expect.arrayContaining([expect.objectContaining({ pointer: '/set' })]),
+    });
+  expect(await pointersFor({ set })).toEqual([422, ['/resources']]);
+  expect(await pointersFor({ set, resources: [{ kind: 'user', name: 'x' }] })).toEqual([
+    422,
+    ['/resources/0/kind'],
+  ]);
+  expect(await pointersFor({ set, resources: [workflow('x', { owner_id: ann.id })] })).toEqual([
+    422,
+    ['/resources/0/owner_id'],
+  ]);
+  expect(await pointersFor({ set, resources: [webhook('x', { secret: 'whsec_abc' })] })).toEqual([
+    422,
+    ['/resources/0/secret'],
+  ]);
+  const many = Array.from({ length: 201 }, (_, index) => workflow(`w${index}`));
+  expect(await pointersFor({ set, resources: many })).toEqual([422, ['/resources']]);
+  expect(await pointersFor({ set, resources: [], digest: 'x' })).toEqual([422, ['/digest']]);
+  expect((await asAnn.get('/apply?set=%00')).status).toBe(400);
+});

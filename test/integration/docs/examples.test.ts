@@ -1,0 +1,142 @@
+/**
+ * Every JSON example of the documents goes where a reader would send it: agents are registered, definitions
+ * validated, sets planned, and the script that resets a password resets one.
+ */
+import { execFile } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { placeholderNames } from '../../../contracts/placeholders.ts';
+import { agentBody } from '../../support/agent-body.ts';
+import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
+import { commandsIn } from '../../support/shell.ts';
+
+const root = join(import.meta.dirname, '../../..');
+const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+
+type Json = Record<string, unknown>;
+interface Example {
+  /** `docs/agents.md: Register a language model`. */
+  title: string;
+  json: Json;
+}
+
+const examples = ['README.md', ...globSync('docs/*.md', { cwd: root })].toSorted().flatMap(examplesOf);
+
+function examplesOf(file: string): Example[] {
+  return read(file)
+    .split(/^#+ /m)
+    .flatMap((section) =>
+      [...section.matchAll(/^```json\n([\s\S]*?)^```/gm)].map(([, text = '']) => ({
+        title: `${file}: ${section.split('\n', 1)[0]}`,
+        json: JSON.parse(text) as Json,
+      })),
+    );
+}
+
+const isAgent = ({ json }: Example): boolean => 'visibility' in json;
+const isDefinition = ({ json }: Example): boolean => 'do' in json;
+const isConfiguration = ({ json }: Example): boolean => 'endpoint' in json;
+const isProblem = ({ json }: Example): boolean => 'status' in json && 'code' in json;
+const isSet = ({ json }: Example): boolean => 'resources' in json;
+/** An entry of a `do` list. */
+const isTask = (example: Example): boolean =>
+  ![isAgent, isDefinition, isConfiguration, isProblem, isSet].some((is) => is(example)) &&
+  Object.keys(example.json).length === 1;
+
+let app: TestApp;
+let builder: Client;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  builder = await app.as('builder');
+});
+afterAll(() => app.close());
+
+test('every example is of a kind that is tried here', () => {
+  const kinds = [isAgent, isDefinition, isConfiguration, isProblem, isSet, isTask];
+  expect(examples.filter((example) => !kinds.some((is) => is(example)))).toEqual([]);
+  expect(examples.length).toBeGreaterThan(20);
+});
+
+describe('agents', () => {
+  test('each kind that can be invoked has a complete body', () => {
+    const types = examples.filter(isAgent).map(({ json }) => json['type']);
+    expect(types.toSorted()).toEqual(['a2a', 'api', 'llm', 'workflow']);
+  });
+
+  test.each(examples.filter(isAgent))('$title', async ({ json }) => {
+    for (const name of placeholderNames(json))
+      expect((await builder.put(`/secrets/${name}`, { value: 'a long value' })).status).toBeLessThan(300);
+    const configuration = json['configuration'] as Json;
+    if ('workflow_id' in configuration) configuration['workflow_id'] = await createWorkflow();
+    const answer = await builder.post('/agents', json);
+    expect([answer.status, answer.body.errors, answer.body.warnings]).toEqual([201, undefined, []]);
+  });
+
+  test.each(examples.filter(isConfiguration))('configuration: $title', async ({ json }) => {
+    const answer = await builder.post('/agents', agentBody({ configuration: json }));
+    expect([answer.status, answer.body.warnings]).toEqual([201, []]);
+  });
+
+  async function createWorkflow(): Promise<string> {
+    const definition = { do: [{ wait: { wait: { seconds: 1 } } }] };
+    return (await builder.post('/workflows', { name: 'one step', definition })).body.id;
+  }
+});
+
+describe('definitions', () => {
+  let author: Client;
+
+  beforeAll(async () => {
+    author = await app.as(await app.createUser({ username: 'author', roles: ['builder'] }));
+    for (const name of ['summariser', 'web-search', 'archive-search', 'slow-agent'])
+      await author.post(
+        '/agents',
+        agentBody({ name, configuration: { endpoint: 'https://agents.example.com' } }),
+      );
+    const document = { dsl: '1.0.3', namespace: 'examples', name: 'translate-one', version: '1.0.0' };
+    const definition = { document, do: [{ wait: { wait: { seconds: 1 } } }] };
+    await author.post('/workflows', { name: 'translate-one', definition });
+  });
+
+  test.each([
+    ...examples.filter(isDefinition),
+    ...examples.filter(isTask).map(({ title, json }) => ({ title, json: { do: [json] } })),
+  ])('$title', async ({ json }) => {
+    const { body } = await author.post('/workflows/validate', { definition: json, name: 'example' });
+    const problems = body.problems.filter(({ code }: { code: string }) => code !== 'decision_unread');
+    expect([body.valid, body.runnable, problems]).toEqual([true, true, []]);
+  });
+});
+
+test.each(examples.filter(isProblem))('$title', async ({ json }) => {
+  const { body } = await builder.get('/agents/nowhere');
+  expect(Object.keys(json).toSorted()).toEqual(Object.keys(body).toSorted());
+});
+
+test.each(examples.filter(isSet))('set: $title', async ({ json }) => {
+  for (const name of placeholderNames(json))
+    await builder.put(`/secrets/${name}`, { value: `whsec_${Buffer.alloc(32).toString('base64')}` });
+  const { status, body } = await builder.post('/apply', json);
+  expect([status, body.problems]).toEqual([200, undefined]);
+  expect(body.plan).toHaveLength((json['resources'] as unknown[]).length);
+});
+
+test('the script in docs/operations.md sets the password of an administrator', async () => {
+  const user = await app.createUser({ username: 'root', roles: ['admin'] });
+  const section = read('docs/operations.md')
+    .split(/^## /m)
+    .find((part) => part.startsWith('Reset a lost'));
+  const script = commandsIn(section ?? '', 'sh').find((command) => command.includes('import {')) ?? '';
+  const PASSWORD = 'a new long password';
+  await promisify(execFile)('bash', ['-c', script], {
+    cwd: root,
+    env: { PATH: process.env['PATH'], ADMIN: user.username, PASSWORD, DATABASE_URL: app.databaseUrl },
+  });
+  expect((await app.anonymous.post('/auth/token', { username: 'root', password: PASSWORD })).status).toBe(
+    200,
+  );
+  expect((await (await app.as(user)).get('/users/me')).status).toBe(401);
+});

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import { registeredAgent } from '../../support/agent-body.ts';
+import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
+
+let t: TestApp;
+let builder: Client;
+
+beforeAll(async () => {
+  t = await startTestApp();
+  builder = await t.as('builder');
+});
+afterAll(() => t.close());
+
+type Warning = { pointer: string; message: string };
+const pointersOf = ({ warnings }: { warnings: Warning[] }) => warnings.map(({ pointer }) => pointer);
+const create = async (more: Record<string, unknown>) => registeredAgent(builder, more);
+
+test.each([
+  ['api', {}, ['/configuration/endpoint']],
+  ['api', { url: 'https://x.example' }, []],
+  ['api', { configuration: { endpoint: 'https://x.example' } }, []],
+  ['llm', {}, ['/configuration/base_url', '/configuration/model']],
+  ['llm', { url: 'https://x.example', configuration: { model: '' } }, ['/configuration/model']],
+  ['llm', { configuration: { base_url: 'https://x.example', model: 'm' } }, []],
+  ['a2a', {}, ['/configuration/card_url']],
+  ['a2a', { url: 'https://x.example' }, []],
+  ['workflow', {}, ['/configuration/workflow_id']],
+  ['docker', {}, ['/type']],
+  ['api', { execution_type: 'edge' }, ['/execution_type']],
+])('an agent of type %s with %j is warned of missing %j', async (type, more, pointers) => {
+  expect(pointersOf(await create({ type, ...more }))).toEqual(pointers);
+});
+
+const ENDPOINT = { url: 'https://x.example' };
+test.each([
+  ['none', {}, {}, []],
+  ['api_key', null, {}, ['/authentication_config/api_key']],
+  ['api_key', { api_key: '' }, {}, ['/authentication_config/api_key']],
+  ['api_key', { key: 'k1', in: 'body' }, {}, ['/authentication_config/in']],
+  ['api_key', {}, { api_key: 'k1' }, []],
+  ['jwt', {}, {}, ['/authentication_config/token']],
+  ['jwt', { token: 't1' }, {}, []],
+  [
+    'oauth',
+    {},
+    {},
+    [
+      '/authentication_config/token_url',
+      '/authentication_config/client_id',
+      '/authentication_config/client_secret',
+    ],
+  ],
+  ['oauth', { access_token: 't1' }, {}, []],
+  [
+    'oauth',
+    { token_url: 'https://x.example/t', client_id: 'c', client_secret: 's1', client_authentication: 'none' },
+    {},
+    ['/authentication_config/client_authentication'],
+  ],
+])(
+  'authentication %s with %j and configuration %j is warned of missing %j',
+  async (authentication_type, authentication_config, configuration, pointers) => {
+    const agent = await create({ ...ENDPOINT, authentication_type, authentication_config, configuration });
+    expect(pointersOf(agent)).toEqual(pointers);
+    const listed = (await builder.get('/agents?limit=1')).body[0];
+    expect([listed.id, pointersOf(listed)]).toEqual([agent.id, pointers]);
+  },
+);
+
+test('a key in a field that lists leave out causes no warning', async () => {
+  const agent = await create({
+    ...ENDPOINT,
+    authentication_type: 'jwt',
+    authentication_config: { token: 't1', note: 'x'.repeat(20_000) },
+  });
+  expect(pointersOf(agent)).toEqual([]);
+  const listed = (await builder.get('/agents?limit=1')).body[0];
+  expect([listed.id, listed.omitted, pointersOf(listed)]).toEqual([agent.id, ['authentication_config'], []]);
+});
+
+test('a misspelt key gets a suggestion', async () => {
+  const { warnings } = await create({ configuration: { endpiont: 'https://x.example' } });
+  expect(warnings).toMatchObject([
+    { pointer: '/configuration/endpoint', message: expect.stringContaining('missing') },
+    { pointer: '/configuration/endpiont', message: expect.stringContaining('did you mean "endpoint"?') },
+  ]);
+});
+
+test('a missing or foreign workflow causes a warning until it exists', async () => {
+  const definition = { do: [{ step: { set: { a: 1 } } }] };
+  const foreign = (await (await t.as(await t.createUser())).post('/workflows', { name: 'w', definition }))
+    .body.id;
+  const own = (await builder.post('/workflows', { name: 'w', definition })).body.id;
+  for (const workflow_id of [foreign, 'nonsense', '01a20000-0000-7000-8000-000000000000']) {
+    expect(pointersOf(await create({ type: 'workflow', configuration: { workflow_id } }))).toEqual([
+      '/configuration/workflow_id',
+    ]);
+  }
+  const agent = await create({ type: 'workflow', configuration: { workflow_id: own } });
+  expect(agent.warnings).toEqual([]);
+  await builder.delete(`/workflows/${own}`);
+  expect(pointersOf((await builder.get(`/agents/${agent.id}`)).body)).toEqual(['/configuration/workflow_id']);
+});
+
+test('a missing secret causes a warning, also in lists, without changing the agent', async () => {
+  const agent = await create({
+    url: 'https://x.example',
+    configuration: { headers: { 'X-Key': '<NOT_SET>' } },
+    authentication_config: { api_key: '<UNBOUND:OTHER>' },
+  });
+  expect(pointersOf(agent)).toEqual(['/authentication_config', '/configuration']);
+  const before = await builder.get(`/agents/${agent.id}`);
+  await builder.put('/secrets/NOT_SET', { value: 'value' });
+  const after = await builder.get(`/agents/${agent.id}`);
+  expect(pointersOf(after.body)).toEqual(['/authentication_config']);
+  expect(after.headers.get('etag')).toBe(before.headers.get('etag'));
+  expect(pointersOf((await builder.get('/agents?limit=1')).body[0])).toEqual(['/authentication_config']);
+});
+
+test('readers of a public agent see that something is missing, but not the names of secrets', async () => {
+  const configuration = {
+    endpoint: 'https://x.example',
+    headers: { 'X-Key': '<FIRST_MISSING>', 'X-Other': '<SECOND_MISSING>' },
+  };
+  const agent = await create({
+    visibility: 'public',
+    configuration,
+    authentication_config: { api_key: '<UNBOUND:THIRD_MISSING>' },
+  });
+  const stranger = await t.as(await t.createUser());
+  const seen = (await stranger.get(`/agents/${agent.id}`)).body;
+  expect(seen.warnings).toEqual(
+    ['/authentication_config', '/configuration'].map((pointer) => ({
+      pointer,
+      message: expect.stringContaining('will fault'),
+    })),
+  );
+  expect(JSON.stringify(seen.warnings)).not.toContain('MISSING');
+  const listed = (await stranger.get('/agents?limit=100')).body.find(
+    ({ id }: { id: string }) => id === agent.id,
+  );
+  expect(listed.warnings).toEqual(seen.warnings);
+  for (const reader of [builder, await t.as('admin')]) {
+    const messages = JSON.stringify((await reader.get(`/agents/${agent.id}`)).body.warnings);
+    for (const name of ['FIRST_MISSING', 'SECOND_MISSING', 'THIRD_MISSING']) expect(messages).toContain(name);
+  }
+});

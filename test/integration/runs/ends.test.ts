@@ -1,0 +1,65 @@
+/** Runs of one tree that end at the same time. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { EVENT } from '../../../contracts/run-events.ts';
+import { createOrm, type Orm } from '../../../db/orm.ts';
+import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
+import { startTestApp, type TestApp } from '../../support/app.ts';
+import { insertRun } from '../../support/human-tasks.ts';
+
+const PAIRS = 64;
+
+let app: TestApp;
+let orm: Orm;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  // More ends at once than connections: on a busy machine the last ones wait longer than the default 5 s.
+  orm = createOrm({ url: app.databaseUrl, poolSize: 32, connectionTimeoutMs: 60_000 });
+});
+afterAll(async () => {
+  await orm.close(true);
+  await app.close();
+});
+
+const rows = <T>(sql: string, values: unknown[] = []): Promise<T[]> =>
+  orm.em.fork().execute<T[]>(sql, values);
+
+async function end(runId: string): Promise<void> {
+  const event = serviceEvent({ key: 'run:ended', type: EVENT.runCompleted, message: 'Run completed' });
+  await orm.em
+    .fork()
+    .transactional((em) =>
+      appendEvents(
+        em,
+        runId,
+        { events: [event], projection: null, acks: [] },
+        { end: { status: 'completed', output: null } },
+      ),
+    );
+}
+
+test('64 parents that end together with their children all close, without a deadlock', async () => {
+  const { id: owner } = await app.user('builder');
+  const pairs = await Promise.all(
+    Array.from({ length: PAIRS }, async () => {
+      const parent = await insertRun(orm, { owner, status: 'running' });
+      return { parent, child: await insertRun(orm, { owner, parent, status: 'running' }) };
+    }),
+  );
+  const ends = await Promise.allSettled(pairs.flatMap(({ parent, child }) => [end(parent), end(child)]));
+  expect(ends.filter(({ status }) => status === 'rejected')).toEqual([]);
+  expect(
+    await rows(`select status, count(*)::int as runs from run where owner_id = ? group by status`, [owner]),
+  ).toEqual([{ status: 'completed', runs: 2 * PAIRS }]);
+});
+
+test('no database function locks a run for update', async () => {
+  const functions = await rows<{ name: string; body: string }>(
+    `select p.proname as name, p.prosrc as body
+      from pg_proc p where p.pronamespace = 'public'::regnamespace and p.prosrc ~ ' run '`,
+  );
+  expect(functions.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['append_run_events', 'end_lone_run', 'lock_human_task']),
+  );
+  expect(functions.filter(({ body }) => /\bfor update\b/.test(body)).map(({ name }) => name)).toEqual([]);
+});

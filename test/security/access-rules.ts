@@ -1,0 +1,242 @@
+/**
+ * The rules of access to each operation, as the documentation promises them. The access matrix tries every
+ * cell. It also fails for an operation that is missing here, so every new endpoint needs a rule.
+ */
+import type { Role } from '../../contracts/roles.ts';
+
+/**
+ * The people of the matrix: strangers of each role, a candidate of the human tasks, the owner, an admin.
+ */
+export const people = ['viewer', 'approver', 'builder', 'candidate', 'owner', 'admin'] as const;
+export type Person = (typeof people)[number];
+
+/** What each person may do with an object. */
+type Standing = Record<Person, 'allowed' | 403 | 404>;
+
+const hidden: Standing = {
+  viewer: 404,
+  approver: 404,
+  builder: 404,
+  candidate: 404,
+  owner: 'allowed',
+  admin: 'allowed',
+};
+const everybody: Standing = {
+  viewer: 'allowed',
+  approver: 'allowed',
+  builder: 'allowed',
+  candidate: 'allowed',
+  owner: 'allowed',
+  admin: 'allowed',
+};
+/** Everybody may read the object, only its owner and admins may change it. */
+const publicChange: Standing = {
+  viewer: 403,
+  approver: 403,
+  builder: 403,
+  candidate: 403,
+  owner: 'allowed',
+  admin: 'allowed',
+};
+/** Objects of one account, such as secrets and clients, which not even an admin may use. */
+const ownOnly: Standing = { ...hidden, admin: 404 };
+const adminOnly: Standing = {
+  viewer: 403,
+  approver: 403,
+  builder: 403,
+  candidate: 403,
+  owner: 403,
+  admin: 'allowed',
+};
+/** A candidate and admins may act on a human task, the owner of its run may only read it. */
+const taskSeen: Standing = { ...hidden, candidate: 'allowed' };
+const taskActed: Standing = { ...taskSeen, owner: 403 };
+
+/** Objects that the matrix creates; each is named after its `{id}`. */
+export type ObjectName =
+  | 'privateAgent'
+  | 'publicAgent'
+  | 'privateWorkflow'
+  | 'publicWorkflow'
+  | 'run'
+  | 'task'
+  | 'privateFile'
+  | 'publicFile'
+  | 'submittedItem'
+  | 'approvedItem'
+  | 'webhook'
+  | 'secret'
+  | 'client'
+  | 'session'
+  | 'oauthClient'
+  | 'user';
+
+export interface Rule {
+  /** The lowest role; a person below it gets 403 before any other check. */
+  role: Role;
+  /** By object in the path; `none` if the path names no object that has an owner. */
+  on: Partial<Record<ObjectName | 'none', Standing>>;
+}
+
+function rule(role: Role, on: Rule['on']): Rule {
+  return { role, on };
+}
+
+const readAgent = rule('viewer', { privateAgent: hidden, publicAgent: everybody });
+const changeAgent = rule('builder', { privateAgent: hidden, publicAgent: publicChange });
+const readWorkflow = rule('viewer', { privateWorkflow: hidden, publicWorkflow: everybody });
+const changeWorkflow = rule('builder', { privateWorkflow: hidden, publicWorkflow: publicChange });
+const runWorkflow = rule('builder', { privateWorkflow: hidden, publicWorkflow: everybody });
+const readRun = rule('viewer', { run: hidden });
+const steerRun = rule('builder', { run: hidden });
+const actOnTask = rule('approver', { task: taskActed });
+const readFile = rule('viewer', { privateFile: hidden, publicFile: everybody });
+const changeFile = rule('viewer', { privateFile: hidden, publicFile: publicChange });
+const readItem = rule('viewer', { submittedItem: hidden, approvedItem: everybody });
+const readWebhook = rule('viewer', { webhook: hidden });
+const changeWebhook = rule('approver', { webhook: hidden });
+const forRole = (role: Role): Rule => rule(role, { none: everybody });
+
+/** By `operationId`. `public` needs no token. */
+export const accessRules: Record<string, Rule | 'public'> = {
+  // Discovery, health and log-in.
+  getHealth: 'public',
+  getReadiness: 'public',
+  getOpenApi: 'public',
+  getWorkflowSchema: 'public',
+  getJwks: 'public',
+  getAuthorizationServerMetadata: 'public',
+  createToken: 'public',
+  createSession: 'public',
+  createDeviceCode: 'public',
+  authorize: 'public',
+  decideAuthorization: 'public',
+  registerClient: 'public',
+  getProtectedResourceMetadata: 'public',
+  // The path holds a capability, which has its own test.
+  decodeTemporalPayloads: 'public',
+  getMetrics: rule('admin', { none: adminOnly }),
+
+  // Users.
+  revokeToken: forRole('viewer'),
+  listRegisteredClients: forRole('admin'),
+  deleteRegisteredClient: rule('admin', { oauthClient: adminOnly }),
+  getDeviceRequest: forRole('viewer'),
+  decideDeviceRequest: forRole('viewer'),
+  getMe: forRole('viewer'),
+  changeMyPassword: forRole('viewer'),
+  listMyClients: forRole('viewer'),
+  createMyClient: forRole('viewer'),
+  getSession: forRole('viewer'),
+  deleteSession: forRole('viewer'),
+  listMySessions: forRole('viewer'),
+  deleteMyOtherSessions: forRole('viewer'),
+  deleteMySession: rule('viewer', { session: ownOnly }),
+  deleteMyClient: rule('viewer', { client: ownOnly }),
+  listPeople: forRole('viewer'),
+  listUsers: forRole('admin'),
+  createUser: forRole('admin'),
+  getUser: rule('admin', { user: adminOnly }),
+  updateUser: rule('admin', { user: adminOnly }),
+  transferUser: rule('admin', { user: adminOnly }),
+  listUserClients: rule('admin', { user: adminOnly }),
+  deleteUserClient: rule('admin', { user: adminOnly }),
+
+  // Agents.
+  listAgents: forRole('viewer'),
+  createAgent: forRole('builder'),
+  getAgent: readAgent,
+  getAgentCard: readAgent,
+  getAgentDocumentation: readAgent,
+  listAgentRuns: readAgent,
+  listAgentVersions: readAgent,
+  getAgentVersion: readAgent,
+  listAgentSkills: readAgent,
+  updateAgent: changeAgent,
+  deleteAgent: changeAgent,
+  createAgentVersion: changeAgent,
+  updateAgentVersion: changeAgent,
+  publishAgentVersion: changeAgent,
+  deprecateAgentVersion: changeAgent,
+  createAgentSkill: changeAgent,
+  updateAgentSkill: changeAgent,
+  deleteAgentSkill: changeAgent,
+  invokeAgent: rule('builder', { privateAgent: hidden, publicAgent: everybody }),
+
+  // Workflows and runs.
+  listWorkflows: forRole('viewer'),
+  createWorkflow: forRole('builder'),
+  validateWorkflow: forRole('viewer'),
+  getWorkflow: readWorkflow,
+  listWorkflowRevisions: readWorkflow,
+  getWorkflowRevision: readWorkflow,
+  getWorkflowDiagram: readWorkflow,
+  updateWorkflow: changeWorkflow,
+  deleteWorkflow: changeWorkflow,
+  runWorkflow,
+  executeWorkflow: runWorkflow,
+  applySet: forRole('builder'),
+  listAppliedResources: forRole('viewer'),
+  listRuns: forRole('viewer'),
+  getRun: readRun,
+  listRunTasks: readRun,
+  getRunTask: readRun,
+  listRunTaskGroups: readRun,
+  listRunLogs: readRun,
+  streamRunEvents: readRun,
+  cancelRun: steerRun,
+  suspendRun: steerRun,
+  resumeRun: steerRun,
+  retryRun: steerRun,
+  terminateRun: rule('admin', { run: hidden }),
+
+  // Human tasks.
+  listHumanTasks: forRole('viewer'),
+  getHumanTaskSummary: forRole('viewer'),
+  decideHumanTasks: forRole('approver'),
+  listHumanTaskAudit: rule('viewer', { task: taskSeen }),
+  getHumanTask: rule('viewer', { task: taskSeen }),
+  commentHumanTask: rule('viewer', { task: taskSeen }),
+  decideHumanTask: actOnTask,
+  claimHumanTask: actOnTask,
+  releaseHumanTask: actOnTask,
+  delegateHumanTask: actOnTask,
+
+  // Marketplace.
+  listMarketplaceItems: forRole('viewer'),
+  submitMarketplaceItem: forRole('builder'),
+  getMarketplaceItem: readItem,
+  getMarketplaceVersion: readItem,
+  listMarketplaceReviews: readItem,
+  reviewMarketplaceItem: readItem,
+  // Whether an admin can install an unapproved item depends on its state (409), not on rights.
+  installMarketplaceItem: rule('builder', { submittedItem: hidden, approvedItem: everybody }),
+  withdrawMarketplaceItem: rule('builder', { submittedItem: hidden, approvedItem: publicChange }),
+  approveMarketplaceItem: rule('admin', { submittedItem: adminOnly, approvedItem: adminOnly }),
+  rejectMarketplaceItem: rule('admin', { submittedItem: adminOnly, approvedItem: adminOnly }),
+
+  // Files, secrets, events, webhooks.
+  uploadFile: forRole('builder'),
+  listFiles: forRole('viewer'),
+  downloadFile: readFile,
+  getFile: readFile,
+  updateFile: changeFile,
+  deleteFile: changeFile,
+  createFileLink: changeFile,
+  listSecrets: forRole('viewer'),
+  getSecret: rule('viewer', { secret: ownOnly }),
+  deleteSecret: rule('builder', { secret: ownOnly }),
+  putSecret: forRole('builder'),
+  streamEvents: forRole('viewer'),
+  publishEvent: forRole('builder'),
+  listWebhooks: forRole('viewer'),
+  createWebhook: forRole('approver'),
+  getWebhook: readWebhook,
+  listWebhookDeliveries: readWebhook,
+  getWebhookDelivery: readWebhook,
+  updateWebhook: changeWebhook,
+  deleteWebhook: changeWebhook,
+  testWebhook: changeWebhook,
+  redeliverWebhookDelivery: changeWebhook,
+  redeliverFailedWebhookDeliveries: changeWebhook,
+};

@@ -1,0 +1,133 @@
+/**
+ * The people and objects of the access matrix: one object of each kind, private and public, all of one owner.
+ */
+import { insertRun, insertTask } from '../support/human-tasks.ts';
+import { agentBody } from '../support/agent-body.ts';
+import { startTestApp, type Client, type Reply, type TestApp } from '../support/app.ts';
+import { approvedItem, createdWorkflow, publishedAgent, submitted } from '../support/marketplace.ts';
+import type { ObjectName, Person } from './access-rules.ts';
+
+export interface AccessWorld {
+  app: TestApp;
+  clients: Record<Person, Client>;
+  /** The value of `{id}` (or `{name}`) in a path. */
+  ids: Record<ObjectName, string>;
+  /** Other parameters of a path that belong to that object, such as `{skill_id}`. */
+  parameters(object: ObjectName | 'none'): Record<string, string>;
+  close(): Promise<void>;
+}
+
+const definition = { do: [{ first: { set: { a: 1 } } }] };
+
+export async function createAccessWorld(): Promise<AccessWorld> {
+  const app = await startTestApp();
+  const owner = await app.createUser({ username: 'the-owner', roles: ['builder'] });
+  const candidate = await app.createUser({
+    username: 'the-candidate',
+    roles: ['approver'],
+    groups: ['finance'],
+  });
+  const clients: Record<Person, Client> = {
+    viewer: await app.as('viewer'),
+    approver: await app.as('approver'),
+    builder: await app.as('builder'),
+    candidate: await app.as(candidate),
+    owner: await app.as(owner),
+    admin: await app.as('admin'),
+  };
+  const agents = await createAgents(clients.owner);
+  const workflows = {
+    privateWorkflow: (await createdWorkflow(clients.owner, definition, { visibility: 'private' })).id,
+    publicWorkflow: (await createdWorkflow(clients.owner, definition, { visibility: 'public' })).id,
+  };
+  const run = await insertRun(app.orm, { owner: owner.id });
+  const webhook = created(await clients.owner.post('/webhooks', { url: 'https://hooks.example.com/in' }));
+  const delivery = created(await clients.owner.post(`/webhooks/${webhook.id}/test`));
+  await clients.owner.put('/secrets/OWNER_KEY', { value: 'only the owner knows' });
+  const ids: AccessWorld['ids'] = {
+    ...agents.ids,
+    ...workflows,
+    run,
+    task: await insertTask(app.orm, run, { candidates: { users: [], roles: [], groups: ['finance'] } }),
+    privateFile: await upload(clients.owner, 'private'),
+    publicFile: await upload(clients.owner, 'public'),
+    submittedItem: (await submitted(clients.owner, await publishedAgent(clients.owner))).id,
+    approvedItem: (await approvedItem(clients.owner, clients.admin)).id,
+    webhook: webhook.id,
+    secret: 'OWNER_KEY',
+    client: await insertClient(app, owner.id),
+    session: await insertSession(app, owner.id),
+    oauthClient: await registerClient(app),
+    user: owner.id,
+  };
+  return {
+    app,
+    clients,
+    ids,
+    parameters: (object) => ({
+      version: '1.0.0',
+      revision: '1',
+      reference: '/do/0/first',
+      delivery_id: delivery.id,
+      client_id: ids.client,
+      ...(object === 'privateAgent' || object === 'publicAgent' ? { skill_id: agents.skills[object] } : {}),
+      ...(object === 'none' ? { name: 'SOME_NAME' } : { name: ids[object] }),
+    }),
+    close: () => app.close(),
+  };
+}
+
+async function createAgents(owner: Client) {
+  const make = async (visibility: string) => {
+    const skills = [{ name: 'summarise' }];
+    const agent = created(
+      await owner.post('/agents', agentBody({ visibility, skills, documentation: 'How to use it' })),
+    );
+    return { id: agent.id as string, skill: agent.skills[0].id as string };
+  };
+  const [hidden, open] = [await make('private'), await make('public')];
+  return {
+    ids: { privateAgent: hidden.id, publicAgent: open.id },
+    skills: { privateAgent: hidden.skill, publicAgent: open.skill },
+  };
+}
+
+async function upload(owner: Client, visibility: string): Promise<string> {
+  const headers = { 'content-type': 'text/plain' };
+  return created(
+    await owner.post(`/files?name=notes.txt&visibility=${visibility}`, 'some notes', { headers }),
+  ).id;
+}
+
+/** Inserts a row, because creating a client over HTTP needs a recent log-in with a password. */
+async function insertClient(app: TestApp, ownerId: string): Promise<string> {
+  const id = crypto.randomUUID();
+  await app.orm.em
+    .fork()
+    .execute(`insert into auth_client (id, user_id, name, secret_hash) values (?, ?, 'machine', 'none')`, [
+      id,
+      ownerId,
+    ]);
+  return id;
+}
+
+async function registerClient(app: TestApp): Promise<string> {
+  const redirect_uris = ['https://client.example.com/callback'];
+  return created(await app.anonymous.post('/auth/register', { redirect_uris })).client_id;
+}
+
+async function insertSession(app: TestApp, ownerId: string): Promise<string> {
+  const id = crypto.randomUUID();
+  await app.orm.em
+    .fork()
+    .execute(`insert into auth_session (id, user_id, expires_at) values (?, ?, now() + interval '1 day')`, [
+      id,
+      ownerId,
+    ]);
+  return id;
+}
+
+function created(reply: Reply): Reply['body'] {
+  if (reply.status >= 300) throw new Error(`${reply.status}: ${JSON.stringify(reply.body)}`);
+  return reply.body;
+}

@@ -1,0 +1,120 @@
+/** A real Chromium, driven by Playwright, whose every complaint is kept. */
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { delimiter, join } from 'node:path';
+import { chromium, type Browser, type Page } from 'playwright-core';
+
+import { sessionCookie } from './browser.ts';
+import type { TestApp, TestUser } from './app.ts';
+
+const root = join(import.meta.dirname, '../..');
+export const consoleFolder = join(root, 'web/dist');
+export const wide = { width: 1360, height: 860 };
+export const phone = { width: 390, height: 844 };
+
+/** `CHROME_BIN`, or a browser that is installed. */
+const executable =
+  process.env['CHROME_BIN'] ??
+  ['chromium', 'chromium-browser', 'google-chrome'].map(programPath).find((path) => path !== undefined);
+
+/** Why browser tests cannot run here; in CI they run and fail. */
+export const noChromium =
+  executable === undefined && process.env['CI'] !== 'true'
+    ? 'no Chromium: apt-get install chromium, or set CHROME_BIN'
+    : undefined;
+
+function programPath(name: string): string | undefined {
+  return (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}
+
+/** Builds `web/dist` if it is not up to date. */
+export function buildConsole(): void {
+  const program = join(root, 'dev/build-console.ts');
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', program], {
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(`the console cannot be built: ${stdout}${stderr}`);
+}
+
+export function launchChromium(): Promise<Browser> {
+  if (executable === undefined) throw new Error('there is no Chromium on this machine');
+  return chromium.launch({ executablePath: executable, args: ['--no-sandbox'] });
+}
+
+export interface Visit {
+  page: Page;
+  /** What the page wrote to the console, errors of its scripts and violations of its policy. */
+  complaints: string[];
+  open(path: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A window of its own, logged in as the user, if one is given. */
+export async function visitConsole(
+  browser: Browser,
+  app: TestApp,
+  user: TestUser | null,
+  { viewport = wide, dark = false }: { viewport?: typeof wide; dark?: boolean } = {},
+): Promise<Visit> {
+  const context = await browser.newContext({
+    viewport,
+    colorScheme: dark ? 'dark' : 'light',
+    reducedMotion: 'reduce',
+  });
+  if (user !== null) {
+    const [name = '', value = ''] = (await sessionCookie(app, user)).split('=');
+    await context.addCookies([{ name, value, url: app.url, sameSite: 'Strict', httpOnly: true }]);
+  }
+  const page = await context.newPage();
+  page.setDefaultTimeout(45_000);
+  const complaints: string[] = [];
+  page.on('console', (message) => complaints.push(`${message.type()}: ${message.text()}`));
+  page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
+  return {
+    page,
+    complaints,
+    open: async (path) => void (await page.goto(`${app.url}/console${path}`)),
+    close: () => context.close(),
+  };
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** The violations of WCAG 2.2 A and AA and of good practice on the page as it is now. */
+export async function accessibilityProblems(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  const found: unknown = await page.evaluate(
+    `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+       .then(({ violations }) => violations.map(({ id, help, nodes }) =>
+         id + ': ' + help + ' at ' + nodes.map(({ target }) => target).join(' | ')))`,
+  );
+  return found as string[];
+}
+
+/** By how many pixels the page, or a part of it that scrolls, is wider than its place. */
+export async function sidewaysScroll(page: Page): Promise<number> {
+  const wider: unknown = await page.evaluate(
+    `Math.max(...[document.documentElement, ...document.querySelectorAll('main, main section')]
+       .map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))`,
+  );
+  return Number(wider);
+}
+
+/** Keeps a picture in `TEST_SCREENSHOTS`, if that folder is named. */
+export async function keepPicture(page: Page, name: string): Promise<void> {
+  const folder = process.env['TEST_SCREENSHOTS'];
+  if (folder === undefined) return;
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`) });
+}

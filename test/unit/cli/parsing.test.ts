@@ -1,0 +1,120 @@
+/** Command lines that are wrong or need no server: exit codes, errors as JSON, completion, jq. */
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { expect, test } from '@jest/globals';
+
+import { valueOf } from '../../../cli/core/form.ts';
+import { secondsIn } from '../../../cli/core/flags.ts';
+import { cliUser } from '../../support/cli.ts';
+
+const away = { CADENZA_URL: 'http://127.0.0.1:2' };
+const user = cliUser(away);
+
+test('a wrong command line is 2, on stderr, and JSON with -o json', async () => {
+  const [unknown, missing, asJson, flag] = await Promise.all([
+    user.run(['lgoin']),
+    user.run(['api', 'GET']),
+    user.run(['api', 'GET', '-o', 'json']),
+    user.run(['whoami', '--nonsense']),
+  ]);
+  expect([unknown, missing, asJson, flag].map(({ exitCode }) => exitCode)).toEqual([2, 2, 2, 2]);
+  expect(unknown.stderr).toContain('did you mean `login`');
+  expect(missing.stdout).toBe('');
+  expect(JSON.parse(asJson.stderr)).toEqual({ code: 'usage', detail: expect.stringContaining('PATH') });
+});
+
+test('a server that is away is 1 and named; without a session it is 4', async () => {
+  const [status, whoami] = await Promise.all([user.run(['status', '-o', 'json']), user.run(['whoami'])]);
+  expect([status.exitCode, JSON.parse(status.stderr).code]).toEqual([1, 'server_unreachable']);
+  expect(JSON.parse(status.stderr).detail).toContain('http://127.0.0.1:2: ECONNREFUSED');
+  expect([whoami.exitCode, whoami.stderr]).toEqual([4, expect.stringContaining('cadenza login')]);
+});
+
+test('doctor says that the server is away and what to do, and exits with 3', async () => {
+  const { exitCode, json } = await user.run(['doctor']);
+  expect(exitCode).toBe(3);
+  expect(json()).toContainEqual({
+    check: 'server',
+    status: 'error',
+    detail: expect.stringContaining('npm start'),
+  });
+});
+
+test('expr is our jq: results a line each, errors with their place', async () => {
+  const [texts, raw, wrong, failed] = await Promise.all([
+    user.run(['expr', '.a[] | . + $more', '--arg', 'more=!'], { stdin: 'a: [x, y]' }),
+    user.run(['expr', '-n', '-r', '"a b"']),
+    user.run(['expr', '-n', '.a[']),
+    user.run(['expr', '-n', '1 + "a"']),
+  ]);
+  expect(texts.stdout).toBe('"x!"\n"y!"\n');
+  expect(raw.stdout).toBe('a b\n');
+  expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining('line 1, column')]);
+  expect(failed.exitCode).toBe(1);
+});
+
+test('completion proposes commands and flags, and each shell has a script', async () => {
+  const [commands, flags, ...scripts] = await Promise.all([
+    user.run(['__complete', '--', 'co']),
+    user.run(['__complete', '--', 'api', '--pag']),
+    ...['bash', 'zsh', 'fish'].map((shell) => user.run(['completion', shell])),
+  ]);
+  expect(commands.stdout.split('\n').map((line) => line.split('\t')[0])).toEqual([
+    'config',
+    'completion',
+    '',
+  ]);
+  expect(flags.stdout).toMatch(/^--paginate\tFollow/);
+  for (const { exitCode, stdout } of scripts)
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining('__complete')]);
+  expect((await user.run(['completion', 'tcsh'])).exitCode).toBe(2);
+});
+
+test('profiles: only the owner can read the file; another server ends the session there', async () => {
+  const own = cliUser();
+  expect((await own.run(['config', 'set', 'url', 'http://127.0.0.1:2/'])).exitCode).toBe(0);
+  expect(statSync(own.configFile).mode & 0o777).toBe(0o600);
+  const configuration = JSON.parse(readFileSync(own.configFile, 'utf8'));
+  expect(configuration.profiles.default).toEqual({ url: 'http://127.0.0.1:2' });
+  configuration.profiles.default.access_token = 'secret';
+  writeFileSync(own.configFile, JSON.stringify(configuration));
+  const listed = await own.run(['config', 'list', '-o', 'json']);
+  expect(listed.json()).toEqual([
+    { name: 'default', current: true, url: 'http://127.0.0.1:2', username: null, logged_in: true },
+  ]);
+  expect(listed.stdout).not.toContain('secret');
+  expect((await own.run(['config', 'use', 'other'])).exitCode).toBe(1);
+  await own.run(['config', 'set', 'url', 'example.com', '--profile', 'default']);
+  expect(JSON.parse(readFileSync(own.configFile, 'utf8')).profiles.default).toEqual({
+    url: 'https://example.com',
+  });
+});
+
+test('a configuration that cannot be read is named, and an open one is found by doctor', async () => {
+  const own = cliUser(away);
+  mkdirSync(dirname(own.configFile), { recursive: true });
+  writeFileSync(own.configFile, '{', { mode: 0o644 });
+  const broken = await own.run(['status']);
+  expect([broken.exitCode, broken.stderr]).toEqual([1, expect.stringContaining(own.configFile)]);
+  writeFileSync(own.configFile, '{"current":"default","profiles":{}}');
+  expect((await own.run(['doctor'])).json()).toContainEqual({
+    check: 'configuration',
+    status: 'error',
+    detail: expect.stringContaining('chmod 600'),
+  });
+});
+
+test('a password is never asked for without a terminal', async () => {
+  const { exitCode, stderr } = await user.run(['login', '-u', 'ada']);
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('terminal')]);
+});
+
+test('values of -i follow the schema; times have units', () => {
+  expect(valueOf('12', { type: 'string' })).toBe('12');
+  expect(valueOf('12', { type: 'integer' })).toBe(12);
+  expect(valueOf('true', undefined)).toBe(true);
+  expect(valueOf('12', { enum: ['12', '13'] })).toBe('12');
+  expect(valueOf('Otters', undefined)).toBe('Otters');
+  expect([secondsIn('90'), secondsIn('5m'), secondsIn('1h')]).toEqual([90, 300, 3_600]);
+  expect(() => secondsIn('soon')).toThrow('no time');
+});

@@ -1,0 +1,768 @@
+/* oxlint-disable unicorn/no-thenable -- `then` is a property of the DSL */
+import type { Loose } from './correct.ts';
+
+/**
+ * One change to the correct definition, and the beginning or a part of each problem that it gives, in order.
+ */
+export interface Mistake {
+  title: string;
+  change: (definition: Loose) => void;
+  expected: string[];
+}
+
+export function task(definition: Loose, name: string): Loose {
+  return definition.do.find((item: Loose) => name in item)[name];
+}
+
+function rename(owner: Loose, from: string, to: string): void {
+  owner[to] = owner[from];
+  delete owner[from];
+}
+
+export const mistakes: Mistake[] = [
+  // document and top level
+  {
+    title: 'no name in the document',
+    change: (d) => delete d.document.name,
+    expected: ['error required /document/name: "name" is missing'],
+  },
+  {
+    title: 'a typo in the document',
+    change: (d) => rename(d.document, 'namespace', 'namspace'),
+    expected: [
+      'error unknown_property /document/namspace: "document" has no property "namspace", did ' +
+        'you mean "namespace"?',
+    ],
+  },
+  {
+    title: 'a name that is no label',
+    change: (d) => (d.document.name = 'my order'),
+    expected: ['error invalid_value /document/name'],
+  },
+  {
+    title: 'an invalid version',
+    change: (d) => (d.document.version = '1.0'),
+    expected: ['error invalid_value /document/version: "version": has to be a semantic version'],
+  },
+  {
+    title: 'another version of the DSL',
+    change: (d) => (d.document.dsl = '2.0.0'),
+    expected: ['unsupported unsupported_dsl /document/dsl'],
+  },
+  {
+    title: 'a misspelt "do"',
+    change: (d) => rename(d, 'do', 'doo'),
+    expected: ['error unknown_property /doo: a definition has no property "doo", did you mean "do"?'],
+  },
+  { title: 'no "do"', change: (d) => delete d.do, expected: ['error required /do: "do" is missing'] },
+  {
+    title: '"do" as an object',
+    change: (d) => (d.do = { a: { set: { b: 1 } } }),
+    expected: ['error wrong_type /do: "do" has to be a list'],
+  },
+  {
+    title: 'an empty "do"',
+    change: (d) => (d.do = []),
+    expected: ['error invalid_value /do: "do": needs at least one task'],
+  },
+  {
+    title: 'an unknown top-level property',
+    change: (d) => (d.foo = 1),
+    expected: ['error unknown_property /foo: a definition has no property "foo"; known: document'],
+  },
+  {
+    title: 'schedule',
+    change: (d) => (d.schedule = { cron: '0 0 * * *' }),
+    expected: ['unsupported unsupported_schedule /schedule: schedule is not supported yet: start runs with'],
+  },
+  {
+    title: 'a cron with three fields',
+    change: (d) => (d.schedule = { cron: '0 0 *' }),
+    expected: ['error invalid_value /schedule/cron', 'unsupported unsupported_schedule /schedule'],
+  },
+  {
+    title: 'another expression language',
+    change: (d) => (d.evaluate = { language: 'js' }),
+    expected: ['unsupported unsupported_evaluate_language /evaluate/language'],
+  },
+  {
+    title: 'an unknown evaluation mode',
+    change: (d) => (d.evaluate = { mode: 'lose' }),
+    expected: [
+      'error not_allowed /evaluate/mode: "mode" has to be one of strict, loose, did you mean "loose"?',
+    ],
+  },
+
+  // task lists and kinds
+  {
+    title: 'an unknown kind of task',
+    change: (d) => rename(task(d, 'fetch'), 'call', 'cal'),
+    expected: ['error unknown_task /do/1/fetch/cal: "cal" is not a kind of task, did you mean "call"?'],
+  },
+  {
+    title: 'a task without a kind',
+    change: (d) => (d.do[0].prepare = { metadata: {} }),
+    expected: ['error unknown_task /do/0/prepare: a task has one of these properties: call, do, emit'],
+  },
+  {
+    title: 'a task that is a text',
+    change: (d) => (d.do[0].prepare = 'set'),
+    expected: ['error wrong_type /do/0/prepare: a task is an object'],
+  },
+  {
+    title: 'an item with two tasks',
+    change: (d) => (d.do[0].other = { set: { a: 1 } }),
+    expected: [
+      'error task_item /do/0: an item of a task list has exactly one property, the name of its ' +
+        'task; this one has 2',
+    ],
+  },
+  {
+    title: 'a task without a name',
+    change: (d) => (d.do[0] = { set: { a: 1 }, then: 'fetch' }),
+    expected: ['error task_item /do/0: the task has no name: write {"<name>": {"set": …}}'],
+  },
+  {
+    title: 'a task without a name, one property',
+    change: (d) => (d.do[0] = { set: { a: 1 } }),
+    expected: ['error task_item /do/0/set: the task has no name'],
+  },
+  {
+    title: 'an item that is a text',
+    change: (d) => (d.do[0] = 'prepare'),
+    expected: ['error wrong_type /do/0: an item of a task list'],
+  },
+  {
+    title: 'two kinds in one task',
+    change: (d) => (task(d, 'prepare').wait = 'PT1S'),
+    expected: ['error unknown_property /do/0/prepare/wait: a set task has no property "wait"'],
+  },
+  {
+    title: 'duplicate names',
+    change: (d) => d.do.splice(1, 0, { prepare: { set: { a: 1 } } }),
+    expected: ['error duplicate_name /do/1/prepare: there are two tasks "prepare" in this list'],
+  },
+  {
+    title: 'a name that is a directive',
+    change: (d) => d.do.unshift({ exit: { set: { a: 1 } } }),
+    expected: ['warning reserved_name /do/0/exit'],
+  },
+  {
+    title: 'the same name in another list',
+    change: (d) => task(d, 'each').do.push({ prepare: { set: { a: 1 } } }),
+    expected: [],
+  },
+
+  // flow
+  {
+    title: 'then to nowhere',
+    change: (d) => (task(d, 'order').then = 'finsh'),
+    expected: [
+      'error then_target /do/6/order/then: there is no task "finsh" in this list, did you mean "finish"?',
+    ],
+  },
+  {
+    title: 'then into another list',
+    change: (d) => (task(d, 'order').then = 'buy'),
+    expected: ['error then_target /do/6/order/then: there is no task "buy" in this list; "then" reaches'],
+  },
+  {
+    title: 'a case to nowhere',
+    change: (d) => (task(d, 'decide').switch[0].yes.then = 'orders'),
+    expected: [
+      'error then_target /do/5/decide/switch/0/yes/then: there is no task "orders" in this ' +
+        'list, did you mean "order"?',
+    ],
+  },
+  {
+    title: 'catch.then to nowhere',
+    change: (d) => (task(d, 'order').catch.then = 'nirvana'),
+    expected: ['error then_target /do/6/order/catch/then'],
+  },
+  {
+    title: 'a function that goes on to a task',
+    change: (d) => (d.use.functions.leave = { set: { gone: true }, then: 'order' }),
+    expected: [
+      'error then_target /use/functions/leave/then: a function cannot go on to the task ' +
+        '"order": use continue, exit or end',
+    ],
+  },
+  {
+    title: 'a case of a function that goes on to a task',
+    change: (d) => (d.use.functions.leave = { switch: [{ all: { then: 'order' } }] }),
+    expected: ['error then_target /use/functions/leave/switch/0/all/then: a function cannot go on'],
+  },
+  {
+    title: 'a branch that goes to another',
+    change: (d) => (task(d, 'both').fork.branches[0].left.then = 'right'),
+    expected: ['error then_target /do/3/both/fork/branches/0/left/then: branches run side by side'],
+  },
+  {
+    title: 'a task that is never reached',
+    change: (d) => (task(d, 'prepare').then = 'each'),
+    expected: ['warning unreachable /do/1/fetch: "fetch" is never reached'],
+  },
+  {
+    title: 'several tasks after an end, of which the first is reported',
+    change: (d) =>
+      (d.do = [{ a: { set: { x: 1 }, then: 'end' } }, { b: { set: { x: 1 } } }, { c: { set: { x: 1 } } }]),
+    expected: ['warning unreachable /do/1/b'],
+  },
+  {
+    title: 'a busy loop without an exit',
+    change: (d) => (d.do = [{ a: { set: { x: 1 } } }, { b: { set: { x: 2 }, then: 'a' } }]),
+    expected: ['error endless_loop /do/1/b/then: this loop has no way out'],
+  },
+  {
+    title: 'a task that goes to itself',
+    change: (d) => (d.do = [{ a: { set: { x: 1 }, then: 'a' } }]),
+    expected: ['error endless_loop /do/0/a/then'],
+  },
+  {
+    title: 'a loop with a wait but without an exit',
+    change: (d) => (d.do = [{ a: { wait: 'PT1M' } }, { b: { set: { x: 2 }, then: 'a' } }]),
+    expected: ['warning endless_loop /do/1/b/then'],
+  },
+  {
+    title: 'a loop that a switch leaves',
+    change: (d) =>
+      (d.do = [
+        { a: { set: { x: 1 } } },
+        { b: { switch: [{ out: { when: '.x', then: 'end' } }, { on: { then: 'a' } }] } },
+      ]),
+    expected: [],
+  },
+  {
+    title: 'a loop that an if leaves',
+    change: (d) => (d.do = [{ a: { set: { x: 1 } } }, { b: { if: '.x', set: { y: 1 }, then: 'a' } }]),
+    expected: [],
+  },
+  {
+    title: 'a loop that ends inside',
+    change: (d) => (d.do = [{ a: { do: [{ b: { if: '.x', set: { y: 1 }, then: 'end' } }], then: 'a' } }]),
+    expected: [],
+  },
+
+  // set, switch, for, fork, wait
+  {
+    title: 'set with nothing',
+    change: (d) => (task(d, 'prepare').set = {}),
+    expected: ['error invalid_value /do/0/prepare/set'],
+  },
+  {
+    title: 'set with a number',
+    change: (d) => (task(d, 'prepare').set = 5),
+    expected: ['error wrong_type /do/0/prepare/set: "set" has to be an object or a text'],
+  },
+  {
+    title: 'a text that is no expression',
+    change: (d) => (task(d, 'prepare').set.items = '.items'),
+    expected: [
+      'warning plain_text /do/0/prepare/set/items: ".items" is passed on as text: to evaluate ' +
+        'it write "${ .items }"',
+    ],
+  },
+  {
+    title: 'a case without then',
+    change: (d) => delete task(d, 'decide').switch[0].yes.then,
+    expected: ['error required /do/5/decide/switch/0/yes/then: "then" is missing'],
+  },
+  {
+    title: 'two default cases',
+    change: (d) => delete task(d, 'decide').switch[0].yes.when,
+    expected: ['error second_default /do/5/decide/switch/1/no: "yes" is the default case already'],
+  },
+  {
+    title: 'for without in',
+    change: (d) => delete task(d, 'each').for.in,
+    expected: ['error required /do/2/each/for/in: "in" is missing'],
+  },
+  {
+    title: 'for without do',
+    change: (d) => delete task(d, 'each').do,
+    expected: ['error required /do/2/each/do: "do" is missing'],
+  },
+  {
+    title: 'a loop variable with $',
+    change: (d) => (task(d, 'each').for = { in: '.items', each: '$item', at: 'position' }),
+    expected: ['error variable_name /do/2/each/for/each: "$item" is not a valid variable name'],
+  },
+  {
+    title: 'a loop variable with a reserved name',
+    change: (d) => {
+      task(d, 'each').for.at = 'context';
+      delete task(d, 'each').while;
+    },
+    expected: ['error reserved_name /do/2/each/for/at: $context is reserved'],
+  },
+  {
+    title: 'compete as a text',
+    change: (d) => (task(d, 'both').fork.compete = 'yes'),
+    expected: ['error wrong_type /do/3/both/fork/compete: "compete" has to be true or false'],
+  },
+  {
+    title: 'a fork without branches',
+    change: (d) => (task(d, 'both').fork.branches = []),
+    expected: ['error invalid_value /do/3/both/fork/branches: "branches": needs at least one branch'],
+  },
+  {
+    title: 'an invalid wait',
+    change: (d) => (task(d, 'order').catch.do[0].later.wait = '10s'),
+    expected: [
+      'error invalid_value /do/6/order/catch/do/0/later/wait: "wait" is not a duration: "10s" is ' +
+        'not an ISO 8601 duration',
+    ],
+  },
+  {
+    title: 'a wait in months',
+    change: (d) => (task(d, 'order').catch.do[0].later.wait = 'P1M'),
+    expected: [
+      'error invalid_value /do/6/order/catch/do/0/later/wait: "wait" is not a duration: years and ' +
+        'months have no fixed length',
+    ],
+  },
+  {
+    title: 'a typo in a duration',
+    change: (d) => (d.timeout.after = { hour: 1 }),
+    expected: [
+      'error invalid_value /timeout/after: "after" is not a duration: "hour" is not a unit of duration',
+    ],
+  },
+
+  // try, raise, run
+  {
+    title: 'try without catch',
+    change: (d) => delete task(d, 'order').catch,
+    expected: ['error required /do/6/order/catch: "catch" is missing'],
+  },
+  {
+    title: 'an unknown retry policy',
+    change: (d) => (task(d, 'order').catch.retry = 'gentle'),
+    expected: [
+      'error unknown_retry /do/6/order/catch/retry: use.retries has no "gentle", did you mean "gently"?',
+    ],
+  },
+  {
+    title: 'two kinds of backoff',
+    change: (d) => (d.use.retries.gently.backoff = { linear: {}, constant: {} }),
+    expected: [
+      'error invalid_value /use/retries/gently/backoff: "backoff" needs exactly one of: ' +
+        'constant, exponential, linear',
+    ],
+  },
+  {
+    title: 'a retry without a limit',
+    change: (d) => (d.use.retries.gently = { delay: 'PT1S' }),
+    expected: ['warning retry_without_limit /use/retries/gently'],
+  },
+  {
+    title: 'a standard error misspelt',
+    change: (d) =>
+      (task(d, 'order').catch.errors.with.type =
+        'https://open-workflow-specification.org/spec/1.0.0/errors/comunication'),
+    expected: [
+      'warning error_type /do/6/order/catch/errors/with/type: "comunication" is not a standard ' +
+        'error type, did you mean "communication"?',
+    ],
+  },
+  {
+    title: 'an unknown error',
+    change: (d) => (task(d, 'refuse').raise.error = 'soldout'),
+    expected: [
+      'error unknown_error /do/7/refuse/raise/error: use.errors has no "soldout", did you mean "soldOut"?',
+    ],
+  },
+  {
+    title: 'an error without a status',
+    change: (d) => delete d.use.errors.soldOut.status,
+    expected: ['error required /use/errors/soldOut/status: "status" is missing'],
+  },
+  {
+    title: 'an error with a wild status',
+    change: (d) => (d.use.errors.soldOut.status = 7),
+    expected: ['error invalid_value /use/errors/soldOut/status'],
+  },
+  {
+    title: 'run with two processes',
+    change: (d) => (task(d, 'both').fork.branches[1].right.run.shell = { command: 'ls' }),
+    expected: [
+      'error invalid_value /do/3/both/fork/branches/1/right/run: "run" needs exactly one of',
+      'unsupported unsupported_run_shell',
+    ],
+  },
+  {
+    title: 'run: shell',
+    change: (d) => (task(d, 'both').fork.branches[1].right.run = { shell: { command: 'ls' } }),
+    expected: [
+      'unsupported unsupported_run_shell /do/3/both/fork/branches/1/right/run/shell: run: ' +
+        'shell is not supported yet: use call: http to a service that runs the command',
+    ],
+  },
+  {
+    title: 'run without a version',
+    change: (d) => delete task(d, 'both').fork.branches[1].right.run.workflow.version,
+    expected: ['error required /do/3/both/fork/branches/1/right/run/workflow/version'],
+  },
+  {
+    title: 'a child workflow of an invalid version',
+    change: (d) => (task(d, 'both').fork.branches[1].right.run.workflow.version = '1'),
+    expected: [
+      'error version /do/3/both/fork/branches/1/right/run/workflow/version: "1" has to be a ' +
+        'semantic version such as 1.0.0, or latest',
+    ],
+  },
+  {
+    title: 'emit',
+    change: (d) =>
+      (d.do[0].prepare = { emit: { event: { with: { source: 'https://example.com', type: 'a.b' } } } }),
+    expected: [],
+  },
+  {
+    title: 'emit without a type',
+    change: (d) => (d.do[0].prepare = { emit: { event: { with: {} } } }),
+    expected: ['error required /do/0/prepare/emit/event/with/type'],
+  },
+  {
+    title: 'emit with an attribute unknown to CloudEvents',
+    change: (d) => (d.do[0].prepare = { emit: { event: { with: { type: 'a.b', order_id: '1' } } } }),
+    expected: ['error not_allowed /do/0/prepare/emit/event/with/order_id'],
+  },
+  {
+    title: 'emit in another version of CloudEvents',
+    change: (d) => (d.do[0].prepare = { emit: { event: { with: { type: 'a.b', specversion: '0.3' } } } }),
+    expected: ['error not_allowed /do/0/prepare/emit/event/with/specversion'],
+  },
+  {
+    title: 'listen without an event',
+    change: (d) => (d.do[0].prepare = { listen: { to: {} } }),
+    expected: [
+      'error invalid_value /do/0/prepare/listen/to: "to" needs exactly one of: all, any, one',
+      'unsupported unsupported_listen',
+    ],
+  },
+
+  // calls
+  {
+    title: 'an unknown function',
+    change: (d) => (task(d, 'both').fork.branches[0].left.call = 'notfy'),
+    expected: [
+      'error unknown_function /do/3/both/fork/branches/0/left/call: there is no function ' +
+        '"notfy", did you mean "notify"?',
+    ],
+  },
+  {
+    title: 'a typo of a built-in',
+    change: (d) => (task(d, 'fetch').call = 'htpp'),
+    expected: ['error unknown_function /do/1/fetch/call: there is no function "htpp", did you mean "http"?'],
+  },
+  {
+    title: 'a name near a built-in that does not work yet',
+    change: (d) => (task(d, 'fetch').call = 'mpc'),
+    expected: [
+      'error unknown_function /do/1/fetch/call: there is no function "mpc"; known: notify, ' +
+        'http, agent, human, openapi, a2a',
+    ],
+  },
+  {
+    title: 'a function by URL',
+    change: (d) => (task(d, 'fetch').call = 'https://example.com/function.yaml'),
+    expected: ['unsupported unsupported_call_url /do/1/fetch/call'],
+  },
+  {
+    title: 'another version of human',
+    change: (d) => (task(d, 'ask').call = 'human:2.0.0@default'),
+    expected: ['error unknown_function /do/4/ask/call: human has no version "2.0.0"'],
+  },
+  {
+    title: 'an unknown catalog',
+    change: (d) => (task(d, 'ask').call = 'log:1.0.0@mine'),
+    expected: ['error unknown_catalog /do/4/ask/call: use.catalogs has no "mine"'],
+  },
+  {
+    title: 'a function with the name of a built-in',
+    change: (d) => (d.use.functions.grpc = { set: { a: 1 } }),
+    expected: ['error reserved_name /use/functions/grpc'],
+  },
+  {
+    title: 'a function that calls itself',
+    change: (d) => (d.use.functions.notify = { do: [{ again: { call: 'notify' } }] }),
+    expected: [
+      'error function_cycle /use/functions/notify: the function calls itself endlessly: notify → notify',
+    ],
+  },
+  {
+    title: 'a mistake in a function',
+    change: (d) => delete d.use.functions.notify.with.method,
+    expected: ['error required /use/functions/notify/with/method: "method" is missing'],
+  },
+  {
+    title: 'a typo in the parameters of http',
+    change: (d) => rename(task(d, 'fetch').with, 'endpoint', 'endpont'),
+    expected: [
+      'error unknown_property /do/1/fetch/with/endpont: "with" has no property "endpont", did ' +
+        'you mean "endpoint"?',
+    ],
+  },
+  {
+    title: 'call: http without "with"',
+    change: (d) => delete task(d, 'fetch').with,
+    expected: ['error required /do/1/fetch/with: "with" is missing'],
+  },
+  {
+    title: 'an unknown HTTP method',
+    change: (d) => (task(d, 'fetch').with.method = 'GETT'),
+    expected: [
+      'error not_allowed /do/1/fetch/with/method: "GETT" is not one of GET, POST, PUT, PATCH, ' +
+        'DELETE, HEAD, OPTIONS, did you mean "GET"?',
+    ],
+  },
+  {
+    title: 'headers as a text',
+    change: (d) => (task(d, 'fetch').with.headers = '.headers'),
+    expected: ['error wrong_type /do/1/fetch/with/headers: "headers" has to be an object, or an expression'],
+  },
+  {
+    title: 'a child workflow by expression',
+    change: (d) => (task(d, 'both').fork.branches[1].right.run.workflow.name = '${ .name }'),
+    expected: ['unsupported unsupported_run_reference /do/3/both/fork/branches/1/right/run/workflow/name'],
+  },
+  {
+    title: 'a relative endpoint',
+    change: (d) => (task(d, 'fetch').with.endpoint.uri = '/items'),
+    expected: [
+      'error endpoint /do/1/fetch/with/endpoint/uri: "/items" has to begin with http:// or https://',
+    ],
+  },
+  {
+    title: 'a URI template with an operator',
+    change: (d) => (task(d, 'fetch').with.endpoint.uri = 'https://example.com/{?q}'),
+    expected: ['error uri_template /do/1/fetch/with/endpoint/uri: "{?q}": only {name}'],
+  },
+  {
+    title: 'an unknown authentication',
+    change: (d) => (task(d, 'fetch').with.endpoint.authentication.use = 'shops'),
+    expected: [
+      'error unknown_authentication /do/1/fetch/with/endpoint/authentication/use: ' +
+        'use.authentications has no "shops", did you mean "shop"?',
+    ],
+  },
+  {
+    title: 'two authentications',
+    change: (d) => (task(d, 'fetch').with.endpoint.authentication.bearer = { token: 'x' }),
+    expected: [
+      'error invalid_value /do/1/fetch/with/endpoint/authentication: "authentication" needs ' +
+        'exactly one of: use, basic',
+    ],
+  },
+  {
+    title: 'digest authentication',
+    change: (d) => (d.use.authentications.shop = { digest: { username: 'a', password: 'b' } }),
+    expected: [],
+  },
+  {
+    title: 'a grant that needs a person',
+    change: (d) =>
+      (d.use.authentications.shop = {
+        oauth2: { authority: 'https://a.example', grant: 'authorization_code', client: { id: 'me' } },
+      }),
+    expected: ['unsupported unsupported_auth_grant /use/authentications/shop/oauth2/grant'],
+  },
+  {
+    title: 'the grant password without one',
+    change: (d) =>
+      (d.use.authentications.shop = {
+        oidc: {
+          authority: 'https://a.example',
+          grant: 'password',
+          username: 'ada',
+          client: { authentication: 'none' },
+        },
+      }),
+    expected: ['error required /use/authentications/shop/oidc/password'],
+  },
+  {
+    title: 'a client without id, and private_key_jwt without assertion',
+    change: (d) =>
+      (d.use.authentications.shop = {
+        oauth2: {
+          authority: 'https://a.example',
+          grant: 'client_credentials',
+          client: { authentication: 'private_key_jwt' },
+        },
+      }),
+    expected: [
+      'error required /use/authentications/shop/oauth2/client/id',
+      'error required /use/authentications/shop/oauth2/client/assertion',
+    ],
+  },
+  {
+    title: 'an undeclared secret',
+    change: (d) => (d.use.authentications.shop.bearer.use = 'token'),
+    expected: [
+      'error unknown_secret /use/authentications/shop/bearer/use: use.secrets has no "token"; ' +
+        'declare it in use.secrets',
+    ],
+  },
+  {
+    title: 'an unknown timeout',
+    change: (d) => (task(d, 'fetch').timeout = 'shrt'),
+    expected: [
+      'error unknown_timeout /do/1/fetch/timeout: use.timeouts has no "shrt", did you mean "short"?',
+    ],
+  },
+  {
+    title: 'a duration as a timeout',
+    change: (d) => (task(d, 'fetch').timeout = 'PT10S'),
+    expected: [
+      'error unknown_timeout /do/1/fetch/timeout: use.timeouts has no "PT10S"; a duration is ' +
+        'written {"after": "PT10S"}',
+    ],
+  },
+  {
+    title: 'agent without an agent',
+    change: (d) => delete task(d, 'each').do[0].check.with.agent,
+    expected: ['error required /do/2/each/do/0/check/with/agent'],
+  },
+  {
+    title: 'an agent of an invalid version',
+    change: (d) => (task(d, 'each').do[0].check.with.version = 'newest'),
+    expected: [
+      'error version /do/2/each/do/0/check/with/version: "newest" is not a semantic version or range',
+    ],
+  },
+  {
+    title: 'a streamed agent call',
+    change: (d) => (task(d, 'each').do[0].check.with.stream = true),
+    expected: ['warning no_effect /do/2/each/do/0/check/with/stream: has no effect yet'],
+  },
+
+  // human
+  {
+    title: 'a human task without a title',
+    change: (d) => delete task(d, 'ask').with.title,
+    expected: ['error required /do/4/ask/with/title'],
+  },
+  {
+    title: 'exclude_initiator without candidates',
+    change: (d) => delete task(d, 'ask').with.candidates,
+    expected: ['error no_candidates /do/4/ask/with/quorum/exclude_initiator'],
+  },
+  {
+    title: 'no candidates',
+    change: (d) => (task(d, 'ask').with.candidates = { users: [] }),
+    expected: ['error no_candidates /do/4/ask/with/candidates: is empty'],
+  },
+  {
+    title: 'a form that is not a JSON Schema',
+    change: (d) => (task(d, 'ask').with.form.properties.amount.type = 'numbr'),
+    expected: [
+      'error json_schema /do/4/ask/with/form/properties/amount/type: not a valid JSON Schema: ' +
+        '"type" has to be one of null, boolean, object, array, number, string, integer, did you ' +
+        'mean "number"?',
+    ],
+  },
+  {
+    title: 'an unknown decision on expiry',
+    change: (d) => (task(d, 'ask').with.on_expiry.decision = 'rejected'),
+    expected: [
+      'error unknown_decision /do/4/ask/with/on_expiry/decision: "rejected" is not one of the ' +
+        'decisions, did you mean "reject"?',
+    ],
+  },
+  {
+    title: 'a required comment for an unknown decision',
+    change: (d) => (task(d, 'ask').with.require_comment = ['no']),
+    expected: ['error unknown_decision /do/4/ask/with/require_comment/0'],
+  },
+  {
+    title: 'on_expiry without expires',
+    change: (d) => delete task(d, 'ask').with.expires,
+    expected: ['error never_expires /do/4/ask/with/on_expiry: "on_expiry" needs "expires"'],
+  },
+  {
+    title: 'a reminder after the expiry',
+    change: (d) => (task(d, 'ask').with.remind = ['P2D']),
+    expected: ['warning after_expiry /do/4/ask/with/remind/0'],
+  },
+  {
+    title: 'a quorum that nobody can reach',
+    change: (d) =>
+      Object.assign(task(d, 'ask').with, { candidates: { users: ['ann'] }, escalate: undefined }) &&
+      delete task(d, 'ask').with.escalate,
+    expected: ['error quorum_unreachable /do/4/ask/with/quorum/approvals: needs 2 people, and 1 can decide'],
+  },
+  {
+    title: 'an invalid value of delegate',
+    change: (d) => (task(d, 'ask').with.delegate = 'everyone'),
+    expected: ['error not_allowed /do/4/ask/with/delegate: "delegate" has to be one of candidates, anyone'],
+  },
+  {
+    title: 'an unknown role to escalate to',
+    change: (d) => (task(d, 'ask').with.escalate[0].to.roles = ['admins']),
+    expected: [
+      'error unknown_role /do/4/ask/with/escalate/0/to/roles/0: there is no role "admins", did ' +
+        'you mean "admin"?',
+    ],
+  },
+  {
+    title: 'one unknown role',
+    change: (d) => (task(d, 'ask').with.candidates.roles = 'admn'),
+    expected: [
+      'error unknown_role /do/4/ask/with/candidates/roles: there is no role "admn", did you mean "admin"?',
+    ],
+  },
+  {
+    title: 'a priority over 100',
+    change: (d) => (task(d, 'ask').with.priority = 101),
+    expected: ['error invalid_value /do/4/ask/with/priority'],
+  },
+  {
+    title: 'a typo in escalate',
+    change: (d) => rename(task(d, 'ask').with.escalate[0], 'after', 'afer'),
+    expected: [
+      'error unknown_property /do/4/ask/with/escalate/0/afer: item 1 of "escalate" has no ' +
+        'property "afer", did you mean "after"?',
+    ],
+  },
+  {
+    title: 'an invalid due time',
+    change: (d) => (task(d, 'ask').with.due = 'tomorrow'),
+    expected: ['error invalid_value /do/4/ask/with/due: "due" is not a duration'],
+  },
+
+  // schemas
+  {
+    title: 'an external schema',
+    change: (d) => (d.input.schema = { resource: { endpoint: 'https://example.com/s.json' } }),
+    expected: ['unsupported unsupported_schema_resource /input/schema/resource'],
+  },
+  {
+    title: 'an invalid input schema',
+    change: (d) => (d.input.schema.document.required = 'order'),
+    expected: [
+      'error json_schema /input/schema/document/required: not a valid JSON Schema: "required" ' +
+        'has to be a list of texts',
+    ],
+  },
+  {
+    title: 'a keyword misspelt',
+    change: (d) => rename(d.input.schema.document, 'required', 'requird'),
+    expected: [
+      'warning json_schema /input/schema/document/requird: "requird" is not a keyword of JSON ' +
+        'Schema and has no effect, did you mean "required"?',
+    ],
+  },
+  {
+    title: 'a reference to nothing',
+    change: (d) => (d.input.schema.document.properties.order = { $ref: '#/$defs/order' }),
+    expected: [
+      'error json_schema /input/schema/document/properties/order/$ref: not a valid JSON ' +
+        'Schema: "#/$defs/order" leads to nothing',
+    ],
+  },
+  {
+    title: 'a schema of another format',
+    change: (d) => (d.input.schema.format = 'avro'),
+    expected: ['unsupported unsupported_schema_format /input/schema/format'],
+  },
+];

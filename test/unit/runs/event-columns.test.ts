@@ -1,0 +1,60 @@
+import { expect, test } from '@jest/globals';
+
+import { EVENT, type NewRunEvent } from '../../../contracts/run-events.ts';
+import { columnsOf, eventRows } from '../../../domain/runs/event-columns.ts';
+
+const event = (
+  type: string,
+  data: NewRunEvent['data'] = {},
+  task: string | null = '/do/0/a',
+): NewRunEvent => ({
+  key: 'k',
+  type,
+  at: '2026-11-22T12:00:00.000Z',
+  level: 'info',
+  task,
+  message: 'm',
+  data,
+});
+
+test.each([
+  [EVENT.taskStarted, { task_status: 'running', visit: 2, starts: true }],
+  [EVENT.taskCompleted, { task_status: 'completed', visit: 2, ends: true }],
+  [EVENT.taskFaulted, { task_status: 'faulted', visit: 2, ends: true }],
+  [EVENT.taskCancelled, { task_status: 'cancelled', visit: 2, ends: true }],
+  [EVENT.hitlCreated, { task_status: 'waiting', visit: 2 }],
+  [EVENT.childCreated, { task_status: 'running', visit: 2 }],
+  [EVENT.agentPinned, { task_status: 'running', visit: 2 }],
+  [EVENT.decisionReceived, { decision: 'received' }],
+  [EVENT.decisionApplied, { decision: 'applied' }],
+  [EVENT.taskRetried, {}],
+  [EVENT.runCompleted, {}],
+])('%s sets %j', (type, columns) => {
+  expect(columnsOf(event(type, { visit: 2 }))).toEqual(columns);
+});
+
+test('an event changes no row of a task that it does not name, and still counts as a start', () => {
+  expect(columnsOf(event(EVENT.taskStarted, {}))).toEqual({ starts: true });
+  expect(columnsOf(event(EVENT.taskStarted, { visit: null }))).toEqual({ starts: true });
+  expect(columnsOf(event(EVENT.taskStarted, { visit: 1 }, null))).toEqual({ starts: true });
+});
+
+test('only a completed task with usage counts usage', () => {
+  const usage = { input_tokens: 3 };
+  expect(columnsOf(event(EVENT.taskCompleted, { usage }))).toEqual({ ends: true, counts_usage: true });
+  expect(columnsOf(event(EVENT.taskFaulted, { usage }))).toEqual({ ends: true });
+  expect(columnsOf(event(EVENT.taskCompleted, { usage: null }))).toEqual({ ends: true });
+});
+
+test('rows hold the event, its columns, and only what PostgreSQL can store', () => {
+  const started = event(EVENT.taskStarted, { visit: 1, name: 'a\0b' });
+  expect(JSON.parse(eventRows([started]))).toEqual([
+    {
+      ...started,
+      data: { visit: 1, name: String.raw`a\u0000b` },
+      task_status: 'running',
+      visit: 1,
+      starts: true,
+    },
+  ]);
+});

@@ -1,0 +1,94 @@
+/** The list of the inbox, and a decision before it is sent. */
+import { expect, test } from '@jest/globals';
+
+import { prepareDecision } from '../../../web/src/screens/inbox/prepare.ts';
+import {
+  compareTasks,
+  filterOf,
+  neighbourOf,
+  sharedDecisions,
+  showsTask,
+  type Task,
+} from '../../../web/src/screens/inbox/tasks.ts';
+
+const task = (given: Partial<Task>): Task =>
+  // Only the fields that the tested functions read.
+  ({ id: 'a', status: 'open', priority: 50, due_at: null, can: ['decide'], ...given }) as Task;
+
+test('the list shows what its filter asks the server for', () => {
+  const mine = filterOf({});
+  const all = filterOf({ scope: 'all', overdue: 'true' });
+  const now = Date.parse('2026-01-01T00:00:00Z');
+  const late = task({ due_at: '2025-12-31T00:00:00Z', can: [] });
+  expect([showsTask(mine, task({}), now), showsTask(mine, task({ can: ['comment'] }), now)]).toEqual([
+    true,
+    false,
+  ]);
+  expect(showsTask(mine, task({ status: 'decided' }), now)).toBe(false);
+  expect([showsTask(all, late, now), showsTask(all, task({}), now)]).toEqual([true, false]);
+});
+
+test('tasks are in the order of the server: by priority, then age', () => {
+  const tasks = [task({ id: 'b' }), task({ id: 'c', priority: 90 }), task({ id: 'a' })];
+  expect(tasks.toSorted(compareTasks).map(({ id }) => id)).toEqual(['c', 'a', 'b']);
+});
+
+test('after a decision the next task is chosen, at the end the one before', () => {
+  const tasks = [{ id: 'a' }, { id: 'b' }, { id: 'c' }];
+  expect([neighbourOf(tasks, 'a'), neighbourOf(tasks, 'c'), neighbourOf(tasks.slice(0, 1), 'a')]).toEqual([
+    'b',
+    'b',
+    null,
+  ]);
+});
+
+test('several tasks are decided at once by what all of them offer without more', () => {
+  const option = (id: string, needsComment = false) => ({ id, label: id, requires_comment: needsComment });
+  expect(
+    sharedDecisions([
+      task({ decisions: [option('approve'), option('reject'), option('more')] }),
+      task({ decisions: [option('approve'), option('reject', true)] }),
+    ]).map(({ id }) => id),
+  ).toEqual(['approve']);
+});
+
+const form_schema = {
+  type: 'object',
+  required: ['amount'],
+  properties: { amount: { type: 'number', title: 'Amount' }, list: { type: 'array' } },
+};
+const decisions = [
+  { id: 'approve', requires_comment: false },
+  { id: 'reject', requires_comment: true },
+];
+
+test('a form is checked in the words of the server', () => {
+  const entries = { amount: '', list: '{}' };
+  expect(prepareDecision({ form_schema, decisions }, 'approve', { entries, comment: ' ' })).toEqual({
+    body: { decision: 'approve', payload: { list: {} } },
+    problems: [
+      { pointer: '/payload/amount', message: 'Amount is missing' },
+      { pointer: '/payload/list', message: 'List must be a list' },
+    ],
+  });
+});
+
+test('a text that is no number is named once', () => {
+  const { problems } = prepareDecision({ form_schema, decisions }, 'approve', {
+    entries: { amount: 'much' },
+    comment: '',
+  });
+  expect(problems).toEqual([{ pointer: '/payload/amount', message: 'must be a number' }]);
+});
+
+test('a rejection needs no form, but the comment that its option asks for', () => {
+  const entered = { entries: {}, comment: '' };
+  expect(prepareDecision({ form_schema, decisions }, 'reject', entered)).toEqual({
+    body: { decision: 'reject' },
+    problems: [{ pointer: '/comment', message: 'Comment is missing.' }],
+  });
+  expect(prepareDecision({ decisions }, 'reject', { ...entered, comment: ' no ' })).toEqual({
+    body: { decision: 'reject', comment: 'no' },
+    problems: [],
+  });
+});

@@ -1,0 +1,204 @@
+/** The fields of an agent's form, by its kind: docs/agents.md. */
+import type { Agent, CreateAgentRequest } from '../../../../client/index.ts';
+import { showable, type Section } from '../../ui/form-sections.ts';
+import type { Schema } from '../../ui/schema-form/fields.ts';
+import { words } from './words.ts';
+
+export type Kind = CreateAgentRequest['type'];
+export type Authentication = NonNullable<CreateAgentRequest['authentication_type']>;
+
+/** A word of the form's fields: its label, and a text below it. */
+const text = (title: string, description?: string): Schema => ({
+  type: 'string',
+  title,
+  ...(description === undefined ? {} : { description }),
+});
+const long = (title: string, description?: string): Schema => ({
+  ...text(title, description),
+  maxLength: 100_000,
+});
+const lines = (title: string, description = 'One a line.'): Schema => ({
+  type: 'array',
+  items: { type: 'string' },
+  title,
+  description,
+});
+const object = (title: string, description?: string): Schema => ({
+  ...text(title, description),
+  type: 'object',
+});
+const choice = (title: string, values: readonly string[], description?: string): Schema => ({
+  title,
+  enum: values,
+  ...(description === undefined ? {} : { description }),
+});
+
+const timeout = text('Time limit', 'Such as PT30S.');
+const headers = object('Headers', 'A JSON object.');
+
+const CONFIGURATIONS: Partial<Record<Kind, Record<string, Schema>>> = {
+  api: {
+    endpoint: text('Address', 'Absolute URL. {name} is replaced with that field of the input.'),
+    method: choice('Method', ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'], 'POST unless you choose.'),
+    headers,
+    query: object('Query', 'A JSON object.'),
+    body: {
+      title: 'Body',
+      description: 'JSON; texts may contain ${ … } over the input. Default: the input.',
+    },
+    response: long('Result', 'jq on the content of the answer. Default: the content.'),
+    files: choice('Files are sent as', ['link', 'base64', 'multipart', 'body']),
+    timeout,
+  },
+  llm: {
+    base_url: text('Address', 'Of an OpenAI-compatible API.'),
+    model: text('Model'),
+    api_key: text('API key', 'The name of a secret, as <NAME>.'),
+    system: long('System message'),
+    prompt: long('Prompt', 'May contain ${ … } over the input. Default: the input itself.'),
+    temperature: { type: 'number', minimum: 0, title: 'Temperature' },
+    max_tokens: { type: 'integer', minimum: 1, title: 'Tokens at most' },
+    structured_output: choice('Structured output', ['json_schema', 'json_object', 'none']),
+    headers,
+    timeout,
+  },
+  a2a: {
+    card_url: text('Address of the card', 'Default: found below the URL of the agent.'),
+    binding: choice('Binding', ['JSONRPC', 'HTTP+JSON', 'GRPC'], 'Default: the first of the card.'),
+    accepted_output_modes: lines('Accepted media types', 'One a line. Default: all.'),
+    headers,
+    metadata: object('Metadata', 'Sent with each message, a JSON object.'),
+    timeout,
+  },
+  workflow: {
+    workflow_id: text('Workflow'),
+    revision: { type: 'integer', minimum: 1, title: 'Revision', description: 'Default: the current one.' },
+  },
+};
+
+const REQUIRED: Partial<Record<Kind, readonly string[]>> = { llm: ['model'], workflow: ['workflow_id'] };
+
+const CREDENTIALS: Record<Authentication, Record<string, Schema>> = {
+  none: {},
+  api_key: {
+    api_key: text('API key'),
+    in: choice('Sent in', ['header', 'query', 'cookie']),
+    name: text('Name', 'X-API-Key unless you name another.'),
+    prefix: text('Prefix'),
+  },
+  jwt: { token: text('Token') },
+  oauth: {
+    token_url: text('Token address'),
+    client_id: text('Client id'),
+    client_secret: text('Client secret'),
+    scopes: lines('Scopes'),
+    audience: text('Audience'),
+  },
+};
+
+interface Given {
+  kind: Kind;
+  authentication: Authentication;
+  /** Workflows to choose from, by id. */
+  workflows: readonly { id: string; name: string }[];
+  agent: Agent | null;
+}
+
+export function agentSections({ kind, authentication, workflows, agent }: Given): Section[] {
+  return [
+    {
+      id: 'agent',
+      title: words.sections.agent,
+      member: '',
+      values: agent,
+      schema: recordSchema(kind, agent !== null),
+    },
+    configurationSection(kind, workflows, agent),
+    ...credentials(authentication, agent),
+    {
+      id: 'exchange',
+      title: words.sections.exchange,
+      member: '',
+      values: agent,
+      schema: {
+        type: 'object',
+        properties: {
+          input_schema: object('Input schema', 'JSON Schema. The form to try the agent comes from it.'),
+          output_schema: object('Output schema', 'JSON Schema. Answers that do not match it are errors.'),
+        },
+      },
+    },
+    { id: 'more', title: words.sections.more, member: '', values: agent, schema: moreSchema },
+  ];
+}
+
+function recordSchema(kind: Kind, exists: boolean): Schema {
+  const url = text('URL', kind === 'a2a' ? 'Where the agent is.' : 'Used where the address below is empty.');
+  return {
+    type: 'object',
+    required: ['name', 'version', 'visibility'],
+    properties: {
+      name: { ...text('Name'), maxLength: 200 },
+      version: {
+        ...text('Version', exists ? 'A published version does not change: name a higher one.' : undefined),
+        default: '1.0.0',
+      },
+      visibility: { ...choice('Visibility', ['private', 'public']), default: 'private' },
+      ...(exists ? { status: choice('Status', ['active', 'inactive', 'deprecated']) } : {}),
+      description: long('Description'),
+      ...(kind === 'workflow' ? {} : { url }),
+    },
+  };
+}
+
+const moreSchema: Schema = {
+  type: 'object',
+  properties: {
+    tags: lines('Tags'),
+    capabilities: lines('Capabilities'),
+    modalities: lines('Modalities', 'Media types that it takes and gives, one a line.'),
+    license: text('License'),
+    repository_url: text('Repository'),
+    provider_name: text('Provider'),
+    provider_url: text('Address of the provider'),
+    documentation: long('Documentation', 'Markdown.'),
+  },
+};
+
+function configurationSection(kind: Kind, workflows: Given['workflows'], agent: Agent | null): Section {
+  const values = agent?.configuration ?? {};
+  const base = { id: `configuration-${kind}`, title: words.sections.configuration };
+  const properties = CONFIGURATIONS[kind];
+  // Kinds without known keys get their configuration as one document.
+  if (properties === undefined)
+    return {
+      ...base,
+      member: '',
+      values: agent,
+      schema: { type: 'object', properties: { configuration: object('Configuration', 'A JSON object.') } },
+    };
+  const named = workflows.map(({ id, name }) => ({ const: id, title: name }));
+  const isListed = named.some((option) => option.const === values['workflow_id']);
+  const withWorkflows =
+    kind === 'workflow' && named.length > 0 && (isListed || agent === null)
+      ? { ...properties, workflow_id: { title: 'Workflow', oneOf: named } }
+      : properties;
+  const schema = { type: 'object', properties: withWorkflows, required: REQUIRED[kind] ?? [] };
+  return { ...base, member: 'configuration', values, schema: showable(schema, values) };
+}
+
+function credentials(authentication: Authentication, agent: Agent | null): Section[] {
+  if (authentication === 'none') return [];
+  const values = agent?.authentication_type === authentication ? agent.authentication_config : null;
+  const schema = { type: 'object', properties: CREDENTIALS[authentication] };
+  return [
+    {
+      id: `credentials-${authentication}`,
+      title: words.sections.credentials,
+      help: words.credentialsHelp,
+      member: 'authentication_config',
+      values,
+      schema: showable(schema, values),
+    },
+  ];
+}

@@ -1,0 +1,156 @@
+/** An agent: what it is, a form to try it, its versions, skills and runs, and its card. */
+import { useSignal } from '@preact/signals';
+
+import type { Agent } from '../../../../client/index.ts';
+import { useKeys } from '../../app/keys.ts';
+import { navigate, query, setQuery } from '../../app/router.ts';
+import { agentAddress, agentsAddress, editAgentAddress } from '../../app/routes.ts';
+import { client } from '../../data/api.ts';
+import { cache } from '../../data/query.ts';
+import { Confirm } from '../../ui/confirm.tsx';
+import page from '../../ui/page.module.css';
+import { ProblemText } from '../../ui/problem.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { useTitle } from '../../ui/title.ts';
+import { When } from '../../ui/when.tsx';
+import { useAgent } from './agent-data.ts';
+import { AgentCardView } from './agent-card.tsx';
+import { AgentRuns } from './agent-runs.tsx';
+import { ownerName } from './owner-name.ts';
+import { Overview } from './overview.tsx';
+import { Skills } from './skills.tsx';
+import { Try } from './try.tsx';
+import { Versions } from './versions.tsx';
+import { words } from './words.ts';
+
+type View = keyof typeof words.views;
+const VIEWS = Object.entries(words.views).map(([id, label]) => ({ id: id as View, label }));
+
+export function AgentScreen({ id }: { id: string }) {
+  const { data: agent, error, refetch } = useAgent(id);
+  useTitle(agent?.name ?? words.title);
+  return (
+    <div class={page['page']}>
+      <a class={page['back']} href={agentsAddress()}>
+        ‹ {words.back}
+      </a>
+      {agent !== undefined && <Loaded agent={agent} />}
+      {agent === undefined && error !== null && (
+        <>
+          <h1>{words.title}</h1>
+          <ProblemText error={error} retry={() => void refetch()} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Loaded({ agent }: { agent: Agent }) {
+  const view = VIEWS.find(({ id }) => id === query.value['view'])?.id ?? 'overview';
+  const show = (to: View) => setQuery({ view: to === 'overview' ? undefined : to }, 'replace');
+  const deleting = useSignal(false);
+  const edit = () => {
+    if (agent.can.includes('update')) navigate(editAgentAddress(agent.id));
+  };
+  useKeys({
+    ...Object.fromEntries(VIEWS.map(({ id }, index) => [String(index + 1), () => show(id)])),
+    e: edit,
+    u: () => navigate(agentsAddress()),
+  });
+  return (
+    <>
+      <div class={page['head']}>
+        <h1>{agent.name}</h1>
+        <div class={page['actions']}>
+          <VersionChoice agent={agent} />
+          {agent.can.includes('update') && (
+            <a href={editAgentAddress(agent.id)}>
+              {words.edit} <kbd>e</kbd>
+            </a>
+          )}
+          {agent.can.includes('delete') && (
+            <button type="button" onClick={() => (deleting.value = true)}>
+              {words.delete}
+            </button>
+          )}
+        </div>
+      </div>
+      <Facts agent={agent} />
+      <Tabs label={words.parts} tabs={VIEWS} current={view} onChange={show}>
+        <Panel agent={agent} view={view} />
+      </Tabs>
+      <Confirm
+        title={deleting.value ? words.deleteTitle(agent.name) : null}
+        text={words.deleteText}
+        act={words.delete}
+        onClose={() => (deleting.value = false)}
+        onAct={async () => {
+          await client.call('deleteAgent', { path: { id: agent.id } });
+          cache.removeQueries({ queryKey: ['agent', agent.id] });
+          navigate(agentsAddress());
+        }}
+      />
+    </>
+  );
+}
+
+function Panel({ agent, view }: { agent: Agent; view: View }) {
+  const version = query.value['version'] ?? agent.version;
+  switch (view) {
+    case 'overview':
+      return <Overview agent={agent} version={version} />;
+    case 'try':
+      return <Try agent={agent} version={query.value['version'] ?? ''} />;
+    case 'versions':
+      return <Versions agent={agent} />;
+    case 'skills':
+      return <Skills agent={agent} />;
+    case 'runs':
+      return <AgentRuns id={agent.id} />;
+    case 'card':
+      return <AgentCardView id={agent.id} />;
+  }
+}
+
+function VersionChoice({ agent }: { agent: Agent }) {
+  return (
+    <select
+      aria-label={words.version}
+      value={query.value['version'] ?? agent.version}
+      onChange={({ currentTarget: { value } }) =>
+        navigate(
+          agentAddress(agent.id, {
+            ...query.value,
+            version: value === agent.version ? undefined : value,
+          }),
+        )
+      }
+    >
+      {agent.versions.map(({ version, status }) => (
+        <option key={version} value={version}>
+          {version} · {status}
+          {version === agent.version ? ` · ${words.current}` : ''}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Facts({ agent }: { agent: Agent }) {
+  return (
+    <p class={page['facts']}>
+      <span>{agent.display_name}</span>
+      <span>{agent.status}</span>
+      <span>{agent.visibility === 'public' ? words.publicAgent : words.privateAgent}</span>
+      <span>
+        {words.ownedBy} {ownerName(agent.owner_id)}
+      </span>
+      <span>
+        {words.changed} <When at={agent.updated_at} />
+      </span>
+      {agent.provenance !== null && (
+        <span>{words.installed(agent.provenance.version, agent.provenance.publisher.username)}</span>
+      )}
+    </p>
+  );
+}

@@ -1,0 +1,218 @@
+/** Writes a definition: text, picture, problems, start form, expressions and changes, side by side. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+import { useKeys } from '../../app/keys.ts';
+import { navigate, query, setQuery } from '../../app/router.ts';
+import { editorAddress, runAddress, workflowAddress, workflowsAddress } from '../../app/routes.ts';
+import { user } from '../../data/session.ts';
+import { Diagram } from '../../ui/diagram/diagram.tsx';
+import { isNarrow } from '../../ui/narrow.ts';
+import { detailOf, ProblemText } from '../../ui/problem.tsx';
+import { StartForm } from '../../ui/start-form/start-form.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { clockTime } from '../../ui/time.ts';
+import { useTitle } from '../../ui/title.ts';
+import { complain, tell } from '../../ui/toasts.tsx';
+import { Changes } from './changes.tsx';
+import { CodeEditor } from './code-editor.tsx';
+import { Conflict } from './conflict.tsx';
+import css from './editor.module.css';
+import { Header } from './header.tsx';
+import { EditorModel, type Base } from './model.ts';
+import { taskAt } from './places.ts';
+import { Playground } from './playground.tsx';
+import { Problems } from './problems.tsx';
+import { NO_NAMES, readRegistry } from './registry.ts';
+import { words } from './words.ts';
+
+const SIDE = ['picture', 'start', 'try', 'changes'] as const;
+const ALL = ['text', 'picture', 'problems', 'start', 'try', 'changes'] as const;
+type View = (typeof ALL)[number];
+
+/** @param id null for a new workflow */
+export function Editor({ id }: { id: string | null }) {
+  const [model, setModel] = useState(() => new EditorModel(user.value?.id ?? '', id));
+  useEffect(() => {
+    // A new workflow gets its id when it is saved.
+    if (model.id.value !== id) setModel(new EditorModel(user.value?.id ?? '', id));
+  }, [id]);
+  useEffect(() => {
+    void model.open();
+    return () => model.close();
+  }, [model]);
+  useTitle(words.document(id === null ? words.newTitle : model.name.value));
+  if (!model.isLoaded.value)
+    return (
+      <div class={css['page']}>
+        <h1 class="hidden-text">{words.document(id ?? words.newTitle)}</h1>
+        {model.loadError.value !== null && (
+          <ProblemText error={model.loadError.value} retry={() => void model.open()} />
+        )}
+      </div>
+    );
+  return <Loaded model={model} />;
+}
+
+function Loaded({ model }: { model: EditorModel }) {
+  const { views, view, show, save, run } = useActions(model);
+  // What leads to a place in the text has to show the text.
+  useEffect(() => {
+    if (model.jump.value !== null && isNarrow.value) show('text');
+  }, [model.jump.value]);
+  const text = <Text model={model} isHidden={isNarrow.value && view !== 'text'} onRun={() => void run()} />;
+  return (
+    <div class={css['page']}>
+      <Header model={model} onSave={() => void save()} onRun={() => void run()} />
+      {model.keptAt.value !== null && <Kept model={model} at={model.keptAt.value} />}
+      <div class={css['body']}>
+        {!isNarrow.value && text}
+        <div class={css['side']}>
+          <Tabs
+            label={words.viewsLabel}
+            tabs={views.map((one) => ({ id: one, label: words.views[one] }))}
+            current={view}
+            onChange={show}
+          >
+            {isNarrow.value && text}
+            <Side model={model} view={view} />
+          </Tabs>
+        </div>
+      </div>
+      {!isNarrow.value && <Problems model={model} />}
+      <Conflict model={model} onOverwrite={(theirs) => void save(theirs)} />
+    </div>
+  );
+}
+
+/** What one sees, and what keys and buttons do. */
+function useActions(model: EditorModel) {
+  const views: readonly View[] = isNarrow.value ? ALL : SIDE;
+  const view = views.find((one) => one === query.value['view']) ?? views[0] ?? 'picture';
+  const show = (to: View) => setQuery({ view: to === views[0] ? undefined : to }, 'replace');
+  const save = async (over?: Base): Promise<boolean> => {
+    try {
+      return report(model, await model.save(over));
+    } catch (error) {
+      complain(detailOf(error));
+      return false;
+    }
+  };
+  const run = async () => {
+    if ((model.isChanged.value || model.id.value === null) && !(await save())) return;
+    show('start');
+    requestAnimationFrame(() =>
+      document.querySelector<HTMLElement>(`.${css['start']} :is(input, select, textarea, button)`)?.focus(),
+    );
+  };
+  useKeys({
+    'mod+s': () => void save(),
+    'mod+Enter': () => void run(),
+    F8: () => model.goToProblem(),
+    u: () => navigate(model.id.value === null ? workflowsAddress() : workflowAddress(model.id.value)),
+    ...Object.fromEntries(views.map((one, index) => [String(index + 1), () => show(one)])),
+  });
+  return { views, view, show, save, run };
+}
+
+function Text({ model, isHidden, onRun }: { model: EditorModel; isHidden: boolean; onRun: () => void }) {
+  const registry = useRegistry();
+  return (
+    <div class={css['text']} hidden={isHidden}>
+      <CodeEditor model={model} registry={registry} onRun={onRun} />
+      <p class={css['hint']}>
+        {words.leave} {model.format.value === 'yaml' && words.comments}
+      </p>
+    </div>
+  );
+}
+
+/** @returns whether what is on the screen is saved */
+function report(model: EditorModel, saved: Awaited<ReturnType<EditorModel['save']>>): boolean {
+  if (typeof saved === 'object') {
+    complain(saved.refused);
+    return false;
+  }
+  const workflow = model.base.value?.workflow;
+  if (saved === 'conflict' || workflow === undefined) return false;
+  tell(saved === 'saved' ? words.saved(workflow.name, workflow.revision) : words.unchanged);
+  navigate(editorAddress(workflow.id), 'replace');
+  return true;
+}
+
+function useRegistry() {
+  const registry = useRef(NO_NAMES);
+  useEffect(() => {
+    void readRegistry().then((names) => (registry.current = names));
+  }, []);
+  return () => registry.current;
+}
+
+function Kept({ model, at }: { model: EditorModel; at: string }) {
+  return (
+    <p class={css['kept']} role="status">
+      {words.kept(clockTime(at).slice(0, 5))}{' '}
+      <button
+        type="button"
+        class="plain"
+        onClick={() => void model.discard().catch((error: unknown) => complain(detailOf(error)))}
+      >
+        {words.discard}
+      </button>
+    </p>
+  );
+}
+
+function Side({ model, view }: { model: EditorModel; view: View }) {
+  switch (view) {
+    case 'text':
+      return null;
+    case 'picture':
+      return <Picture model={model} />;
+    case 'problems':
+      return <Problems model={model} />;
+    case 'start':
+      return <Start model={model} />;
+    case 'try':
+      return <Playground model={model} />;
+    case 'changes':
+      return <Changes model={model} />;
+  }
+}
+
+function Picture({ model }: { model: EditorModel }) {
+  const checked = model.checked.value;
+  const definition = model.definition.value;
+  if (definition === null) return <p class="muted">{words.picture.none}</p>;
+  const isOld = checked?.definition === undefined;
+  return (
+    <div class={css['picture']}>
+      {isOld && <p class={css['old']}>{words.picture.old}</p>}
+      <Diagram
+        definition={definition}
+        chosen={checked === null || isOld ? null : taskAt(checked.tasks, model.cursor.value)}
+        onSelect={(pointer) => model.goTo(pointer)}
+        problems={isOld ? [] : checked.problems}
+      />
+    </div>
+  );
+}
+
+function Start({ model }: { model: EditorModel }) {
+  const workflow = model.base.value?.workflow;
+  if (workflow === undefined) return <p class="muted">{words.start.saveFirst}</p>;
+  if (!workflow.can.includes('run')) return <p class="muted">{words.start.notRunnable}</p>;
+  return (
+    <div class={css['start']}>
+      {model.isChanged.value && <p class={css['old']}>{words.start.unsaved}</p>}
+      <StartForm
+        key={workflow.revision}
+        workflowId={workflow.id}
+        schema={workflow.input_schema}
+        onStarted={(run) => {
+          navigate(runAddress(run.id));
+          tell(words.start.started(workflow.name));
+        }}
+      />
+    </div>
+  );
+}

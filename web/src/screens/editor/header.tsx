@@ -1,0 +1,99 @@
+/** What is edited, whether it is saved, and what one can do with it. */
+import { useId } from 'preact/hooks';
+
+import { workflowAddress, workflowsAddress } from '../../app/routes.ts';
+import { complain } from '../../ui/toasts.tsx';
+import type { Format } from './checks.ts';
+import css from './editor.module.css';
+import type { EditorModel } from './model.ts';
+import { words } from './words.ts';
+
+interface Props {
+  model: EditorModel;
+  onSave: () => void;
+  onRun: () => void;
+}
+
+const FORMATS: readonly Format[] = ['json', 'yaml'];
+
+export function Header({ model, onSave, onRun }: Props) {
+  const workflow = model.base.value?.workflow;
+  const layOut = async (to: Format) => {
+    if (!(await model.layOut(to))) complain(words.unreadable);
+  };
+  return (
+    <header class={css['header']}>
+      <div class={css['heading']}>
+        <p class={css['path']}>
+          <a href={workflowsAddress()}>{words.list}</a> /{' '}
+          {workflow !== undefined && <a href={workflowAddress(workflow.id)}>{workflow.id.slice(-12)}</a>}
+        </p>
+        <h1 class="hidden-text">{workflow === undefined ? words.newTitle : words.document(workflow.name)}</h1>
+        <Name model={model} />
+        <p class={css['facts']}>
+          <span>{workflow === undefined ? words.notSaved : words.revision(workflow.revision)}</span>
+          {workflow !== undefined && model.isChanged.value && <span>{words.unsaved}</span>}
+          <Check model={model} />
+        </p>
+      </div>
+      <div class={css['actions']}>
+        <select
+          aria-label={words.formatLabel}
+          value={model.format.value}
+          onChange={(event) => {
+            const to = event.currentTarget.value === 'yaml' ? 'yaml' : 'json';
+            // A text that cannot be read keeps its language.
+            event.currentTarget.value = model.format.value;
+            void layOut(to);
+          }}
+        >
+          {FORMATS.map((format) => (
+            <option key={format} value={format}>
+              {words.formats[format]}
+            </option>
+          ))}
+        </select>
+        <button type="button" onClick={() => void layOut(model.format.value)}>
+          {words.layOut} <kbd>⌥⇧F</kbd>
+        </button>
+        <button type="button" disabled={model.isBusy.value} onClick={onRun}>
+          {words.run} <kbd>⌘⏎</kbd>
+        </button>
+        <button type="button" class="primary" disabled={model.isBusy.value} onClick={onSave}>
+          {words.save} <kbd>⌘S</kbd>
+        </button>
+      </div>
+    </header>
+  );
+}
+
+function Name({ model }: { model: EditorModel }) {
+  const id = useId();
+  return (
+    <>
+      <label class="hidden-text" for={id}>
+        {words.name}
+      </label>
+      <input
+        id={id}
+        class={css['name']}
+        value={model.name.value}
+        maxLength={255}
+        aria-invalid={model.name.value.trim() === ''}
+        onInput={(event) => model.edit({ name: event.currentTarget.value })}
+      />
+    </>
+  );
+}
+
+function Check({ model }: { model: EditorModel }) {
+  const checked = model.checked.value;
+  if (checked === null) return null;
+  const { length } = checked.problems;
+  return (
+    <span class={length > 0 ? css['refused'] : undefined}>
+      {length === 0 ? words.problems.none : words.problems.count(length)} ·{' '}
+      {words.problems.took(checked.tookMs)}
+    </span>
+  );
+}

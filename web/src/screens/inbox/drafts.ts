@@ -1,0 +1,51 @@
+/** What somebody has entered for a task but not sent. It stays while they look at other tasks. */
+import { signal } from '@preact/signals';
+
+import { firstEntries, type Entries, type Schema } from '../../ui/schema-form/fields.ts';
+
+export interface FieldProblem {
+  pointer: string;
+  message: string;
+}
+
+interface Draft {
+  entries: Entries;
+  comment: string;
+  /** Decision that Enter would send. */
+  armed: string | null;
+  problems: readonly FieldProblem[];
+}
+
+const drafts = signal<ReadonlyMap<string, Draft>>(new Map());
+
+interface Drafted {
+  id: string;
+  form_schema?: Schema | null;
+}
+
+export function draftOf(task: Drafted): Draft {
+  return (
+    drafts.value.get(task.id) ?? {
+      entries: firstEntries(task.form_schema),
+      comment: '',
+      armed: null,
+      problems: [],
+    }
+  );
+}
+
+export function changeDraft(task: Drafted, change: Partial<Draft>): void {
+  drafts.value = new Map(drafts.value).set(task.id, { ...draftOf(task), ...change });
+}
+
+/** Adds what the server has found wrong; the task may not be on the screen. */
+export function setProblems(id: string, problems: readonly FieldProblem[]): void {
+  const draft = drafts.value.get(id);
+  if (draft !== undefined) drafts.value = new Map(drafts.value).set(id, { ...draft, problems });
+}
+
+export function dropDraft(id: string): void {
+  const rest = new Map(drafts.value);
+  rest.delete(id);
+  drafts.value = rest;
+}

@@ -1,0 +1,10 @@
+export const words = {
+  title: 'Log in to Cadenza',
+  document: 'Log in',
+  username: 'Username or e-mail',
+  password: 'Password',
+  logIn: 'Log in',
+  over: 'Your session is over',
+  overText: (name: string) => `Log in again as ${name}. What you typed is kept.`,
+  asAnother: 'Log in as somebody else',
+};

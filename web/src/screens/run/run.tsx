@@ -1,0 +1,182 @@
+/** A run: what happened, what it waits for, and what one can do about it. */
+import { useSignal, type Signal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+
+import type { LogEntry, Run } from '../../../../client/index.ts';
+import { useKeys } from '../../app/keys.ts';
+import { navigate, query, setQuery } from '../../app/router.ts';
+import { runsAddress } from '../../app/routes.ts';
+import { client } from '../../data/api.ts';
+import { cache, useQuery } from '../../data/query.ts';
+import { nowMs } from '../../ui/clock.ts';
+import { ProblemText } from '../../ui/problem.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { useTitle } from '../../ui/title.ts';
+import { Data } from './data.tsx';
+import { foldRun, type RunFold, type Step } from './fold-run.ts';
+import { Header, ProblemOf, Waits } from './header.tsx';
+import { Inspector } from './inspector.tsx';
+import { Log } from './log.tsx';
+import { entriesOf } from './log-lines.ts';
+import { Picture } from './picture.tsx';
+import css from './run.module.css';
+import { followRun, type RunStream } from './run-stream.ts';
+import { useScrub, type Scrub } from './scrub.ts';
+import { Scrubber } from './scrubber.tsx';
+import { Timeline } from './timeline.tsx';
+import { words } from './words.ts';
+
+const VIEWS = ['timeline', 'diagram', 'log', 'data'] as const;
+type View = (typeof VIEWS)[number];
+
+export function RunScreen({ id }: { id: string }) {
+  const {
+    data: run,
+    error,
+    refetch,
+  } = useQuery<Run>({
+    queryKey: ['run', id],
+    queryFn: ({ signal }) => client.call('getRun', { path: { id }, signal }),
+  });
+  useTitle(words.document(run?.workflow_name ?? id));
+  // The record says what waits and what one may do; each event may have changed it.
+  const stream = useMemo(() => followRun(id, readSoon(id)), [id]);
+  useEffect(() => () => stream.close(), [stream]);
+  if (run === undefined)
+    return (
+      <div class={css['page']}>
+        <h1 class="hidden-text">{words.document(id)}</h1>
+        {error !== null && <ProblemText error={error} retry={() => void refetch()} />}
+      </div>
+    );
+  return <Loaded run={run} stream={stream} />;
+}
+
+/** A busy run changes many times a second, and its record is large. */
+const READ_PAUSE_MS = 400;
+
+function readSoon(id: string): () => void {
+  let isDue = false;
+  return () => {
+    if (isDue) return;
+    isDue = true;
+    setTimeout(() => {
+      isDue = false;
+      void cache.invalidateQueries({ queryKey: ['run', id] });
+    }, READ_PAUSE_MS);
+  };
+}
+
+function Loaded({ run, stream }: { run: Run; stream: RunStream }) {
+  const all = stream.events.value;
+  const scrub = useScrub(all.length);
+  // The log has no gaps, so an entry's number is its place.
+  const events = useMemo(() => (scrub.isLive ? all : all.slice(0, scrub.at)), [all, scrub.isLive, scrub.at]);
+  const fold = useMemo(() => foldRun(events), [events]);
+  const latest = events.at(-1);
+  const endMs = run.finished_at === null ? nowMs.value : Date.parse(run.finished_at);
+  const now = scrub.isLive || latest === undefined ? endMs : Date.parse(latest.at);
+  // What is over is read from its start.
+  const follows = useSignal(run.finished_at === null);
+  const goLive = () => {
+    follows.value = true;
+    scrub.live();
+  };
+  const view = currentView();
+  useRunKeys(fold.steps, scrub, goLive);
+  return (
+    <div class={css['page']}>
+      <Header run={run} />
+      <Waits run={run} />
+      {run.error !== null && <ProblemOf error={run.error} />}
+      {stream.error.value !== null && <ProblemText error={stream.error.value} />}
+      <Scrubber scrub={scrub} event={latest} status={fold.status} />
+      <Tabs
+        label={words.viewsLabel}
+        tabs={VIEWS.map((one) => ({ id: one, label: words.views[one] }))}
+        current={view}
+        onChange={show}
+      >
+        {view === 'data' ? (
+          <Data run={run} />
+        ) : (
+          <Steps run={run} events={events} fold={fold} nowMs={now} follows={follows} onEnd={goLive} />
+        )}
+      </Tabs>
+    </div>
+  );
+}
+
+function currentView(): View {
+  return VIEWS.find((one) => one === query.value['view']) ?? 'timeline';
+}
+
+function show(view: View): void {
+  setQuery({ view: view === 'timeline' ? undefined : view }, 'replace');
+}
+
+/** @param key of a step; null for none */
+function choose(key: string | null): void {
+  setQuery({ step: key ?? undefined }, 'replace');
+}
+
+function useRunKeys(steps: readonly Step[], scrub: Scrub, goLive: () => void): void {
+  const move = (by: number) => () => {
+    const at = steps.findIndex(({ key }) => key === (query.value['step'] ?? null));
+    const next = steps[Math.min(Math.max(at + by, 0), steps.length - 1)];
+    if (next !== undefined) choose(next.key);
+  };
+  useKeys({
+    ...Object.fromEntries(VIEWS.map((one, index) => [String(index + 1), () => show(one)])),
+    // The timeline moves by its rows.
+    ...(currentView() === 'timeline' ? {} : { j: move(1), k: move(-1) }),
+    '.': goLive,
+    ArrowLeft: () => scrub.move(-1),
+    ArrowRight: () => scrub.move(1),
+    u: () => navigate(runsAddress()),
+    Escape: () => (query.value['step'] === undefined ? navigate(runsAddress()) : choose(null)),
+  });
+}
+
+interface StepsProps {
+  run: Run;
+  events: readonly LogEntry[];
+  fold: RunFold;
+  nowMs: number;
+  /** Whether the log keeps its end in view. */
+  follows: Signal<boolean>;
+  onEnd: () => void;
+}
+
+/** A view of the steps, beside the one that is chosen. */
+function Steps({ run, events, fold, nowMs, follows, onEnd }: StepsProps) {
+  const view = currentView();
+  const { steps } = fold;
+  const chosen = query.value['step'] ?? null;
+  const step = steps.find(({ key }) => key === chosen);
+  return (
+    <div class={css['body']} data-inspects={step !== undefined}>
+      {view === 'timeline' && <Timeline fold={fold} nowMs={nowMs} chosen={chosen} onChoose={choose} />}
+      {view === 'diagram' && <Picture run={run} steps={steps} chosen={step} onChoose={choose} />}
+      {view === 'log' && (
+        <Log
+          events={events}
+          steps={steps}
+          step={step}
+          follows={follows}
+          onEnd={onEnd}
+          onAll={() => choose(null)}
+        />
+      )}
+      {step !== undefined && (
+        <Inspector
+          run={run}
+          step={step}
+          entries={entriesOf(events, step)}
+          nowMs={nowMs}
+          onClose={() => choose(null)}
+        />
+      )}
+    </div>
+  );
+}

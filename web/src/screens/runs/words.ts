@@ -1,0 +1,22 @@
+export const words = {
+  title: 'Runs',
+  search: 'Search by workflow',
+  searchHint: 'Search  /',
+  status: 'Status',
+  anyStatus: 'Any status',
+  list: 'Runs',
+  empty: 'No runs yet. A run starts when somebody runs a workflow or calls an agent.',
+  filteredEmpty: (filter: string) => `No run matches ${filter}.`,
+  clear: 'Clear filters',
+  more: 'Show more',
+  columns: {
+    status: 'Status',
+    workflow: 'Workflow',
+    subject: 'Subject',
+    waits: 'Waits for',
+    length: 'Duration',
+    created: 'Created',
+  },
+  waits: { human: 'a person', event: 'an event', timer: 'a timer' },
+  waitsIn: (what: string, task: string) => `${what} in ${task}`,
+};

@@ -1,0 +1,125 @@
+import { useSignal } from '@preact/signals';
+
+import type { ClientFields, RegisteredClient } from '../../../../client/index.ts';
+import { client } from '../../data/api.ts';
+import { usePages } from '../../data/record-pages.ts';
+import { mayCall } from '../../data/session.ts';
+import { ListState } from '../../ui/list-state.tsx';
+import page from '../../ui/page.module.css';
+import { Table, type Column } from '../../ui/table.tsx';
+import { When } from '../../ui/when.tsx';
+import { FormDialog } from './form-dialog.tsx';
+import { Removal } from './removal.tsx';
+import { ShownOnce } from './shown-once.tsx';
+import { words } from './words.ts';
+
+const schema = {
+  type: 'object',
+  required: ['name'],
+  properties: {
+    name: { type: 'string', title: words.name, maxLength: 100 },
+    expires_at: { type: 'string', format: 'date-time', title: words.clientColumns.expires },
+  },
+};
+
+/** Programs that act as oneself, and for admins those that registered themselves. */
+export function Clients() {
+  const secret = useSignal<Record<string, string> | null>(null);
+  const list = usePages(['clients'], (cursor) =>
+    client.page('listMyClients', { query: { cursor: cursor ?? undefined } }),
+  );
+  const create = async (body: Record<string, unknown>) => {
+    // The form's schema is that of the request.
+    const made = await client.call('createMyClient', { body: body as { name: string } });
+    secret.value = { [words.clientId]: made.client_id, [words.clientSecret]: made.client_secret };
+    await list.reload();
+  };
+  const remove = async (id: string) => {
+    await client.call('deleteMyClient', { path: { id } });
+    await list.reload();
+  };
+  return (
+    <>
+      <p class="muted">{words.clientsHelp}</p>
+      <div class={page['actions']}>
+        <FormDialog
+          id="client"
+          button={words.newClient}
+          title={words.newClient}
+          submit={words.create}
+          schema={schema}
+          onSubmit={create}
+        />
+      </div>
+      <ListState list={list} empty={<p>{words.noClients}</p>}>
+        <Table
+          label={words.parts.clients}
+          columns={columns(remove)}
+          records={list.items.value}
+          keyOf={({ id }: ClientFields) => id}
+        />
+      </ListState>
+      <ShownOnce values={secret.value} onClose={() => (secret.value = null)} />
+      {mayCall('listRegisteredClients') && <Registered />}
+    </>
+  );
+}
+
+function columns(remove: (id: string) => Promise<void>): Column<ClientFields>[] {
+  const { id: clientId, used, expires } = words.clientColumns;
+  return [
+    { title: words.name, cell: ({ name }) => name },
+    { title: clientId, cell: (one) => <code>{one.client_id}</code>, minor: true },
+    { title: used, cell: ({ last_used: at }) => (at === null ? words.never : <When at={at} />), minor: true },
+    { title: expires, cell: ({ expires_at: at }) => <When at={at} />, minor: true },
+    {
+      title: words.acts,
+      end: true,
+      cell: ({ id, name }) => (
+        <Removal title={words.deleteClient(name)} text={words.deleteClientText} onAct={() => remove(id)} />
+      ),
+    },
+  ];
+}
+
+function Registered() {
+  const list = usePages(['registered clients'], (cursor) =>
+    client.page('listRegisteredClients', { query: { cursor: cursor ?? undefined } }),
+  );
+  const COLUMNS: Column<RegisteredClient>[] = [
+    { title: words.name, cell: ({ name }) => name },
+    {
+      title: words.approved,
+      cell: ({ approved_at: at }) => (at === null ? words.never : <When at={at} />),
+      minor: true,
+    },
+    {
+      title: words.acts,
+      end: true,
+      cell: ({ id, name }) => (
+        <Removal
+          title={words.deleteClient(name)}
+          text={words.deleteRegisteredText}
+          onAct={async () => {
+            await client.call('deleteRegisteredClient', { path: { id } });
+            await list.reload();
+          }}
+        />
+      ),
+    },
+  ];
+  return (
+    <section class={page['part']}>
+      <h2>{words.registered}</h2>
+      <p class="muted">{words.registeredHelp}</p>
+      <ListState list={list} empty={<p>{words.noRegistered}</p>}>
+        <Table
+          label={words.registered}
+          columns={COLUMNS}
+          records={list.items.value}
+          keyOf={({ id }: RegisteredClient) => id}
+        />
+      </ListState>
+    </section>
+  );
+}

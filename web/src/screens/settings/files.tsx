@@ -1,0 +1,105 @@
+import { useSignal } from '@preact/signals';
+
+import type { File as StoredFile } from '../../../../client/index.ts';
+import { client } from '../../data/api.ts';
+import { usePages } from '../../data/record-pages.ts';
+import { mayCall, user } from '../../data/session.ts';
+import { ListState } from '../../ui/list-state.tsx';
+import { ProblemText } from '../../ui/problem.tsx';
+import { Table, type Column } from '../../ui/table.tsx';
+import { tell } from '../../ui/toasts.tsx';
+import { When } from '../../ui/when.tsx';
+import { Removal } from './removal.tsx';
+import css from './settings.module.css';
+import { words } from './words.ts';
+
+export function Files() {
+  const list = usePages(['files'], (cursor) =>
+    client.page('listFiles', { query: { cursor: cursor ?? undefined } }),
+  );
+  const remove = async (id: string) => {
+    await client.call('deleteFile', { path: { id } });
+    await list.reload();
+  };
+  return (
+    <>
+      <p class="muted">{words.filesHelp}</p>
+      {mayCall('uploadFile') && <Upload onUploaded={() => list.reload()} />}
+      <ListState list={list} empty={<p>{words.noFiles}</p>}>
+        <Table
+          label={words.parts.files}
+          columns={columns(remove)}
+          records={list.items.value}
+          keyOf={({ id }: StoredFile) => id}
+        />
+      </ListState>
+    </>
+  );
+}
+
+function Upload({ onUploaded }: { onUploaded: () => Promise<void> }) {
+  const busy = useSignal(false);
+  const refused = useSignal<unknown>(null);
+  const upload = async (event: Event & { currentTarget: HTMLFormElement }) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    busy.value = true;
+    refused.value = null;
+    try {
+      const file = await client.call('uploadFile', { body: new FormData(form) });
+      tell(words.uploaded(file.name));
+      form.reset();
+      await onUploaded();
+    } catch (error) {
+      refused.value = error;
+    } finally {
+      busy.value = false;
+    }
+  };
+  return (
+    <>
+      <form class={css['upload']} onSubmit={(event) => void upload(event)}>
+        <input type="file" name="file" aria-label={words.file} required />
+        <button type="submit" class="primary" disabled={busy}>
+          {busy.value ? words.uploading : words.upload}
+        </button>
+      </form>
+      {refused.value !== null && <ProblemText error={refused.value} />}
+    </>
+  );
+}
+
+function columns(remove: (id: string) => Promise<void>): Column<StoredFile>[] {
+  const { type, size, visibility } = words.fileColumns;
+  const isAdmin = user.value?.roles.includes('admin') ?? false;
+  return [
+    {
+      title: words.name,
+      cell: ({ id, name }) => (
+        <a href={`/files/${encodeURIComponent(id)}`} download={name}>
+          {name}
+        </a>
+      ),
+    },
+    { title: type, cell: (file) => file.media_type, minor: true },
+    { title: visibility, cell: (file) => file.visibility, minor: true },
+    { title: size, cell: (file) => sizeText(file.size), end: true },
+    { title: words.created, cell: ({ created_at: at }) => <When at={at} />, minor: true, end: true },
+    {
+      title: words.acts,
+      end: true,
+      cell: ({ id, name, owner_id: owner }) =>
+        (isAdmin || owner === user.value?.id) && (
+          <Removal title={words.deleteFile(name)} text={words.deleteFileText} onAct={() => remove(id)} />
+        ),
+    },
+  ];
+}
+
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
+
+function sizeText(bytes: number): string {
+  const power = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), UNITS.length - 1);
+  const count = bytes / 1_000 ** power;
+  return `${power === 0 || count >= 100 ? Math.round(count) : count.toFixed(1)} ${UNITS[power] ?? ''}`;
+}

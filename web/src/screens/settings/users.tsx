@@ -1,0 +1,144 @@
+import type { CreateUserRequest, User } from '../../../../client/index.ts';
+import { ROLES } from '../../../../contracts/roles.ts';
+import { query, setQuery } from '../../app/router.ts';
+import { client } from '../../data/api.ts';
+import { usePages } from '../../data/record-pages.ts';
+import { patchOf } from '../../ui/form-sections.ts';
+import { ListState } from '../../ui/list-state.tsx';
+import page from '../../ui/page.module.css';
+import type { Schema } from '../../ui/schema-form/fields.ts';
+import { Table, type Column } from '../../ui/table.tsx';
+import { tell } from '../../ui/toasts.tsx';
+import { FormDialog } from './form-dialog.tsx';
+import { words } from './words.ts';
+
+const text = (title: string): Schema => ({ type: 'string', title });
+const shared = {
+  username: text(words.username),
+  email: { ...text(words.email), format: 'email' },
+  display_name: text(words.displayName),
+  roles: { type: 'array', items: { enum: ROLES }, title: words.roles, default: ['viewer'] },
+  groups: {
+    type: 'array',
+    items: { type: 'string' },
+    title: words.groups,
+    description: words.groupsHelp,
+  },
+};
+const password = { ...text(words.newPassword), format: 'password' };
+const newUser: Schema = {
+  type: 'object',
+  required: ['username', 'email', 'roles', 'password'],
+  properties: { ...shared, password },
+};
+const changedUser: Schema = {
+  type: 'object',
+  required: ['username', 'email', 'roles', 'status'],
+  properties: {
+    ...shared,
+    status: { enum: ['active', 'disabled'], title: words.status },
+    password: { ...password, title: words.passwordReset, description: words.passwordResetHelp },
+  },
+};
+
+/** Admins create users, give them roles and disable them. */
+export function Users() {
+  const { q = '', status = '' } = query.value;
+  const list = usePages(['users', q, status], (cursor) =>
+    client.page('listUsers', {
+      query: {
+        cursor: cursor ?? undefined,
+        q: q === '' ? undefined : q,
+        status: (['active', 'disabled'] as const).find((one) => one === status),
+      },
+    }),
+  );
+  const saved = async ({ username }: User) => {
+    await list.reload();
+    tell(words.userSaved(username));
+  };
+  return (
+    <>
+      <div class={page['actions']}>
+        <FormDialog
+          id="user"
+          button={words.newUser}
+          title={words.newUser}
+          submit={words.create}
+          schema={newUser}
+          onSubmit={async (body) => {
+            // The form's schema is that of the request.
+            await saved(await client.call('createUser', { body: body as CreateUserRequest }));
+          }}
+        />
+      </div>
+      <Filters q={q} status={status} />
+      <ListState
+        list={list}
+        filter={[q === '' ? '' : `“${q}”`, status].filter((part) => part !== '').join(', ')}
+        onClear={() => setQuery({ q: undefined, status: undefined })}
+        empty={<p>{words.noUsers}</p>}
+      >
+        <Table
+          label={words.parts.users}
+          columns={columns(saved)}
+          records={list.items.value}
+          keyOf={({ id }: User) => id}
+        />
+      </ListState>
+    </>
+  );
+}
+
+function Filters({ q, status }: { q: string; status: string }) {
+  return (
+    <search class={page['filters']}>
+      <input
+        type="search"
+        aria-label={words.search}
+        placeholder={words.searchHint}
+        value={q}
+        onInput={(event) => setQuery({ q: event.currentTarget.value }, 'replace')}
+      />
+      <select
+        aria-label={words.status}
+        value={status}
+        onChange={(event) => setQuery({ status: event.currentTarget.value })}
+      >
+        <option value="">{words.anyStatus}</option>
+        <option>{words.active}</option>
+        <option>{words.disabled}</option>
+      </select>
+    </search>
+  );
+}
+
+function columns(saved: (user: User) => Promise<void>): Column<User>[] {
+  return [
+    {
+      title: words.username,
+      cell: ({ username, display_name: name }) => (name === null ? username : `${username} (${name})`),
+    },
+    { title: words.email, cell: ({ email }) => email, minor: true },
+    { title: words.roles, cell: ({ roles }) => roles.join(', '), minor: true },
+    { title: words.status, cell: ({ status }) => status },
+    {
+      title: words.acts,
+      end: true,
+      cell: (user) => (
+        <FormDialog
+          id={`user-${user.id}`}
+          button={words.edit}
+          title={words.editUser(user.username)}
+          submit={words.save}
+          schema={changedUser}
+          values={{ ...user }}
+          onSubmit={async (body) => {
+            const patch = patchOf(body, { ...user });
+            await saved(await client.call('updateUser', { path: { id: user.id }, body: patch }));
+          }}
+        />
+      ),
+    },
+  ];
+}

@@ -1,0 +1,206 @@
+import { useSignal } from '@preact/signals';
+
+import type { CreateWebhookRequest, Delivery, Webhook } from '../../../../client/index.ts';
+import { query } from '../../app/router.ts';
+import { settingsAddress } from '../../app/routes.ts';
+import { client } from '../../data/api.ts';
+import { usePages } from '../../data/record-pages.ts';
+import { mayCall } from '../../data/session.ts';
+import { ListState } from '../../ui/list-state.tsx';
+import page from '../../ui/page.module.css';
+import { detailOf } from '../../ui/problem.tsx';
+import { Table, type Column } from '../../ui/table.tsx';
+import { complain, tell } from '../../ui/toasts.tsx';
+import { When } from '../../ui/when.tsx';
+import { FormDialog } from './form-dialog.tsx';
+import { Removal } from './removal.tsx';
+import { ShownOnce } from './shown-once.tsx';
+import { words } from './words.ts';
+
+const schema = {
+  type: 'object',
+  required: ['url'],
+  properties: {
+    url: { type: 'string', title: words.url },
+    types: { type: 'array', items: { type: 'string' }, title: words.types, description: words.typesHelp },
+    description: { type: 'string', title: words.description },
+  },
+};
+
+export function Webhooks() {
+  const webhook = query.value['webhook'];
+  return webhook === undefined ? <AllWebhooks /> : <Deliveries key={webhook} id={webhook} />;
+}
+
+/** Acts at once; a refusal is shown at the bottom of the screen. */
+function act(done: () => Promise<void>): void {
+  done().catch((error: unknown) => complain(detailOf(error)));
+}
+
+function AllWebhooks() {
+  const secret = useSignal<Record<string, string> | null>(null);
+  const list = usePages(['webhooks'], (cursor) =>
+    client.page('listWebhooks', { query: { cursor: cursor ?? undefined } }),
+  );
+  const create = async (body: Record<string, unknown>) => {
+    // The form's schema is that of the request.
+    const made = await client.call('createWebhook', { body: body as CreateWebhookRequest });
+    secret.value = { [words.signingSecret]: made.secret };
+    await list.reload();
+  };
+  const reload = () => list.reload();
+  return (
+    <>
+      <p class="muted">{words.webhooksHelp}</p>
+      {mayCall('createWebhook') && (
+        <div class={page['actions']}>
+          <FormDialog
+            id="webhook"
+            button={words.newWebhook}
+            title={words.newWebhook}
+            submit={words.create}
+            schema={schema}
+            onSubmit={create}
+          />
+        </div>
+      )}
+      <ListState list={list} empty={<p>{words.noWebhooks}</p>}>
+        <Table
+          label={words.parts.webhooks}
+          columns={webhookColumns(reload)}
+          records={list.items.value}
+          keyOf={({ id }: Webhook) => id}
+        />
+      </ListState>
+      <ShownOnce values={secret.value} onClose={() => (secret.value = null)} />
+    </>
+  );
+}
+
+function stateOf({ active, disabled_reason: reason }: Webhook): string {
+  return reason === null ? (active ? words.active : words.inactive) : words.reasons[reason];
+}
+
+function webhookColumns(reload: () => Promise<void>): Column<Webhook>[] {
+  const { url, types, state } = words.webhookColumns;
+  return [
+    { title: url, cell: (webhook) => webhook.url },
+    { title: types, cell: (webhook) => webhook.types.join(', ') || words.all, minor: true },
+    { title: state, cell: stateOf, minor: true },
+    { title: words.acts, end: true, cell: (webhook) => <Acts webhook={webhook} reload={reload} /> },
+  ];
+}
+
+function Acts({ webhook, reload }: { webhook: Webhook; reload: () => Promise<void> }) {
+  const path = { id: webhook.id };
+  return (
+    <span class={page['actions']}>
+      <a href={settingsAddress('webhooks', { webhook: webhook.id })}>{words.deliveries}</a>
+      {mayCall('testWebhook') && (
+        <>
+          <button
+            type="button"
+            onClick={() =>
+              act(async () => {
+                await client.call('testWebhook', { path });
+                tell(words.tested);
+              })
+            }
+          >
+            {words.test}
+          </button>
+          <button
+            type="button"
+            onClick={() =>
+              act(async () => {
+                await client.call('updateWebhook', { path, body: { active: !webhook.active } });
+                await reload();
+              })
+            }
+          >
+            {webhook.active ? words.turnOff : words.turnOn}
+          </button>
+          <Removal
+            title={words.deleteWebhook}
+            text={words.deleteWebhookText(webhook.url)}
+            onAct={async () => {
+              await client.call('deleteWebhook', { path });
+              await reload();
+            }}
+          />
+        </>
+      )}
+    </span>
+  );
+}
+
+function Deliveries({ id }: { id: string }) {
+  const list = usePages(['deliveries', id], (cursor) =>
+    client.page('listWebhookDeliveries', { path: { id }, query: { cursor: cursor ?? undefined } }),
+  );
+  const again = (delivery: string) =>
+    act(async () => {
+      await client.call('redeliverWebhookDelivery', { path: { id, delivery_id: delivery } });
+      tell(words.redeliveredOne);
+      await list.reload();
+    });
+  return (
+    <>
+      <a class={page['back']} href={settingsAddress('webhooks')}>
+        ‹ {words.allWebhooks}
+      </a>
+      <div class={page['actions']}>
+        <h2>{words.deliveries}</h2>
+        {mayCall('redeliverFailedWebhookDeliveries') && (
+          <button
+            type="button"
+            onClick={() =>
+              act(async () => {
+                const answer = await client.call('redeliverFailedWebhookDeliveries', {
+                  path: { id },
+                  body: {},
+                });
+                tell(words.redelivered(answer.redelivered));
+                await list.reload();
+              })
+            }
+          >
+            {words.redeliverFailed}
+          </button>
+        )}
+        <button type="button" onClick={() => void list.reload()}>
+          {words.readAgain}
+        </button>
+      </div>
+      <ListState list={list} empty={<p>{words.noDeliveries}</p>}>
+        <Table
+          label={words.deliveries}
+          columns={deliveryColumns(again)}
+          records={list.items.value}
+          keyOf={(delivery: Delivery) => delivery.id}
+        />
+      </ListState>
+    </>
+  );
+}
+
+function deliveryColumns(again: (id: string) => void): Column<Delivery>[] {
+  const { type, status, answer, attempts, at } = words.deliveryColumns;
+  return [
+    { title: type, cell: (delivery) => delivery.type },
+    { title: status, cell: (delivery) => delivery.status },
+    { title: answer, cell: ({ response_status: code, error }) => error ?? code ?? '–', minor: true },
+    { title: attempts, cell: (delivery) => delivery.attempts, minor: true, end: true },
+    { title: at, cell: (delivery) => <When at={delivery.created_at} />, minor: true, end: true },
+    {
+      title: words.acts,
+      end: true,
+      cell: (delivery) =>
+        mayCall('redeliverWebhookDelivery') && (
+          <button type="button" onClick={() => again(delivery.id)}>
+            {words.redeliver}
+          </button>
+        ),
+    },
+  ];
+}

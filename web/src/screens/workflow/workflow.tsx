@@ -1,0 +1,242 @@
+/** A workflow: what it does, how to start it, how its runs went, and how it changed. */
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+
+import type { Workflow } from '../../../../client/index.ts';
+import { useKeys } from '../../app/keys.ts';
+import { navigate, query, setQuery } from '../../app/router.ts';
+import { editorAddress, runAddress, workflowsAddress } from '../../app/routes.ts';
+import { client } from '../../data/api.ts';
+import { cache, useQuery } from '../../data/query.ts';
+import { Diagram } from '../../ui/diagram/diagram.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
+import { detailOf, ProblemText } from '../../ui/problem.tsx';
+import { StartForm } from '../../ui/start-form/start-form.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { useTitle } from '../../ui/title.ts';
+import { complain, tell } from '../../ui/toasts.tsx';
+import { When } from '../../ui/when.tsx';
+import { WorkflowState } from '../../ui/workflow-state.tsx';
+import { LatestRuns } from './latest-runs.tsx';
+import { partAt } from './part-at.ts';
+import { Revisions } from './revisions.tsx';
+import { words } from './words.ts';
+import css from './workflow.module.css';
+
+const VIEWS = ['overview', 'revisions', 'definition'] as const;
+type View = (typeof VIEWS)[number];
+const START = 'start-form';
+
+export function WorkflowScreen({ id }: { id: string }) {
+  const {
+    data: workflow,
+    error,
+    refetch,
+  } = useQuery<Workflow>({
+    queryKey: ['workflow', id],
+    queryFn: ({ signal }) => client.call('getWorkflow', { path: { id }, signal }),
+  });
+  useTitle(words.document(workflow?.name ?? id));
+  // Somebody may have saved a revision since the record was last read.
+  useEffect(() => void cache.invalidateQueries({ queryKey: ['workflow', id] }), [id]);
+  if (workflow === undefined)
+    return (
+      <div class={css['page']}>
+        <h1 class="hidden-text">{words.document(id)}</h1>
+        {error !== null && <ProblemText error={error} retry={() => void refetch()} />}
+      </div>
+    );
+  return <Loaded workflow={workflow} />;
+}
+
+function Loaded({ workflow }: { workflow: Workflow }) {
+  const view: View = VIEWS.find((one) => one === query.value['view']) ?? 'overview';
+  const show = (to: View) => setQuery({ view: to === 'overview' ? undefined : to }, 'replace');
+  const canUpdate = workflow.can.includes('update');
+  const goToStart = () => {
+    show('overview');
+    requestAnimationFrame(() =>
+      document.querySelector<HTMLElement>(`#${START} :is(input, select, textarea, button)`)?.focus(),
+    );
+  };
+  useKeys({
+    ...Object.fromEntries(VIEWS.map((one, index) => [String(index + 1), () => show(one)])),
+    ...(workflow.can.includes('run') ? { s: goToStart } : {}),
+    ...(canUpdate ? { e: () => navigate(editorAddress(workflow.id)) } : {}),
+    u: () => navigate(workflowsAddress()),
+    Escape: () => navigate(workflowsAddress()),
+  });
+  return (
+    <div class={css['page']}>
+      <Header workflow={workflow} onStart={goToStart} />
+      <Tabs
+        label={words.viewsLabel}
+        tabs={VIEWS.map((one) => ({ id: one, label: words.views[one] }))}
+        current={view}
+        onChange={show}
+      >
+        {view === 'overview' && <Overview workflow={workflow} />}
+        {view === 'revisions' && <Revisions workflow={workflow} />}
+        {view === 'definition' && (
+          <pre class={css['definition']} role="region" aria-label={words.definition} tabIndex={0}>
+            {JSON.stringify(workflow.definition, null, 2)}
+          </pre>
+        )}
+      </Tabs>
+    </div>
+  );
+}
+
+function Header({ workflow, onStart }: { workflow: Workflow; onStart: () => void }) {
+  return (
+    <header class={css['header']}>
+      <div class={css['heading']}>
+        <p class={css['path']}>
+          <a href={workflowsAddress()}>{words.list}</a> / <code>{workflow.id.slice(-12)}</code>
+        </p>
+        <h1>{workflow.name}</h1>
+        <p class={css['facts']}>
+          <WorkflowState {...workflow} />
+          <span>{words.revision(workflow.revision)}</span>
+          <span>{words.visibility[workflow.visibility]}</span>
+          <span>
+            {words.changed} <When at={workflow.updated_at} />
+          </span>
+          {workflow.tags.map((tag) => (
+            <span key={tag} class={css['tag']}>
+              {tag}
+            </span>
+          ))}
+        </p>
+        {workflow.description !== null && <p class={css['description']}>{workflow.description}</p>}
+      </div>
+      <div class={css['actions']}>
+        {workflow.can.includes('run') && (
+          <button type="button" class="primary" onClick={onStart}>
+            {words.start} <kbd>s</kbd>
+          </button>
+        )}
+        {workflow.can.includes('update') && (
+          <a class={css['button']} href={editorAddress(workflow.id)}>
+            {words.edit} <kbd>e</kbd>
+          </a>
+        )}
+        {workflow.can.includes('delete') && <Delete workflow={workflow} />}
+      </div>
+    </header>
+  );
+}
+
+function Delete({ workflow }: { workflow: Workflow }) {
+  const isAsking = useSignal(false);
+  const isBusy = useSignal(false);
+  const remove = async () => {
+    isAsking.value = false;
+    isBusy.value = true;
+    try {
+      await client.call('deleteWorkflow', { path: { id: workflow.id } });
+      navigate(workflowsAddress());
+      cache.removeQueries({ queryKey: ['workflow', workflow.id] });
+      tell(words.removed(workflow.name));
+    } catch (error) {
+      complain(detailOf(error));
+      isBusy.value = false;
+    }
+  };
+  return (
+    <>
+      <button type="button" disabled={isBusy.value} onClick={() => (isAsking.value = true)}>
+        {words.remove}
+      </button>
+      <Dialog
+        open={isAsking.value}
+        title={words.removeTitle(workflow.name)}
+        onClose={() => (isAsking.value = false)}
+      >
+        <p>{words.removeText}</p>
+        <div class={css['actions']}>
+          <button type="button" class="primary" onClick={() => void remove()}>
+            {words.remove}
+          </button>
+          <button type="button" onClick={() => (isAsking.value = false)}>
+            {words.keep}
+          </button>
+        </div>
+      </Dialog>
+    </>
+  );
+}
+
+function Overview({ workflow }: { workflow: Workflow }) {
+  const may = workflow.can.includes('run');
+  return (
+    <div class={css['overview']}>
+      <div class={css['column']}>
+        <Picture workflow={workflow} />
+        <Problems workflow={workflow} />
+        <LatestRuns workflowId={workflow.id} />
+      </div>
+      <div class={css['side']}>
+        <section id={START} class={`${css['part']} ${css['card']}`}>
+          <h2>{words.startTitle}</h2>
+          {may ? (
+            <StartForm
+              key={workflow.revision}
+              workflowId={workflow.id}
+              schema={workflow.input_schema}
+              onStarted={(run) => {
+                navigate(runAddress(run.id));
+                tell(words.started(workflow.name));
+              }}
+            />
+          ) : (
+            <p class="muted">{workflow.runnable ? words.mayNotStart : words.cannotStart}</p>
+          )}
+        </section>
+      </div>
+    </div>
+  );
+}
+
+/** The definition as a picture. A click shows what the task says. */
+function Picture({ workflow: { definition, problems } }: { workflow: Workflow }) {
+  const chosen = useSignal<string | null>(null);
+  const task = chosen.value === null ? undefined : partAt(definition, chosen.value);
+  return (
+    <section class={css['part']}>
+      <h2>{words.picture}</h2>
+      <div class={css['picture']}>
+        <Diagram
+          definition={definition}
+          problems={problems}
+          chosen={chosen.value}
+          onSelect={(pointer) => (chosen.value = pointer === chosen.value ? null : pointer)}
+        />
+      </div>
+      {task !== undefined && (
+        <pre class={css['definition']} role="region" aria-label={words.task} tabIndex={0}>
+          {JSON.stringify(task, null, 2)}
+        </pre>
+      )}
+    </section>
+  );
+}
+
+function Problems({ workflow: { problems } }: { workflow: Workflow }) {
+  if (problems.length === 0) return null;
+  return (
+    <section class={css['part']}>
+      <h2>{words.problems}</h2>
+      <ul class={css['problems']}>
+        {problems.map(({ pointer, message, severity, code }) => (
+          <li key={`${pointer} ${code} ${message}`} class={css['problem']} data-severity={severity}>
+            <span>
+              {words.severities[severity]}: {message}
+            </span>
+            <code class={css['pointer']}>{pointer === '' ? words.whole : pointer}</code>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

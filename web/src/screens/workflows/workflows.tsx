@@ -1,0 +1,256 @@
+/** The workflows that the user may see, with the state of each and how its latest runs went. */
+import { useEffect, useMemo } from 'preact/hooks';
+
+import { useKeys } from '../../app/keys.ts';
+import { navigate, query, setQuery } from '../../app/router.ts';
+import { editorAddress, workflowAddress, workflowsAddress } from '../../app/routes.ts';
+import { client } from '../../data/api.ts';
+import { LiveList } from '../../data/live-list.ts';
+import { useQuery } from '../../data/query.ts';
+import { mayCall, user } from '../../data/session.ts';
+import { useLate } from '../../ui/late.ts';
+import { ProblemText } from '../../ui/problem.tsx';
+import { StatusMark, StatusText } from '../../ui/status.tsx';
+import table from '../../ui/table.module.css';
+import { useTitle } from '../../ui/title.ts';
+import { When } from '../../ui/when.tsx';
+import { WorkflowState } from '../../ui/workflow-state.tsx';
+import { words } from './words.ts';
+import {
+  compareById,
+  latestByWorkflow,
+  queryOf,
+  scopeOf,
+  SCOPES,
+  type LatestRun,
+  type Listed,
+  type Scope,
+} from './workflow-list.ts';
+import css from './workflows.module.css';
+
+const PAGE = 50;
+/** Runs that are read at once for the marks of all workflows. */
+const RECENT_RUNS = 200;
+
+export function Workflows() {
+  useTitle(words.title);
+  const { scope: scopeText, q = '' } = query.value;
+  const scope = scopeOf(scopeText);
+  const list = useMemo(() => workflowList(scope, q), [scope, q]);
+  const runs = useMemo(recentRuns, []);
+  useEffect(() => list.open(), [list]);
+  useEffect(() => runs.open(), [runs]);
+  const create = mayCall('createWorkflow') ? () => navigate(editorAddress(null)) : null;
+  useKeys({
+    j: () => focusLink(1),
+    k: () => focusLink(-1),
+    ...(create === null ? {} : { n: create }),
+  });
+  const latest = useMemo(() => latestByWorkflow(runs.items.value), [runs.items.value]);
+  return (
+    <div class={css['page']}>
+      <header class={css['header']}>
+        <h1>{words.title}</h1>
+        {create !== null && (
+          <button type="button" class="primary" onClick={create}>
+            {words.create} <kbd>n</kbd>
+          </button>
+        )}
+      </header>
+      <Filters scope={scope} q={q} />
+      <ListState list={list} scope={scope} q={q} />
+      {list.items.value.length > 0 && (
+        <div class={table['scroll']} role="region" aria-label={words.list} tabIndex={0}>
+          <table class={table['table']}>
+            <Head />
+            <tbody>
+              {list.items.value.map((workflow) => (
+                <Row
+                  key={workflow.id}
+                  workflow={workflow}
+                  runs={latest.get(workflow.id) ?? []}
+                  isComplete={runs.isLoaded.value && !runs.hasMore.value}
+                  isLoaded={runs.isLoaded.value}
+                />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {list.hasMore.value && (
+        <button type="button" class={css['more']} onClick={() => void list.more()}>
+          {words.more}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function workflowList(scope: Scope, q: string): LiveList<Listed> {
+  return new LiveList<Listed>({
+    key: ['workflows', scope, q],
+    matchedByServer: true,
+    shows: () => true,
+    compare: compareById,
+    read: (cursor) =>
+      client.page('listWorkflows', {
+        query: {
+          limit: PAGE,
+          ...queryOf(scope, q, user.value?.id ?? ''),
+          ...(cursor === null ? {} : { cursor }),
+        },
+      }),
+    readOne: (id) => client.call('getWorkflow', { path: { id } }),
+  });
+}
+
+function recentRuns(): LiveList<LatestRun> {
+  return new LiveList<LatestRun>({
+    key: ['runs', 'recent'],
+    kind: 'run',
+    matchedByServer: false,
+    shows: () => true,
+    compare: compareById,
+    read: (cursor) =>
+      client.page('listRuns', { query: { limit: RECENT_RUNS, ...(cursor === null ? {} : { cursor }) } }),
+    readOne: (id) => client.call('getRun', { path: { id } }),
+  });
+}
+
+function focusLink(by: number): void {
+  const links = [...document.querySelectorAll<HTMLElement>(`.${table['table']} td:first-child a`)];
+  const at = links.indexOf(document.activeElement as HTMLElement);
+  links[at < 0 ? 0 : Math.min(Math.max(at + by, 0), links.length - 1)]?.focus();
+}
+
+function Filters({ scope, q }: { scope: Scope; q: string }) {
+  return (
+    <search class={css['filters']}>
+      <input
+        type="search"
+        aria-label={words.search}
+        placeholder={words.searchHint}
+        value={q}
+        onInput={(event) => setQuery({ q: event.currentTarget.value }, 'replace')}
+      />
+      <select
+        aria-label={words.scope}
+        value={scope}
+        onChange={(event) => {
+          const chosen = scopeOf(event.currentTarget.value);
+          setQuery({ scope: chosen === 'all' ? undefined : chosen });
+        }}
+      >
+        {SCOPES.map((one) => (
+          <option key={one} value={one}>
+            {words.scopes[one]}
+          </option>
+        ))}
+      </select>
+    </search>
+  );
+}
+
+function ListState({ list, scope, q }: { list: LiveList<Listed>; scope: Scope; q: string }) {
+  const isLoading = !list.isLoaded.value && list.error.value === null;
+  const showsSkeleton = useLate(isLoading);
+  const isEmpty = list.items.value.length === 0;
+  if (list.error.value !== null && isEmpty)
+    return <ProblemText error={list.error.value} retry={() => void list.reload()} />;
+  if (isLoading)
+    return (
+      <div aria-busy="true">
+        {showsSkeleton &&
+          Array.from({ length: 8 }, (_, index) => <div key={index} class={css['skeleton']} />)}
+      </div>
+    );
+  if (!isEmpty) return null;
+  if (scope === 'all' && q === '')
+    return <p class={css['empty']}>{mayCall('createWorkflow') ? words.empty : words.emptyForReaders}</p>;
+  const filter = [scope === 'all' ? '' : words.scopes[scope], q === '' ? '' : `“${q}”`];
+  return (
+    <div class={css['empty']}>
+      <p>{words.filteredEmpty(filter.filter((part) => part !== '').join(', '))}</p>
+      <button type="button" onClick={() => navigate(workflowsAddress())}>
+        {words.clear}
+      </button>
+    </div>
+  );
+}
+
+/** Columns that a narrow screen leaves out. */
+const EXTRA: readonly string[] = ['health', 'visibility', 'revision', 'updated'];
+
+function Head() {
+  return (
+    <thead>
+      <tr>
+        {Object.entries(words.columns).map(([name, text]) => (
+          <th key={name} scope="col" class={EXTRA.includes(name) ? table['extra'] : undefined}>
+            {text}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+interface RowProps {
+  workflow: Listed;
+  /** Its runs among the recent ones, oldest first. */
+  runs: readonly LatestRun[];
+  /** Whether the recent runs are all runs. */
+  isComplete: boolean;
+  isLoaded: boolean;
+}
+
+function Row({ workflow, runs, isComplete, isLoaded }: RowProps) {
+  // A workflow without recent runs may have older ones.
+  const asks = isLoaded && !isComplete && runs.length === 0;
+  const { data: older } = useQuery<LatestRun | null>({
+    queryKey: ['last run', workflow.id],
+    enabled: asks,
+    queryFn: async () => {
+      const { items } = await client.page('listRuns', { query: { limit: 1, workflow_id: workflow.id } });
+      return items[0] ?? null;
+    },
+  });
+  const last = runs.at(-1) ?? older;
+  const isKnown = last !== undefined || isComplete;
+  return (
+    <tr>
+      <td class={table['cut']}>
+        <span class={css['name']}>
+          <a href={workflowAddress(workflow.id)}>{workflow.name}</a>
+          <span class={`${css['description']} ${table['extra']}`}>{workflow.description}</span>
+        </span>
+      </td>
+      <td>
+        <WorkflowState {...workflow} />
+      </td>
+      <td class={table['extra']}>
+        {runs.length > 0 && (
+          <span class={css['health']} role="img" aria-label={words.latest(runs.map(({ status }) => status))}>
+            {runs.map(({ id, status }) => (
+              <StatusMark key={id} status={status} />
+            ))}
+          </span>
+        )}
+      </td>
+      <td>
+        {last === null || last === undefined ? (
+          isKnown && <span class="muted">{words.neverRan}</span>
+        ) : (
+          <>
+            <StatusText status={last.status} /> <When at={last.created_at} />
+          </>
+        )}
+      </td>
+      <td class={table['extra']}>{words.visibility[workflow.visibility]}</td>
+      <td class={table['extra']}>{workflow.revision}</td>
+      <td class={table['extra']}>
+        <When at={workflow.updated_at} />
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,47 @@
+import { useSignal } from '@preact/signals';
+
+import { Dialog } from './dialog.tsx';
+import { ProblemText } from './problem.tsx';
+import css from './record-form.module.css';
+import { words } from './words.ts';
+
+interface Props {
+  /** What is asked, or null while nothing is. */
+  title: string | null;
+  text: string;
+  /** The verb of the button. */
+  act: string;
+  onAct: () => Promise<void>;
+  onClose: () => void;
+}
+
+/** Asks before something that cannot be undone. */
+export function Confirm({ title, text, act, onAct, onClose }: Props) {
+  const refused = useSignal<unknown>(null);
+  const close = () => {
+    refused.value = null;
+    onClose();
+  };
+  const confirmed = async () => {
+    try {
+      await onAct();
+      close();
+    } catch (error) {
+      refused.value = error;
+    }
+  };
+  return (
+    <Dialog open={title !== null} title={title ?? ''} onClose={close}>
+      <p>{text}</p>
+      {refused.value !== null && <ProblemText error={refused.value} />}
+      <div class={css['buttons']}>
+        <button type="button" class="primary" onClick={() => void confirmed()}>
+          {act}
+        </button>
+        <button type="button" onClick={close}>
+          {words.cancel}
+        </button>
+      </div>
+    </Dialog>
+  );
+}

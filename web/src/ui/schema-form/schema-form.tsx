@@ -1,0 +1,203 @@
+/** The form of a JSON Schema. It keeps nothing: entries come in, and each change goes out. */
+import css from './schema-form.module.css';
+import { fieldsOf, type Entries, type Field, type Schema } from './fields.ts';
+import { words } from './words.ts';
+
+interface Props {
+  /** Prefix of the ids of its controls. */
+  id: string;
+  schema: Schema;
+  entries: Entries;
+  /** By name of the field. */
+  problems: ReadonlyMap<string, string>;
+  disabled: boolean;
+  onChange: (entries: Entries) => void;
+}
+
+export function SchemaForm({ id, schema, entries, problems, disabled, onChange }: Props) {
+  return (
+    <div class={css['grid']}>
+      {fieldsOf(schema).map((field) => (
+        <FieldRow
+          key={field.name}
+          id={`${id}-${field.name}`}
+          field={field}
+          entry={entries[field.name]}
+          problem={problems.get(field.name)}
+          disabled={disabled}
+          onChange={(entry) => onChange({ ...entries, [field.name]: entry })}
+        />
+      ))}
+    </div>
+  );
+}
+
+/** Fields of more than one line. */
+const WIDE: ReadonlySet<Field['kind']> = new Set(['long-text', 'lines', 'json']);
+
+interface RowProps {
+  id: string;
+  field: Field;
+  entry: Entries[string] | undefined;
+  problem: string | undefined;
+  disabled: boolean;
+  onChange: (entry: Entries[string]) => void;
+}
+
+function FieldRow(props: RowProps) {
+  const { id, field, problem } = props;
+  const notes = (
+    <>
+      {field.help !== null && (
+        <p id={`${id}-help`} class={css['help']}>
+          {field.help}
+        </p>
+      )}
+      {problem !== undefined && (
+        <p id={`${id}-problem`} class={css['problem']} role="alert">
+          {problem}
+        </p>
+      )}
+    </>
+  );
+  if (field.kind === 'boolean')
+    return (
+      <div class={css['wide']}>
+        <label class={css['check']}>
+          <Control {...props} /> {field.label}
+        </label>
+        {notes}
+      </div>
+    );
+  if (field.kind === 'choices')
+    return (
+      <fieldset class={css['wide']} aria-describedby={describedBy(props)}>
+        <legend class={css['label']}>
+          {field.label} <Required field={field} />
+        </legend>
+        <Choices {...props} options={field.options} />
+        {notes}
+      </fieldset>
+    );
+  return (
+    <div class={WIDE.has(field.kind) ? css['wide'] : css['cell']}>
+      <label class={css['label']} for={id}>
+        {field.label} <Required field={field} />
+      </label>
+      <Control {...props} />
+      {notes}
+    </div>
+  );
+}
+
+function Required({ field }: { field: Field }) {
+  return field.required ? <span aria-hidden="true">*</span> : null;
+}
+
+function describedBy({ id, field, problem }: Pick<RowProps, 'id' | 'field' | 'problem'>): string | undefined {
+  const ids = [field.help === null ? '' : `${id}-help`, problem === undefined ? '' : `${id}-problem`];
+  return ids.filter((one) => one !== '').join(' ') || undefined;
+}
+
+function Control({ id, field, entry, problem, disabled, onChange }: RowProps) {
+  const common = {
+    id,
+    disabled,
+    required: field.required,
+    'aria-invalid': problem !== undefined,
+    'aria-describedby': describedBy({ id, field, problem }),
+  };
+  const text = typeof entry === 'string' ? entry : '';
+  switch (field.kind) {
+    case 'boolean':
+      return (
+        <input
+          {...common}
+          required={false}
+          type="checkbox"
+          checked={entry === true}
+          onChange={(event) => onChange(event.currentTarget.checked)}
+        />
+      );
+    case 'choice':
+      return (
+        <select {...common} value={text} onChange={(event) => onChange(event.currentTarget.value)}>
+          <option value="">{words.noChoice}</option>
+          {field.options.map((option, index) => (
+            <option key={option.label} value={String(index)}>
+              {option.label}
+            </option>
+          ))}
+        </select>
+      );
+    case 'long-text':
+    case 'lines':
+    case 'json':
+      return (
+        <textarea
+          {...common}
+          class={field.kind === 'json' ? css['code'] : undefined}
+          rows={field.kind === 'lines' ? 2 : 4}
+          value={text}
+          onInput={(event) => onChange(event.currentTarget.value)}
+        />
+      );
+    default:
+      return (
+        <input
+          {...common}
+          type={inputType(field.kind)}
+          autocomplete={field.kind === 'password' ? 'new-password' : 'off'}
+          inputMode={field.kind === 'number' || field.kind === 'integer' ? 'decimal' : undefined}
+          value={text}
+          onInput={(event) => onChange(event.currentTarget.value)}
+        />
+      );
+  }
+}
+
+/** A number is typed as text, because a number input hides what it cannot read. */
+const INPUTS: Readonly<Partial<Record<Field['kind'], string>>> = {
+  date: 'date',
+  'date-time': 'datetime-local',
+  email: 'email',
+  url: 'url',
+  password: 'password',
+};
+
+/** Typed as `text`, because all of these inputs take the attributes of a text. */
+function inputType(kind: Field['kind']): 'text' {
+  return (INPUTS[kind] ?? 'text') as 'text';
+}
+
+function Choices({
+  id,
+  entry,
+  disabled,
+  options,
+  onChange,
+}: RowProps & { options: readonly { label: string }[] }) {
+  const chosen = Array.isArray(entry) ? (entry as readonly number[]) : [];
+  return (
+    <>
+      {options.map(({ label }, index) => (
+        <label key={label} class={css['check']}>
+          <input
+            id={`${id}-${index}`}
+            type="checkbox"
+            disabled={disabled}
+            checked={chosen.includes(index)}
+            onChange={(event) =>
+              onChange(
+                event.currentTarget.checked
+                  ? [...chosen, index]
+                  : chosen.filter((position) => position !== index),
+              )
+            }
+          />{' '}
+          {label}
+        </label>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,23 @@
+/** Builds the console into `web/dist`, which the API serves at `/console/`. */
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vite';
+
+export default defineConfig({
+  root: fileURLToPath(new URL('.', import.meta.url)),
+  base: '/console/',
+  // Never the runtime for development, whatever NODE_ENV says: tests measure what people load.
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
+  build: {
+    outDir: 'dist',
+    // The policy of the page allows no inline content but images.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    target: ['chrome123', 'firefox125', 'safari17.5'],
+    reportCompressedSize: false,
+  },
+  worker: { format: 'es' },
+  server: {
+    // Everything but the console's own files belongs to the API of `npm start`.
+    proxy: { '^/(?!console/)|^/console/session': { target: 'http://127.0.0.1:3000' } },
+  },
+});

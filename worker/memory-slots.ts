@@ -1,0 +1,153 @@
+/**
+ * Slots for a worker's tasks, granted by what its process holds and not only by their number: Temporal's SDK
+ * decodes all inputs of a task before any code of ours runs, so before its slot is the last place where a
+ * large one can wait without its timeouts passing (docs/adr/0022).
+ */
+import type { CustomSlotSupplier, SlotInfo, SlotPermit, SlotReserveContext } from '@temporalio/worker';
+
+export interface SlotOptions {
+  /** Of each queue; granted regardless of memory, so the worker always makes progress. */
+  minimum: number;
+  maximum: number;
+  /** Beyond the minimum, one more slot every `rampMs`, even if no task ends; null: none. */
+  rampMs: number | null;
+  memory: MemoryGauge;
+  /** Tasks that hold a slot and wait: as many more are granted. */
+  idle?: { readonly count: number; onBegin: (() => void) | null };
+  /** Milliseconds; for tests. */
+  clock?: () => number;
+}
+
+/** What the process holds, as a part of what it may: from 1 on only the minimum is granted. */
+export type MemoryGauge = () => number;
+
+/** Measuring takes 20 µs, so a result is reused for this long. */
+const MEASURE_MS = 10;
+const RECHECK_MS = 100;
+const RECENT_MS = 250;
+/** The ramp beyond half of the memory: what a task holds shows only after a while. */
+const STEEP = 5;
+
+interface Permit extends SlotPermit {
+  sticky: boolean;
+}
+
+interface Waiting extends Permit {
+  grant(): void;
+}
+
+/**
+ * Beyond the minimum there is a slot for each task that ended within the last quarter of a second. Small
+ * tasks therefore reach the maximum at once, while large ones stay few, even before memory shows them.
+ * `rampMs` adds slots for tasks that mostly wait, such as calls.
+ */
+export function createMemorySlots<I extends SlotInfo>(options: SlotOptions): CustomSlotSupplier<I> {
+  const slots = new MemorySlots(options);
+  return {
+    type: 'custom',
+    reserveSlot: ({ isSticky: sticky }, signal) => slots.reserve({ sticky }, signal),
+    tryReserveSlot: ({ isSticky: sticky }: SlotReserveContext) => slots.tryReserve({ sticky }),
+    markSlotUsed() {},
+    // The assertion holds: all permits are issued here. A poll that brought no task says nothing.
+    releaseSlot: ({ permit, slotInfo }) => slots.release(permit as Permit, slotInfo !== undefined),
+  };
+}
+
+class MemorySlots {
+  readonly #options: SlotOptions;
+  readonly #clock: () => number;
+  readonly #queue: Waiting[] = [];
+  /** When tasks have ended, oldest first. */
+  readonly #ended: number[] = [];
+  readonly #issued = { sticky: 0, other: 0 };
+  #grantedAt = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: SlotOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? (() => performance.now());
+    if (options.idle) options.idle.onBegin = () => this.#admit();
+  }
+
+  reserve({ sticky }: Permit, signal: AbortSignal): Promise<Permit> {
+    return new Promise<Permit>((resolve, reject) => {
+      const abandon = (): void => {
+        this.#queue.splice(this.#queue.indexOf(waiting), 1);
+        reject(signal.reason as Error);
+      };
+      const waiting: Waiting = {
+        sticky,
+        grant: () => {
+          signal.removeEventListener('abort', abandon);
+          resolve(this.#issue(waiting));
+        },
+      };
+      if (signal.aborted) return reject(signal.reason as Error);
+      signal.addEventListener('abort', abandon, { once: true });
+      this.#queue.push(waiting);
+      this.#admit();
+    });
+  }
+
+  tryReserve(wanted: Permit): Permit | null {
+    return this.#waitMs(wanted) === 0 ? this.#issue(wanted) : null;
+  }
+
+  release({ sticky }: Permit, hadTask: boolean): void {
+    this.#issued[sticky ? 'sticky' : 'other']--;
+    if (hadTask) this.#ended.push(this.#clock());
+    if (this.#ended.length > this.#options.maximum) this.#ended.shift();
+    this.#admit();
+  }
+
+  /** Grants slots to those who wait, as far as there are any, and looks again when there may be more. */
+  #admit(): void {
+    clearTimeout(this.#timer);
+    let soonestMs = Number.POSITIVE_INFINITY;
+    const left = this.#queue.splice(0).filter((waiting) => {
+      const ms = this.#waitMs(waiting);
+      if (ms === 0) waiting.grant();
+      soonestMs = Math.min(soonestMs, ms || soonestMs);
+      return ms > 0;
+    });
+    this.#queue.push(...left);
+    if (Number.isFinite(soonestMs)) this.#timer = setTimeout(() => this.#admit(), soonestMs).unref();
+  }
+
+  /** Milliseconds until there may be a slot, 0 if there is one now; infinite: when one is released. */
+  #waitMs({ sticky }: Permit): number {
+    const { rampMs, memory, idle } = this.#options;
+    const [minimum, maximum] = [this.#options.minimum, this.#options.maximum].map(
+      (count) => count + (idle?.count ?? 0),
+    ) as [number, number];
+    // Workflow tasks come from two queues, new and cached runs: one alone would starve the other.
+    const ofQueue = sticky ? this.#issued.sticky : this.#issued.other;
+    if (ofQueue < minimum) return 0;
+    if (this.#issued.sticky + this.#issued.other >= maximum) return Number.POSITIVE_INFINITY;
+    const held = memory();
+    if (held >= 1) return RECHECK_MS;
+    const now = this.#clock();
+    while (this.#ended.length > 0 && Number(this.#ended[0]) <= now - RECENT_MS) this.#ended.shift();
+    if (ofQueue < minimum + this.#ended.length) return 0;
+    if (rampMs === null) return Number.POSITIVE_INFINITY;
+    return Math.max(0, this.#grantedAt + rampMs * (held < 0.5 ? 1 : STEEP) - now);
+  }
+
+  #issue({ sticky }: Permit): Permit {
+    this.#issued[sticky ? 'sticky' : 'other']++;
+    this.#grantedAt = this.#clock();
+    return { sticky };
+  }
+}
+
+/** The resident memory of the process: heaps of all its threads, buffers, the SDK's own. */
+export function createMemoryGauge(maxBytes: number): MemoryGauge {
+  let [part, measuredAt] = [0, Number.NEGATIVE_INFINITY];
+  return () => {
+    if (performance.now() - measuredAt >= MEASURE_MS) {
+      part = process.memoryUsage.rss() / maxBytes;
+      measuredAt = performance.now();
+    }
+    return part;
+  };
+}

@@ -1,0 +1,128 @@
+/** Makes a call as a local activity, if the rules of short calls allow it (docs/adr/0030). */
+import { TemporalFailure } from '@temporalio/common';
+import { CancellationScope, isCancellation, sleep } from '@temporalio/workflow';
+import { FAILURE, type Invoked, type ShortCall } from '../../../contracts/activities.ts';
+import type { EventBatch } from '../../../contracts/run-events.ts';
+import { resolveCallee } from '../../../language/definition/call-function.ts';
+import type {
+  AgentArguments,
+  HttpArguments,
+  Task as TaskDefinition,
+} from '../../../language/definition/model.ts';
+import { callingShortly } from '../activities.ts';
+import type { At } from '../data-flow.ts';
+import type { Execution, Outcome, Task } from '../execution.ts';
+import { failureOfActivity, faultOfActivity, isRunClosed } from '../fault.ts';
+import { timeoutMs } from '../run-task.ts';
+import { sizeOf } from '../size.ts';
+import { agentRequest, agentTimeoutMs } from './agent.ts';
+import { HTTP_TIMEOUT_MS, httpRequest } from './http.ts';
+import { outcomeOf } from './invoke.ts';
+
+const MAX_INPUT = 64 * 1024;
+/** How long an interrupted call waits for the command that interrupted it. */
+const COMMAND_MS = 10_000;
+
+interface Call {
+  input: unknown;
+  timeoutMs: number;
+  run: (batch: EventBatch, short: ShortCall, limitMs: number) => Promise<Invoked>;
+}
+
+/**
+ * Null if it has to be an ordinary call, or to become one: the worker was too busy, or something of ours
+ * failed.
+ */
+export function shortCall(
+  execution: Execution,
+  definition: TaskDefinition,
+  task: Task,
+  input: unknown,
+  at: At,
+): Promise<Outcome | null> | null {
+  if (!('call' in definition) || !execution.mayCallShortly(task)) return null;
+  const callee = resolveCallee(definition.call, execution.definition.use?.functions);
+  if (callee?.kind !== 'builtin') return null;
+  // Validation has checked the shape of `with` for this function.
+  const args = definition.with ?? {};
+  const ownMs = definition.timeout === undefined ? null : timeoutMs(execution, definition.timeout, at);
+  const lane = execution.shortCalls;
+  const fits = (callMs: number): boolean => lane.fits(Math.min(callMs, ownMs ?? callMs));
+  let call: Call | null = null;
+  if (callee.name === 'http' && fits(HTTP_TIMEOUT_MS)) {
+    call = httpCall(execution, args as unknown as HttpArguments, task, input, at);
+  } else if (callee.name === 'agent') {
+    const agentArgs = args as unknown as AgentArguments;
+    if (lane.knows(agentArgs.agent, agentArgs.version) && fits(agentTimeoutMs(agentArgs, input, at)))
+      call = agentCall(execution, agentArgs, task, input, at);
+  }
+  // The expressions of the call may have read the clock.
+  if (!call || !execution.mayCallShortly(task) || sizeOf(call.input) > MAX_INPUT) return null;
+  return callNow(execution, task, call, ownMs);
+}
+
+function httpCall(execution: Execution, args: HttpArguments, task: Task, input: unknown, at: At): Call {
+  const request = httpRequest(execution, args, task, input, at);
+  return {
+    input: request,
+    timeoutMs: request.timeout_ms,
+    run: (batch, short, limitMs) =>
+      callingShortly(limitMs, `${task.name}: http`).callHttp({ ...request, batch, short }),
+  };
+}
+
+function agentCall(execution: Execution, args: AgentArguments, task: Task, input: unknown, at: At): Call {
+  const request = agentRequest(execution, args, task, input, at);
+  return {
+    input: request,
+    timeoutMs: request.timeout_ms,
+    run: (batch, short, limitMs) =>
+      callingShortly(limitMs, `${task.name}: agent`).invokeAgent({ ...request, batch, short }),
+  };
+}
+
+async function callNow(
+  execution: Execution,
+  task: Task,
+  { input, timeoutMs: callMs, run }: Call,
+  ownMs: number | null,
+): Promise<Outcome | null> {
+  const short = shortOf(task, ownMs);
+  const limitMs = Math.min(callMs, short.deadline?.left_ms ?? callMs);
+  if (limitMs <= 0) return null;
+  execution.shortCalls.began();
+  try {
+    const carried = { strand: task.env.strand, call: true, input };
+    const result = await execution.journal.carry(carried, (batch) => run(batch, short, limitMs));
+    return outcomeOf(execution, task, result);
+  } catch (error) {
+    await rethrowKnown(error, task);
+    return null;
+  }
+}
+
+/** The task's own timeout: the activity watches it, with the words of an ordinary call. */
+function shortOf({ frame }: Task, ownMs: number | null): ShortCall {
+  if (ownMs === null) return {};
+  frame.deadline ??= Date.now() + ownMs;
+  const { deadline } = frame;
+  return { deadline: { at: new Date(deadline).toISOString(), left_ms: deadline - Date.now() } };
+}
+
+/** Returns if an ordinary call has to follow. */
+async function rethrowKnown(error: unknown, task: Task): Promise<void> {
+  // A worker that stops cancels its local activities, although nobody has cancelled the run.
+  if (isCancellation(error) && CancellationScope.current().consideredCancelled) throw error;
+  if (isRunClosed(error)) throw error;
+  const known = faultOfActivity(error, task.ref);
+  if (known) throw known;
+  // Any other error fails the workflow task. Its repetition finds the stored outcome.
+  if (isOtherOutcome(error)) throw new Error('Another worker has stored another outcome of an earlier call');
+  if (!(error instanceof TemporalFailure)) throw error;
+  // The command is a row that is sent until this run has it. It cancels this scope.
+  if (failureOfActivity(error)?.type === FAILURE.interrupted) await sleep(COMMAND_MS);
+}
+
+export function isOtherOutcome(error: unknown): boolean {
+  return failureOfActivity(error)?.type === FAILURE.conflict;
+}
