@@ -2,7 +2,7 @@
  * Keyboard shortcuts. They are off while somebody types and while a dialog is open. Handlers read signals at
  * the time of the key, so keys that are typed fast see the state that the last one left.
  */
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 /**
  * Handlers by key. `g i` is one key after the other. `mod+Enter` is Ctrl or Command with Enter, and works
@@ -17,7 +17,8 @@ let begun: { key: string; at: number } | null = null;
 export function useKeys(keys: Keys): void {
   const layer = useRef(keys);
   layer.current = keys;
-  useEffect(() => {
+  // A key that follows the drawing at once finds its handler.
+  useLayoutEffect(() => {
     layers.push(layer);
     return () => void layers.splice(layers.indexOf(layer), 1);
   }, []);

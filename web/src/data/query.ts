@@ -38,6 +38,11 @@ export function useQuery<T>(
   const observer = useMemo(() => new QueryObserver(cache, options), []);
   observer.setOptions(options);
   const [, redraw] = useState({});
-  useEffect(() => observer.subscribe(() => redraw({})), [observer]);
+  useEffect(() => {
+    const stop = observer.subscribe(() => redraw({}));
+    // What came between the drawing and the subscription was told to nobody.
+    observer.updateResult();
+    return stop;
+  }, [observer]);
   return observer.getOptimisticResult(cache.defaultQueryOptions(options));
 }

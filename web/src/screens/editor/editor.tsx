@@ -6,6 +6,7 @@ import { navigate, query, setQuery } from '../../app/router.ts';
 import { editorAddress, runAddress, workflowAddress, workflowsAddress } from '../../app/routes.ts';
 import { user } from '../../data/session.ts';
 import { Diagram } from '../../ui/diagram/diagram.tsx';
+import { focusDrawn } from '../../ui/focus.ts';
 import { isNarrow } from '../../ui/narrow.ts';
 import { detailOf, ProblemText } from '../../ui/problem.tsx';
 import { StartForm } from '../../ui/start-form/start-form.tsx';
@@ -100,9 +101,7 @@ function useActions(model: EditorModel) {
   const run = async () => {
     if ((model.isChanged.value || model.id.value === null) && !(await save())) return;
     show('start');
-    requestAnimationFrame(() =>
-      document.querySelector<HTMLElement>(`.${css['start']} :is(input, select, textarea, button)`)?.focus(),
-    );
+    focusDrawn(`.${css['start']} :is(input, select, textarea, button)`);
   };
   useKeys({
     'mod+s': () => void save(),

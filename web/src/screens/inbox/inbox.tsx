@@ -13,6 +13,7 @@ import { readPersonName } from '../../data/people.ts';
 import { cache } from '../../data/query.ts';
 import { randomKey } from '../../data/random-key.ts';
 import { nowMs } from '../../ui/clock.ts';
+import { focusDrawn } from '../../ui/focus.ts';
 import { detailOf } from '../../ui/problem.tsx';
 import { relativeTime } from '../../ui/time.ts';
 import { useTitle } from '../../ui/title.ts';
@@ -149,7 +150,7 @@ function decide(inbox: InboxState, task: Task, decision: string): void {
   const { body, problems } = prepareDecision(task, decision, draftOf(task));
   changeDraft(task, { problems });
   if (problems.length > 0) {
-    focusFirstProblem();
+    focusDrawn('[aria-invalid=true]');
     return;
   }
   const next = neighbourOf(inbox.tasks(), task.id);
@@ -160,10 +161,6 @@ function decide(inbox: InboxState, task: Task, decision: string): void {
     else navigate(inboxAddress({ ...query.value, task: undefined }));
   });
   focusList();
-}
-
-function focusFirstProblem(): void {
-  requestAnimationFrame(() => document.querySelector<HTMLElement>('[aria-invalid=true]')?.focus());
 }
 
 function takeAnswer(list: LiveList<Task>, { taskId, title, body }: Sending, outcome: Outcome): void {

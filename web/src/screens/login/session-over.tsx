@@ -1,5 +1,5 @@
 /** Asks for the password over the page when the session has ended, so that nothing typed is lost. */
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 import { sessionOver } from '../../data/api.ts';
 import { user } from '../../data/session.ts';
@@ -9,7 +9,7 @@ import { words } from './words.ts';
 export function SessionOver() {
   const dialog = useRef<HTMLDialogElement>(null);
   const over = sessionOver.value && user.value;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (over) dialog.current?.showModal();
     else dialog.current?.close();
   }, [over]);

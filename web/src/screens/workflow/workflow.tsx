@@ -10,6 +10,7 @@ import { client } from '../../data/api.ts';
 import { cache, useQuery } from '../../data/query.ts';
 import { Diagram } from '../../ui/diagram/diagram.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
+import { focusDrawn } from '../../ui/focus.ts';
 import { detailOf, ProblemText } from '../../ui/problem.tsx';
 import { StartForm } from '../../ui/start-form/start-form.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
@@ -55,9 +56,7 @@ function Loaded({ workflow }: { workflow: Workflow }) {
   const canUpdate = workflow.can.includes('update');
   const goToStart = () => {
     show('overview');
-    requestAnimationFrame(() =>
-      document.querySelector<HTMLElement>(`#${START} :is(input, select, textarea, button)`)?.focus(),
-    );
+    focusDrawn(`#${START} :is(input, select, textarea, button)`);
   };
   useKeys({
     ...Object.fromEntries(VIEWS.map((one, index) => [String(index + 1), () => show(one)])),

@@ -1,6 +1,6 @@
 /** Starts a run: the input by the workflow's schema, checked before it is sent. */
 import { useSignal } from '@preact/signals';
-import { useEffect, useId, useMemo, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 
 import { ApiError, type Run } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
@@ -32,7 +32,7 @@ export function StartForm(props: Props) {
   const id = useId();
   const form = useRef<HTMLFormElement>(null);
   const { fieldSchema, entries, text, problems, refusal, isBusy, submit } = useStart(props);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (problems.value.length > 0) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   }, [problems.value]);
   const { ofFields, others } = problemsByField(fieldsOf(fieldSchema), problems.value);
