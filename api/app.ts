@@ -14,6 +14,7 @@ import { codecCorsMiddleware } from './middleware/codec-cors.ts';
 import { compressionMiddleware } from './middleware/compression.ts';
 import { corsMiddleware } from './middleware/cors.ts';
 import { errorsMiddleware } from './middleware/errors.ts';
+import { negotiationMiddleware } from './middleware/negotiation.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createAddressLimit } from './middleware/rate-limit.ts';
 import { requestIdMiddleware } from './middleware/request-id.ts';
@@ -95,6 +96,7 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
   koa.use(requestIdMiddleware(logger));
   if (env.CORS_ORIGINS.length > 0) koa.use(corsMiddleware(env.CORS_ORIGINS));
   if (env.TEMPORAL_CODEC_TOKEN && env.TEMPORAL_UI_URL) koa.use(codecCorsMiddleware(env.TEMPORAL_UI_URL));
+  koa.use(negotiationMiddleware);
   koa.use(compressionMiddleware);
   koa.use(errorsMiddleware(logger));
   if (deps.consoleFolder !== undefined) koa.use(consoleMiddleware(deps.consoleFolder));

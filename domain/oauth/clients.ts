@@ -11,6 +11,9 @@ import { redirectUriProblem } from './redirect-uri.ts';
 
 const MAX_REDIRECT_URIS = 10;
 const MAX_NAME_LENGTH = 100;
+const MAX_CLIENT_URI_LENGTH = 400;
+/** Control and direction characters make a text read as another. */
+const HIDDEN = /\p{C}|\p{Zl}|\p{Zp}/u;
 export const AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as const;
 type AuthMethod = (typeof AUTH_METHODS)[number];
 
@@ -86,13 +89,14 @@ function checkMetadata(metadata: ClientMetadata) {
     if (problem !== null) throw new OAuthError('invalid_redirect_uri', `${uri.slice(0, 200)} ${problem}`);
   }
   const name = metadata.client_name ?? new URL(redirectUris[0] ?? '').host;
-  // Control and direction characters could make the name read as another on the page that asks for approval.
-  if (/\p{C}|\p{Zl}|\p{Zp}/u.test(name) || name.length > MAX_NAME_LENGTH) {
+  if (HIDDEN.test(name) || name.length > MAX_NAME_LENGTH) {
     throw invalidMetadata(`client_name must have at most ${MAX_NAME_LENGTH} printable characters`);
   }
   const clientUri = metadata.client_uri ?? null;
-  if (clientUri !== null && !(URL.canParse(clientUri) && /^https?:$/.test(new URL(clientUri).protocol))) {
-    throw invalidMetadata('client_uri must be an http or https URL');
+  if (clientUri !== null && !isPage(clientUri)) {
+    throw invalidMetadata(
+      `client_uri must be an http or https URL of at most ${MAX_CLIENT_URI_LENGTH} printable characters`,
+    );
   }
   const method = metadata.token_endpoint_auth_method ?? 'client_secret_basic';
   const known = AUTH_METHODS.find((one) => one === method);
@@ -106,6 +110,11 @@ function checkMetadata(metadata: ClientMetadata) {
     throw invalidMetadata('response_types must include code');
   }
   return { redirectUris, name: name.trim() || 'Unnamed', clientUri, method: known };
+}
+
+function isPage(uri: string): boolean {
+  if (uri.length > MAX_CLIENT_URI_LENGTH || HIDDEN.test(uri) || !URL.canParse(uri)) return false;
+  return ['http:', 'https:'].includes(new URL(uri).protocol);
 }
 
 function invalidMetadata(detail: string): OAuthError {

@@ -1,8 +1,18 @@
 /** Which redirect URIs a client may register, and which of them a request may name. */
 
 const MAX_URI_LENGTH = 400;
-/** Schemes that run code, read this machine, or leak the code to the network. */
-const REFUSED_SCHEMES = /^(javascript|data|vbscript|file|filesystem|blob|about|ws|wss|ftp|mailto|intent):$/;
+/** Schemes that browsers and operating systems handle themselves, or that send the code over the network. */
+const REFUSED_SCHEMES = new Set(
+  [
+    ['javascript', 'data', 'vbscript', 'file', 'filesystem', 'blob', 'about', 'view-source', 'jar', 'resource'],
+    ['edge', 'opera', 'brave', 'vivaldi', 'intent', 'android-app', 'market', 'search-ms', 'shell', 'hcp'],
+    ['ws', 'wss', 'ftp', 'ftps', 'sftp', 'smb', 'afp', 'nfs', 'ssh', 'telnet', 'git', 'ldap', 'ldaps'],
+    ['gopher', 'news', 'nntp', 'irc', 'ircs', 'mailto', 'tel', 'sms', 'geo', 'maps', 'facetime'],
+  ].flat(),
+);
+const REFUSED_FAMILIES = /^(?:chrome|moz-|ms-|x-apple|itms)/;
+/** Names an app: `com.example.app:/path` (RFC 8252 section 7.1) or `app://host/path`. */
+const APP_URI = /^(?:[a-z][a-z0-9+-]*\.[a-z0-9+.-]*:\/|[a-z][a-z0-9+-]*:\/\/[^/])/;
 const LOOPBACK = /^(127\.0\.0\.1|\[::1\]|localhost)$/;
 
 /** Why a URI cannot be registered; null if it can. */
@@ -14,7 +24,9 @@ export function redirectUriProblem(uri: string): string | null {
   if (url.hash !== '' || uri.includes('#')) return 'must not have a fragment';
   if (url.username !== '' || url.password !== '') return 'must not have a user';
   if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) return 'must be HTTPS, except on LOOPBACK';
-  if (REFUSED_SCHEMES.test(url.protocol)) return `must not have the scheme ${url.protocol}`;
+  const scheme = url.protocol.slice(0, -1);
+  if (REFUSED_SCHEMES.has(scheme) || REFUSED_FAMILIES.test(scheme)) return `must not have the scheme ${scheme}`;
+  if (!APP_URI.test(uri)) return 'must have the form https://…, com.example.app:/… or app://…';
   return null;
 }
 

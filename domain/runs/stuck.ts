@@ -81,7 +81,8 @@ async function knownStuck(em: EntityManager): Promise<string[]> {
 
 /**
  * Runs that have not taken in a signal delivered to Temporal, and a share of those without a new event for a
- * minute or with a timer that should have fired.
+ * minute or with a timer that should have fired. Of more than fit, a random hundred, so that each has its
+ * turn.
  */
 async function unmoved(em: EntityManager, now: Date): Promise<string[]> {
   const at = now.toISOString();
@@ -101,6 +102,7 @@ async function unmoved(em: EntityManager, now: Date): Promise<string[]> {
                              where (w ->> 'until')::timestamptz
                                    < ?::timestamptz - interval '30 seconds')
              end
+       order by random()
        limit ?)`,
     [at, BATCH, SHARES, Math.floor(now.getTime() / PASS_MS) % SHARES, at, at, BATCH],
   );

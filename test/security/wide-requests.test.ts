@@ -7,7 +7,7 @@ import { parsedQuery } from '../../api/linear-query.ts';
 import { formFields } from '../../api/middleware/form-fields.ts';
 import { unstorable } from '../../api/middleware/body.ts';
 import { agentBody } from '../support/agent-body.ts';
-import { createClient, startTestApp, type Client, type TestApp } from '../support/app.ts';
+import { createClient, startTestApp, type Client, type Reply, type TestApp } from '../support/app.ts';
 import { threadClock } from '../support/machine.ts';
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -308,6 +308,13 @@ test('the longest allowed headers are read in bounded time', async () => {
       await client.request('GET', path, { headers: { [name]: value } });
     expect([name, spentMs() < 5_000]).toEqual([name, true]);
   }
+});
+
+test('a very long Accept header is disregarded', async () => {
+  const accept = (types: string): Promise<Reply> => builder.get('/runs', { headers: { accept: types } });
+  expect((await accept('text/csv')).status).toBe(406);
+  expect((await accept('text/csv,'.repeat(200))).status).toBe(406);
+  expect((await accept(names(5_000, 'a/b').join(','))).status).toBe(200);
 });
 
 test('of the mistakes of an A2A message 20 are listed', async () => {

@@ -261,6 +261,29 @@ inBrowser('of two people who decide at once one wins, and the other is told', as
   expect(body.logs.filter((entry: any) => entry.message.includes('decided'))).toHaveLength(1);
 });
 
+inBrowser('a vote of two is seen by the other person, and the second one decides', async () => {
+  const vote = { title: 'Two for ${ .order }?', candidates: { users: ['ada', 'grace'] } };
+  const definition = { do: [{ review: { call: 'human', with: { ...vote, quorum: { approvals: 2 } } } }] };
+  const run = await start(definition, 'Q-1');
+  await isWaiting(run);
+  const [first, second] = [await visit(ada), await visit(grace)];
+  for (const { page, open } of [first, second]) {
+    await open('/inbox?q=Q-1');
+    await heading(page, 'Two for Q-1?').waitFor();
+    await page.getByText('No votes yet.').waitFor();
+  }
+  await first.page.keyboard.press('a');
+  await first.page.keyboard.press('Enter');
+  await second.page.getByText('So far: 1 approve.').waitFor();
+  expect(await status(run)).toBe('waiting');
+  await second.page.keyboard.press('a');
+  await second.page.keyboard.press('Enter');
+  expect(await isOver(run)).toBe('completed');
+  const { body } = await builder.get(`/runs/${run}`);
+  expect(body.output.votes.map((one: any) => one.decided_by)).toEqual([ada.id, grace.id]);
+  expect([...first.complaints, ...second.complaints]).toEqual([]);
+});
+
 inBrowser('a decision that is made while the server is away is kept, and counts once', async () => {
   const run = await start(refund, 'O-1');
   await isWaiting(run);

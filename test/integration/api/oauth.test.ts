@@ -249,6 +249,8 @@ describe('registration', () => {
     ['with a name that hides text', { client_name: 'Bank\u202Eelpmaxe' }, 'invalid_client_metadata'],
     ['with a long name', { client_name: 'x'.repeat(101) }, 'invalid_client_metadata'],
     ['with a strange page', { client_uri: 'javascript:alert(1)' }, 'invalid_client_metadata'],
+    ['with a page that hides text', { client_uri: 'https://a.example/\u202Emoc' }, 'invalid_client_metadata'],
+    ['with a long page', { client_uri: `https://a.example/${'x'.repeat(400)}` }, 'invalid_client_metadata'],
     ['with a signed log-in', { token_endpoint_auth_method: 'private_key_jwt' }, 'invalid_client_metadata'],
     ['for another grant', { grant_types: ['client_credentials'] }, 'invalid_client_metadata'],
     ['for tokens without a code', { response_types: ['token'] }, 'invalid_client_metadata'],

@@ -127,7 +127,9 @@ function Subject({ subject }: { subject: unknown }) {
 
 function Votes({ task: { quorum, tally, my_vote: vote } }: { task: HumanTask }) {
   if (quorum === null) return null;
-  const given = Object.entries(tally ?? {}).map(([decision, count]) => `${count} ${decision}`);
+  const given = Object.entries(tally ?? {})
+    .filter(([, count]) => count > 0)
+    .map(([decision, count]) => `${count} ${decision}`);
   return (
     <section class={css['part']}>
       <h3>{words.tally}</h3>
