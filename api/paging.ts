@@ -38,7 +38,7 @@ interface Page<Row> {
 
 /**
  * Reads the page that the query asks for, for an endpoint's response. `read` gets the rest of the query as
- * its filter. @throws 400 for a cursor of another list
+ * its filter. @throws 400 for a cursor of another list or order
  */
 export async function readPage<Row extends OrderRow, OrderRow, Key, Query extends PageQuery>(
   c: EndpointContext<unknown, Query>,
@@ -92,7 +92,9 @@ function decodeKey<Key>(cursor: string, schema: z.ZodType<Key>): Key | null {
 }
 
 function invalidCursor(): AppError {
-  return badRequest('invalid_cursor', 'The cursor does not belong to this list.', [
-    { pointer: 'cursor', code: 'invalid_cursor', message: 'must be a cursor from the Link header' },
-  ]);
+  return badRequest(
+    'invalid_cursor',
+    'The cursor belongs to another list, or to another order of this one.',
+    [{ pointer: 'cursor', code: 'invalid_cursor', message: 'must be a cursor from the Link header' }],
+  );
 }

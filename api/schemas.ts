@@ -1,6 +1,8 @@
 /** Schemas that many endpoints share. */
 import * as z from 'zod';
 
+import { utcTime } from '../contracts/instant.ts';
+
 export { jsonObject } from '../contracts/json-object.ts';
 
 /** Text with length limits in code points, as the interface counts characters. */
@@ -25,8 +27,17 @@ export function text(limits: { min?: number; max?: number } = {}) {
 export const uuid = z.guid().meta({ format: 'uuid' });
 /** RFC 3339, UTC. */
 export const timestamp = z.iso.datetime();
-/** RFC 3339 with any offset, for requests. */
-export const instant = z.iso.datetime({ offset: true }).meta({ id: 'Instant' });
+/** A user in a query. */
+export const personOrMe = z
+  .string()
+  .regex(/^(?:me|[\da-fA-F]{8}(?:-[\da-fA-F]{4}){3}-[\da-fA-F]{12})$/, 'must be the id of a user, or me')
+  .meta({ description: 'Id of a user, or `me`.' });
+/** RFC 3339 with any offset, in the years 1 to 9999, for requests that keep the text as it is. */
+export const writtenInstant = z.iso
+  .datetime({ offset: true })
+  .refine((text) => utcTime(text) !== null, 'must be in the years 1 to 9999');
+/** The same in UTC. */
+export const instant = writtenInstant.overwrite((text) => utcTime(text) ?? text).meta({ id: 'Instant' });
 export const httpUrl = (max = 255) =>
   text({ max })
     .refine(

@@ -12,6 +12,10 @@ export type AcceptedEvent = {
   received_at: string;
   duplicate: boolean;
 };
+export type ActOnRunsRequest = {
+  action: 'cancel' | 'suspend' | 'resume' | 'retry';
+  ids: string[];
+};
 export type Agent = AgentFields & {
   description: string | null;
   documentation: string | null;
@@ -1058,6 +1062,16 @@ export type Run = RunFields & {
   /** URL of the log entries after these. */
   logs_next: string | null;
 };
+export type RunBatch = {
+  results: {
+    id: string;
+    /** The status that a single request for this run would have returned. */
+    status: number;
+    /** As a list with `view=summary` has it; for `retry` the new run. */
+    run?: RunSummary;
+    problem?: Problem;
+  }[];
+};
 export type RunFields = {
   id: string;
   workflow_id: string | null;
@@ -1838,7 +1852,7 @@ export interface Operations {
   decideHumanTasks: { body: DecideHumanTasksRequest; answer: HumanTaskBatch };
   /** Count the human tasks of the caller */
   getHumanTaskSummary: { answer: HumanTaskSummary };
-  /** List the caller's human tasks by priority, then age */
+  /** List the caller's human tasks, by default by priority, then age */
   listHumanTasks: {
     query?: {
       /** Records per page. */
@@ -1861,10 +1875,19 @@ export interface Operations {
       priority?: number | undefined;
       /** Undecided tasks that are past `due_at`. */
       overdue?: boolean | undefined;
+      /** Tasks whose `due_at` is earlier. */
+      due_before?: Instant | undefined;
+      /** Id of a user, or `me`. */
+      claimed_by?: string | undefined;
       run_id?: string | undefined;
       workflow_id?: string | undefined;
       /** Text in the title, description, task or workflow name. */
       q?: string | undefined;
+      /**
+       * `priority`: highest first. `due`: earliest `due_at` first, tasks without one last.
+       * `created`: oldest first. Equal tasks are sorted by age, oldest first.
+       */
+      sort?: 'priority' | 'due' | 'created' | undefined;
     };
     answer: ListedHumanTask[];
   };
@@ -2052,10 +2075,16 @@ export interface Operations {
       parent_run_id?: string | undefined;
       created_after?: Instant | undefined;
       created_before?: Instant | undefined;
+      /** Id of a user, or `me`. */
+      owner_id?: string | undefined;
+      /** A tag of the run's workflow. */
+      tag?: string | undefined;
       q?: string | undefined;
     };
     answer: RunSummary[];
   };
+  /** Cancel, suspend, resume or retry several runs, each with its own result */
+  actOnRuns: { body: ActOnRunsRequest; answer: RunBatch };
   /** Get the status, tasks and log of a run */
   getRun: {
     path: {
@@ -2604,6 +2633,7 @@ export const OPERATIONS = {
   getOpenApi: { method: 'GET', path: '/openapi.json', role: 'public' },
   getReadiness: { method: 'GET', path: '/readyz', role: 'public' },
   listRuns: { method: 'GET', path: '/runs', role: 'viewer' },
+  actOnRuns: { method: 'POST', path: '/runs/actions', role: 'builder' },
   getRun: { method: 'GET', path: '/runs/{id}', role: 'viewer' },
   cancelRun: { method: 'POST', path: '/runs/{id}/cancel', role: 'builder' },
   streamRunEvents: { method: 'GET', path: '/runs/{id}/events', role: 'viewer' },

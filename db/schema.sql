@@ -438,10 +438,14 @@ END) stored,
 CREATE INDEX hitl_task_claimed_by ON public.hitl_task USING btree (claimed_by) WHERE (claimed_by IS NOT NULL);
 CREATE INDEX hitl_task_principals ON public.hitl_task USING gin (principals);
 CREATE INDEX hitl_task_queue ON public.hitl_task USING btree (((- priority)), id) WHERE (status = ANY (ARRAY['open'::text, 'claimed'::text]));
+CREATE INDEX hitl_task_queue_by_age ON public.hitl_task USING btree (id) WHERE (status = ANY (ARRAY['open'::text, 'claimed'::text]));
+CREATE INDEX hitl_task_queue_by_due ON public.hitl_task USING btree (COALESCE(due_at, 'infinity'::timestamp with time zone), id) WHERE (status = ANY (ARRAY['open'::text, 'claimed'::text]));
 CREATE INDEX hitl_task_queue_due ON public.hitl_task USING btree (due_at) WHERE ((status = ANY (ARRAY['open'::text, 'claimed'::text])) AND (due_at IS NOT NULL));
 CREATE INDEX hitl_task_queue_principals ON public.hitl_task USING gin (principals) WHERE (status = ANY (ARRAY['open'::text, 'claimed'::text]));
 CREATE INDEX hitl_task_run ON public.hitl_task USING btree (run_id, id);
 CREATE INDEX hitl_task_status ON public.hitl_task USING btree (status, ((- priority)), id);
+CREATE INDEX hitl_task_status_by_age ON public.hitl_task USING btree (status, id);
+CREATE INDEX hitl_task_status_by_due ON public.hitl_task USING btree (status, COALESCE(due_at, 'infinity'::timestamp with time zone), id);
 CREATE INDEX hitl_task_workflow ON public.hitl_task USING btree (workflow_id, id) WHERE (workflow_id IS NOT NULL);
 
 create table hitl_vote (

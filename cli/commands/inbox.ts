@@ -16,7 +16,15 @@ import {
   type PickerState,
   type Row,
 } from '../core/picker.ts';
-import { checkDecision, decide, taskLines, taskView, type Decision } from '../core/tasks.ts';
+import {
+  checkDecision,
+  decide,
+  taskFlags,
+  taskLines,
+  taskQuery,
+  taskView,
+  type Decision,
+} from '../core/tasks.ts';
 import { ago } from '../core/text.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 
@@ -25,12 +33,17 @@ export const inboxCommand = command({
   details:
     'On a terminal: j and k move, Enter shows a task, a prepares an approval and r a rejection, Enter then ' +
     'sends it, c claims, R reloads, q quits.',
-  flags: { ...listFlags, list: flag('Print the list, also on a terminal') },
+  flags: { ...listFlags, ...taskFlags, list: flag('Print the list, also on a terminal') },
   run: async (cli, { list, ...flags }) => {
     await cli.requireLogIn();
-    const tasks = await collect(cli, cli.client.items('listHumanTasks', { signal: cli.signal }), flags);
+    const query = taskQuery(flags);
+    const tasks = await collect(
+      cli,
+      cli.client.items('listHumanTasks', { query, signal: cli.signal }),
+      flags,
+    );
     const isPicker = cli.isInteractive && cli.out.format === 'table' && list !== true && tasks.length > 0;
-    if (isPicker) await pick(cli, tasks);
+    if (isPicker) await pick(cli, tasks, query);
     else await cli.out.list(tasks, taskView);
   },
 });
@@ -42,7 +55,9 @@ const rowOf = ({ id, title, workflow_name: workflow, decisions = [], ...task }: 
   decisions: decisions.map((decision) => decision.id),
 });
 
-async function pick(cli: Cli, tasks: readonly ListedHumanTask[]): Promise<void> {
+type TaskQuery = ReturnType<typeof taskQuery>;
+
+async function pick(cli: Cli, tasks: readonly ListedHumanTask[], query: TaskQuery): Promise<void> {
   const { stdin } = cli.surroundings;
   const screen = new Screen(cli);
   let state = firstState(tasks.map(rowOf));
@@ -55,13 +70,13 @@ async function pick(cli: Cli, tasks: readonly ListedHumanTask[]): Promise<void> 
     if (step.effect?.kind === 'quit') break;
     if (step.effect !== undefined) {
       screen.clear();
-      state = await perform(cli, state, step.effect);
+      state = await perform(cli, state, step.effect, query);
     }
   }
   screen.clear();
 }
 
-async function perform(cli: Cli, state: PickerState, effect: Effect): Promise<PickerState> {
+async function perform(cli: Cli, state: PickerState, effect: Effect, query: TaskQuery): Promise<PickerState> {
   try {
     switch (effect.kind) {
       case 'show':
@@ -74,7 +89,7 @@ async function perform(cli: Cli, state: PickerState, effect: Effect): Promise<Pi
         await decideRow(cli, effect.row.id, effect.decision);
         return without(state, effect.row.id, `${effect.decision}: ${effect.row.text}`);
       case 'reload': {
-        const tasks = await cli.client.page('listHumanTasks', { signal: cli.signal });
+        const tasks = await cli.client.page('listHumanTasks', { query, signal: cli.signal });
         return firstState(tasks.items.map(rowOf));
       }
       case 'quit':

@@ -84,12 +84,24 @@ const list = command({
     ...listFlags,
     status: text('One or more of pending, running, waiting, …, separated by commas', 'STATUS'),
     workflow: text('Runs of this workflow', 'WORKFLOW'),
+    owner: text('Runs of this user, or me; admins see those of everybody', 'ID'),
+    tag: text('Runs of workflows with this tag', 'TAG'),
+    after: text('Created after this time, such as 2027-01-31T18:00:00Z', 'TIME'),
+    before: text('Created before this time', 'TIME'),
     search: text('Text in the name of the workflow', 'TEXT'),
   },
-  run: async (cli, { status, workflow, search, ...flags }) => {
+  run: async (cli, { status, workflow, owner, tag, after, before, search, ...flags }) => {
     await cli.requireLogIn();
     const id = workflow === undefined ? undefined : await workflowId(cli, workflow);
-    const query = { status, workflow_id: id, q: search };
+    const query = {
+      status,
+      workflow_id: id,
+      owner_id: owner,
+      tag,
+      created_after: after,
+      created_before: before,
+      q: search,
+    };
     await cli.out.list(
       await collect(cli, cli.client.items('listRuns', { query, signal: cli.signal }), flags),
       runView,

@@ -5,16 +5,24 @@ import type { HumanTaskBatch, Problem } from '../../client/index.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command, commandOfMany, type Context } from '../core/command.ts';
 import { EXIT, usageError, type ExitCode } from '../core/errors.ts';
-import { choice, flag, text, texts } from '../core/flags.ts';
+import { choice, text, texts } from '../core/flags.ts';
 import { readForm } from '../core/form.ts';
 import { collect, listFlags } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
-import { checkDecision, decide, taskLines, taskView, type Decision } from '../core/tasks.ts';
+import {
+  checkDecision,
+  decide,
+  taskFlags,
+  taskLines,
+  taskQuery,
+  taskView,
+  type Decision,
+} from '../core/tasks.ts';
 
 const TASK = argument('TASK', 'Id of a human task');
 
 const list = command({
-  brief: 'List human tasks by priority, then age',
+  brief: 'List human tasks',
   flags: {
     ...listFlags,
     scope: choice('Whose: those that you can decide (default), can see, or everybody’s', [
@@ -23,12 +31,12 @@ const list = command({
       'all',
     ]),
     status: text('One or more of open, claimed, decided, …, separated by commas', 'STATUS'),
-    overdue: flag('Only those past their due time'),
+    ...taskFlags,
     search: text('Text in title, description or workflow', 'TEXT'),
   },
-  run: async (cli, { scope, status, overdue, search, ...flags }) => {
+  run: async (cli, { scope, status, search, ...flags }) => {
     await cli.requireLogIn();
-    const query = { scope, status, overdue: overdue === true ? true : undefined, q: search };
+    const query = { ...taskQuery(flags), scope, status, q: search };
     await cli.out.list(
       await collect(cli, cli.client.items('listHumanTasks', { query, signal: cli.signal }), flags),
       taskView,

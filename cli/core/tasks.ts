@@ -1,6 +1,7 @@
 /** Human tasks: how they are shown, and how they are decided. */
 import type { HumanTask, ListedHumanTask } from '../../client/index.ts';
 import type { Cli } from './cli.ts';
+import { choice, flag, text, type ValuesOf } from './flags.ts';
 import { checkForm } from './form.ts';
 import type { View } from './table.ts';
 import { ago, oneLine, printable } from './text.ts';
@@ -18,6 +19,21 @@ export const taskView: View<ListedHumanTask | HumanTask> = {
   name: ({ id }) => id,
   none: 'Nothing waits for you.',
 };
+
+/** What lists of tasks can be narrowed to, and their order. */
+export const taskFlags = {
+  sort: choice('Order: priority (default), due or created; then by age', ['priority', 'due', 'created']),
+  claimedBy: text('Only those that this user has claimed, or me', 'ID'),
+  overdue: flag('Only those past their due time'),
+  dueBefore: text('Only those due before this time, such as 2027-01-31T18:00:00Z', 'TIME'),
+};
+
+export const taskQuery = ({ sort, claimedBy, overdue, dueBefore }: ValuesOf<typeof taskFlags>) => ({
+  sort,
+  claimed_by: claimedBy,
+  overdue: overdue === true ? true : undefined,
+  due_before: dueBefore,
+});
 
 /** All that a person needs for a decision. */
 export async function taskLines(task: HumanTask): Promise<string[]> {

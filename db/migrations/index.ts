@@ -6,6 +6,7 @@ import { Migration202611221200OauthClients } from './202611221200-oauth-clients.
 import { Migration202611221515DeviceApprover } from './202611221515-device-approver.ts';
 import { Migration202611221520AppliedResources } from './202611221520-applied-resources.ts';
 import { Migration202611221600ShortCalls } from './202611221600-short-calls.ts';
+import { Migration202611222236TaskOrders } from './202611222236-task-orders.ts';
 
 /**
  * Append-only, in the order in which they run. The name is what the database remembers: never rename one that
@@ -20,6 +21,7 @@ export const migrations = [
   { name: '202611221515-device-approver', class: Migration202611221515DeviceApprover },
   { name: '202611221520-applied-resources', class: Migration202611221520AppliedResources },
   { name: '202611221600-short-calls', class: Migration202611221600ShortCalls },
+  { name: '202611222236-task-orders', class: Migration202611222236TaskOrders },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

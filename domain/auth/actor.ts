@@ -42,6 +42,11 @@ export function actorOfSession(user: Actor, limit: Role | null): Actor {
   return { ...user, roles, client: { limited: user.roles.some((role) => !hasRole({ roles }, role)) } };
 }
 
+/** The id of a user that a filter names; `me` is the actor. */
+export function userIdOf(actor: Pick<Actor, 'id'>, person: string): string {
+  return person === 'me' ? actor.id : person;
+}
+
 export function isAdmin(actor: Pick<Actor, 'roles'>): boolean {
   return hasRole(actor, 'admin');
 }

@@ -3,6 +3,7 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 
+import { utcTime } from '../../contracts/instant.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
 
@@ -40,7 +41,7 @@ export async function acceptEvent(
       event.id,
       event.type,
       event.subject ?? null,
-      event.time ?? null,
+      event.time === undefined ? null : utcTime(event.time),
       JSON.stringify(event),
     ],
   );

@@ -77,6 +77,8 @@ export interface HumanTaskView extends HumanTask {
   decision: Decision | null;
   /** In a list: the names of the omitted fields. */
   omitted?: string[];
+  /** In a list: to the microsecond. */
+  exact_due_at?: string | null;
 }
 
 /** A task's record includes only the latest comments. */
@@ -103,7 +105,8 @@ export const TASK_COLUMNS = `${SMALL_COLUMNS}, ${SIZED.map(({ column }) => colum
 
 /** For lists: large fields are null and named in `omitted`. */
 export function listedTaskColumns(view: ListView | undefined): string {
-  return `${SMALL_COLUMNS}, ${listedColumns(SIZED, { view })}`;
+  return `${SMALL_COLUMNS}, ${listedColumns(SIZED, { view })},
+    to_char(t.due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as exact_due_at`;
 }
 
 const DECISION_COLUMNS = `d.id, d.task_id, d.decision, d.payload, d.comment, d.decided_by,
@@ -257,6 +260,7 @@ export type ListedTaskRow = Omit<HumanTask, 'decisions' | 'candidates'> & {
   decisions: DecisionOption[] | null;
   candidates: Candidates | null;
   omitted: string[];
+  exact_due_at: string | null;
 };
 
 const NOBODY: Candidates = { users: [], roles: [], groups: [] };

@@ -1,8 +1,8 @@
 /** The queries behind lists and counts of human tasks. */
 import { type TaskStatus, UNDECIDED } from '../../contracts/hitl.ts';
 import type { ListView } from '../../db/large-fields.ts';
-import { Conditions, type KeysetPage, arrayLiteral, containsPattern, isOneOf } from '../../db/sql.ts';
-import type { Actor } from '../auth/actor.ts';
+import { Conditions, arrayLiteral, containsPattern, isOneOf } from '../../db/sql.ts';
+import { userIdOf, type Actor } from '../auth/actor.ts';
 import { listedTaskColumns } from './human-task.ts';
 import { principalsOf } from './principals.ts';
 import { decidableBy } from './rights.ts';
@@ -20,14 +20,32 @@ export interface TaskFilters {
   priority?: number | undefined;
   /** Whether an undecided task is past its due time. */
   overdue?: boolean | undefined;
+  /** Whether it is due before this time; tasks without a due time never are. */
+  due_before?: string | undefined;
+  /** Id of a user, or `me`. */
+  claimed_by?: string | undefined;
   run_id?: string | undefined;
   workflow_id?: string | undefined;
   /** Substring of the title, description, task name or workflow name; case is ignored. */
   q?: string | undefined;
 }
 
-/** Sort key: priority from high to low, then age by id (UUIDv7). */
-export type TaskPosition = readonly [negatedPriority: number, id: string];
+export const TASK_SORTS = ['priority', 'due', 'created'] as const;
+export type TaskSort = (typeof TASK_SORTS)[number];
+
+/** Sort key of the previous page's last task. Age is that of the id (UUIDv7). */
+export type TaskPosition =
+  | { sort: 'priority'; after?: readonly [negatedPriority: number, id: string] | undefined }
+  /** To the microsecond; null for a task without a due time. */
+  | { sort: 'due'; after?: readonly [dueAt: string | null, id: string] | undefined }
+  | { sort: 'created'; after?: readonly [id: string] | undefined };
+
+/** By priority from high to low, by due time (tasks without one last), or by age alone; then by age. */
+const ORDER: Record<TaskSort, { columns: readonly string[]; types: readonly string[] }> = {
+  priority: { columns: ['-t.priority', 't.id'], types: ['int', 'uuid'] },
+  due: { columns: [`coalesce(t.due_at, 'infinity')`, 't.id'], types: ['timestamptz', 'uuid'] },
+  created: { columns: ['t.id'], types: ['uuid'] },
+};
 
 export interface Query {
   sql: string;
@@ -35,16 +53,17 @@ export interface Query {
 }
 
 /** The query's text and values, separate so that a test can check its plan. */
-export function listQuery(
-  actor: Actor,
-  filters: TaskFilters,
-  { after, limit }: KeysetPage<TaskPosition>,
-): Query {
+export function listQuery(actor: Actor, filters: TaskFilters, position: TaskPosition, limit: number): Query {
   const where = conditionsOf(actor, filters);
-  if (after) where.add(`(-t.priority, t.id) > (?::int, ?::uuid)`, ...after);
+  const { columns, types } = ORDER[position.sort];
+  if (position.after)
+    where.add(
+      `(${columns.join(', ')}) > (${types.map((type) => `?::${type}`).join(', ')})`,
+      ...position.after.map((value) => value ?? 'infinity'),
+    );
   const sql = `select ${listedTaskColumns(filters.view)} from hitl_task t
      where ${where.sql}
-     order by -t.priority, t.id limit ?`;
+     order by ${columns.join(', ')} limit ?`;
   return { sql, values: [...where.values, limit] };
 }
 
@@ -88,6 +107,9 @@ function conditionsOf(actor: Actor, filters: TaskFilters): Conditions {
   if (filters.priority !== undefined) where.add(`-t.priority = ?`, -filters.priority);
   if (filters.overdue === true) where.add(`${IS_UNDECIDED} and t.due_at < now()`);
   if (filters.overdue === false) where.add(`(not ${IS_UNDECIDED} or t.due_at is null or t.due_at >= now())`);
+  if (filters.due_before !== undefined) where.add(`t.due_at < ?::timestamptz`, filters.due_before);
+  if (filters.claimed_by !== undefined)
+    where.add(`t.claimed_by = ?::uuid`, userIdOf(actor, filters.claimed_by));
   if (filters.run_id !== undefined) where.add(`t.run_id = ?`, filters.run_id);
   if (filters.workflow_id !== undefined) where.add(`t.workflow_id = ?`, filters.workflow_id);
   if (filters.q !== undefined) {

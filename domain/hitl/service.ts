@@ -2,7 +2,6 @@
  * Reads human tasks. Lists query the table to which decisions are written, so callers read their own writes.
  */
 import type { EntityManager } from '../../db/orm.ts';
-import type { KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { forbidden } from '../errors.ts';
 import {
@@ -26,10 +25,11 @@ export async function listTasks(
   em: EntityManager,
   actor: Actor,
   filters: TaskFilters,
-  page: KeysetPage<TaskPosition>,
+  position: TaskPosition,
+  limit: number,
 ): Promise<HumanTaskView[]> {
   if (filters.scope === 'all' && !isAdmin(actor)) throw forbidden("Only admins may list everyone's tasks.");
-  const { sql, values } = listQuery(actor, filters, page);
+  const { sql, values } = listQuery(actor, filters, position, limit);
   return withListedDetails(em, actor.id, await em.execute<ListedTaskRow[]>(sql, values), filters.view);
 }
 

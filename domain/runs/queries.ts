@@ -6,7 +6,7 @@ import type { ListView } from '../../db/large-fields.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { UNFINISHED_TASK_STATUSES } from '../../contracts/run-events.ts';
 import { arrayLiteral, containsPattern, Conditions, isOneOf, type KeysetPage } from '../../db/sql.ts';
-import { isAdmin, type Actor } from '../auth/actor.ts';
+import { isAdmin, userIdOf, type Actor } from '../auth/actor.ts';
 import { notFound } from '../errors.ts';
 import { maySeeRun } from './policy.ts';
 import {
@@ -31,6 +31,10 @@ export interface RunFilter {
   parent_run_id?: string | undefined;
   created_after?: string | undefined;
   created_before?: string | undefined;
+  /** Id of a user, or `me`. */
+  owner_id?: string | undefined;
+  /** A tag of the run's workflow, if the actor can see that workflow. */
+  tag?: string | undefined;
   q?: string | undefined;
 }
 
@@ -44,6 +48,17 @@ export async function listRuns(
   const where = new Conditions();
   if (!isAdmin(actor)) where.add('r.owner_id = ?', actor.id);
   if (filter.status) where.add('r.status = any(?::text[])', arrayLiteral(filter.status));
+  if (filter.owner_id) where.add('r.owner_id = ?::uuid', userIdOf(actor, filter.owner_id));
+  if (filter.tag) {
+    // A tag of somebody else's private workflow must not become known by trying.
+    const seen = `(?::boolean or w.owner_id = ?::uuid or w.visibility = 'public' and w.archived_at is null)`;
+    where.add(
+      `r.workflow_id = any(array(select w.id from workflow w where w.tags @> ?::text[] and ${seen}))`,
+      arrayLiteral([filter.tag]),
+      isAdmin(actor),
+      actor.id,
+    );
+  }
   if (filter.workflow_id) where.add('r.workflow_id = ?', filter.workflow_id);
   if (filter.agent_id) {
     where.add(
@@ -66,6 +81,21 @@ export async function listRuns(
 /** @throws not_found, also for another user's run */
 export async function getRun(em: EntityManager, actor: Actor, id: string): Promise<RunRow> {
   const [run] = await em.execute<RunRow[]>(`select ${RUN_COLUMNS} from run r where r.id = ?`, [id]);
+  if (!run || !maySeeRun(actor, run)) throw notFound('run');
+  return run;
+}
+
+/** A run as lists have it. @throws not_found, also for another user's run */
+export async function getListedRun(
+  em: EntityManager,
+  actor: Actor,
+  id: string,
+  view: ListView,
+): Promise<ListedRunRow> {
+  const [run] = await em.execute<ListedRunRow[]>(
+    `select ${listedRunColumns(view)} from run r where r.id = ?`,
+    [id],
+  );
   if (!run || !maySeeRun(actor, run)) throw notFound('run');
   return run;
 }

@@ -8,6 +8,7 @@ import { UNDER_WAY_STATUSES } from '../../contracts/run-events.ts';
 import { isLowercaseUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
+import { inParallel } from '../in-parallel.ts';
 import { TemporalUnavailable } from '../ports.ts';
 import { closeLostRun, sendSignals, startRun, type DispatchDeps } from './dispatch.ts';
 import { takeDueSignals, takeUnappliedSignals, type OpenSignal } from './signals.ts';
@@ -15,6 +16,7 @@ import { takePendingRuns } from './start.ts';
 import { watchStuckRuns } from './stuck.ts';
 
 const BATCH = 200;
+/** Enough calls to hide Temporal's latency, and few enough to leave connections in the pool. */
 const AT_ONCE = 10;
 /**
  * When each part must stop, counted from the start of the pass. Together below the activity's timeout of 60
@@ -75,7 +77,7 @@ async function startPending(deps: DispatchDeps, options: PassOptions, inTime: In
   let taken: string[];
   do {
     taken = await takePendingRuns(deps.orm.em.fork(), BATCH);
-    await inParallel(taken, async (runId) => {
+    await inParallel(taken, AT_ONCE, async (runId) => {
       options.heartbeat();
       if (await startRun(deps, runId)) started++;
       // If only this run fails, for example because its large input cannot be stored, continue with the
@@ -94,7 +96,7 @@ async function repeatSignals(deps: DispatchDeps, options: PassOptions, inTime: I
       taken = await take(deps.orm.em.fork(), BATCH);
       // Signals of one run are sent in order, several runs in parallel.
       const byRun = [...Map.groupBy(taken, ({ run_id }) => run_id).values()];
-      await inParallel(byRun, async (signals) => {
+      await inParallel(byRun, AT_ONCE, async (signals) => {
         // `sent += await …` would read the sum before waiting and lose the counts of the other runs.
         const { length } = await sendSignals(deps, signals);
         sent += length;
@@ -161,19 +163,9 @@ async function closeLost(
   runIds: readonly string[],
 ): Promise<number> {
   let closed = 0;
-  await inParallel(runIds, async (id) => {
+  await inParallel(runIds, AT_ONCE, async (id) => {
     if (await closeLostRun(deps, id)) closed++;
     options.heartbeat();
   });
   return closed;
-}
-
-/** Runs enough calls at once to hide Temporal's latency, and few enough to leave connections in the pool. */
-async function inParallel<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
-  const rest = items.values();
-  await Promise.all(
-    Array.from({ length: Math.min(AT_ONCE, items.length) }, async () => {
-      for (const item of rest) await act(item);
-    }),
-  );
 }

@@ -144,6 +144,8 @@ describe('a list', () => {
       `/runs?parent_run_id=${run}`,
       `/runs?workflow_id=${privateWorkflow}`,
       `/runs?agent_id=${privateAgent}`,
+      `/runs?owner_id=${user}`,
+      `/hitl/tasks?scope=candidate&claimed_by=${user}`,
       `/agents?owner_id=${user}&visibility=private`,
       `/workflows?owner_id=${user}&visibility=private`,
     ];

@@ -178,6 +178,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   applySet: forRole('builder'),
   listAppliedResources: forRole('viewer'),
   listRuns: forRole('viewer'),
+  actOnRuns: forRole('builder'),
   getRun: readRun,
   listRunTasks: readRun,
   getRunTask: readRun,

@@ -6,6 +6,7 @@ import { countTasks, listTaskRows, type ListedTask } from '../../../domain/a2a/l
 import { presentTask } from '../../../contracts/a2a/task.ts';
 import { readMessages } from '../../../domain/a2a/task-row.ts';
 import { readKeysetPage, type ListOrder } from '../../paging.ts';
+import { instant } from '../../schemas.ts';
 import type { A2ACall } from '../call.ts';
 import { presenting } from '../task-reader.ts';
 import { historyLengthOf, invalidField } from './fields.ts';
@@ -14,7 +15,7 @@ const MAX_PAGE_SIZE = 100;
 const DEFAULT_PAGE_SIZE = 50;
 
 const byLastChange: ListOrder<ListedTask, [changed: string, id: string]> = {
-  key: z.tuple([z.iso.datetime(), z.guid()]),
+  key: z.tuple([instant, z.guid()]),
   valuesOf: ({ changed, id }) => [changed, id],
 };
 
@@ -60,8 +61,12 @@ function stateOf({ status }: ListTasksRequest): (typeof TASK_STATES)[number] | u
 }
 
 function changedAfterOf({ statusTimestampAfter }: ListTasksRequest): string | undefined {
-  const time = statusTimestampAfter || undefined;
-  if (time !== undefined && Number.isNaN(Date.parse(time)))
-    throw invalidField('/statusTimestampAfter', 'statusTimestampAfter must be an RFC 3339 time');
-  return time;
+  if (!statusTimestampAfter) return undefined;
+  const { data } = instant.safeParse(statusTimestampAfter);
+  if (data === undefined)
+    throw invalidField(
+      '/statusTimestampAfter',
+      'statusTimestampAfter must be an RFC 3339 time in the years 1 to 9999',
+    );
+  return data;
 }

@@ -7,7 +7,7 @@ import { AppError, badRequest, invalid } from '../../../domain/errors.ts';
 import type { InboundCloudEvent } from '../../../domain/events/inbound.ts';
 import { BODY_LIMIT_BYTES, decodeText, parseJson, readRawBody, type RawBody } from '../../middleware/body.ts';
 import { parseBody } from '../../middleware/guard.ts';
-import { text } from '../../schemas.ts';
+import { text, writtenInstant } from '../../schemas.ts';
 
 export const structured = 'application/cloudevents+json';
 
@@ -24,7 +24,7 @@ export const cloudEventSchema = z
     source: text({ min: 1, max: 2_000 }),
     type: text({ min: 1, max: 1_000 }),
     subject: text({ min: 1, max: 1_000 }).optional(),
-    time: z.iso.datetime({ offset: true }).optional(),
+    time: writtenInstant.optional(),
     datacontenttype: text({ min: 1, max: 255 }).optional(),
     dataschema: text({ min: 1, max: 2_000 }).optional(),
     data: z.unknown().optional(),

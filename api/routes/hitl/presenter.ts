@@ -177,6 +177,7 @@ export function presentTask(actor: Actor, view: HumanTaskView): z.input<typeof h
     late: _late,
     row_version: _version,
     omitted: _omitted,
+    exact_due_at: _exactDueAt,
     ...record
   } = view;
   const delegations = Object.entries(record.delegations).map(([principal, to]) => ({

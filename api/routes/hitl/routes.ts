@@ -15,13 +15,14 @@ import {
   loadForComment,
   release,
 } from '../../../domain/hitl/service.ts';
-import { MAX_COUNT, type TaskPosition } from '../../../domain/hitl/list-query.ts';
+import type { HumanTaskView } from '../../../domain/hitl/human-task.ts';
+import { MAX_COUNT, TASK_SORTS, type TaskPosition, type TaskSort } from '../../../domain/hitl/list-query.ts';
 import { sendSignals } from '../../../domain/runs/dispatch.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
 import { viewQuery } from '../../listed.ts';
 import { byId, readPage, type ListOrder } from '../../paging.ts';
-import { flag, idParams, pageQuery, text, uuid } from '../../schemas.ts';
+import { flag, idParams, instant, pageQuery, personOrMe, text, uuid } from '../../schemas.ts';
 import { decideBatch } from './batch.ts';
 import {
   auditRecord,
@@ -65,6 +66,8 @@ const filters = {
     .meta({ description: 'One or more, separated by commas. Default: undecided tasks.' }),
   priority: z.coerce.number().int().min(0).max(100).optional(),
   overdue: flag.optional().meta({ description: 'Undecided tasks that are past `due_at`.' }),
+  due_before: instant.optional().meta({ description: 'Tasks whose `due_at` is earlier.' }),
+  claimed_by: personOrMe.optional(),
   run_id: uuid.optional(),
   workflow_id: uuid.optional(),
   q: text({ min: 1, max: 255 })
@@ -77,9 +80,35 @@ const summaryRecord = z
   .object({ open: count, overdue: count, claimed_by_me: count })
   .meta({ id: 'HumanTaskSummary' });
 
-const byPriority: ListOrder<{ priority: number; id: string }, TaskPosition> = {
-  key: z.tuple([z.int().min(-100).max(0), z.guid()]),
-  valuesOf: (task) => [-task.priority, task.id],
+const sort = z
+  .enum(TASK_SORTS)
+  .default('priority')
+  .meta({
+    description:
+      '`priority`: highest first. `due`: earliest `due_at` first, tasks without one last. ' +
+      '`created`: oldest first. Equal tasks are sorted by age, oldest first.',
+  });
+
+/** The cursors of each order have a form of their own. */
+const orders: Record<TaskSort, ListOrder<HumanTaskView, TaskPosition>> = {
+  priority: {
+    key: z
+      .tuple([z.int().min(-100).max(0), z.guid()])
+      .transform((after) => ({ sort: 'priority' as const, after })),
+    valuesOf: (task) => [-task.priority, task.id],
+  },
+  due: {
+    key: z
+      .tuple([z.literal('due'), instant.nullable(), z.guid()])
+      .transform(([, ...after]) => ({ sort: 'due' as const, after })),
+    valuesOf: (task) => ['due', task.exact_due_at ?? null, task.id],
+  },
+  created: {
+    key: z
+      .tuple([z.literal('created'), z.guid()])
+      .transform(([, id]) => ({ sort: 'created' as const, after: [id] as const })),
+    valuesOf: (task) => ['created', task.id],
+  },
 };
 
 export function hitlEndpoints(deps: AppDeps): Endpoint[] {
@@ -92,15 +121,16 @@ function readEndpoints(): Endpoint[] {
       method: 'GET',
       path: '/hitl/tasks',
       operationId: 'listHumanTasks',
-      summary: "List the caller's human tasks by priority, then age",
+      summary: "List the caller's human tasks, by default by priority, then age",
       tags,
       role: 'viewer',
-      query: z.object({ ...pageQuery, ...viewQuery, ...filters }),
+      query: z.object({ ...pageQuery, ...viewQuery, ...filters, sort }),
       responses: { 200: z.array(listedTask) },
       errors: [403],
       handler: async (c) => {
-        const { items, headers } = await readPage(c, byPriority, (page, filter) =>
-          listTasks(c.em, c.actor, filter, page),
+        const order = orders[c.query.sort];
+        const { items, headers } = await readPage(c, order, (page, { sort: by, ...filter }) =>
+          listTasks(c.em, c.actor, filter, page.after ?? { sort: by }, page.limit),
         );
         return { status: 200, body: items.map((task) => presentListedTask(c.actor, task)), headers };
       },

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 
 import type { ItemCursor, ItemSort } from '../../../domain/marketplace/lists.ts';
-import { text, uuid } from '../../schemas.ts';
+import { instant, text, uuid } from '../../schemas.ts';
 
 const words = (most: number) => z.array(text({ min: 1, max: 100 })).max(most);
 const longText = text({ max: 100_000 });
@@ -60,10 +60,7 @@ export const itemFilters = {
 const count = z.int().min(0).max(2_147_483_647);
 /** The sort key in a cursor, by the order of the list. */
 export const itemCursors: Record<ItemSort, z.ZodType<ItemCursor>> = {
-  new: z
-    // PostgreSQL has no year 0.
-    .tuple([z.iso.datetime().refine((at) => at >= '1970'), z.guid()])
-    .transform((after) => ({ sort: 'new', after })),
+  new: z.tuple([instant, z.guid()]).transform((after) => ({ sort: 'new', after })),
   installs: z.tuple([count, z.guid()]).transform((after) => ({ sort: 'installs', after })),
   rating: z
     .tuple([z.number().min(0).max(5), count, z.guid()])

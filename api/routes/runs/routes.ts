@@ -21,7 +21,16 @@ import { preferredWaitSeconds } from '../../conditional.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
 import { viewQuery } from '../../listed.ts';
 import { byId, orderBy, readPage } from '../../paging.ts';
-import { idParams, instant, jsonObject, pageQuery, serverSentEvent, text, uuid } from '../../schemas.ts';
+import {
+  idParams,
+  instant,
+  jsonObject,
+  pageQuery,
+  personOrMe,
+  serverSentEvent,
+  text,
+  uuid,
+} from '../../schemas.ts';
 import {
   presentEvent,
   presentRun,
@@ -42,6 +51,7 @@ import {
   runTaskVisitSchema,
 } from './schemas.ts';
 import { agentRunEndpoints } from './agent-runs.ts';
+import { batchEndpoint } from './batch.ts';
 import { replayWaiting } from './replay.ts';
 import { streamRun } from './stream.ts';
 import { presenterOf, respondStarted, waitForEnd } from './started.ts';
@@ -76,6 +86,8 @@ const listQuery = z.object({
   parent_run_id: uuid.optional(),
   created_after: instant.optional(),
   created_before: instant.optional(),
+  owner_id: personOrMe.optional(),
+  tag: text({ min: 1, max: 100 }).optional().meta({ description: "A tag of the run's workflow." }),
   q: text({ max: 200 }).optional(),
 });
 
@@ -319,6 +331,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       handler: (c) => streamRun(deps, c),
     }),
 
+    batchEndpoint(deps),
     command('cancel', 'Cancel a run'),
     command('suspend', 'Suspend a run: running tasks finish, but no new ones start'),
     command('resume', 'Resume a suspended run'),

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
 import { cliUser, type CliUser } from '../../support/cli.ts';
+import { insertRun, insertTask } from '../../support/human-tasks.ts';
 import { until } from '../../support/platform.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cadenza-files-'));
@@ -244,4 +245,37 @@ test('a folder is applied once, then unchanged; its export changes nothing; prun
   expect(unconfirmed.exitCode).toBe(2);
   const pruned = await cli.run(['apply', '-f', set, '--prune', '--yes']);
   expect([pruned.exitCode, actions(pruned)]).toEqual([0, ['scorer: unchanged', 'score-it: archive']]);
+});
+
+test('lists of runs and tasks are narrowed and ordered', async () => {
+  const definition = { do: [{ only: { set: { done: true } } }] };
+  const workflow = { name: 'tagged', definition, tags: ['narrowed'] };
+  const { body } = await builder.post('/workflows', workflow);
+  const run = (await builder.post(`/workflows/${body.id}/run`)).body.id;
+  const runs = async (...flags: string[]) => {
+    const { exitCode, json } = await cli.run(['run', 'list', '--tag', 'narrowed', ...flags]);
+    expect(exitCode).toBe(0);
+    return (json() as { id: string }[]).map(({ id }) => id);
+  };
+  expect(await runs()).toEqual([run]);
+  expect(await runs('--owner', 'me', '--after', '2026-01-01T00:00:00Z')).toEqual([run]);
+  expect(await runs('--before', '2026-01-01T00:00:00+01:00')).toEqual([]);
+  const refused = await cli.run(['run', 'list', '--after', '10000-01-01T00:00:00Z']);
+  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('created_after')]);
+  const user = await app.user('builder');
+  const candidates = { users: [user.id], roles: [], groups: [] };
+  const asking = await insertRun(app.orm, { owner: user.id });
+  const later = await insertTask(app.orm, asking, {
+    candidates,
+    priority: 90,
+    due_at: '2027-02-01T00:00:00Z',
+  });
+  const sooner = await insertTask(app.orm, asking, { candidates, due_at: '2027-01-01T00:00:00Z' });
+  await builder.post(`/hitl/tasks/${later}/claim`);
+  const tasks = async (...command: string[]) =>
+    ((await cli.run(command)).json() as { id: string }[]).map(({ id }) => id);
+  expect(await tasks('inbox')).toEqual([later, sooner]);
+  expect(await tasks('inbox', '--sort', 'due')).toEqual([sooner, later]);
+  expect(await tasks('inbox', '--claimed-by', 'me')).toEqual([later]);
+  expect(await tasks('task', 'list', '--due-before', '2027-01-15T00:00:00Z')).toEqual([sooner]);
 });

@@ -71,6 +71,18 @@ test('tasks that changed at the same microsecond are not lost between pages', as
   expect((await pagesOf(2)).map(({ length }) => length)).toEqual([2, 2, 1]);
 });
 
+test('a time is RFC 3339, in any zone; others are refused by name', async () => {
+  for (const statusTimestampAfter of ['2026', '0000-01-01T00:00:00Z', '10000-01-01T00:00:00Z', 'infinity']) {
+    const { error } = await rpc('ListTasks', { statusTimestampAfter });
+    expect([statusTimestampAfter, error]).toEqual([
+      statusTimestampAfter,
+      expect.objectContaining({ message: expect.stringContaining('statusTimestampAfter') }),
+    ]);
+  }
+  const { result } = await rpc('ListTasks', { statusTimestampAfter: '2025-01-01T00:00:00.1234567+23:59' });
+  expect(idsOf(result)).toHaveLength(TASKS);
+});
+
 test('without a size, a page holds 50 tasks', async () => {
   const { result } = await rpc('ListTasks', {});
   expect(result).toMatchObject({ pageSize: 50, nextPageToken: '', totalSize: TASKS });

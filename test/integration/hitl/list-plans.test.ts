@@ -1,16 +1,17 @@
 /**
  * The plans of the list query with 100,000 tasks: each uses an index and reads little more than its page.
  */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
-import type { KeysetPage } from '../../../db/sql.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
 import {
   countQuery,
   listQuery,
+  TASK_SORTS,
   type Query,
   type TaskFilters,
   type TaskPosition,
+  type TaskSort,
 } from '../../../domain/hitl/list-query.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { insertRun } from '../../support/human-tasks.ts';
@@ -84,11 +85,13 @@ async function explain({ sql, values }: Query): Promise<{ nodes: string[]; read:
 
 /** A person without the role that many tasks ask for. */
 const few: Actor = { ...voter, roles: ['approver'] };
-test.each<[string, Actor, Partial<TaskFilters>, KeysetPage<TaskPosition> | undefined, number]>([
+const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
+
+test.each<[string, Actor, Partial<TaskFilters>, TaskPosition | undefined, number]>([
   ['a person with few tasks', few, {}, undefined, 100],
   ['a person with few tasks, and what waits for others', few, { scope: 'candidate' }, undefined, 100],
   ['a person with a role that many tasks ask for', voter, {}, undefined, 3_000],
-  ['their second page', voter, {}, { limit: 50, after: [-30, uuidv7()] }, 3_000],
+  ['their second page', voter, {}, { sort: 'priority', after: [-30, uuidv7()] }, 3_000],
   [
     'what waits for others too, of a person with such a role',
     voter,
@@ -107,10 +110,41 @@ test.each<[string, Actor, Partial<TaskFilters>, KeysetPage<TaskPosition> | undef
   ['everything of one priority', admin, { scope: 'all', priority: 40 }, undefined, 3_000],
 ])('%s', async (_name, actor, filters, page, mostRows) => {
   const withRun = filters.run_id === '' ? { ...filters, run_id: runId } : filters;
-  const query = listQuery(actor, { scope: 'mine', ...withRun }, page ?? { limit: 50 });
+  const query = listQuery(actor, { scope: 'mine', ...withRun }, page ?? { sort: 'priority' }, 50);
   const { nodes, read } = await explain(query);
   expect(nodes).not.toContain('Seq Scan');
   expect(read).toBeLessThanOrEqual(mostRows);
+});
+
+const later: Record<TaskSort, TaskPosition> = {
+  priority: { sort: 'priority', after: [-30, uuidv7()] },
+  due: { sort: 'due', after: [inAnHour, uuidv7()] },
+  created: { sort: 'created', after: ['80000000-0000-4000-8000-000000000000'] },
+};
+const lists: [string, Actor, Partial<TaskFilters>, number][] = [
+  ['of a person with few tasks', few, {}, 100],
+  ['of a person with a role that many tasks ask for', voter, {}, 3_000],
+  ['of everything undecided', admin, { scope: 'all' }, 100],
+  ['of everything decided', admin, { scope: 'all', status: ['decided'] }, 100],
+  ['of what is overdue', admin, { scope: 'all', overdue: true }, 4_000],
+  ['of what is due soon', few, { due_before: inAnHour }, 1_000],
+  ['of what somebody has claimed', admin, { scope: 'all', claimed_by: 'me' }, 100],
+];
+describe.each(TASK_SORTS.map((sort) => [sort]))('by %s', (sort) => {
+  test.each(lists)('a page %s', async (_name, actor, filters, mostRows) => {
+    for (const position of [{ sort }, later[sort]]) {
+      const { nodes, read } = await explain(listQuery(actor, { scope: 'mine', ...filters }, position, 50));
+      expect(nodes).not.toContain('Seq Scan');
+      expect(read).toBeLessThanOrEqual(mostRows);
+    }
+  });
+});
+
+test('everything undecided is read in its order, without sorting', async () => {
+  for (const sort of TASK_SORTS) {
+    const { nodes } = await explain(listQuery(admin, { scope: 'all' }, later[sort], 50));
+    expect([sort, nodes]).toEqual([sort, ['Limit', 'Index Scan']]);
+  }
 });
 
 test.each<[string, Actor, number]>([

@@ -1,5 +1,6 @@
 /** Counts and orders of human tasks. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
 import type { NewHumanTask } from '../../../contracts/activities.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
 import { aMomentAgo, inOneHour, insertRun, insertTask } from '../../support/human-tasks.ts';
@@ -27,6 +28,110 @@ async function person(): Promise<{
     task: (given = {}) => insertTask(app.orm, runId, { candidates, ...given }),
   };
 }
+
+describe('the list', () => {
+  /** All pages, by their `Link`. */
+  async function readAll(client: Client, path: string): Promise<string[]> {
+    const ids: string[] = [];
+    let next: string | undefined = path;
+    while (next !== undefined && ids.length < 100) {
+      const { status, body, headers } = await client.get(next);
+      expect(status).toBe(200);
+      ids.push(...body.map(({ id }: { id: string }) => id));
+      const link = /<([^>]*)>/.exec(headers.get('link') ?? '')?.[1];
+      next = link === undefined ? undefined : link.slice(link.indexOf('/hitl'));
+    }
+    return ids;
+  }
+
+  /** A person whose tasks are, by name, in each of the orders. */
+  async function someTasks() {
+    const { client, task, user } = await person();
+    const due = (day: number) => `2027-01-0${day}T00:00:00.000Z`;
+    const ids = {
+      plain: await task(),
+      urgent: await task({ priority: 90, due_at: due(5) }),
+      soon: await task({ due_at: due(2) }),
+      alsoSoon: await task({ due_at: due(2) }),
+      slow: await task({ priority: 10, due_at: due(3) }),
+      last: await task({ priority: 10 }),
+    };
+    // Finer than what a record shows.
+    await app.orm.em
+      .fork()
+      .execute(`update hitl_task set due_at = due_at + interval '7 microseconds' where id = ?`, [ids.soon]);
+    return { client, user, ids, due };
+  }
+
+  test('has three orders, each the same on pages of any size', async () => {
+    const { client, ids } = await someTasks();
+    const { plain, urgent, soon, alsoSoon, slow, last } = ids;
+    const orders = {
+      priority: [urgent, plain, soon, alsoSoon, slow, last],
+      due: [alsoSoon, soon, slow, urgent, plain, last],
+      created: [plain, urgent, soon, alsoSoon, slow, last],
+    };
+    expect(await readAll(client, '/hitl/tasks')).toEqual(orders.priority);
+    for (const [sort, order] of Object.entries(orders))
+      for (const limit of [1, 2, 4, 200])
+        expect([sort, limit, await readAll(client, `/hitl/tasks?sort=${sort}&limit=${limit}`)]).toEqual([
+          sort,
+          limit,
+          order,
+        ]);
+    expect((await client.get('/hitl/tasks?sort=name')).body.errors).toMatchObject([{ pointer: 'sort' }]);
+  });
+
+  test('refuses the cursor of another order', async () => {
+    const { client } = await someTasks();
+    const cursorOf = async (sort: string) => {
+      const { headers } = await client.get(`/hitl/tasks?sort=${sort}&limit=1`);
+      return new URL(/<([^>]*)>/.exec(headers.get('link') ?? '')?.[1] ?? '').searchParams.get('cursor');
+    };
+    const sorts = ['priority', 'due', 'created'];
+    for (const from of sorts) {
+      const cursor = await cursorOf(from);
+      for (const sort of sorts) {
+        const { status, body } = await client.get(`/hitl/tasks?sort=${sort}&cursor=${cursor}`);
+        expect([from, sort, status]).toEqual([from, sort, from === sort ? 200 : 400]);
+        if (from !== sort) {
+          expect(body).toMatchObject({ code: 'invalid_cursor', errors: [{ pointer: 'cursor' }] });
+          expect(body.detail).toContain('another order');
+        }
+      }
+    }
+    // A time that PostgreSQL does not know, in a cursor that somebody wrote.
+    for (const at of ['0000-01-01T00:00:00Z', 'infinity', 7]) {
+      const cursor = Buffer.from(JSON.stringify(['due', at, uuidv7()])).toString('base64url');
+      expect((await client.get(`/hitl/tasks?sort=due&cursor=${cursor}`)).body.code).toBe('invalid_cursor');
+    }
+  });
+
+  test('filters by due time and by who has claimed', async () => {
+    const { client, user, ids, due } = await someTasks();
+    const { urgent, soon, alsoSoon, slow, plain } = ids;
+    expect(await readAll(client, `/hitl/tasks?sort=due&due_before=${due(3)}`)).toEqual([alsoSoon, soon]);
+    // The same moment, written elsewhere in the world.
+    const elsewhere = encodeURIComponent('2027-01-03T23:59:00.001+23:59');
+    expect(await readAll(client, `/hitl/tasks?sort=due&limit=1&due_before=${elsewhere}`)).toEqual([
+      alsoSoon,
+      soon,
+      slow,
+    ]);
+    for (const id of [urgent, plain]) await client.post(`/hitl/tasks/${id}/claim`);
+    for (const claimant of ['me', user.id])
+      expect(await readAll(client, `/hitl/tasks?claimed_by=${claimant}`)).toEqual([urgent, plain]);
+    expect(await readAll(client, `/hitl/tasks?claimed_by=${uuidv7()}`)).toEqual([]);
+    expect((await client.get('/hitl/tasks?claimed_by=you')).body.errors).toMatchObject([
+      { pointer: 'claimed_by', message: 'must be the id of a user, or me' },
+    ]);
+    // A filter shows nobody what is not theirs.
+    const stranger = (await person()).client;
+    for (const scope of ['mine', 'candidate'])
+      expect(await readAll(stranger, `/hitl/tasks?scope=${scope}&claimed_by=${user.id}`)).toEqual([]);
+    expect((await stranger.get(`/hitl/tasks?scope=all&claimed_by=${user.id}`)).status).toBe(403);
+  });
+});
 
 describe('the summary', () => {
   test('needs a token, and takes no parameters', async () => {

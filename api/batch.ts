@@ -1,0 +1,55 @@
+/**
+ * One of several actions in a request, each in its own transaction and with its own result. With an
+ * `Idempotency-Key` each result is stored separately, so that an interrupted batch can be repeated.
+ */
+import type { EntityManager } from '../db/orm.ts';
+import { AppError } from '../domain/errors.ts';
+import type { AppDeps } from './deps.ts';
+import type { EndpointContext } from './endpoint.ts';
+import { claimKey, idempotencyScope, storeAnswer } from './middleware/idempotency.ts';
+import { inTransaction } from './transaction.ts';
+
+interface BatchItem {
+  /** Names the action within the batch. */
+  name: string;
+  /** What the client sent for it: a repetition with other content is refused. */
+  content: unknown;
+}
+
+/**
+ * @param act returns what JSON keeps as it is
+ * @returns the refusal as a value. @throws errors that do not concern one item and fail the whole request
+ */
+export async function actOnOne<T>(
+  deps: Pick<AppDeps, 'orm' | 'encryption'>,
+  c: EndpointContext,
+  { name, content }: BatchItem,
+  act: (em: EntityManager) => Promise<T>,
+): Promise<T | AppError> {
+  const request = idempotencyScope(c.ctx, c.actor, Buffer.from(JSON.stringify(content)), (text) =>
+    deps.encryption.fingerprint(text),
+  );
+  const scope = request && { ...request, path: `${request.path}#${name}` };
+  try {
+    return await inTransaction(
+      () => deps.orm.em.fork(),
+      async (em) => {
+        const first = scope && (await claimKey(em, scope));
+        // Only this function stores responses under this scope.
+        if (first) return first.body as T;
+        const result = await act(em);
+        if (scope) await storeAnswer(em, scope, { status: 200, body: result });
+        return result;
+      },
+    );
+  } catch (error) {
+    if (
+      error instanceof AppError &&
+      error.kind !== 'unavailable' &&
+      error.code !== 'idempotency_in_progress'
+    ) {
+      return error;
+    }
+    throw error;
+  }
+}
