@@ -4,7 +4,18 @@ const MAX_URI_LENGTH = 400;
 /** Schemes that browsers and operating systems handle themselves, or that send the code over the network. */
 const REFUSED_SCHEMES = new Set(
   [
-    ['javascript', 'data', 'vbscript', 'file', 'filesystem', 'blob', 'about', 'view-source', 'jar', 'resource'],
+    [
+      'javascript',
+      'data',
+      'vbscript',
+      'file',
+      'filesystem',
+      'blob',
+      'about',
+      'view-source',
+      'jar',
+      'resource',
+    ],
     ['edge', 'opera', 'brave', 'vivaldi', 'intent', 'android-app', 'market', 'search-ms', 'shell', 'hcp'],
     ['ws', 'wss', 'ftp', 'ftps', 'sftp', 'smb', 'afp', 'nfs', 'ssh', 'telnet', 'git', 'ldap', 'ldaps'],
     ['gopher', 'news', 'nntp', 'irc', 'ircs', 'mailto', 'tel', 'sms', 'geo', 'maps', 'facetime'],
@@ -25,7 +36,8 @@ export function redirectUriProblem(uri: string): string | null {
   if (url.username !== '' || url.password !== '') return 'must not have a user';
   if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) return 'must be HTTPS, except on LOOPBACK';
   const scheme = url.protocol.slice(0, -1);
-  if (REFUSED_SCHEMES.has(scheme) || REFUSED_FAMILIES.test(scheme)) return `must not have the scheme ${scheme}`;
+  if (REFUSED_SCHEMES.has(scheme) || REFUSED_FAMILIES.test(scheme))
+    return `must not have the scheme ${scheme}`;
   if (!APP_URI.test(uri)) return 'must have the form https://…, com.example.app:/… or app://…';
   return null;
 }
