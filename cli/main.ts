@@ -16,5 +16,3 @@ export async function main(): Promise<never> {
   });
   process.exit(exitCode);
 }
-
-if (import.meta.main) await main();

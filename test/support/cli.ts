@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from '@jest/globals';
+import { runFolder } from './run-folder.ts';
 
 const folders: string[] = [];
 afterAll(() => {
@@ -46,7 +47,15 @@ export function cliUser(env: Record<string, string> = {}): CliUser {
   const start: CliUser['start'] = (args, options = {}) => {
     const child = spawn(process.execPath, ['--no-warnings', launcher, ...args], {
       cwd: options.cwd ?? folder,
-      env: { PATH: process.env['PATH'] ?? '', HOME: folder, BROWSER: 'true', ...env, ...options.env },
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: folder,
+        // All share what has been compiled once.
+        XDG_CACHE_HOME: join(runFolder(), 'cache'),
+        BROWSER: 'true',
+        ...env,
+        ...options.env,
+      },
     });
     let stdout = '';
     let stderr = '';

@@ -6,8 +6,10 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { join } from 'node:path';
 import { ownPort } from './machine.ts';
 import type { TestPlatform } from './platform.ts';
+import { runFolder } from './run-folder.ts';
 
 export interface Program {
   /** Of an api. */
@@ -33,6 +35,8 @@ export async function startProgram(
   const { env, temporal, databaseUrl } = platform;
   const settings = {
     PATH: process.env['PATH'],
+    // A start compiles for more than a second otherwise.
+    NODE_COMPILE_CACHE: join(runFolder(), 'compiled'),
     DATABASE_URL: databaseUrl,
     // Where all copies are: they sign and check tokens for one address.
     BASE_URL: env.BASE_URL,
