@@ -4,12 +4,11 @@
  */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import type { Client as TemporalClient } from '@temporalio/client';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { runWorkflowId } from '../../contracts/temporal.ts';
 import { createTemporalClient } from '../../temporal/client.ts';
 import type { Client } from '../support/app.ts';
-import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
+import { sendJson, startServer } from '../support/http-server.ts';
 import {
   endOf,
   startRun,
@@ -19,92 +18,99 @@ import {
   type TestPlatform,
 } from '../support/platform.ts';
 import { startProgram, type Program } from '../support/programs.ts';
+import { readLog, type RunEvent } from '../support/run-log.ts';
 
 const CALLS = 60;
 /** The product's limits are in seconds; a busy machine needs more before a command takes effect. */
 const PATIENCE_MS = 30_000;
 
-let platform: TestPlatform;
-let builder: Client;
-let temporal: TemporalClient;
-let counterpart: TestServer;
-let agentId: string;
-let workers: Program[] = [];
-/** How long the counterpart takes, and what happens when it is called. */
-let takes = 0;
-let onCall: (count: number) => void = () => {};
-/** The idempotency keys in the order of their calls. */
-let keys: string[] = [];
+/** An agent for one test, and what its counterpart sees. */
+interface Scene {
+  platform: TestPlatform;
+  builder: Client;
+  agentId: string;
+  /** The idempotency keys in the order of their calls. */
+  keys: string[];
+  /** How long the counterpart takes. */
+  takes: number;
+  calledTimes(count: number): Promise<void>;
+  worker(more?: Record<string, string>): Promise<Program>;
+  /** Ends the workers and the counterpart. */
+  close(): Promise<void>;
+}
 
-beforeAll(async () => {
-  counterpart = await startServer(async (request, response) => {
-    keys.push(String(request.headers['idempotency-key']));
-    onCall(keys.length);
-    if (takes > 0) await sleep(takes);
+async function startScene(platform: TestPlatform): Promise<Scene> {
+  const workers: Program[] = [];
+  let onCall = (): void => {};
+  const counterpart = await startServer(async (request, response) => {
+    scene.keys.push(String(request.headers['idempotency-key']));
+    const n = scene.keys.length;
+    onCall();
+    if (scene.takes > 0) await sleep(scene.takes);
     // Every answer differs: a repeated call that was not recalled would show.
-    sendJson(response, { n: keys.length });
+    sendJson(response, { n });
   });
-  platform = await startTestPlatform({ worker: false });
-  temporal = createTemporalClient(platform.temporal);
-  builder = await platform.as('builder');
+  const builder = await platform.as('builder');
   const { body } = await builder.post('/agents', {
-    name: 'counter',
+    name: `counter-${counterpart.port}`,
     type: 'api',
     version: '1.0.0',
     visibility: 'private',
     configuration: { endpoint: counterpart.url },
   });
-  agentId = body.id;
-});
-beforeEach(() => {
-  takes = 0;
-  onCall = () => {};
-  keys = [];
-});
-afterEach(async () => {
-  await Promise.all(workers.map((worker) => worker.kill()));
-  workers = [];
-});
-afterAll(async () => {
-  await counterpart.close();
-  await temporal.connection.close();
-  await platform.close();
-});
-
-/** The chain: each call sends the answer of the one before. */
-const chain = (count = CALLS) => ({
-  do: Array.from({ length: count }, (_unused, i) => ({
-    [`step${i}`]: {
-      call: 'agent',
-      with: { agent: agentId, input: { i, before: '${ . }' }, timeout: { seconds: 5 } },
+  const scene: Scene = {
+    platform,
+    builder,
+    agentId: body.id,
+    keys: [],
+    takes: 0,
+    calledTimes: (count) =>
+      new Promise((resolve) => {
+        onCall = () => scene.keys.length >= count && resolve();
+      }),
+    async worker(more = {}) {
+      const program = await startProgram('worker', platform, more);
+      workers.push(program);
+      return program;
     },
-  })),
-});
-const worker = async (more: Record<string, string> = {}): Promise<Program> => {
-  const program = await startProgram('worker', platform, more);
-  workers.push(program);
-  return program;
-};
-const read = async (id: string): Promise<RunRecord> => (await builder.get(`/runs/${id}`)).body;
-const logOf = async (id: string): Promise<RunRecord[]> => {
-  const entries: RunRecord[] = [];
-  for (let after = 0; ;) {
-    const { body } = await builder.get(`/runs/${id}/logs?limit=200&after=${after}`);
-    entries.push(...body);
-    if (body.length === 0) return entries;
-    after = body.at(-1).seq;
-  }
-};
+    async close() {
+      await Promise.all(workers.map((worker) => worker.kill()));
+      await counterpart.close();
+    },
+  };
+  return scene;
+}
+
+/** The chain: each call sends the answer of the one before. @returns the run */
+async function startChain({ builder, agentId }: Scene, count = CALLS): Promise<string> {
+  const run = await startRun(builder, {
+    do: Array.from({ length: count }, (_unused, i) => ({
+      [`step${i}`]: {
+        call: 'agent',
+        with: { agent: agentId, input: { i, before: '${ . }' }, timeout: { seconds: 5 } },
+      },
+    })),
+  });
+  return run['id'];
+}
+
+const becomes = ({ builder }: Scene, id: string, status: string): Promise<RunRecord> =>
+  until(
+    async () => (await builder.get(`/runs/${id}`)).body,
+    (run) => run.status === status,
+    PATIENCE_MS,
+  );
+
 const started = 'io.serverlessworkflow.task.started.v1';
 const completed = 'io.serverlessworkflow.task.completed.v1';
-const outputs = (log: RunRecord[]): unknown[] =>
-  log.filter(({ type }) => type === completed).map(({ data }) => data.output);
+const outputs = (log: RunEvent[]): unknown[] =>
+  log.filter(({ type }) => type === completed).map(({ data }) => data['output']);
 
 /** The steps of the log, in order and without gaps: each starts once and completes once. */
-function expectOrdered(log: RunRecord[], count = CALLS): void {
+function expectOrdered(log: RunEvent[]): void {
   expect(log.map(({ seq }) => seq)).toEqual(log.map((_entry, i) => i + 1));
   const steps = log.filter(({ type }) => type === started || type === completed);
-  const expected = Array.from({ length: count }, (_unused, i) => `/do/${i}/step${i}`);
+  const expected = Array.from({ length: CALLS }, (_unused, i) => `/do/${i}/step${i}`);
   expect(steps.map(({ type, task }) => [type, task])).toEqual(
     expected.flatMap((task) => [
       [started, task],
@@ -114,7 +120,7 @@ function expectOrdered(log: RunRecord[], count = CALLS): void {
 }
 
 /** Every call of the run once, in order, and at most so many of them again, right after the first time. */
-function expectRepeated(most: number, runId: string): void {
+function expectRepeated({ keys }: Scene, runId: string, most: number): void {
   const ofRun = keys.filter((key) => key.startsWith(runId));
   const unique = [...new Set(ofRun)];
   expect(unique).toHaveLength(CALLS);
@@ -123,10 +129,10 @@ function expectRepeated(most: number, runId: string): void {
 }
 
 /** The input of each step is the output that the log tells of the step before. */
-function expectCoherent(run: RunRecord, log: RunRecord[]): void {
+function expectCoherent(run: RunRecord, log: RunEvent[]): void {
   const told = outputs(log);
   expect(run['output']).toEqual(told.at(-1));
-  const inputs = log.filter(({ type }) => type === started).map(({ data }) => data.input);
+  const inputs = log.filter(({ type }) => type === started).map(({ data }) => data['input']);
   if (inputs.every((input) => input !== undefined)) expect(inputs.slice(1)).toEqual(told.slice(0, -1));
 }
 
@@ -134,140 +140,146 @@ function expectCoherent(run: RunRecord, log: RunRecord[]): void {
  * Checks the log and the calls of a run, of which at most so many may be repeated.
  * @returns its last status
  */
-async function checkedEnd(id: string, repeated: number): Promise<unknown> {
-  const run = await endOf(builder, { id, status: 'running' });
-  const log = await logOf(id);
+async function checkedEnd(scene: Scene, id: string, repeated: number): Promise<unknown> {
+  const run = await endOf(scene.builder, { id, status: 'running' });
+  const log = await readLog(scene.builder, id);
   expectOrdered(log);
-  expectRepeated(repeated, id);
+  expectRepeated(scene, id, repeated);
   expectCoherent(run, log);
   return run['status'];
 }
 
-const calledTimes = (count: number): Promise<void> =>
-  new Promise((resolve) => {
-    onCall = (now) => now >= count && resolve();
+describe('with a worker that nothing happens to', () => {
+  let platform: TestPlatform;
+  let worker: Program;
+  let scene: Scene;
+  beforeAll(async () => {
+    platform = await startTestPlatform({ worker: false });
+    worker = await startProgram('worker', platform);
+  });
+  beforeEach(async () => void (scene = await startScene(platform)));
+  afterEach(() => scene.close());
+  afterAll(async () => {
+    await worker.kill();
+    await platform.close();
   });
 
-test('kill -9 of the worker in three chains, three times, repeats only the last call of each', async () => {
-  const program = await worker();
-  const starts = [startRun(builder, chain()), startRun(builder, chain()), startRun(builder, chain())];
-  const runs = (await Promise.all(starts)).map(({ id }) => id as string);
-  for (let kill = 1; kill <= 3; kill++) {
-    // In the middle of a call, between two, and while a call's outcome is on its way.
-    takes = kill === 2 ? 20 : 0;
-    await calledTimes(keys.length + 24);
-    await sleep(kill * 3);
-    const seen = await Promise.all(runs.map(logOf));
-    await program.kill();
-    const after = await Promise.all(runs.map(logOf));
-    // What clients have seen is still there.
-    expect(after.map((log, i) => log.slice(0, seen[i]?.length))).toEqual(seen);
-    await program.start();
-  }
-  for (const id of runs) {
-    expect(await checkedEnd(id, 3)).toBe('completed');
-  }
+  test('a chain calls once a step and stores every outcome', async () => {
+    const id = await startChain(scene);
+    expect(await checkedEnd(scene, id, 0)).toBe('completed');
+    const [row] = await platform.orm.em
+      .fork()
+      .execute<{ stored: number }[]>(
+        `select count(*)::int as stored from invocation where run_id = ? and result is not null`,
+        [id],
+      );
+    expect(row?.stored).toBe(CALLS);
+    // Most were local activities, which are markers, with an ordinary call from time to time.
+    const temporal = createTemporalClient(platform.temporal);
+    const { events } = await temporal.workflow.getHandle(runWorkflowId(id)).fetchHistory();
+    await temporal.connection.close();
+    const markers = events?.filter((event) => event.markerRecordedEventAttributes);
+    const tasks = events?.filter((event) => event.workflowTaskCompletedEventAttributes);
+    expect(markers?.length).toBeGreaterThan(CALLS / 2);
+    expect(tasks?.length).toBeLessThan(CALLS / 2);
+  });
+
+  test('a cancel ends the chain between two calls', async () => {
+    scene.takes = 30;
+    const id = await startChain(scene);
+    await scene.calledTimes(8);
+    await scene.builder.post(`/runs/${id}/cancel`);
+    const run = await becomes(scene, id, 'cancelled');
+    const called = scene.keys.length;
+    expect(called).toBeLessThan(CALLS);
+    await sleep(500);
+    expect(scene.keys).toHaveLength(called);
+    expect(run['logs'].at(-1).type).toBe('io.serverlessworkflow.workflow.cancelled.v1');
+    expect(new Set(scene.keys).size).toBe(called);
+  });
+
+  test('a cancel ends a short call that hangs', async () => {
+    scene.takes = 4_500;
+    const id = await startChain(scene, 3);
+    await scene.calledTimes(1);
+    await scene.builder.post(`/runs/${id}/cancel`);
+    await becomes(scene, id, 'cancelled');
+    // Long before the call would have ended and another one would have begun.
+    expect(scene.keys).toHaveLength(1);
+  });
+
+  test('a suspended chain rests between two calls, and goes on where it was', async () => {
+    scene.takes = 30;
+    const id = await startChain(scene);
+    await scene.calledTimes(8);
+    await scene.builder.post(`/runs/${id}/suspend`);
+    await becomes(scene, id, 'suspended');
+    // The call that was under way may still end.
+    await until(
+      async () => outputs(await readLog(scene.builder, id)).length,
+      (ended) => ended >= scene.keys.length - 1,
+      PATIENCE_MS,
+    );
+    const called = scene.keys.length;
+    expect(called).toBeLessThan(CALLS);
+    await sleep(500);
+    expect(scene.keys).toHaveLength(called);
+    scene.takes = 0;
+    await scene.builder.post(`/runs/${id}/resume`);
+    const run = await endOf(scene.builder, { id, status: 'running' });
+    expect(run['status']).toBe('completed');
+    expectRepeated(scene, id, 0);
+    expect(outputs(await readLog(scene.builder, id))).toHaveLength(CALLS);
+  });
 });
 
-/** The outcomes that the database has of the run's calls. */
-async function storedOutcomes(runId: string): Promise<number> {
-  const [row] = await platform.orm.em
-    .fork()
-    .execute<{ stored: number }[]>(
-      `select count(*)::int as stored from invocation where run_id = ? and result is not null`,
-      [runId],
-    );
-  return row?.stored ?? 0;
+/** A test with a platform and workers of its own, beside the others: Temporal misses a worker after 10 s. */
+function testFault(title: string, body: (scene: Scene) => Promise<void>): void {
+  // oxlint-disable-next-line jest/valid-title, jest/expect-expect -- the caller's
+  test.concurrent(title, async () => {
+    const platform = await startTestPlatform({ worker: false });
+    const scene = await startScene(platform);
+    try {
+      await body(scene);
+    } finally {
+      await scene.close();
+      await platform.close();
+    }
+  });
 }
 
-const eventsOf = async (runId: string) => {
-  const { events } = await temporal.workflow.getHandle(runWorkflowId(runId)).fetchHistory();
-  return events ?? [];
-};
+testFault(
+  'kill -9 of the worker in three chains, three times, repeats only the last calls',
+  async (scene) => {
+    const program = await scene.worker();
+    const runs = await Promise.all([startChain(scene), startChain(scene), startChain(scene)]);
+    const logs = (): Promise<RunEvent[][]> => Promise.all(runs.map((id) => readLog(scene.builder, id)));
+    for (let kill = 1; kill <= 3; kill++) {
+      // In the middle of a call, between two, and while a call's outcome is on its way.
+      scene.takes = kill === 2 ? 20 : 0;
+      await scene.calledTimes(scene.keys.length + 24);
+      await sleep(kill * 3);
+      const seen = await logs();
+      await program.kill();
+      const after = await logs();
+      // What clients have seen is still there.
+      expect(after.map((log, i) => log.slice(0, seen[i]?.length))).toEqual(seen);
+      await program.start();
+    }
+    for (const id of runs) expect(await checkedEnd(scene, id, 3)).toBe('completed');
+  },
+);
 
-test('a chain that nothing disturbs calls once a step and stores every outcome', async () => {
-  await worker();
-  const { id } = await startRun(builder, chain());
-  expect(await checkedEnd(id, 0)).toBe('completed');
-  expect(await storedOutcomes(id)).toBe(CALLS);
-  // Most were local activities, which are markers, with an ordinary call from time to time.
-  const events = await eventsOf(id);
-  expect(events.filter((event) => event.markerRecordedEventAttributes).length).toBeGreaterThan(CALLS / 2);
-  expect(events.filter((event) => event.workflowTaskCompletedEventAttributes).length).toBeLessThan(CALLS / 2);
-});
-
-test('a cancel ends the chain between two calls', async () => {
-  await worker();
-  takes = 30;
-  const { id } = await startRun(builder, chain());
-  await calledTimes(8);
-  await builder.post(`/runs/${id}/cancel`);
-  const run = await until(
-    () => read(id),
-    ({ status }) => status === 'cancelled',
-    PATIENCE_MS,
-  );
-  const called = keys.length;
-  expect(called).toBeLessThan(CALLS);
-  await sleep(500);
-  expect(keys).toHaveLength(called);
-  expect(run['logs'].at(-1).type).toBe('io.serverlessworkflow.workflow.cancelled.v1');
-  expect(new Set(keys).size).toBe(called);
-});
-
-test('a cancel ends a short call that hangs', async () => {
-  await worker();
-  takes = 4_500;
-  const { id } = await startRun(builder, chain(3));
-  await calledTimes(1);
-  const asked = Date.now();
-  await builder.post(`/runs/${id}/cancel`);
-  await until(
-    () => read(id),
-    ({ status }) => status === 'cancelled',
-    PATIENCE_MS,
-  );
-  // Long before the call would have ended and another one would have begun.
-  expect(keys).toHaveLength(1);
-  process.stdout.write(`cancel of a hanging call: ${Date.now() - asked} ms\n`);
-});
-
-test('a suspended chain rests between two calls, and goes on where it was', async () => {
-  await worker();
-  takes = 30;
-  const { id } = await startRun(builder, chain());
-  await calledTimes(8);
-  await builder.post(`/runs/${id}/suspend`);
-  await until(
-    () => read(id),
-    ({ status }) => status === 'suspended',
-    PATIENCE_MS,
-  );
-  // The call that was under way may still end.
-  await until(
-    async () => outputs(await logOf(id)).length,
-    (ended) => ended >= keys.length - 1,
-    PATIENCE_MS,
-  );
-  const called = keys.length;
-  expect(called).toBeLessThan(CALLS);
-  await sleep(500);
-  expect(keys).toHaveLength(called);
-  takes = 0;
-  await builder.post(`/runs/${id}/resume`);
-  const run = await endOf(builder, { id, status: 'running' });
-  expect(run['status']).toBe('completed');
-  expectRepeated(0, id);
-  expect(outputs(await logOf(id))).toHaveLength(CALLS);
-});
-
-test('a chain goes on with another worker when its own dies', async () => {
-  const [first] = [await worker(), await worker()];
-  takes = 10;
-  const { id } = await startRun(builder, chain());
-  await calledTimes(10);
+testFault('a chain goes on with another worker when its own dies', async (scene) => {
+  const first = await scene.worker();
+  scene.takes = 10;
+  const id = await startChain(scene);
+  await scene.calledTimes(5);
+  // While only the first is there, the chain is on it.
+  await scene.worker();
+  await scene.calledTimes(scene.keys.length + 5);
   await first.kill();
-  expect(await checkedEnd(id, 1)).toBe('completed');
+  expect(await checkedEnd(scene, id, 1)).toBe('completed');
 });
 
 /** Passes connections on until they are cut. */
@@ -304,36 +316,36 @@ async function startProxy(address: string) {
   };
 }
 
-test('a worker that loses its connection to Temporal loses no step', async () => {
-  const proxy = await startProxy(platform.temporal.address);
+testFault('a worker that loses its connection to Temporal loses no step', async (scene) => {
+  const proxy = await startProxy(scene.platform.temporal.address);
   try {
-    await worker({ TEMPORAL_ADDRESS: proxy.address });
-    takes = 10;
-    const { id } = await startRun(builder, chain());
-    await calledTimes(10);
+    await scene.worker({ TEMPORAL_ADDRESS: proxy.address });
+    scene.takes = 10;
+    const id = await startChain(scene);
+    await scene.calledTimes(10);
     proxy.cut();
     // The worker still ends its row of short calls, which Temporal does not learn.
     await sleep(1_500);
     proxy.restore();
-    expect(await checkedEnd(id, 1)).toBe('completed');
+    expect(await checkedEnd(scene, id, 1)).toBe('completed');
   } finally {
     await proxy.close();
   }
 });
 
-test('a chain waits for a database that is away for some seconds', async () => {
-  const url = new URL(platform.databaseUrl);
+testFault('a chain waits for a database that is away for some seconds', async (scene) => {
+  const url = new URL(scene.platform.databaseUrl);
   const proxy = await startProxy(url.host);
   url.host = proxy.address;
   try {
-    await worker({ DATABASE_URL: url.href });
-    takes = 10;
-    const { id } = await startRun(builder, chain());
-    await calledTimes(10);
+    await scene.worker({ DATABASE_URL: url.href });
+    scene.takes = 10;
+    const id = await startChain(scene);
+    await scene.calledTimes(10);
     proxy.cut();
     await sleep(2_000);
     proxy.restore();
-    expect(await checkedEnd(id, 1)).toBe('completed');
+    expect(await checkedEnd(scene, id, 1)).toBe('completed');
   } finally {
     await proxy.close();
   }
