@@ -27,7 +27,7 @@ const [postgres, temporal] = await Promise.all([
   startTemporal({ dataDir: join(folder, 'temporal') }),
 ]);
 await migrate(postgres.url);
-buildConsole();
+await buildConsole();
 const platform = await startTestPlatform({
   consoleFolder,
   // As in production: responses are checked, but not field by field.

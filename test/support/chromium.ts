@@ -1,8 +1,9 @@
 /** A real Chromium, driven by Playwright, whose every complaint is kept. */
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
 import { chromium, type Browser, type Page } from 'playwright-core';
 
 import { sessionCookie } from './browser.ts';
@@ -39,12 +40,9 @@ function programPath(name: string): string | undefined {
 }
 
 /** Builds `web/dist` if it is not up to date. */
-export function buildConsole(): void {
+export async function buildConsole(): Promise<void> {
   const program = join(root, 'dev/build-console.ts');
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', program], {
-    encoding: 'utf8',
-  });
-  if (status !== 0) throw new Error(`the console cannot be built: ${stdout}${stderr}`);
+  await promisify(execFile)(process.execPath, ['--no-warnings', program]);
 }
 
 export function launchChromium(): Promise<Browser> {
@@ -60,12 +58,17 @@ export interface Visit {
   close(): Promise<void>;
 }
 
+export interface VisitOptions {
+  viewport?: typeof wide;
+  dark?: boolean;
+}
+
 /** A window of its own, logged in as the user, if one is given. */
 export async function visitConsole(
   browser: Browser,
   app: TestApp,
   user: TestUser | null,
-  { viewport = wide, dark = false }: { viewport?: typeof wide; dark?: boolean } = {},
+  { viewport = wide, dark = false }: VisitOptions = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
     viewport,

@@ -1,49 +1,24 @@
 /** The console in a real browser, on the real platform: people decide, and see runs go on. */
-import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import { expect } from '@jest/globals';
+import type { Page } from 'playwright-core';
 
 import { createClient, type Client, type TestUser } from '../../support/app.ts';
-import {
-  accessibilityProblems,
-  buildConsole,
-  consoleFolder,
-  keepPicture,
-  launchChromium,
-  noChromium,
-  phone,
-  sidewaysScroll,
-  visitConsole,
-  wide,
-  type Visit,
-} from '../../support/chromium.ts';
-import { testUnless } from '../../support/outside.ts';
-import { startRun, startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+import { accessibilityProblems, keepPicture, phone, sidewaysScroll, wide } from '../../support/chromium.ts';
+import { consoleTests, expectScreensFit, type Screen } from '../../support/console.ts';
+import { startRun, until, type TestPlatform } from '../../support/platform.ts';
 import { foldRun } from '../../../web/src/screens/run/fold-run.ts';
 
-const inBrowser = testUnless(noChromium);
 const password = 'correct horse battery staple';
 let platform: TestPlatform;
-let browser: Browser;
 let builder: Client;
 let ada: TestUser;
 let grace: TestUser;
-const visits: Visit[] = [];
 
-beforeAll(async () => {
-  if (noChromium !== undefined) return;
-  buildConsole();
-  platform = await startTestPlatform({ consoleFolder });
-  browser = await launchChromium();
+const { inBrowser, visit } = consoleTests(async (started) => {
+  platform = started;
   builder = await platform.as('builder');
   ada = await platform.createUser({ username: 'ada', roles: ['builder'] });
   grace = await platform.createUser({ username: 'grace', roles: ['approver'] });
-});
-afterEach(async () => {
-  await Promise.all(visits.splice(0).map((visit) => visit.close()));
-});
-afterAll(async () => {
-  await browser?.close();
-  await platform?.close();
 });
 
 const form = {
@@ -82,15 +57,6 @@ const withForm = {
     },
   ],
 };
-
-async function visit(
-  user: TestUser | null,
-  options: Parameters<typeof visitConsole>[3] = {},
-): Promise<Visit> {
-  const opened = await visitConsole(browser, platform, user, options);
-  visits.push(opened);
-  return opened;
-}
 
 const start = async (definition: unknown, order: string): Promise<string> =>
   (await startRun(builder, definition, { order }))['id'];
@@ -409,19 +375,8 @@ inBrowser('every screen is accessible and fits, on a desk and on a phone, light 
   const admin = await platform.user('admin');
   const asAda = await platform.as(ada);
   const [task] = (await asAda.get(`/hitl/tasks?run_id=${runs[0]}`)).body;
-  for (const viewport of [wide, phone])
-    for (const dark of [false, true]) {
-      const { page, complaints, open } = await visit(admin, { viewport, dark });
-      for (const [name, path, ready] of screensOf(runs, task.id)) {
-        await open(path);
-        await page.getByText(ready).locator('visible=true').first().waitFor();
-        const at = `${name} at ${viewport.width} px${dark ? ', dark' : ''}`;
-        await keepPicture(page, `${name}-${viewport.width}${dark ? '-dark' : ''}`);
-        expect([at, await accessibilityProblems(page), await sidewaysScroll(page)]).toEqual([at, [], 0]);
-      }
-      // The browser itself notes that one of the screens asks for a run that does not exist.
-      expect(complaints.filter((complaint) => !complaint.includes('404'))).toEqual([]);
-    }
+  // The browser itself notes that one of the screens asks for a run that does not exist.
+  await expectScreensFit((viewport) => visit(admin, { viewport }), screensOf(runs, task.id), '404');
 });
 
 inBrowser('the log-in is accessible and fits, on a desk and on a phone, light and dark', async () => {
@@ -435,8 +390,7 @@ inBrowser('the log-in is accessible and fits, on a desk and on a phone, light an
     }
 });
 
-/** Name, address, and a text that shows that the screen is there. */
-function screensOf([withForm = '', run = '']: string[], taskId: string): [string, string, string][] {
+function screensOf([withForm = '', run = '']: string[], taskId: string): Screen[] {
   return [
     ['inbox', '/inbox?scope=all', 'How much for V-1?'],
     ['task', `/inbox?scope=all&task=${taskId}`, 'Amount to refund'],

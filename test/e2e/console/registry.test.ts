@@ -1,40 +1,22 @@
 /** Agents, the marketplace and the settings in a real browser, on the real platform. */
-import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
+import { afterAll, expect } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 
 import type { Client, TestUser } from '../../support/app.ts';
-import {
-  accessibilityProblems,
-  buildConsole,
-  consoleFolder,
-  keepPicture,
-  launchChromium,
-  noChromium,
-  phone,
-  sidewaysScroll,
-  visitConsole,
-  wide,
-  type Visit,
-} from '../../support/chromium.ts';
+import { keepPicture } from '../../support/chromium.ts';
+import { consoleTests, expectScreensFit, type Screen } from '../../support/console.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
-import { testUnless } from '../../support/outside.ts';
-import { startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+import { until, type TestPlatform } from '../../support/platform.ts';
 
-const inBrowser = testUnless(noChromium);
 const password = 'correct horse battery staple';
 let platform: TestPlatform;
-let browser: Browser;
 let service: TestServer;
 let ada: TestUser;
 let asAda: Client;
-const visits: Visit[] = [];
 
-beforeAll(async () => {
-  if (noChromium !== undefined) return;
-  buildConsole();
-  platform = await startTestPlatform({ consoleFolder });
-  browser = await launchChromium();
+const { inBrowser, visit } = consoleTests(async (started) => {
+  platform = started;
   service = await startServer(({ body }, response) => {
     const { text } = JSON.parse(body || '{}');
     response.setHeader('content-type', 'application/json');
@@ -43,29 +25,13 @@ beforeAll(async () => {
   ada = await platform.createUser({ username: 'ada', roles: ['builder'] });
   asAda = await platform.as(ada);
 });
-afterEach(async () => {
-  await Promise.all(visits.splice(0).map((visit) => visit.close()));
-});
-afterAll(async () => {
-  await browser?.close();
-  await service?.close();
-  await platform?.close();
-});
+afterAll(async () => service?.close());
 
 /** Logs in as the user whom the admin creates. */
 async function logIn(page: Page, given: string): Promise<void> {
   await page.getByLabel('Username').fill('grace');
   await page.getByLabel('Password').fill(given);
   await click(page, 'Log in');
-}
-
-async function visit(
-  user: TestUser | null,
-  options: Parameters<typeof visitConsole>[3] = {},
-): Promise<Visit> {
-  const opened = await visitConsole(browser, platform, user, options);
-  visits.push(opened);
-  return opened;
 }
 
 const heading = (page: Page, title: string) => page.getByRole('heading', { name: title, exact: true });
@@ -312,31 +278,11 @@ inBrowser('every screen is accessible and fits, on a desk and on a phone, light 
     ...summariser('shown'),
     visibility: 'public',
   });
-  const screens = screensOf(agent.id);
-  const { page, complaints, open } = await visit(ada);
-  for (const [name, path, ready] of screens) {
-    await open(path);
-    await page.getByText(ready).locator('visible=true').first().waitFor();
-    expect([name, await page.locator('h1').count(), await page.title()]).toEqual([
-      name,
-      1,
-      expect.stringMatching(/\w+ · Cadenza$/),
-    ]);
-    for (const viewport of [wide, phone])
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.setViewportSize(viewport);
-        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-        const at = `${name}-${viewport.width}-${colorScheme}`;
-        await keepPicture(page, at);
-        expect([at, await accessibilityProblems(page), await sidewaysScroll(page)]).toEqual([at, [], 0]);
-      }
-  }
   // The browser itself notes that one of the screens asks for an agent that does not exist.
-  expect(complaints.filter((complaint) => !complaint.includes('404'))).toEqual([]);
+  await expectScreensFit((viewport) => visit(ada, { viewport }), screensOf(agent.id), '404');
 });
 
-/** Name, address, and a text that shows that the screen is there. */
-function screensOf(agentId: string): [string, string, string][] {
+function screensOf(agentId: string): Screen[] {
   return [
     ['agents', '/agents', 'shown'],
     ['agents-none', '/agents?q=nothing-like-this', 'Nothing matches'],

@@ -1,43 +1,23 @@
 /** The screen of a run in a real browser, on the real platform. */
-import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import { afterAll, expect } from '@jest/globals';
+import type { Page } from 'playwright-core';
 
 import type { LogEntry } from '../../../client/index.ts';
 import { foldRun } from '../../../web/src/screens/run/fold-run.ts';
 import type { Client, TestUser } from '../../support/app.ts';
-import {
-  accessibilityProblems,
-  buildConsole,
-  consoleFolder,
-  keepPicture,
-  launchChromium,
-  noChromium,
-  phone,
-  sidewaysScroll,
-  visitConsole,
-  wide,
-  type Visit,
-} from '../../support/chromium.ts';
+import { accessibilityProblems, keepPicture, type Visit, type VisitOptions } from '../../support/chromium.ts';
+import { consoleTests, expectScreensFit, type Screen } from '../../support/console.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
 import { readLog } from '../../support/run-log.ts';
-import { testUnless } from '../../support/outside.ts';
-import { startRun, startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+import { startRun, until } from '../../support/platform.ts';
 
-const inBrowser = testUnless(noChromium);
-let platform: TestPlatform;
-let browser: Browser;
 let builder: Client;
 let owner: TestUser;
 let shop: TestServer;
 /** Answers of the shop with an error, before it works. */
 let failures = 0;
-const visits: Visit[] = [];
 
-beforeAll(async () => {
-  if (noChromium !== undefined) return;
-  buildConsole();
-  platform = await startTestPlatform({ consoleFolder });
-  browser = await launchChromium();
+const { inBrowser, visit: visitAs } = consoleTests(async (platform) => {
   owner = await platform.createUser({ username: 'olga', roles: ['builder'] });
   builder = await platform.as(owner);
   shop = await startServer((_, response) => {
@@ -46,14 +26,7 @@ beforeAll(async () => {
     response.end('{"stock":4}');
   });
 });
-afterEach(async () => {
-  await Promise.all(visits.splice(0).map((visit) => visit.close()));
-});
-afterAll(async () => {
-  await browser?.close();
-  await shop?.close();
-  await platform?.close();
-});
+afterAll(async () => shop?.close());
 
 const view = encodeURIComponent;
 
@@ -87,11 +60,7 @@ const order = () => ({
   ],
 });
 
-async function visit(options: Parameters<typeof visitConsole>[3] = {}): Promise<Visit> {
-  const opened = await visitConsole(browser, platform, owner, options);
-  visits.push(opened);
-  return opened;
-}
+const visit = (options?: VisitOptions): Promise<Visit> => visitAs(owner, options);
 
 async function waitingRun(name: string): Promise<string> {
   failures = 2;
@@ -283,18 +252,8 @@ inBrowser(
   'every view of a run is accessible and fits, on a desk and on a phone, light and dark',
   async () => {
     const run = await waitingRun('V-1');
-    for (const viewport of [wide, phone])
-      for (const dark of [false, true]) {
-        const { page, complaints, open } = await visit({ viewport, dark });
-        for (const [name, query, ready] of viewsOfRun) {
-          await open(`/runs/${run}${query}`);
-          await page.getByText(ready).locator('visible=true').first().waitFor();
-          const at = `${name} at ${viewport.width} px${dark ? ', dark' : ''}`;
-          await keepPicture(page, `${name}-${viewport.width}${dark ? '-dark' : ''}`);
-          expect([at, await accessibilityProblems(page), await sidewaysScroll(page)]).toEqual([at, [], 0]);
-        }
-        expect(complaints).toEqual([]);
-      }
+    const screens = viewsOfRun.map(([name, query, ready]) => [name, `/runs/${run}${query}`, ready] as const);
+    await expectScreensFit((viewport) => visit({ viewport }), screens);
   },
 );
 
@@ -317,7 +276,7 @@ inBrowser('what the page folds out of the log is what the server has written bes
 });
 
 /** Name, query, and a text that shows that the view is there. */
-const viewsOfRun: [string, string, string][] = [
+const viewsOfRun: Screen[] = [
   ['run-timeline', `?step=${view('/do/1/stock/try/0/count#3')}`, '×12'],
   ['run-earlier', '?at=12', 'event 12 of'],
   ['run-diagram', `?view=diagram&step=${view('/do/1/stock/try/0/count#3')}`, 'try 3'],

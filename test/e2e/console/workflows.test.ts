@@ -1,55 +1,19 @@
 /** Workflows in a real browser: find, start, compare, write. */
-import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import { expect } from '@jest/globals';
+import type { Page } from 'playwright-core';
 
 import type { Client, TestUser } from '../../support/app.ts';
-import {
-  accessibilityProblems,
-  buildConsole,
-  consoleFolder,
-  keepPicture,
-  launchChromium,
-  noChromium,
-  phone,
-  sidewaysScroll,
-  visitConsole,
-  wide,
-  type Visit,
-} from '../../support/chromium.ts';
-import { testUnless } from '../../support/outside.ts';
-import { startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+import { accessibilityProblems, keepPicture } from '../../support/chromium.ts';
+import { consoleTests, expectScreensFit } from '../../support/console.ts';
+import { until } from '../../support/platform.ts';
 
-const inBrowser = testUnless(noChromium);
-let platform: TestPlatform;
-let browser: Browser;
 let ada: TestUser;
 let asAda: Client;
-const visits: Visit[] = [];
 
-beforeAll(async () => {
-  if (noChromium !== undefined) return;
-  buildConsole();
-  platform = await startTestPlatform({ consoleFolder });
-  browser = await launchChromium();
+const { inBrowser, visit } = consoleTests(async (platform) => {
   ada = await platform.createUser({ username: 'ada', roles: ['builder'] });
   asAda = await platform.as(ada);
 });
-afterEach(async () => {
-  await Promise.all(visits.splice(0).map((visit) => visit.close()));
-});
-afterAll(async () => {
-  await browser?.close();
-  await platform?.close();
-});
-
-async function visit(
-  user: TestUser | null,
-  options: Parameters<typeof visitConsole>[3] = {},
-): Promise<Visit> {
-  const opened = await visitConsole(browser, platform, user, options);
-  visits.push(opened);
-  return opened;
-}
 
 const refund = {
   input: {
@@ -318,32 +282,23 @@ inBrowser(
       definition: { do: [{ settle: { set: { done: false } } }] },
     });
     await asAda.post(`/workflows/${workflow.id}/run`, { input_params: { order: 'A-1', amount: 2 } });
-    const screens: [string, string, string][] = [
-      ['workflows', '/workflows', 'Fits'],
-      ['workflows-empty', '/workflows?q=nothing-like-this', 'No workflow matches'],
-      ['workflow', `/workflows/${workflow.id}`, 'Start a run'],
-      ['workflow-draft', `/workflows/${broken.id}`, 'This revision cannot run'],
-      ['workflow-diff', `/workflows/${workflow.id}?view=revisions`, 'From revision 1 to revision 2'],
-      ['editor-new', '/workflows/new', 'not saved yet'],
-      ['editor', `/workflows/${workflow.id}/edit`, 'No problems'],
-      ['editor-draft', `/workflows/${broken.id}/edit?view=problems`, 'problems'],
-      ['editor-picture', `/workflows/${workflow.id}/edit?view=picture`, 'settle'],
-      ['editor-start', `/workflows/${workflow.id}/edit?view=start`, 'Amount'],
-      ['editor-try', `/workflows/${workflow.id}/edit?view=try`, 'Data as JSON'],
-      ['editor-changes', `/workflows/${workflow.id}/edit?view=changes`, 'There is no difference'],
-      ['workflow-definition', `/workflows/${workflow.id}?view=definition`, '"settle"'],
-    ];
-    for (const viewport of [wide, phone])
-      for (const dark of [false, true]) {
-        const { page, complaints, open } = await visit(ada, { viewport, dark });
-        for (const [name, path, ready] of screens) {
-          await open(path);
-          await page.getByText(ready).locator('visible=true').first().waitFor();
-          const at = `${name} at ${viewport.width} px${dark ? ', dark' : ''}`;
-          await keepPicture(page, `${name}-${viewport.width}${dark ? '-dark' : ''}`);
-          expect([at, await accessibilityProblems(page), await sidewaysScroll(page)]).toEqual([at, [], 0]);
-        }
-        expect(complaints).toEqual([]);
-      }
+    await expectScreensFit(
+      (viewport) => visit(ada, { viewport }),
+      [
+        ['workflows', '/workflows', 'Fits'],
+        ['workflows-empty', '/workflows?q=nothing-like-this', 'No workflow matches'],
+        ['workflow', `/workflows/${workflow.id}`, 'Start a run'],
+        ['workflow-draft', `/workflows/${broken.id}`, 'This revision cannot run'],
+        ['workflow-diff', `/workflows/${workflow.id}?view=revisions`, 'From revision 1 to revision 2'],
+        ['editor-new', '/workflows/new', 'not saved yet'],
+        ['editor', `/workflows/${workflow.id}/edit`, 'No problems'],
+        ['editor-draft', `/workflows/${broken.id}/edit?view=problems`, 'problems'],
+        ['editor-picture', `/workflows/${workflow.id}/edit?view=picture`, 'settle'],
+        ['editor-start', `/workflows/${workflow.id}/edit?view=start`, 'Amount'],
+        ['editor-try', `/workflows/${workflow.id}/edit?view=try`, 'Data as JSON'],
+        ['editor-changes', `/workflows/${workflow.id}/edit?view=changes`, 'There is no difference'],
+        ['workflow-definition', `/workflows/${workflow.id}?view=definition`, '"settle"'],
+      ],
+    );
   },
 );

@@ -8,8 +8,8 @@ import { buildConsole, consoleFolder } from '../../support/chromium.ts';
 
 let files: string[];
 
-beforeAll(() => {
-  buildConsole();
+beforeAll(async () => {
+  await buildConsole();
   files = readdirSync(join(consoleFolder, 'assets'));
 });
 
