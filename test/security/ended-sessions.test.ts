@@ -9,7 +9,7 @@ import {
   status,
   type ServiceError,
 } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { SignJWT } from 'jose';
 
 import { listenGrpc, type GrpcServer } from '../../api/a2a/grpc-server.ts';
@@ -104,8 +104,10 @@ const ways: [string, (who: Person) => Promise<unknown>][] = [
   ],
 ];
 
-describe.each(ways)('after %s on another copy', (_way, end) => {
-  test('the streams of events and of a run end, and so does a wait for the end of a run', async () => {
+// All at once: each waits for the next check of its streams.
+test.concurrent.each(ways)(
+  '%s on another copy ends the streams of events and of a run, and a wait for the end of a run',
+  async (_way, end) => {
     const [user, bystander] = [await person(), await person()];
     const streams = await bothStreams(user);
     const [untouched] = await bothStreams(bystander);
@@ -117,8 +119,8 @@ describe.each(ways)('after %s on another copy', (_way, end) => {
     expect([(await waited).status, (await waited).body.code]).toEqual([401, 'invalid_token']);
     expect(await Promise.race([untouched?.ended.then(() => 'ended'), Promise.resolve('open')])).toBe('open');
     untouched?.drop();
-  });
-});
+  },
+);
 
 const cookieWays: [string, (who: Person, cookie: string) => Promise<unknown>][] = [
   ['log-out', (_who, cookie) => copyPage(cookie).delete('/console/session')],
@@ -129,8 +131,9 @@ const cookieWays: [string, (who: Person, cookie: string) => Promise<unknown>][] 
 ];
 const copyPage = (cookie: string): Client => withHeaders(createClient(copy.url), { ...fromOwnPage, cookie });
 
-describe.each(cookieWays)('after %s on another copy', (_way, end) => {
-  test("the streams of a browser's session end", async () => {
+test.concurrent.each(cookieWays)(
+  "%s on another copy ends the streams of a browser's session",
+  async (_way, end) => {
     const user = await person();
     const cookie = cookiesOf(await logInBrowser(app.url, user.username, password));
     const headers = { ...fromOwnPage, cookie };
@@ -143,8 +146,8 @@ describe.each(cookieWays)('after %s on another copy', (_way, end) => {
     await end(user, cookie);
     expect(await endsSoon([...streams.map(({ ended }) => ended), waited])).toBe(true);
     expect([(await waited).status, (await waited).body.code]).toEqual([401, 'session_ended']);
-  }, 60_000);
-});
+  },
+);
 
 /** Subscribes to a task over gRPC. @returns how the subscription ended, once it has. */
 async function grpcStream({ token }: Person): Promise<{ ended: Promise<number> }> {
@@ -200,15 +203,18 @@ async function grpcStream({ token }: Person): Promise<{ ended: Promise<number> }
   return { ended };
 }
 
-test.each(ways.slice(0, 4))('%s on another copy ends a gRPC stream as UNAUTHENTICATED', async (_way, end) => {
-  const user = await person();
-  const { ended } = await grpcStream(user);
-  await end(user);
-  expect(await endsSoon([ended])).toBe(true);
-  expect(await ended).toBe(status.UNAUTHENTICATED);
-});
+test.concurrent.each(ways.slice(0, 4))(
+  '%s on another copy ends a gRPC stream as UNAUTHENTICATED',
+  async (_way, end) => {
+    const user = await person();
+    const { ended } = await grpcStream(user);
+    await end(user);
+    expect(await endsSoon([ended])).toBe(true);
+    expect(await ended).toBe(status.UNAUTHENTICATED);
+  },
+);
 
-test('deleting a machine client ends its streams', async () => {
+test.concurrent('deleting a machine client ends its streams', async () => {
   const user = await person();
   const own = createClient(app.url, user.token);
   const { client_id, client_secret } = (await own.post('/users/me/clients', { name: 'watcher' })).body;
@@ -220,7 +226,7 @@ test('deleting a machine client ends its streams', async () => {
   expect(await endsSoon(streams.map(({ ended }) => ended))).toBe(true);
 });
 
-test('a stream ends with its access token', async () => {
+test.concurrent('a stream ends with its access token', async () => {
   const user = await person();
   const { kid, privateKey } = await app.app.deps.keys.current();
   const claims = JSON.parse(Buffer.from(user.token.split('.')[1] ?? '', 'base64url').toString());
@@ -231,7 +237,7 @@ test('a stream ends with its access token', async () => {
   expect(await endsSoon(streams.map(({ ended }) => ended))).toBe(true);
 });
 
-test('a stream ends when its run gets another owner or its user loses the role', async () => {
+test.concurrent('a stream ends when its run gets another owner or its user loses the role', async () => {
   const [user, heir] = [await person(), await person()];
   await admin.patch(`/users/${user.id}`, { roles: ['admin'] });
   const [events, run] = await bothStreams({ ...user, runId: heir.runId });

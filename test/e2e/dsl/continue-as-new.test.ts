@@ -151,8 +151,9 @@ test('a loop that calls a service calls it once for each iteration', async () =>
   }
 });
 
+// At once: most of them wait for timers.
 describe('continue-as-new', () => {
-  test('keeps an open human task, whose decision is applied once', async () => {
+  test.concurrent('keeps an open human task, whose decision is applied once', async () => {
     const { id } = await startRun(client, {
       do: [
         {
@@ -202,7 +203,7 @@ describe('continue-as-new', () => {
     once(run);
   });
 
-  test('keeps a suspension, and applies its pending decision on resume', async () => {
+  test.concurrent('keeps a suspension, and applies its pending decision on resume', async () => {
     const { id } = await startRun(client, {
       do: [{ ask: { call: 'human', with: { title: 'Well?' }, output: { as: '.decision' } } }],
     });
@@ -223,7 +224,7 @@ describe('continue-as-new', () => {
     expect(await ends(id)).toMatchObject({ status: 'completed', output: 'reject' });
   });
 
-  test('keeps the deadlines of a wait and of the timeout around it', async () => {
+  test.concurrent('keeps the deadlines of a wait and of the timeout around it', async () => {
     // Half of each is more than the 10 s after which Temporal gives a lost workflow task to the next poll.
     const [waits, limit] = [26, 24];
     const { id } = await startRun(client, {
@@ -253,7 +254,7 @@ describe('continue-as-new', () => {
     once(run);
   });
 
-  test('keeps a pause before a retry', async () => {
+  test.concurrent('keeps a pause before a retry', async () => {
     const { id } = await startRun(client, {
       do: [
         {
@@ -282,7 +283,7 @@ describe('continue-as-new', () => {
     ).toEqual([1, 2]);
   });
 
-  test('keeps a fork with children, people, timers and loops in its branches', async () => {
+  test.concurrent('keeps a fork with children, people, timers and loops in its branches', async () => {
     const ask = { call: 'human', with: { title: 'Well?' }, output: { as: '.decision' } };
     const child = {
       document: { dsl: '1.0.3', namespace: 'can', name: 'child', version: '1.0.0' },
@@ -347,7 +348,7 @@ describe('continue-as-new', () => {
     once(run);
   });
 
-  test('keeps a cancellation', async () => {
+  test.concurrent('keeps a cancellation', async () => {
     const { id } = await startRun(client, {
       do: [
         {
