@@ -19,8 +19,8 @@ if (process.env.npm_lifecycle_event === 'cadenza' && process.env.INIT_CWD)
   process.chdir(process.env.INIT_CWD);
 
 if (enough) {
-  // Compiling takes two thirds of a start. The folder is the user's own, because code in it is executed; if it
-  // cannot be written, the start only takes longer.
+  // Compiling takes two thirds of a start. The folder is the user's own, because code in it is executed. If
+  // it cannot be written, the start only takes longer.
   const caches = process.env.XDG_CACHE_HOME || (process.env.HOME && path.join(process.env.HOME, '.cache'));
   if (caches) require('module').enableCompileCache(path.join(caches, 'cadenza', 'compiled'));
   void import(main).then((program) => program.main());

@@ -1,4 +1,4 @@
-/** The console in a real browser for the tests of one file: one platform, one Chromium, windows that close. */
+/** The console in a real browser, for the tests of one file: one platform, one Chromium. */
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 
