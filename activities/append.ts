@@ -24,16 +24,22 @@ export async function appendAnd(
   return { closed };
 }
 
-/** Like `appendAnd`, but makes the change first, for changes that the batch's projection mentions. */
+/**
+ * Like `appendAnd`, but makes the change first, for changes that the batch's projection mentions. `complete`
+ * follows the batch, for what depends on its events.
+ */
 export async function changeAndAppend(
   deps: ActivityDeps,
   { run_id, batch }: WithBatch,
   change: (em: EntityManager) => Promise<unknown>,
+  complete: (em: EntityManager) => Promise<unknown>,
 ): Promise<Appended> {
   const { closed, signals, tree } = await deps.orm.em.fork().transactional(async (em) => {
     const run = await lockRun(em, run_id);
     if (run && !isTerminal(run.status)) await change(em);
-    return appendEvents(em, run_id, batch);
+    const result = await appendEvents(em, run_id, batch);
+    if (!result.closed) await complete(em);
+    return result;
   });
   await deliverSignals(deps, signals);
   await endTreeOverLimits(deps, tree);

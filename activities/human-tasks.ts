@@ -3,6 +3,7 @@ import type { Expired, RunActivities } from '../contracts/activities.ts';
 import { EVENT } from '../contracts/run-events.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
 import { appendEvents } from '../domain/runs/events.ts';
+import { keepContext } from '../domain/hitl/context.ts';
 import {
   cancelHumanTasks,
   createHumanTask,
@@ -24,7 +25,13 @@ type HumanTaskActivities = Pick<
 export function humanTaskActivities(deps: ActivityDeps): HumanTaskActivities {
   return {
     // The projection's readers need the task's title and form, so its row is written first.
-    createHumanTask: (input) => changeAndAppend(deps, input, (em) => createHumanTask(em, input.human)),
+    createHumanTask: (input) =>
+      changeAndAppend(
+        deps,
+        input,
+        (em) => createHumanTask(em, input.human),
+        (em) => keepContext(em, input.human),
+      ),
     escalateHumanTask: (input) => appendAnd(deps, input, (em) => escalateHumanTask(em, input)),
     cancelHumanTask: ({ task_id, ...input }) =>
       appendAnd(deps, input, async (em) => {

@@ -546,6 +546,11 @@ export type HumanTask = HumanTaskFields & {
   description: string | null;
   /** The data to decide on. */
   subject: unknown;
+  /**
+   * What led here: the steps and values that the definition shows to the people who are asked,
+   * as they were when the task was created. Lists omit it.
+   */
+  context: HumanTaskContextEntry[] | null;
   /** JSON Schema 2020-12 of the payload of every decision but `reject`. */
   form_schema: Record<string, unknown> | null;
   decisions: {
@@ -605,6 +610,22 @@ export type HumanTaskComment = {
   comment: string;
   created_by: string;
   created_at: string;
+};
+export type HumanTaskContextEntry = {
+  name: string;
+  /** JSON pointer of the step in the definition; null for a value. */
+  task: string | null;
+  /**
+   * Status of the step when the human task was created; `skipped`: its `if` was false,
+   * `pending`: the run had not come to it. Null for a value.
+   */
+  status:
+    | ('running' | 'waiting' | 'suspended' | 'cancelled' | 'faulted' | 'completed' | 'skipped' | 'pending')
+    | null;
+  /** The output of the step, or the value. */
+  value: unknown;
+  /** Whether the value was too large to keep: over 8 KiB, or 64 KiB together. */
+  value_omitted: boolean;
 };
 export type HumanTaskDecided = {
   task: HumanTask;
@@ -746,6 +767,11 @@ export type ListedHumanTask = HumanTaskFields & {
   description?: string | null;
   /** The data to decide on. */
   subject?: unknown;
+  /**
+   * What led here: the steps and values that the definition shows to the people who are asked,
+   * as they were when the task was created. Lists omit it.
+   */
+  context?: HumanTaskContextEntry[] | null;
   /** JSON Schema 2020-12 of the payload of every decision but `reject`. */
   form_schema?: Record<string, unknown> | null;
   decisions?: {

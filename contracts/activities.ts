@@ -115,7 +115,14 @@ export interface RemoteReply {
 export interface NewHumanTask extends HumanTaskRequest {
   /** Default: `candidates`. */
   delegate?: Delegate;
+  /** What the people may see of the run. The activity reads the steps from the run's log. */
+  context?: RequestedContext[];
 }
+
+/** A step by its pointer, or a value, which is omitted if it is large. */
+export type RequestedContext = { name: string } & (
+  { task: string } | { value: unknown } | { value_omitted: true }
+);
 
 interface CreateHumanTaskInput extends WithBatch {
   human: NewHumanTask;

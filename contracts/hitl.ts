@@ -1,4 +1,5 @@
 /** Shapes of human tasks: requests of runs to people, and their answers. */
+import { RUN_TASK_STATUSES } from './run-events.ts';
 
 export const TASK_STATUSES = ['open', 'claimed', 'decided', 'expired', 'cancelled'] as const;
 
@@ -32,6 +33,26 @@ export interface Quorum {
 export const DELEGATES = ['candidates', 'anyone'] as const;
 
 export type Delegate = (typeof DELEGATES)[number];
+
+/** Limits of `context`: its steps and values, and the length of a value's name. */
+export const MAX_CONTEXT_ENTRIES = 50;
+export const MAX_CONTEXT_LABEL = 255;
+
+/** `skipped`: its `if` was false. `pending`: the run has not come to it. */
+export const CONTEXT_STATUSES = [...RUN_TASK_STATUSES, 'skipped', 'pending'] as const;
+
+/** What led to a human task: a step of the run, or a value that its author chose. */
+export interface ContextEntry {
+  name: string;
+  /** JSON pointer of the step; null for a value. */
+  task: string | null;
+  /** Of the step, when the human task was created. */
+  status: (typeof CONTEXT_STATUSES)[number] | null;
+  /** The step's output. */
+  value: unknown;
+  /** The value was too large to keep. */
+  value_omitted: boolean;
+}
 
 /** A human task as the workflow creates it. The database stores it, and the API shows it. */
 export interface HumanTaskRequest {

@@ -20,6 +20,8 @@ export interface ListedColumn {
   select?: string;
   /** Other fields are computed from it, so a summary reads it up to the size of the full view. */
   isSource?: true;
+  /** Lists omit it, however small it is. */
+  isNeverListed?: true;
 }
 
 interface ListedColumnsOptions {
@@ -36,8 +38,8 @@ export function listedColumns(
   columns: readonly ListedColumn[],
   { view = 'full', alsoOmitted = {} }: ListedColumnsOptions = {},
 ): string {
-  const isOmitted = ({ column, isSource }: ListedColumn): string =>
-    isLarge(column, VIEW_FIELD_BYTES[isSource ? 'full' : view]);
+  const isOmitted = ({ column, isSource, isNeverListed }: ListedColumn): string =>
+    isNeverListed ? `${column} is not null` : isLarge(column, VIEW_FIELD_BYTES[isSource ? 'full' : view]);
   const selected = columns.map(
     (listed) =>
       `case when ${isOmitted(listed)} then null else ${listed.select ?? listed.column} end

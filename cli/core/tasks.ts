@@ -47,6 +47,7 @@ export async function taskLines(task: HumanTask): Promise<string[]> {
     `${task.status}, in ${oneLine(task.workflow_name)}, priority ${task.priority}`,
     ...(description === null ? [] : ['', ...printable(description).split('\n')]),
     ...(await block('subject', subject)),
+    ...(await contextLines(task.context)),
     ...(await block('form', form?.['properties'] ?? form)),
     ...comments.flatMap(({ comment }) => ['', `comment: ${oneLine(comment)}`]),
     '',
@@ -54,6 +55,22 @@ export async function taskLines(task: HumanTask): Promise<string[]> {
       ? `decisions: ${decisions.map(({ id }) => oneLine(id)).join(', ')}`
       : `decided: ${oneLine(decision.decision)}`,
   ];
+}
+
+async function contextLines(context: HumanTask['context']): Promise<string[]> {
+  const lines: string[] = [];
+  for (const { name, status, value, value_omitted: isOmitted } of context ?? []) {
+    const state = [status, isOmitted ? 'too large to keep' : null].filter((word) => word !== null);
+    lines.push(`  ${oneLine(name)}${state.length > 0 ? ` (${state.join(', ')})` : ''}`);
+    if (value !== null && value !== undefined)
+      lines.push(
+        ...(await safeYaml(value))
+          .trimEnd()
+          .split('\n')
+          .map((line) => `    ${line}`),
+      );
+  }
+  return lines.length > 0 ? ['', 'what led here:', ...lines] : [];
 }
 
 export interface Decision {

@@ -7,6 +7,7 @@ import { Migration202611221515DeviceApprover } from './202611221515-device-appro
 import { Migration202611221520AppliedResources } from './202611221520-applied-resources.ts';
 import { Migration202611221600ShortCalls } from './202611221600-short-calls.ts';
 import { Migration202611222236TaskOrders } from './202611222236-task-orders.ts';
+import { Migration202611222240HumanTaskContext } from './202611222240-human-task-context.ts';
 
 /**
  * Append-only, in the order in which they run. The name is what the database remembers: never rename one that
@@ -22,6 +23,7 @@ export const migrations = [
   { name: '202611221520-applied-resources', class: Migration202611221520AppliedResources },
   { name: '202611221600-short-calls', class: Migration202611221600ShortCalls },
   { name: '202611222236-task-orders', class: Migration202611222236TaskOrders },
+  { name: '202611222240-human-task-context', class: Migration202611222240HumanTaskContext },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -2,11 +2,18 @@
  * The rows of human tasks with their details, as the services read them. Keys are column names; times are RFC
  * 3339 in UTC.
  */
-import { isLarge, listedColumns, VIEW_FIELD_BYTES, type ListView } from '../../db/large-fields.ts';
+import {
+  isLarge,
+  listedColumns,
+  VIEW_FIELD_BYTES,
+  type ListedColumn,
+  type ListView,
+} from '../../db/large-fields.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import type {
   Candidates,
+  ContextEntry,
   DecisionOption,
   Delegate,
   HumanAnswer,
@@ -26,6 +33,8 @@ export interface HumanTask extends HumanTaskRequest {
    * calling runs.
    */
   initiator_ids: string[];
+  /** Null without `context` in the definition, and in lists. */
+  context: ContextEntry[] | null;
   status: TaskStatus;
   assignee_key: string | null;
   principals: string[];
@@ -96,10 +105,13 @@ const SMALL_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_i
   t.xmin::text as row_version`;
 
 /** The columns without a size limit. */
-const SIZED = ['description', 'subject', 'form_schema', 'decisions', 'candidates'].map((name) => ({
-  name,
-  column: `t.${name}`,
-}));
+const SIZED: ListedColumn[] = [
+  ...['description', 'subject', 'form_schema', 'decisions', 'candidates'].map((name) => ({
+    name,
+    column: `t.${name}`,
+  })),
+  { name: 'context', column: 't.context', isNeverListed: true },
+];
 
 export const TASK_COLUMNS = `${SMALL_COLUMNS}, ${SIZED.map(({ column }) => column).join(', ')}`;
 

@@ -26,6 +26,7 @@ interface RunOfTask {
 
 /** Columns that the database sets, and what is computed at each reading. */
 type SetByDatabase =
+  | 'context'
   | 'status'
   | 'principals'
   | 'claimed_by'

@@ -1,6 +1,7 @@
 import { analyzeExpression, analyzeText, type Analysis } from './jq.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { at, quote, type Problems } from './problems.ts';
+import { Steps } from './steps.ts';
 import { DSL_VARIABLES, isAvailable, SITE_NAMES, type Place } from './scope.ts';
 import { didYouMean } from '../../contracts/suggest.ts';
 
@@ -41,11 +42,18 @@ export class Checker {
   readonly problems: Problems;
   readonly use: UseNames;
   readonly #checkTasks: CheckTasks;
+  readonly #definition: unknown;
+  #steps: Steps | undefined;
 
-  constructor(problems: Problems, use: UseNames, checkTasks: CheckTasks) {
+  constructor(problems: Problems, use: UseNames, checkTasks: CheckTasks, definition: unknown) {
     this.problems = problems;
     this.use = use;
     this.#checkTasks = checkTasks;
+    this.#definition = definition;
+  }
+
+  get steps(): Steps {
+    return (this.#steps ??= new Steps(this.#definition));
   }
 
   tasks(list: unknown, pointer: string, locals: readonly string[], options?: { parallel?: boolean }): void {

@@ -77,6 +77,8 @@ export interface HumanArguments {
   require_comment?: string[];
   /** To whom candidates may delegate. Default `candidates`. */
   delegate?: Delegate;
+  /** What led here: names of tasks, whose outputs the people may see, or values by name. */
+  context?: (string | Record<string, unknown>)[];
 }
 
 interface HumanDecision {

@@ -22,9 +22,11 @@ const WHOLE = new RegExp(
 export function warnOfUnreadDecisions(definition: Record<string, unknown>, problems: Problems): void {
   // A text that mentions a decision is trusted to read the right one.
   const speaking = textsIn(definition).filter((text) => text.includes('decision'));
+  const shown = new Set(shownSteps(definition));
   visit(definition['do'], '/do', (tasks, pointer) => {
     for (const [index, { name, task }] of tasks.entries()) {
-      if (!isChoice(task) || !isDropped(tasks.slice(index + 1).map((next) => next.task))) continue;
+      if (!isChoice(task) || shown.has(name) || !isDropped(tasks.slice(index + 1).map((next) => next.task)))
+        continue;
       const mine = new Set(textsIn(task));
       if (speaking.some((text) => !mine.has(text))) continue;
       problems.warning(
@@ -35,6 +37,16 @@ export function warnOfUnreadDecisions(definition: Record<string, unknown>, probl
       );
     }
   });
+}
+
+/** The steps that human tasks show to people, as `context`. */
+function shownSteps(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(shownSteps);
+  if (!isRecord(value)) return [];
+  const { call, with: given } = value;
+  const context = typeof call === 'string' && isHumanCall(call) ? own(given, 'context') : undefined;
+  const named = Array.isArray(context) ? context.filter((entry) => typeof entry === 'string') : [];
+  return [...named, ...Object.values(value).flatMap(shownSteps)];
 }
 
 interface NamedTask {

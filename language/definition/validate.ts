@@ -75,7 +75,7 @@ export function validateDefinition(definition: unknown, options: { name?: string
   const problems = new Problems();
   const completed = completeDocument(definition, options.name ?? 'workflow');
   const { checkTasks, checkTask } = taskChecks();
-  const checker = new Checker(problems, useNames(completed), checkTasks);
+  const checker = new Checker(problems, useNames(completed), checkTasks, completed);
   if (!isRecord(completed)) problems.error('', 'wrong_type', 'a definition is an object with "do"');
   else if (checkBounds(completed, problems)) {
     reportShape(definitionShape, completed, '', problems, 'a definition');

@@ -124,7 +124,12 @@ const decide = async (who: Client, task: RunRecord, body: Record<string, unknown
 const cases: Record<string, () => Promise<void>> = {
   'review-and-publish': async () => {
     const run = await start('review-and-publish', { topic: 'Otters' });
-    await decide(builder, await taskOf(run, builder), { decision: 'approve' });
+    const task = await taskOf(run, builder);
+    expect((await builder.get(`/hitl/tasks/${task['id']}`)).body.context).toMatchObject([
+      { name: 'draft', status: 'completed', value: { text: expect.any(String) } },
+      { name: 'topic', value: 'Otters' },
+    ]);
+    await decide(builder, task, { decision: 'approve' });
     expect(await ended(run)).toMatchObject({
       status: 'completed',
       output: { published: true, url: 'https://example.com/posts/Otters' },

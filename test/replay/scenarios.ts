@@ -250,6 +250,13 @@ export const scenarios: Record<string, Scenario> = {
     await decide(stage, run, 'approve');
     return { '': await ended(stage, run) };
   },
+  shown: async (stage) => {
+    const run = await started(stage, {
+      do: [{ check: http(stage, '/ok') }, { review: human({ context: ['check', { sum: '${ 1 + 1 }' }] }) }],
+    });
+    await decide(stage, run, 'approve');
+    return { '': await ended(stage, run) };
+  },
   escalated: async (stage) => {
     const run = await started(stage, {
       do: [

@@ -1,5 +1,6 @@
 /** What all task runners share: the definition, the state, the journal, and what the run waits for. */
 import { condition, workflowInfo } from '@temporalio/workflow';
+import { Steps } from '../../language/definition/steps.ts';
 import type { Definition, FlowDirective, Task as TaskDefinition } from '../../language/definition/model.ts';
 import {
   EVENT,
@@ -108,6 +109,7 @@ export class Execution {
   #frozen = false;
   #renewing = false;
   #resting: Promise<void> | null = null;
+  #steps: Steps | undefined;
   readonly #waits = new Map<string, WaitingOn[]>();
 
   constructor(start: RunStart, state: RunState, ports: ExecutionPorts) {
@@ -223,6 +225,10 @@ export class Execution {
   get mustContinueAsNew(): boolean {
     const { historyLength, historySize } = workflowInfo();
     return historyLength >= FORCED_EVENTS || historySize >= FORCED_BYTES;
+  }
+
+  get steps(): Steps {
+    return (this.#steps ??= new Steps(this.definition));
   }
 
   /** One strand becomes several (a fork's branches), or one of them ends (−1). */

@@ -1,8 +1,14 @@
 const LIMIT = 8 * 1024;
 
 /** `{output: value}` for the log if it is small, else `{output_omitted: true}`. */
-export function preview(name: string, value: unknown): Record<string, unknown> {
-  return fits(value, { left: LIMIT }) ? { [name]: value } : { [`${name}_omitted`]: true };
+export function preview<Name extends string>(
+  name: Name,
+  value: unknown,
+): Record<Name, unknown> | Record<`${Name}_omitted`, true> {
+  // A computed key has the type `string`.
+  return (fits(value, { left: LIMIT }) ? { [name]: value } : { [`${name}_omitted`]: true }) as ReturnType<
+    typeof preview<Name>
+  >;
 }
 
 /** Whether the value's JSON has at most `left` characters; does not serialize all of it. */

@@ -2,9 +2,11 @@
 import * as z from 'zod';
 
 import {
+  CONTEXT_STATUSES,
   DELEGATES,
   TASK_STATUSES,
   type Candidates,
+  type ContextEntry,
   type DecisionOption,
   type Quorum,
 } from '../../../contracts/hitl.ts';
@@ -55,6 +57,28 @@ const quorum = z.object({
   exclude_initiator: z.boolean(),
 }) satisfies z.ZodType<Quorum>;
 
+const contextEntry = z
+  .object({
+    name: z.string(),
+    task: z
+      .string()
+      .nullable()
+      .meta({ description: 'JSON pointer of the step in the definition; null for a value.' }),
+    status: z
+      .enum(CONTEXT_STATUSES)
+      .nullable()
+      .meta({
+        description:
+          'Status of the step when the human task was created; `skipped`: its `if` was false, `pending`: ' +
+          'the run had not come to it. Null for a value.',
+      }),
+    value: z.unknown().meta({ description: 'The output of the step, or the value.' }),
+    value_omitted: z
+      .boolean()
+      .meta({ description: 'Whether the value was too large to keep: over 8 KiB, or 64 KiB together.' }),
+  })
+  .meta({ id: 'HumanTaskContextEntry' }) satisfies z.ZodType<ContextEntry>;
+
 export const humanTaskRecord = z
   .object({
     id: uuid,
@@ -65,6 +89,14 @@ export const humanTaskRecord = z
     title: z.string(),
     description: z.string().nullable(),
     subject: z.unknown().meta({ description: 'The data to decide on.' }),
+    context: z
+      .array(contextEntry)
+      .nullable()
+      .meta({
+        description:
+          'What led here: the steps and values that the definition shows to the people who are asked, as ' +
+          'they were when the task was created. Lists omit it.',
+      }),
     form_schema: jsonObject
       .nullable()
       .meta({ description: 'JSON Schema 2020-12 of the payload of every decision but `reject`.' }),
@@ -193,6 +225,7 @@ export const listedTask = listedRecord(
   {
     description: true,
     subject: true,
+    context: true,
     form_schema: true,
     decisions: true,
     candidates: true,

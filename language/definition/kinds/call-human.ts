@@ -9,6 +9,7 @@ import { at, own, quote } from '../problems.ts';
 import { checkDuration, literalMs } from '../reusable.ts';
 import { byType, exact } from '../shape.ts';
 import { didYouMean } from '../../../contracts/suggest.ts';
+import { checkContext, contextShape } from './human-context.ts';
 import { inTask, type Call } from './kind.ts';
 
 const names = byType({ array: z.array(name), string: name });
@@ -48,6 +49,7 @@ export const humanCall: Call = {
     }).optional(),
     require_comment: z.array(name).optional(),
     delegate: z.enum(DELEGATES).optional(),
+    context: contextShape.optional(),
   }),
   check(parameters, pointer, locals, checker) {
     const place = inTask(locals, 'refuse');
@@ -66,6 +68,8 @@ export const humanCall: Call = {
     checkTimes(parameters, pointer, locals, checker);
     checkDecisions(parameters, pointer, checker);
     checkQuorum(parameters, pointer, checker);
+    const task = pointer.slice(0, pointer.lastIndexOf('/'));
+    checkContext(parameters['context'], at(pointer, 'context'), task, place, checker);
   },
 };
 

@@ -24,7 +24,9 @@ const review = (title: string, more: object = {}) => ({
   },
   do: [
     { check: { set: { order: '${ .order }' } } },
-    { review: { call: 'human', with: { title, candidates: { users: ['ada'] }, ...more } } },
+    {
+      review: { call: 'human', with: { title, candidates: { users: ['ada'] }, context: ['check'], ...more } },
+    },
   ],
 });
 const workflow = async (name: string, definition: unknown): Promise<void> => {
@@ -68,9 +70,9 @@ test('somebody starts a run, decides its task, and the watching process sees the
   const task = await waitingTask(run);
   const inbox = await cli.run(['inbox']);
   expect(inbox.json()).toMatchObject([{ id: task, title: 'Refund 12?', run_id: run }]);
-  expect((await cli.run(['task', 'get', task, '-o', 'table'])).stdout).toContain(
-    'decisions: approve, reject',
-  );
+  const shown = (await cli.run(['task', 'get', task, '-o', 'table'])).stdout;
+  expect(shown).toContain('decisions: approve, reject');
+  expect(shown).toContain('what led here:\n  check (completed)\n    order: "12"\n');
   expect((await cli.run(['run', 'get', run, '-o', 'table'])).stdout).toContain(`cadenza task decide ${task}`);
 
   const decided = await cli.run(['task', 'decide', task, 'approve', '-m', 'Lovely']);

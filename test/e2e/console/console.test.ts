@@ -49,10 +49,16 @@ const refund = {
 };
 const withForm = {
   do: [
+    { check: { set: { order: '${ .order }', risk: 'low' } } },
     {
       review: {
         call: 'human',
-        with: { title: 'How much for ${ .order }?', form, candidates: { users: ['ada', 'grace'] } },
+        with: {
+          title: 'How much for ${ .order }?',
+          form,
+          candidates: { users: ['ada', 'grace'] },
+          context: ['check', { urgency: 'high' }],
+        },
       },
     },
   ],
@@ -189,6 +195,10 @@ inBrowser('a form is checked in the words of the server before it is sent', asyn
   const { page, complaints, open } = await visit(ada);
   await open('/inbox?q=F-1');
   await heading(page, 'How much for F-1?').waitFor();
+  const led = page.getByRole('region', { name: 'What led here' });
+  await led.getByText('check').click();
+  await led.getByRole('definition').getByText('low').waitFor();
+  expect(await led.getByText('high').isVisible()).toBe(false);
   await page.getByRole('button', { name: 'Approve' }).click();
   await page.getByText('Amount to refund is missing').waitFor();
   expect(await page.getByLabel('Amount to refund').getAttribute('aria-invalid')).toBe('true');

@@ -84,6 +84,7 @@ describe('reading tasks', () => {
       title: 'Approve the purchase',
       description: null,
       subject: { amount: 10 },
+      context: null,
       form_schema: null,
       status: 'open',
       priority: 50,

@@ -41,6 +41,7 @@ describe.each([
       version: '"call": "agent", "with": {"agent": "researcher", "version": "‸"',
       arguments: '"call": "human", "with": {"title": "x", "de‸',
       group: '"call": "human", "with": {"candidates": {"groups": ["‸',
+      context: '"call": "human", "with": {"context": ["‸',
       then: '"set": {}, "then": "‸"',
       kind: '"‸',
       rest: '"set": {"a": 1}, "‸',
@@ -56,6 +57,7 @@ describe.each([
       version: 'call: agent\nwith:\n  agent: researcher\n  version: ‸',
       arguments: 'call: human\nwith:\n  title: |-\n    a: text\n  de‸',
       group: 'call: human\nwith:\n  candidates:\n    groups:\n      - ‸',
+      context: 'call: human\nwith:\n  context:\n    - ‸',
       then: 'set: {}\nthen: ‸',
       kind: '‸',
       rest: 'set: 1\n‸',
@@ -73,6 +75,7 @@ describe.each([
   test('functions, their arguments, and tasks to go on with', () => {
     expect(offered(inTask(at.call))).toEqual(['agent', 'human', 'http', 'openapi', 'a2a', 'audit']);
     expect(offered(inTask(at.arguments))).toEqual(['description', 'decisions', 'delegate']);
+    expect(offered(inTask(at.context))).toEqual(['first', 'last']);
     expect(offered(inTask(at.then))).toEqual(['continue', 'exit', 'end', 'first', 'last']);
   });
 

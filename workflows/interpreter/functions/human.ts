@@ -2,11 +2,12 @@
  * `call: human` (docs/interface.md#call-human): a question with text, form, people and timers from the
  * definition.
  */
-import type { NewHumanTask } from '../../../contracts/activities.ts';
+import type { NewHumanTask, RequestedContext } from '../../../contracts/activities.ts';
 import type { Candidates, HumanArguments } from '../../../language/definition/model.ts';
 import { resolve, type At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { fault } from '../fault.ts';
+import { preview } from '../preview.ts';
 import { toMs } from '../run-task.ts';
 import { applied, askPerson, humanFrame, type Mark } from './ask-person.ts';
 
@@ -109,7 +110,29 @@ function newTask(
         }
       : null,
     ...(args.delegate === undefined ? {} : { delegate: args.delegate }),
+    ...(args.context === undefined ? {} : { context: context(execution, args.context, task, input, at) }),
   };
+}
+
+/** Steps become pointers, for the activity that reads the log; values are computed here. */
+function context(
+  execution: Execution,
+  entries: NonNullable<HumanArguments['context']>,
+  task: Task,
+  input: unknown,
+  at: At,
+): RequestedContext[] {
+  return entries.flatMap((entry): RequestedContext[] => {
+    if (typeof entry !== 'string')
+      return Object.entries(entry).map(([name, spec]) => ({
+        name,
+        ...preview('value', resolve(spec, input, at)),
+      }));
+    const search = execution.steps.find(entry, task.ref);
+    if (search === null || !('found' in search))
+      throw fault('configuration', `with.context: there is no task ${JSON.stringify(entry)}`, task.ref);
+    return [{ name: search.found.name, task: search.found.pointer }];
+  });
 }
 
 function candidates(

@@ -120,6 +120,7 @@ export function correct(): Loose {
             quorum: { approvals: 2, exclude_initiator: true },
             require_comment: ['reject'],
             delegate: 'anyone',
+            context: ['fetch', { items: '${ $context.items }' }],
           },
         },
       },

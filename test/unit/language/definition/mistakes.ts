@@ -697,6 +697,60 @@ export const mistakes: Mistake[] = [
     expected: ['error not_allowed /do/4/ask/with/delegate: "delegate" has to be one of candidates, anyone'],
   },
   {
+    title: 'an unknown step in the context',
+    change: (d) => (task(d, 'ask').with.context = ['fetsh', 'checks', 'nothing like it']),
+    expected: [
+      'error unknown_step /do/4/ask/with/context/0: there is no task "fetsh", did you mean "fetch"?',
+      'error unknown_step /do/4/ask/with/context/1: there is no task "checks", did you mean "check"?',
+      'error unknown_step /do/4/ask/with/context/2: there is no task "nothing like it"',
+    ],
+  },
+  {
+    title: 'steps of one name in the context',
+    change: (d) => {
+      for (const name of ['one', 'two']) d.use.functions[name] = { do: [{ same: { set: { x: 1 } } }] };
+      task(d, 'ask').with.context = ['same'];
+    },
+    expected: [
+      'error ambiguous_step /do/4/ask/with/context/0: 2 tasks are called "same": write the pointer ' +
+        'of one of them, such as "/use/functions/one/do/0/same"',
+    ],
+  },
+  {
+    title: 'a human task in its own context',
+    change: (d) => (task(d, 'ask').with.context = ['ask']),
+    expected: ['error step_not_over /do/4/ask/with/context/0: "ask" is this task, so it has no output yet'],
+  },
+  {
+    title: 'an expression instead of a step',
+    change: (d) => (task(d, 'ask').with.context = ['${ .items }']),
+    expected: [
+      'error unknown_step /do/4/ask/with/context/0: a text here is the name of a task: to show a value ' +
+        'write {"<name>": "${ .items }"}',
+    ],
+  },
+  {
+    title: 'a step twice, a value without a name, a secret, and too many values in the context',
+    change: (d) =>
+      (task(d, 'ask').with.context = [
+        'fetch',
+        'fetch',
+        { '': 1, key: '${ $secrets.shopToken }' },
+        Object.fromEntries(Array.from({ length: 49 }, (_, n) => [`v${n}`, n])),
+      ]),
+    expected: [
+      'error duplicate_name /do/4/ask/with/context/1: "fetch" is listed twice',
+      'error invalid_value /do/4/ask/with/context/2/: the name of a value has 1 to 255 characters',
+      'error secret_exposed /do/4/ask/with/context/2/key',
+      'error too_many /do/4/ask/with/context: may show at most 50 steps and values',
+    ],
+  },
+  {
+    title: 'a context that is no list',
+    change: (d) => (task(d, 'ask').with.context = { check: true }),
+    expected: ['error wrong_type /do/4/ask/with/context: "context" has to be a list'],
+  },
+  {
     title: 'an unknown role to escalate to',
     change: (d) => (task(d, 'ask').with.escalate[0].to.roles = ['admins']),
     expected: [

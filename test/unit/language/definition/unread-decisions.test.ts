@@ -52,6 +52,14 @@ test.each<[string, unknown[], string[]]>([
     [],
   ],
   ['it is the output of the list', [human()], []],
+  [
+    'another person sees it',
+    [
+      human(),
+      { again: { call: 'human', with: { title: 'Really?', decisions: ['ok'], context: ['review'] } } },
+    ],
+    [],
+  ],
   ['there is only one decision', [human({ decisions: ['done'] }), greet], []],
 ])('an unread decision is detected: %s', (_case, tasks, expected) => {
   expect(warnings(tasks)).toEqual(expected);

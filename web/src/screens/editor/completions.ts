@@ -36,6 +36,7 @@ const ARGUMENTS: { readonly [Name in CallFunction]: readonly (keyof CallArgument
     'quorum',
     'require_comment',
     'delegate',
+    'context',
   ],
   http: ['method', 'endpoint', 'headers', 'body', 'query', 'output', 'redirect'],
   openapi: ['document', 'operationId', 'parameters', 'authentication', 'output', 'redirect'],
@@ -132,6 +133,10 @@ function valuesAt({ path, around }: Cursor, definition: unknown, registry: Regis
   if (parent === 'roles') return ['viewer', 'approver', 'builder', 'admin'].map((name) => [name]);
   if (parent === 'secrets') return registry.secrets.map((name) => [name, words.completion.secret]);
   if (last === 'method' && parent === 'with') return METHODS.map((name) => [name]);
+  if (parent === 'context' && path.at(-3) === 'with')
+    return [...new Set(allTasks(definition))]
+      .filter((name) => name !== path.at(-4))
+      .map((name): Value => [name, words.completion.task]);
   if (last === 'then') return [...FLOW, ...siblingTasks(path, definition)].map((name) => [name]);
   return [];
 }
@@ -149,6 +154,14 @@ function siblingTasks(path: readonly string[], definition: unknown): string[] {
   return Array.isArray(list)
     ? list.flatMap((item: unknown) => (isObject(item) ? Object.keys(item) : []))
     : [];
+}
+
+/** Names of all tasks, at any depth. */
+function allTasks(value: unknown, key = ''): string[] {
+  const inner: unknown[] = Array.isArray(value) ? value : [];
+  const names = LISTS.has(key) ? inner.flatMap((item) => (isObject(item) ? Object.keys(item) : [])) : [];
+  const below = isObject(value) ? Object.entries(value) : inner.map((item) => ['', item] as const);
+  return [...names, ...below.flatMap(([name, item]) => allTasks(item, name))];
 }
 
 function namesIn(definition: unknown, section: string): string[] {

@@ -81,5 +81,5 @@ export const words = {
     take: 'Take theirs',
     keep: 'Keep editing',
   },
-  completion: { function: 'function', group: 'group', user: 'person', secret: 'secret' },
+  completion: { function: 'function', group: 'group', user: 'person', secret: 'secret', task: 'task' },
 };

@@ -19,6 +19,7 @@ import { When } from '../../ui/when.tsx';
 import { changeDraft, draftOf } from './drafts.ts';
 import { Handover } from './handover.tsx';
 import css from './inbox.module.css';
+import { LedHere } from './led-here.tsx';
 import { claimText, KeyOf } from './task-list.tsx';
 import { isWhole, labelOf, type Task } from './tasks.ts';
 import { words } from './words.ts';
@@ -62,6 +63,7 @@ function Detail({ task, onDecide }: { task: HumanTask; onDecide: Props['onDecide
       <Facts task={task} />
       {task.description !== null && <FormattedText text={task.description} />}
       <Subject subject={task.subject} />
+      {task.context !== null && <LedHere context={task.context} />}
       <Votes task={task} />
       <Delegations task={task} />
       <Comments task={task} />

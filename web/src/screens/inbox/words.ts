@@ -28,6 +28,10 @@ export const words = {
   run: 'Open the run',
   subject: 'Subject',
   asJson: 'As JSON',
+  ledHere: 'What led here',
+  stepStatus: { skipped: 'skipped', pending: 'not run yet' } as Readonly<Record<string, string>>,
+  noOutput: 'No output.',
+  tooLarge: 'Too large to keep here.',
   tally: 'Votes',
   tallyText: (approvals: number, rejections: number) =>
     `Decided by ${approvals} ${approvals === 1 ? 'approval' : 'approvals'} or ` +
