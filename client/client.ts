@@ -50,7 +50,7 @@ export interface Page<T> {
 
 /** Operations that answer an event stream. */
 export type StreamId = {
-  [Id in OperationId]: EventStream extends Answer<Id> ? Id : never;
+  [Id in OperationId]: [Extract<Answer<Id>, EventStream>] extends [never] ? never : Id;
 }[OperationId];
 /** What the events of a stream carry. */
 interface StreamData extends Record<StreamId, unknown> {
@@ -137,10 +137,13 @@ export function createClient({ baseUrl = '', token, fetch: send = fetch }: Clien
   };
 }
 
+/** @throws TypeError for a value that would lead to another path: `..` leaves its folder, even encoded */
 function fill(path: string, values: AnyOptions['path'] = {}): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const value = values[name];
     if (value === undefined || value === '') throw new TypeError(`the path ${path} needs ${name}`);
+    if (value === '.' || value === '..')
+      throw new TypeError(`the path ${path} cannot have "${value}" as ${name}`);
     return encodeURIComponent(value);
   });
 }

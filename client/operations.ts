@@ -967,6 +967,7 @@ export type Person = {
   username: string;
   display_name: string | null;
 };
+export type Preferences = Record<string, unknown>;
 export type Problem = {
   type: string;
   title: string;
@@ -2105,6 +2106,7 @@ export interface Operations {
       owner_id?: string | undefined;
       /** A tag of the run's workflow. */
       tag?: string | undefined;
+      /** Text in the workflow's name, or a run's whole id. */
       q?: string | undefined;
     };
     answer: RunSummary[];
@@ -2326,6 +2328,10 @@ export interface Operations {
   };
   /** Change your password, which ends all your sessions and deletes your machine clients */
   changeMyPassword: { body: ChangeMyPasswordRequest; answer: undefined };
+  /** Get your preferences */
+  getMyPreferences: { answer: Preferences };
+  /** Replace your preferences, at most 64 KiB */
+  putMyPreferences: { body?: Preferences; answer: Preferences };
   /** List your sessions, oldest first */
   listMySessions: {
     query?: {
@@ -2685,6 +2691,8 @@ export const OPERATIONS = {
   createMyClient: { method: 'POST', path: '/users/me/clients', role: 'viewer' },
   deleteMyClient: { method: 'DELETE', path: '/users/me/clients/{id}', role: 'viewer' },
   changeMyPassword: { method: 'POST', path: '/users/me/password', role: 'viewer' },
+  getMyPreferences: { method: 'GET', path: '/users/me/preferences', role: 'viewer' },
+  putMyPreferences: { method: 'PUT', path: '/users/me/preferences', role: 'viewer' },
   listMySessions: { method: 'GET', path: '/users/me/sessions', role: 'viewer' },
   deleteMyOtherSessions: { method: 'DELETE', path: '/users/me/sessions', role: 'viewer' },
   deleteMySession: { method: 'DELETE', path: '/users/me/sessions/{id}', role: 'viewer' },

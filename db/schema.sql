@@ -913,6 +913,14 @@ create table user_account (
 CREATE UNIQUE INDEX user_account_email ON public.user_account USING btree (lower(email));
 CREATE UNIQUE INDEX user_account_username ON public.user_account USING btree (lower(username));
 
+create table user_preferences (
+  user_id uuid not null,
+  content jsonb not null,
+  version integer not null,
+  constraint user_preferences_pkey PRIMARY KEY (user_id),
+  constraint user_preferences_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+
 create table webhook (
   id uuid not null,
   description text,

@@ -21,6 +21,7 @@ import { runsEndpoints } from './runs/routes.ts';
 import { temporalCodecEndpoints } from './temporal-codec/routes.ts';
 import { directoryEndpoints } from './users/directory.ts';
 import { meEndpoints } from './users/me.ts';
+import { preferencesEndpoints } from './users/preferences.ts';
 import { userEndpoints } from './users/routes.ts';
 import { ownSessionEndpoints } from './users/sessions.ts';
 import { webhookEndpoints } from './webhooks/routes.ts';
@@ -39,6 +40,7 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...sessionEndpoints(deps),
     ...meEndpoints(deps),
     ...ownSessionEndpoints(),
+    ...preferencesEndpoints(),
     ...directoryEndpoints(),
     ...userEndpoints(deps),
     ...agentEndpoints(deps),

@@ -38,6 +38,8 @@ export interface RunFilter {
   q?: string | undefined;
 }
 
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
 /** The actor's runs (all runs for an admin), newest first. */
 export async function listRuns(
   em: EntityManager,
@@ -70,7 +72,8 @@ export async function listRuns(
   if (filter.parent_run_id) where.add('r.parent_run_id = ?', filter.parent_run_id);
   if (filter.created_after) where.add('r.created_at > ?::timestamptz', filter.created_after);
   if (filter.created_before) where.add('r.created_at < ?::timestamptz', filter.created_before);
-  if (filter.q) where.add('r.workflow_name ilike ?', containsPattern(filter.q));
+  if (filter.q && UUID.test(filter.q)) where.add('r.id = ?', filter.q);
+  else if (filter.q) where.add('r.workflow_name ilike ?', containsPattern(filter.q));
   if (page.after) where.add('r.id < ?', page.after);
   return em.execute<ListedRunRow[]>(
     `select ${listedRunColumns(filter.view)} from run r where ${where.sql} order by r.id desc limit ?`,

@@ -132,6 +132,8 @@ export const accessRules: Record<string, Rule | 'public'> = {
   listMySessions: forRole('viewer'),
   deleteMyOtherSessions: forRole('viewer'),
   deleteMySession: rule('viewer', { session: ownOnly }),
+  getMyPreferences: forRole('viewer'),
+  putMyPreferences: forRole('viewer'),
   deleteMyClient: rule('viewer', { client: ownOnly }),
   listPeople: forRole('viewer'),
   listUsers: forRole('admin'),

@@ -88,7 +88,7 @@ const listQuery = z.object({
   created_before: instant.optional(),
   owner_id: personOrMe.optional(),
   tag: text({ min: 1, max: 100 }).optional().meta({ description: "A tag of the run's workflow." }),
-  q: text({ max: 200 }).optional(),
+  q: text({ max: 200 }).optional().meta({ description: "Text in the workflow's name, or a run's whole id." }),
 });
 
 const WAIT_DESCRIPTION =

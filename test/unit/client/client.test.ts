@@ -110,11 +110,23 @@ test('an unreachable server is a TypeError, an aborted request an AbortError', a
   );
 });
 
-test('a missing part of the path is refused before anything is sent', async () => {
+test.each([
+  ['', 'the path /secrets/{name} needs name'],
+  ['.', 'the path /secrets/{name} cannot have "." as name'],
+  ['..', 'the path /secrets/{name} cannot have ".." as name'],
+])('a part of the path that is "%s" is refused before anything is sent', async (name, message) => {
   const before = server.seen.length;
   const client = createClient({ baseUrl: server.url });
-  await expect(client.call('getRun', { path: { id: '' } })).rejects.toThrow('needs id');
+  const refused = client.call('deleteSecret', { path: { name } });
+  await expect(refused).rejects.toThrow(expect.objectContaining({ name: 'TypeError', message }));
   expect(server.seen.length).toBe(before);
+});
+
+test('dots within a part of the path are sent as they are', async () => {
+  const client = createClient({ baseUrl: server.url });
+  server.answer({ status: 204 });
+  await client.call('deleteSecret', { path: { name: '...' } });
+  expect(server.seen.at(-1)).toMatchObject({ path: '/secrets/...' });
 });
 
 test('pages follow the cursor of the Link header', async () => {
