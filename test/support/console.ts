@@ -1,8 +1,8 @@
 /** The console in a real browser, for the tests of one file: one platform, one Chromium. */
 import { afterAll, beforeAll, expect } from '@jest/globals';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 
-import type { TestUser } from './app.ts';
+import { startTestApp, type TestApp, type TestUser } from './app.ts';
 import {
   accessibilityProblems,
   buildConsole,
@@ -30,15 +30,23 @@ interface ConsoleTests {
 
 /** @param prepare creates what the tests of the file share */
 export function consoleTests(prepare: (platform: TestPlatform) => Promise<void>): ConsoleTests {
-  let platform: TestPlatform;
+  return testsOf(startTestPlatform, prepare);
+}
+
+/** Without Temporal: what runs are there stay as they are. */
+export function consoleTestsWithoutTemporal(prepare: (app: TestApp) => Promise<void>): ConsoleTests {
+  return testsOf(startTestApp, prepare);
+}
+
+function testsOf<App extends TestApp>(
+  start: (options: { consoleFolder: string }) => Promise<App>,
+  prepare: (app: App) => Promise<void>,
+): ConsoleTests {
+  let platform: App;
   let browser: Browser;
   beforeAll(async () => {
     if (noChromium !== undefined) return;
-    [platform, browser] = await Promise.all([
-      startTestPlatform({ consoleFolder }),
-      launchChromium(),
-      buildConsole(),
-    ]);
+    [platform, browser] = await Promise.all([start({ consoleFolder }), launchChromium(), buildConsole()]);
     await prepare(platform);
   });
   const closed = closedAfterEach();
@@ -75,17 +83,22 @@ export async function expectScreensFit(
         1,
         expect.stringMatching(/\w+ · Cadenza$/),
       ]);
-      // Only the style sheet depends on the system's scheme.
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-        const at = `${name}-${viewport.width}-${colorScheme}`;
-        await keepPicture(page, at);
-        expect([at, await accessibilityProblems(page), await sidewaysScroll(page)]).toEqual([at, [], 0]);
-      }
+      await expectFits(page, `${name}-${viewport.width}`);
     }
     const unexpected = complaints.filter(
       (complaint) => expectedComplaint === undefined || !complaint.includes(expectedComplaint),
     );
     expect(unexpected).toEqual([]);
+  }
+}
+
+/** What is shown now is accessible and fits into the window, light and dark. */
+export async function expectFits(page: Page, name: string): Promise<void> {
+  // Only the style sheet depends on the system's scheme.
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    const at = `${name}-${colorScheme}`;
+    await keepPicture(page, at);
+    expect([at, await accessibilityProblems(page), await sidewaysScroll(page)]).toEqual([at, [], 0]);
   }
 }

@@ -72,3 +72,16 @@ test('a tag is one of a workflow that the caller sees', async () => {
   expect(await idsOf(asBob, `workflow_id=${shared}`)).toEqual([bobsRun]);
   expect(await idsOf(asAnn, 'tag=money')).toEqual([annsRun]);
 });
+
+test('a search finds by text in the workflow’s name, or by a whole id', async () => {
+  const [annsRun, bobsRun] = [
+    await insertRun(app.orm, { owner: ann.id }),
+    await insertRun(app.orm, { owner: bob.id }),
+  ];
+  expect(await idsOf(asAnn, `q=${annsRun}`)).toEqual([annsRun]);
+  expect(await idsOf(asAnn, `q=${annsRun.toUpperCase()}`)).toEqual([annsRun]);
+  expect(await idsOf(asAnn, 'q=URCHAS')).toContain(annsRun);
+  expect(await idsOf(asAnn, `q=${annsRun.slice(0, 20)}`)).toEqual([]);
+  expect(await idsOf(asAnn, `q=${bobsRun}`)).toEqual([]);
+  expect(await idsOf(asAdmin, `q=${bobsRun}`)).toEqual([bobsRun]);
+});

@@ -60,6 +60,8 @@ test.each([
   ['agent', 16],
   ['edit-agent', 14],
   ['settings', 16],
+  ['palette-list', 5],
+  ['saved-views-panel', 3],
 ])('the screen %s adds at most %d kB', (name, bound) => {
   expect(screenKilobytes(name)).toBeLessThan(bound);
 });

@@ -5,7 +5,8 @@ import { addressOf, BASE, routeOf, type Query } from './routes.ts';
 
 const address = signal(location.pathname + location.search);
 
-const path = computed(() => address.value.split('?')[0] ?? '');
+/** With `/console`, without parameters. */
+export const path = computed(() => address.value.split('?')[0] ?? '');
 export const route = computed(() => routeOf(path.value));
 export const query = computed<Query>(() =>
   Object.fromEntries(new URLSearchParams(address.value.split('?')[1] ?? '')),

@@ -2,7 +2,7 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
-import type { OperationId, User } from '../../../client/index.ts';
+import type { User } from '../../../client/index.ts';
 import { connection, liveUntil } from '../data/live.ts';
 import { outbox } from '../data/outbox.ts';
 import { logOut, mayCall } from '../data/session.ts';
@@ -16,18 +16,14 @@ import { clockTime } from '../ui/time.ts';
 import { useTitle } from '../ui/title.ts';
 import { complain } from '../ui/toasts.tsx';
 import { detailOf } from '../ui/problem.tsx';
+import { KeyList } from './key-list.tsx';
+import { isMac, keyName } from './key-names.ts';
 import { useKeys } from './keys.ts';
 import { lazy } from './lazy.tsx';
+import { Palette } from './palette.tsx';
 import { navigate, route } from './router.ts';
-import {
-  agentsAddress,
-  BASE,
-  inboxAddress,
-  runsAddress,
-  settingsAddress,
-  workflowsAddress,
-  type Route,
-} from './routes.ts';
+import { inboxAddress, settingsAddress, type Route } from './routes.ts';
+import { homeAddress, SCREENS } from './screens.ts';
 import css from './shell.module.css';
 import { switchTheme } from './theme.ts';
 import { words } from './words.ts';
@@ -45,16 +41,22 @@ const WorkflowScreen = lazy(async () => (await import('../screens/workflow/workf
 
 export function Shell({ user }: { user: User }) {
   const showsKeys = useSignal(false);
-  useKeys({
-    'g i': () => navigate(inboxAddress()),
-    'g r': () => navigate(runsAddress()),
-    'g w': () => navigate(workflowsAddress()),
-    'g a': () => navigate(agentsAddress()),
-    'g s': () => navigate(settingsAddress('profile')),
-    '/': () => document.querySelector<HTMLInputElement>('input[type=search]')?.focus(),
-    t: switchTheme,
-    '?': () => (showsKeys.value = true),
-  });
+  const showsPalette = useSignal(false);
+  useKeys(
+    {
+      'mod+k': () => (showsPalette.value = true),
+      'g i': () => navigate(homeAddress('inbox')),
+      'g r': () => navigate(homeAddress('runs')),
+      'g w': () => navigate(homeAddress('workflows')),
+      'g a': () => navigate(homeAddress('agents')),
+      'g s': () => navigate(settingsAddress('profile')),
+      '/': () => document.querySelector<HTMLInputElement>('input[type=search]')?.focus(),
+      t: switchTheme,
+      '?': () => (showsKeys.value = true),
+    },
+    words.shortcuts,
+    'everywhere',
+  );
   const { screen } = route.value;
   return (
     <div class={css['frame']}>
@@ -62,10 +64,21 @@ export function Shell({ user }: { user: User }) {
         {words.skip}
       </a>
       <header class={css['header']}>
-        <a class={css['brand']} href={`${BASE}/inbox`}>
+        <a class={css['brand']} href={homeAddress('inbox')}>
           <Logo size={22} /> Cadenza
         </a>
         <Navigation screen={screen} />
+        <button
+          type="button"
+          class={css['find']}
+          aria-haspopup="dialog"
+          onClick={() => (showsPalette.value = true)}
+        >
+          <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true">
+            <path d="M11 11l4 4M7 12a5 5 0 1 1 0-10a5 5 0 0 1 0 10" />
+          </svg>
+          <span>{words.palette}</span> <kbd aria-hidden="true">{keyName('mod+k', isMac)}</kbd>
+        </button>
         <Connection />
         <Account user={user} onKeys={() => (showsKeys.value = true)} />
       </header>
@@ -74,39 +87,23 @@ export function Shell({ user }: { user: User }) {
         <Screen />
       </main>
       <Dialog open={showsKeys.value} title={words.keys} onClose={() => (showsKeys.value = false)}>
-        <dl class={css['keys']}>
-          {words.shortcuts.map(([key, text]) => (
-            <div key={key}>
-              <dt>
-                <kbd>{key}</kbd>
-              </dt>
-              <dd>{text}</dd>
-            </div>
-          ))}
-        </dl>
+        <KeyList />
       </Dialog>
+      <Palette isOpen={showsPalette} />
     </div>
   );
 }
 
-/** A screen is offered to whose role may read what it shows. */
-const SCREENS: readonly { name: Route['screen']; parts: string[]; needs: OperationId; href: string }[] = [
-  { name: 'inbox', parts: [], needs: 'listHumanTasks', href: inboxAddress() },
-  { name: 'runs', parts: ['run'], needs: 'listRuns', href: runsAddress() },
-  { name: 'workflows', parts: ['workflow', 'editor'], needs: 'listWorkflows', href: workflowsAddress() },
-  { name: 'agents', parts: ['agent', 'agent-new', 'agent-edit'], needs: 'listAgents', href: agentsAddress() },
-];
-
 function Navigation({ screen }: { screen: Route['screen'] }) {
   return (
     <nav class={css['nav']} aria-label={words.navigation}>
-      {SCREENS.filter(({ needs }) => mayCall(needs)).map(({ name, parts, href }) => (
+      {SCREENS.filter(({ needs }) => mayCall(needs)).map(({ name, parts }) => (
         <a
           key={name}
-          href={href}
-          aria-current={screen === name ? 'page' : parts.includes(screen) ? 'true' : undefined}
+          href={homeAddress(name)}
+          aria-current={screen === name ? 'page' : parts.some((part) => part === screen) ? 'true' : undefined}
         >
-          {words.screens[name] ?? name} {name === 'inbox' && <InboxCount />}
+          {words.screens[name]} {name === 'inbox' && <InboxCount />}
         </a>
       ))}
     </nav>

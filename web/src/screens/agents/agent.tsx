@@ -3,13 +3,15 @@ import { useSignal } from '@preact/signals';
 
 import type { Agent } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
+import { listAddress, Neighbours } from '../../app/neighbours.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
-import { agentAddress, agentsAddress, editAgentAddress } from '../../app/routes.ts';
+import { agentAddress, editAgentAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { cache } from '../../data/query.ts';
 import { Confirm } from '../../ui/confirm.tsx';
 import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
+import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { useTitle } from '../../ui/title.ts';
 import { When } from '../../ui/when.tsx';
@@ -31,10 +33,12 @@ export function AgentScreen({ id }: { id: string }) {
   useTitle(agent?.name ?? words.title);
   return (
     <div class={page['page']}>
-      <a class={page['back']} href={agentsAddress()}>
-        ‹ {words.back}
-      </a>
+      <p>
+        <a href={listAddress('agents')}>‹ {words.back}</a>
+        <Neighbours list="agents" id={id} />
+      </p>
       {agent !== undefined && <Loaded agent={agent} />}
+      {agent === undefined && error === null && <RecordSkeleton title={words.title} />}
       {agent === undefined && error !== null && (
         <>
           <h1>{words.title}</h1>
@@ -49,14 +53,17 @@ function Loaded({ agent }: { agent: Agent }) {
   const view = VIEWS.find(({ id }) => id === query.value['view'])?.id ?? 'overview';
   const show = (to: View) => setQuery({ view: to === 'overview' ? undefined : to }, 'replace');
   const deleting = useSignal(false);
-  const edit = () => {
-    if (agent.can.includes('update')) navigate(editAgentAddress(agent.id));
-  };
-  useKeys({
-    ...Object.fromEntries(VIEWS.map(({ id }, index) => [String(index + 1), () => show(id)])),
-    e: edit,
-    u: () => navigate(agentsAddress()),
-  });
+  useKeys(
+    {
+      ...Object.fromEntries(VIEWS.map(({ id }, index) => [String(index + 1), () => show(id)])),
+      ...(agent.can.includes('update') ? { e: () => navigate(editAgentAddress(agent.id)) } : {}),
+      u: () => navigate(listAddress('agents')),
+    },
+    {
+      ...words.shortcuts,
+      ...Object.fromEntries(VIEWS.map(({ label }, index) => [String(index + 1), words.show(label)])),
+    },
+  );
   return (
     <>
       <div class={page['head']}>
@@ -87,7 +94,7 @@ function Loaded({ agent }: { agent: Agent }) {
         onAct={async () => {
           await client.call('deleteAgent', { path: { id: agent.id } });
           cache.removeQueries({ queryKey: ['agent', agent.id] });
-          navigate(agentsAddress());
+          navigate(listAddress('agents'));
         }}
       />
     </>

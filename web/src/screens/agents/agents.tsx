@@ -1,8 +1,10 @@
 /** The registry: own and public agents. The filter is the address. */
 import type { ListedAgent } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
+import { useSeenList } from '../../app/neighbours.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
 import { agentAddress, agentsAddress } from '../../app/routes.ts';
+import { SavedViews } from '../../app/saved-views.tsx';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { mayCall, user } from '../../data/session.ts';
@@ -34,13 +36,15 @@ export function Agents() {
     }),
   );
   const mayRegister = mayCall('createAgent');
-  useKeys({
-    j: () => focusRow(1),
-    k: () => focusRow(-1),
-    n: () => {
-      if (mayRegister) navigate(agentAddress('new'));
+  useSeenList('agents', list.items.value);
+  useKeys(
+    {
+      j: () => focusRow(1),
+      k: () => focusRow(-1),
+      ...(mayRegister ? { n: () => navigate(agentAddress('new')) } : {}),
     },
-  });
+    words.listShortcuts,
+  );
   const filter = [q === '' ? '' : `“${q}”`, type, status, whose === '' ? '' : words.mine]
     .filter((part) => part !== '')
     .join(', ');
@@ -129,6 +133,7 @@ function Filters() {
         <option value="">{words.everybodys}</option>
         <option value="mine">{words.mine}</option>
       </select>
+      <SavedViews list="agents" />
     </search>
   );
 }

@@ -78,7 +78,7 @@ async function save(agent: Agent | null, body: Body): Promise<void> {
 
 function AgentForm({ agent }: { agent: Agent | null }) {
   const mode = useSignal<Mode>('form');
-  useKeys({ 1: () => (mode.value = 'form'), 2: () => (mode.value = 'json') });
+  useKeys({ 1: () => (mode.value = 'form'), 2: () => (mode.value = 'json') }, words.editShortcuts);
   return (
     <div class={css['form']}>
       <Tabs label={words.how} tabs={MODES} current={mode.value} onChange={(to) => (mode.value = to)}>

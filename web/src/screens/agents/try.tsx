@@ -70,7 +70,7 @@ function Trial({ agent, version, schema }: TrialProps) {
       busy.value = false;
     }
   };
-  useKeys({ 'mod+Enter': () => void invoke() });
+  useKeys({ 'mod+Enter': () => void invoke() }, words.tryShortcuts);
   return (
     <div class={css['try']}>
       <form

@@ -103,13 +103,19 @@ function useActions(model: EditorModel) {
     show('start');
     focusDrawn(`.${css['start']} :is(input, select, textarea, button)`);
   };
-  useKeys({
-    'mod+s': () => void save(),
-    'mod+Enter': () => void run(),
-    F8: () => model.goToProblem(),
-    u: () => navigate(model.id.value === null ? workflowsAddress() : workflowAddress(model.id.value)),
-    ...Object.fromEntries(views.map((one, index) => [String(index + 1), () => show(one)])),
-  });
+  useKeys(
+    {
+      'mod+s': () => void save(),
+      'mod+Enter': () => void run(),
+      F8: () => model.goToProblem(),
+      u: () => navigate(model.id.value === null ? workflowsAddress() : workflowAddress(model.id.value)),
+      ...Object.fromEntries(views.map((one, index) => [String(index + 1), () => show(one)])),
+    },
+    {
+      ...words.shortcuts,
+      ...Object.fromEntries(views.map((one, index) => [String(index + 1), words.show(words.views[one])])),
+    },
+  );
   return { views, view, show, save, run };
 }
 

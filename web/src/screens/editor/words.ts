@@ -22,6 +22,13 @@ export const words = {
   nullLost: (pointer: string) =>
     `The null at ${pointer} cannot be stored: a change that sets null removes the name. Use another value.`,
   viewsLabel: 'Beside the text',
+  show: (view: string) => `Show: ${view}`,
+  shortcuts: {
+    'mod+s': 'Save',
+    'mod+Enter': 'Save and run',
+    F8: 'Go to the next problem',
+    u: 'Back to the workflow',
+  },
   views: {
     text: 'Text',
     picture: 'Picture',

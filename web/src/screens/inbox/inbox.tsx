@@ -3,7 +3,7 @@ import { batch, useComputed, useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 
 import { ApiError, type HumanTask } from '../../../../client/index.ts';
-import { useKeys } from '../../app/keys.ts';
+import { useKeys, type KeyTexts } from '../../app/keys.ts';
 import { navigate, query, setQuery } from '../../app/router.ts';
 import { inboxAddress, runAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
@@ -27,6 +27,7 @@ import {
   compareTasks,
   filterOf,
   isWhole,
+  labelOf,
   neighbourOf,
   sharedDecisions,
   showsTask,
@@ -239,11 +240,13 @@ function useInboxKeys(inbox: InboxState): void {
     else if (sharedDecisions(chosen).some(({ id }) => id === decision)) void decideMany(inbox, decision);
   };
   const offered = (id: string) => (task: Task) => task.decisions?.find((one) => one.id === id)?.id;
-  useKeys({
+  const keys = {
     j: move(1),
     k: move(-1),
     ArrowDown: move(1),
     ArrowUp: move(-1),
+    ']': move(1),
+    '[': move(-1),
     a: arm(offered('approve')),
     r: arm(offered('reject')),
     ...Object.fromEntries(
@@ -271,5 +274,30 @@ function useInboxKeys(inbox: InboxState): void {
       if (inbox.picked.value.size > 0) inbox.picked.value = new Set();
       else setQuery({ task: undefined });
     },
-  });
+  };
+  useKeys(keys, keyTexts(current()));
+}
+
+const ACTIONS = { claim: 'c', release: 'c', delegate: 'd', comment: 'm', see_run: 'o' } as const;
+
+/** What keys do, in words: only what the task allows now. */
+function keyTexts(task: Task | undefined): KeyTexts {
+  const { always, can, prepare } = words.shortcuts;
+  if (task === undefined) return always;
+  const acts = Object.entries(ACTIONS).filter(([act]) => task.can.some((one) => one === act));
+  const decisions = task.can.includes('decide') ? (task.decisions ?? []) : [];
+  const letters: Readonly<Record<string, string>> = { approve: 'a', reject: 'r' };
+  return {
+    ...always,
+    // `act` is a key of both.
+    ...Object.fromEntries(acts.map(([act, key]) => [key, can[act as keyof typeof can]])),
+    ...Object.fromEntries(
+      decisions.slice(0, 9).flatMap((decision, index) => {
+        const text = prepare(labelOf(decision));
+        const letter = letters[decision.id];
+        return [[String(index + 1), text], ...(letter === undefined ? [] : [[letter, text]])];
+      }),
+    ),
+    ...(decisions.length > 0 ? { 'mod+Enter': words.shortcuts.send } : {}),
+  };
 }

@@ -1,9 +1,11 @@
 import { navigate, query, setQuery } from '../../app/router.ts';
 import { inboxAddress } from '../../app/routes.ts';
 import type { LiveList } from '../../data/live-list.ts';
+import { SavedViews } from '../../app/saved-views.tsx';
 import { personName } from '../../data/people.ts';
 import { user } from '../../data/session.ts';
 import { nowMs } from '../../ui/clock.ts';
+import { density } from '../../ui/density.ts';
 import { useLate } from '../../ui/late.ts';
 import { ProblemText } from '../../ui/problem.tsx';
 import { StatusMark } from '../../ui/status.tsx';
@@ -49,7 +51,7 @@ export function TaskList(props: Props) {
       {tasks.length > 0 && (
         <VirtualList
           items={tasks}
-          rowHeight={ROW}
+          rowHeight={ROW * density.value}
           current={tasks.findIndex(({ id }) => id === currentId)}
           label={words.list}
           role="listbox"
@@ -97,6 +99,7 @@ function Filters({ filter }: { filter: TaskFilter }) {
           if (event.key === 'Escape') event.currentTarget.blur();
         }}
       />
+      <SavedViews list="inbox" />
       <select
         aria-label={words.scope}
         value={filter.scope}

@@ -1,5 +1,24 @@
 export const words = {
   title: 'Inbox',
+  shortcuts: {
+    always: {
+      j: 'Next task',
+      ']': 'Next task',
+      k: 'Previous task',
+      '[': 'Previous task',
+      x: 'Select this task, to decide several at once',
+      Escape: 'Clear the selection, or back to the list',
+    },
+    can: {
+      claim: 'Claim',
+      release: 'Release',
+      delegate: 'Delegate',
+      comment: 'Comment',
+      see_run: 'Open the run',
+    },
+    prepare: (decision: string) => `Prepare: ${decision}`,
+    send: 'Send the prepared decision',
+  },
   search: 'Search tasks',
   searchHint: 'Search  /',
   scope: 'Which tasks',

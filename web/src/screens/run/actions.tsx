@@ -37,12 +37,20 @@ export function Actions({ run }: { run: Run }) {
   const may = (command: Command) => run.can.includes(command);
   const isOver = run.finished_at !== null && run.workflow_id !== null && mayStart();
   const ask = (what: Asking) => (asking.value = what);
-  useKeys({
-    ...(may('suspend') ? { S: () => act('suspend') } : {}),
-    ...(may('resume') ? { S: () => act('resume') } : {}),
-    ...(may('cancel') ? { C: () => ask('cancel') } : {}),
-    ...(may('retry') ? { R: () => ask('retry') } : isOver ? { R: () => ask('again') } : {}),
-  });
+  const { actions } = words;
+  useKeys(
+    {
+      ...(may('suspend') ? { S: () => act('suspend') } : {}),
+      ...(may('resume') ? { S: () => act('resume') } : {}),
+      ...(may('cancel') ? { C: () => ask('cancel') } : {}),
+      ...(may('retry') ? { R: () => ask('retry') } : isOver ? { R: () => ask('again') } : {}),
+    },
+    {
+      S: may('resume') ? actions.resume : actions.suspend,
+      C: actions.cancel,
+      R: may('retry') ? actions.retry : actions.again,
+    },
+  );
   return (
     <div class={css['actions']}>
       {(['suspend', 'resume'] as const).map(

@@ -1,6 +1,6 @@
 /** What run this is, what it waits for, why it failed, and what one can do about it. */
 import type { Run } from '../../../../client/index.ts';
-import { inboxAddress, runAddress, runsAddress } from '../../app/routes.ts';
+import { inboxAddress, runAddress } from '../../app/routes.ts';
 import { personName } from '../../data/people.ts';
 import { nowMs } from '../../ui/clock.ts';
 import { StatusText } from '../../ui/status.tsx';
@@ -15,9 +15,6 @@ export function Header({ run }: { run: Run }) {
   return (
     <header class={css['header']}>
       <div class={css['heading']}>
-        <p class={css['path']}>
-          <a href={runsAddress()}>{words.runs}</a> / <code>{run.id.slice(-12)}</code>
-        </p>
         <h1>{run.workflow_name}</h1>
         <p class={css['facts']}>
           <StatusText status={run.status} />

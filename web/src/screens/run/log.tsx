@@ -38,7 +38,7 @@ export function Log({ events, steps, step, follows, onEnd, onAll }: Props) {
     const list = box.current?.querySelector('[role=list], pre');
     if (list) list.scrollTop = list.scrollHeight;
   };
-  useKeys({ End: toEnd, p: () => (isPlain.value = !isPlain.value) });
+  useKeys({ End: toEnd, p: () => (isPlain.value = !isPlain.value) }, words.logShortcuts);
   return (
     <div
       ref={box}

@@ -4,12 +4,13 @@ import { useEffect, useMemo } from 'preact/hooks';
 
 import type { LogEntry, Run } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
+import { listAddress, Neighbours } from '../../app/neighbours.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
-import { runsAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { cache, useQuery } from '../../data/query.ts';
 import { nowMs } from '../../ui/clock.ts';
 import { ProblemText } from '../../ui/problem.tsx';
+import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { useTitle } from '../../ui/title.ts';
 import { Data } from './data.tsx';
@@ -42,14 +43,22 @@ export function RunScreen({ id }: { id: string }) {
   // The record says what waits and what one may do; each event may have changed it.
   const stream = useMemo(() => followRun(id, readSoon(id)), [id]);
   useEffect(() => () => stream.close(), [stream]);
-  if (run === undefined)
-    return (
-      <div class={css['page']}>
-        <h1 class="hidden-text">{words.document(id)}</h1>
-        {error !== null && <ProblemText error={error} retry={() => void refetch()} />}
-      </div>
-    );
-  return <Loaded run={run} stream={stream} />;
+  return (
+    <div class={css['page']}>
+      <p class={css['path']}>
+        <a href={listAddress('runs')}>{words.runs}</a> / <code>{id.slice(-12)}</code>
+        <Neighbours list="runs" id={id} />
+      </p>
+      {run !== undefined && <Loaded run={run} stream={stream} />}
+      {run === undefined && error === null && <RecordSkeleton title={words.document(id)} />}
+      {run === undefined && error !== null && (
+        <>
+          <h1 class="hidden-text">{words.document(id)}</h1>
+          <ProblemText error={error} retry={() => void refetch()} />
+        </>
+      )}
+    </div>
+  );
 }
 
 /** A busy run changes many times a second, and its record is large. */
@@ -85,7 +94,7 @@ function Loaded({ run, stream }: { run: Run; stream: RunStream }) {
   const view = currentView();
   useRunKeys(fold.steps, scrub, goLive);
   return (
-    <div class={css['page']}>
+    <>
       <Header run={run} />
       <Waits run={run} />
       {run.error !== null && <ProblemOf error={run.error} />}
@@ -103,7 +112,7 @@ function Loaded({ run, stream }: { run: Run; stream: RunStream }) {
           <Steps run={run} events={events} fold={fold} nowMs={now} follows={follows} onEnd={goLive} />
         )}
       </Tabs>
-    </div>
+    </>
   );
 }
 
@@ -126,16 +135,23 @@ function useRunKeys(steps: readonly Step[], scrub: Scrub, goLive: () => void): v
     const next = steps[Math.min(Math.max(at + by, 0), steps.length - 1)];
     if (next !== undefined) choose(next.key);
   };
-  useKeys({
-    ...Object.fromEntries(VIEWS.map((one, index) => [String(index + 1), () => show(one)])),
-    // The timeline moves by its rows.
-    ...(currentView() === 'timeline' ? {} : { j: move(1), k: move(-1) }),
-    '.': goLive,
-    ArrowLeft: () => scrub.move(-1),
-    ArrowRight: () => scrub.move(1),
-    u: () => navigate(runsAddress()),
-    Escape: () => (query.value['step'] === undefined ? navigate(runsAddress()) : choose(null)),
-  });
+  const toList = () => navigate(listAddress('runs'));
+  useKeys(
+    {
+      ...Object.fromEntries(VIEWS.map((one, index) => [String(index + 1), () => show(one)])),
+      // The timeline moves by its rows.
+      ...(currentView() === 'timeline' ? {} : { j: move(1), k: move(-1) }),
+      '.': goLive,
+      ArrowLeft: () => scrub.move(-1),
+      ArrowRight: () => scrub.move(1),
+      u: toList,
+      Escape: () => (query.value['step'] === undefined ? toList() : choose(null)),
+    },
+    {
+      ...words.shortcuts,
+      ...Object.fromEntries(VIEWS.map((one, index) => [String(index + 1), words.show(words.views[one])])),
+    },
+  );
 }
 
 interface StepsProps {

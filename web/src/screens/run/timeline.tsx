@@ -4,6 +4,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { useKeys } from '../../app/keys.ts';
 import { query } from '../../app/router.ts';
+import { density } from '../../ui/density.ts';
 import { StatusMark } from '../../ui/status.tsx';
 import { lengthText, roundLength } from '../../ui/time.ts';
 import { VirtualList } from '../../ui/virtual-list.tsx';
@@ -22,6 +23,7 @@ interface Props {
 }
 
 const ROW = 28;
+const BAR = 12;
 const MIN_BAR = 3;
 /** Labels of narrower folds would cover each other. */
 const MIN_LABEL = 36;
@@ -50,10 +52,10 @@ function Chart({ fold, nowMs, chosen, onChoose }: Props) {
   };
   return (
     <div class={css['timeline']} onKeyDown={onKeyDown}>
-      <div class={css['rows']} style={{ height: `${rows.length * ROW}px` }}>
+      <div class={css['rows']} style={{ height: `${rows.length * ROW * density.value}px` }}>
         <VirtualList
           items={rows}
-          rowHeight={ROW}
+          rowHeight={ROW * density.value}
           current={current}
           label={words.steps}
           activeId={current < 0 ? undefined : idOf(current)}
@@ -111,7 +113,7 @@ function useRowKeys(rows: readonly Row[], choose: (key: string) => void, toggle:
     const row = rows[at()];
     if (row !== undefined) toggle(row);
   };
-  useKeys({ j: move(1), k: move(-1), o: open });
+  useKeys({ j: move(1), k: move(-1), o: open }, words.timelineShortcuts);
 }
 
 const idOf = (index: number): string => `step-${index}`;
@@ -151,6 +153,7 @@ interface RowProps {
 
 function RowView({ id, row, place, isChosen, endMs, axis, bars, onChoose, onToggle }: RowProps) {
   const { step, depth, loop } = row;
+  const height = ROW * density.value;
   return (
     <div
       id={id}
@@ -176,18 +179,18 @@ function RowView({ id, row, place, isChosen, endMs, axis, bars, onChoose, onTogg
         )}
         <span class={css['length']}>{lengthText(lengthOf(row, endMs))}</span>
       </div>
-      <svg class={css['bars']} width={axis.width} height={ROW} aria-hidden="true">
+      <svg class={css['bars']} width={axis.width} height={height} aria-hidden="true">
         {axis.folds.map(({ x, width }) => (
-          <rect key={x} class={css['fold']} x={x} y={0} width={width} height={ROW} />
+          <rect key={x} class={css['fold']} x={x} y={0} width={width} height={height} />
         ))}
         {joined(bars, axis, MIN_BAR).map(({ x, width, status, kind }) => (
           <rect
             key={`${kind} ${x}`}
             class={`status-${status} ${css[kind]}`}
             x={x}
-            y={8}
+            y={(height - BAR) / 2}
             width={width}
-            height={12}
+            height={BAR}
             rx={2}
           />
         ))}

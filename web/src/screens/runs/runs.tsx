@@ -4,6 +4,8 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { navigate, query, setQuery } from '../../app/router.ts';
 import { runAddress, runsAddress } from '../../app/routes.ts';
 import { useKeys } from '../../app/keys.ts';
+import { useSeenList } from '../../app/neighbours.tsx';
+import { SavedViews } from '../../app/saved-views.tsx';
 import { client } from '../../data/api.ts';
 import { LiveList } from '../../data/live-list.ts';
 import { nowMs } from '../../ui/clock.ts';
@@ -27,8 +29,9 @@ export function Runs() {
   const filter = { status, workflowId, q };
   const list = useMemo(() => runList(filter), [status, workflowId, q]);
   useEffect(() => list.open(), [list]);
-  useKeys({ j: () => focusLink(1), k: () => focusLink(-1) });
+  useKeys({ j: () => focusLink(1), k: () => focusLink(-1) }, words.shortcuts);
   const runs = list.items.value;
+  useSeenList('runs', runs);
   return (
     <div class={css['page']}>
       <h1>{words.title}</h1>
@@ -114,6 +117,7 @@ function Filters({ filter }: { filter: RunFilter }) {
           </option>
         ))}
       </select>
+      <SavedViews list="runs" />
     </search>
   );
 }

@@ -1,5 +1,6 @@
 export const words = {
   title: 'Runs',
+  shortcuts: { j: 'Next run', k: 'Previous run' },
   search: 'Search by workflow',
   searchHint: 'Search  /',
   status: 'Status',

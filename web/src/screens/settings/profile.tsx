@@ -1,11 +1,11 @@
-import { useSignal } from '@preact/signals';
-
-import { chooseTheme, chosenTheme, type Theme } from '../../app/theme.ts';
+import { chooseTheme, theme } from '../../app/theme.ts';
 import { client } from '../../data/api.ts';
+import { changeChoices, choices } from '../../data/preferences.ts';
 import { readSession, user } from '../../data/session.ts';
 import page from '../../ui/page.module.css';
 import { RecordForm } from '../../ui/record-form.tsx';
-import { tell } from '../../ui/toasts.tsx';
+import { detailOf } from '../../ui/problem.tsx';
+import { complain, tell } from '../../ui/toasts.tsx';
 import css from './settings.module.css';
 import { words } from './words.ts';
 
@@ -19,7 +19,7 @@ const schema = {
   },
 };
 
-/** Who one is, the colours of this browser, and the password. */
+/** Who one is, how the console looks, and the password. */
 export function Profile() {
   const { username = '', email = '', roles = [], groups = [] } = user.value ?? {};
   const facts = [
@@ -38,7 +38,24 @@ export function Profile() {
           </>
         ))}
       </dl>
-      <ThemeChoice />
+      <Choice
+        name="theme"
+        title={words.theme}
+        labels={words.themes}
+        chosen={theme.value}
+        onChoose={chooseTheme}
+      />
+      <Choice
+        name="density"
+        title={words.density}
+        labels={words.densities}
+        chosen={choices.value.density}
+        onChoose={(density) => {
+          changeChoices((others) => ({ ...others, density })).catch((error: unknown) =>
+            complain(detailOf(error)),
+          );
+        }}
+      />
       <section class={`${page['part']} ${css['narrow']}`}>
         <h2>{words.password}</h2>
         <p class="muted">{words.passwordHelp}</p>
@@ -64,23 +81,24 @@ export function Profile() {
   );
 }
 
-function ThemeChoice() {
-  const chosen = useSignal<Theme>(chosenTheme());
+interface ChoiceProps<Name extends string> {
+  name: string;
+  title: string;
+  labels: Readonly<Record<Name, string>>;
+  chosen: Name;
+  onChoose: (name: Name) => void;
+}
+
+function Choice<Name extends string>({ name, title, labels, chosen, onChoose }: ChoiceProps<Name>) {
+  // Safe: they are the labels' own names.
+  const names = Object.keys(labels) as Name[];
   return (
     <fieldset>
-      <legend>{words.theme}</legend>
-      {Object.entries(words.themes).map(([theme, label]) => (
-        <label key={theme} class={css['choice']}>
-          <input
-            type="radio"
-            name="theme"
-            checked={chosen.value === theme}
-            onChange={() => {
-              chosen.value = theme as Theme;
-              chooseTheme(chosen.value);
-            }}
-          />
-          {label}
+      <legend>{title}</legend>
+      {names.map((one) => (
+        <label key={one} class={css['choice']}>
+          <input type="radio" name={name} checked={chosen === one} onChange={() => onChoose(one)} />
+          {labels[one]}
         </label>
       ))}
     </fieldset>

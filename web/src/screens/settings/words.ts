@@ -26,6 +26,8 @@ export const words = {
   none: 'none',
   theme: 'Colours',
   themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
+  density: 'Rows of lists',
+  densities: { compact: 'Compact', comfortable: 'Comfortable' },
   password: 'Change your password',
   passwordHelp: 'All your sessions end, this one too, and your machine clients are deleted.',
   currentPassword: 'Current password',

@@ -12,6 +12,13 @@ export const words = {
   keep: 'Keep it',
   removed: (name: string) => `${name} is deleted.`,
   viewsLabel: 'Views of the workflow',
+  show: (view: string) => `Show: ${view}`,
+  shortcuts: {
+    s: 'Start a run of this workflow',
+    e: 'Edit this workflow',
+    u: 'Back to the list',
+    Escape: 'Back to the list',
+  },
   views: { overview: 'Overview', revisions: 'Revisions', definition: 'Definition' },
   startTitle: 'Start a run',
   mayNotStart: 'To start runs one needs the role builder.',

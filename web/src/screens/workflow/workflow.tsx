@@ -4,14 +4,16 @@ import { useEffect } from 'preact/hooks';
 
 import type { Workflow } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
+import { listAddress, Neighbours } from '../../app/neighbours.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
-import { editorAddress, runAddress, workflowsAddress } from '../../app/routes.ts';
+import { editorAddress, runAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { cache, useQuery } from '../../data/query.ts';
 import { Diagram } from '../../ui/diagram/diagram.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { focusDrawn } from '../../ui/focus.ts';
 import { detailOf, ProblemText } from '../../ui/problem.tsx';
+import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
 import { StartForm } from '../../ui/start-form/start-form.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { useTitle } from '../../ui/title.ts';
@@ -40,14 +42,22 @@ export function WorkflowScreen({ id }: { id: string }) {
   useTitle(words.document(workflow?.name ?? id));
   // Somebody may have saved a revision since the record was last read.
   useEffect(() => void cache.invalidateQueries({ queryKey: ['workflow', id] }), [id]);
-  if (workflow === undefined)
-    return (
-      <div class={css['page']}>
-        <h1 class="hidden-text">{words.document(id)}</h1>
-        {error !== null && <ProblemText error={error} retry={() => void refetch()} />}
-      </div>
-    );
-  return <Loaded workflow={workflow} />;
+  return (
+    <div class={css['page']}>
+      <p class={css['path']}>
+        <a href={listAddress('workflows')}>{words.list}</a> / <code>{id.slice(-12)}</code>
+        <Neighbours list="workflows" id={id} />
+      </p>
+      {workflow !== undefined && <Loaded workflow={workflow} />}
+      {workflow === undefined && error === null && <RecordSkeleton title={words.document(id)} />}
+      {workflow === undefined && error !== null && (
+        <>
+          <h1 class="hidden-text">{words.document(id)}</h1>
+          <ProblemText error={error} retry={() => void refetch()} />
+        </>
+      )}
+    </div>
+  );
 }
 
 function Loaded({ workflow }: { workflow: Workflow }) {
@@ -58,15 +68,22 @@ function Loaded({ workflow }: { workflow: Workflow }) {
     show('overview');
     focusDrawn(`#${START} :is(input, select, textarea, button)`);
   };
-  useKeys({
-    ...Object.fromEntries(VIEWS.map((one, index) => [String(index + 1), () => show(one)])),
-    ...(workflow.can.includes('run') ? { s: goToStart } : {}),
-    ...(canUpdate ? { e: () => navigate(editorAddress(workflow.id)) } : {}),
-    u: () => navigate(workflowsAddress()),
-    Escape: () => navigate(workflowsAddress()),
-  });
+  const toList = () => navigate(listAddress('workflows'));
+  useKeys(
+    {
+      ...Object.fromEntries(VIEWS.map((one, index) => [String(index + 1), () => show(one)])),
+      ...(workflow.can.includes('run') ? { s: goToStart } : {}),
+      ...(canUpdate ? { e: () => navigate(editorAddress(workflow.id)) } : {}),
+      u: toList,
+      Escape: toList,
+    },
+    {
+      ...words.shortcuts,
+      ...Object.fromEntries(VIEWS.map((one, index) => [String(index + 1), words.show(words.views[one])])),
+    },
+  );
   return (
-    <div class={css['page']}>
+    <>
       <Header workflow={workflow} onStart={goToStart} />
       <Tabs
         label={words.viewsLabel}
@@ -82,7 +99,7 @@ function Loaded({ workflow }: { workflow: Workflow }) {
           </pre>
         )}
       </Tabs>
-    </div>
+    </>
   );
 }
 
@@ -90,9 +107,6 @@ function Header({ workflow, onStart }: { workflow: Workflow; onStart: () => void
   return (
     <header class={css['header']}>
       <div class={css['heading']}>
-        <p class={css['path']}>
-          <a href={workflowsAddress()}>{words.list}</a> / <code>{workflow.id.slice(-12)}</code>
-        </p>
         <h1>{workflow.name}</h1>
         <p class={css['facts']}>
           <WorkflowState {...workflow} />
@@ -134,7 +148,7 @@ function Delete({ workflow }: { workflow: Workflow }) {
     isBusy.value = true;
     try {
       await client.call('deleteWorkflow', { path: { id: workflow.id } });
-      navigate(workflowsAddress());
+      navigate(listAddress('workflows'));
       cache.removeQueries({ queryKey: ['workflow', workflow.id] });
       tell(words.removed(workflow.name));
     } catch (error) {

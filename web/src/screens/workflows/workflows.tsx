@@ -2,8 +2,10 @@
 import { useEffect, useMemo } from 'preact/hooks';
 
 import { useKeys } from '../../app/keys.ts';
+import { useSeenList } from '../../app/neighbours.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
 import { editorAddress, workflowAddress, workflowsAddress } from '../../app/routes.ts';
+import { SavedViews } from '../../app/saved-views.tsx';
 import { client } from '../../data/api.ts';
 import { LiveList } from '../../data/live-list.ts';
 import { useQuery } from '../../data/query.ts';
@@ -41,11 +43,15 @@ export function Workflows() {
   useEffect(() => list.open(), [list]);
   useEffect(() => runs.open(), [runs]);
   const create = mayCall('createWorkflow') ? () => navigate(editorAddress(null)) : null;
-  useKeys({
-    j: () => focusLink(1),
-    k: () => focusLink(-1),
-    ...(create === null ? {} : { n: create }),
-  });
+  useSeenList('workflows', list.items.value);
+  useKeys(
+    {
+      j: () => focusLink(1),
+      k: () => focusLink(-1),
+      ...(create === null ? {} : { n: create }),
+    },
+    words.shortcuts,
+  );
   const latest = useMemo(() => latestByWorkflow(runs.items.value), [runs.items.value]);
   return (
     <div class={css['page']}>
@@ -147,6 +153,7 @@ function Filters({ scope, q }: { scope: Scope; q: string }) {
           </option>
         ))}
       </select>
+      <SavedViews list="workflows" />
     </search>
   );
 }

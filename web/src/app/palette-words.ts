@@ -1,0 +1,20 @@
+export const words = {
+  found: 'Found',
+  groups: {
+    screen: 'On this screen',
+    views: 'Saved views',
+    go: 'Go to',
+    do: 'Do',
+    tasks: 'Tasks',
+    workflows: 'Workflows',
+    agents: 'Agents',
+    runs: 'Runs',
+  },
+  newWorkflow: 'New workflow',
+  registerAgent: 'Register an agent',
+  reference: 'API reference',
+  searching: 'Searching…',
+  count: (count: number) => (count === 1 ? '1 found' : `${count} found`),
+  nothing: (text: string) => `Nothing is called “${text}”.`,
+  failed: (kinds: readonly string[]) => `The server could not search: ${kinds.join(', ')}.`,
+};

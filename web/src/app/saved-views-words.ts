@@ -1,0 +1,17 @@
+export const words = {
+  views: 'Views',
+  title: 'Saved views',
+  shortcuts: { v: 'Saved views' },
+  none: 'A saved view is a filter with a name. You have none of this list yet.',
+  isDefault: 'opens first',
+  makeDefault: 'Open first',
+  rename: 'Rename',
+  newName: (name: string) => `New name of ${name}`,
+  delete: 'Delete',
+  save: 'Save',
+  keep: 'Cancel',
+  name: 'Name of the filter that is shown now',
+  replaces: (name: string) => `This changes the view ${name}.`,
+  taken: (name: string) => `There is a view ${name} already.`,
+  full: (count: number) => `A list can have ${count} saved views. Delete one first.`,
+};

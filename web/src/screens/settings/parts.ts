@@ -1,0 +1,16 @@
+import type { OperationId } from '../../../../client/index.ts';
+import type { SettingsPart } from '../../app/routes.ts';
+
+/** Each part with the operation that it cannot do without. */
+export const NEEDS: Readonly<Record<SettingsPart, OperationId>> = {
+  profile: 'getMe',
+  sessions: 'listMySessions',
+  clients: 'listMyClients',
+  secrets: 'listSecrets',
+  webhooks: 'listWebhooks',
+  files: 'listFiles',
+  users: 'listUsers',
+  health: 'getReadiness',
+};
+// Safe: they are the table's own names.
+export const PARTS = Object.keys(NEEDS) as SettingsPart[];
