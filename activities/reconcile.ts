@@ -3,6 +3,7 @@ import type { RunActivities } from '../contracts/activities.ts';
 import { removeOldDeliveries } from '../domain/delivery/outbox.ts';
 import { reconcileDeliveries } from '../domain/delivery/reconcile.ts';
 import { removeOldInboundEvents } from '../domain/events/inbound.ts';
+import { foldRunChanges, removeOldRunHours } from '../domain/runs/hours.ts';
 import { reconcile } from '../domain/runs/reconcile.ts';
 import type { ActivityDeps } from './deps.ts';
 
@@ -15,6 +16,7 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
   return async () => {
     const heartbeat = () => Context.current().heartbeat();
     const result = await reconcile(deps, { now: new Date(), heartbeat });
+    await foldRunChanges(deps.orm.em.fork(), heartbeat);
     const woken = await reconcileDeliveries({ ...deps, kinds: deps.deliveries.kinds }, { heartbeat });
     if (result.started + result.signalled + result.closed + woken > 0)
       deps.logger.info({ ...result, woken }, 'reconciled');
@@ -33,6 +35,7 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
 async function sweep({ orm, logger }: ActivityDeps): Promise<void> {
   const removedDeliveries = await removeOldDeliveries(orm.em.fork(), EVENT_DAYS);
   const removedEvents = await removeOldInboundEvents(orm.em.fork(), EVENT_DAYS);
+  await removeOldRunHours(orm.em.fork());
   if (removedDeliveries + removedEvents > 0)
     logger.info(
       { deliveries: removedDeliveries, events: removedEvents },

@@ -1124,6 +1124,40 @@ export type RunFields = {
   started_at: string | null;
   finished_at: string | null;
 };
+export type RunStats = {
+  by: 'hour' | 'day';
+  /** Beginning of the first hour or day. */
+  from: string;
+  /** End of the last one. */
+  to: string;
+  series: RunStatsSeries[];
+};
+export type RunStatsBucket = {
+  /** Beginning of the hour or day, in UTC. */
+  at: string;
+  /** Runs that were created in it. */
+  started: number;
+  /** Runs that ended in it, by their final status. */
+  completed: number;
+  faulted: number;
+  cancelled: number;
+  /** How long the completed runs took together, from start to end, with all waiting. */
+  total_ms: number;
+  /** How long the slowest of them took. */
+  slowest_ms: number | null;
+};
+export type RunStatsSeries = {
+  /** Null: all runs. */
+  workflow_id: string | null;
+  /** The latest run of the workflow, at any time; null for all runs. */
+  last_run: {
+    id: string;
+    status: 'pending' | 'running' | 'waiting' | 'suspended' | 'cancelled' | 'faulted' | 'completed';
+    created_at: string;
+  } | null;
+  /** Oldest first; those in which nothing happened are left out. */
+  buckets: RunStatsBucket[];
+};
 export type RunSummary = RunFields & {
   input_params?: unknown;
   output?: unknown;
@@ -2113,6 +2147,22 @@ export interface Operations {
   };
   /** Cancel, suspend, resume or retry several runs, each with its own result */
   actOnRuns: { body: ActOnRunsRequest; answer: RunBatch };
+  /** Count the caller's runs by hour or day */
+  getRunStats: {
+    query?: {
+      by?: 'hour' | 'day' | undefined;
+      /**
+       * One or more, up to 200, separated by commas: a series for each. Default: one series of all
+       * runs.
+       */
+      workflow_id?: string | undefined;
+      /** In the first hour or day. Default: 24 hours or 14 days before `to`. */
+      from?: Instant | undefined;
+      /** After the last hour or day. Default: now. */
+      to?: Instant | undefined;
+    };
+    answer: RunStats;
+  };
   /** Get the status, tasks and log of a run */
   getRun: {
     path: {
@@ -2666,6 +2716,7 @@ export const OPERATIONS = {
   getReadiness: { method: 'GET', path: '/readyz', role: 'public' },
   listRuns: { method: 'GET', path: '/runs', role: 'viewer' },
   actOnRuns: { method: 'POST', path: '/runs/actions', role: 'builder' },
+  getRunStats: { method: 'GET', path: '/runs/stats', role: 'viewer' },
   getRun: { method: 'GET', path: '/runs/{id}', role: 'viewer' },
   cancelRun: { method: 'POST', path: '/runs/{id}/cancel', role: 'builder' },
   streamRunEvents: { method: 'GET', path: '/runs/{id}/events', role: 'viewer' },

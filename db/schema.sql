@@ -789,6 +789,35 @@ create table run_file (
 );
 CREATE INDEX run_file_file ON public.run_file USING btree (file_id);
 
+create table run_hour (
+  owner_id uuid not null,
+  workflow_id uuid,
+  hour timestamp with time zone not null,
+  started integer not null default 0,
+  completed integer not null default 0,
+  faulted integer not null default 0,
+  cancelled integer not null default 0,
+  total_ms bigint not null default 0,
+  slowest_ms bigint,
+  last_run_id uuid,
+  constraint run_hour_owner_id_workflow_id_hour_key UNIQUE NULLS NOT DISTINCT (owner_id, workflow_id, hour)
+);
+CREATE INDEX run_hour_hour ON public.run_hour USING btree (hour);
+CREATE INDEX run_hour_owner ON public.run_hour USING btree (owner_id, hour);
+CREATE INDEX run_hour_workflow ON public.run_hour USING btree (workflow_id, hour);
+
+create table run_hour_change (
+  id bigint not null generated always as identity,
+  run_id uuid not null,
+  owner_id uuid not null,
+  workflow_id uuid,
+  change text not null,
+  at timestamp with time zone not null,
+  length_ms bigint,
+  constraint run_hour_change_pkey PRIMARY KEY (id),
+  constraint run_hour_change_change_check CHECK ((change = ANY (ARRAY['started'::text, 'completed'::text, 'faulted'::text, 'cancelled'::text])))
+);
+
 create table run_pin (
   run_id uuid not null,
   reference text not null,

@@ -10,7 +10,16 @@ import { checkForm, readForm } from '../core/form.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags } from '../core/lists.ts';
 import { workflowId } from '../core/names.ts';
-import { followRun, hasEnded, lastPart, logLine, runDetailView, runView, sayEnd } from '../core/runs.ts';
+import {
+  followRun,
+  hasEnded,
+  lastPart,
+  logLine,
+  runDetailView,
+  runView,
+  sayEnd,
+  statsView,
+} from '../core/runs.ts';
 import { openPage } from './status.ts';
 
 const RUN = argument('RUN', 'Id of a run');
@@ -109,6 +118,27 @@ const list = command({
   },
 });
 
+const stats = command({
+  brief: 'Count your runs by hour or day',
+  details:
+    'Prints the hours or days, in UTC, in which something happened. Lengths are those of completed runs.',
+  flags: {
+    by: choice('Default: hour', ['hour', 'day']),
+    workflow: text('Runs of this workflow', 'WORKFLOW'),
+    last: seconds('How far back, such as 12h or 30d. Default: 24 hours or 14 days'),
+  },
+  run: async (cli, { by, workflow, last }) => {
+    await cli.requireLogIn();
+    const query = {
+      by,
+      workflow_id: workflow === undefined ? undefined : await workflowId(cli, workflow),
+      from: last === undefined ? undefined : new Date(Date.now() - last * 1_000).toISOString(),
+    };
+    const { series } = await cli.client.call('getRunStats', { query, signal: cli.signal });
+    await cli.out.list(series[0]?.buckets ?? [], statsView);
+  },
+});
+
 const get = command({
   brief: 'Show a run with its tasks as a tree',
   arguments: [RUN],
@@ -189,6 +219,7 @@ const open = command({
 const routes = {
   start,
   list,
+  stats,
   get,
   watch,
   logs,

@@ -1,5 +1,5 @@
 /** How runs are shown and followed. */
-import type { LogEntry, Run, RunSummary, RunTask } from '../../client/index.ts';
+import type { LogEntry, Run, RunStats, RunSummary, RunTask } from '../../client/index.ts';
 import type { Cli } from './cli.ts';
 import { EXIT, type ExitCode } from './errors.ts';
 import type { View } from './table.ts';
@@ -26,6 +26,20 @@ export const runView: View<ListedRun> = {
     ],
   ],
   name: ({ id }) => id,
+  none: 'No runs.',
+};
+
+export const statsView: View<RunStats['series'][number]['buckets'][number]> = {
+  columns: [
+    ['from', ({ at }) => at],
+    ['started', ({ started }) => started],
+    ['completed', ({ completed }) => completed],
+    ['faulted', ({ faulted }) => faulted],
+    ['cancelled', ({ cancelled }) => cancelled],
+    ['mean', ({ completed, total_ms: ms }) => (completed === 0 ? '' : lengthText(ms / completed))],
+    ['slowest', ({ slowest_ms: ms }) => (ms === null ? '' : lengthText(ms))],
+  ],
+  name: ({ at }) => at,
   none: 'No runs.',
 };
 
@@ -146,7 +160,10 @@ const colored = (status: string, paint: Paint): string => {
 
 function duration(from: string | null, to: string | null, now = Date.now()): string {
   if (from === null) return '';
-  const ms = (to === null ? now : Date.parse(to)) - Date.parse(from);
+  return lengthText((to === null ? now : Date.parse(to)) - Date.parse(from));
+}
+
+function lengthText(ms: number): string {
   if (ms < 10_000) return `${(Math.max(ms, 0) / 1_000).toFixed(1)}s`;
   const seconds = Math.round(ms / 1_000);
   if (seconds < 120) return `${seconds}s`;

@@ -1,5 +1,5 @@
 -- Ends a run, as one statement: appends its last events, writes status, output or error, and ends what is
--- still open: tasks, signals. `p_task_status` is for tasks that have started and not finished, `p_a2a_state`
+-- still open: tasks, signals. Adds the end to the statistics. `p_task_status` is for tasks that have started and not finished, `p_a2a_state`
 -- for the A2A task that the run may be, `p_checkpoint` for a retry of the run. Listeners that wait for the
 -- end alone get a notification of their own.
 create or replace function end_run(
@@ -9,6 +9,7 @@ create or replace function end_run(
 language plpgsql set enable_seqscan = off as $$
 declare
   appended jsonb;
+  ended record;
 begin
   appended := append_run_events(p_run, p_events, null, p_acks);
   if (appended ->> 'closed')::boolean then
@@ -17,7 +18,11 @@ begin
   update run
      set status = p_status, output = p_output, error = p_error, waiting_on = '[]', waiting_count = 0,
          finished_at = clock_timestamp(), started_at = coalesce(started_at, created_at)
-   where id = p_run;
+   where id = p_run
+  returning owner_id, workflow_id, finished_at, finished_at - started_at as length into ended;
+  insert into run_hour_change (run_id, owner_id, workflow_id, change, at, length_ms)
+  values (p_run, ended.owner_id, ended.workflow_id, p_status, ended.finished_at,
+          case when p_status = 'completed' then (extract(epoch from ended.length) * 1000)::bigint end);
   update run_task set status = p_task_status, finished_at = clock_timestamp()
    where run_id = p_run and run_task_is_unfinished(status);
   update a2a_task set state = p_a2a_state, state_at = clock_timestamp(), paused = false

@@ -9,6 +9,7 @@ import { Migration202611221600ShortCalls } from './202611221600-short-calls.ts';
 import { Migration202611222236TaskOrders } from './202611222236-task-orders.ts';
 import { Migration202611222240HumanTaskContext } from './202611222240-human-task-context.ts';
 import { Migration202611222241UserPreferences } from './202611222241-user-preferences.ts';
+import { Migration202611222250RunHours } from './202611222250-run-hours.ts';
 
 /**
  * Append-only, in the order in which they run. The name is what the database remembers: never rename one that
@@ -26,6 +27,7 @@ export const migrations = [
   { name: '202611222236-task-orders', class: Migration202611222236TaskOrders },
   { name: '202611222240-human-task-context', class: Migration202611222240HumanTaskContext },
   { name: '202611222241-user-preferences', class: Migration202611222241UserPreferences },
+  { name: '202611222250-run-hours', class: Migration202611222250RunHours },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -1,6 +1,7 @@
 /** Hands over what a user owns, for example after the user was disabled. */
 import type { EntityManager } from '../../db/orm.ts';
 import { invalid } from '../errors.ts';
+import { handOverRunHours, lockRunHours } from '../runs/hours.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import type { Actor } from './actor.ts';
 import { handOverSecrets, renameInAgents, renameInWorkflows, type Renamed } from './transfer-secrets.ts';
@@ -46,6 +47,7 @@ export async function transferOwnership(
     throw invalid([{ pointer: '/to', code: 'invalid_user', message: problem }]);
   }
   await getUser(em, args.from, true);
+  await lockRunHours(em);
   const { copied, renamed } = await handOverSecrets(em, encryption, args);
   await renameInAgents(em, args.from, renamed);
   await renameInWorkflows(em, actor, args.from, renamed);
@@ -57,6 +59,7 @@ export async function transferOwnership(
     );
     counts[table] = rows.length;
   }
+  await handOverRunHours(em, args);
   const items = await em.execute<object[]>(
     'update marketplace_item set publisher_id = ? where publisher_id = ? returning 1',
     [args.to, args.from],

@@ -80,7 +80,10 @@ const INSERT_RUN = `
               select from run
                where owner_id = ? and ${isOneOf('status', LIVE_STATUSES)}
                limit ?) live) < ?
-    on conflict (id) do nothing returning id
+    on conflict (id) do nothing returning id, owner_id, workflow_id, created_at
+  ), counted as (
+    insert into run_hour_change (run_id, owner_id, workflow_id, change, at)
+    select id, owner_id, workflow_id, 'started', created_at from inserted
   ), pinned as (
     insert into run_pin (run_id, reference, agent_id, version, snapshot)
     select inserted.id, p.reference, p.agent_id, p.version, p.snapshot

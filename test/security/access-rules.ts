@@ -181,6 +181,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   listAppliedResources: forRole('viewer'),
   listRuns: forRole('viewer'),
   actOnRuns: forRole('builder'),
+  getRunStats: forRole('viewer'),
   getRun: readRun,
   listRunTasks: readRun,
   getRunTask: readRun,

@@ -53,6 +53,7 @@ import {
 import { agentRunEndpoints } from './agent-runs.ts';
 import { batchEndpoint } from './batch.ts';
 import { replayWaiting } from './replay.ts';
+import { runStatsEndpoint } from './stats.ts';
 import { streamRun } from './stream.ts';
 import { presenterOf, respondStarted, waitForEnd } from './started.ts';
 
@@ -176,6 +177,8 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
         };
       },
     }),
+
+    runStatsEndpoint(),
 
     endpoint({
       method: 'GET',

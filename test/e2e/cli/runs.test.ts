@@ -168,6 +168,10 @@ test('exit codes of a run: 0 completed, 3 faulted, 6 when the wait ran out', asy
     6,
     expect.stringMatching(/pending|running|waiting/),
   ]);
+  const counts = await cli.run(['run', 'stats', '--by', 'day', '--workflow', 'Broken']);
+  expect(counts.json()).toMatchObject([{ started: 2, faulted: 2, completed: 0, slowest_ms: null }]);
+  const table = await cli.run(['run', 'stats', '--last', '2h', '-o', 'table']);
+  expect(table.stdout).toMatch(/^FROM +STARTED +COMPLETED +FAULTED +CANCELLED +MEAN +SLOWEST\n/);
   const id = waiting.json().id;
   const cancelled = await cli.run(['run', 'cancel', id]);
   expect(cancelled.exitCode).toBe(0);

@@ -405,7 +405,7 @@ function screensOf([withForm = '', run = '']: string[], taskId: string): Screen[
     ['inbox', '/inbox?scope=all', 'How much for V-1?'],
     ['task', `/inbox?scope=all&task=${taskId}`, 'Amount to refund'],
     ['inbox-empty', '/inbox?scope=all&q=nothing-like-this', 'No task matches.'],
-    ['runs', '/runs', 'Created'],
+    ['runs', '/runs', 'Last 24 hours'],
     ['run', `/runs/${run}`, 'Waits for'],
     ['run-log', `/runs/${withForm}?view=log`, 'waits for a person: How much for V-1?'],
     ['run-data', `/runs/${run}?view=data`, 'V-2'],

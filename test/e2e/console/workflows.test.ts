@@ -77,6 +77,17 @@ inBrowser('somebody finds a workflow, is told what is wrong with the input, and 
     ({ status }) => status === 'completed',
   );
   await page.getByRole('row', { name: /completed A-77/ }).waitFor();
+  const health = page.getByRole('img', {
+    name: /^Last 14 days: 1 started, 1 completed\. \w.*: 1 started, 1/,
+  });
+  await health.waitFor();
+  await page.keyboard.press('u');
+  await page
+    .getByRole('row', { name: /Refund.*Last 14 days: 1 started, 1 completed.*completed now/ })
+    .waitFor();
+  await page.keyboard.press('g');
+  await page.keyboard.press('r');
+  await page.getByRole('img', { name: /^Last 24 hours: 1 started, 1 completed\./ }).waitFor();
   expect(complaints).toEqual([]);
 });
 

@@ -1,22 +1,8 @@
 import { expect, test } from '@jest/globals';
 
-import { latestByWorkflow, queryOf, scopeOf } from '../../../web/src/screens/workflows/workflow-list.ts';
+import { queryOf, scopeOf } from '../../../web/src/screens/workflows/workflow-list.ts';
 import { partAt } from '../../../web/src/screens/workflow/part-at.ts';
 import { editorAddress, routeOf, workflowAddress } from '../../../web/src/app/routes.ts';
-
-test('the latest runs of each workflow are shown oldest first, seven at most', () => {
-  const run = (id: number, workflow_id: string | null) => ({ id, workflow_id });
-  const newestFirst = [
-    run(12, 'a'),
-    run(11, 'b'),
-    run(10, null),
-    ...Array.from({ length: 9 }, (_, index) => run(9 - index, 'a')),
-  ];
-  const latest = latestByWorkflow(newestFirst);
-  expect(latest.get('a')?.map(({ id }) => id)).toEqual([4, 5, 6, 7, 8, 9, 12]);
-  expect(latest.get('b')?.map(({ id }) => id)).toEqual([11]);
-  expect(latest.size).toBe(2);
-});
 
 test('the address chooses what the list asks for', () => {
   expect(scopeOf('mine')).toBe('mine');

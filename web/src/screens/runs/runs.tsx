@@ -4,6 +4,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { navigate, query, setQuery } from '../../app/router.ts';
 import { runAddress, runsAddress } from '../../app/routes.ts';
 import { useKeys } from '../../app/keys.ts';
+import { lazy } from '../../app/lazy.tsx';
 import { useSeenList } from '../../app/neighbours.tsx';
 import { SavedViews } from '../../app/saved-views.tsx';
 import { client } from '../../data/api.ts';
@@ -22,6 +23,7 @@ import css from './runs.module.css';
 import { words } from './words.ts';
 
 const PAGE = 50;
+const DayStrip = lazy(async () => (await import('./day-strip.tsx')).DayStrip);
 
 export function Runs() {
   useTitle(words.title);
@@ -35,6 +37,9 @@ export function Runs() {
   return (
     <div class={css['page']}>
       <h1>{words.title}</h1>
+      <div class={css['strip']}>
+        <DayStrip workflowId={workflowId} />
+      </div>
       <Filters filter={filter} />
       <ListState list={list} filter={filter} />
       {runs.length > 0 && (

@@ -28,6 +28,7 @@ export const words = {
   problems: 'Problems',
   severities: { error: 'error', unsupported: 'not supported', warning: 'warning' },
   whole: 'whole definition',
+  health: 'Health',
   runs: 'Latest runs',
   allRuns: 'All runs',
   noRuns: 'It never ran.',

@@ -20,6 +20,7 @@ import { useTitle } from '../../ui/title.ts';
 import { complain, tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
 import { WorkflowState } from '../../ui/workflow-state.tsx';
+import { Health } from './health.tsx';
 import { LatestRuns } from './latest-runs.tsx';
 import { partAt } from './part-at.ts';
 import { Revisions } from './revisions.tsx';
@@ -187,6 +188,7 @@ function Overview({ workflow }: { workflow: Workflow }) {
       <div class={css['column']}>
         <Picture workflow={workflow} />
         <Problems workflow={workflow} />
+        <Health workflowId={workflow.id} />
         <LatestRuns workflowId={workflow.id} />
       </div>
       <div class={css['side']}>

@@ -13,11 +13,10 @@ export const words = {
   clear: 'Clear filters',
   more: 'Show more',
   neverRan: 'never ran',
-  latest: (statuses: readonly string[]) => `Latest runs, oldest first: ${statuses.join(', ')}`,
   columns: {
     name: 'Workflow',
     state: 'State',
-    health: 'Latest runs',
+    health: 'Last 14 days',
     lastRun: 'Last run',
     visibility: 'Visible',
     revision: 'Revision',

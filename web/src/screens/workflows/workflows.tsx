@@ -1,6 +1,7 @@
 /** The workflows that the user may see, with the state of each and how its latest runs went. */
 import { useEffect, useMemo } from 'preact/hooks';
 
+import type { RunStats } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
 import { useSeenList } from '../../app/neighbours.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
@@ -8,40 +9,33 @@ import { editorAddress, workflowAddress, workflowsAddress } from '../../app/rout
 import { SavedViews } from '../../app/saved-views.tsx';
 import { client } from '../../data/api.ts';
 import { LiveList } from '../../data/live-list.ts';
-import { useQuery } from '../../data/query.ts';
+import { useRunStats } from '../../data/run-stats.ts';
 import { mayCall, user } from '../../data/session.ts';
 import { useLate } from '../../ui/late.ts';
 import { ProblemText } from '../../ui/problem.tsx';
-import { StatusMark, StatusText } from '../../ui/status.tsx';
+import { RunStrip } from '../../ui/run-strip/run-strip.tsx';
+import { StatusText } from '../../ui/status.tsx';
 import table from '../../ui/table.module.css';
 import { useTitle } from '../../ui/title.ts';
 import { When } from '../../ui/when.tsx';
 import { WorkflowState } from '../../ui/workflow-state.tsx';
 import { words } from './words.ts';
-import {
-  compareById,
-  latestByWorkflow,
-  queryOf,
-  scopeOf,
-  SCOPES,
-  type LatestRun,
-  type Listed,
-  type Scope,
-} from './workflow-list.ts';
+import { compareById, queryOf, scopeOf, SCOPES, type Listed, type Scope } from './workflow-list.ts';
 import css from './workflows.module.css';
 
 const PAGE = 50;
-/** Runs that are read at once for the marks of all workflows. */
-const RECENT_RUNS = 200;
+const STRIP_HEIGHT = 20;
 
 export function Workflows() {
   useTitle(words.title);
   const { scope: scopeText, q = '' } = query.value;
   const scope = scopeOf(scopeText);
   const list = useMemo(() => workflowList(scope, q), [scope, q]);
-  const runs = useMemo(recentRuns, []);
   useEffect(() => list.open(), [list]);
-  useEffect(() => runs.open(), [runs]);
+  const stats = useRunStats(
+    'day',
+    list.items.value.map(({ id }) => id),
+  );
   const create = mayCall('createWorkflow') ? () => navigate(editorAddress(null)) : null;
   useSeenList('workflows', list.items.value);
   useKeys(
@@ -52,7 +46,6 @@ export function Workflows() {
     },
     words.shortcuts,
   );
-  const latest = useMemo(() => latestByWorkflow(runs.items.value), [runs.items.value]);
   return (
     <div class={css['page']}>
       <header class={css['header']}>
@@ -71,13 +64,7 @@ export function Workflows() {
             <Head />
             <tbody>
               {list.items.value.map((workflow) => (
-                <Row
-                  key={workflow.id}
-                  workflow={workflow}
-                  runs={latest.get(workflow.id) ?? []}
-                  isComplete={runs.isLoaded.value && !runs.hasMore.value}
-                  isLoaded={runs.isLoaded.value}
-                />
+                <Row key={workflow.id} workflow={workflow} stats={stats} />
               ))}
             </tbody>
           </table>
@@ -107,19 +94,6 @@ function workflowList(scope: Scope, q: string): LiveList<Listed> {
         },
       }),
     readOne: (id) => client.call('getWorkflow', { path: { id } }),
-  });
-}
-
-function recentRuns(): LiveList<LatestRun> {
-  return new LiveList<LatestRun>({
-    key: ['runs', 'recent'],
-    kind: 'run',
-    matchedByServer: false,
-    shows: () => true,
-    compare: compareById,
-    read: (cursor) =>
-      client.page('listRuns', { query: { limit: RECENT_RUNS, ...(cursor === null ? {} : { cursor }) } }),
-    readOne: (id) => client.call('getRun', { path: { id } }),
   });
 }
 
@@ -202,28 +176,8 @@ function Head() {
   );
 }
 
-interface RowProps {
-  workflow: Listed;
-  /** Its runs among the recent ones, oldest first. */
-  runs: readonly LatestRun[];
-  /** Whether the recent runs are all runs. */
-  isComplete: boolean;
-  isLoaded: boolean;
-}
-
-function Row({ workflow, runs, isComplete, isLoaded }: RowProps) {
-  // A workflow without recent runs may have older ones.
-  const asks = isLoaded && !isComplete && runs.length === 0;
-  const { data: older } = useQuery<LatestRun | null>({
-    queryKey: ['last run', workflow.id],
-    enabled: asks,
-    queryFn: async () => {
-      const { items } = await client.page('listRuns', { query: { limit: 1, workflow_id: workflow.id } });
-      return items[0] ?? null;
-    },
-  });
-  const last = runs.at(-1) ?? older;
-  const isKnown = last !== undefined || isComplete;
+function Row({ workflow, stats }: { workflow: Listed; stats: RunStats | undefined }) {
+  const series = stats?.series.find(({ workflow_id: id }) => id === workflow.id);
   return (
     <tr>
       <td class={table['cut']}>
@@ -236,28 +190,25 @@ function Row({ workflow, runs, isComplete, isLoaded }: RowProps) {
         <WorkflowState {...workflow} />
       </td>
       <td class={table['extra']}>
-        {runs.length > 0 && (
-          <span class={css['health']} role="img" aria-label={words.latest(runs.map(({ status }) => status))}>
-            {runs.map(({ id, status }) => (
-              <StatusMark key={id} status={status} />
-            ))}
-          </span>
+        {stats !== undefined && series !== undefined && series.buckets.length > 0 && (
+          <RunStrip range={stats} buckets={series.buckets} height={STRIP_HEIGHT} />
         )}
       </td>
-      <td>
-        {last === null || last === undefined ? (
-          isKnown && <span class="muted">{words.neverRan}</span>
-        ) : (
-          <>
-            <StatusText status={last.status} /> <When at={last.created_at} />
-          </>
-        )}
-      </td>
+      <td>{series !== undefined && <LastRun run={series.last_run} />}</td>
       <td class={table['extra']}>{words.visibility[workflow.visibility]}</td>
       <td class={table['extra']}>{workflow.revision}</td>
       <td class={table['extra']}>
         <When at={workflow.updated_at} />
       </td>
     </tr>
+  );
+}
+
+function LastRun({ run }: { run: RunStats['series'][number]['last_run'] }) {
+  if (run === null) return <span class="muted">{words.neverRan}</span>;
+  return (
+    <>
+      <StatusText status={run.status} /> <When at={run.created_at} />
+    </>
   );
 }

@@ -1,0 +1,102 @@
+/**
+ * Counts of runs by hour, workflow and owner (docs/runs.md#statistics). The transaction that starts or ends a
+ * run adds a row to `run_hour_change`; the reconciler folds these rows into `run_hour`. Readers add up both,
+ * so a count is exact at any moment.
+ */
+import type { EntityManager } from '../../db/orm.ts';
+
+/** Rows of one statement. */
+const FOLDED = 5_000;
+/** The most statements of one pass; the next pass continues. */
+const MAX_FOLDS = 20;
+/** How long the counts are kept, also after their runs are removed. */
+export const HOURS_KEPT_DAYS = 400;
+const REMOVED = 5_000;
+
+/** One at a time, without stopping readers; a transfer waits for a fold, and a fold for a transfer. */
+const LOCK = 'lock table run_hour in share row exclusive mode';
+
+const COUNTS = `workflow_id, hour, started, completed, faulted, cancelled, total_ms, slowest_ms,
+  last_run_id`;
+const COLUMNS = `owner_id, ${COUNTS}`;
+
+/** SQL: adds rows to those that are there for the same owner, workflow and hour. */
+const ADD = `on conflict (owner_id, workflow_id, hour) do update
+  set started = h.started + excluded.started, completed = h.completed + excluded.completed,
+      faulted = h.faulted + excluded.faulted, cancelled = h.cancelled + excluded.cancelled,
+      total_ms = h.total_ms + excluded.total_ms,
+      slowest_ms = greatest(h.slowest_ms, excluded.slowest_ms),
+      last_run_id = greatest(h.last_run_id, excluded.last_run_id)`;
+
+/** SQL: the rows of `run_hour` that the changes in `source` make. */
+export function hoursOf(source: string): string {
+  const count = (change: string): string => `count(*) filter (where change = '${change}') as ${change}`;
+  return `select owner_id, workflow_id, date_trunc('hour', at, 'UTC') as hour,
+      ${count('started')}, ${count('completed')}, ${count('faulted')}, ${count('cancelled')},
+      coalesce(sum(length_ms), 0) as total_ms, max(length_ms) as slowest_ms,
+      (array_agg(run_id order by run_id desc) filter (where change = 'started'))[1] as last_run_id
+    from ${source} group by 1, 2, 3`;
+}
+
+/** @returns the number of folded changes */
+export async function foldRunChanges(em: EntityManager, heartbeat: () => void = () => {}): Promise<number> {
+  let folded = 0;
+  for (let pass = 0; pass < MAX_FOLDS; pass++) {
+    heartbeat();
+    const count = await em.transactional(fold);
+    folded += count;
+    if (count < FOLDED) break;
+  }
+  return folded;
+}
+
+async function fold(em: EntityManager): Promise<number> {
+  const [waiting] = await em.execute<object[]>('select from run_hour_change limit 1');
+  if (waiting === undefined) return 0;
+  await lockRunHours(em);
+  const [row] = await em.execute<{ folded: number }[]>(
+    `with taken as (
+       delete from run_hour_change
+        where id in (select id from run_hour_change order by id limit ? for update skip locked) returning *),
+     added as (
+       insert into run_hour as h (${COLUMNS}) select ${COLUMNS} from (${hoursOf('taken')}) hours ${ADD})
+     select count(*)::int as folded from taken`,
+    [FOLDED],
+  );
+  return row?.folded ?? 0;
+}
+
+/** Call before runs change their owner: what is folded then, is of runs that existed before. */
+export async function lockRunHours(em: EntityManager): Promise<void> {
+  await em.execute(LOCK);
+}
+
+/**
+ * Call after the runs have changed their owner, under the lock. A run that has been created meanwhile is
+ * still its owner's.
+ */
+export async function handOverRunHours(
+  em: EntityManager,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  await em.execute(
+    `update run_hour_change c set owner_id = ?
+      where c.owner_id = ? and not exists (select from run r where r.id = c.run_id and r.owner_id = ?)`,
+    [to, from, from],
+  );
+  await em.execute(
+    `with moved as (delete from run_hour where owner_id = ? returning *)
+     insert into run_hour as h (${COLUMNS})
+     select ?::uuid, ${COUNTS} from moved ${ADD}`,
+    [from, to],
+  );
+}
+
+/** Removes one batch of counts that are too old. */
+export async function removeOldRunHours(em: EntityManager): Promise<void> {
+  await em.execute(
+    `delete from run_hour where ctid = any(array(
+       select ctid from run_hour where hour < clock_timestamp() - ? * interval '1 day' limit ?))`,
+    [HOURS_KEPT_DAYS, REMOVED],
+  );
+}

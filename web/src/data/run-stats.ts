@@ -1,0 +1,62 @@
+/** Statistics of runs, kept current by events. */
+import { useEffect } from 'preact/hooks';
+
+import type { RunStats } from '../../../client/index.ts';
+import { client } from './api.ts';
+import { onChange, onReconnect } from './live.ts';
+import { cache, useQuery } from './query.ts';
+
+const KEY = 'run stats';
+/** What the server answers at once. */
+const MAX_WORKFLOWS = 200;
+/** Many events in a short time are one request. */
+const READ_PAUSE_MS = 2_000;
+
+/** @param workflowIds a series for each; without it, one of all runs */
+export function useRunStats(by: RunStats['by'], workflowIds?: readonly string[]): RunStats | undefined {
+  const key = [KEY, by, workflowIds?.join(',') ?? ''];
+  useEffect(() => {
+    let due: ReturnType<typeof setTimeout> | undefined;
+    const readSoon = () => {
+      due ??= setTimeout(() => {
+        due = undefined;
+        void cache.invalidateQueries({ queryKey: [KEY] });
+      }, READ_PAUSE_MS);
+    };
+    const ends = [onChange(({ kind }) => kind === 'run' && readSoon()), onReconnect(readSoon)];
+    return () => {
+      clearTimeout(due);
+      for (const end of ends) end();
+    };
+  }, []);
+  const { data } = useQuery<RunStats>({
+    queryKey: key,
+    queryFn: ({ signal }) => readStats(by, workflowIds, signal),
+    enabled: workflowIds === undefined || workflowIds.length > 0,
+    // While a list grows, the rows that are there keep what they show.
+    placeholderData: (before: RunStats | undefined) => before,
+    // An hour or a day can end without an event.
+    refetchInterval: 60_000,
+  });
+  return data;
+}
+
+/** A long list takes several requests. */
+async function readStats(
+  by: RunStats['by'],
+  workflowIds: readonly string[] | undefined,
+  signal: AbortSignal,
+): Promise<RunStats> {
+  const read = (ids?: readonly string[]) =>
+    client.call('getRunStats', {
+      query: { by, ...(ids === undefined ? {} : { workflow_id: ids.join(',') }) },
+      signal,
+    });
+  if (workflowIds === undefined) return read();
+  const parts = Array.from({ length: Math.ceil(workflowIds.length / MAX_WORKFLOWS) }, (_, index) =>
+    workflowIds.slice(index * MAX_WORKFLOWS, (index + 1) * MAX_WORKFLOWS),
+  );
+  const [first, ...others] = await Promise.all(parts.map(read));
+  if (first === undefined) throw new Error('Statistics were asked for no workflow');
+  return { ...first, series: [first, ...others].flatMap(({ series }) => series) };
+}

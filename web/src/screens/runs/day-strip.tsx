@@ -1,0 +1,18 @@
+/** The last 24 hours of the runs that the user may see. */
+import { useRunStats } from '../../data/run-stats.ts';
+import { RunStrip, RunSums } from '../../ui/run-strip/run-strip.tsx';
+import css from './runs.module.css';
+
+const HEIGHT = 32;
+
+export function DayStrip({ workflowId }: { workflowId: string }) {
+  const stats = useRunStats('hour', workflowId === '' ? undefined : [workflowId]);
+  const [series] = stats?.series ?? [];
+  if (stats === undefined || series === undefined) return null;
+  return (
+    <div class={css['day']}>
+      <RunStrip range={stats} buckets={series.buckets} height={HEIGHT} />
+      <RunSums range={stats} buckets={series.buckets} />
+    </div>
+  );
+}
