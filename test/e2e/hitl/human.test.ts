@@ -64,8 +64,9 @@ const gapless = (run: RunRecord): void =>
     run['logs'].map((_: unknown, n: number) => n + 1),
   );
 
+// Tests of which none stops the worker run at once: some wait for timers.
 describe('a human task', () => {
-  test('waits, is listed and decided, and its decision is the output', async () => {
+  test.concurrent('waits, is listed and decided, and its decision is the output', async () => {
     const run = await start(
       human({
         description: 'Please',
@@ -128,7 +129,7 @@ describe('a human task', () => {
     expect(row).toEqual({ received: true, applied: true, delivered: true });
   });
 
-  test('opens whatever an expression gives as its title', async () => {
+  test.concurrent('opens whatever an expression gives as its title', async () => {
     const run = await start(human({ title: '${ [0, 65] | implode }' }));
     const task = await taskOf(run);
     expect(task['title']).toBe(String.raw`\u0000A`);
@@ -136,39 +137,42 @@ describe('a human task', () => {
     expect((await ended(run))['status']).toBe('completed');
   });
 
-  test('faults if an expression gives no text where text is needed, and names the setting', async () => {
-    const cases: [Record<string, unknown>, string][] = [
-      [{ title: '${ {a: 1} }' }, 'with.title has to be text, and its expression gives an object'],
-      [{ title: '${ .nothing }' }, 'with.title has to be text, and its expression gives null'],
-      [{ description: '${ [1] }' }, 'with.description has to be text, and its expression gives an array'],
-      [
-        { assignee: '${ {user: "ann"} }' },
-        'with.assignee has to be text, and its expression gives an object',
-      ],
-      [
-        { candidates: { users: '${ [true] }' } },
-        'with.candidates.users has to be text, and its expression gives a boolean',
-      ],
-      [
-        { expires: 'PT1H', escalate: [{ after: 'PT1M', to: { groups: '${ {} }' } }] },
-        'with.escalate[0].to.groups has to be text, and its expression gives an object',
-      ],
-    ];
-    const runs = await Promise.all(cases.map(async ([more]) => ended(await start(human(more)))));
-    for (const [i, run] of runs.entries()) {
-      expect(run['error']).toMatchObject({
-        type: expect.stringMatching(/\/validation$/),
-        status: 400,
-        detail: cases[i]?.[1],
-        instance: '/do/0/review',
-      });
-    }
-    const numbered = await start(human({ title: '${ 42 }', assignee: '${ null }' }));
-    expect(await taskOf(numbered)).toMatchObject({ title: '42', assignee: null });
-    await builder.post(`/runs/${numbered['id']}/cancel`);
-  });
+  test.concurrent(
+    'faults if an expression gives no text where text is needed, and names the setting',
+    async () => {
+      const cases: [Record<string, unknown>, string][] = [
+        [{ title: '${ {a: 1} }' }, 'with.title has to be text, and its expression gives an object'],
+        [{ title: '${ .nothing }' }, 'with.title has to be text, and its expression gives null'],
+        [{ description: '${ [1] }' }, 'with.description has to be text, and its expression gives an array'],
+        [
+          { assignee: '${ {user: "ann"} }' },
+          'with.assignee has to be text, and its expression gives an object',
+        ],
+        [
+          { candidates: { users: '${ [true] }' } },
+          'with.candidates.users has to be text, and its expression gives a boolean',
+        ],
+        [
+          { expires: 'PT1H', escalate: [{ after: 'PT1M', to: { groups: '${ {} }' } }] },
+          'with.escalate[0].to.groups has to be text, and its expression gives an object',
+        ],
+      ];
+      const runs = await Promise.all(cases.map(async ([more]) => ended(await start(human(more)))));
+      for (const [i, run] of runs.entries()) {
+        expect(run['error']).toMatchObject({
+          type: expect.stringMatching(/\/validation$/),
+          status: 400,
+          detail: cases[i]?.[1],
+          instance: '/do/0/review',
+        });
+      }
+      const numbered = await start(human({ title: '${ 42 }', assignee: '${ null }' }));
+      expect(await taskOf(numbered)).toMatchObject({ title: '42', assignee: null });
+      await builder.post(`/runs/${numbered['id']}/cancel`);
+    },
+  );
 
-  test('returns a rejection as an outcome, not as a fault', async () => {
+  test.concurrent('returns a rejection as an outcome, not as a fault', async () => {
     const run = await start(
       human({ require_comment: ['reject'], form: { type: 'object', required: ['n'] } }),
     );
@@ -191,43 +195,49 @@ describe('a human task', () => {
     expect(await ended(run)).toMatchObject({ status: 'completed', output: { decision: 'approve' } });
   });
 
-  test('applies a decision that arrives before the workflow waits, or during a suspension', async () => {
-    const run = await start(human());
-    const task = await taskOf(run);
-    await builder.post(`/runs/${run['id']}/suspend`);
-    await until(
-      () => read(run),
-      (now) => now['status'] === 'suspended',
-    );
-    await decide(asAnn, task, { decision: 'approve' });
-    const received = await until(
-      () => read(run),
-      (now) => types(now).includes('decision-received'),
-    );
-    expect(received['status']).toBe('suspended');
-    expect(types(received)).not.toContain('decision-applied');
-    await builder.post(`/runs/${run['id']}/resume`);
-    expect(await ended(run)).toMatchObject({ status: 'completed', output: { decision: 'approve' } });
-  });
+  test.concurrent(
+    'applies a decision that arrives before the workflow waits, or during a suspension',
+    async () => {
+      const run = await start(human());
+      const task = await taskOf(run);
+      await builder.post(`/runs/${run['id']}/suspend`);
+      await until(
+        () => read(run),
+        (now) => now['status'] === 'suspended',
+      );
+      await decide(asAnn, task, { decision: 'approve' });
+      const received = await until(
+        () => read(run),
+        (now) => types(now).includes('decision-received'),
+      );
+      expect(received['status']).toBe('suspended');
+      expect(types(received)).not.toContain('decision-applied');
+      await builder.post(`/runs/${run['id']}/resume`);
+      expect(await ended(run)).toMatchObject({ status: 'completed', output: { decision: 'approve' } });
+    },
+  );
 
-  test('keeps a decision made during a suspension until the resume, even past the expiry', async () => {
-    const run = await start(human({ expires: { seconds: 10 } }));
-    const task = await taskOf(run);
-    await builder.post(`/runs/${run['id']}/suspend`);
-    await until(
-      () => read(run),
-      (now) => now['status'] === 'suspended',
-    );
-    expect((await decide(asAnn, task, { decision: 'approve' })).status).toBe(200);
-    await pastExpiry(task);
-    const late = await read(run);
-    expect(late).toMatchObject({ status: 'suspended', tasks: [{ name: 'review', status: 'waiting' }] });
-    expect(types(late)).not.toContain('decision-applied');
-    await builder.post(`/runs/${run['id']}/resume`);
-    expect(await ended(run)).toMatchObject({ status: 'completed', output: { decision: 'approve' } });
-  });
+  test.concurrent(
+    'keeps a decision made during a suspension until the resume, even past the expiry',
+    async () => {
+      const run = await start(human({ expires: { seconds: 10 } }));
+      const task = await taskOf(run);
+      await builder.post(`/runs/${run['id']}/suspend`);
+      await until(
+        () => read(run),
+        (now) => now['status'] === 'suspended',
+      );
+      expect((await decide(asAnn, task, { decision: 'approve' })).status).toBe(200);
+      await pastExpiry(task);
+      const late = await read(run);
+      expect(late).toMatchObject({ status: 'suspended', tasks: [{ name: 'review', status: 'waiting' }] });
+      expect(types(late)).not.toContain('decision-applied');
+      await builder.post(`/runs/${run['id']}/resume`);
+      expect(await ended(run)).toMatchObject({ status: 'completed', output: { decision: 'approve' } });
+    },
+  );
 
-  test('gets an undelivered decision from the reconciler', async () => {
+  test.concurrent('gets an undelivered decision from the reconciler', async () => {
     const run = await start(human());
     const task = await taskOf(run);
     const em = platform.orm.em.fork();
@@ -250,7 +260,7 @@ describe('a human task', () => {
     expect((await asAnn.get(`/hitl/tasks/${task['id']}`)).body.decision.delivered).toBe(true);
   });
 
-  test('applies a decision once, however often it is delivered', async () => {
+  test.concurrent('applies a decision once, however often it is delivered', async () => {
     const run = await start({
       do: [{ each: { for: { in: '[1, 2]' }, do: [{ review: { call: 'human', with: forAnn } }] } }],
     });
@@ -283,7 +293,7 @@ describe('a human task', () => {
     gapless(done);
   });
 
-  test('with a quorum returns all votes as output', async () => {
+  test.concurrent('with a quorum returns all votes as output', async () => {
     const run = await start(
       human({ candidates: { users: ['ann', 'bob'] }, quorum: { approvals: 2, exclude_initiator: true } }),
     );
@@ -306,7 +316,7 @@ describe('a human task', () => {
 });
 
 describe('the times of a human task', () => {
-  test('fault it with a timeout error at its expiry', async () => {
+  test.concurrent('fault it with a timeout error at its expiry', async () => {
     const run = await start(human({ expires: 'PT0.3S' }));
     const done = await ended(run);
     expect(done).toMatchObject({
@@ -322,31 +332,30 @@ describe('the times of a human task', () => {
     });
   });
 
-  test('decide it at its expiry if so defined, and a late request is logged once', async () => {
-    const run = await start(human({ expires: 'PT6S', on_expiry: { decision: 'reject' } }));
-    const task = await taskOf(run);
-    await platform.stopWorker();
-    await pastExpiry(task);
-    expect((await decide(asAnn, task, { decision: 'approve' })).body.code).toBe('task_expired');
-    await platform.startWorker();
-    const done = await ended(run);
-    expect(done).toMatchObject({ status: 'completed', output: { decision: 'reject', decided_by: null } });
-    expect(types(done).filter((type) => type === 'task-expired')).toHaveLength(1);
-  });
-
-  test('let a decision in time win over an expiry that was not carried out', async () => {
-    const run = await start(human({ expires: 'PT8S' }));
-    const task = await taskOf(run);
+  test('hold while no worker runs: a late decision is refused, one in time wins', async () => {
+    const [late, inTime] = await Promise.all([
+      start(human({ expires: 'PT8S', on_expiry: { decision: 'reject' } })),
+      start(human({ expires: 'PT8S' })),
+    ]);
+    const [lateTask, task] = await Promise.all([taskOf(late), taskOf(inTime)]);
     await platform.stopWorker();
     expect((await decide(asAnn, task, { decision: 'approve' })).status).toBe(200);
-    await pastExpiry(task);
+    await Promise.all([task, lateTask].map(pastExpiry));
+    expect((await decide(asAnn, lateTask, { decision: 'approve' })).body.code).toBe('task_expired');
     await platform.startWorker();
-    const done = await ended(run);
+    const expired = await ended(late);
+    expect(expired).toMatchObject({
+      status: 'completed',
+      output: { decision: 'reject', decided_by: null },
+    });
+    // The refused request and the timer are one event.
+    expect(types(expired).filter((type) => type === 'task-expired')).toHaveLength(1);
+    const done = await ended(inTime);
     expect(done).toMatchObject({ status: 'completed', output: { decision: 'approve', decided_by: ann.id } });
     expect(types(done)).not.toContain('task-expired');
   });
 
-  test('mark it as due, remind and escalate', async () => {
+  test.concurrent('mark it as due, remind and escalate', async () => {
     const run = await start(
       human({
         due: 'PT1S',
@@ -372,7 +381,7 @@ describe('the times of a human task', () => {
 });
 
 describe('a human task ends', () => {
-  test('when its run is cancelled', async () => {
+  test.concurrent('when its run is cancelled', async () => {
     const run = await start(human());
     const task = await taskOf(run);
     await builder.post(`/runs/${run['id']}/cancel`);
@@ -388,7 +397,7 @@ describe('a human task ends', () => {
     });
   });
 
-  test('when its branch loses a competing fork', async () => {
+  test.concurrent('when its branch loses a competing fork', async () => {
     const branch = (title: string) => ({ call: 'human', with: { title, candidates: { users: ['ann'] } } });
     const run = await start({
       do: [
@@ -415,7 +424,7 @@ describe('a human task ends', () => {
     gapless(done);
   });
 
-  test('with the decision of a delegate whom the definition allows', async () => {
+  test.concurrent('with the decision of a delegate whom the definition allows', async () => {
     const candidates = { users: ['ann'] };
     const closed = await taskOf(await start(human({ candidates })));
     const refused = await asAnn.post(`/hitl/tasks/${closed['id']}/delegate`, { to: 'bob' });
@@ -434,7 +443,7 @@ describe('a human task ends', () => {
     });
   });
 
-  test('without its initiator, who owns the root run of a child', async () => {
+  test.concurrent('without its initiator, who owns the root run of a child', async () => {
     const child = await builder.post('/workflows', {
       name: 'child',
       definition: {

@@ -182,21 +182,25 @@ const idle = new Set([
 const cases = Object.entries(kinds).flatMap(([kind, { states }]) =>
   states.map((state) => [kind, state] as const),
 );
-test.each(cases)('a record lists exactly the actions that succeed: %s, %s', async (name, state) => {
+async function expectAsListed(name: string, state: string, personName: string): Promise<void> {
   const kind = kinds[name] as Kind;
-  for (const [personName, person] of Object.entries(people)) {
-    for (const [action, attempt] of Object.entries(kind.actions)) {
-      const id = await kind.build(state);
-      const { status, body } = await person.get(`${kind.path}/${id}`);
-      const listed = (await person.get(`${kind.path}?limit=20`)).body.find(
-        ({ id: listedId }: { id: string }) => listedId === id,
-      );
-      const reply = await attempt(person, id);
-      const changes = reply.status < 300 && !idle.has(`${name} ${state}: ${action}`);
-      const can = status === 200 && body.can.includes(action);
-      expect(listed?.can ?? body.can).toEqual(body.can);
-      const attempted = `${personName}, ${action}: ${reply.status} ${reply.body?.code ?? ''}`;
-      expect(`${attempted} ${can}`).toBe(`${attempted} ${changes}`);
-    }
+  const person = people[personName] as Client;
+  for (const [action, attempt] of Object.entries(kind.actions)) {
+    const id = await kind.build(state);
+    const { status, body } = await person.get(`${kind.path}/${id}`);
+    const listed = (await person.get(`${kind.path}?limit=20`)).body.find(
+      ({ id: listedId }: { id: string }) => listedId === id,
+    );
+    const reply = await attempt(person, id);
+    const changes = reply.status < 300 && !idle.has(`${name} ${state}: ${action}`);
+    const can = status === 200 && body.can.includes(action);
+    expect(listed?.can ?? body.can).toEqual(body.can);
+    const attempted = `${personName}, ${action}: ${reply.status} ${reply.body?.code ?? ''}`;
+    expect(`${attempted} ${can}`).toBe(`${attempted} ${changes}`);
   }
+}
+
+test.each(cases)('a record lists exactly the actions that succeed: %s, %s', async (name, state) => {
+  const tried = Object.keys(people).map((person) => expectAsListed(name, state, person));
+  expect(await Promise.all(tried)).toHaveLength(4);
 });
