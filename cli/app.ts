@@ -5,6 +5,7 @@ import { apiCommand } from './commands/api.ts';
 import { completionCommand } from './commands/completion.ts';
 import { applyCommand, diffCommand, exportCommand } from './commands/apply.ts';
 import { configCommands } from './commands/config.ts';
+import { devCommand } from './commands/dev.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { exprCommand } from './commands/expr.ts';
 import { inboxCommand } from './commands/inbox.ts';
@@ -42,6 +43,7 @@ const routes = {
   apply: applyCommand,
   diff: diffCommand,
   export: exportCommand,
+  dev: devCommand,
   doctor: doctorCommand,
   open: openCommand,
   api: apiCommand,

@@ -4,8 +4,10 @@ import { proposeCompletions, run } from '@stricli/core';
 import { createApp } from './app.ts';
 import { Cli, type Surroundings } from './core/cli.ts';
 import type { Context } from './core/command.ts';
-import { EXIT, failureLines, failureOf, type ExitCode } from './core/errors.ts';
-import { painter, printable, safeJson } from './core/text.ts';
+import { EXIT, type ExitCode } from './core/errors.ts';
+import { proposeRecords } from './core/records.ts';
+import { report, wantsJson } from './core/report.ts';
+import { printable, safeJson } from './core/text.ts';
 
 /** How long Ctrl-C waits for a token that is on its way into the configuration. */
 const UNFINISHED_MS = 10_000;
@@ -30,6 +32,7 @@ export async function runCommandLine(surroundings: Surroundings): Promise<ExitCo
         if (!signal.aborted) exitCode = report(surroundings, error);
       }
     },
+    propose: async () => [],
   };
   const interrupted = Promise.withResolvers<void>();
   signal.addEventListener('abort', () => interrupted.resolve(), { once: true });
@@ -44,42 +47,40 @@ export async function runCommandLine(surroundings: Surroundings): Promise<ExitCo
 }
 
 /** For completion scripts: what may stand in place of the last word, with its description after a tab. */
-async function complete({ args, stdout }: Surroundings): Promise<ExitCode> {
+async function complete(surroundings: Surroundings): Promise<ExitCode> {
+  const { args, stdout } = surroundings;
+  const words = args.slice(args[1] === '--' ? 2 : 1);
   const silent = { write: () => undefined };
-  const found = await proposeCompletions(createApp(), args.slice(args[1] === '--' ? 2 : 1), {
+  const briefs = new Map<string, string>();
+  const found = await proposeCompletions(createApp(), words, {
     process: { stdout: silent, stderr: silent },
     start: async () => undefined,
+    async propose(kind, partial) {
+      const flags = { output: undefined, jq: undefined, quiet: true, noColor: true } as const;
+      const cli = new Cli(surroundings, { ...flags, profile: profileIn(words) });
+      // Nobody could read what is wrong in the middle of a command line.
+      const records = await proposeRecords(cli, kind, partial).catch(() => []);
+      await cli.session.settled();
+      for (const { word, brief } of records) briefs.set(word, brief);
+      return records.map(({ word }) => word);
+    },
   });
-  for (const { completion, brief } of found) stdout.write(`${completion}\t${brief}\n`);
+  for (const { completion, brief } of found)
+    stdout.write(`${completion}\t${briefs.get(completion) ?? brief}\n`);
   return EXIT.good;
+}
+
+/** The words are not parsed yet while the shell completes them. */
+function profileIn(words: readonly string[]): string | undefined {
+  const at = words.findIndex((word) => word === '--profile' || word.startsWith('--profile='));
+  if (at < 0) return undefined;
+  return words[at]?.split('=')[1] ?? words[at + 1];
 }
 
 /** A command line that no command understands. */
 function complain(surroundings: Surroundings, detail: string): void {
   const text = wantsJson(surroundings.args) ? safeJson({ code: 'usage', detail }) : printable(detail);
   surroundings.stderr.write(`${text}\n`);
-}
-
-function report({ args, stderr, env }: Surroundings, error: unknown): ExitCode {
-  const failure = failureOf(error);
-  const { exitCode, problem, ...fields } = failure;
-  if (wantsJson(args)) stderr.write(`${safeJson({ ...problem, ...fields })}\n`);
-  else {
-    const paint = painter(stderr.isTTY === true && !env['NO_COLOR'] && !args.includes('--no-color'));
-    const [first = '', ...others] = failureLines(failure).map(printable);
-    stderr.write(`${[paint('red', first), ...others].join('\n')}\n`);
-  }
-  return exitCode;
-}
-
-/** Whether errors are JSON too: `-o json` or `-o jsonl`. */
-function wantsJson(args: readonly string[]): boolean {
-  const before = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
-  return before.some((word, index) =>
-    word === '-o' || word === '--output'
-      ? /^jsonl?$/.test(before[index + 1] ?? '')
-      : /^--output=jsonl?$/.test(word),
-  );
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms).unref());

@@ -11,7 +11,7 @@ import { agentId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { endFlags, inputFlags, toEnd } from './run.ts';
 
-const AGENT = argument('AGENT', 'Name or id');
+const AGENT = argument('AGENT', 'Name or id', 'agent');
 const VERSION = argument('VERSION', 'Such as 1.2.0');
 
 const agentView: View<ListedAgent | Agent> = {

@@ -13,9 +13,9 @@ import { confirm } from '../core/input.ts';
 import { safeYaml } from '../core/output.ts';
 import type { View } from '../core/table.ts';
 
-type PlanItem = ApplyPlan['plan'][number];
+export type PlanItem = ApplyPlan['plan'][number];
 
-const SIGNS: Readonly<Record<PlanItem['action'], string>> = {
+export const SIGNS: Readonly<Record<PlanItem['action'], string>> = {
   create: '+',
   update: '~',
   unchanged: '=',
@@ -78,23 +78,27 @@ interface ApplyOptions {
   yes: boolean | undefined;
 }
 
-async function applyFolder(cli: Cli, folder: Folder, options: ApplyOptions): Promise<ExitCode> {
-  const set = options.set ?? folder.set;
+/** @throws CliError with the file of each resource that the server refuses */
+export async function sendFolder(
+  cli: Cli,
+  folder: Folder,
+  {
+    set = folder.set,
+    ...more
+  }: { set: string | undefined; prune?: boolean; dry_run?: true; digest?: string },
+): Promise<ApplyPlan> {
   if (set === undefined) throw usageError('Name the set: --set NAME, or `set: NAME` in cadenza.yaml.');
   const resources = folder.files.map(({ resource }) => resource);
-  const send = async (more: object): Promise<ApplyPlan> => {
-    // The server checks every field, and names each that is wrong.
-    const body = {
-      set,
-      resources,
-      prune: options.prune,
-      ...more,
-    } as unknown as Operations['applySet']['body'];
-    return cli.client
-      .call('applySet', { body, signal: cli.signal })
-      .catch((error: unknown) => inFiles(error, folder));
-  };
-  const plan = await send({ dry_run: true });
+  // The server checks every field, and names each that is wrong.
+  const body = { set, resources, ...more } as unknown as Operations['applySet']['body'];
+  return cli.client
+    .call('applySet', { body, signal: cli.signal })
+    .catch((error: unknown) => inFiles(error, folder));
+}
+
+async function applyFolder(cli: Cli, folder: Folder, options: ApplyOptions): Promise<ExitCode> {
+  const { set, prune } = options;
+  const plan = await sendFolder(cli, folder, { set, prune, dry_run: true });
   const changes = plan.plan.filter(({ action }) => action !== 'unchanged' && action !== 'keep');
   const archived = changes.filter(({ action }) => action === 'archive');
   if (options.dryRun || changes.length === 0) {
@@ -105,7 +109,8 @@ async function applyFolder(cli: Cli, folder: Folder, options: ApplyOptions): Pro
     const names = archived.map(({ kind, name }) => `${kind} ${name}`).join(', ');
     await confirm(cli, `Archive ${names}?`, options.yes);
   }
-  await cli.out.list((await send({ digest: plan.digest })).plan, planView);
+  const { plan: done } = await sendFolder(cli, folder, { set, prune, digest: plan.digest });
+  await cli.out.list(done, planView);
   return EXIT.good;
 }
 

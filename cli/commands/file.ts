@@ -59,7 +59,7 @@ const upload = command({
 const download = command({
   brief: 'Download a file',
   flags: { to: text('Path; - for standard output. Default: the name of the file, here', 'PATH') },
-  arguments: [argument('ID', 'Id of a file')],
+  arguments: [argument('ID', 'Id of a file', 'file')],
   run: async (cli, { to }, id) => {
     const path = { id };
     const given = to ?? basename((await cli.client.call('getFile', { path, signal: cli.signal })).name);

@@ -14,7 +14,7 @@ import { collect, listFlags } from '../core/lists.ts';
 import { agentId, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 
-const ITEM = argument('ITEM', 'Id of an item');
+const ITEM = argument('ITEM', 'Id of an item', 'item');
 
 const itemView: View<ListedMarketplaceItem | MarketplaceItem> = {
   columns: [

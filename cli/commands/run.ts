@@ -22,7 +22,7 @@ import {
 } from '../core/runs.ts';
 import { openPage } from './status.ts';
 
-const RUN = argument('RUN', 'Id of a run');
+const RUN = argument('RUN', 'Id of a run', 'run');
 /** The most that the server waits in one request. */
 const MAX_WAIT = 60;
 
@@ -40,22 +40,29 @@ const start = command({
   details: 'The input is checked against the schema of the workflow before anything starts.',
   flags: { ...inputFlags, ...endFlags },
   letters: { i: 'input', f: 'file', w: 'watch' },
-  arguments: [argument('WORKFLOW', 'Name or id')],
-  run: async (cli, { input: pairs, file, ...end }, given) => {
-    const path = { id: await workflowId(cli, given) };
-    const { input_schema: schema } = await cli.client.call('getWorkflow', { path, signal: cli.signal });
-    const input = (await readForm(cli, { pairs, file }, schema)) ?? {};
-    await checkForm(schema, input, '/input_params');
-    const run = await cli.client.call('runWorkflow', {
-      path,
-      // Checked by the server, which says what is wrong with anything but an object.
-      body: { input_params: input as Record<string, unknown> },
-      idempotencyKey: crypto.randomUUID(),
-      signal: cli.signal,
-    });
-    return toEnd(cli, run, end);
-  },
+  arguments: [argument('WORKFLOW', 'Name or id', 'workflow')],
+  run: async (cli, { input: pairs, file, ...end }, given) =>
+    toEnd(cli, await startRun(cli, given, { pairs, file }), end),
 });
+
+/** Starts a run of the workflow with this name or id, if its input fits. */
+export async function startRun(
+  cli: Cli,
+  given: string,
+  sources: { pairs?: readonly string[] | undefined; file: string | undefined },
+): Promise<Run> {
+  const path = { id: await workflowId(cli, given) };
+  const { input_schema: schema } = await cli.client.call('getWorkflow', { path, signal: cli.signal });
+  const input = (await readForm(cli, { pairs: undefined, ...sources }, schema)) ?? {};
+  await checkForm(schema, input, '/input_params');
+  return cli.client.call('runWorkflow', {
+    path,
+    // Checked by the server, which says what is wrong with anything but an object.
+    body: { input_params: input as Record<string, unknown> },
+    idempotencyKey: crypto.randomUUID(),
+    signal: cli.signal,
+  });
+}
 
 /** Follows or waits for a run that has just started, if the user wants it. */
 export async function toEnd(

@@ -9,7 +9,7 @@ import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
 import type { Secret } from '../../client/index.ts';
 
-const NAME = argument('NAME', 'Such as API_KEY');
+const NAME = argument('NAME', 'Such as API_KEY', 'secret');
 
 const secretView: View<Secret> = {
   columns: [

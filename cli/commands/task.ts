@@ -19,7 +19,7 @@ import {
   type Decision,
 } from '../core/tasks.ts';
 
-const TASK = argument('TASK', 'Id of a human task');
+const TASK = argument('TASK', 'Id of a human task', 'task');
 
 const list = command({
   brief: 'List human tasks',
@@ -65,7 +65,12 @@ const decideCommand = commandOfMany({
     comment: text('Comment on the decision', 'TEXT'),
   },
   letters: { i: 'input', f: 'file', m: 'comment' },
-  many: { placeholder: 'TASK DECISION', brief: 'Ids of tasks, then the decision', minimum: 2 },
+  many: {
+    placeholder: 'TASK DECISION',
+    brief: 'Ids of tasks, then the decision',
+    records: 'task',
+    minimum: 2,
+  },
   run: async (cli, { input: pairs, file, comment }, values) => {
     const ids = values.slice(0, -1);
     const decision = values.at(-1) ?? '';
@@ -128,7 +133,7 @@ function action(id: Action, brief: string): Command<Context> {
 
 const delegate = command({
   brief: 'Give a task to another user',
-  arguments: [TASK, argument('USER', 'Id or username')],
+  arguments: [TASK, argument('USER', 'Id or username', 'person')],
   run: async (cli, _flags, id, to) => {
     const body = { to };
     await cli.out.record(await cli.client.call('delegateHumanTask', { path: { id }, body }), taskView);

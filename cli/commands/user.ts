@@ -13,7 +13,7 @@ import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
 import { userView } from './status.ts';
 
-const USER = argument('USER', 'Id or username');
+const USER = argument('USER', 'Id or username', 'person');
 const ROLES = ['viewer', 'approver', 'builder', 'admin'] as const;
 
 const list = command({
@@ -129,7 +129,7 @@ const createClient = command({
 const deleteClient = command({
   brief: 'Delete a machine client; its tokens stop working at once',
   flags: { yes: flag('Do not ask') },
-  arguments: [argument('ID', 'Id of the record')],
+  arguments: [argument('ID', 'Id of the record', 'client')],
   run: async (cli, { yes }, id) => {
     await confirm(cli, `Delete machine client ${id}?`, yes);
     await cli.client.call('deleteMyClient', { path: { id }, signal: cli.signal });

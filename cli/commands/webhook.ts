@@ -9,7 +9,7 @@ import { collect, listFlags } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
 
-const WEBHOOK = argument('WEBHOOK', 'Id of a webhook');
+const WEBHOOK = argument('WEBHOOK', 'Id of a webhook', 'webhook');
 
 const webhookView: View<Webhook> = {
   columns: [

@@ -20,7 +20,7 @@ import type { View } from '../core/table.ts';
 import { ago, oneLine } from '../core/text.ts';
 import { lineChanges } from '../core/line-changes.ts';
 
-const WORKFLOW = argument('WORKFLOW', 'Name or id');
+const WORKFLOW = argument('WORKFLOW', 'Name or id', 'workflow');
 
 const workflowView: View<ListedWorkflow | Workflow> = {
   columns: [

@@ -4,22 +4,28 @@ import { buildCommand, type Command, type CommandContext, type TypedCommandParam
 import type { Cli } from './cli.ts';
 import type { ExitCode } from './errors.ts';
 import { commonFlags, type CommonFlags, type Flag, type Flags, type ValuesOf } from './flags.ts';
+import type { RecordKind } from './records.ts';
 
 /** What stricli hands to every command. */
 export interface Context extends CommandContext {
   /** Builds the command's surroundings, runs it, and keeps its exit code. */
   readonly start: (flags: CommonFlags, body: (cli: Cli) => Promise<ExitCode | void>) => Promise<void>;
+  /** Records that an argument may name, while the shell completes it. */
+  readonly propose: (kind: RecordKind, partial: string) => Promise<readonly string[]>;
 }
 
 interface Argument<Optional extends boolean = boolean> {
   placeholder: string;
   brief: string;
   optional: Optional;
+  /** The records that it names. */
+  records?: RecordKind | undefined;
 }
-export const argument = (placeholder: string, brief: string): Argument<false> => ({
+export const argument = (placeholder: string, brief: string, records?: RecordKind): Argument<false> => ({
   placeholder,
   brief,
   optional: false,
+  records,
 });
 export const optional = (placeholder: string, brief: string): Argument<true> => ({
   placeholder,
@@ -47,10 +53,8 @@ export function command<
   const A extends readonly Argument[] = [],
 >(declaration: Declaration<F, A>): Command<Context> {
   const { arguments: given = [], run } = declaration;
-  const parameters = given.map(({ placeholder, brief, optional: isOptional }) => ({
-    placeholder,
-    brief,
-    parse: String,
+  const parameters = given.map(({ optional: isOptional, ...shown }) => ({
+    ...parameterOf(shown),
     ...(isOptional ? { optional: true as const } : {}),
   }));
   return build(declaration, { kind: 'tuple', parameters }, (cli, flags, values) =>
@@ -59,9 +63,22 @@ export function command<
   );
 }
 
+const parameterOf = ({ placeholder, brief, records }: Omit<Argument, 'optional'>) => ({
+  placeholder,
+  brief,
+  parse: String,
+  ...(records === undefined
+    ? {}
+    : {
+        proposeCompletions(this: Context, partial: string) {
+          return this.propose(records, partial);
+        },
+      }),
+});
+
 interface ManyDeclaration<F extends Flags> extends Omit<Declaration<F, []>, 'arguments' | 'run'> {
   /** The argument that may be repeated. */
-  many: { placeholder: string; brief: string; minimum?: number };
+  many: Omit<Argument, 'optional'> & { minimum?: number };
   run: (cli: Cli, flags: ValuesOf<F>, values: readonly string[]) => Promise<ExitCode | void>;
 }
 
@@ -70,8 +87,7 @@ export function commandOfMany<const F extends Flags = Record<never, never>>(
   declaration: ManyDeclaration<F>,
 ): Command<Context> {
   const { many, run } = declaration;
-  const parameter = { placeholder: many.placeholder, brief: many.brief, parse: String };
-  const positional = { kind: 'array', parameter, minimum: many.minimum ?? 0 };
+  const positional = { kind: 'array', parameter: parameterOf(many), minimum: many.minimum ?? 0 };
   return build(declaration, positional, (cli, flags, values) =>
     // stricli has parsed them by this declaration.
     run(cli, flags as ValuesOf<F>, values as string[]),

@@ -2,7 +2,7 @@
  * A set of resources as a folder: `workflows/*.yaml` are plain definitions, `agents/*.yaml` and
  * `webhooks/*.yaml` the fields of the API, `cadenza.yaml` names the set.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 
 import { isRecord } from '../../contracts/is-record.ts';
@@ -30,11 +30,18 @@ export interface Folder {
 }
 
 const KINDS: readonly Kind[] = ['agent', 'workflow', 'webhook'];
+/** Where `readFolder` looks. */
+export const RESOURCE_FOLDERS = KINDS.map((kind) => `${kind}s`);
+const SETTINGS = 'cadenza.yaml';
+/** The server takes as much in one request. */
+const MAX_FILES = 200;
+const MAX_BYTES = 2 * 1024 * 1024;
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
 
 /** @throws CliError with every mistake that can be found without the server, each with its file */
 export async function readFolder(folder: string): Promise<Folder> {
-  if (!existsSync(folder)) throw new CliError(`There is no folder ${folder}.`, { code: 'file_unreadable' });
+  requireFolder(folder);
+  checkSize(folder);
   const settings = await readSettings(folder);
   const mistakes: { pointer: string; code: string; message: string }[] = [];
   const files: ResourceFile[] = [];
@@ -52,6 +59,25 @@ export async function readFolder(folder: string): Promise<Folder> {
   return { set: settings.set, files };
 }
 
+export function requireFolder(path: string): void {
+  if (!existsSync(path) || !statSync(path).isDirectory())
+    throw new CliError(`There is no folder ${path}.`, { code: 'file_unreadable' });
+}
+
+/** Fails early, so that no folder fills the memory. */
+function checkSize(folder: string): void {
+  const paths = RESOURCE_FOLDERS.flatMap((name) => filesIn(join(folder, name)));
+  const settings = join(folder, SETTINGS);
+  const read = existsSync(settings) ? [settings, ...paths] : paths;
+  const bytes = read.reduce((sum, path) => sum + statSync(path).size, 0);
+  if (paths.length > MAX_FILES || bytes > MAX_BYTES)
+    throw new CliError(
+      `${folder} has ${paths.length} files with ${bytes} bytes. ` +
+        `A set has at most ${MAX_FILES} files and ${MAX_BYTES} bytes.`,
+      { code: 'set_too_large' },
+    );
+}
+
 interface Settings {
   set: string | undefined;
   visibility: unknown;
@@ -60,7 +86,7 @@ interface Settings {
 }
 
 async function readSettings(folder: string): Promise<Settings> {
-  const path = join(folder, 'cadenza.yaml');
+  const path = join(folder, SETTINGS);
   const settings = existsSync(path) ? await parseDocument(readFileSync(path, 'utf8'), path) : {};
   if (!isRecord(settings)) throw new CliError(`${path} is no object.`, { code: 'file_unreadable' });
   const { set, visibility, workflows } = settings;

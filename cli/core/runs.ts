@@ -134,17 +134,30 @@ export function logLine(entry: LogEntry, paint: Paint): string {
 export async function followRun(
   cli: Cli,
   id: string,
-  shows: (entry: LogEntry) => boolean = () => true,
+  shows?: (entry: LogEntry) => boolean,
 ): Promise<ExitCode> {
+  await printEvents(cli, id, { signal: cli.signal, shows });
+  return sayEnd(cli, await cli.client.call('getRun', { path: { id }, signal: cli.signal }));
+}
+
+interface EventOptions {
+  /** Ends it before the run does. */
+  signal: AbortSignal;
+  shows?: ((entry: LogEntry) => boolean) | undefined;
+}
+
+export async function printEvents(
+  cli: Cli,
+  id: string,
+  { signal, shows = () => true }: EventOptions,
+): Promise<void> {
   let isLost = false;
   const onState = (state: 'open' | 'reconnecting'): void => {
     if (state === 'reconnecting' && !isLost) cli.say('The connection is lost; trying again …');
     isLost = state === 'reconnecting';
   };
-  const events = cli.client.events('streamRunEvents', { path: { id }, signal: cli.signal, onState });
-  for await (const { data } of events)
+  for await (const { data } of cli.client.events('streamRunEvents', { path: { id }, signal, onState }))
     if (shows(data)) await cli.out.event(data, () => logLine(data, cli.out.paint));
-  return sayEnd(cli, await cli.client.call('getRun', { path: { id }, signal: cli.signal }));
 }
 
 export function sayEnd(cli: Cli, run: Run): ExitCode {

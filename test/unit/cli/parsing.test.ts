@@ -53,6 +53,24 @@ test('expr is our jq: results a line each, errors with their place', async () =>
   expect(failed.exitCode).toBe(1);
 });
 
+test('a folder that is none, or too large, is named before anything is sent', async () => {
+  const cwd = dirname(dirname(user.configFile));
+  mkdirSync(`${cwd}/large/agents`, { recursive: true });
+  for (let n = 0; n < 201; n++) writeFileSync(`${cwd}/large/agents/a${n}.yaml`, 'type: api\n');
+  writeFileSync(`${cwd}/file`, '');
+  const [large, none, watched] = await Promise.all([
+    user.run(['diff', '-f', 'large', '-o', 'json'], { cwd }),
+    user.run(['diff', '-f', 'file'], { cwd }),
+    user.run(['dev', 'missing'], { cwd, env: { CADENZA_TOKEN: 'x' } }),
+  ]);
+  expect([large.exitCode, JSON.parse(large.stderr)]).toMatchObject([
+    1,
+    { code: 'set_too_large', detail: expect.stringContaining('201 files') },
+  ]);
+  for (const { exitCode, stderr } of [none, watched])
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('There is no folder')]);
+});
+
 test('completion proposes commands and flags, and each shell has a script', async () => {
   const [commands, flags, ...scripts] = await Promise.all([
     user.run(['__complete', '--', 'co']),

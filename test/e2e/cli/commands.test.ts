@@ -1,0 +1,279 @@
+/** What the other files leave: records that several people share, by real processes on the real platform. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import type { Client } from '../../support/app.ts';
+import { cliUser, type CliUser } from '../../support/cli.ts';
+import { humanTask } from '../../support/definitions.ts';
+import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
+import { startRun, startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'cadenza-commands-'));
+let platform: TestPlatform;
+let service: TestServer;
+/** Answers of the service with an error, before it works. */
+let failures = 0;
+let asAda: Client;
+let ada: CliUser;
+let grace: CliUser;
+let admin: CliUser;
+
+beforeAll(async () => {
+  service = await startServer((_request, response) => {
+    failures -= 1;
+    sendJson(response, { summary: 'short' }, failures >= 0 ? 503 : 200);
+  });
+  platform = await startTestPlatform();
+  const users = await Promise.all(
+    (['ada', 'grace'] as const).map((username) => platform.createUser({ username, roles: ['builder'] })),
+  );
+  [ada, grace, admin] = [...users, await platform.user('admin')].map(({ token }) =>
+    cliUser({ CADENZA_URL: platform.url, CADENZA_TOKEN: token }),
+  ) as [CliUser, CliUser, CliUser];
+  asAda = await platform.as(users[0] as (typeof users)[number]);
+});
+afterAll(async () => {
+  await platform.close();
+  await service.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const statusOf = async (run: string): Promise<string> => (await asAda.get(`/runs/${run}`)).body.status;
+const becomes = (run: string, status: string): Promise<string> =>
+  until(
+    () => statusOf(run),
+    (now) => now === status,
+  );
+const summariser = (name: string) => ({
+  name,
+  type: 'api',
+  version: '1.0.0',
+  visibility: 'private',
+  input_schema: {
+    type: 'object',
+    required: ['text'],
+    properties: { text: { type: 'string', title: 'Text' } },
+  },
+  configuration: { endpoint: service.url, headers: { 'X-Key': '<SERVICE_KEY>' } },
+});
+
+test('an agent is invoked, after its input is checked', async () => {
+  await asAda.put('/secrets/SERVICE_KEY', { value: 'v' });
+  const { body: agent } = await asAda.post('/agents', summariser('summariser'));
+  await asAda.post(`/agents/${agent.id}/versions/1.0.0/publish`);
+  const [missing, invoked] = await Promise.all([
+    ada.run(['agent', 'invoke', 'summariser', '-o', 'json']),
+    ada.run(['agent', 'invoke', 'summariser', '-i', 'text=long', '--wait', '60']),
+  ]);
+  expect([missing.exitCode, JSON.parse(missing.stderr).errors[0].pointer]).toEqual([1, '/input/text']);
+  expect([invoked.exitCode, invoked.json().output]).toEqual([0, { summary: 'short' }]);
+  expect(JSON.parse(service.seen.at(-1)?.body ?? '')).toEqual({ text: 'long' });
+});
+
+test('a failed run is retried, another suspended, resumed, opened, and terminated by an admin', async () => {
+  failures = 1;
+  const faulted = (
+    await startRun(asAda, { do: [{ ask: { call: 'http', with: { method: 'get', endpoint: service.url } } }] })
+  )['id'];
+  await becomes(faulted, 'faulted');
+  const retried = await ada.run(['run', 'retry', faulted, '-o', 'name']);
+  expect([retried.exitCode, retried.stdout.trim()]).toEqual([0, expect.not.stringContaining(faulted)]);
+  expect((await ada.run(['run', 'watch', retried.stdout.trim()])).exitCode).toBe(0);
+
+  const run = (await startRun(asAda, { do: [{ ask: humanTask('Well?') }] }))['id'];
+  await becomes(run, 'waiting');
+  expect((await ada.run(['run', 'suspend', run])).exitCode).toBe(0);
+  await becomes(run, 'suspended');
+  expect((await ada.run(['run', 'resume', run])).exitCode).toBe(0);
+  await becomes(run, 'waiting');
+  const [opened, unasked, refused] = await Promise.all([
+    ada.run(['run', 'open', run, '--print']),
+    admin.run(['run', 'terminate', run]),
+    ada.run(['run', 'terminate', run, '--yes']),
+  ]);
+  expect(opened.stdout).toBe(`${platform.url}/console/runs/${run}\n`);
+  expect([unasked.exitCode, refused.exitCode]).toEqual([2, 1]);
+  expect(await statusOf(run)).toBe('waiting');
+  const ended = await admin.run(['run', 'terminate', run, '--yes', '--reason', 'it is stuck']);
+  expect([ended.exitCode, ended.stderr]).toEqual([0, '']);
+  const { body } = await asAda.get(`/runs/${run}`);
+  expect([body.status, JSON.stringify(body.logs)]).toEqual([
+    'cancelled',
+    expect.stringContaining('it is stuck'),
+  ]);
+});
+
+test('a task is claimed, released, commented and delegated', async () => {
+  const candidates = { users: ['ada', 'grace'] };
+  const run = (await startRun(asAda, { do: [{ ask: humanTask('Shall we?', { candidates }) }] }))['id'];
+  await becomes(run, 'waiting');
+  const task = (await asAda.get(`/hitl/tasks?run_id=${run}`)).body[0].id;
+  const claimed = await ada.run(['task', 'claim', task]);
+  expect([claimed.exitCode, claimed.json().status]).toEqual([0, 'claimed']);
+  expect((await grace.run(['task', 'decide', task, 'approve'])).exitCode).toBe(5);
+  expect((await ada.run(['task', 'release', task, '--jq', '.status'])).stdout).toBe('open\n');
+  expect((await ada.run(['task', 'comment', task, 'Is it insured?'])).exitCode).toBe(0);
+  const [delegated, shown] = [
+    await ada.run(['task', 'delegate', task, 'grace']),
+    await grace.run(['task', 'get', task, '-o', 'table']),
+  ];
+  expect(delegated.exitCode).toBe(0);
+  expect(shown.stdout).toContain('comment: Is it insured?');
+  expect((await ada.run(['task', 'decide', task, 'approve', '-o', 'json'])).stderr).toContain('delegated');
+  expect((await grace.run(['task', 'decide', task, 'approve'])).exitCode).toBe(0);
+  await becomes(run, 'completed');
+});
+
+test('an item goes from its submission to the installation and review of somebody else', async () => {
+  const created = await Promise.all(
+    ['shared', 'unwanted'].map(async (name) => {
+      const { body } = await asAda.post('/agents', summariser(name));
+      return asAda.post(`/agents/${body.id}/versions/1.0.0/publish`);
+    }),
+  );
+  expect(created.map(({ status }) => status)).toEqual([200, 200]);
+  const submit = (name: string) =>
+    ada.run(['market', 'submit', 'agent', name, '--summary', 'Says it in short', '--license', 'MIT']);
+  const [first, second] = await Promise.all([submit('shared'), submit('unwanted')]);
+  expect([first.json().status, second.json().status]).toEqual(['submitted', 'submitted']);
+  const [item, other] = [first.json().id, second.json().id];
+  expect((await ada.run(['market', 'approve', item])).exitCode).toBe(1);
+  const [approved, rejected] = await Promise.all([
+    admin.run(['market', 'approve', item, '--version', '1.0.0']),
+    admin.run(['market', 'reject', other, 'There is one already.']),
+  ]);
+  expect([approved.json().status, rejected.json().status]).toEqual(['approved', 'rejected']);
+  const told = JSON.stringify((await asAda.get(`/marketplace/items/${other}`)).body);
+  expect(told).toContain('There is one already.');
+
+  expect((await grace.run(['market', 'review', item, '--rating', '5'])).exitCode).not.toBe(0);
+  await grace.run(['secret', 'set', 'MINE', '--stdin'], { stdin: 'v' });
+  const installed = await grace.run(['market', 'install', item, '--bind', 'SERVICE_KEY=MINE']);
+  expect([installed.exitCode, installed.stderr, installed.json().name]).toEqual([0, '', 'shared']);
+  const copy = await grace.run(['agent', 'get', installed.json().ref_id, '--jq', '.configuration.headers']);
+  expect(JSON.parse(copy.stdout)).toEqual({ 'X-Key': '<MINE>' });
+  expect((await grace.run(['market', 'review', item, '--rating', '5', '--text', 'Fine'])).exitCode).toBe(0);
+  expect((await ada.run(['market', 'get', item, '--jq', '.rating'])).json()).toMatchObject({
+    average: 5,
+    count: 1,
+  });
+});
+
+test('a webhook is tested, and a delivery sent again', async () => {
+  const hook = (await ada.run(['webhook', 'create', service.url, '-o', 'name'])).stdout.trim();
+  const sent = await ada.run(['webhook', 'test', hook, '-o', 'name']);
+  expect(sent.exitCode).toBe(0);
+  const delivered = (count: number): Promise<unknown> =>
+    until(
+      async () => (await asAda.get(`/webhooks/${hook}/deliveries?status=delivered`)).body,
+      ({ length }) => length === count,
+    );
+  await delivered(1);
+  const list = await ada.run(['webhook', 'deliveries', hook, '--status', 'delivered', '-o', 'name']);
+  expect(list.stdout).toBe(sent.stdout);
+  expect((await ada.run(['webhook', 'redeliver', hook, sent.stdout.trim()])).exitCode).toBe(0);
+  await delivered(2);
+});
+
+test('a machine client is created, and logs in with the secret that is shown once', async () => {
+  const created = await ada.run(['client', 'create', 'nightly', '--expires', '1h']);
+  const { id, client_id: clientId, client_secret: secret, expires_at: expires } = created.json();
+  expect(Date.parse(expires) - Date.now()).toBeGreaterThan(50 * 60_000);
+  const ci = cliUser({
+    CADENZA_URL: platform.url,
+    CADENZA_CLIENT_ID: clientId,
+    CADENZA_CLIENT_SECRET: secret,
+  });
+  const [me, list] = await Promise.all([ci.run(['whoami', '-o', 'name']), ada.run(['client', 'list'])]);
+  expect([me.stdout, list.stdout.includes(secret)]).toEqual(['ada\n', false]);
+  expect((await ada.run(['client', 'delete', id, '--yes'])).exitCode).toBe(0);
+  expect((await ci.run(['whoami'])).exitCode).toBe(4);
+});
+
+test('the shell completes names and ids of records, and no name that it could act on', async () => {
+  const definition = { do: [{ a: { set: { n: 1 } } }] };
+  const created = await Promise.all(
+    ['refund', 'refill', 'refund $(touch pwned)', '`id`', '-x'].map((name) =>
+      asAda.post('/workflows', { name, definition, description: `about ${name.length}\tand more` }),
+    ),
+  );
+  const ids = created.map(({ body }) => body.id);
+  const complete = async (user: CliUser, ...words: string[]): Promise<string[][]> => {
+    const { exitCode, stdout, stderr } = await user.run(['__complete', '--', ...words]);
+    expect([exitCode, stderr]).toEqual([0, '']);
+    return stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => line.split('\t'));
+  };
+  const away = cliUser({ CADENZA_URL: 'http://127.0.0.1:2', CADENZA_TOKEN: 'x' });
+  const [some, all, runs, people, unknown, server] = await Promise.all([
+    complete(ada, 'workflow', 'get', 're'),
+    complete(ada, 'workflow', 'get', ''),
+    complete(ada, 'run', 'logs', '--level', 'info', ''),
+    complete(ada, 'task', 'delegate', ids[0], 'gr'),
+    complete(cliUser({ CADENZA_URL: platform.url }), 'workflow', 'get', ''),
+    complete(away, 'workflow', 'get', ''),
+  ]);
+  expect(some.toSorted()).toEqual([
+    ['refill', 'about 6 and more'],
+    ['refund', 'about 6 and more'],
+  ]);
+  const words = all.map(([word]) => word);
+  expect(words).toEqual(expect.arrayContaining(['refund', ids[2], ids[3], ids[4]]));
+  expect(words.filter((word) => !/^[\w-]+$/.test(word ?? ''))).toEqual([]);
+  const [run] = (await asAda.get('/runs?limit=1')).body;
+  expect(runs.find(([id]) => id === run.id)?.[1]).toContain(run.workflow_name);
+  expect(people).toEqual([['grace', 'user']]);
+  for (const proposed of [unknown, server])
+    expect(proposed.filter(([word]) => !word?.startsWith('--'))).toEqual([]);
+});
+
+const put = (path: string, content: string): void => {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  writeFileSync(join(folder, path), content);
+};
+const greet = (text: string): string =>
+  `document: { dsl: 1.0.3, namespace: default, name: greet, version: 1.0.0 }\n` +
+  `do:\n  - hello: { set: { text: "${text}", to: "\${ .name }" } }\n`;
+
+test('dev applies a folder at each change, shows mistakes, follows runs, ends with Ctrl-C', async () => {
+  put('cadenza.yaml', 'set: dev\n');
+  put('input.yaml', 'name: Ada\n');
+  put('workflows/greet.yaml', greet('hello'));
+  const dev = ada.start(['dev', folder, '--run', 'greet', '-o', 'jsonl']);
+  const says = (text: string, times = 1): Promise<string> =>
+    until(
+      async () => dev.stderr(),
+      (all) => all.split(text).length > times,
+    );
+  const current = async (): Promise<any> => (await asAda.get('/workflows?q=greet')).body[0];
+  await says(' completed');
+  const [applied, ...log] = dev
+    .stdout()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(applied).toMatchObject({ action: 'create', kind: 'workflow', name: 'greet' });
+  expect(log.at(-1).data.output).toEqual({ text: 'hello', to: 'Ada' });
+
+  put('workflows/greet.yaml', 'do:\n  - a: { sett: 1 }\n');
+  await says('workflows/greet.yaml#/do/0/a');
+  expect(await current()).toMatchObject({ revision: 1 });
+
+  put('workflows/greet.yaml', greet('goodbye'));
+  await says(' completed', 2);
+  expect(await current()).toMatchObject({ revision: 2 });
+
+  // A folder that was not there before; what the server refuses is told with its file.
+  put('agents/wrong.yaml', 'type: nonsense\nversion: 1.0.0\nvisibility: private\n');
+  await says('agents/wrong.yaml#/type');
+  rmSync(join(folder, 'agents/wrong.yaml'));
+  await says(' completed', 3);
+
+  dev.child.kill('SIGINT');
+  const { exitCode, stderr } = await dev.done;
+  expect([exitCode, stderr]).toEqual([130, expect.not.stringContaining('    at ')]);
+});
