@@ -11,6 +11,7 @@ import { reconcileActivity } from './reconcile.ts';
 import { createOutcomes } from './outcomes.ts';
 import { removeExpiredActivity } from './remove-expired.ts';
 import { runLogActivities } from './run-log.ts';
+import { startScheduledRunActivity } from './start-scheduled-run.ts';
 import { sweepFilesActivity } from './sweep-files.ts';
 
 export type { ActivityDeps } from './deps.ts';
@@ -27,6 +28,7 @@ export function createActivities(given: ActivityDeps): RunActivities & DeliveryA
     invokeAgent: (input) => deps.answers.share(() => invokeAgent(input)),
     callHttp: (input) => deps.answers.share(() => callHttp(input)),
     reconcile: reconcileActivity(deps),
+    startScheduledRun: startScheduledRunActivity(deps),
     sweepFiles: sweepFilesActivity(deps),
     removeExpired: removeExpiredActivity(deps),
   };

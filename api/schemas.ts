@@ -74,6 +74,8 @@ export const provenanceRecord = z
   .meta({ id: 'Provenance', description: 'The marketplace item that this record is a copy of.' });
 
 /** Path parameter `{id}`. */
+/** Of requests that only act. */
+export const emptyBody = z.object({});
 export const idParams = z.object({ id: uuid });
 
 /** Paging parameters of every list; spread them into `query`. */

@@ -256,6 +256,12 @@ export type AuthorizationServerMetadata = {
   authorization_response_iss_parameter_supported: boolean;
   protected_resources: string[];
 };
+export type BackfillScheduleRequest = {
+  /** The first time, included. */
+  from: Instant;
+  /** The last time, included; not in the future. */
+  to: Instant;
+};
 export type ChangeMyPasswordRequest = {
   current_password: string;
   new_password: string;
@@ -1108,6 +1114,8 @@ export type RunFields = {
   owner_id: string;
   parent_run_id: string | null;
   retry_of: string | null;
+  /** The time of its workflow's schedule. */
+  scheduled_at: string | null;
   /** Number of things that the run waits for. */
   waiting_count: number;
   usage: Record<string, unknown>;
@@ -1242,6 +1250,45 @@ export type RunTaskVisit = {
 };
 export type RunWorkflowRequest = {
   input_params?: Record<string, unknown>;
+};
+export type Schedule = {
+  workflow_id: string;
+  kind: 'every' | 'cron' | 'after';
+  /** With its time zone; UTC if it names none. */
+  cron: string | null;
+  every_seconds: number | null;
+  /** After the end of the last run. */
+  after_seconds: number | null;
+  state: 'active' | 'paused' | 'blocked';
+  /** Why it is blocked. */
+  reason: string | null;
+  paused_at: string | null;
+  paused_by: string | null;
+  note: string | null;
+  /**
+   * At a time at which an earlier run of the schedule has not ended: `skip` it, start it once
+   * that run has ended (`buffer_one`), or `allow` both.
+   */
+  overlap: 'skip' | 'buffer_one' | 'allow';
+  /** How late a run may still start, such as after an outage. */
+  catch_up_seconds: number;
+  /** Each start is delayed by a random time of at most this. */
+  jitter_seconds: number;
+  /** At most ten times; null if they are not known at the moment. */
+  next: string[] | null;
+  /** The last ten times, newest first. Only the owner and admins see them. */
+  last: ScheduledStart[];
+  can: ('update' | 'trigger' | 'backfill')[];
+};
+export type ScheduledStart = {
+  scheduled_at: string;
+  cause: 'time' | 'trigger' | 'backfill';
+  outcome: 'started' | 'skipped' | 'missed' | 'failed';
+  run_id: string | null;
+  /** Why there is no run. */
+  detail: string | null;
+  /** When this was decided. */
+  at: string;
 };
 export type Secret = {
   name: string;
@@ -1398,6 +1445,19 @@ export type UpdateAgentVersionRequest = {
 export type UpdateFileRequest = {
   name?: string;
   visibility?: 'private' | 'public';
+};
+export type UpdateScheduleRequest = {
+  paused?: boolean;
+  note?: string | null;
+  /**
+   * At a time at which an earlier run of the schedule has not ended: `skip` it, start it once
+   * that run has ended (`buffer_one`), or `allow` both.
+   */
+  overlap?: 'skip' | 'buffer_one' | 'allow';
+  /** How late a run may still start, such as after an outage. */
+  catch_up_seconds?: number;
+  /** Each start is delayed by a random time of at most this. */
+  jitter_seconds?: number;
 };
 export type UpdateUserRequest = {
   username?: string;
@@ -2625,6 +2685,41 @@ export interface Operations {
     body?: RunWorkflowRequest;
     answer: Run;
   };
+  /** Get a workflow's schedule with its last and next times */
+  getSchedule: {
+    path: {
+      id: string;
+    };
+    answer: Schedule;
+  };
+  /** Pause or resume a schedule, or change how it starts runs */
+  updateSchedule: {
+    path: {
+      id: string;
+    };
+    body?: UpdateScheduleRequest;
+    answer: Schedule;
+  };
+  /** Start the runs of past times */
+  backfillSchedule: {
+    path: {
+      id: string;
+    };
+    body: BackfillScheduleRequest;
+    answer: {
+      scheduled_at: string;
+      outcome: 'started' | 'skipped' | 'missed' | 'failed';
+      run_id: string | null;
+    }[];
+  };
+  /** Start a run of the schedule now, also while it is paused */
+  triggerSchedule: {
+    path: {
+      id: string;
+    };
+    body?: NoFields;
+    answer: Run;
+  };
 }
 /** What a request needs besides its options; `role` is the least role that may call the operation. */
 export const OPERATIONS = {
@@ -2777,4 +2872,8 @@ export const OPERATIONS = {
   listWorkflowRevisions: { method: 'GET', path: '/workflows/{id}/revisions', role: 'viewer' },
   getWorkflowRevision: { method: 'GET', path: '/workflows/{id}/revisions/{revision}', role: 'viewer' },
   runWorkflow: { method: 'POST', path: '/workflows/{id}/run', role: 'builder' },
+  getSchedule: { method: 'GET', path: '/workflows/{id}/schedule', role: 'viewer' },
+  updateSchedule: { method: 'PATCH', path: '/workflows/{id}/schedule', role: 'builder' },
+  backfillSchedule: { method: 'POST', path: '/workflows/{id}/schedule/backfill', role: 'builder' },
+  triggerSchedule: { method: 'POST', path: '/workflows/{id}/schedule/trigger', role: 'builder' },
 } as const;

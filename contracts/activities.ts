@@ -3,6 +3,7 @@
  * run's log in the transaction of its own change, before its side effect.
  */
 import type { EventBatch, RunEnd } from './run-events.ts';
+import type { ScheduledStart } from './schedules.ts';
 import type { Candidates, DecisionPayload, Delegate, HumanTaskRequest } from './hitl.ts';
 
 /** `closed` means that the run's row is already terminal, so workflow code must end. */
@@ -202,6 +203,8 @@ export interface RunActivities {
     stuck: string[];
     recovered: string[];
   }>;
+  /** Starts the run of one time of a workflow's schedule. */
+  startScheduledRun(input: { workflow_id: string; scheduled_at: string }): Promise<ScheduledStart>;
   /** Removes orphaned content from the file store. */
   sweepFiles(): Promise<{ removed: number }>;
   /** Removes expired runs and payloads, for a limited time per call. */

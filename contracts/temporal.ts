@@ -21,6 +21,24 @@ export function deliverWorkflowId(targetId: string): string {
   return `deliver-${targetId}`;
 }
 
+/** The schedule of a workflow has this id. Ids of workflows are unique, also between installations. */
+export function scheduleOfWorkflow(workflowId: string): string {
+  return `schedule-${workflowId}`;
+}
+
+/** Each time of a schedule is an execution of this type; Temporal appends the time to its id. */
+export const SCHEDULED_START_WORKFLOW = 'scheduledStart';
+
+export function scheduledStartId(workflowId: string): string {
+  return `scheduled-${workflowId}`;
+}
+
+/** The workflow and the time in the id of a `scheduledStart`; null for other ids. */
+export function readScheduledStartId(id: string): { workflow_id: string; scheduled_at: string } | null {
+  const [, workflow_id, scheduled_at] = /^scheduled-([0-9a-f-]{36})-(\d{4}-.+Z)$/.exec(id) ?? [];
+  return workflow_id === undefined || scheduled_at === undefined ? null : { workflow_id, scheduled_at };
+}
+
 /**
  * Whether payloads are encrypted for this workflow alone. Those of the platform's own schedules are not: a
  * schedule passes the last execution's result and failure to the next one, which has another id.

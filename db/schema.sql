@@ -737,6 +737,7 @@ create table run (
   tree_tasks bigint not null default 0,
   task_count integer not null default 0,
   waiting_count integer not null default 0,
+  scheduled_at timestamp with time zone,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id),
   constraint run_parent_run_id_fkey FOREIGN KEY (parent_run_id) REFERENCES run(id),
@@ -751,6 +752,7 @@ CREATE INDEX run_owner ON public.run USING btree (owner_id, id DESC);
 CREATE INDEX run_parent ON public.run USING btree (parent_run_id) WHERE (parent_run_id IS NOT NULL);
 CREATE INDEX run_pending ON public.run USING btree (next_start_at) WHERE (status = 'pending'::text);
 CREATE INDEX run_retry_of ON public.run USING btree (retry_of) WHERE (retry_of IS NOT NULL);
+CREATE INDEX run_scheduled ON public.run USING btree (workflow_id, id DESC) WHERE (scheduled_at IS NOT NULL);
 CREATE INDEX run_status ON public.run USING btree (status, id DESC);
 CREATE INDEX run_workflow ON public.run USING btree (workflow_id, id DESC);
 CREATE TRIGGER run_ended AFTER UPDATE OF status ON public.run FOR EACH ROW WHEN (((new.status = ANY (ARRAY['cancelled'::text, 'faulted'::text])) AND (new.status <> old.status))) EXECUTE FUNCTION notify_ended_call();
@@ -879,6 +881,22 @@ CREATE INDEX run_task_child ON public.run_task USING btree (child_run_id) WHERE 
 CREATE INDEX run_task_order ON public.run_task USING btree (run_id, seq);
 CREATE TRIGGER run_task_ended AFTER UPDATE OF status ON public.run_task FOR EACH ROW WHEN (((new.status = ANY (ARRAY['cancelled'::text, 'faulted'::text])) AND (new.status <> old.status) AND (new.type = ANY (ARRAY['agent'::text, 'http'::text, 'call'::text])))) EXECUTE FUNCTION notify_ended_call();
 
+create table schedule_start (
+  workflow_id uuid not null,
+  scheduled_at timestamp with time zone not null,
+  cause text not null,
+  outcome text not null,
+  run_id uuid,
+  detail text,
+  at timestamp with time zone not null default clock_timestamp(),
+  constraint schedule_start_pkey PRIMARY KEY (workflow_id, scheduled_at),
+  constraint schedule_start_cause_check CHECK ((cause = ANY (ARRAY['time'::text, 'trigger'::text, 'backfill'::text]))),
+  constraint schedule_start_outcome_check CHECK ((outcome = ANY (ARRAY['started'::text, 'skipped'::text, 'missed'::text, 'failed'::text]))),
+  constraint schedule_start_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE SET NULL,
+  constraint schedule_start_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id) ON DELETE CASCADE
+);
+CREATE INDEX schedule_start_run ON public.schedule_start USING btree (run_id) WHERE (run_id IS NOT NULL);
+
 create table secret (
   owner_id uuid not null,
   name text not null,
@@ -1001,6 +1019,31 @@ create table workflow_revision (
 );
 CREATE INDEX workflow_revision_author ON public.workflow_revision USING btree (created_by);
 CREATE INDEX workflow_revision_name ON public.workflow_revision USING btree (dsl_namespace, dsl_name, dsl_version);
+
+create table workflow_schedule (
+  workflow_id uuid not null,
+  kind text,
+  after_ms bigint,
+  paused_at timestamp with time zone,
+  paused_by uuid,
+  note text,
+  overlap text not null default 'skip'::text,
+  catch_up_seconds integer not null,
+  jitter_seconds integer not null default 0,
+  buffered_at timestamp with time zone,
+  generation bigint not null default 1,
+  due_at timestamp with time zone not null default clock_timestamp(),
+  created_at timestamp with time zone not null default clock_timestamp(),
+  constraint workflow_schedule_pkey PRIMARY KEY (workflow_id),
+  constraint workflow_schedule_kind_check CHECK ((kind = ANY (ARRAY['every'::text, 'cron'::text, 'after'::text]))),
+  constraint workflow_schedule_overlap_check CHECK ((overlap = ANY (ARRAY['skip'::text, 'buffer_one'::text, 'allow'::text]))),
+  constraint workflow_schedule_paused_by_fkey FOREIGN KEY (paused_by) REFERENCES user_account(id) ON DELETE SET NULL,
+  constraint workflow_schedule_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id) ON DELETE CASCADE
+);
+CREATE INDEX workflow_schedule_after ON public.workflow_schedule USING btree (workflow_id) WHERE (kind = 'after'::text);
+CREATE INDEX workflow_schedule_buffered ON public.workflow_schedule USING btree (buffered_at) WHERE (buffered_at IS NOT NULL);
+CREATE INDEX workflow_schedule_due ON public.workflow_schedule USING btree (due_at);
+CREATE INDEX workflow_schedule_paused_by ON public.workflow_schedule USING btree (paused_by) WHERE (paused_by IS NOT NULL);
 
 -- function append_run_events(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[]) returns jsonb
 -- function audit_and_append(p_run uuid, p_audit json, p_events json) returns jsonb

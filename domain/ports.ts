@@ -2,6 +2,7 @@
 
 import type { A2ATask, A2AUpdate, WireVersion } from '../contracts/a2a/objects.ts';
 import type { RemoteAsk, RemoteReply } from '../contracts/activities.ts';
+import type { ScheduleTimes } from '../contracts/schedules.ts';
 import type { RunSignal, RunStart } from '../contracts/temporal.ts';
 
 /**
@@ -199,9 +200,28 @@ export interface TemporalGateway {
    * list.
    */
   troubled(): Promise<string[]>;
+  /** Makes the schedule what is wanted, whatever it was. */
+  putSchedule(schedule: WantedSchedule): Promise<void>;
+  /** Harmless if there is none. */
+  deleteSchedule(workflowId: string): Promise<void>;
+  /** The next ten times; none while it is paused, null if Temporal has no such schedule. */
+  nextTimes(workflowId: string): Promise<Date[] | null>;
+  /** The schedule's times from `from` to `to`, both included; Temporal names at most 1,000. */
+  timesBetween(workflowId: string, from: Date, to: Date): Promise<Date[]>;
   ping(): Promise<boolean>;
   /** Resumes a target's deliveries now; starts its workflow if none runs. */
   wakeDelivery(targetId: string): Promise<void>;
+}
+
+/** The schedule of a workflow, by the clock. */
+export interface WantedSchedule {
+  workflow_id: string;
+  workflow_name: string;
+  owner_id: string;
+  times: Exclude<ScheduleTimes, { kind: 'after' }>;
+  paused: boolean;
+  catch_up_seconds: number;
+  jitter_seconds: number;
 }
 
 /** Sends deliveries: POST to URLs that users named. */

@@ -14,6 +14,7 @@ import {
 import { TemporalUnavailable, type TemporalGateway } from '../domain/ports.ts';
 import { abnormallyClosed, closeReason, troubled } from './closed-executions.ts';
 import { isGone, isUnavailable, isUnknownSearchAttribute } from './grpc-failures.ts';
+import { scheduleCalls } from './schedules.ts';
 import { startRun } from './start-run.ts';
 
 export interface GatewayOptions {
@@ -75,6 +76,7 @@ export function createGateway(options: GatewayOptions): TemporalGateway {
           () => (has.reportedProblems = false),
         ),
       ),
+    ...scheduleCalls(client, taskQueue, call),
     wakeDelivery: (targetId) => call(() => wakeDelivery(client, taskQueue, targetId)),
     ping: () =>
       call(() => client.workflowService.getSystemInfo({})).then(

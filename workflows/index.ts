@@ -2,4 +2,5 @@
 export { run } from './run.ts';
 export { reconcile } from './reconcile.ts';
 export { deliver } from './system/deliver.ts';
+export { scheduledStart } from './system/scheduled-start.ts';
 export { retention } from './system/retention.ts';

@@ -25,6 +25,7 @@ import { preferencesEndpoints } from './users/preferences.ts';
 import { userEndpoints } from './users/routes.ts';
 import { ownSessionEndpoints } from './users/sessions.ts';
 import { webhookEndpoints } from './webhooks/routes.ts';
+import { scheduleEndpoints } from './schedules/routes.ts';
 import { workflowEndpoints } from './workflows/routes.ts';
 
 /** All endpoints. Add the endpoints of a new resource here. */
@@ -50,6 +51,7 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...runsEndpoints(deps),
     ...marketplaceEndpoints(deps),
     ...workflowEndpoints(deps),
+    ...scheduleEndpoints(deps),
     ...schemaEndpoints(),
     ...fileEndpoints(deps),
     ...webhookEndpoints(deps),

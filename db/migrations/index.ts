@@ -10,6 +10,7 @@ import { Migration202611222236TaskOrders } from './202611222236-task-orders.ts';
 import { Migration202611222240HumanTaskContext } from './202611222240-human-task-context.ts';
 import { Migration202611222241UserPreferences } from './202611222241-user-preferences.ts';
 import { Migration202611222250RunHours } from './202611222250-run-hours.ts';
+import { Migration202611222300Schedules } from './202611222300-schedules.ts';
 
 /**
  * Append-only, in the order in which they run. The name is what the database remembers: never rename one that
@@ -28,6 +29,7 @@ export const migrations = [
   { name: '202611222240-human-task-context', class: Migration202611222240HumanTaskContext },
   { name: '202611222241-user-preferences', class: Migration202611222241UserPreferences },
   { name: '202611222250-run-hours', class: Migration202611222250RunHours },
+  { name: '202611222300-schedules', class: Migration202611222300Schedules },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

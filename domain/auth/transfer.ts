@@ -2,6 +2,7 @@
 import type { EntityManager } from '../../db/orm.ts';
 import { invalid } from '../errors.ts';
 import { handOverRunHours, lockRunHours } from '../runs/hours.ts';
+import { touchSchedulesOf } from '../schedules/state.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import type { Actor } from './actor.ts';
 import { handOverSecrets, renameInAgents, renameInWorkflows, type Renamed } from './transfer-secrets.ts';
@@ -60,6 +61,7 @@ export async function transferOwnership(
     counts[table] = rows.length;
   }
   await handOverRunHours(em, args);
+  await touchSchedulesOf(em, args.to);
   const items = await em.execute<object[]>(
     'update marketplace_item set publisher_id = ? where publisher_id = ? returning 1',
     [args.to, args.from],

@@ -9,6 +9,7 @@ import type { Role } from '../../contracts/roles.ts';
 import type { Actor } from './actor.ts';
 import { hashPassword, verifyPassword } from './password.ts';
 import { endAllSessions } from './sessions.ts';
+import { touchSchedulesOf } from '../schedules/state.ts';
 import { checkThrottle, settleLogin } from './throttle.ts';
 
 export interface NewUser {
@@ -104,6 +105,7 @@ export async function updateUser(
   await em.flush();
   if (endsSessions) {
     await endAllSessions(em, user.id);
+    await touchSchedulesOf(em, user.id);
   }
   return user;
 }

@@ -9,11 +9,16 @@ import type { Provenance } from '../../db/entities/marketplace-item.ts';
 import { WorkflowRevision } from '../../db/entities/workflow-revision.ts';
 import { Workflow, type Visibility } from '../../db/entities/workflow.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
+import { timesOf } from '../../language/definition/schedule.ts';
 import type { Actor } from '../auth/actor.ts';
 import { forbidden, notFound } from '../errors.ts';
+import { noteSchedule } from '../schedules/state.ts';
 import { versionProblems } from './version-problems.ts';
 import { checkDefinition, type CheckedDefinition } from './workflow-definitions.ts';
 import { mayChangeWorkflow, maySeeWorkflow } from './workflow-policy.ts';
+
+/** A copy from the marketplace does not begin by itself. */
+const PAUSED_COPY = 'Installed from the marketplace: resume it when it may start runs.';
 
 /** A workflow with one of its revisions, as a record shows them. */
 export interface WorkflowState {
@@ -69,7 +74,11 @@ export async function createWorkflow(
   });
   em.persist(workflow);
   await em.flush();
-  return { workflow, revision: await addRevision(em, actor, workflow, checked) };
+  const revision = await addRevision(em, actor, workflow, checked);
+  const paused = given.provenance === undefined ? null : PAUSED_COPY;
+  const times = timesOf(checked.definition);
+  if (times !== null) await noteSchedule(em, workflow.id, times, paused);
+  return { workflow, revision };
 }
 
 /** 404 for a workflow that does not exist, is archived, or that the actor may not see. */
@@ -127,6 +136,7 @@ export async function updateWorkflow(
       workflow.valid = checked.valid;
       workflow.runnable = checked.runnable;
       revision = await addRevision(em, actor, workflow, checked);
+      await noteSchedule(em, workflow.id, timesOf(checked.definition));
     }
   }
   await em.flush();
@@ -138,6 +148,7 @@ export async function archiveWorkflow(em: EntityManager, workflow: Workflow): Pr
   workflow.archived_at = new Date();
   workflow.updated_at = workflow.archived_at;
   await em.flush();
+  await noteSchedule(em, workflow.id, null);
 }
 
 async function addRevision(

@@ -29,6 +29,8 @@ export interface NewRun {
   /** `detached`: the parent does not wait for it, and the parent's end does not end it. */
   parent?: { run_id: string; task: string; root_run_id: string; detached: boolean };
   retry_of?: string | null;
+  /** The time of the workflow's schedule that started it. */
+  scheduled_at?: Date;
   /** Warnings for the beginning of the run's log. */
   warnings?: string[];
   /**
@@ -71,9 +73,10 @@ const INSERT_RUN = `
   with inserted as (
     insert into run (id, workflow_id, workflow_revision, workflow_name, definition, status, input,
            owner_id, parent_run_id, parent_task, detached, root_run_id, retry_of, agent_id,
-           next_start_at, last_seq, initiator_ids)
+           next_start_at, last_seq, scheduled_at, initiator_ids)
     select ?::uuid, ?::uuid, ?::int, ?, ?::json, 'pending', ?::json, ?::uuid, ?::uuid, ?, ?::boolean,
            ?::uuid, ?::uuid, ?::uuid, clock_timestamp() + interval '5 seconds', ?::int,
+           ?::timestamptz,
            array(select ?::uuid
                  union select unnest(b.initiator_ids || b.owner_id) from run b where b.id = any(?::uuid[]))
      where (select count(*) from (
@@ -120,6 +123,7 @@ async function insertRun(
     run.retry_of ?? null,
     run.agent_id ?? null,
     events.length,
+    run.scheduled_at ?? null,
     run.owner_id,
     arrayLiteral(runsBefore(run)),
     run.owner_id,
@@ -133,13 +137,18 @@ async function insertRun(
 
 /** `run:created`, and the warnings. */
 function firstEvents(run: NewRun): ReturnType<typeof serviceEvent>[] {
-  const { workflow_id, workflow_revision, owner_id } = run;
+  const { workflow_id, workflow_revision, owner_id, scheduled_at } = run;
   return [
     serviceEvent({
       key: 'run:created',
       type: EVENT.runCreated,
       message: LOG_TEXT.runCreated(run.workflow_name),
-      data: { workflow_id, workflow_revision, owner_id },
+      data: {
+        workflow_id,
+        workflow_revision,
+        owner_id,
+        ...(scheduled_at === undefined ? {} : { scheduled_at: scheduled_at.toISOString() }),
+      },
     }),
     ...(run.warnings ?? []).map((message, index) =>
       serviceEvent({ key: `run:warning:${index}`, type: EVENT.runWarning, level: 'warn', message, data: {} }),

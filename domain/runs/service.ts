@@ -30,7 +30,13 @@ export async function runWorkflow(
   actor: Actor,
   workflow: Runnable,
   input: unknown,
-  more: { agent_id?: string; caller_run_id?: string | null; warnings?: string[]; limits: RunLimits },
+  more: {
+    agent_id?: string;
+    caller_run_id?: string | null;
+    scheduled_at?: Date;
+    warnings?: string[];
+    limits: RunLimits;
+  },
 ): Promise<string> {
   mayRunWorkflow(workflow);
   const mismatches = await checkAgainstSchema(actor.id, workflow.input_schema, input);

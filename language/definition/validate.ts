@@ -2,23 +2,14 @@
 import { z } from 'zod';
 import { asObject, checkBounds } from './bounds.ts';
 import { Checker, type References } from './checker.ts';
-import {
-  duration,
-  eventStrategy,
-  input,
-  name,
-  output,
-  readMode,
-  taskList,
-  timeout,
-} from './common-shapes.ts';
+import { input, name, output, taskList, timeout } from './common-shapes.ts';
 import { checkInput, checkOutput } from './data-flow.ts';
 import { completeDocument, documentShape, isSupportedDsl } from './document.ts';
-import { checkStrategy } from './kinds/listen.ts';
 import type { Definition } from './model.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { own, Problems, type Problem } from './problems.ts';
-import { checkDuration, checkTimeout } from './reusable.ts';
+import { checkTimeout } from './reusable.ts';
+import { checkSchedule, scheduleShape } from './schedule.ts';
 import { exact, reportShape } from './shape.ts';
 import { unsupported } from './support.ts';
 import { warnOfUnreadDecisions } from './unread-decisions.ts';
@@ -41,20 +32,6 @@ export interface Validation {
   references: References;
 }
 
-const schedule = exact({
-  every: duration.optional(),
-  cron: z
-    .string()
-    .regex(/^\s*(?:@\w+|(?:\S+\s+){4,5}\S+)\s*$/, 'has to have five fields, such as 0 0 * * *')
-    .optional(),
-  after: duration.optional(),
-  on: eventStrategy.optional(),
-  read: readMode.optional(),
-}).refine(
-  (value) => value.read === undefined || value.on !== undefined,
-  'has "read" only together with "on"',
-);
-
 export const definitionShape = exact({
   document: documentShape,
   input: input.optional(),
@@ -62,7 +39,7 @@ export const definitionShape = exact({
   do: taskList.min(1, 'needs at least one task'),
   timeout: timeout.optional(),
   output: output.optional(),
-  schedule: schedule.optional(),
+  schedule: scheduleShape.optional(),
   evaluate: exact({ language: name.optional(), mode: z.enum(['strict', 'loose']).optional() }).optional(),
 });
 
@@ -122,17 +99,7 @@ function checkWorkflow(definition: Record<string, unknown>, checker: Checker): v
     { site: 'definition', locals: [], secrets: 'unsupported' },
     checker,
   );
-  if (isRecord(scheduled)) {
-    unsupported(checker, '/schedule', 'schedule');
-    for (const key of ['every', 'after'])
-      checkDuration(
-        scheduled[key],
-        `/schedule/${key}`,
-        { site: 'workflow.input', locals: [], secrets: 'unsupported' },
-        checker,
-      );
-    checkStrategy(scheduled['on'], '/schedule/on', [], checker);
-  }
+  checkSchedule(scheduled, checker);
   const language = own(evaluate, 'language');
   if (typeof language === 'string' && language !== 'jq')
     unsupported(checker, '/evaluate/language', 'evaluate.language');

@@ -17,7 +17,7 @@ export interface AccessWorld {
   close(): Promise<void>;
 }
 
-const definition = { do: [{ first: { set: { a: 1 } } }] };
+const definition = { schedule: { after: 'PT1H' }, do: [{ first: { set: { a: 1 } } }] };
 
 export async function createAccessWorld(): Promise<AccessWorld> {
   const app = await startTestApp();

@@ -88,6 +88,10 @@ export const noTemporal: TemporalGateway = {
   abnormallyClosed: async () => away(),
   workflowTaskAttempt: async () => away(),
   troubled: async () => away(),
+  putSchedule: async () => away(),
+  deleteSchedule: async () => away(),
+  nextTimes: async () => away(),
+  timesBetween: async () => away(),
   ping: async () => false,
   wakeDelivery: async () => away(),
 };

@@ -27,6 +27,7 @@ import { createPayloadStore } from '../../domain/files/payload-store.ts';
 import type { FileStore } from '../../domain/files/ports.ts';
 import { runLimits } from '../../domain/runs/limits.ts';
 import { reconcile } from '../../domain/runs/reconcile.ts';
+import { reconcileSchedules } from '../../domain/schedules/reconcile.ts';
 import { createEncryption } from '../../domain/secrets/encryption.ts';
 import { resolveSecret } from '../../domain/secrets/service.ts';
 import { createTemporalClient } from '../../temporal/client.ts';
@@ -228,6 +229,10 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     stopWorker,
     reconcile: async () => {
       await reconcile({ orm, temporal: gateway }, { now: new Date(), heartbeat: () => {} });
+      await reconcileSchedules(
+        { orm, temporal: gateway, limits: runLimits(app.env) },
+        { heartbeat: () => {} },
+      );
       await reconcileDeliveries({ orm, kinds, temporal: gateway }, { heartbeat: () => {}, overdueMs: 0 });
     },
     runToEnd: async (definition, input = {}) => runToEnd(await app.as('builder'), definition, input),

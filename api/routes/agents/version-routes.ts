@@ -20,7 +20,7 @@ import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
 import { viewQuery } from '../../listed.ts';
 import { byId, readPage } from '../../paging.ts';
-import { idParams, pageQuery } from '../../schemas.ts';
+import { emptyBody, idParams, pageQuery } from '../../schemas.ts';
 import { contentOfNew, contentPatch } from './fields.ts';
 import { listedVersion, presentListedVersion, presentVersion, versionRecord } from './presenter.ts';
 import { newVersion, versionPatch } from './schemas.ts';
@@ -136,7 +136,7 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
       tags,
       role: 'builder',
       params: versionParams,
-      body: z.object({}),
+      body: emptyBody,
       responses: { 200: versionRecord },
       errors: [409],
       handler: async (c) => {
@@ -152,7 +152,7 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
       tags,
       role: 'builder',
       params: versionParams,
-      body: z.object({}),
+      body: emptyBody,
       responses: { 200: versionRecord },
       errors: [409],
       handler: async (c) => {

@@ -22,6 +22,7 @@ import { endpoint, media, type Endpoint } from '../../endpoint.ts';
 import { viewQuery } from '../../listed.ts';
 import { byId, orderBy, readPage } from '../../paging.ts';
 import {
+  emptyBody,
   idParams,
   instant,
   jsonObject,
@@ -63,7 +64,6 @@ const MAX_REFERENCE = 2000;
 /** The largest integer of a column. */
 const MAX_INT = 2 ** 31 - 1;
 const bySeq = orderBy<{ seq: number }, number>(z.int(), ({ seq }) => seq);
-const emptyBody = z.object({});
 
 /** One or more words in a query parameter. */
 function listOf<T extends z.ZodType<string, string>>(word: T) {

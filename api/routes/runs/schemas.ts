@@ -97,6 +97,7 @@ const runFields = z.object({
   owner_id: uuid,
   parent_run_id: uuid.nullable(),
   retry_of: uuid.nullable(),
+  scheduled_at: timestamp.nullable().meta({ description: "The time of its workflow's schedule." }),
   waiting_on: z
     .array(
       z.object({

@@ -21,7 +21,7 @@ import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
 import { byId, orderBy, readPage } from '../../paging.ts';
-import { flag, httpUrl, idParams, instant, pageQuery, text, uuid } from '../../schemas.ts';
+import { emptyBody, flag, httpUrl, idParams, instant, pageQuery, text, uuid } from '../../schemas.ts';
 import {
   deliveryDetail,
   deliveryRecord,
@@ -197,7 +197,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       tags,
       role: 'approver',
       params: idParams,
-      body: z.object({}),
+      body: emptyBody,
       responses: { 202: deliveryRecord },
       errors: [409],
       handler: async (c) => {
@@ -260,7 +260,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       tags,
       role: 'approver',
       params: deliveryParams,
-      body: z.object({}),
+      body: emptyBody,
       responses: { 202: deliveryRecord },
       errors: [409],
       handler: async (c) => {

@@ -16,6 +16,7 @@ import {
   type WorkflowState,
 } from '../../../domain/registry/workflow-service.ts';
 import { checkRevisionLimit } from '../../../domain/limits.ts';
+import { tellTemporal } from '../../../domain/schedules/reconcile.ts';
 import type { AppDeps } from '../../deps.ts';
 import { withTexts } from '../../../domain/registry/definition-secrets.ts';
 import { shownNames } from '../../../domain/registry/workflow-agents.ts';
@@ -68,7 +69,7 @@ const filters = {
   valid: flag.optional(),
 };
 
-export function workflowEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
+export function workflowEndpoints(deps: AppDeps): Endpoint[] {
   return [
     endpoint({
       method: 'GET',
@@ -113,6 +114,7 @@ export function workflowEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
           visibility: body.visibility ?? 'private',
           tags: body.tags ?? [],
         });
+        tellOfSchedule(deps, c, state);
         const answer = await answerWith(c, state);
         return {
           ...answer,
@@ -179,7 +181,8 @@ export function workflowEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
             ? {}
             : { definition: jsonObject.parse(mergePatch(state.revision.definition, changed)) }),
         });
-        if (updated.workflow.revision !== revision) checkRevisionLimit(env, updated.workflow.revision);
+        if (updated.workflow.revision !== revision) checkRevisionLimit(deps.env, updated.workflow.revision);
+        if (updated.workflow.revision !== revision) tellOfSchedule(deps, c, updated);
         return answerWith(c, updated);
       },
     }),
@@ -197,6 +200,7 @@ export function workflowEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
         const state = await getWorkflowForChange(c.em, c.actor, c.params.id);
         checkIfMatch(c.ctx, tagOf(state));
         await archiveWorkflow(c.em, state.workflow);
+        tellOfSchedule(deps, c, state);
         return { status: 204 };
       },
     }),
@@ -279,6 +283,11 @@ function revisionEndpoints(): Endpoint[] {
       },
     }),
   ];
+}
+
+/** A schedule begins, changes or ends as soon as its workflow is saved. */
+function tellOfSchedule(deps: AppDeps, c: EndpointContext, { workflow }: WorkflowState): void {
+  c.afterCommit(() => tellTemporal(deps, workflow.id));
 }
 
 /** Reading a copy from the marketplace resolves agents that were missing when it was installed. */

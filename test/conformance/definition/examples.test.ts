@@ -19,7 +19,7 @@ const NEEDS: Record<string, string[]> = {
   unsupported_run_container: ['run-container*', 'run-return-*'],
   unsupported_run_script: ['run-script-*'],
   unsupported_run_shell: ['run-shell-*'],
-  unsupported_schedule: ['schedule-*', 'set', 'set-expression'],
+  unsupported_schedule_on: ['schedule-event-driven', 'set', 'set-expression'],
 };
 
 function needs(name: string): string[] {

@@ -98,6 +98,7 @@ const RUNS: Record<string, [Record<string, unknown>, RunRecord]> = {
     { orderType: 'physical' },
     { status: 'completed', output: { inventory: 'clear', items: 1, address: 'Elmer St' } },
   ],
+  'schedule-cron': [{}, { status: 'completed', output: { started: true } }],
   'try-catch-retry-inline': [{ petId: 1 }, { status: 'completed', output: pet }],
   'try-catch-retry-reusable': [{ petId: 9 }, { status: 'faulted', error: { status: 404 } }],
   'try-catch-then-directive': [{}, { status: 'completed', output: { status: 'failed' } }],

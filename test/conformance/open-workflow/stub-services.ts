@@ -53,6 +53,7 @@ const HOSTS = [
   'https://fake-hospital.com',
   'https://superbet-casinos.com',
   'https://external-service.example.com',
+  'https://example.com',
   'http://keycloak',
 ];
 
@@ -122,6 +123,8 @@ function other(request: string, url: URL): { status: number; body: unknown } | n
       return ok({ placed: true });
     case 'PUT petstore.swagger.io/v2/pet/':
       return ok({ sold: true });
+    case 'POST example.com/api/v1/backup/start':
+      return ok({ started: true });
     case 'GET external-service.example.com/api':
       return { status: 503, body: { message: 'later' } };
     case 'POST keycloak/realms/fake-authority/auth/token':

@@ -71,14 +71,31 @@ export const mistakes: Mistake[] = [
     expected: ['error unknown_property /foo: a definition has no property "foo"; known: document'],
   },
   {
-    title: 'schedule',
-    change: (d) => (d.schedule = { cron: '0 0 * * *' }),
-    expected: ['unsupported unsupported_schedule /schedule: schedule is not supported yet: start runs with'],
+    title: 'a schedule by events',
+    change: (d) => (d.schedule = { on: { one: { with: { type: 'a' } } } }),
+    expected: [
+      'unsupported unsupported_schedule_on /schedule/on: schedule.on is not supported yet: start runs',
+    ],
+  },
+  {
+    title: 'two kinds of schedule',
+    change: (d) => (d.schedule = { cron: '0 0 * * *', every: { hours: 1 } }),
+    expected: ['unsupported unsupported_schedule_combined /schedule: a schedule has one of'],
+  },
+  {
+    title: 'a schedule that repeats too often',
+    change: (d) => (d.schedule = { every: { milliseconds: 999 } }),
+    expected: ['error too_often /schedule/every: a schedule repeats after one second or more'],
+  },
+  {
+    title: 'an expression in a schedule',
+    change: (d) => (d.schedule = { after: '${ "PT1H" }' }),
+    expected: ['error expression_not_allowed /schedule/after'],
   },
   {
     title: 'a cron with three fields',
     change: (d) => (d.schedule = { cron: '0 0 *' }),
-    expected: ['error invalid_value /schedule/cron', 'unsupported unsupported_schedule /schedule'],
+    expected: ['error invalid_value /schedule/cron: "cron" has to have five fields, such as 0 9 * * 1-5'],
   },
   {
     title: 'another expression language',

@@ -1,0 +1,58 @@
+import type { Overlap, ScheduleTimes } from '../../contracts/schedules.ts';
+import { isOneOf } from '../../db/sql.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { LIVE_STATUSES } from '../../contracts/run-events.ts';
+import { timesOf } from '../../language/definition/schedule.ts';
+
+/** A workflow's schedule with what decides whether it starts runs. */
+export interface ScheduleRow {
+  workflow_id: string;
+  workflow_name: string;
+  owner_id: string;
+  paused_at: Date | null;
+  paused_by: string | null;
+  note: string | null;
+  overlap: Overlap;
+  catch_up_seconds: number;
+  jitter_seconds: number;
+  buffered_at: Date | null;
+  generation: string;
+  runnable: boolean;
+  owner_active: boolean;
+  /** Null if the workflow is archived, or has no schedule by the clock. */
+  times: ScheduleTimes | null;
+}
+
+type Row = Omit<ScheduleRow, 'times'> & { archived: boolean; schedule: unknown };
+
+/** @param lock keeps others from starting runs of the schedule until the transaction ends */
+export async function readSchedule(
+  em: EntityManager,
+  workflowId: string,
+  { lock = false } = {},
+): Promise<ScheduleRow | null> {
+  const [row] = await em.execute<Row[]>(
+    `select s.workflow_id, w.name as workflow_name, w.owner_id, s.paused_at, s.paused_by, s.note, s.overlap,
+            s.catch_up_seconds, s.jitter_seconds, s.buffered_at, s.generation::text as generation, w.runnable,
+            u.status = 'active' as owner_active, w.archived_at is not null as archived,
+            v.definition -> 'schedule' as schedule
+       from workflow_schedule s join workflow w on w.id = s.workflow_id
+            join user_account u on u.id = w.owner_id
+            join workflow_revision v on v.workflow_id = w.id and v.revision = w.revision
+      where s.workflow_id = ? ${lock ? 'for no key update of s' : ''}`,
+    [workflowId],
+  );
+  if (!row) return null;
+  const { archived, schedule, ...rest } = row;
+  return { ...rest, times: archived ? null : timesOf({ schedule }) };
+}
+
+/** Whether a run that the schedule has started has not ended yet. */
+export async function hasLiveRun(em: EntityManager, workflowId: string): Promise<boolean> {
+  const [row] = await em.execute<{ live: boolean }[]>(
+    `select exists (select from run where workflow_id = ? and scheduled_at is not null
+                       and ${isOneOf('status', LIVE_STATUSES)}) as live`,
+    [workflowId],
+  );
+  return row?.live ?? false;
+}

@@ -1,0 +1,146 @@
+/**
+ * Starts the run of one time of a schedule. The row of the time is written in the run's transaction, so each
+ * time has one run, however often and by how many processes it is asked for.
+ */
+import type { ScheduledStart, StartCause, StartOutcome } from '../../contracts/schedules.ts';
+import { Fault } from '../../contracts/fault.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import type { Actor } from '../auth/actor.ts';
+import { AppError } from '../errors.ts';
+import type { RunLimits } from '../runs/limits.ts';
+import { getRunnable } from '../runs/runnable.ts';
+import { runWorkflow } from '../runs/service.ts';
+import { hasLiveRun, readSchedule, type ScheduleRow } from './row.ts';
+
+/** How many times of a schedule are remembered. */
+const KEPT_STARTS = 100;
+const MAX_DETAIL_LENGTH = 500;
+
+interface Wanted {
+  workflowId: string;
+  /** The time of the schedule, which is not the moment of the start. */
+  at: Date;
+  cause: StartCause;
+  limits: RunLimits;
+}
+
+/** What the clock asks for. In a transaction of its own; the caller starts the returned run afterwards. */
+export async function startOnTime(em: EntityManager, wanted: Omit<Wanted, 'cause'>): Promise<ScheduledStart> {
+  const schedule = await readSchedule(em, wanted.workflowId, { lock: true });
+  if (schedule === null || schedule.times === null) return { outcome: 'gone', run_id: null };
+  const known = await knownStart(em, wanted);
+  if (known !== null) return known;
+  const reason = reasonToSkip(schedule, wanted.at);
+  if (reason !== null) return note(em, { ...wanted, cause: 'time' }, reason.outcome, reason.detail);
+  if (schedule.overlap !== 'allow' && (await hasLiveRun(em, wanted.workflowId))) {
+    if (schedule.overlap === 'skip' || schedule.buffered_at !== null)
+      return note(em, { ...wanted, cause: 'time' }, 'skipped', 'An earlier run has not ended.');
+    await em.execute(`update workflow_schedule set buffered_at = ? where workflow_id = ?`, [
+      wanted.at,
+      wanted.workflowId,
+    ]);
+    return { outcome: 'buffered', run_id: null };
+  }
+  return createScheduledRun(em, schedule, { ...wanted, cause: 'time' });
+}
+
+/** The run of the time that waited for the end of an earlier run; null if none waits, or still has to. */
+export async function startBuffered(
+  em: EntityManager,
+  { workflowId, limits }: Pick<Wanted, 'workflowId' | 'limits'>,
+): Promise<ScheduledStart | null> {
+  const schedule = await readSchedule(em, workflowId, { lock: true });
+  const at = schedule?.buffered_at ?? null;
+  if (schedule === null || at === null || (await hasLiveRun(em, workflowId))) return null;
+  await em.execute(`update workflow_schedule set buffered_at = null where workflow_id = ?`, [workflowId]);
+  const wanted: Wanted = { workflowId, at: new Date(at), cause: 'time', limits };
+  if (schedule.times === null) return null;
+  if (schedule.paused_at !== null) return note(em, wanted, 'skipped', 'The schedule is paused.');
+  return (await knownStart(em, wanted)) ?? createScheduledRun(em, schedule, wanted);
+}
+
+/**
+ * A run that a person asked for, also while the schedule is paused. @returns what an earlier request began
+ */
+export async function startByHand(
+  em: EntityManager,
+  schedule: ScheduleRow,
+  wanted: Wanted,
+): Promise<ScheduledStart> {
+  return (await knownStart(em, wanted)) ?? createScheduledRun(em, schedule, wanted);
+}
+
+async function knownStart(
+  em: EntityManager,
+  { workflowId, at }: Pick<Wanted, 'workflowId' | 'at'>,
+): Promise<ScheduledStart | null> {
+  const [row] = await em.execute<{ outcome: StartOutcome; run_id: string | null }[]>(
+    `select outcome, run_id from schedule_start where workflow_id = ? and scheduled_at = ?`,
+    [workflowId, at],
+  );
+  return row ?? null;
+}
+
+function reasonToSkip(
+  { paused_at, catch_up_seconds, owner_active }: ScheduleRow,
+  at: Date,
+): { outcome: StartOutcome; detail: string } | null {
+  if (paused_at !== null) return { outcome: 'skipped', detail: 'The schedule is paused.' };
+  if (!owner_active) return { outcome: 'skipped', detail: 'The owner is disabled.' };
+  const lateSeconds = Math.round((Date.now() - at.getTime()) / 1_000);
+  return lateSeconds <= catch_up_seconds
+    ? null
+    : { outcome: 'missed', detail: `It was ${lateSeconds} s late, more than catch_up_seconds.` };
+}
+
+/** A refused start is remembered with its reason, and the schedule goes on. */
+async function createScheduledRun(
+  em: EntityManager,
+  { owner_id }: ScheduleRow,
+  wanted: Wanted,
+): Promise<ScheduledStart> {
+  // Rights to agents and workflows depend on the user's id, not on roles.
+  const owner: Actor = { id: owner_id, username: '', roles: [], groups: [] };
+  try {
+    const workflow = await getRunnable(em, owner, wanted.workflowId);
+    const runId = await runWorkflow(
+      em,
+      owner,
+      workflow,
+      {},
+      { limits: wanted.limits, scheduled_at: wanted.at },
+    );
+    return await note(em, wanted, 'started', null, runId);
+  } catch (error) {
+    if (wanted.cause !== 'time' || !(error instanceof AppError || error instanceof Fault)) throw error;
+    return note(em, wanted, 'failed', reasonOf(error));
+  }
+}
+
+function reasonOf(error: AppError | Fault): string {
+  if (error instanceof Fault) return error.message;
+  const [first] = error.errors ?? [];
+  return first === undefined ? error.detail : `${error.detail} ${first.pointer}: ${first.message}`;
+}
+
+/** Writes what became of a time, and forgets the oldest ones. */
+async function note(
+  em: EntityManager,
+  { workflowId, at, cause }: Wanted,
+  outcome: StartOutcome,
+  detail: string | null,
+  runId: string | null = null,
+): Promise<ScheduledStart> {
+  await em.execute(
+    `insert into schedule_start (workflow_id, scheduled_at, cause, outcome, run_id, detail)
+     values (?, ?, ?, ?, ?, ?)`,
+    [workflowId, at, cause, outcome, runId, detail?.slice(0, MAX_DETAIL_LENGTH) ?? null],
+  );
+  await em.execute(
+    `delete from schedule_start s using (
+       select scheduled_at from schedule_start where workflow_id = ? order by at desc offset ? limit 100) old
+      where s.workflow_id = ? and s.scheduled_at = old.scheduled_at`,
+    [workflowId, KEPT_STARTS, workflowId],
+  );
+  return { outcome, run_id: runId };
+}

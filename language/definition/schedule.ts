@@ -1,0 +1,75 @@
+/** `schedule` of a definition: when its runs start by themselves. */
+import { z } from 'zod';
+
+import type { Checker } from './checker.ts';
+import { duration, eventStrategy, readMode } from './common-shapes.ts';
+import { cronProblem } from './cron.ts';
+import { durationToMs } from './duration.ts';
+import { checkStrategy } from './kinds/listen.ts';
+import { isRecord } from '../../contracts/is-record.ts';
+import type { ScheduleTimes } from '../../contracts/schedules.ts';
+import { checkDuration } from './reusable.ts';
+import { exact } from './shape.ts';
+import { unsupported } from './support.ts';
+
+const MIN_EVERY_MS = 1_000;
+const KINDS = ['every', 'cron', 'after', 'on'] as const;
+
+export const scheduleShape = exact({
+  every: duration.optional(),
+  cron: z
+    .string()
+    .superRefine((text, context) => {
+      const problem = cronProblem(text);
+      if (problem !== null) context.addIssue({ code: 'custom', message: problem });
+    })
+    .optional(),
+  after: duration.optional(),
+  on: eventStrategy.optional(),
+  read: readMode.optional(),
+}).refine(
+  (value) => value.read === undefined || value.on !== undefined,
+  'has "read" only together with "on"',
+);
+
+export function checkSchedule(schedule: unknown, checker: Checker): void {
+  if (!isRecord(schedule)) return;
+  for (const key of ['every', 'after'] as const) {
+    const place = `/schedule/${key}`;
+    checkDuration(
+      schedule[key],
+      place,
+      { site: 'workflow.input', locals: [], secrets: 'unsupported' },
+      checker,
+    );
+    if (usesExpression(schedule[key]))
+      checker.problems.error(place, 'expression_not_allowed', 'a schedule has no data to evaluate: name it');
+  }
+  const times = timesOf({ schedule });
+  if (times?.kind === 'every' && times.ms < MIN_EVERY_MS)
+    checker.problems.error('/schedule/every', 'too_often', 'a schedule repeats after one second or more');
+  if (KINDS.filter((kind) => schedule[kind] !== undefined).length > 1)
+    unsupported(checker, '/schedule', 'schedule.combined');
+  if (schedule['on'] === undefined) return;
+  unsupported(checker, '/schedule/on', 'schedule.on');
+  checkStrategy(schedule['on'], '/schedule/on', [], checker);
+}
+
+function usesExpression(value: unknown): boolean {
+  return typeof value === 'string' && value.includes('${');
+}
+
+/** When a valid definition's runs start by the clock; null if they do not. */
+export function timesOf(definition: unknown): ScheduleTimes | null {
+  const schedule = isRecord(definition) ? definition['schedule'] : undefined;
+  if (!isRecord(schedule)) return null;
+  const { every, cron, after } = schedule;
+  try {
+    if (every !== undefined) return { kind: 'every', ms: durationToMs(every) };
+    if (after !== undefined) return { kind: 'after', ms: durationToMs(after) };
+  } catch {
+    // Reported by `checkDuration`.
+    return null;
+  }
+  return typeof cron === 'string' ? { kind: 'cron', cron: cron.trim() } : null;
+}

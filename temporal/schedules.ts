@@ -1,0 +1,101 @@
+/** The schedules of workflows on Temporal: one each, whose executions ask for the run of their time. */
+import {
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  type Client,
+  type ScheduleOptions,
+} from '@temporalio/client';
+import proto from '@temporalio/proto';
+import { SCHEDULED_START_WORKFLOW, scheduledStartId, scheduleOfWorkflow } from '../contracts/temporal.ts';
+import type { TemporalGateway, WantedSchedule } from '../domain/ports.ts';
+
+/** Temporal refuses shorter windows. */
+const MIN_CATCH_UP_SECONDS = 10;
+const MAX_SUMMARY_LENGTH = 200;
+/** Temporal gives as many. */
+const NEXT_TIMES = 10;
+
+type ScheduleCalls = Pick<TemporalGateway, 'putSchedule' | 'deleteSchedule' | 'nextTimes' | 'timesBetween'>;
+
+export function scheduleCalls(
+  client: Client,
+  taskQueue: string,
+  call: <T>(run: () => Promise<T>) => Promise<T>,
+): ScheduleCalls {
+  const handle = (workflowId: string) => client.schedule.getHandle(scheduleOfWorkflow(workflowId));
+  return {
+    putSchedule: (wanted) => call(() => putSchedule(client, optionsOf(wanted, taskQueue))),
+    deleteSchedule: (workflowId) => call(() => unlessMissing(undefined, () => handle(workflowId).delete())),
+    nextTimes: (workflowId) =>
+      call(() =>
+        unlessMissing(null, async () => {
+          const { state, info } = await handle(workflowId).describe();
+          return state.paused ? [] : info.nextActionTimes.slice(0, NEXT_TIMES);
+        }),
+      ),
+    timesBetween: (workflowId, from, to) => call(() => timesBetween(client, workflowId, from, to)),
+  };
+}
+
+async function putSchedule(client: Client, wanted: Wanted): Promise<void> {
+  try {
+    await client.schedule.create(wanted);
+  } catch (error) {
+    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+    const { spec, policies, action, state } = wanted;
+    await client.schedule
+      .getHandle(wanted.scheduleId)
+      .update((now) => ({ spec, policies, action, state: { ...now.state, ...state } }));
+  }
+}
+
+type Wanted = ReturnType<typeof optionsOf>;
+
+function optionsOf(wanted: WantedSchedule, taskQueue: string) {
+  const { workflow_id: id, workflow_name: name, times, catch_up_seconds, jitter_seconds } = wanted;
+  return {
+    scheduleId: scheduleOfWorkflow(id),
+    spec: {
+      ...(times.kind === 'every' ? { intervals: [{ every: times.ms }] } : { cronExpressions: [times.cron] }),
+      ...(jitter_seconds === 0 ? {} : { jitter: jitter_seconds * 1_000 }),
+    },
+    // Executions are short. Which runs may overlap is decided where a run is started.
+    policies: {
+      overlap: 'ALLOW_ALL',
+      catchupWindow: Math.max(catch_up_seconds, MIN_CATCH_UP_SECONDS) * 1_000,
+    },
+    action: {
+      type: 'startWorkflow',
+      workflowType: SCHEDULED_START_WORKFLOW,
+      workflowId: scheduledStartId(id),
+      taskQueue,
+      args: [],
+      staticSummary: `Schedule of ${name}`.slice(0, MAX_SUMMARY_LENGTH),
+    },
+    state: { paused: wanted.paused },
+  } satisfies ScheduleOptions;
+}
+
+async function timesBetween(client: Client, workflowId: string, from: Date, to: Date): Promise<Date[]> {
+  const { startTime } = await client.workflowService.listScheduleMatchingTimes({
+    namespace: client.options.namespace,
+    scheduleId: scheduleOfWorkflow(workflowId),
+    startTime: timestampOf(from),
+    endTime: timestampOf(to),
+  });
+  return startTime.map(({ seconds, nanos }) => new Date(Number(seconds) * 1_000 + Number(nanos) / 1e6));
+}
+
+function timestampOf(at: Date) {
+  const seconds = Math.floor(at.getTime() / 1_000);
+  return proto.google.protobuf.Timestamp.fromObject({ seconds, nanos: (at.getTime() - seconds * 1_000) * 1e6 });
+}
+
+async function unlessMissing<T>(missing: T, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof ScheduleNotFoundError) return missing;
+    throw error;
+  }
+}

@@ -1,0 +1,241 @@
+/** Schedules on real Temporal: runs start by the clock, once for each time, and people steer them. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import { scheduleOfWorkflow } from '../../contracts/temporal.ts';
+import { startOnTime } from '../../domain/schedules/start.ts';
+import { runLimits } from '../../domain/runs/limits.ts';
+import { createTemporalClient } from '../../temporal/client.ts';
+import type { Client, TestUser } from '../support/app.ts';
+import { startTestPlatform, until, type TestPlatform } from '../support/platform.ts';
+
+const DAY_MS = 86_400_000;
+const quick = [{ note: { set: { done: true } } }];
+const waits = [{ ask: { call: 'human', with: { title: 'Go on?', candidates: { roles: ['approver'] } } } }];
+let platform: TestPlatform;
+let owner: TestUser;
+let builder: Client;
+
+beforeAll(async () => {
+  platform = await startTestPlatform();
+  owner = await platform.createUser({ username: 'clock-owner', roles: ['builder'] });
+  builder = await platform.as(owner);
+});
+afterAll(() => platform.close());
+
+async function create(schedule: unknown, tasks: unknown = quick): Promise<string> {
+  const definition = { schedule, do: tasks };
+  const { status, body } = await builder.post('/workflows', { name: 'By the clock', definition });
+  expect([status, body.runnable, body.problems]).toEqual([201, true, []]);
+  return body.id;
+}
+
+const schedule = async (id: string): Promise<any> => (await builder.get(`/workflows/${id}/schedule`)).body;
+const runsOf = async (id: string): Promise<any[]> =>
+  (await builder.get(`/runs?workflow_id=${id}&limit=200`)).body;
+const change = (id: string, changes: unknown) => builder.patch(`/workflows/${id}/schedule`, changes);
+const onTime = (id: string, at: Date) =>
+  platform.orm.em
+    .fork()
+    .transactional((em) => startOnTime(em, { workflowId: id, at, limits: runLimits(platform.env) }));
+const ids = (runs: any[]): string[] => runs.map(({ id }) => id);
+
+test('a workflow runs every second, until it is paused, and again when it is resumed', async () => {
+  const id = await create({ every: { seconds: 1 } });
+  const runs = await until(
+    () => runsOf(id),
+    (now) => now.length >= 3 && now.every(({ status }) => status === 'completed'),
+  );
+  const times = runs.map(({ scheduled_at: at }) => Date.parse(at));
+  expect(new Set(times).size).toBe(times.length);
+  expect(times.every((time) => time % 1_000 === 0)).toBe(true);
+  expect(runs.every(({ owner_id: by }) => by === owner.id)).toBe(true);
+  const state = await schedule(id);
+  expect(state).toMatchObject({ kind: 'every', every_seconds: 1, state: 'active', overlap: 'skip' });
+  expect(state.next).toHaveLength(10);
+  expect(state.last[0]).toMatchObject({ cause: 'time', outcome: 'started', detail: null });
+
+  const paused = await change(id, { paused: true, note: 'Month end.' });
+  expect(paused.body).toMatchObject({ state: 'paused', paused_by: owner.id, note: 'Month end.', next: [] });
+  // A time that had begun before may still be noted.
+  const started = async () => (await runsOf(id)).length;
+  const before = await started();
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  expect(await started()).toBeLessThanOrEqual(before + 1);
+  const stillPaused = await started();
+  const resumed = await change(id, { paused: false });
+  expect(resumed.body).toMatchObject({ state: 'active', paused_at: null, paused_by: null, note: null });
+  await until(started, (count) => count > stillPaused);
+  await builder.delete(`/workflows/${id}`);
+});
+
+test('a cron schedule keeps to its time zone, and follows the definition', async () => {
+  const id = await create({ cron: 'CRON_TZ=Asia/Tokyo 0 9 * * *' });
+  const state = await schedule(id);
+  expect(state).toMatchObject({ kind: 'cron', cron: 'CRON_TZ=Asia/Tokyo 0 9 * * *', last: [] });
+  expect(state.next.map((at: string) => at.slice(11))).toEqual(Array(10).fill('00:00:00.000Z'));
+  await builder.patch(`/workflows/${id}`, { definition: { schedule: { cron: '30 6 * * *' }, do: quick } });
+  expect((await schedule(id)).next[0]).toContain('T06:30:00.000Z');
+  await builder.patch(`/workflows/${id}`, { definition: { schedule: null, do: quick } });
+  expect((await builder.get(`/workflows/${id}/schedule`)).status).toBe(404);
+  const { connection, schedule: onTemporal } = await temporalClient();
+  await expect(onTemporal.getHandle(scheduleOfWorkflow(id)).describe()).rejects.toThrow(/not found/i);
+  await connection.close();
+});
+
+async function temporalClient() {
+  const { address, namespace } = platform.temporal;
+  return createTemporalClient({ address, namespace }, platform.dataConverter);
+}
+
+test('what Temporal has lost is repaired, and a deleted workflow leaves nothing', async () => {
+  const id = await create({ cron: '0 0 1 1 *' });
+  const client = await temporalClient();
+  const handle = client.schedule.getHandle(scheduleOfWorkflow(id));
+  await handle.delete();
+  await platform.orm.em
+    .fork()
+    .execute(`update workflow_schedule set due_at = clock_timestamp() where workflow_id = ?`, [id]);
+  await platform.reconcile();
+  expect((await handle.describe()).state.paused).toBe(false);
+  expect((await builder.delete(`/workflows/${id}`)).status).toBe(204);
+  await expect(handle.describe()).rejects.toThrow(/not found/i);
+  await client.connection.close();
+});
+
+test('each time has one run, however often it is asked for', async () => {
+  const id = await create({ cron: '0 0 1 1 *' });
+  const at = new Date(Math.floor(Date.now() / 1_000) * 1_000);
+  const starts = await Promise.all(Array.from({ length: 5 }, () => onTime(id, at)));
+  expect(new Set(starts.map(({ run_id }) => run_id)).size).toBe(1);
+  expect(await runsOf(id)).toHaveLength(1);
+  expect((await schedule(id)).last).toHaveLength(1);
+});
+
+test('a time with an unfinished run before it is skipped, waits, or starts beside it', async () => {
+  const id = await create({ cron: '0 0 1 1 *' }, waits);
+  const now = Math.floor(Date.now() / 1_000) * 1_000;
+  const outcome = async (seconds: number) => (await onTime(id, new Date(now + seconds * 1_000))).outcome;
+  expect([await outcome(0), await outcome(1)]).toEqual(['started', 'skipped']);
+  await change(id, { overlap: 'buffer_one' });
+  expect([await outcome(2), await outcome(3)]).toEqual(['buffered', 'skipped']);
+  await platform.reconcile();
+  expect(await runsOf(id)).toHaveLength(1);
+  const [first] = await runsOf(id);
+  await builder.post(`/runs/${first.id}/cancel`);
+  await until(
+    async () => (await builder.get(`/runs/${first.id}`)).body.status,
+    (status) => status === 'cancelled',
+  );
+  await platform.reconcile();
+  const [second, ...rest] = await runsOf(id);
+  expect([second.scheduled_at, rest.length]).toEqual([new Date(now + 2_000).toISOString(), 1]);
+  await change(id, { overlap: 'allow' });
+  expect([await outcome(4), (await runsOf(id)).length]).toEqual(['started', 3]);
+  const outcomes = (await schedule(id)).last.map((start: any) => start.outcome);
+  expect(outcomes.join(' ')).toBe('started skipped started skipped started');
+});
+
+test('the end of a run starts the next one after a while; a cancelled run ends the chain', async () => {
+  const id = await create({ after: { milliseconds: 200 } });
+  await platform.reconcile();
+  expect(await runsOf(id)).toEqual([]);
+  await builder.post(`/workflows/${id}/run`, {}, { headers: { prefer: 'wait=30' } });
+  const chain = await until(
+    async () => {
+      await platform.reconcile();
+      return runsOf(id);
+    },
+    (runs) => runs.filter(({ status }) => status === 'completed').length >= 3,
+  );
+  const [last, before] = chain.filter(({ status }) => status === 'completed');
+  expect(Date.parse(last.scheduled_at) - Date.parse(before.finished_at)).toBe(200);
+  await change(id, { paused: true });
+  await builder.patch(`/workflows/${id}`, { definition: { do: waits } });
+  const { body: run } = await builder.post(`/workflows/${id}/run`, {});
+  await builder.post(`/runs/${run.id}/cancel`);
+  await change(id, { paused: false });
+  const count = (await runsOf(id)).length;
+  await until(
+    async () => (await builder.get(`/runs/${run.id}`)).body.status,
+    (status) => status === 'cancelled',
+  );
+  await platform.reconcile();
+  expect(await runsOf(id)).toHaveLength(count);
+});
+
+test('a person starts the run of a paused schedule, and fills past times once', async () => {
+  const id = await create({ cron: '0 0 * * *' });
+  await change(id, { paused: true });
+  const key = { headers: { 'idempotency-key': `trigger-${id}` } };
+  const first = await builder.post(`/workflows/${id}/schedule/trigger`, {}, key);
+  expect([first.status, first.body.owner_id]).toEqual([201, owner.id]);
+  const again = await builder.post(`/workflows/${id}/schedule/trigger`, {}, key);
+  expect(again.body.id).toBe(first.body.id);
+
+  const range = (days: number) => ({
+    from: new Date(Date.now() - days * DAY_MS).toISOString(),
+    to: new Date().toISOString(),
+  });
+  const backfill = (days: number) => builder.post(`/workflows/${id}/schedule/backfill`, range(days));
+  const filled = await backfill(3);
+  expect([filled.status, filled.body.length]).toEqual([200, 3]);
+  expect((await backfill(3)).body).toEqual(filled.body);
+  expect(ids(await runsOf(id)).toSorted()).toEqual(
+    [first.body.id, ...filled.body.map((start: any) => start.run_id)].toSorted(),
+  );
+  const tooMany = await backfill(400);
+  expect([tooMany.status, tooMany.body.errors[0].message]).toEqual([
+    422,
+    'The schedule has more than 100 times in between: fill a shorter time.',
+  ]);
+  const turned = await builder.post(`/workflows/${id}/schedule/backfill`, {
+    from: range(0).to,
+    to: range(3).from,
+  });
+  expect(turned.status).toBe(422);
+});
+
+test('a start that is refused is noted with its reason, and late ones are missed', async () => {
+  const needs = { type: 'object', required: ['order'], properties: { order: { type: 'string' } } };
+  const leaver = await platform.createUser({ username: 'clock-leaver', roles: ['builder'] });
+  const definition = {
+    schedule: { cron: '0 0 1 1 *' },
+    input: { schema: { document: needs } },
+    do: quick,
+  };
+  const created = await (await platform.as(leaver)).post('/workflows', { name: 'Needs input', definition });
+  const { id } = created.body;
+  const now = Date.now();
+  expect((await onTime(id, new Date(now))).outcome).toBe('failed');
+  expect((await onTime(id, new Date(now - 2 * 3_600_000))).outcome).toBe('missed');
+  const admin = await platform.as('admin');
+  await admin.patch(`/users/${leaver.id}`, { status: 'disabled' });
+  expect((await onTime(id, new Date(now + 1))).outcome).toBe('skipped');
+  const { body } = await admin.get(`/workflows/${id}/schedule`);
+  expect(body).toMatchObject({
+    state: 'blocked',
+    reason: 'The owner of the workflow is disabled.',
+    next: [],
+  });
+  const details = body.last.map(({ detail }: any) => detail);
+  expect(details[0]).toBe('The owner is disabled.');
+  expect(details[1]).toMatch(/order/);
+  expect(details[2]).toMatch(/^It was 7\d{3} s late/);
+});
+
+test('wrong settings and other states are refused by name', async () => {
+  const id = await create({ cron: '0 0 1 1 *' });
+  const wrong = await change(id, { overlap: 'sometimes', jitter_seconds: -1, catch_up_seconds: 1e9 });
+  expect(wrong.status).toBe(422);
+  expect(wrong.body.errors.map(({ pointer }: any) => pointer).toSorted()).toEqual([
+    '/catch_up_seconds',
+    '/jitter_seconds',
+    '/overlap',
+  ]);
+  const { headers } = await builder.get(`/workflows/${id}/schedule`);
+  const match = { headers: { 'if-match': headers.get('etag') ?? '' } };
+  const path = `/workflows/${id}/schedule`;
+  expect((await builder.patch(path, { jitter_seconds: 5 }, match)).status).toBe(200);
+  expect((await builder.patch(path, { jitter_seconds: 6 }, match)).status).toBe(412);
+  expect((await schedule(id)).jitter_seconds).toBe(5);
+});
