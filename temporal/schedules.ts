@@ -88,7 +88,10 @@ async function timesBetween(client: Client, workflowId: string, from: Date, to: 
 
 function timestampOf(at: Date) {
   const seconds = Math.floor(at.getTime() / 1_000);
-  return proto.google.protobuf.Timestamp.fromObject({ seconds, nanos: (at.getTime() - seconds * 1_000) * 1e6 });
+  return proto.google.protobuf.Timestamp.fromObject({
+    seconds,
+    nanos: (at.getTime() - seconds * 1_000) * 1e6,
+  });
 }
 
 async function unlessMissing<T>(missing: T, run: () => Promise<T>): Promise<T> {
