@@ -222,6 +222,8 @@ export type ApproveMarketplaceItemRequest = {
   /** Default: the latest submitted version that awaits moderation. */
   version?: string;
   reason?: string | null;
+  /** Approve only this content: 409 `content_changed` if the version has another. */
+  digest?: string | null;
 };
 export type AuthorizationForm = {
   response_type?: string;
@@ -863,6 +865,35 @@ export type MarketplaceInstall = {
     digest: string;
     installed_at: string;
     missing: MissingParts;
+  }[];
+};
+export type MarketplaceInstallPlan = {
+  item_id: string;
+  version: string;
+  digest: string;
+  /** The caller's copy of this content, which a repeated installation returns. */
+  copy: {
+    ref_id: string;
+    name: string;
+  } | null;
+  secrets: {
+    /** As `secrets` of the installation names it. */
+    name: string;
+    /** The agent that needs it and comes with the workflow; null for the item itself. */
+    agent: string | null;
+  }[];
+  agents: {
+    /** As written in the definition. */
+    agent: string;
+    agent_id: string;
+    version: string | null;
+    /**
+     * An agent that the caller may use already, one that is installed with the workflow, or
+     * none.
+     */
+    use: 'existing' | 'install' | 'missing';
+    /** The agent that is used (`existing`), or the item that is installed (`install`). */
+    uses_id: string | null;
   }[];
 };
 export type MarketplaceItem = MarketplaceItemFields & {
@@ -2090,6 +2121,10 @@ export interface Operations {
       /** Id or username. */
       publisher?: string | undefined;
       status?: 'submitted' | 'approved' | 'rejected' | 'withdrawn' | undefined;
+      /** The published agent or workflow. */
+      ref_id?: string | undefined;
+      /** Items with a version that awaits moderation; except for admins, own items only. */
+      waiting?: boolean | undefined;
       /** Text in the name, summary or description. */
       q?: string | undefined;
       sort?: 'new' | 'installs' | 'rating' | undefined;
@@ -2120,6 +2155,13 @@ export interface Operations {
     body?: ApproveMarketplaceItemRequest;
     answer: MarketplaceItem;
   };
+  /** Get what an installation by the caller would use, and which secrets it can bind */
+  planMarketplaceInstall: {
+    path: {
+      id: string;
+    };
+    answer: MarketplaceInstallPlan;
+  };
   /** Install a copy of an item in the caller's registry */
   installMarketplaceItem: {
     path: {
@@ -2146,6 +2188,8 @@ export interface Operations {
       limit?: number | undefined;
       /** Opaque value from the previous page's `Link` header. */
       cursor?: string | undefined;
+      /** Only the review by this user. */
+      user_id?: string | undefined;
     };
     answer: MarketplaceReview[];
   };
@@ -2797,6 +2841,7 @@ export const OPERATIONS = {
   getMarketplaceItem: { method: 'GET', path: '/marketplace/items/{id}', role: 'viewer' },
   withdrawMarketplaceItem: { method: 'DELETE', path: '/marketplace/items/{id}', role: 'builder' },
   approveMarketplaceItem: { method: 'POST', path: '/marketplace/items/{id}/approve', role: 'admin' },
+  planMarketplaceInstall: { method: 'GET', path: '/marketplace/items/{id}/install', role: 'builder' },
   installMarketplaceItem: { method: 'POST', path: '/marketplace/items/{id}/install', role: 'builder' },
   rejectMarketplaceItem: { method: 'POST', path: '/marketplace/items/{id}/reject', role: 'admin' },
   listMarketplaceReviews: { method: 'GET', path: '/marketplace/items/{id}/reviews', role: 'viewer' },

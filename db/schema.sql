@@ -584,6 +584,7 @@ END) stored,
   published_at timestamp(3) with time zone,
   listed_at timestamp(3) with time zone not null generated always as (COALESCE(published_at, created_at)) stored,
   updated_at timestamp(3) with time zone not null,
+  waiting boolean not null default false,
   constraint marketplace_item_pkey PRIMARY KEY (id),
   constraint marketplace_item_kind_ref_id_key UNIQUE (kind, ref_id),
   constraint marketplace_item_kind_check CHECK ((kind = ANY (ARRAY['agent'::text, 'workflow'::text]))),
@@ -597,6 +598,7 @@ CREATE INDEX marketplace_item_publisher ON public.marketplace_item USING btree (
 CREATE INDEX marketplace_item_rating ON public.marketplace_item USING btree (rating DESC, rating_count DESC, id DESC);
 CREATE INDEX marketplace_item_status ON public.marketplace_item USING btree (status, listed_at DESC, id DESC) WHERE (status <> 'approved'::text);
 CREATE INDEX marketplace_item_tags ON public.marketplace_item USING gin (tags);
+CREATE INDEX marketplace_item_waiting ON public.marketplace_item USING btree (listed_at DESC, id DESC) WHERE waiting;
 
 create table marketplace_review (
   id uuid not null,

@@ -37,6 +37,8 @@ export const MarketplaceItem = defineEntity({
     ref_id: p.uuid(),
     publisher_id: p.uuid(),
     status: p.text().$type<ItemStatus>(),
+    /** Whether one of its versions is submitted, and the item is not withdrawn. */
+    waiting: p.boolean(),
     version: p.text(),
     digest: p.text(),
     name: p.text(),

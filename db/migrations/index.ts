@@ -11,6 +11,7 @@ import { Migration202611222240HumanTaskContext } from './202611222240-human-task
 import { Migration202611222241UserPreferences } from './202611222241-user-preferences.ts';
 import { Migration202611222250RunHours } from './202611222250-run-hours.ts';
 import { Migration202611222300Schedules } from './202611222300-schedules.ts';
+import { Migration202611222342MarketplaceWaiting } from './202611222342-marketplace-waiting.ts';
 
 /**
  * Append-only, in the order in which they run. The name is what the database remembers: never rename one that
@@ -30,6 +31,7 @@ export const migrations = [
   { name: '202611222241-user-preferences', class: Migration202611222241UserPreferences },
   { name: '202611222250-run-hours', class: Migration202611222250RunHours },
   { name: '202611222300-schedules', class: Migration202611222300Schedules },
+  { name: '202611222342-marketplace-waiting', class: Migration202611222342MarketplaceWaiting },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -41,9 +41,14 @@ export async function agentOf(em: EntityManager, { ref_id }: EarlierCopy): Promi
   return em.findOneOrFail(Agent, { id: ref_id });
 }
 
-/** Locks the workflow's row, because newly available agents are put into a new revision. */
-export async function workflowOf(em: EntityManager, { ref_id }: EarlierCopy): Promise<WorkflowState> {
-  const workflow = await em.findOneOrFail(Workflow, { id: ref_id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
+/** With `lock`, locks the workflow's row: newly available agents are put into a new revision. */
+export async function workflowOf(
+  em: EntityManager,
+  { ref_id }: EarlierCopy,
+  { lock }: { lock: boolean },
+): Promise<WorkflowState> {
+  const options = lock ? { lockMode: LockMode.PESSIMISTIC_WRITE } : {};
+  const workflow = await em.findOneOrFail(Workflow, { id: ref_id }, options);
   return { workflow, revision: await getRevision(em, workflow, workflow.revision) };
 }
 

@@ -32,7 +32,7 @@ import {
 import { missingAgents, useAgents, type MissingAgent } from './heal.ts';
 import { usernames } from './items.ts';
 import { mayInstall } from './policy.ts';
-import { existingAgent, planAgents, type AgentPlan } from './required-agents.ts';
+import { existingAgent, planAgents, prefixOf, type AgentPlan } from './required-agents.ts';
 
 export interface Installed {
   id: string;
@@ -91,7 +91,8 @@ export async function installItem(
       content,
       earlier,
     );
-  const plans = content.kind === 'workflow' ? await planAgents(em, actor, version.requires.agents) : [];
+  const plans =
+    content.kind === 'workflow' ? await planAgents(em, actor, version.requires.agents, { lock: true }) : [];
   const bindings = new Bindings(secrets);
   bindings.offer('', version.requires.secrets, content.kind);
   offerAgents(bindings, plans);
@@ -168,11 +169,11 @@ async function workflowAgain(
   earlier: EarlierCopy,
 ): Promise<CopyAgain> {
   const { em, actor, bindings } = context;
-  const before = await workflowOf(em, earlier);
+  const before = await workflowOf(em, earlier, { lock: true });
   const missing = await missingAgents(em, before);
-  const plans = await planAgents(em, actor, distinct(missing));
+  const plans = await planAgents(em, actor, distinct(missing), { lock: true });
   offerAgents(bindings, plans);
-  for (const { agent } of version.requires.agents) bindings.tolerate(`${agent}/`);
+  for (const { agent } of version.requires.agents) bindings.tolerate(prefixOf({ agent }));
   await bindings.check(em, actor);
   await refuseAgentBindings(context, version.requires.agents);
   const secrets = unboundIn(before.revision.definition, version.requires.secrets, 'workflow');
@@ -199,8 +200,7 @@ async function workflowAgain(
 /** The secrets of the agents that are installed with a workflow, under `<agent>/<NAME>`. */
 function offerAgents(bindings: Bindings, plans: readonly AgentPlan[]): void {
   for (const plan of plans)
-    if (plan.use === 'item')
-      bindings.offer(`${plan.required.agent}/`, plan.version.requires.secrets, 'agent');
+    if (plan.use === 'item') bindings.offer(prefixOf(plan.required), plan.version.requires.secrets, 'agent');
 }
 
 /**
@@ -212,7 +212,7 @@ async function refuseAgentBindings(
   required: readonly RequiredAgent[],
 ): Promise<void> {
   for (const requiredAgent of required) {
-    const names = bindings.unused(`${requiredAgent.agent}/`);
+    const names = bindings.unused(prefixOf(requiredAgent));
     const id = names.length === 0 ? null : await existingAgent(em, actor, requiredAgent);
     const agent = id === null ? null : await em.findOne(Agent, { id, owner_id: actor.id });
     if (agent === null) continue;
@@ -226,7 +226,7 @@ async function refuseAgentBindings(
   }
 }
 
-function distinct(missing: readonly MissingAgent[]): RequiredAgent[] {
+export function distinct(missing: readonly MissingAgent[]): RequiredAgent[] {
   return [
     ...new Map(
       missing.map((needed) => [
@@ -277,7 +277,7 @@ async function takeAgents(
       ids.set(key, required.agent_id);
     } else {
       const provenance = await provenanceOf(em, plan.item, plan.version);
-      const prefix = `${required.agent}/`;
+      const prefix = prefixOf(required);
       const agentCopy = await copyAgent(em, encryption, actor, {
         content: plan.content,
         provenance,

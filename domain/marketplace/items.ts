@@ -129,8 +129,10 @@ export function showVersion(
   if (shown === undefined) return;
   const status: ItemStatus = isWithdrawn ? 'withdrawn' : shown.status;
   const { version, digest, name, summary, description, license, categories, tags, requires } = shown;
+  const waiting = !isWithdrawn && versions.some((one) => one.status === 'submitted');
   Object.assign(item, {
     status,
+    waiting,
     version,
     digest,
     name,
@@ -156,6 +158,7 @@ export async function withdrawItem(em: EntityManager, actor: Actor, id: string):
   if (!mayChangeItem(actor, item)) throw forbidden('Only its publisher and admins may withdraw an item.');
   if (item.status === 'withdrawn') return;
   item.status = 'withdrawn';
+  item.waiting = false;
   item.updated_at = new Date();
   await em.flush();
 }

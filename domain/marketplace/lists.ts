@@ -11,6 +11,10 @@ export interface ItemFilter {
   view?: ListView | undefined;
   kind?: ItemKind | undefined;
   status?: ItemStatus | undefined;
+  /** The published agent or workflow. */
+  ref_id?: string | undefined;
+  /** Items with a version that is submitted; others than admins see own ones only. */
+  waiting?: boolean | undefined;
   category?: string | undefined;
   tag?: string | undefined;
   /** User id or username. */
@@ -44,12 +48,14 @@ export async function listItems(
   const conditions: FilterQuery<MarketplaceItem>[] = [];
   if (!isAdmin(actor))
     conditions.push(
-      filter.status === undefined || filter.status === 'approved'
+      (filter.status === undefined || filter.status === 'approved') && filter.waiting !== true
         ? { $or: [{ status: 'approved' }, { publisher_id: actor.id }] }
         : { publisher_id: actor.id },
     );
   if (filter.kind !== undefined) conditions.push({ kind: filter.kind });
   if (filter.status !== undefined) conditions.push({ status: filter.status });
+  if (filter.ref_id !== undefined) conditions.push({ ref_id: filter.ref_id });
+  if (filter.waiting === true) conditions.push({ waiting: true });
   if (filter.category !== undefined) conditions.push({ categories: { $contains: [filter.category] } });
   if (filter.tag !== undefined) conditions.push({ tags: { $contains: [filter.tag] } });
   if (filter.publisher !== undefined) {
@@ -89,7 +95,7 @@ type Times = 'created_at' | 'published_at' | 'listed_at' | 'updated_at';
 type Large = 'summary' | 'description' | 'categories' | 'tags' | 'requires';
 
 /** The columns of an item; large fields are null and named in `omitted`. */
-type ListedItemRow = Omit<MarketplaceItem, Times | Large | 'rating_sum'> & {
+type ListedItemRow = Omit<MarketplaceItem, Times | Large | 'rating_sum' | 'waiting'> & {
   [Key in Large]: MarketplaceItem[Key] | null;
 } & {
   created_at: Date | string;

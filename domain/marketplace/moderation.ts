@@ -15,23 +15,32 @@ export interface Review {
   reason: string | null;
 }
 
+export interface Approval extends Review {
+  /** Of the content that was read before the approval; null for any. */
+  digest: string | null;
+}
+
 /** 409 for a withdrawn item. The caller has locked the row. */
 export function checkNotWithdrawn(item: MarketplaceItem): void {
   if (item.status === 'withdrawn')
     throw conflict('item_withdrawn', 'The item was withdrawn by its publisher or an admin.');
 }
 
-/** submitted, rejected → approved. */
+/** submitted, rejected → approved. @throws 409 if the version has another digest than the given one */
 export async function approveVersion(
   em: EntityManager,
   actor: Actor,
   item: MarketplaceItem,
-  review: Review,
+  review: Approval,
 ): Promise<void> {
   const versions = await versionsOf(em, item);
   const version = target(versions, review, ['submitted', 'rejected']);
   if (version.status === 'approved')
     throw conflict('already_approved', `Version ${version.version} is approved already.`);
+  if (review.digest !== null && review.digest !== version.digest)
+    throw conflict('content_changed', `Version ${version.version} was submitted again with other content.`, {
+      digest: version.digest,
+    });
   await settle(em, actor, item, version, 'approved', review);
 }
 

@@ -21,17 +21,29 @@ export type AgentPlan = { required: RequiredAgent } & (
   | { use: 'missing' }
 );
 
-/** Locks the items to be installed, in the order of their ids. */
+/** The names under which the secrets of an agent are bound that is installed with a workflow. */
+export function boundNames(plan: AgentPlan): string[] {
+  if (plan.use !== 'item') return [];
+  return plan.version.requires.secrets.map((name) => prefixOf(plan.required) + name);
+}
+
+/** Tells the secrets of several agents apart. */
+export function prefixOf({ agent }: Pick<RequiredAgent, 'agent'>): string {
+  return `${agent}/`;
+}
+
+/** With `lock`, locks the items to be installed, in the order of their ids. */
 export async function planAgents(
   em: EntityManager,
   actor: Actor,
   required: readonly RequiredAgent[],
+  { lock }: { lock: boolean },
 ): Promise<AgentPlan[]> {
   if (required.length === 0) return [];
   const items = await em.find(
     MarketplaceItem,
     { kind: 'agent', ref_id: { $in: required.map(({ agent_id }) => agent_id) } },
-    { orderBy: { id: 'asc' }, lockMode: LockMode.PESSIMISTIC_WRITE },
+    { orderBy: { id: 'asc' }, ...(lock ? { lockMode: LockMode.PESSIMISTIC_WRITE } : {}) },
   );
   const plans: AgentPlan[] = [];
   for (const agent of required) {

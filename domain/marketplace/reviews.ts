@@ -65,15 +65,20 @@ export async function putReview(
   return { review, username: actor.username, created: before === null };
 }
 
-/** Newest first. */
+/** Newest first. @param userId of the reviewer; default: reviews of all users */
 export async function listReviews(
   em: EntityManager,
   item: MarketplaceItem,
+  userId: string | undefined,
   page: KeysetPage,
 ): Promise<ReviewState[]> {
   const reviews = await em.find(
     MarketplaceReview,
-    { item_id: item.id, ...(page.after === undefined ? {} : { id: { $lt: page.after } }) },
+    {
+      item_id: item.id,
+      ...(userId === undefined ? {} : { user_id: userId }),
+      ...(page.after === undefined ? {} : { id: { $lt: page.after } }),
+    },
     { orderBy: { id: 'desc' }, limit: page.limit },
   );
   const names = await usernames(

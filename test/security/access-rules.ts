@@ -219,6 +219,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   reviewMarketplaceItem: readItem,
   // Whether an admin can install an unapproved item depends on its state (409), not on rights.
   installMarketplaceItem: rule('builder', { submittedItem: hidden, approvedItem: everybody }),
+  planMarketplaceInstall: rule('builder', { submittedItem: hidden, approvedItem: everybody }),
   withdrawMarketplaceItem: rule('builder', { submittedItem: hidden, approvedItem: publicChange }),
   approveMarketplaceItem: rule('admin', { submittedItem: adminOnly, approvedItem: adminOnly }),
   rejectMarketplaceItem: rule('admin', { submittedItem: adminOnly, approvedItem: adminOnly }),

@@ -60,8 +60,13 @@ function testsOf<App extends TestApp>(
   };
 }
 
-/** Name, address, and a text that shows that the screen is there. */
-export type Screen = readonly [name: string, path: string, ready: string];
+/** Name, address, a text that shows that the screen is there, and what to do before. */
+export type Screen = readonly [
+  name: string,
+  path: string,
+  ready: string,
+  act?: (page: Page) => Promise<void>,
+];
 
 /**
  * Each screen, on a desk and on a phone, light and dark: it has one main heading and its own title, is
@@ -75,8 +80,9 @@ export async function expectScreensFit(
   for (const viewport of [wide, phone]) {
     const visit = await open(viewport);
     const { page, complaints } = visit;
-    for (const [name, path, ready] of screens) {
+    for (const [name, path, ready, act] of screens) {
       await visit.open(path);
+      await act?.(page);
       await page.getByText(ready).locator('visible=true').first().waitFor();
       expect([name, await page.locator('h1').count(), await page.title()]).toEqual([
         name,

@@ -4,12 +4,15 @@
  */
 import * as z from 'zod';
 
+import type { MarketplaceItem } from '../../../db/entities/marketplace-item.ts';
 import type { MarketplaceVersion } from '../../../db/entities/marketplace-version.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { ITEM_ACTIONS, itemActions } from '../../../domain/marketplace/rights.ts';
 import type { Installed } from '../../../domain/marketplace/install.ts';
+import type { InstallPlan } from '../../../domain/marketplace/install-plan.ts';
 import type { ItemState, VersionSummary } from '../../../domain/marketplace/items.ts';
 import type { ListedItem } from '../../../domain/marketplace/lists.ts';
+import type { AgentPlan } from '../../../domain/marketplace/required-agents.ts';
 import type { ReviewState } from '../../../domain/marketplace/reviews.ts';
 import { listedRecord, presentListed } from '../../listed.ts';
 import { jsonObject, timestamp, userReference, uuid } from '../../schemas.ts';
@@ -153,6 +156,37 @@ export const installRecord = z
   })
   .meta({ id: 'MarketplaceInstall' });
 
+export const installPlanRecord = z
+  .object({
+    item_id: uuid,
+    version: z.string(),
+    digest: z.string(),
+    copy: z
+      .object({ ref_id: uuid, name: z.string() })
+      .nullable()
+      .meta({ description: "The caller's copy of this content, which a repeated installation returns." }),
+    secrets: z.array(
+      z.object({
+        name: z.string().meta({ description: 'As `secrets` of the installation names it.' }),
+        agent: textOrNull.meta({
+          description: 'The agent that needs it and comes with the workflow; null for the item itself.',
+        }),
+      }),
+    ),
+    agents: z.array(
+      requiredAgent.extend({
+        use: z.enum(['existing', 'install', 'missing']).meta({
+          description:
+            'An agent that the caller may use already, one that is installed with the workflow, or none.',
+        }),
+        uses_id: uuid.nullable().meta({
+          description: 'The agent that is used (`existing`), or the item that is installed (`install`).',
+        }),
+      }),
+    ),
+  })
+  .meta({ id: 'MarketplaceInstallPlan' });
+
 /** An item in a list. */
 export const listedItem = listedRecord(
   itemRecord,
@@ -206,6 +240,26 @@ export function presentVersion(version: MarketplaceVersion): z.input<typeof item
     requires: version.requires,
     content,
   };
+}
+
+export function presentPlan(
+  { id }: MarketplaceItem,
+  { version, digest, copy, secrets, agents }: InstallPlan,
+): z.input<typeof installPlanRecord> {
+  return { item_id: id, version, digest, copy, secrets, agents: agents.map(presentAgentPlan) };
+}
+
+function presentAgentPlan(plan: AgentPlan) {
+  const { agent, agent_id, version } = plan.required;
+  const required = { agent, agent_id, version };
+  switch (plan.use) {
+    case 'existing':
+      return { ...required, use: 'existing' as const, uses_id: plan.agent_id };
+    case 'item':
+      return { ...required, use: 'install' as const, uses_id: plan.item.id };
+    case 'missing':
+      return { ...required, use: 'missing' as const, uses_id: null };
+  }
 }
 
 export function presentReview({ review, username }: ReviewState): z.input<typeof reviewRecord> {

@@ -4,7 +4,7 @@ import { getItem, lockItem } from '../../../domain/marketplace/items.ts';
 import { checkReviewer, listReviews, putReview } from '../../../domain/marketplace/reviews.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { orderBy, readPage } from '../../paging.ts';
-import { idParams, pageQuery } from '../../schemas.ts';
+import { idParams, pageQuery, uuid } from '../../schemas.ts';
 import { presentReview, reviewRecord } from './presenter.ts';
 import { newReview } from './schemas.ts';
 
@@ -21,11 +21,16 @@ export function reviewEndpoints(): Endpoint[] {
       tags,
       role: 'viewer',
       params: idParams,
-      query: z.object(pageQuery),
+      query: z.object({
+        ...pageQuery,
+        user_id: uuid.optional().meta({ description: 'Only the review by this user.' }),
+      }),
       responses: { 200: z.array(reviewRecord) },
       handler: async (c) => {
         const item = await getItem(c.em, c.actor, c.params.id);
-        const { items, headers } = await readPage(c, byReviewId, (page) => listReviews(c.em, item, page));
+        const { items, headers } = await readPage(c, byReviewId, (page, filter) =>
+          listReviews(c.em, item, filter.user_id, page),
+        );
         return { status: 200, body: items.map(presentReview), headers };
       },
     }),

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 
 import { checkInstallable, installItem } from '../../../domain/marketplace/install.ts';
+import { planInstall } from '../../../domain/marketplace/install-plan.ts';
 import { getItem, getVersion, lockItem, stateOf, withdrawItem } from '../../../domain/marketplace/items.ts';
 import { keyOf, listItems, type ListedItem } from '../../../domain/marketplace/lists.ts';
 import { submitAgents } from '../../../domain/marketplace/submit-with-agents.ts';
@@ -12,6 +13,7 @@ import { readPage } from '../../paging.ts';
 import { idParams, pageQuery } from '../../schemas.ts';
 import { moderationEndpoints } from './moderation-routes.ts';
 import {
+  installPlanRecord,
   installRecord,
   itemRecord,
   itemVersionRecord,
@@ -19,6 +21,7 @@ import {
   presentInstall,
   presentItem,
   presentListedItem,
+  presentPlan,
   presentVersion,
   submissionRecord,
 } from './presenter.ts';
@@ -121,6 +124,22 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
       handler: async (c) => {
         const item = await getItem(c.em, c.actor, c.params.id);
         return { status: 200, body: presentVersion(await getVersion(c.em, c.actor, item, c.params.version)) };
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/marketplace/items/{id}/install',
+      operationId: 'planMarketplaceInstall',
+      summary: 'Get what an installation by the caller would use, and which secrets it can bind',
+      tags,
+      role: 'builder',
+      params: idParams,
+      responses: { 200: installPlanRecord },
+      errors: [409],
+      handler: async (c) => {
+        const item = await getItem(c.em, c.actor, c.params.id);
+        checkInstallable(c.actor, item);
+        return { status: 200, body: presentPlan(item, await planInstall(c.em, c.actor, item)) };
       },
     }),
     endpoint({

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 
 import type { ItemCursor, ItemSort } from '../../../domain/marketplace/lists.ts';
-import { instant, text, uuid } from '../../schemas.ts';
+import { flag, instant, text, uuid } from '../../schemas.ts';
 
 const words = (most: number) => z.array(text({ min: 1, max: 100 })).max(most);
 const longText = text({ max: 100_000 });
@@ -44,7 +44,15 @@ export const newReview = z.object({ rating: z.int().min(1).max(5), text: text({ 
 const reviewed = text({ min: 1, max: 50 })
   .optional()
   .meta({ description: 'Default: the latest submitted version that awaits moderation.' });
-export const approval = z.object({ version: reviewed, reason: text({ max: 2_000 }).nullish() });
+export const approval = z.object({
+  version: reviewed,
+  reason: text({ max: 2_000 }).nullish(),
+  digest: z
+    .string()
+    .max(64)
+    .nullish()
+    .meta({ description: 'Approve only this content: 409 `content_changed` if the version has another.' }),
+});
 export const rejection = z.object({ version: reviewed, reason: text({ min: 1, max: 2_000 }) });
 
 export const itemFilters = {
@@ -53,6 +61,10 @@ export const itemFilters = {
   tag: z.string().max(100).optional(),
   publisher: z.string().max(255).optional().meta({ description: 'Id or username.' }),
   status: z.enum(['submitted', 'approved', 'rejected', 'withdrawn']).optional(),
+  ref_id: uuid.optional().meta({ description: 'The published agent or workflow.' }),
+  waiting: flag.optional().meta({
+    description: 'Items with a version that awaits moderation; except for admins, own items only.',
+  }),
   q: z.string().max(255).optional().meta({ description: 'Text in the name, summary or description.' }),
   sort: z.enum(['new', 'installs', 'rating']).default('new'),
 };

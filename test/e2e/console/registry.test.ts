@@ -1,4 +1,4 @@
-/** Agents, the marketplace and the settings in a real browser, on the real platform. */
+/** Agents and the settings in a real browser, on the real platform. */
 import { afterAll, expect } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';

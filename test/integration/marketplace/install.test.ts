@@ -55,6 +55,14 @@ test('two users install an agent, and each binds own secrets by name', async () 
   await user.put('/secrets/API_KEY', { value: 'an equal name is not asked' });
   await user.put('/secrets/MINE', { value: 'my own value' });
 
+  expect((await user.get(path(item.id, '/install'))).body).toMatchObject({
+    copy: null,
+    secrets: [
+      { name: 'API_KEY', agent: null },
+      { name: 'USER', agent: null },
+    ],
+    agents: [],
+  });
   const reply = await user.post(path(item.id, '/install'), { secrets: { API_KEY: 'MINE' } });
   expect(reply.status).toBe(201);
   expect(reply.headers.get('location')).toBe(`${t.url}/agents/${reply.body.ref_id}`);
@@ -99,6 +107,10 @@ test('two users install an agent, and each binds own secrets by name', async () 
   expect((await publisher.get(`/agents/${copy.id}`)).status).toBe(404);
 
   // A second installation gives the existing copy with its bindings.
+  expect((await user.get(path(item.id, '/install'))).body).toMatchObject({
+    copy: { ref_id: copy.id, name: 'caller' },
+    secrets: [],
+  });
   expect(await installedAgain(user, item)).toEqual(reply.body);
   expect(await installedAgain(user, item, { API_KEY: 'MINE' })).toEqual(reply.body);
   expect((await publisher.get(path(item.id))).body.installs).toBe(1);
@@ -266,7 +278,28 @@ test('an installed workflow uses own, public and installed agents, and misses al
       version: '^1.0.0',
     })),
   );
+  const plan = async () => (await user.get(path(item.id, '/install'))).body;
+  const required = (agent: string) => ({ agent, agent_id: agents[agent]!.id, version: '^1.0.0' });
+  const soldItem = (await user.get(`/marketplace/items?ref_id=${agents['sold']!.id}`)).body[0];
+  expect(await plan()).toEqual({
+    item_id: item.id,
+    version: '1',
+    digest: item.digest,
+    copy: null,
+    secrets: [{ name: 'sold/KEY', agent: 'sold' }],
+    agents: [
+      { ...required('open'), use: 'existing', uses_id: agents['open']!.id },
+      { ...required('sold'), use: 'install', uses_id: soldItem.id },
+      { ...required('had'), use: 'existing', uses_id: had.ref_id },
+      { ...required('hidden'), use: 'missing', uses_id: null },
+    ],
+  });
   const done = await installed(user, item, { 'sold/KEY': 'MINE' });
+  expect(await plan()).toMatchObject({
+    copy: { ref_id: done.ref_id, name: done.name },
+    secrets: [],
+    agents: [{ agent: 'hidden', use: 'missing' }],
+  });
   expect(done.missing).toEqual({
     secrets: [],
     agents: [{ agent: 'hidden', agent_id: agents['hidden']!.id, version: '^1.0.0' }],
@@ -298,6 +331,10 @@ test('an installed workflow uses own, public and installed agents, and misses al
   // Once the agent is approved, it is installed with the same copy.
   const hidden = (await publisher.get('/marketplace/items?q=hidden')).body[0];
   await admin.post(path(hidden.id, '/approve'));
+  expect(await plan()).toMatchObject({
+    secrets: [{ name: 'hidden/KEY', agent: 'hidden' }],
+    agents: [{ agent: 'hidden', use: 'install', uses_id: hidden.id }],
+  });
   const again = await installedAgain(user, item);
   expect(again).toMatchObject({
     id: done.id,

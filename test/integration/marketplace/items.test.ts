@@ -40,6 +40,7 @@ test('the marketplace answers 401 without a token, 403 by role and 404 for unkno
     ['GET', path(id), null],
     ['DELETE', path(id), viewer],
     ['GET', path(id, '/versions/1.0.0'), null],
+    ['GET', path(id, '/install'), viewer],
     ['POST', path(id, '/install'), viewer],
     ['GET', path(id, '/reviews'), null],
     ['POST', path(id, '/reviews'), null],
@@ -193,6 +194,8 @@ test('the status of an item decides who sees it', async () => {
   expect((await stranger.post(path(item.id, '/install'))).status).toBe(404);
   expect((await stranger.delete(path(item.id))).status).toBe(404);
   expect((await admin.post(path(item.id, '/install'))).body.code).toBe('not_approved');
+  expect((await stranger.get(path(item.id, '/install'))).status).toBe(404);
+  expect((await admin.get(path(item.id, '/install'))).body.code).toBe('not_approved');
 
   expect((await admin.post(path(item.id, '/reject'), {})).body.errors[0].pointer).toBe('/reason');
   const rejected = await admin.post(path(item.id, '/reject'), { reason: 'No documentation' });
@@ -378,4 +381,63 @@ test('items are filtered, and paged in every order', async () => {
   ]) {
     expect([query, (await viewer.get(`/marketplace/items?${query}`)).status]).toEqual([query, 400]);
   }
+});
+
+test('admins list what waits for a review: new items, and new versions of approved ones', async () => {
+  const marker = `w${Date.now()}`;
+  const fresh = await submitted(publisher, await publishedAgent(publisher, { name: `${marker} fresh` }));
+  const agent = await publishedAgent(publisher, { name: `${marker} approved` });
+  const item = await approvedItem(publisher, admin, agent);
+  const waiting = async (client: Client) =>
+    names(await everyPage(client, `/marketplace/items?waiting=true&q=${marker}&limit=1`)).toSorted();
+  expect(await waiting(admin)).toEqual([fresh.name]);
+
+  await publisher.patch(`/agents/${agent.id}`, {
+    version: '2.0.0',
+    configuration: { endpoint: 'https://b.example' },
+  });
+  await publisher.post(`/agents/${agent.id}/versions/2.0.0/publish`);
+  await submitted(publisher, { id: agent.id, version: '2.0.0' });
+  expect(await waiting(admin)).toEqual([item.name, fresh.name].toSorted());
+  expect(await waiting(publisher)).toEqual(await waiting(admin));
+  // Nobody else learns that a new version waits.
+  expect(await waiting(stranger)).toEqual([]);
+
+  await admin.post(path(item.id, '/approve'), { version: '2.0.0' });
+  await publisher.delete(path(fresh.id));
+  expect(await waiting(admin)).toEqual([]);
+  await submitted(publisher, { id: fresh.ref_id, version: '1.0.0' });
+  expect(await waiting(admin)).toEqual([fresh.name]);
+  await admin.post(path(fresh.id, '/reject'), { reason: 'no' });
+  expect(await waiting(admin)).toEqual([]);
+});
+
+test('the item of an agent is found by the agent, and a review by its user', async () => {
+  const agent = await publishedAgent(publisher);
+  const item = await approvedItem(publisher, admin, agent);
+  expect((await viewer.get(`/marketplace/items?ref_id=${agent.id}`)).body).toMatchObject([{ id: item.id }]);
+  expect((await viewer.get(`/marketplace/items?ref_id=${uuidv7()}`)).body).toEqual([]);
+  const users = [await t.createUser(), await t.createUser()];
+  for (const [index, user] of users.entries()) {
+    const client = await t.as(user);
+    await installed(client, item);
+    await client.post(path(item.id, '/reviews'), { rating: 4 + index });
+  }
+  const reviews = await viewer.get(path(item.id, `/reviews?user_id=${users[0]!.id}`));
+  expect(reviews.body).toMatchObject([{ rating: 4, user: { id: users[0]!.id } }]);
+  expect((await viewer.get(path(item.id, `/reviews?user_id=${ada.id}`))).body).toEqual([]);
+});
+
+test('an approval may name the content that was read', async () => {
+  const agent = await publishedAgent(publisher, { skills: [{ name: 'first' }] });
+  const item = await submitted(publisher, agent);
+  await publisher.delete(path(item.id));
+  const [skill] = (await publisher.get(`/agents/${agent.id}`)).body.skills;
+  await publisher.patch(`/agents/${agent.id}/skills/${skill.id}`, { name: 'second' });
+  const again = await submitted(publisher, agent);
+  expect(again.digest).not.toBe(item.digest);
+  const stale = await admin.post(path(item.id, '/approve'), { version: '1.0.0', digest: item.digest });
+  expect([stale.status, stale.body.code, stale.body.digest]).toEqual([409, 'content_changed', again.digest]);
+  const approved = await admin.post(path(item.id, '/approve'), { version: '1.0.0', digest: again.digest });
+  expect(approved.body).toMatchObject({ status: 'approved', digest: again.digest });
 });

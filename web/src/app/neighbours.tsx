@@ -12,6 +12,8 @@ import { navigate, query } from './router.ts';
 import {
   agentAddress,
   agentsAddress,
+  marketItemAddress,
+  marketplaceAddress,
   runAddress,
   runsAddress,
   workflowAddress,
@@ -24,6 +26,7 @@ const ADDRESSES = {
   runs: { all: runsAddress, one: runAddress },
   workflows: { all: workflowsAddress, one: workflowAddress },
   agents: { all: agentsAddress, one: agentAddress },
+  marketplace: { all: marketplaceAddress, one: marketItemAddress },
 } as const;
 type ListName = keyof typeof ADDRESSES;
 

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { client } from '../data/api.ts';
 import { mayCall } from '../data/session.ts';
 import { navigateAndFocus } from './go.ts';
-import { agentAddress, inboxAddress, runAddress, workflowAddress } from './routes.ts';
+import { agentAddress, inboxAddress, marketItemAddress, runAddress, workflowAddress } from './routes.ts';
 import type { Entry } from './palette-entries.ts';
 import { words } from './palette-words.ts';
 
@@ -89,6 +89,17 @@ const KINDS = [
       const { items } = await client.page('listAgents', { query, signal });
       return items.map(({ id, name, display_name: kind }) =>
         entry(groups.agents, id, name, kind, agentAddress(id)),
+      );
+    },
+  },
+  {
+    name: groups.items,
+    needs: 'listMarketplaceItems',
+    read: async (q: string, signal: AbortSignal) => {
+      const query = { q, limit: MAX_OF_KIND, view: 'summary' } as const;
+      const { items } = await client.page('listMarketplaceItems', { query, signal });
+      return items.map(({ id, name, kind, publisher }) =>
+        entry(groups.items, id, name, `${kind} · ${publisher.username}`, marketItemAddress(id)),
       );
     },
   },

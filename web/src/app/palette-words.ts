@@ -8,6 +8,7 @@ export const words = {
     tasks: 'Tasks',
     workflows: 'Workflows',
     agents: 'Agents',
+    items: 'Marketplace',
     runs: 'Runs',
   },
   newWorkflow: 'New workflow',

@@ -14,6 +14,10 @@ export type Route =
   | { screen: 'agent-edit'; id: string }
   // Without an id, a new workflow.
   | { screen: 'editor'; id: string | null }
+  | { screen: 'marketplace' }
+  | { screen: 'market-item'; id: string }
+  // What waits for an admin.
+  | { screen: 'market-reviews' }
   | { screen: 'settings'; part: SettingsPart }
   | { screen: 'device' }
   | { screen: 'unknown' };
@@ -42,6 +46,10 @@ export function routeOf(path: string): Route {
   if (parts.length > 2) return { screen: 'unknown' };
   if (first === 'inbox' && id === undefined) return { screen: 'inbox' };
   if (first === 'runs') return id === undefined ? { screen: 'runs' } : { screen: 'run', id };
+  if (first === 'marketplace') {
+    if (id === undefined) return { screen: 'marketplace' };
+    return id === 'reviews' ? { screen: 'market-reviews' } : { screen: 'market-item', id };
+  }
   if (first === 'settings') {
     const part = SETTINGS.find((name) => name === (id ?? 'profile'));
     return part === undefined ? { screen: 'unknown' } : { screen: 'settings', part };
@@ -114,6 +122,18 @@ export function editAgentAddress(id: string): string {
 /** The editor; without an id, of a new workflow. */
 export function editorAddress(id: string | null): string {
   return id === null ? `${BASE}/workflows/new` : `${workflowAddress(id)}/edit`;
+}
+
+export function marketplaceAddress(query: Readonly<Record<string, string | undefined>> = {}): string {
+  return addressOf(`${BASE}/marketplace`, query);
+}
+
+/** @param id of an item, or `reviews` */
+export function marketItemAddress(
+  id: string,
+  query: Readonly<Record<string, string | undefined>> = {},
+): string {
+  return addressOf(`${BASE}/marketplace/${encodeURIComponent(id)}`, query);
 }
 
 export function settingsAddress(

@@ -9,6 +9,7 @@ import {
   agentsAddress,
   BASE,
   inboxAddress,
+  marketplaceAddress,
   runsAddress,
   workflowsAddress,
   type Query,
@@ -25,6 +26,12 @@ export const SCREENS = [
     parts: ['agent', 'agent-new', 'agent-edit'],
     needs: 'listAgents',
     address: agentsAddress,
+  },
+  {
+    name: 'marketplace',
+    parts: ['market-item', 'market-reviews'],
+    needs: 'listMarketplaceItems',
+    address: marketplaceAddress,
   },
 ] as const satisfies readonly {
   name: Route['screen'];

@@ -35,6 +35,11 @@ const NewAgent = lazy(async () => (await import('../screens/agents/edit-agent.ts
 const EditAgent = lazy(async () => (await import('../screens/agents/edit-agent.tsx')).EditAgent);
 const RunScreen = lazy(async () => (await import('../screens/run/run.tsx')).RunScreen);
 const Editor = lazy(async () => (await import('../screens/editor/editor.tsx')).Editor);
+const Marketplace = lazy(async () => (await import('../screens/marketplace/marketplace.tsx')).Marketplace);
+const MarketItem = lazy(async () => (await import('../screens/marketplace/market-item.tsx')).MarketItem);
+const MarketReviews = lazy(
+  async () => (await import('../screens/marketplace/market-reviews.tsx')).MarketReviews,
+);
 const Settings = lazy(async () => (await import('../screens/settings/settings.tsx')).Settings);
 const Workflows = lazy(async () => (await import('../screens/workflows/workflows.tsx')).Workflows);
 const WorkflowScreen = lazy(async () => (await import('../screens/workflow/workflow.tsx')).WorkflowScreen);
@@ -49,6 +54,7 @@ export function Shell({ user }: { user: User }) {
       'g r': () => navigate(homeAddress('runs')),
       'g w': () => navigate(homeAddress('workflows')),
       'g a': () => navigate(homeAddress('agents')),
+      'g m': () => navigate(homeAddress('marketplace')),
       'g s': () => navigate(settingsAddress('profile')),
       '/': () => document.querySelector<HTMLInputElement>('input[type=search]')?.focus(),
       t: switchTheme,
@@ -152,6 +158,12 @@ function Screen() {
       return <EditAgent key={current.id} id={current.id} />;
     case 'editor':
       return <Editor id={current.id} />;
+    case 'marketplace':
+      return <Marketplace />;
+    case 'market-item':
+      return <MarketItem key={current.id} id={current.id} />;
+    case 'market-reviews':
+      return <MarketReviews />;
     case 'settings':
       return <Settings key={current.part} part={current.part} />;
     case 'device':

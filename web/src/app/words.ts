@@ -5,6 +5,7 @@ export const words = {
     runs: 'Runs',
     workflows: 'Workflows',
     agents: 'Agents',
+    marketplace: 'Marketplace',
   },
   count: (count: number, isMore: boolean) => `${count.toLocaleString()}${isMore ? '+' : ''}`,
   waiting: (count: string, overdue: number) =>
@@ -39,6 +40,7 @@ export const words = {
     'g r': 'Go to the runs',
     'g w': 'Go to the workflows',
     'g a': 'Go to the agents',
+    'g m': 'Go to the marketplace',
     'g s': 'Go to the settings',
     '/': 'Search in this list',
     t: 'Light or dark',

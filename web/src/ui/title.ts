@@ -1,8 +1,8 @@
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 
-/** Names the document after the screen, for tabs, history and screen readers. */
+/** Names the document after the screen, as soon as it is drawn, for tabs, history and screen readers. */
 export function useTitle(title: string): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${title} · Cadenza`;
   }, [title]);
 }

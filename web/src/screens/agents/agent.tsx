@@ -3,9 +3,10 @@ import { useSignal } from '@preact/signals';
 
 import type { Agent } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
+import { lazy } from '../../app/lazy.tsx';
 import { listAddress, Neighbours } from '../../app/neighbours.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
-import { agentAddress, editAgentAddress } from '../../app/routes.ts';
+import { agentAddress, editAgentAddress, marketItemAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { cache } from '../../data/query.ts';
 import { Confirm } from '../../ui/confirm.tsx';
@@ -24,6 +25,8 @@ import { Skills } from './skills.tsx';
 import { Try } from './try.tsx';
 import { Versions } from './versions.tsx';
 import { words } from './words.ts';
+
+const Share = lazy(async () => (await import('../../ui/share/share.tsx')).Share);
 
 type View = keyof typeof words.views;
 const VIEWS = Object.entries(words.views).map(([id, label]) => ({ id: id as View, label }));
@@ -75,6 +78,7 @@ function Loaded({ agent }: { agent: Agent }) {
               {words.edit} <kbd>e</kbd>
             </a>
           )}
+          {agent.can.includes('publish') && <Publish agent={agent} />}
           {agent.can.includes('delete') && (
             <button type="button" onClick={() => (deleting.value = true)}>
               {words.delete}
@@ -97,6 +101,18 @@ function Loaded({ agent }: { agent: Agent }) {
           navigate(listAddress('agents'));
         }}
       />
+    </>
+  );
+}
+
+function Publish({ agent: { id } }: { agent: Agent }) {
+  const isOpen = useSignal(false);
+  return (
+    <>
+      <button type="button" onClick={() => (isOpen.value = true)}>
+        {words.share}
+      </button>
+      <Share kind="agent" refId={id} open={isOpen.value} onClose={() => (isOpen.value = false)} />
     </>
   );
 }
@@ -156,7 +172,9 @@ function Facts({ agent }: { agent: Agent }) {
         {words.changed} <When at={agent.updated_at} />
       </span>
       {agent.provenance !== null && (
-        <span>{words.installed(agent.provenance.version, agent.provenance.publisher.username)}</span>
+        <a href={marketItemAddress(agent.provenance.item_id)}>
+          {words.installed(agent.provenance.version, agent.provenance.publisher.username)}
+        </a>
       )}
     </p>
   );

@@ -30,6 +30,7 @@ export const words = {
   tryShortcuts: { 'mod+Enter': 'Invoke the agent' },
   editShortcuts: { 1: 'Edit as a form', 2: 'Edit as JSON' },
   edit: 'Edit',
+  share: 'Share in the marketplace',
   delete: 'Delete',
   deleteTitle: (name: string) => `Delete the agent ${name}?`,
   deleteText: 'Its versions and skills are deleted too. Definitions that name it stop being runnable.',

@@ -1,5 +1,5 @@
 /** The first screen: what waits for me, and its decision beside it. */
-import { batch, useComputed, useSignal } from '@preact/signals';
+import { batch, useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 
 import { ApiError, type HumanTask } from '../../../../client/index.ts';
@@ -14,6 +14,7 @@ import { cache } from '../../data/query.ts';
 import { randomKey } from '../../data/random-key.ts';
 import { nowMs } from '../../ui/clock.ts';
 import { focusDrawn } from '../../ui/focus.ts';
+import { isNarrow } from '../../ui/narrow.ts';
 import { detailOf } from '../../ui/problem.tsx';
 import { relativeTime } from '../../ui/time.ts';
 import { useTitle } from '../../ui/title.ts';
@@ -37,14 +38,12 @@ import {
 import { words } from './words.ts';
 
 const PAGE = 50;
-const wide = matchMedia('(min-width: 800px)');
 
 export function Inbox() {
   useTitle(words.title);
   const filter = filterOf(query.value);
   const list = useMemo(() => taskList(filter), [filter.scope, filter.overdue, filter.q]);
   useEffect(() => list.open(), [list]);
-  const isWide = useWide();
   const picked = useSignal<ReadonlySet<string>>(new Set());
   const tasks = useMemo(
     () => () => {
@@ -53,7 +52,7 @@ export function Inbox() {
     },
     [list],
   );
-  const currentId = () => query.value['task'] ?? (isWide.value ? (tasks()[0]?.id ?? null) : null);
+  const currentId = () => query.value['task'] ?? (isNarrow.value ? null : (tasks()[0]?.id ?? null));
   const inbox = { list, tasks, picked, currentId };
   useEffect(() => outbox.onAnswer((sent, outcome) => takeAnswer(list, sent, outcome)), [list]);
   useInboxKeys(inbox);
@@ -118,16 +117,6 @@ function taskList(filter: TaskFilter): LiveList<Task> {
   });
 }
 
-function useWide() {
-  const isWide = useSignal(wide.matches);
-  useEffect(() => {
-    const change = () => (isWide.value = wide.matches);
-    wide.addEventListener('change', change);
-    return () => wide.removeEventListener('change', change);
-  }, []);
-  return useComputed(() => isWide.value);
-}
-
 /** Reads the task after the current one, so that it shows at once after a decision. */
 function readAhead(tasks: readonly Task[], currentId: string | null): void {
   const next = tasks[tasks.findIndex(({ id }) => id === currentId) + 1];
@@ -155,7 +144,7 @@ function decide(inbox: InboxState, task: Task, decision: string): void {
     return;
   }
   const next = neighbourOf(inbox.tasks(), task.id);
-  const follows = inbox.tasks().some(({ id }) => id === task.id) && wide.matches;
+  const follows = inbox.tasks().some(({ id }) => id === task.id) && !isNarrow.value;
   batch(() => {
     outbox.add(task.id, task.title, body);
     if (follows) select(next);

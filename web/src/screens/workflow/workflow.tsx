@@ -4,9 +4,10 @@ import { useEffect } from 'preact/hooks';
 
 import type { Workflow } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
+import { lazy } from '../../app/lazy.tsx';
 import { listAddress, Neighbours } from '../../app/neighbours.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
-import { editorAddress, runAddress } from '../../app/routes.ts';
+import { editorAddress, marketItemAddress, runAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { cache, useQuery } from '../../data/query.ts';
 import { Diagram } from '../../ui/diagram/diagram.tsx';
@@ -26,6 +27,9 @@ import { partAt } from './part-at.ts';
 import { Revisions } from './revisions.tsx';
 import { words } from './words.ts';
 import css from './workflow.module.css';
+
+const Details = lazy(async () => (await import('./details.tsx')).Details);
+const Share = lazy(async () => (await import('../../ui/share/share.tsx')).Share);
 
 const VIEWS = ['overview', 'revisions', 'definition'] as const;
 type View = (typeof VIEWS)[number];
@@ -116,6 +120,11 @@ function Header({ workflow, onStart }: { workflow: Workflow; onStart: () => void
           <span>
             {words.changed} <When at={workflow.updated_at} />
           </span>
+          {workflow.provenance !== null && (
+            <a href={marketItemAddress(workflow.provenance.item_id)}>
+              {words.installedFrom(workflow.provenance.version, workflow.provenance.publisher.username)}
+            </a>
+          )}
           {workflow.tags.map((tag) => (
             <span key={tag} class={css['tag']}>
               {tag}
@@ -135,9 +144,31 @@ function Header({ workflow, onStart }: { workflow: Workflow; onStart: () => void
             {words.edit} <kbd>e</kbd>
           </a>
         )}
+        <MoreActions workflow={workflow} />
         {workflow.can.includes('delete') && <Delete workflow={workflow} />}
       </div>
     </header>
+  );
+}
+
+/** Buttons whose dialogs are loaded on their own. */
+function MoreActions({ workflow: { id, can } }: { workflow: Workflow }) {
+  const opened = useSignal<'details' | 'share' | null>(null);
+  const close = () => (opened.value = null);
+  const button = (name: 'details' | 'share') => (
+    <button type="button" onClick={() => (opened.value = name)}>
+      {words[name]}
+    </button>
+  );
+  return (
+    <>
+      {can.includes('update') && button('details')}
+      {can.includes('publish') && button('share')}
+      {can.includes('update') && <Details id={id} open={opened.value === 'details'} onClose={close} />}
+      {can.includes('publish') && (
+        <Share kind="workflow" refId={id} open={opened.value === 'share'} onClose={close} />
+      )}
+    </>
   );
 }
 

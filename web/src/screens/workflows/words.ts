@@ -8,6 +8,7 @@ export const words = {
   scopes: { all: 'Mine and public', mine: 'Mine', public: 'Public' },
   list: 'Workflows',
   empty: 'No workflows yet. A workflow says which agents and people do what, in which order.',
+  toMarketplace: 'Install one from the marketplace',
   emptyForReaders: 'No workflows yet. People with the role builder can add some.',
   filteredEmpty: (filter: string) => `No workflow matches ${filter}.`,
   clear: 'Clear filters',

@@ -5,7 +5,7 @@ import type { RunStats } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
 import { useSeenList } from '../../app/neighbours.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
-import { editorAddress, workflowAddress, workflowsAddress } from '../../app/routes.ts';
+import { editorAddress, marketplaceAddress, workflowAddress, workflowsAddress } from '../../app/routes.ts';
 import { SavedViews } from '../../app/saved-views.tsx';
 import { client } from '../../data/api.ts';
 import { LiveList } from '../../data/live-list.ts';
@@ -147,7 +147,14 @@ function ListState({ list, scope, q }: { list: LiveList<Listed>; scope: Scope; q
     );
   if (!isEmpty) return null;
   if (scope === 'all' && q === '')
-    return <p class={css['empty']}>{mayCall('createWorkflow') ? words.empty : words.emptyForReaders}</p>;
+    return mayCall('createWorkflow') ? (
+      <div class={css['empty']}>
+        <p>{words.empty}</p>
+        <a href={marketplaceAddress({ kind: 'workflow' })}>{words.toMarketplace}</a>
+      </div>
+    ) : (
+      <p class={css['empty']}>{words.emptyForReaders}</p>
+    );
   const filter = [scope === 'all' ? '' : words.scopes[scope], q === '' ? '' : `“${q}”`];
   return (
     <div class={css['empty']}>

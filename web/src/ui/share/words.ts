@@ -1,0 +1,28 @@
+export const words = {
+  share: 'Share in the marketplace',
+  help: 'A snapshot without secrets is submitted. Once an admin has approved it, everybody can install it.',
+  known: 'It is in the marketplace already:',
+  state: {
+    submitted: 'waits for a review',
+    approved: 'approved',
+    rejected: 'rejected',
+    withdrawn: 'withdrawn',
+  },
+  noVersion: 'There is nothing to submit: publish a version of the agent first, or make the workflow valid.',
+  version: 'Version',
+  revision: 'Revision',
+  name: 'Name',
+  summary: 'Summary',
+  summaryHelp: 'One or two sentences for the list.',
+  description: 'Description',
+  license: 'License',
+  licenseHelp: 'Such as MIT.',
+  categories: 'Categories',
+  tags: 'Tags',
+  lines: 'One a line.',
+  includeAgents: 'Also submit my own private agents that it uses',
+  submit: 'Submit',
+  submitted: (name: string) => `${name} is submitted. An admin reviews it.`,
+  submittedWith: (name: string, agents: readonly string[]) =>
+    `${name} is submitted, with ${agents.join(', ')}. An admin reviews each.`,
+};
