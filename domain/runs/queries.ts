@@ -3,6 +3,7 @@
  * listed newest first, log entries oldest first unless they are read from the end.
  */
 import type { ListView } from '../../db/large-fields.ts';
+import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { UNFINISHED_TASK_STATUSES } from '../../contracts/run-events.ts';
 import { arrayLiteral, containsPattern, Conditions, isOneOf, type KeysetPage } from '../../db/sql.ts';
@@ -38,8 +39,6 @@ export interface RunFilter {
   q?: string | undefined;
 }
 
-const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
-
 /** The actor's runs (all runs for an admin), newest first. */
 export async function listRuns(
   em: EntityManager,
@@ -72,7 +71,7 @@ export async function listRuns(
   if (filter.parent_run_id) where.add('r.parent_run_id = ?', filter.parent_run_id);
   if (filter.created_after) where.add('r.created_at > ?::timestamptz', filter.created_after);
   if (filter.created_before) where.add('r.created_at < ?::timestamptz', filter.created_before);
-  if (filter.q && UUID.test(filter.q)) where.add('r.id = ?', filter.q);
+  if (filter.q && isUuid(filter.q)) where.add('r.id = ?', filter.q);
   else if (filter.q) where.add('r.workflow_name ilike ?', containsPattern(filter.q));
   if (page.after) where.add('r.id < ?', page.after);
   return em.execute<ListedRunRow[]>(

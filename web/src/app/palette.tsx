@@ -27,7 +27,10 @@ export function Palette({ isOpen }: { isOpen: Signal<boolean> }) {
       ref={dialog}
       class={css['palette']}
       aria-label={isOpen.value ? words.palette : undefined}
-      onClose={() => (isOpen.value = false)}
+      onClose={() => {
+        // The event comes a moment after the closing. By then the palette may have been opened again.
+        if (dialog.current?.open !== true) isOpen.value = false;
+      }}
       onClick={({ target }) => {
         if (target === dialog.current) isOpen.value = false;
       }}

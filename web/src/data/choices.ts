@@ -7,8 +7,8 @@ import { isRecord } from '../../../contracts/is-record.ts';
 export const THEMES = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
 
-export const DENSITIES = ['compact', 'comfortable'] as const;
-export type Density = (typeof DENSITIES)[number];
+const DENSITIES = ['compact', 'comfortable'] as const;
+type Density = (typeof DENSITIES)[number];
 
 /** A filter of a list under a name. */
 export interface SavedView {

@@ -18,8 +18,12 @@ export function Dialog({ open, title, onClose, children }: Props) {
     if (open) dialog.current?.showModal();
     else dialog.current?.close();
   }, [open]);
+  // The event comes a moment after the closing. By then the dialog may have been opened again.
+  const closed = () => {
+    if (dialog.current?.open !== true) onClose();
+  };
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+    <dialog ref={dialog} aria-labelledby={id} onClose={closed}>
       {open && (
         <div class={css['content']}>
           <h2 id={id}>{title}</h2>

@@ -3,12 +3,15 @@ import css from './record-skeleton.module.css';
 
 const ROWS = 6;
 
-/** The page of a record while it is read. A short wait shows nothing. */
-export function RecordSkeleton({ title }: { title: string }) {
+/**
+ * The page of a record while it is read. A short wait shows nothing.
+ * @param title where the page has no main heading yet
+ */
+export function RecordSkeleton({ title }: { title?: string }) {
   const isLate = useLate(true);
   return (
     <div aria-busy="true">
-      <h1 class="hidden-text">{title}</h1>
+      {title !== undefined && <h1 class="hidden-text">{title}</h1>}
       {isLate && (
         <div class={css['skeleton']} aria-hidden="true">
           <div class={css['title']} />

@@ -11,6 +11,7 @@ import { mayCall } from '../../data/session.ts';
 import { patchOf } from '../../ui/form-sections.ts';
 import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
+import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
 import { RecordForm } from '../../ui/record-form.tsx';
 import { Refused } from '../../ui/refused.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
@@ -52,6 +53,7 @@ export function EditAgent({ id }: { id: string }) {
       </a>
       <h1>{title}</h1>
       {agent !== undefined && <AgentForm key={agent.updated_at} agent={agent} />}
+      {agent === undefined && error === null && <RecordSkeleton />}
       {agent === undefined && error !== null && <ProblemText error={error} retry={() => void refetch()} />}
     </div>
   );

@@ -9,6 +9,7 @@ import { Diagram } from '../../ui/diagram/diagram.tsx';
 import { focusDrawn } from '../../ui/focus.ts';
 import { isNarrow } from '../../ui/narrow.ts';
 import { detailOf, ProblemText } from '../../ui/problem.tsx';
+import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
 import { StartForm } from '../../ui/start-form/start-form.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { clockTime } from '../../ui/time.ts';
@@ -45,9 +46,13 @@ export function Editor({ id }: { id: string | null }) {
   if (!model.isLoaded.value)
     return (
       <div class={css['page']}>
-        <h1 class="hidden-text">{words.document(id ?? words.newTitle)}</h1>
-        {model.loadError.value !== null && (
-          <ProblemText error={model.loadError.value} retry={() => void model.open()} />
+        {model.loadError.value === null ? (
+          <RecordSkeleton title={words.document(id ?? words.newTitle)} />
+        ) : (
+          <>
+            <h1 class="hidden-text">{words.document(id ?? words.newTitle)}</h1>
+            <ProblemText error={model.loadError.value} retry={() => void model.open()} />
+          </>
         )}
       </div>
     );

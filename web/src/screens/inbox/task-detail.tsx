@@ -11,6 +11,7 @@ import { personName } from '../../data/people.ts';
 import { useQuery } from '../../data/query.ts';
 import { FormattedText } from '../../ui/formatted-text.tsx';
 import { ProblemText } from '../../ui/problem.tsx';
+import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
 import { fieldsOf, problemsByField } from '../../ui/schema-form/fields.ts';
 import { SchemaForm } from '../../ui/schema-form/schema-form.tsx';
 import { StatusText } from '../../ui/status.tsx';
@@ -49,6 +50,7 @@ export function TaskDetail({ id, listed, onDecide }: Props) {
         ‹ {words.back}
       </a>
       {task !== undefined && <Detail task={task} onDecide={onDecide} />}
+      {task === undefined && error === null && <RecordSkeleton />}
       {task === undefined && error !== null && <ProblemText error={error} retry={() => void refetch()} />}
     </>
   );

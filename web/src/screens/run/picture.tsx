@@ -38,7 +38,11 @@ function Revision({
   });
   const states = useMemo(() => taskStates(steps), [steps]);
   if (data === undefined)
-    return error === null ? <div /> : <ProblemText error={error} retry={() => void refetch()} />;
+    return error === null ? (
+      <div aria-busy="true" />
+    ) : (
+      <ProblemText error={error} retry={() => void refetch()} />
+    );
   return (
     <Diagram
       definition={data.definition}

@@ -15,7 +15,11 @@ export function RunAgain({ run, onStarted }: { run: Run; onStarted: () => void }
     queryFn: ({ signal }) => client.call('getWorkflow', { path: { id }, signal }),
   });
   if (data === undefined)
-    return error === null ? null : <ProblemText error={error} retry={() => void refetch()} />;
+    return error === null ? (
+      <div aria-busy="true" />
+    ) : (
+      <ProblemText error={error} retry={() => void refetch()} />
+    );
   return (
     <>
       <p class="muted">{words.againText(data.revision)}</p>

@@ -18,6 +18,7 @@ export function Health() {
   return (
     <>
       <p class="muted">{words.healthHelp}</p>
+      {data === undefined && error === null && <div aria-busy="true" />}
       {data === undefined && error !== null && <ProblemText error={error} retry={() => void refetch()} />}
       {data !== undefined && <Checks readiness={data} />}
       <div class={page['actions']}>

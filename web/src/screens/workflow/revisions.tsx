@@ -131,7 +131,7 @@ function Comparison({ id, before, after }: { id: string; before: number; after: 
   const [left, right] = [useRevision(id, before), useRevision(id, after)];
   const error = left.error ?? right.error;
   if (error !== null) return <ProblemText error={error} />;
-  if (left.data === undefined || right.data === undefined) return null;
+  if (left.data === undefined || right.data === undefined) return <div aria-busy="true" />;
   const label = words.comparison(before, after);
   return (
     <section class={css['part']}>
