@@ -53,7 +53,8 @@ function screenKilobytes(name: string): number {
 test.each([
   ['device', 3],
   ['run', 20],
-  ['workflows', 5],
+  ['runs', 8],
+  ['workflows', 6],
   ['workflow', 16],
   ['editor', 150],
   ['agents', 8],

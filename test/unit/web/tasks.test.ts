@@ -3,11 +3,11 @@ import { expect, test } from '@jest/globals';
 
 import { prepareDecision } from '../../../web/src/screens/inbox/prepare.ts';
 import {
-  compareTasks,
   filterOf,
   neighbourOf,
   sharedDecisions,
   showsTask,
+  taskOrder,
   type Task,
 } from '../../../web/src/screens/inbox/tasks.ts';
 
@@ -18,7 +18,7 @@ const task = (given: Partial<Task>): Task =>
 test('the list shows what its filter asks the server for', () => {
   const mine = filterOf({});
   const all = filterOf({ scope: 'all', overdue: 'true' });
-  const now = Date.parse('2026-01-01T00:00:00Z');
+  const now = { userId: 'me', nowMs: Date.parse('2026-01-01T00:00:00Z') };
   const late = task({ due_at: '2025-12-31T00:00:00Z', can: [] });
   expect([showsTask(mine, task({}), now), showsTask(mine, task({ can: ['comment'] }), now)]).toEqual([
     true,
@@ -26,11 +26,28 @@ test('the list shows what its filter asks the server for', () => {
   ]);
   expect(showsTask(mine, task({ status: 'decided' }), now)).toBe(false);
   expect([showsTask(all, late, now), showsTask(all, task({}), now)]).toEqual([true, false]);
+  const claimed = filterOf({ claimed: 'me' });
+  expect(['me', 'other', null].map((claimed_by) => showsTask(claimed, task({ claimed_by }), now))).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  // What nobody offers in an address is ignored.
+  expect(filterOf({ sort: 'size', scope: 'none', claimed: 'x' })).toEqual(filterOf({}));
 });
 
-test('tasks are in the order of the server: by priority, then age', () => {
-  const tasks = [task({ id: 'b' }), task({ id: 'c', priority: 90 }), task({ id: 'a' })];
-  expect(tasks.toSorted(compareTasks).map(({ id }) => id)).toEqual(['c', 'a', 'b']);
+test.each<[Parameters<typeof taskOrder>[0], string[]]>([
+  ['priority', ['c', 'a', 'b', 'd']],
+  ['due', ['d', 'b', 'a', 'c']],
+  ['created', ['a', 'b', 'c', 'd']],
+])('tasks are in the order of the server: by %s, then age', (sort, order) => {
+  const tasks = [
+    task({ id: 'd', due_at: '2026-01-01T00:00:00.000Z' }),
+    task({ id: 'b', due_at: '2026-01-02T00:00:00.000Z' }),
+    task({ id: 'c', priority: 90 }),
+    task({ id: 'a' }),
+  ];
+  expect(tasks.toSorted(taskOrder(sort)).map(({ id }) => id)).toEqual(order);
 });
 
 test('after a decision the next task is chosen, at the end the one before', () => {

@@ -8,7 +8,6 @@ import { outbox } from '../data/outbox.ts';
 import { logOut, mayCall } from '../data/session.ts';
 import { MAX_COUNT, useTaskCounts } from '../data/task-counts.ts';
 import { Inbox } from '../screens/inbox/inbox.tsx';
-import { Runs } from '../screens/runs/runs.tsx';
 import { nowMs } from '../ui/clock.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { Logo } from '../ui/logo.tsx';
@@ -33,6 +32,7 @@ const Agents = lazy(async () => (await import('../screens/agents/agents.tsx')).A
 const AgentScreen = lazy(async () => (await import('../screens/agents/agent.tsx')).AgentScreen);
 const NewAgent = lazy(async () => (await import('../screens/agents/edit-agent.tsx')).NewAgent);
 const EditAgent = lazy(async () => (await import('../screens/agents/edit-agent.tsx')).EditAgent);
+const Runs = lazy(async () => (await import('../screens/runs/runs.tsx')).Runs);
 const RunScreen = lazy(async () => (await import('../screens/run/run.tsx')).RunScreen);
 const Editor = lazy(async () => (await import('../screens/editor/editor.tsx')).Editor);
 const Marketplace = lazy(async () => (await import('../screens/marketplace/marketplace.tsx')).Marketplace);

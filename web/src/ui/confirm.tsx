@@ -11,12 +11,14 @@ interface Props {
   text: string;
   /** The verb of the button. */
   act: string;
+  /** Closes it without acting. */
+  back?: string;
   onAct: () => Promise<void>;
   onClose: () => void;
 }
 
 /** Asks before something that cannot be undone. */
-export function Confirm({ title, text, act, onAct, onClose }: Props) {
+export function Confirm({ title, text, act, back = words.cancel, onAct, onClose }: Props) {
   const refused = useSignal<unknown>(null);
   const close = () => {
     refused.value = null;
@@ -39,7 +41,7 @@ export function Confirm({ title, text, act, onAct, onClose }: Props) {
           {act}
         </button>
         <button type="button" onClick={close}>
-          {words.cancel}
+          {back}
         </button>
       </div>
     </Dialog>

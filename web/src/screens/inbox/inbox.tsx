@@ -12,6 +12,7 @@ import { outbox, type Outcome, type Sending } from '../../data/outbox.ts';
 import { readPersonName } from '../../data/people.ts';
 import { cache } from '../../data/query.ts';
 import { randomKey } from '../../data/random-key.ts';
+import { user } from '../../data/session.ts';
 import { nowMs } from '../../ui/clock.ts';
 import { focusDrawn } from '../../ui/focus.ts';
 import { isNarrow } from '../../ui/narrow.ts';
@@ -25,13 +26,13 @@ import { prepareDecision } from './prepare.ts';
 import { TaskDetail } from './task-detail.tsx';
 import { TaskList } from './task-list.tsx';
 import {
-  compareTasks,
   filterOf,
   isWhole,
   labelOf,
   neighbourOf,
   sharedDecisions,
   showsTask,
+  taskOrder,
   type Task,
   type TaskFilter,
 } from './tasks.ts';
@@ -42,7 +43,7 @@ const PAGE = 50;
 export function Inbox() {
   useTitle(words.title);
   const filter = filterOf(query.value);
-  const list = useMemo(() => taskList(filter), [filter.scope, filter.overdue, filter.q]);
+  const list = useMemo(() => taskList(filter), [JSON.stringify(filter)]);
   useEffect(() => list.open(), [list]);
   const picked = useSignal<ReadonlySet<string>>(new Set());
   const tasks = useMemo(
@@ -95,20 +96,22 @@ interface InboxState {
 }
 
 function taskList(filter: TaskFilter): LiveList<Task> {
-  const { scope, overdue, q } = filter;
+  const { scope, overdue, claimed, sort, q } = filter;
   return new LiveList<Task>({
-    key: ['tasks', scope, String(overdue), q],
+    key: ['tasks', scope, String(overdue), claimed ?? '', sort, q],
     kind: 'task',
     matchedByServer: q !== '',
-    shows: (task) => showsTask(filter, task, Date.now()),
-    compare: compareTasks,
+    shows: (task) => showsTask(filter, task, { userId: user.value?.id ?? '', nowMs: Date.now() }),
+    compare: taskOrder(sort),
     read: (cursor) =>
       client.page('listHumanTasks', {
         query: {
           scope,
           view: 'summary',
           limit: PAGE,
+          sort,
           ...(overdue ? { overdue } : {}),
+          ...(claimed === null ? {} : { claimed_by: claimed }),
           ...(q === '' ? {} : { q }),
           ...(cursor === null ? {} : { cursor }),
         },

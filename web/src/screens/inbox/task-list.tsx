@@ -12,7 +12,15 @@ import { StatusMark } from '../../ui/status.tsx';
 import { relativeTime, roundLength } from '../../ui/time.ts';
 import { VirtualList } from '../../ui/virtual-list.tsx';
 import css from './inbox.module.css';
-import { isFiltered, isOverdue, labelOf, sharedDecisions, type Task, type TaskFilter } from './tasks.ts';
+import {
+  isFiltered,
+  isOverdue,
+  labelOf,
+  sharedDecisions,
+  SORTS,
+  type Task,
+  type TaskFilter,
+} from './tasks.ts';
 import { words } from './words.ts';
 
 interface Props {
@@ -114,17 +122,46 @@ function Filters({ filter }: { filter: TaskFilter }) {
           </option>
         ))}
       </select>
-      <label class={css['overdue']}>
-        <input
-          type="checkbox"
-          checked={filter.overdue}
-          onChange={(event) =>
-            setQuery({ overdue: event.currentTarget.checked ? 'true' : undefined, task: undefined })
-          }
-        />
-        {words.overdueOnly}
-      </label>
+      <select
+        aria-label={words.sort}
+        value={filter.sort}
+        onChange={(event) => {
+          const sort = event.currentTarget.value;
+          setQuery({ sort: sort === 'priority' ? undefined : sort, task: undefined });
+        }}
+      >
+        {SORTS.map((sort) => (
+          <option key={sort} value={sort}>
+            {words.sorts[sort]}
+          </option>
+        ))}
+      </select>
+      <Check name="overdue" value="true" isOn={filter.overdue} text={words.overdueOnly} />
+      <Check name="claimed" value="me" isOn={filter.claimed !== null} text={words.claimedOnly} />
     </search>
+  );
+}
+
+interface CheckProps {
+  /** The parameter of the address, and its value if the box is checked. */
+  name: string;
+  value: string;
+  isOn: boolean;
+  text: string;
+}
+
+function Check({ name, value, isOn, text }: CheckProps) {
+  return (
+    <label class={css['check']}>
+      <input
+        type="checkbox"
+        checked={isOn}
+        onChange={(event) =>
+          setQuery({ [name]: event.currentTarget.checked ? value : undefined, task: undefined })
+        }
+      />
+      {text}
+    </label>
   );
 }
 
@@ -150,7 +187,7 @@ function ListState({ filter, list, tasks }: Props) {
     <div class={css['state']}>
       <p>{isFiltered(filter) ? words.filteredEmpty : words.empty}</p>
       {isFiltered(filter) && (
-        <button type="button" onClick={() => navigate(inboxAddress())}>
+        <button type="button" onClick={() => navigate(inboxAddress({ sort: query.value['sort'] }))}>
           {words.clear}
         </button>
       )}

@@ -8,32 +8,58 @@ export type Task = ListedHumanTask | HumanTask;
 export interface TaskFilter {
   scope: 'mine' | 'candidate' | 'all';
   overdue: boolean;
+  claimed: 'me' | null;
+  sort: Sort;
   q: string;
 }
+
+export const SORTS = ['priority', 'due', 'created'] as const;
+type Sort = (typeof SORTS)[number];
 
 export function filterOf(query: Query): TaskFilter {
   const { scope } = query;
   return {
     scope: scope === 'candidate' || scope === 'all' ? scope : 'mine',
     overdue: query['overdue'] === 'true',
+    claimed: query['claimed'] === 'me' ? 'me' : null,
+    sort: SORTS.find((sort) => sort === query['sort']) ?? 'priority',
     q: query['q'] ?? '',
   };
 }
 
-export function isFiltered({ scope, overdue, q }: TaskFilter): boolean {
-  return scope !== 'mine' || overdue || q !== '';
+export function isFiltered({ scope, overdue, claimed, q }: TaskFilter): boolean {
+  return scope !== 'mine' || overdue || claimed !== null || q !== '';
 }
 
 /** As the server: `mine` is what the caller can decide now, the others are all that are undecided. */
-export function showsTask({ scope, overdue }: TaskFilter, task: Task, nowMs: number): boolean {
+export function showsTask(
+  { scope, overdue, claimed }: TaskFilter,
+  task: Task,
+  { userId, nowMs }: { userId: string; nowMs: number },
+): boolean {
   if (task.status !== 'open' && task.status !== 'claimed') return false;
   if (overdue && !isOverdue(task, nowMs)) return false;
+  if (claimed === 'me' && task.claimed_by !== userId) return false;
   return scope !== 'mine' || task.can.includes('decide');
 }
 
-/** By priority, then age; ids grow with time. */
-export function compareTasks(left: Task, right: Task): number {
-  return right.priority - left.priority || (left.id < right.id ? -1 : left.id > right.id ? 1 : 0);
+/** As the server sorts; equal tasks by age, because ids grow with time. */
+export function taskOrder(sort: Sort): (left: Task, right: Task) => number {
+  return (left, right) => {
+    const byKey = {
+      priority: () => right.priority - left.priority,
+      due: () => compareText(left.due_at ?? NEVER, right.due_at ?? NEVER),
+      created: () => 0,
+    }[sort]();
+    return byKey || compareText(left.id, right.id);
+  };
+}
+
+/** Sorts behind every time. */
+const NEVER = '~';
+
+function compareText(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
 }
 
 export function isOverdue(task: Pick<Task, 'due_at'>, nowMs: number): boolean {

@@ -1,5 +1,6 @@
-/** What the list of runs shows of a run. */
-import type { Run, RunSummary } from '../../../../client/index.ts';
+/** What the list of runs asks the server for, and what it shows of a run. */
+import type { Run, RunBatch, RunSummary } from '../../../../client/index.ts';
+import type { Query } from '../../app/routes.ts';
 import { words } from './words.ts';
 
 export type ListedRun = RunSummary | Run;
@@ -14,15 +15,55 @@ export const STATUSES = [
   'cancelled',
 ] as const;
 
+const HOUR_MS = 3_600_000;
+/** By duration as ISO 8601 writes it. */
+export const PERIODS_MS: Readonly<Record<string, number>> = {
+  PT1H: HOUR_MS,
+  P1D: 24 * HOUR_MS,
+  P7D: 7 * 24 * HOUR_MS,
+  P30D: 30 * 24 * HOUR_MS,
+};
+
+/** Each as in the address; an empty text does not filter. */
 export interface RunFilter {
   status: string;
-  workflowId: string;
+  workflow: string;
+  /** Id of a user, or `me`. */
+  owner: string;
+  tag: string;
+  since: string;
   q: string;
 }
 
-export function showsRun({ status, workflowId }: RunFilter, run: ListedRun): boolean {
+export function filterOf(query: Query): RunFilter {
+  const { status = '', workflow = '', owner = '', tag = '', since = '', q = '' } = query;
+  return { status, workflow, owner, tag, since: Object.hasOwn(PERIODS_MS, since) ? since : '', q };
+}
+
+/** The filter as parameters of the API. */
+export function queryOf({ status, workflow, owner, tag, since, q }: RunFilter, nowMs: number) {
+  const period = PERIODS_MS[since];
+  return {
+    ...(status === '' ? {} : { status }),
+    ...(workflow === '' ? {} : { workflow_id: workflow }),
+    ...(owner === '' ? {} : { owner_id: owner }),
+    ...(tag === '' ? {} : { tag }),
+    ...(period === undefined ? {} : { created_after: new Date(nowMs - period).toISOString() }),
+    ...(q === '' ? {} : { q }),
+  };
+}
+
+/** Whether a run that has changed belongs in the list. */
+export function showsRun(
+  { status, workflow, owner, since }: RunFilter,
+  run: ListedRun,
+  userId: string,
+  nowMs: number,
+): boolean {
   if (status !== '' && run.status !== status) return false;
-  return workflowId === '' || run.workflow_id === workflowId;
+  if (owner !== '' && run.owner_id !== (owner === 'me' ? userId : owner)) return false;
+  if (nowMs - Date.parse(run.created_at) > (PERIODS_MS[since] ?? Infinity)) return false;
+  return workflow === '' || run.workflow_id === workflow;
 }
 
 /** Newest first; ids grow with time. */
@@ -40,4 +81,29 @@ export function waitText(run: Pick<ListedRun, 'status' | 'waiting_on'>): string 
 /** Name of a task by its JSON pointer. */
 function taskName(pointer: string): string {
   return (pointer.split('/').at(-1) ?? '').replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+export const BULK_ACTIONS = ['suspend', 'resume', 'retry', 'cancel'] as const;
+export type BulkAction = (typeof BULK_ACTIONS)[number];
+export const BULK_KEYS: Readonly<Record<BulkAction, string>> = {
+  suspend: 'S',
+  resume: 'S',
+  retry: 'R',
+  cancel: 'C',
+};
+
+/** The runs among these that the action is for. */
+export function runsFor<T extends Pick<ListedRun, 'can'>>(action: BulkAction, runs: readonly T[]): T[] {
+  return runs.filter(({ can }) => can.includes(action));
+}
+
+type Results = RunBatch['results'];
+
+/** How many were done, and why others were not, each reason with the number of its runs. */
+export function outcomeOf(results: Results): { done: number; refused: [reason: string, count: number][] } {
+  const refused = new Map<string, number>();
+  for (const { problem } of results)
+    if (problem !== undefined) refused.set(problem.detail, (refused.get(problem.detail) ?? 0) + 1);
+  const done = results.filter(({ problem }) => problem === undefined).length;
+  return { done, refused: [...refused] };
 }

@@ -1,24 +1,42 @@
 /** All runs that the user may see, newest first, kept current. The filter is the address. */
+import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 
-import { navigate, query, setQuery } from '../../app/router.ts';
+import type { RunBatch } from '../../../../client/index.ts';
+import { navigate, query } from '../../app/router.ts';
 import { runAddress, runsAddress } from '../../app/routes.ts';
-import { useKeys } from '../../app/keys.ts';
+import { useKeys, type KeyTexts } from '../../app/keys.ts';
 import { lazy } from '../../app/lazy.tsx';
 import { useSeenList } from '../../app/neighbours.tsx';
-import { SavedViews } from '../../app/saved-views.tsx';
 import { client } from '../../data/api.ts';
 import { LiveList } from '../../data/live-list.ts';
+import { personName } from '../../data/people.ts';
+import { user } from '../../data/session.ts';
 import { nowMs } from '../../ui/clock.ts';
 import { useLate } from '../../ui/late.ts';
 import { ProblemText } from '../../ui/problem.tsx';
 import { lengthOf, subjectOf } from '../../ui/run-facts.ts';
 import { StatusText } from '../../ui/status.tsx';
+import { focusRow } from '../../ui/table.tsx';
 import table from '../../ui/table.module.css';
 import { lengthText } from '../../ui/time.ts';
 import { useTitle } from '../../ui/title.ts';
 import { When } from '../../ui/when.tsx';
-import { compareRuns, showsRun, STATUSES, waitText, type ListedRun, type RunFilter } from './run-list.ts';
+import { BulkBar } from './bulk-bar.tsx';
+import { RunFilters } from './run-filters.tsx';
+import {
+  BULK_ACTIONS,
+  BULK_KEYS,
+  compareRuns,
+  filterOf,
+  queryOf,
+  runsFor,
+  showsRun,
+  waitText,
+  type BulkAction,
+  type ListedRun,
+  type RunFilter,
+} from './run-list.ts';
 import css from './runs.module.css';
 import { words } from './words.ts';
 
@@ -27,41 +45,45 @@ const DayStrip = lazy(async () => (await import('./day-strip.tsx')).DayStrip);
 
 export function Runs() {
   useTitle(words.title);
-  const { status = '', workflow: workflowId = '', q = '' } = query.value;
-  const filter = { status, workflowId, q };
-  const list = useMemo(() => runList(filter), [status, workflowId, q]);
+  const filter = filterOf(query.value);
+  const list = useMemo(() => runList(filter), [JSON.stringify(filter)]);
   useEffect(() => list.open(), [list]);
-  useKeys({ j: () => focusLink(1), k: () => focusLink(-1) }, words.shortcuts);
+  const selection = useSelection(list);
+  const asking = useSignal<BulkAction | null>(null);
+  const seesAll = user.value?.roles.includes('admin') === true;
+  const ask = (...actions: BulkAction[]) => {
+    const action = actions.find((one) => runsFor(one, selection.runs()).length > 0);
+    if (action !== undefined) asking.value = action;
+  };
+  useKeys(
+    {
+      j: () => focusRow(1),
+      k: () => focusRow(-1),
+      x: selection.toggleFocused,
+      S: () => ask('suspend', 'resume'),
+      R: () => ask('retry'),
+      C: () => ask('cancel'),
+      Escape: selection.clear,
+    },
+    keyTexts(selection.runs()),
+  );
   const runs = list.items.value;
   useSeenList('runs', runs);
   return (
     <div class={css['page']}>
       <h1>{words.title}</h1>
       <div class={css['strip']}>
-        <DayStrip workflowId={workflowId} />
+        <DayStrip workflowId={filter.workflow} />
       </div>
-      <Filters filter={filter} />
+      <RunFilters filter={filter} seesAll={seesAll} />
+      <BulkBar
+        selected={selection.runs()}
+        asking={asking}
+        onClear={selection.clear}
+        onDone={(results) => takeResults(list, selection, results)}
+      />
       <ListState list={list} filter={filter} />
-      {runs.length > 0 && (
-        <div class={table['scroll']} role="region" aria-label={words.list} tabIndex={0}>
-          <table class={table['table']}>
-            <thead>
-              <tr>
-                {Object.entries(words.columns).map(([name, text]) => (
-                  <th key={name} scope="col" class={css[name]}>
-                    {text}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {runs.map((run) => (
-                <Row key={run.id} run={run} />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      {runs.length > 0 && <RunTable runs={runs} selection={selection} seesAll={seesAll} />}
       {list.hasMore.value && (
         <button type="button" class={css['more']} onClick={() => void list.more()}>
           {words.more}
@@ -72,21 +94,18 @@ export function Runs() {
 }
 
 function runList(filter: RunFilter): LiveList<ListedRun> {
-  const { status, workflowId, q } = filter;
   return new LiveList<ListedRun>({
-    key: ['runs', status, workflowId, q],
+    key: ['runs', ...Object.values(filter)],
     kind: 'run',
-    matchedByServer: q !== '',
-    shows: (run) => showsRun(filter, run),
+    matchedByServer: filter.q !== '' || filter.tag !== '',
+    shows: (run) => showsRun(filter, run, user.value?.id ?? '', Date.now()),
     compare: compareRuns,
     read: (cursor) =>
       client.page('listRuns', {
         query: {
           view: 'summary',
           limit: PAGE,
-          ...(status === '' ? {} : { status }),
-          ...(workflowId === '' ? {} : { workflow_id: workflowId }),
-          ...(q === '' ? {} : { q }),
+          ...queryOf(filter, Date.now()),
           ...(cursor === null ? {} : { cursor }),
         },
       }),
@@ -94,39 +113,69 @@ function runList(filter: RunFilter): LiveList<ListedRun> {
   });
 }
 
-function focusLink(by: number): void {
-  const links = [...document.querySelectorAll<HTMLElement>(`.${table['table']} td a`)];
-  const at = links.indexOf(document.activeElement as HTMLElement);
-  links[at < 0 ? 0 : Math.min(Math.max(at + by, 0), links.length - 1)]?.focus();
+function keyTexts(selected: readonly ListedRun[]): KeyTexts {
+  const { always, selection } = words.shortcuts;
+  const offered = BULK_ACTIONS.filter((action) => runsFor(action, selected).length > 0);
+  return {
+    ...always,
+    // Of two actions of one key, the first that is possible is done.
+    ...Object.fromEntries(
+      offered
+        .toReversed()
+        .map((action) => [BULK_KEYS[action], words.verb[action](runsFor(action, selected).length)]),
+    ),
+    ...(selected.length === 0 ? {} : selection),
+  };
 }
 
-function Filters({ filter }: { filter: RunFilter }) {
-  return (
-    <search class={css['filters']}>
-      <input
-        type="search"
-        aria-label={words.search}
-        placeholder={words.searchHint}
-        value={filter.q}
-        onInput={(event) => setQuery({ q: event.currentTarget.value }, 'replace')}
-      />
-      <select
-        aria-label={words.status}
-        value={filter.status}
-        onChange={(event) => setQuery({ status: event.currentTarget.value })}
-      >
-        <option value="">{words.anyStatus}</option>
-        {STATUSES.map((status) => (
-          <option key={status} value={status}>
-            {status}
-          </option>
-        ))}
-      </select>
-      <SavedViews list="runs" />
-    </search>
+interface Selection {
+  /** Those of the selected runs that the list shows. */
+  runs: () => ListedRun[];
+  has: (id: string) => boolean;
+  set: (ids: readonly string[], isSelected: boolean) => void;
+  /** Selects the run whose row has the focus, or the first one. */
+  toggleFocused: () => void;
+  clear: () => void;
+}
+
+function useSelection(list: LiveList<ListedRun>): Selection {
+  const picked = useSignal<ReadonlySet<string>>(new Set());
+  const has = (id: string) => picked.value.has(id);
+  const set = (ids: readonly string[], isSelected: boolean) => {
+    const next = new Set(picked.value);
+    for (const id of ids) {
+      if (isSelected) next.add(id);
+      else next.delete(id);
+    }
+    picked.value = next;
+  };
+  return {
+    runs: () => list.items.value.filter(({ id }) => has(id)),
+    has,
+    set,
+    toggleFocused: () => {
+      if (focusedRun() === null) focusRow(1);
+      const id = focusedRun();
+      if (id !== null) set([id], !has(id));
+    },
+    clear: () => (picked.value = new Set()),
+  };
+}
+
+function focusedRun(): string | null {
+  return document.activeElement?.closest('tr[data-run]')?.getAttribute('data-run') ?? null;
+}
+
+/** What was done is shown at once; what was refused stays selected. */
+function takeResults(list: LiveList<ListedRun>, selection: Selection, results: RunBatch['results']): void {
+  for (const { run } of results) if (run !== undefined) list.put(run);
+  selection.set(
+    results.flatMap(({ id, problem }) => (problem === undefined ? [id] : [])),
+    false,
   );
 }
 
+/** Loading, empty or failed, in place of rows. */
 function ListState({ list, filter }: { list: LiveList<ListedRun>; filter: RunFilter }) {
   const isLoading = !list.isLoaded.value && list.error.value === null;
   const showsSkeleton = useLate(isLoading);
@@ -141,12 +190,11 @@ function ListState({ list, filter }: { list: LiveList<ListedRun>; filter: RunFil
       </div>
     );
   if (!isEmpty) return null;
-  const parts = [filter.status, filter.q === '' ? '' : `“${filter.q}”`].filter((part) => part !== '');
-  const isFiltered = parts.length > 0 || filter.workflowId !== '';
+  const parts = filterTexts(filter);
   return (
     <div class={css['empty']}>
-      <p>{isFiltered ? words.filteredEmpty(parts.join(', ')) : words.empty}</p>
-      {isFiltered && (
+      <p>{parts.length > 0 ? words.filteredEmpty(parts.join(', ')) : words.empty}</p>
+      {parts.length > 0 && (
         <button type="button" onClick={() => navigate(runsAddress())}>
           {words.clear}
         </button>
@@ -155,18 +203,100 @@ function ListState({ list, filter }: { list: LiveList<ListedRun>; filter: RunFil
   );
 }
 
-function Row({ run }: { run: ListedRun }) {
-  const length = lengthOf(run, nowMs.value);
+function filterTexts({ status, workflow, owner, tag, since, q }: RunFilter): string[] {
+  return [
+    status,
+    workflow === '' ? '' : words.otherWorkflow.toLowerCase(),
+    owner === '' ? '' : (words.owners[owner] ?? words.otherOwner(personName(owner))).toLowerCase(),
+    (words.periods[since] ?? '').toLowerCase(),
+    tag === '' ? '' : words.tagged(tag),
+    q === '' ? '' : `“${q}”`,
+  ].filter((part) => part !== '');
+}
+
+interface TableProps {
+  runs: readonly ListedRun[];
+  selection: Selection;
+  /** Runs of several people. */
+  seesAll: boolean;
+}
+
+function RunTable({ runs, selection, seesAll }: TableProps) {
+  const selected = runs.filter(({ id }) => selection.has(id)).length;
   return (
-    <tr>
+    <div class={table['scroll']} role="region" aria-label={words.list} tabIndex={0}>
+      <table class={table['table']}>
+        <thead>
+          <tr>
+            <th scope="col" class={css['pick']}>
+              <input
+                type="checkbox"
+                aria-label={words.selectAll}
+                checked={selected === runs.length}
+                indeterminate={selected > 0 && selected < runs.length}
+                onChange={(event) =>
+                  selection.set(
+                    runs.map(({ id }) => id),
+                    event.currentTarget.checked,
+                  )
+                }
+              />
+            </th>
+            {Object.entries(words.columns).map(
+              ([name, text]) =>
+                (seesAll || name !== 'owner') && (
+                  <th key={name} scope="col" class={css[name]}>
+                    {text}
+                  </th>
+                ),
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {runs.map((run) => (
+            <Row
+              key={run.id}
+              run={run}
+              isSelected={selection.has(run.id)}
+              onSelect={(isSelected) => selection.set([run.id], isSelected)}
+              seesAll={seesAll}
+            />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface RowProps {
+  run: ListedRun;
+  isSelected: boolean;
+  onSelect: (isSelected: boolean) => void;
+  seesAll: boolean;
+}
+
+function Row({ run, isSelected, onSelect, seesAll }: RowProps) {
+  const length = lengthOf(run, nowMs.value);
+  const subject = subjectOf(run.input_params);
+  return (
+    <tr data-run={run.id} data-selected={isSelected}>
+      <td class={css['pick']}>
+        <input
+          type="checkbox"
+          aria-label={words.select(run.workflow_name, subject)}
+          checked={isSelected}
+          onChange={(event) => onSelect(event.currentTarget.checked)}
+        />
+      </td>
       <td>
         <StatusText status={run.status} />
       </td>
       <td class={css['workflow']}>
         <a href={runAddress(run.id)}>{run.workflow_name}</a>
       </td>
-      <td class={css['subject']}>{subjectOf(run.input_params)}</td>
+      <td class={css['subject']}>{subject}</td>
       <td class={css['waits']}>{waitText(run)}</td>
+      {seesAll && <td class={css['owner']}>{personName(run.owner_id)}</td>}
       <td class={css['length']}>{length === null ? '' : lengthText(length)}</td>
       <td class={css['created']}>
         <When at={run.created_at} />

@@ -1,0 +1,119 @@
+import { setQuery } from '../../app/router.ts';
+import { SavedViews } from '../../app/saved-views.tsx';
+import { client } from '../../data/api.ts';
+import { personName } from '../../data/people.ts';
+import { useQuery } from '../../data/query.ts';
+import { PERIODS_MS, STATUSES, type RunFilter } from './run-list.ts';
+import css from './runs.module.css';
+import { words } from './words.ts';
+
+/** Workflows to choose from, the newest first; runs of others are found by name. */
+const MAX_WORKFLOWS = 200;
+const MAX_TAG_LENGTH = 100;
+
+interface Props {
+  filter: RunFilter;
+  /** Whether the user sees runs of others. */
+  seesAll: boolean;
+}
+
+export function RunFilters({ filter, seesAll }: Props) {
+  return (
+    <search class={css['filters']}>
+      <input
+        type="search"
+        aria-label={words.search}
+        placeholder={words.searchHint}
+        value={filter.q}
+        onInput={(event) => setQuery({ q: event.currentTarget.value }, 'replace')}
+      />
+      <Choice
+        name="status"
+        label={words.status}
+        value={filter.status}
+        options={[['', words.anyStatus], ...STATUSES.map((status): Option => [status, status])]}
+      />
+      <WorkflowChoice value={filter.workflow} />
+      {(seesAll || filter.owner !== '') && <OwnerChoice value={filter.owner} />}
+      <Choice
+        name="since"
+        label={words.since}
+        value={filter.since}
+        options={[
+          ['', words.anyTime],
+          ...Object.keys(PERIODS_MS).map((period): Option => [period, words.periods[period] ?? period]),
+        ]}
+      />
+      <input
+        class={css['tag']}
+        aria-label={words.tag}
+        placeholder={words.tag}
+        maxLength={MAX_TAG_LENGTH}
+        value={filter.tag}
+        onInput={(event) => setQuery({ tag: event.currentTarget.value }, 'replace')}
+      />
+      <SavedViews list="runs" />
+    </search>
+  );
+}
+
+function WorkflowChoice({ value }: { value: string }) {
+  const { data } = useQuery({
+    queryKey: ['workflows to choose'],
+    queryFn: ({ signal }) =>
+      client.page('listWorkflows', { query: { view: 'summary', limit: MAX_WORKFLOWS }, signal }),
+  });
+  const known = (data?.items ?? []).map(({ id, name }): Option => [id, name]);
+  const isKnown = value === '' || known.some(([id]) => id === value);
+  return (
+    <Choice
+      name="workflow"
+      label={words.workflow}
+      value={value}
+      options={[
+        ['', words.anyWorkflow],
+        ...(isKnown ? [] : [[value, words.otherWorkflow] satisfies Option]),
+        ...known,
+      ]}
+    />
+  );
+}
+
+function OwnerChoice({ value }: { value: string }) {
+  const known = Object.entries(words.owners);
+  const isKnown = Object.hasOwn(words.owners, value);
+  return (
+    <Choice
+      name="owner"
+      label={words.owner}
+      value={value}
+      options={isKnown ? known : [...known, [value, words.otherOwner(personName(value))]]}
+    />
+  );
+}
+
+type Option = [value: string, text: string];
+
+interface ChoiceProps {
+  /** The parameter of the address. */
+  name: string;
+  label: string;
+  value: string;
+  options: readonly Option[];
+}
+
+function Choice({ name, label, value, options }: ChoiceProps) {
+  return (
+    <select
+      aria-label={label}
+      value={value}
+      onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
+    >
+      {options.map(([option, text]) => (
+        <option key={option} value={option}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
