@@ -28,12 +28,13 @@ const ADD = `on conflict (owner_id, workflow_id, hour) do update
       slowest_ms = greatest(h.slowest_ms, excluded.slowest_ms),
       last_run_id = greatest(h.last_run_id, excluded.last_run_id)`;
 
-/** SQL: the rows of `run_hour` that the changes in `source` make. */
+/** SQL: the rows of `run_hour` that the changes in `source` make, with the same types. */
 export function hoursOf(source: string): string {
-  const count = (change: string): string => `count(*) filter (where change = '${change}') as ${change}`;
+  const count = (change: string): string =>
+    `(count(*) filter (where change = '${change}'))::int as ${change}`;
   return `select owner_id, workflow_id, date_trunc('hour', at, 'UTC') as hour,
       ${count('started')}, ${count('completed')}, ${count('faulted')}, ${count('cancelled')},
-      coalesce(sum(length_ms), 0) as total_ms, max(length_ms) as slowest_ms,
+      coalesce(sum(length_ms), 0)::bigint as total_ms, max(length_ms) as slowest_ms,
       (array_agg(run_id order by run_id desc) filter (where change = 'started'))[1] as last_run_id
     from ${source} group by 1, 2, 3`;
 }

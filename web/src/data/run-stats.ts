@@ -9,19 +9,23 @@ import { cache, useQuery } from './query.ts';
 const KEY = 'run stats';
 /** What the server answers at once. */
 const MAX_WORKFLOWS = 200;
-/** Many events in a short time are one request. */
+/** Many events in a short time are one request, and a busy server gets one in ten seconds. */
 const READ_PAUSE_MS = 2_000;
+const READ_EVERY_MS = 10_000;
 
 /** @param workflowIds a series for each; without it, one of all runs */
 export function useRunStats(by: RunStats['by'], workflowIds?: readonly string[]): RunStats | undefined {
   const key = [KEY, by, workflowIds?.join(',') ?? ''];
   useEffect(() => {
     let due: ReturnType<typeof setTimeout> | undefined;
+    let lastMs = -Infinity;
     const readSoon = () => {
+      const pauseMs = Math.max(READ_PAUSE_MS, lastMs + READ_EVERY_MS - performance.now());
       due ??= setTimeout(() => {
         due = undefined;
+        lastMs = performance.now();
         void cache.invalidateQueries({ queryKey: [KEY] });
-      }, READ_PAUSE_MS);
+      }, pauseMs);
     };
     const ends = [onChange(({ kind }) => kind === 'run' && readSoon()), onReconnect(readSoon)];
     return () => {
