@@ -20,6 +20,7 @@ import { marketCommands } from './commands/market.ts';
 import { secretCommands } from './commands/secret.ts';
 import { clientCommands, userCommands } from './commands/user.ts';
 import { webhookCommands } from './commands/webhook.ts';
+import { scheduleCommands } from './commands/schedule.ts';
 import { workflowCommands } from './commands/workflow.ts';
 import type { Context } from './core/command.ts';
 
@@ -31,6 +32,7 @@ const routes = {
   inbox: inboxCommand,
   task: taskCommands,
   run: runCommands,
+  schedule: scheduleCommands,
   workflow: workflowCommands,
   agent: agentCommands,
   market: marketCommands,

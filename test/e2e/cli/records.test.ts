@@ -54,6 +54,33 @@ test('validate works without a server, with the words of the server', async () =
   expect([unreadable.exitCode, unreadable.stderr]).toEqual([1, expect.stringContaining('broken.yaml')]);
 });
 
+test('a schedule is shown, paused with a note, changed, resumed and started by hand', async () => {
+  const schedule = { after: 'PT1H' };
+  const definition = { schedule, do: [{ a: { set: { done: true } } }] };
+  const { body } = await builder.post('/workflows', { name: 'clockwork', definition });
+  const paused = await cli.run(['schedule', 'pause', 'clockwork', '--note', 'Month end', '-o', 'table']);
+  expect([paused.exitCode, paused.stdout]).toEqual([0, expect.stringContaining('3600 s after the last run')]);
+  expect(paused.stdout).toContain('Month end');
+  const changes = ['--overlap', 'allow', '--catch-up', '10m', '--jitter', '5'];
+  const [changed, nothing, late] = [
+    await cli.run(['schedule', 'set', body.id, ...changes]),
+    await cli.run(['schedule', 'set', body.id]),
+    await cli.run(['schedule', 'backfill', body.id, '--from', '2026-01-01T00:00:00Z', '--yes']),
+  ];
+  expect(changed.json()).toMatchObject({ overlap: 'allow', catch_up_seconds: 600, jitter_seconds: 5 });
+  expect([nothing.exitCode, nothing.stderr]).toEqual([2, expect.stringContaining('--overlap')]);
+  expect([late.exitCode, late.stderr]).toEqual([expect.any(Number), expect.stringContaining('"after"')]);
+  expect(late.exitCode).not.toBe(0);
+  const resumed = await cli.run(['schedule', 'resume', 'clockwork']);
+  expect(resumed.json()).toMatchObject({ state: 'active', note: null });
+  const started = await cli.run(['schedule', 'trigger', 'clockwork']);
+  const shown = await cli.run(['schedule', 'get', 'clockwork']);
+  expect(shown.json().last).toMatchObject([
+    { cause: 'trigger', outcome: 'started', run_id: started.json().id },
+  ]);
+  expect((await builder.delete(`/workflows/${body.id}`)).status).toBe(204);
+});
+
 test('a workflow is created, edited in $EDITOR, compared, drawn and deleted', async () => {
   const created = await cli.run(['workflow', 'create', file('greet.yaml', GOOD), '--tag', 'demo']);
   expect([created.exitCode, created.json()]).toMatchObject([

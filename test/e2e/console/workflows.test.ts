@@ -91,6 +91,35 @@ inBrowser('somebody finds a workflow, is told what is wrong with the input, and 
   expect(complaints).toEqual([]);
 });
 
+inBrowser('a schedule is seen, paused, resumed, and starts a run by hand', async () => {
+  const workflow = await create('By the clock', {
+    schedule: { cron: 'CRON_TZ=Europe/Berlin 0 9 * * *' },
+    do: [{ note: { set: { done: true } } }],
+  });
+  const { page, complaints, open } = await visit(ada);
+  await open(`/workflows/${workflow.id}`);
+  const card = page.getByRole('heading', { name: 'Schedule' }).locator('..');
+  await card.getByText('CRON_TZ=Europe/Berlin 0 9 * * * · active').waitFor();
+  await card.getByRole('heading', { name: 'Next times' }).waitFor();
+  await card.getByLabel('If an earlier run has not ended').selectOption('start after it');
+  await card.getByRole('button', { name: 'Pause' }).click();
+  await card.getByText('· paused').waitFor();
+  expect((await asAda.get(`/workflows/${workflow.id}/schedule`)).body).toMatchObject({
+    overlap: 'buffer_one',
+    state: 'paused',
+    paused_by: ada.id,
+  });
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await card.getByRole('button', { name: 'Start now' }).click();
+  await page.getByText('By the clock has started.').waitFor();
+  await page.goBack();
+  await card.getByRole('link', { name: 'started' }).waitFor();
+  await card.getByRole('button', { name: 'Resume' }).click();
+  await card.getByText('· active').waitFor();
+  await keepPicture(page, 'workflow-schedule');
+  expect(complaints).toEqual([]);
+});
+
 inBrowser('a workflow shows its revisions and what changed between two of them', async () => {
   const workflow = await create('Grows', { do: [{ first: { set: { step: 1 } } }] });
   for (const step of [2, 3])

@@ -1,3 +1,5 @@
+import { lengthText } from '../../ui/time.ts';
+
 export const words = {
   list: 'Workflows',
   document: (name: string) => `${name} · Workflow`,
@@ -31,6 +33,23 @@ export const words = {
   problems: 'Problems',
   severities: { error: 'error', unsupported: 'not supported', warning: 'warning' },
   whole: 'whole definition',
+  schedule: {
+    title: 'Schedule',
+    times: (schedule: { cron: string | null; every_seconds: number | null; after_seconds: number | null }) =>
+      schedule.cron ??
+      (schedule.every_seconds === null
+        ? `${lengthText((schedule.after_seconds ?? 0) * 1_000)} after the last run`
+        : `Every ${lengthText(schedule.every_seconds * 1_000)}`),
+    states: { active: 'active', paused: 'paused', blocked: 'blocked' },
+    next: 'Next times',
+    last: 'Last times',
+    outcomes: { started: 'started', skipped: 'skipped', missed: 'missed', failed: 'failed' },
+    overlap: 'If an earlier run has not ended',
+    overlaps: { skip: 'skip the time', buffer_one: 'start after it', allow: 'start beside it' },
+    pause: 'Pause',
+    resume: 'Resume',
+    trigger: 'Start now',
+  },
   health: 'Health',
   runs: 'Latest runs',
   allRuns: 'All runs',

@@ -24,6 +24,7 @@ import { WorkflowState } from '../../ui/workflow-state.tsx';
 import { Health } from './health.tsx';
 import { LatestRuns } from './latest-runs.tsx';
 import { partAt } from './part-at.ts';
+import { ScheduleCard } from './schedule.tsx';
 import { Revisions } from './revisions.tsx';
 import { words } from './words.ts';
 import css from './workflow.module.css';
@@ -239,6 +240,7 @@ function Overview({ workflow }: { workflow: Workflow }) {
             <p class="muted">{workflow.runnable ? words.mayNotStart : words.cannotStart}</p>
           )}
         </section>
+        <ScheduleCard workflow={workflow} />
       </div>
     </div>
   );

@@ -1,0 +1,148 @@
+/** When the workflow's runs start by the clock, and what became of the last times. */
+import { useSignal } from '@preact/signals';
+import { useId } from 'preact/hooks';
+
+import type { Schedule, Workflow } from '../../../../client/index.ts';
+import { isRecord } from '../../../../contracts/is-record.ts';
+import { navigate } from '../../app/router.ts';
+import { runAddress } from '../../app/routes.ts';
+import { client } from '../../data/api.ts';
+import { cache, useQuery } from '../../data/query.ts';
+import { detailOf, ProblemText } from '../../ui/problem.tsx';
+import { exactTime } from '../../ui/time.ts';
+import { complain, tell } from '../../ui/toasts.tsx';
+import { When } from '../../ui/when.tsx';
+import { words } from './words.ts';
+import css from './workflow.module.css';
+
+const SHOWN = 3;
+const REFRESH_MS = 30_000;
+const OVERLAPS = ['skip', 'buffer_one', 'allow'] as const;
+
+/** Nothing for a workflow that starts by hand only. */
+export function ScheduleCard({ workflow }: { workflow: Workflow }) {
+  const { schedule } = workflow.definition;
+  const byClock = isRecord(schedule) && ['every', 'cron', 'after'].some((kind) => kind in schedule);
+  return byClock ? <Card workflow={workflow} /> : null;
+}
+
+function Card({ workflow }: { workflow: Workflow }) {
+  const { id } = workflow;
+  const { data, error, refetch } = useQuery<Schedule>({
+    queryKey: ['schedule', id, workflow.revision],
+    queryFn: ({ signal }) => client.call('getSchedule', { path: { id }, signal }),
+    refetchInterval: REFRESH_MS,
+  });
+  if (error !== null && data === undefined) return <ProblemText error={error} retry={() => void refetch()} />;
+  if (data === undefined) return null;
+  return (
+    <section class={`${css['part']} ${css['card']}`}>
+      <h2>{words.schedule.title}</h2>
+      <p>
+        {words.schedule.times(data)} · <strong>{words.schedule.states[data.state]}</strong>
+      </p>
+      {(data.reason ?? data.note) !== null && <p class="muted">{data.reason ?? data.note}</p>}
+      <Times schedule={data} />
+      {data.can.includes('update') && (
+        <Controls
+          schedule={data}
+          take={(next) => cache.setQueryData(['schedule', id, workflow.revision], next)}
+        />
+      )}
+    </section>
+  );
+}
+
+function Times({ schedule: { next, last } }: { schedule: Schedule }) {
+  return (
+    <>
+      {next !== null && next.length > 0 && (
+        <>
+          <h3>{words.schedule.next}</h3>
+          <ul>
+            {next.slice(0, SHOWN).map((at) => (
+              <li key={at}>
+                <time dateTime={at}>{exactTime(at)}</time>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {last.length > 0 && (
+        <>
+          <h3>{words.schedule.last}</h3>
+          <ul>
+            {last.slice(0, SHOWN).map(({ scheduled_at: at, outcome, run_id: runId, detail }) => (
+              <li key={at}>
+                {runId === null ? (
+                  words.schedule.outcomes[outcome]
+                ) : (
+                  <a href={runAddress(runId)}>{words.schedule.outcomes[outcome]}</a>
+                )}{' '}
+                <When at={at} />
+                {detail !== null && <span class="muted"> {detail}</span>}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  );
+}
+
+function Controls({ schedule, take }: { schedule: Schedule; take: (next: Schedule) => void }) {
+  const id = useId();
+  const isBusy = useSignal(false);
+  const path = { id: schedule.workflow_id };
+  const act = async (what: () => Promise<void>) => {
+    isBusy.value = true;
+    try {
+      await what();
+    } catch (error) {
+      complain(detailOf(error));
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  const change = (body: { paused?: boolean; overlap?: Schedule['overlap'] }) =>
+    act(async () => take(await client.call('updateSchedule', { path, body })));
+  const isPaused = schedule.paused_at !== null;
+  return (
+    <>
+      <label for={id}>{words.schedule.overlap}</label>
+      <select
+        id={id}
+        value={schedule.overlap}
+        disabled={isBusy.value}
+        onChange={(event) => {
+          const overlap = OVERLAPS.find((one) => one === event.currentTarget.value);
+          if (overlap !== undefined) void change({ overlap });
+        }}
+      >
+        {OVERLAPS.map((one) => (
+          <option key={one} value={one}>
+            {words.schedule.overlaps[one]}
+          </option>
+        ))}
+      </select>
+      <div class={css['actions']}>
+        <button type="button" disabled={isBusy.value} onClick={() => void change({ paused: !isPaused })}>
+          {isPaused ? words.schedule.resume : words.schedule.pause}
+        </button>
+        <button
+          type="button"
+          disabled={isBusy.value}
+          onClick={() =>
+            void act(async () => {
+              const run = await client.call('triggerSchedule', { path, body: {} });
+              navigate(runAddress(run.id));
+              tell(words.started(run.workflow_name));
+            })
+          }
+        >
+          {words.schedule.trigger}
+        </button>
+      </div>
+    </>
+  );
+}
