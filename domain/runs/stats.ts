@@ -1,4 +1,5 @@
 /** Statistics of runs: counts by hour or day of the runs that the caller may see. */
+import { utcTime } from '../../contracts/instant.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, Conditions } from '../../db/sql.ts';
 import type { RunStatus } from '../../contracts/run-events.ts';
@@ -34,7 +35,7 @@ export interface StatsRange {
   to: Date;
 }
 
-export interface StatsBucket {
+interface StatsBucket {
   at: Date;
   started: number;
   completed: number;
@@ -60,6 +61,9 @@ export function statsRange({ by, from, to, workflow_id: ids }: StatsQuery, nowMs
     from === undefined ? end - DEFAULT_BUCKETS[by] * unit : Math.floor(Date.parse(from) / unit) * unit;
   const refuse = (pointer: string, message: string) =>
     badRequest('invalid_query', `${pointer} ${message}.`, [{ pointer, code: 'out_of_range', message }]);
+  // Whole hours and days may begin or end outside of what a time can be.
+  if (!isTime(end)) throw refuse('to', 'is too close to the end of the year 9999');
+  if (!isTime(begin)) throw refuse(from === undefined ? 'to' : 'from', 'is too close to the year 1');
   const buckets = (end - begin) / unit;
   if (buckets <= 0) throw refuse('from', 'must be before `to`');
   if (buckets > MAX_BUCKETS[by])
@@ -70,6 +74,10 @@ export function statsRange({ by, from, to, workflow_id: ids }: StatsQuery, nowMs
       `has too many ids for so long a time: at most ${MAX_ALL_BUCKETS} ${by}s in all`,
     );
   return { by, from: new Date(begin), to: new Date(end) };
+}
+
+function isTime(ms: number): boolean {
+  return utcTime(new Date(ms).toISOString()) !== null;
 }
 
 /** One series of all runs, or one for each of the workflows, in the given order. */

@@ -48,7 +48,7 @@ export function sumsOf(buckets: readonly Bucket[]): Sums {
 }
 
 /** Order of the parts of a column, from the bottom. */
-export const ENDS = ['completed', 'cancelled', 'faulted'] as const;
+const ENDS = ['completed', 'cancelled', 'faulted'] as const;
 
 export interface Part {
   status: (typeof ENDS)[number];
