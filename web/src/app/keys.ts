@@ -78,5 +78,7 @@ const typed =
 
 /** @param target the innermost one: an editor has its text in a shadow root */
 function isTyping(target: EventTarget | undefined): boolean {
-  return target instanceof Element && target.closest(typed) !== null;
+  if (!(target instanceof Element) || target.closest(typed) === null) return false;
+  // The focus leaves a dialog a moment after it is closed.
+  return target.closest('dialog:not([open])') === null;
 }

@@ -137,12 +137,6 @@ function views(): Entry[] {
 }
 
 function places(): Entry[] {
-  const keys: Readonly<Record<string, string>> = {
-    inbox: 'g i',
-    runs: 'g r',
-    workflows: 'g w',
-    agents: 'g a',
-  };
   const go = (label: string, address: string, more: Partial<Entry> = {}): Entry => ({
     id: `go ${address}`,
     group: groups.go,
@@ -151,8 +145,8 @@ function places(): Entry[] {
     ...more,
   });
   return [
-    ...SCREENS.filter(({ needs }) => mayCall(needs)).map(({ name }) =>
-      go(shellWords.screens[name], homeAddress(name), { keys: [keys[name] ?? ''] }),
+    ...SCREENS.filter(({ needs }) => mayCall(needs)).map(({ name, key }) =>
+      go(shellWords.screens[name], homeAddress(name), { keys: [key] }),
     ),
     ...PARTS.filter((part) => mayCall(NEEDS[part])).map((part) =>
       go(settingsWords.parts[part], settingsAddress(part), { detail: shellWords.settings }),

@@ -18,23 +18,33 @@ import {
 
 /** A screen is offered to whose role may read what it shows. */
 export const SCREENS = [
-  { name: 'inbox', parts: [], needs: 'listHumanTasks', address: inboxAddress },
-  { name: 'runs', parts: ['run'], needs: 'listRuns', address: runsAddress },
-  { name: 'workflows', parts: ['workflow', 'editor'], needs: 'listWorkflows', address: workflowsAddress },
+  { name: 'inbox', key: 'g i', parts: [], needs: 'listHumanTasks', address: inboxAddress },
+  { name: 'runs', key: 'g r', parts: ['run'], needs: 'listRuns', address: runsAddress },
+  {
+    name: 'workflows',
+    key: 'g w',
+    parts: ['workflow', 'editor'],
+    needs: 'listWorkflows',
+    address: workflowsAddress,
+  },
   {
     name: 'agents',
+    key: 'g a',
     parts: ['agent', 'agent-new', 'agent-edit'],
     needs: 'listAgents',
     address: agentsAddress,
   },
   {
     name: 'marketplace',
+    key: 'g m',
     parts: ['market-item', 'market-reviews'],
     needs: 'listMarketplaceItems',
     address: marketplaceAddress,
   },
 ] as const satisfies readonly {
   name: Route['screen'];
+  /** Goes there. */
+  key: string;
   parts: readonly Route['screen'][];
   needs: OperationId;
   address: () => string;

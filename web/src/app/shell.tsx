@@ -50,11 +50,7 @@ export function Shell({ user }: { user: User }) {
   useKeys(
     {
       'mod+k': () => (showsPalette.value = true),
-      'g i': () => navigate(homeAddress('inbox')),
-      'g r': () => navigate(homeAddress('runs')),
-      'g w': () => navigate(homeAddress('workflows')),
-      'g a': () => navigate(homeAddress('agents')),
-      'g m': () => navigate(homeAddress('marketplace')),
+      ...Object.fromEntries(SCREENS.map(({ name, key }) => [key, () => navigate(homeAddress(name))])),
       'g s': () => navigate(settingsAddress('profile')),
       '/': () => document.querySelector<HTMLInputElement>('input[type=search]')?.focus(),
       t: switchTheme,
