@@ -2,16 +2,11 @@
  * Times of the console in a real Chromium, beside their bars, on a database and a Temporal of its own:
  * `npm run bench:console`. The browser, the server and the worker share the machine.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { loadavg } from 'node:os';
 import type { Page } from 'playwright-core';
-import { migrate } from '../../db/migrate.ts';
-import { startPostgres } from '../../dev/postgres.ts';
-import { startTemporal } from '../../dev/temporal.ts';
-import { buildConsole, consoleFolder, launchChromium, visitConsole } from '../support/chromium.ts';
-import { endOf, runToEnd, startRun, startTestPlatform, until } from '../support/platform.ts';
-import { runFolderVariable } from '../support/run-folder.ts';
+import { launchChromium, visitConsole } from '../support/chromium.ts';
+import { startOwnPlatform } from '../support/own-platform.ts';
+import { endOf, runToEnd, startRun, until } from '../support/platform.ts';
 import { insertRun } from '../support/human-tasks.ts';
 
 const TASKS = 10_000;
@@ -19,29 +14,7 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const percentile = (values: number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN;
 
-const folder = mkdtempSync(join(tmpdir(), 'cadenza-bench-'));
-// State that the helpers of the tests share within a run.
-process.env[runFolderVariable] = folder;
-const [postgres, temporal] = await Promise.all([
-  startPostgres({ dataDir: join(folder, 'postgres') }),
-  startTemporal({ dataDir: join(folder, 'temporal') }),
-]);
-await migrate(postgres.url);
-await buildConsole();
-const platform = await startTestPlatform({
-  consoleFolder,
-  // As in production: responses are checked, but not field by field.
-  strictResponses: false,
-  servers: {
-    database: { url: postgres.url, drop: async () => {} },
-    temporal: {
-      address: temporal.address,
-      namespace: 'default',
-      uiUrl: '',
-      taskQueue: 'cadenza',
-    },
-  },
-});
+const platform = await startOwnPlatform();
 const browser = await launchChromium();
 const ada = await platform.createUser({ username: 'ada', roles: ['builder'] });
 const builder = await platform.as(ada);
@@ -58,8 +31,6 @@ for (const [name, bar, value] of rows) {
 }
 await browser.close();
 await platform.close();
-await Promise.all([postgres.stop(), temporal.stop()]);
-rmSync(folder, { recursive: true, force: true });
 process.exit(0);
 
 /** Records in the page: long tasks, and the time of the frame in which a condition holds. */

@@ -1,0 +1,37 @@
+/** A platform outside of jest, with a PostgreSQL and a Temporal of its own: for measurements and pictures. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { migrate } from '../../db/migrate.ts';
+import { startPostgres } from '../../dev/postgres.ts';
+import { startTemporal } from '../../dev/temporal.ts';
+import { buildConsole, consoleFolder } from './chromium.ts';
+import { startTestPlatform, type TestPlatform } from './platform.ts';
+import { runFolderVariable } from './run-folder.ts';
+
+/** With the console. `close` removes everything. */
+export async function startOwnPlatform(): Promise<TestPlatform> {
+  const folder = mkdtempSync(join(tmpdir(), 'cadenza-own-'));
+  // State that the helpers of the tests share within a run.
+  process.env[runFolderVariable] = folder;
+  const [postgres, temporal] = await Promise.all([
+    startPostgres({ dataDir: join(folder, 'postgres') }),
+    startTemporal({ dataDir: join(folder, 'temporal') }),
+  ]);
+  await Promise.all([migrate(postgres.url), buildConsole()]);
+  const platform = await startTestPlatform({
+    consoleFolder,
+    // As in production: responses are checked, but not field by field.
+    strictResponses: false,
+    servers: {
+      database: { url: postgres.url, drop: async () => {} },
+      temporal: { address: temporal.address, namespace: 'default', uiUrl: '', taskQueue: 'cadenza' },
+    },
+  });
+  const close = async (): Promise<void> => {
+    await platform.close();
+    await Promise.all([postgres.stop(), temporal.stop()]);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { ...platform, close };
+}
