@@ -68,6 +68,32 @@ test('a workflow runs every second, until it is paused, and again when it is res
   await builder.delete(`/workflows/${id}`);
 });
 
+test('no time is lost and none counts twice while no worker is there', async () => {
+  const id = await create({ every: { seconds: 1 } });
+  await change(id, { overlap: 'allow' });
+  await until(
+    () => runsOf(id),
+    (runs) => runs.length > 0,
+  );
+  await platform.stopWorker();
+  const away = Date.now();
+  await until(
+    async () => Date.now() - away,
+    (ms) => ms > 4_000,
+  );
+  await platform.startWorker();
+  const back = Math.floor(Date.now() / 1_000);
+  const secondsOf = async (): Promise<number[]> =>
+    (await runsOf(id)).map(({ scheduled_at: at }) => Date.parse(at) / 1_000).toSorted((a, b) => a - b);
+  const seconds = await until(secondsOf, ([first = back, ...rest]) => {
+    const known = new Set([first, ...rest]);
+    return Array.from({ length: back - first + 1 }, (_, index) => first + index).every((at) => known.has(at));
+  });
+  await builder.delete(`/workflows/${id}`);
+  expect(new Set(seconds).size).toBe(seconds.length);
+  expect(seconds.length).toBeGreaterThan(4);
+});
+
 test('a cron schedule keeps to its time zone, and follows the definition', async () => {
   const id = await create({ cron: 'CRON_TZ=Asia/Tokyo 0 9 * * *' });
   const state = await schedule(id);
