@@ -264,6 +264,11 @@ export type BackfillScheduleRequest = {
   /** The last time, included; not in the future. */
   to: Instant;
 };
+export type BackfilledStart = {
+  scheduled_at: string;
+  outcome: 'started' | 'skipped' | 'missed' | 'failed';
+  run_id: string | null;
+};
 export type ChangeMyPasswordRequest = {
   current_password: string;
   new_password: string;
@@ -2750,11 +2755,7 @@ export interface Operations {
       id: string;
     };
     body: BackfillScheduleRequest;
-    answer: {
-      scheduled_at: string;
-      outcome: 'started' | 'skipped' | 'missed' | 'failed';
-      run_id: string | null;
-    }[];
+    answer: BackfilledStart[];
   };
   /** Start a run of the schedule now, also while it is paused */
   triggerSchedule: {

@@ -92,6 +92,7 @@ test('each operation declares the request headers that it supports', () => {
     'POST /runs/{id}/retry',
     'POST /workflows/{id}/execute',
     'POST /workflows/{id}/run',
+    'POST /workflows/{id}/schedule/trigger',
   ]);
   expect(taking('Last-Event-ID')).toEqual(['GET /events', 'GET /runs/{id}/events']);
   expect(taking('If-None-Match')).toEqual(['GET /files/{id}']);

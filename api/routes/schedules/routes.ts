@@ -25,6 +25,7 @@ import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint, type EndpointContext, type EndpointResponse } from '../../endpoint.ts';
 import { emptyBody, idParams, instant, text, timestamp, uuid } from '../../schemas.ts';
+import { replayWaiting } from '../runs/replay.ts';
 import { respondStarted } from '../runs/started.ts';
 import { runSchema } from '../runs/schemas.ts';
 
@@ -148,6 +149,7 @@ export function scheduleEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 201: runSchema },
       errors: [409, 422],
       headers: ['Prefer'],
+      onReplay: (c, first) => replayWaiting(deps, c, first),
       handler: async (c) => {
         await getWorkflowForChange(c.em, c.actor, c.params.id);
         c.checkSyntax();
@@ -173,7 +175,9 @@ function backfillEndpoint(deps: AppDeps): Endpoint {
     body: backfillBody,
     transaction: false,
     responses: {
-      200: z.array(pastStart.pick({ scheduled_at: true, outcome: true, run_id: true })),
+      200: z.array(
+        pastStart.pick({ scheduled_at: true, outcome: true, run_id: true }).meta({ id: 'BackfilledStart' }),
+      ),
     },
     errors: [409, 422],
     handler: async (c) => {
