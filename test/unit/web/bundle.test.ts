@@ -55,7 +55,7 @@ test.each([
   ['run', 20],
   ['runs', 8],
   ['workflows', 6],
-  ['workflow', 16],
+  ['workflow', 18],
   ['editor', 150],
   ['agents', 8],
   ['agent', 16],
