@@ -1310,7 +1310,10 @@ export type Schedule = {
   catch_up_seconds: number;
   /** Each start is delayed by a random time of at most this. */
   jitter_seconds: number;
-  /** At most ten times; null if they are not known at the moment. */
+  /**
+   * At most ten times; null if they are not known at the moment. Those of `after` are for the
+   * owner and admins.
+   */
   next: string[] | null;
   /** The last ten times, newest first. Only the owner and admins see them. */
   last: ScheduledStart[];

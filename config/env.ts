@@ -104,6 +104,7 @@ const schema = z.object({
   AGENT_MAX_SKILLS: z.coerce.number().int().min(1).max(10_000).default(100),
   WORKFLOW_MAX_REVISIONS: z.coerce.number().int().min(1).max(1_000_000).default(1_000),
   USER_MAX_SECRETS: z.coerce.number().int().min(1).max(1_000_000).default(1_000),
+  USER_MAX_SCHEDULES: z.coerce.number().int().min(1).max(100_000).default(100),
   USER_MAX_WEBHOOKS: z.coerce.number().int().min(1).max(100_000).default(100),
   USER_MAX_FILES: z.coerce.number().int().min(1).max(10_000_000).default(10_000),
   DATABASE_POOL_SIZE: z.coerce.number().int().min(4).max(200).default(20),

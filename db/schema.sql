@@ -754,7 +754,8 @@ CREATE INDEX run_owner ON public.run USING btree (owner_id, id DESC);
 CREATE INDEX run_parent ON public.run USING btree (parent_run_id) WHERE (parent_run_id IS NOT NULL);
 CREATE INDEX run_pending ON public.run USING btree (next_start_at) WHERE (status = 'pending'::text);
 CREATE INDEX run_retry_of ON public.run USING btree (retry_of) WHERE (retry_of IS NOT NULL);
-CREATE INDEX run_scheduled ON public.run USING btree (workflow_id, id DESC) WHERE (scheduled_at IS NOT NULL);
+CREATE UNIQUE INDEX run_scheduled ON public.run USING btree (workflow_id, scheduled_at) WHERE (scheduled_at IS NOT NULL);
+CREATE INDEX run_scheduled_live ON public.run USING btree (workflow_id) WHERE ((scheduled_at IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'running'::text, 'waiting'::text, 'suspended'::text])));
 CREATE INDEX run_status ON public.run USING btree (status, id DESC);
 CREATE INDEX run_workflow ON public.run USING btree (workflow_id, id DESC);
 CREATE TRIGGER run_ended AFTER UPDATE OF status ON public.run FOR EACH ROW WHEN (((new.status = ANY (ARRAY['cancelled'::text, 'faulted'::text])) AND (new.status <> old.status))) EXECUTE FUNCTION notify_ended_call();
@@ -1034,6 +1035,8 @@ create table workflow_schedule (
   jitter_seconds integer not null default 0,
   buffered_at timestamp with time zone,
   generation bigint not null default 1,
+  told_generation bigint,
+  refusal text,
   due_at timestamp with time zone not null default clock_timestamp(),
   created_at timestamp with time zone not null default clock_timestamp(),
   constraint workflow_schedule_pkey PRIMARY KEY (workflow_id),

@@ -14,6 +14,7 @@ export type Limits = Pick<
   | 'AGENT_MAX_SKILLS'
   | 'WORKFLOW_MAX_REVISIONS'
   | 'USER_MAX_SECRETS'
+  | 'USER_MAX_SCHEDULES'
   | 'USER_MAX_WEBHOOKS'
   | 'USER_MAX_FILES'
 >;
@@ -111,6 +112,20 @@ export function checkRevisionLimit(limits: Limits, revision: number): void {
     'WORKFLOW_MAX_REVISIONS',
     'The workflow has as many revisions as it may',
     'Create another workflow.',
+  );
+}
+
+/** Call after a schedule may have begun or been resumed. Paused ones start nothing, so they do not count. */
+export async function checkScheduleLimit(em: EntityManager, limits: Limits, ownerId: string): Promise<void> {
+  await checkCount(
+    em,
+    limits,
+    'USER_MAX_SCHEDULES',
+    `workflow_schedule s join workflow w on w.id = s.workflow_id
+      where s.kind is not null and s.paused_at is null and w.owner_id = ?`,
+    ownerId,
+    'The owner has as many schedules as they may',
+    'Pause one first.',
   );
 }
 

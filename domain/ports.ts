@@ -200,8 +200,8 @@ export interface TemporalGateway {
    * list.
    */
   troubled(): Promise<string[]>;
-  /** Makes the schedule what is wanted, whatever it was. */
-  putSchedule(schedule: WantedSchedule): Promise<void>;
+  /** Makes the schedule what is wanted, whatever it was. @returns why Temporal refuses it, or null */
+  putSchedule(schedule: WantedSchedule): Promise<string | null>;
   /** Harmless if there is none. */
   deleteSchedule(workflowId: string): Promise<void>;
   /** The next ten times; none while it is paused, null if Temporal has no such schedule. */

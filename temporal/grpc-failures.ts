@@ -5,6 +5,7 @@ import { FileStoreUnavailable } from '../domain/files/ports.ts';
 /** gRPC status codes. */
 const INVALID_ARGUMENT = 3;
 const NOT_FOUND = 5;
+const MAX_REFUSAL_LENGTH = 500;
 /**
  * CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE: transient, so the call
  * may be repeated.
@@ -35,6 +36,13 @@ export function isUnknownSearchAttribute(error: unknown): boolean {
   return causesOf(error).some(
     (cause) => grpcCodeOf(cause) === INVALID_ARGUMENT && /search attribute/i.test(cause.message),
   );
+}
+
+/** Why the server refuses what a call asks for, in its words; null for other failures. */
+export function refusalOf(error: unknown): string | null {
+  const refusal = causesOf(error).find((cause) => grpcCodeOf(cause) === INVALID_ARGUMENT);
+  if (!isGrpcServiceError(refusal)) return null;
+  return (refusal.details || refusal.message).slice(0, MAX_REFUSAL_LENGTH);
 }
 
 function grpcCodeOf(error: unknown): number | null {

@@ -8,6 +8,7 @@ import {
 import proto from '@temporalio/proto';
 import { SCHEDULED_START_WORKFLOW, scheduledStartId, scheduleOfWorkflow } from '../contracts/temporal.ts';
 import type { TemporalGateway, WantedSchedule } from '../domain/ports.ts';
+import { refusalOf } from './grpc-failures.ts';
 
 /** Temporal refuses shorter windows. */
 const MIN_CATCH_UP_SECONDS = 10;
@@ -24,7 +25,17 @@ export function scheduleCalls(
 ): ScheduleCalls {
   const handle = (workflowId: string) => client.schedule.getHandle(scheduleOfWorkflow(workflowId));
   return {
-    putSchedule: (wanted) => call(() => putSchedule(client, optionsOf(wanted, taskQueue))),
+    putSchedule: (wanted) =>
+      call(async () => {
+        try {
+          await putSchedule(client, optionsOf(wanted, taskQueue));
+          return null;
+        } catch (error) {
+          const refusal = refusalOf(error);
+          if (refusal === null) throw error;
+          return refusal;
+        }
+      }),
     deleteSchedule: (workflowId) => call(() => unlessMissing(undefined, () => handle(workflowId).delete())),
     nextTimes: (workflowId) =>
       call(() =>
@@ -80,7 +91,8 @@ async function timesBetween(client: Client, workflowId: string, from: Date, to: 
   const { startTime } = await client.workflowService.listScheduleMatchingTimes({
     namespace: client.options.namespace,
     scheduleId: scheduleOfWorkflow(workflowId),
-    startTime: timestampOf(from),
+    // Temporal names the times after this one.
+    startTime: timestampOf(new Date(from.getTime() - 1)),
     endTime: timestampOf(to),
   });
   return startTime.map(({ seconds, nanos }) => new Date(Number(seconds) * 1_000 + Number(nanos) / 1e6));

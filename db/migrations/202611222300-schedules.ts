@@ -1,5 +1,7 @@
 import { Migration } from '@mikro-orm/migrations';
 
+import { LIVE_STATUSES } from '../../contracts/run-events.ts';
+import { isOneOf } from '../sql.ts';
 import { OVERLAPS, START_CAUSES, START_OUTCOMES } from '../../contracts/schedules.ts';
 
 const list = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(', ');
@@ -23,6 +25,9 @@ export class Migration202611222300Schedules extends Migration {
         buffered_at timestamptz,
         -- Grows with each change; Temporal has what it was told of one generation.
         generation bigint not null default 1,
+        told_generation bigint,
+        -- Why Temporal refused it.
+        refusal text,
         -- When Temporal is told again.
         due_at timestamptz not null default clock_timestamp(),
         created_at timestamptz not null default clock_timestamp()
@@ -52,6 +57,12 @@ export class Migration202611222300Schedules extends Migration {
     this.addSql('create index schedule_start_run on schedule_start (run_id) where run_id is not null');
     // The time of its schedule at which the run was to start; null for all others.
     this.addSql('alter table run add column scheduled_at timestamptz');
-    this.addSql('create index run_scheduled on run (workflow_id, id desc) where scheduled_at is not null');
+    this.addSql(
+      'create unique index run_scheduled on run (workflow_id, scheduled_at) where scheduled_at is not null',
+    );
+    this.addSql(
+      `create index run_scheduled_live on run (workflow_id)
+        where scheduled_at is not null and ${isOneOf('status', LIVE_STATUSES)}`,
+    );
   }
 }

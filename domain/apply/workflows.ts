@@ -4,7 +4,9 @@ import { Workflow } from '../../db/entities/workflow.ts';
 import { LockMode } from '../../db/orm.ts';
 import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { invalid, type FieldError } from '../errors.ts';
-import { checkRevisionLimit } from '../limits.ts';
+import { timesOf } from '../../language/definition/schedule.ts';
+import { noteSchedule } from '../schedules/state.ts';
+import { checkRevisionLimit, checkScheduleLimit } from '../limits.ts';
 import { versionProblems } from '../registry/version-problems.ts';
 import { checkDefinition } from '../registry/workflow-definitions.ts';
 import {
@@ -58,12 +60,20 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
   async create(context, { fields }) {
     const { workflow, revision } = await createWorkflow(context.em, context.actor, fields);
     await checkRunnable(context, revision);
+    if (timesOf(revision.definition) !== null)
+      await checkScheduleLimit(context.em, context.limits, workflow.owner_id);
     return workflow.id;
   },
   async update({ em, actor, limits }, state, { fields }) {
+    const wasArchived = state.workflow.archived_at !== null;
     state.workflow.archived_at = null;
-    const updated = await updateWorkflow(em, actor, state, fields);
-    checkRevisionLimit(limits, updated.workflow.revision);
+    const { workflow, revision } = await updateWorkflow(em, actor, state, fields);
+    checkRevisionLimit(limits, workflow.revision);
+    const times = timesOf(revision.definition);
+    if (times === null) return;
+    // Archiving has ended the schedule.
+    if (wasArchived && revision.valid) await noteSchedule(em, workflow.id, times);
+    await checkScheduleLimit(em, limits, workflow.owner_id);
   },
   async archive({ em }, { workflow }) {
     if (workflow.archived_at === null) await archiveWorkflow(em, workflow);

@@ -12,13 +12,15 @@ import { LockMode, type EntityManager } from '../../db/orm.ts';
 import { timesOf } from '../../language/definition/schedule.ts';
 import type { Actor } from '../auth/actor.ts';
 import { forbidden, notFound } from '../errors.ts';
-import { noteSchedule } from '../schedules/state.ts';
+import { noteSchedule, touchSchedule } from '../schedules/state.ts';
 import { versionProblems } from './version-problems.ts';
 import { checkDefinition, type CheckedDefinition } from './workflow-definitions.ts';
 import { mayChangeWorkflow, maySeeWorkflow } from './workflow-policy.ts';
 
-/** A copy from the marketplace does not begin by itself. */
-const PAUSED_COPY = 'Installed from the marketplace: resume it when it may start runs.';
+/** Why a new schedule of the workflow begins paused: a copy from the marketplace does not begin by itself. */
+function pausedBy({ provenance }: Workflow): string | null {
+  return provenance === null ? null : 'Installed from the marketplace: resume it when it may start runs.';
+}
 
 /** A workflow with one of its revisions, as a record shows them. */
 export interface WorkflowState {
@@ -75,9 +77,8 @@ export async function createWorkflow(
   em.persist(workflow);
   await em.flush();
   const revision = await addRevision(em, actor, workflow, checked);
-  const paused = given.provenance === undefined ? null : PAUSED_COPY;
   const times = timesOf(checked.definition);
-  if (times !== null) await noteSchedule(em, workflow.id, times, paused);
+  if (times !== null && checked.valid) await noteSchedule(em, workflow.id, times, pausedBy(workflow));
   return { workflow, revision };
 }
 
@@ -136,7 +137,8 @@ export async function updateWorkflow(
       workflow.valid = checked.valid;
       workflow.runnable = checked.runnable;
       revision = await addRevision(em, actor, workflow, checked);
-      await noteSchedule(em, workflow.id, timesOf(checked.definition));
+      if (checked.valid) await noteSchedule(em, workflow.id, timesOf(checked.definition), pausedBy(workflow));
+      else await touchSchedule(em, workflow.id);
     }
   }
   await em.flush();

@@ -14,6 +14,8 @@ export const HOURS_KEPT_DAYS = 400;
 const REMOVED = 5_000;
 
 /** One at a time, without stopping readers; a transfer waits for a fold, and a fold for a transfer. */
+/** SQLSTATE. */
+const LOCK_NOT_AVAILABLE = '55P03';
 const LOCK = 'lock table run_hour in share row exclusive mode';
 
 const COUNTS = `workflow_id, hour, started, completed, faulted, cancelled, total_ms, slowest_ms,
@@ -44,17 +46,23 @@ export async function foldRunChanges(em: EntityManager, heartbeat: () => void = 
   let folded = 0;
   for (let pass = 0; pass < MAX_FOLDS; pass++) {
     heartbeat();
-    const count = await em.transactional(fold);
+    const count = await em.transactional(fold).catch(nothingWhileLocked);
     folded += count;
     if (count < FOLDED) break;
   }
   return folded;
 }
 
+/** A transfer holds the table; the next pass folds what is left. */
+function nothingWhileLocked(error: unknown): number {
+  if (error instanceof Error && 'code' in error && error.code === LOCK_NOT_AVAILABLE) return 0;
+  throw error;
+}
+
 async function fold(em: EntityManager): Promise<number> {
   const [waiting] = await em.execute<object[]>('select from run_hour_change limit 1');
   if (waiting === undefined) return 0;
-  await lockRunHours(em);
+  await em.execute(`${LOCK} nowait`);
   const [row] = await em.execute<{ folded: number }[]>(
     `with taken as (
        delete from run_hour_change

@@ -15,6 +15,28 @@ import { startBuffered, startOnTime } from './start.ts';
 
 /** Of each kind in one pass. */
 const BATCH = 100;
+const PASS_MS = 15_000;
+
+/**
+ * SQL: the next times of the schedules of the kind `after`: so long after the end of the owner's last run, or
+ * after a later time at which none could start. A run that has not ended, or was cancelled, gives no time.
+ * Once retention has removed the last run, the note of its start counts.
+ */
+const FOLLOWING = `
+  select s.workflow_id, base.at + s.after_ms * interval '1 millisecond' as at
+    from workflow_schedule s
+         join workflow w on w.id = s.workflow_id and w.archived_at is null
+         join user_account u on u.id = w.owner_id
+         left join lateral (
+           select r.status, r.finished_at from run r
+            where r.workflow_id = s.workflow_id and r.owner_id = w.owner_id and r.parent_run_id is null
+            order by r.id desc limit 1) last on true
+         left join lateral (
+           select max(t.at) as at from schedule_start t where t.workflow_id = s.workflow_id) noted on true
+         cross join lateral (
+           select date_trunc('milliseconds', greatest(last.finished_at, noted.at)) as at) base
+   where s.kind = 'after' and base.at is not null
+     and (last.status is null or last.status in ('completed', 'faulted'))`;
 
 export interface ScheduleDeps extends DispatchDeps {
   limits: RunLimits;
@@ -25,18 +47,22 @@ export async function reconcileSchedules(
   { heartbeat }: { heartbeat: () => void },
 ): Promise<{ told: number; started: number }> {
   const result = { told: 0, started: 0 };
+  const until = performance.now() + PASS_MS;
   try {
-    for (const workflowId of await takeDue(deps.orm.em.fork())) {
-      heartbeat();
-      await syncSchedule(deps, workflowId);
-      result.told++;
-    }
     for (const start of [...(await bufferedStarts(deps)), ...(await followingStarts(deps))]) {
+      if (performance.now() > until) break;
       heartbeat();
       const started = await deps.orm.em.fork().transactional(start);
       if (started?.outcome !== 'started' || started.run_id === null) continue;
       result.started++;
       await startRun(deps, started.run_id);
+    }
+    for (const workflowId of await takeDue(deps.orm.em.fork())) {
+      // What is left is due again in 30 s.
+      if (performance.now() > until) break;
+      heartbeat();
+      await syncSchedule(deps, workflowId);
+      result.told++;
     }
   } catch (error) {
     if (!(error instanceof TemporalUnavailable)) throw error;
@@ -46,22 +72,26 @@ export async function reconcileSchedules(
 
 /**
  * Makes Temporal's schedule what the row says. If the row has changed meanwhile, it stays due, so the last
- * change wins whoever tells Temporal last. @throws TemporalUnavailable
+ * change wins whoever tells Temporal last. A schedule that Temporal refuses keeps the reason.
+ * @throws TemporalUnavailable
  */
 export async function syncSchedule({ orm, temporal }: DispatchDeps, workflowId: string): Promise<void> {
   const em = orm.em.fork();
   const schedule = await readSchedule(em, workflowId);
   if (schedule === null) return;
-  const { times, paused_at: pausedAt, runnable, owner_active: isActive, generation } = schedule;
-  if (times === null || times.kind === 'after') await temporal.deleteSchedule(workflowId);
-  else
-    await temporal.putSchedule({ ...schedule, times, paused: pausedAt !== null || !runnable || !isActive });
+  const { times, paused_at: pausedAt, runnable, owner_active: isActive, generation, archived } = schedule;
+  let refusal: string | null = null;
+  if (times === null || times.kind === 'after' || !runnable) await temporal.deleteSchedule(workflowId);
+  else refusal = await temporal.putSchedule({ ...schedule, times, paused: pausedAt !== null || !isActive });
   await em.execute(
-    times === null
+    archived
       ? `delete from workflow_schedule where workflow_id = ? and generation = ?`
-      : `update workflow_schedule set due_at = clock_timestamp() + interval '1 hour'
+      : `update workflow_schedule
+            set due_at = case when kind is null then 'infinity'
+                              else clock_timestamp() + interval '1 hour' end,
+                told_generation = generation, refusal = ?
           where workflow_id = ? and generation = ?`,
-    [workflowId, generation],
+    archived ? [workflowId, generation] : [refusal, workflowId, generation],
   );
   await em.execute(
     `update workflow_schedule set due_at = clock_timestamp() where workflow_id = ? and generation <> ?`,
@@ -78,11 +108,13 @@ export async function tellTemporal(deps: DispatchDeps, workflowId: string): Prom
   }
 }
 
+/** Changed ones first, so that they do not wait for the repair of the others. */
 async function takeDue(em: EntityManager): Promise<string[]> {
   const rows = await em.execute<{ workflow_id: string }[]>(
     `update workflow_schedule set due_at = clock_timestamp() + interval '30 seconds'
       where workflow_id in (select workflow_id from workflow_schedule where due_at <= clock_timestamp()
-                             order by due_at limit ? for no key update skip locked)
+                             order by told_generation is not distinct from generation, due_at
+                             limit ? for no key update skip locked)
      returning workflow_id`,
     [BATCH],
   );
@@ -107,24 +139,12 @@ async function bufferedStarts({ orm, limits }: ScheduleDeps): Promise<Start[]> {
   );
 }
 
-/**
- * Schedules of the kind `after`, whose last run has ended that long ago. A cancelled run ends the chain. The
- * time is the end of the last run, so every process asks for the same one.
- */
+/** Schedules of the kind `after` whose time has come. */
 async function followingStarts({ orm, limits }: ScheduleDeps): Promise<Start[]> {
   const rows = await orm.em.fork().execute<{ workflow_id: string; at: Date }[]>(
-    `select s.workflow_id, last.finished_at + s.after_ms * interval '1 millisecond' as at
-       from workflow_schedule s
-            cross join lateral (
-              select r.status, r.finished_at from run r
-               where r.workflow_id = s.workflow_id and r.parent_run_id is null
-               order by r.id desc limit 1) last
-      where s.kind = 'after' and s.paused_at is null and last.status in ('completed', 'faulted')
-        and last.finished_at + s.after_ms * interval '1 millisecond' <= clock_timestamp()
-        and not exists (select from schedule_start t
-                         where t.workflow_id = s.workflow_id
-                           and t.scheduled_at = last.finished_at + s.after_ms * interval '1 millisecond')
-      order by at limit ?`,
+    `${FOLLOWING} and s.paused_at is null and w.runnable and u.status = 'active'
+         and base.at + s.after_ms * interval '1 millisecond' <= clock_timestamp()
+       order by at limit ?`,
     [BATCH],
   );
   return rows.map(
@@ -132,4 +152,10 @@ async function followingStarts({ orm, limits }: ScheduleDeps): Promise<Start[]> 
       (em) =>
         startOnTime(em, { workflowId, at: new Date(at), limits }),
   );
+}
+
+/** The next time of a schedule of the kind `after`; null while its chain has not begun or has ended. */
+export async function followingTime(em: EntityManager, workflowId: string): Promise<Date | null> {
+  const [row] = await em.execute<{ at: Date }[]>(`${FOLLOWING} and s.workflow_id = ?`, [workflowId]);
+  return row === undefined ? null : new Date(row.at);
 }

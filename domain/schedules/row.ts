@@ -17,34 +17,51 @@ export interface ScheduleRow {
   jitter_seconds: number;
   buffered_at: Date | null;
   generation: string;
+  /** Why Temporal refused it. */
+  refusal: string | null;
+  archived: boolean;
   runnable: boolean;
   owner_active: boolean;
   /** Null if the workflow is archived, or has no schedule by the clock. */
   times: ScheduleTimes | null;
 }
 
-type Row = Omit<ScheduleRow, 'times'> & { archived: boolean; schedule: unknown };
+type Row = Omit<ScheduleRow, 'times'> & { schedule: unknown };
 
-/** @param lock keeps others from starting runs of the schedule until the transaction ends */
+/**
+ * @param lock keeps others from starting runs of the schedule, and owner and workflow as they are, until the
+ * transaction ends
+ */
 export async function readSchedule(
   em: EntityManager,
   workflowId: string,
   { lock = false } = {},
 ): Promise<ScheduleRow | null> {
+  if (lock) await lockSchedule(em, workflowId);
   const [row] = await em.execute<Row[]>(
     `select s.workflow_id, w.name as workflow_name, w.owner_id, s.paused_at, s.paused_by, s.note, s.overlap,
-            s.catch_up_seconds, s.jitter_seconds, s.buffered_at, s.generation::text as generation, w.runnable,
-            u.status = 'active' as owner_active, w.archived_at is not null as archived,
+            s.catch_up_seconds, s.jitter_seconds, s.buffered_at, s.generation::text as generation, s.refusal,
+            w.runnable, u.status = 'active' as owner_active, w.archived_at is not null as archived,
             v.definition -> 'schedule' as schedule
        from workflow_schedule s join workflow w on w.id = s.workflow_id
             join user_account u on u.id = w.owner_id
             join workflow_revision v on v.workflow_id = w.id and v.revision = w.revision
-      where s.workflow_id = ? ${lock ? 'for no key update of s' : ''}`,
+      where s.workflow_id = ?`,
     [workflowId],
   );
   if (!row) return null;
-  const { archived, schedule, ...rest } = row;
-  return { ...rest, times: archived ? null : timesOf({ schedule }) };
+  const { schedule, ...rest } = row;
+  return { ...rest, times: rest.archived ? null : timesOf({ schedule }) };
+}
+
+/** The owner, the workflow, the schedule: in the order of those who change them. Read only afterwards. */
+async function lockSchedule(em: EntityManager, workflowId: string): Promise<void> {
+  await em.execute(
+    `select from user_account u join workflow w on w.owner_id = u.id where w.id = ? for key share of u`,
+    [workflowId],
+  );
+  await em.execute(`select from workflow where id = ? for key share`, [workflowId]);
+  await em.execute(`select from workflow_schedule where workflow_id = ? for no key update`, [workflowId]);
 }
 
 /** Whether a run that the schedule has started has not ended yet. */

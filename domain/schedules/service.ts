@@ -1,13 +1,13 @@
 /** What callers can do with the schedule of a workflow. `em` is in the caller's transaction. */
 import type { Overlap, ScheduledStart, StartCause, StartOutcome } from '../../contracts/schedules.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import { conflict, invalid, notFound } from '../errors.ts';
+import { conflict, invalid, notFound, type AppError } from '../errors.ts';
 import { TemporalUnavailable, type TemporalGateway } from '../ports.ts';
 import type { RunLimits } from '../runs/limits.ts';
-import { syncSchedule } from './reconcile.ts';
+import { followingTime, syncSchedule } from './reconcile.ts';
 import type { DispatchDeps } from '../runs/dispatch.ts';
 import { readSchedule, type ScheduleRow } from './row.ts';
-import { startByHand } from './start.ts';
+import { noteStart, startByHand } from './start.ts';
 
 /** The most times of one backfill. */
 export const MAX_BACKFILL = 100;
@@ -53,7 +53,10 @@ export async function pastStarts(em: EntityManager, workflowId: string): Promise
   );
 }
 
-/** The next ten times; null if Temporal cannot be asked, or has not been told yet. */
+/**
+ * The next ten times; null if Temporal cannot be asked, or has not been told yet. That of an `after` tells
+ * when a run has ended.
+ */
 export async function nextTimes(
   em: EntityManager,
   temporal: TemporalGateway,
@@ -61,7 +64,10 @@ export async function nextTimes(
 ): Promise<Date[] | null> {
   const { workflow_id: id, times } = schedule;
   if (blockedBy(schedule) !== null || schedule.paused_at !== null) return [];
-  if (times.kind === 'after') return followingTime(em, id, times.ms);
+  if (times.kind === 'after') {
+    const next = await followingTime(em, id);
+    return next === null ? [] : [next];
+  }
   try {
     return await temporal.nextTimes(id);
   } catch (error) {
@@ -71,20 +77,10 @@ export async function nextTimes(
 }
 
 /** Why the schedule starts nothing although it is not paused; null if it does. */
-export function blockedBy({ runnable, owner_active: isActive }: ScheduleRow): string | null {
+export function blockedBy({ runnable, owner_active: isActive, refusal }: ScheduleRow): string | null {
   if (!isActive) return 'The owner of the workflow is disabled.';
-  return runnable ? null : 'The definition has problems, or uses what is not supported yet.';
-}
-
-/** None while a run has not ended, or if the last one was cancelled: its end does not start another. */
-async function followingTime(em: EntityManager, workflowId: string, afterMs: number): Promise<Date[]> {
-  const [last] = await em.execute<{ status: string; finished_at: Date | null }[]>(
-    `select status, finished_at from run
-      where workflow_id = ? and parent_run_id is null order by id desc limit 1`,
-    [workflowId],
-  );
-  if (!last?.finished_at || !['completed', 'faulted'].includes(last.status)) return [];
-  return [new Date(new Date(last.finished_at).getTime() + afterMs)];
+  if (!runnable) return 'The definition has problems, or uses what is not supported yet.';
+  return refusal === null ? null : `Temporal refuses it: ${refusal}`;
 }
 
 export async function changeSchedule(
@@ -95,13 +91,21 @@ export async function changeSchedule(
 ): Promise<Scheduled> {
   const { paused, note, overlap, catch_up_seconds, jitter_seconds } = changes;
   const isPaused = paused ?? schedule.paused_at !== null;
+  // What waited belongs to the policy under which it waited.
+  const keepsBuffered = !isPaused && (overlap ?? schedule.overlap) === 'buffer_one';
+  if (schedule.buffered_at !== null && !keepsBuffered)
+    await noteStart(
+      em,
+      { workflowId: schedule.workflow_id, at: new Date(schedule.buffered_at), cause: 'time' },
+      'skipped',
+      'It waited for an earlier run when the schedule was changed.',
+    );
   const wasPaused = schedule.paused_at !== null;
   await em.execute(
     `update workflow_schedule
         set paused_at = case when ? then coalesce(paused_at, clock_timestamp()) end,
             paused_by = case when not ? then null when ? then paused_by else ?::uuid end,
             note = ?, overlap = ?, catch_up_seconds = ?, jitter_seconds = ?,
-            -- What waited belongs to the policy and the pause under which it waited.
             buffered_at = case when ? then buffered_at end,
             generation = generation + 1, due_at = clock_timestamp()
       where workflow_id = ?`,
@@ -114,7 +118,7 @@ export async function changeSchedule(
       overlap ?? schedule.overlap,
       catch_up_seconds ?? schedule.catch_up_seconds,
       jitter_seconds ?? schedule.jitter_seconds,
-      !isPaused && (overlap ?? 'buffer_one') === 'buffer_one',
+      keepsBuffered,
       schedule.workflow_id,
     ],
   );
@@ -144,22 +148,33 @@ export async function triggerSchedule(
  */
 export async function timesToFill(
   deps: DispatchDeps,
-  { workflow_id: id, times }: Scheduled,
+  { workflow_id: id, times, jitter_seconds: jitter }: Scheduled,
   { from, to }: { from: Date; to: Date },
 ): Promise<Date[]> {
   if (times.kind === 'after')
     throw conflict('schedule_without_times', 'A schedule with "after" has no times of its own to fill.');
+  if (jitter > 0)
+    throw conflict(
+      'schedule_with_jitter',
+      'Temporal names times with their jitter: set jitter_seconds to 0.',
+    );
+  if (to.getTime() > Date.now()) throw wrongRange('/to', 'is in the future');
+  if (from > to) throw wrongRange('/from', 'is after "to"');
   // A new schedule may not be known to Temporal yet.
   await syncSchedule(deps, id);
   const found = await deps.temporal.timesBetween(id, from, to);
   const problem =
     found.length === 0
-      ? 'The schedule has no time in between.'
+      ? 'the schedule has no time in between'
       : found.length > MAX_BACKFILL
-        ? `The schedule has more than ${MAX_BACKFILL} times in between: fill a shorter time.`
+        ? `the schedule has more than ${MAX_BACKFILL} times in between: fill a shorter time`
         : null;
   if (problem === null) return found;
-  throw invalid([{ pointer: '/to', code: 'wrong_range', message: problem }], problem);
+  throw wrongRange('/to', problem);
+}
+
+function wrongRange(pointer: string, message: string): AppError {
+  return invalid([{ pointer, code: 'wrong_range', message }]);
 }
 
 /** Starts the runs of these times, oldest first; a time that has had a start keeps it. */

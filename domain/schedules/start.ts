@@ -6,7 +6,7 @@ import type { ScheduledStart, StartCause, StartOutcome } from '../../contracts/s
 import { Fault } from '../../contracts/fault.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
-import { AppError } from '../errors.ts';
+import { AppError, conflict } from '../errors.ts';
 import type { RunLimits } from '../runs/limits.ts';
 import { getRunnable } from '../runs/runnable.ts';
 import { runWorkflow } from '../runs/service.ts';
@@ -15,6 +15,9 @@ import { hasLiveRun, readSchedule, type ScheduleRow } from './row.ts';
 /** How many times of a schedule are remembered. */
 const KEPT_STARTS = 100;
 const MAX_DETAIL_LENGTH = 500;
+/** Temporal has the same. */
+const MIN_CATCH_UP_SECONDS = 10;
+const OWNER_DISABLED = 'The owner of the workflow is disabled.';
 
 interface Wanted {
   workflowId: string;
@@ -25,23 +28,31 @@ interface Wanted {
 }
 
 /** What the clock asks for. In a transaction of its own; the caller starts the returned run afterwards. */
-export async function startOnTime(em: EntityManager, wanted: Omit<Wanted, 'cause'>): Promise<ScheduledStart> {
+export async function startOnTime(em: EntityManager, given: Omit<Wanted, 'cause'>): Promise<ScheduledStart> {
+  const wanted: Wanted = { ...given, cause: 'time' };
   const schedule = await readSchedule(em, wanted.workflowId, { lock: true });
   if (schedule === null || schedule.times === null) return { outcome: 'gone', run_id: null };
   const known = await knownStart(em, wanted);
   if (known !== null) return known;
+  if (schedule.buffered_at !== null && sameTime(schedule.buffered_at, wanted.at)) return BUFFERED;
   const reason = reasonToSkip(schedule, wanted.at);
-  if (reason !== null) return note(em, { ...wanted, cause: 'time' }, reason.outcome, reason.detail);
+  if (reason !== null) return noteStart(em, wanted, reason.outcome, reason.detail);
   if (schedule.overlap !== 'allow' && (await hasLiveRun(em, wanted.workflowId))) {
     if (schedule.overlap === 'skip' || schedule.buffered_at !== null)
-      return note(em, { ...wanted, cause: 'time' }, 'skipped', 'An earlier run has not ended.');
+      return noteStart(em, wanted, 'skipped', 'An earlier run has not ended.');
     await em.execute(`update workflow_schedule set buffered_at = ? where workflow_id = ?`, [
       wanted.at,
       wanted.workflowId,
     ]);
-    return { outcome: 'buffered', run_id: null };
+    return BUFFERED;
   }
-  return createScheduledRun(em, schedule, { ...wanted, cause: 'time' });
+  return createScheduledRun(em, schedule, wanted);
+}
+
+const BUFFERED: ScheduledStart = { outcome: 'buffered', run_id: null };
+
+function sameTime(one: Date, other: Date): boolean {
+  return new Date(one).getTime() === other.getTime();
 }
 
 /** The run of the time that waited for the end of an earlier run; null if none waits, or still has to. */
@@ -55,7 +66,8 @@ export async function startBuffered(
   await em.execute(`update workflow_schedule set buffered_at = null where workflow_id = ?`, [workflowId]);
   const wanted: Wanted = { workflowId, at: new Date(at), cause: 'time', limits };
   if (schedule.times === null) return null;
-  if (schedule.paused_at !== null) return note(em, wanted, 'skipped', 'The schedule is paused.');
+  const closed = closedBy(schedule);
+  if (closed !== null) return noteStart(em, wanted, 'skipped', closed);
   return (await knownStart(em, wanted)) ?? createScheduledRun(em, schedule, wanted);
 }
 
@@ -67,30 +79,42 @@ export async function startByHand(
   schedule: ScheduleRow,
   wanted: Wanted,
 ): Promise<ScheduledStart> {
-  return (await knownStart(em, wanted)) ?? createScheduledRun(em, schedule, wanted);
+  if (!schedule.owner_active) throw conflict('owner_disabled', OWNER_DISABLED);
+  const known = await knownStart(em, wanted);
+  return known?.outcome === 'started' ? known : createScheduledRun(em, schedule, wanted);
 }
 
+/** Notes of old times are forgotten, but not while there is a run of them. */
 async function knownStart(
   em: EntityManager,
   { workflowId, at }: Pick<Wanted, 'workflowId' | 'at'>,
 ): Promise<ScheduledStart | null> {
   const [row] = await em.execute<{ outcome: StartOutcome; run_id: string | null }[]>(
-    `select outcome, run_id from schedule_start where workflow_id = ? and scheduled_at = ?`,
-    [workflowId, at],
+    `select 'started' as outcome, id as run_id from run where workflow_id = ? and scheduled_at = ?
+     union all
+     select outcome, run_id from schedule_start where workflow_id = ? and scheduled_at = ?
+     limit 1`,
+    [workflowId, at, workflowId, at],
   );
   return row ?? null;
 }
 
-function reasonToSkip(
-  { paused_at, catch_up_seconds, owner_active }: ScheduleRow,
-  at: Date,
-): { outcome: StartOutcome; detail: string } | null {
-  if (paused_at !== null) return { outcome: 'skipped', detail: 'The schedule is paused.' };
-  if (!owner_active) return { outcome: 'skipped', detail: 'The owner is disabled.' };
+function reasonToSkip(schedule: ScheduleRow, at: Date): { outcome: StartOutcome; detail: string } | null {
+  const closed = closedBy(schedule);
+  if (closed !== null) return { outcome: 'skipped', detail: closed };
+  // The next run of a chain is due as long as it takes.
+  if (schedule.times?.kind === 'after') return null;
   const lateSeconds = Math.round((Date.now() - at.getTime()) / 1_000);
-  return lateSeconds <= catch_up_seconds
+  const { catch_up_seconds: catchUp, jitter_seconds: jitter } = schedule;
+  return lateSeconds <= Math.max(catchUp, MIN_CATCH_UP_SECONDS) + jitter
     ? null
     : { outcome: 'missed', detail: `It was ${lateSeconds} s late, more than catch_up_seconds.` };
+}
+
+/** Why the schedule starts nothing by itself now. */
+function closedBy({ paused_at: pausedAt, owner_active: isActive }: ScheduleRow): string | null {
+  if (pausedAt !== null) return 'The schedule is paused.';
+  return isActive ? null : OWNER_DISABLED;
 }
 
 /** A refused start is remembered with its reason, and the schedule goes on. */
@@ -110,10 +134,10 @@ async function createScheduledRun(
       {},
       { limits: wanted.limits, scheduled_at: wanted.at },
     );
-    return await note(em, wanted, 'started', null, runId);
+    return await noteStart(em, wanted, 'started', null, runId);
   } catch (error) {
     if (wanted.cause !== 'time' || !(error instanceof AppError || error instanceof Fault)) throw error;
-    return note(em, wanted, 'failed', reasonOf(error));
+    return noteStart(em, wanted, 'failed', reasonOf(error));
   }
 }
 
@@ -124,21 +148,25 @@ function reasonOf(error: AppError | Fault): string {
 }
 
 /** Writes what became of a time, and forgets the oldest ones. */
-async function note(
+export async function noteStart(
   em: EntityManager,
-  { workflowId, at, cause }: Wanted,
+  { workflowId, at, cause }: Omit<Wanted, 'limits'>,
   outcome: StartOutcome,
   detail: string | null,
   runId: string | null = null,
 ): Promise<ScheduledStart> {
   await em.execute(
     `insert into schedule_start (workflow_id, scheduled_at, cause, outcome, run_id, detail)
-     values (?, ?, ?, ?, ?, ?)`,
+     values (?, ?, ?, ?, ?, ?)
+     on conflict (workflow_id, scheduled_at) do update
+        set cause = excluded.cause, outcome = excluded.outcome, run_id = excluded.run_id,
+            detail = excluded.detail, at = excluded.at`,
     [workflowId, at, cause, outcome, runId, detail?.slice(0, MAX_DETAIL_LENGTH) ?? null],
   );
   await em.execute(
     `delete from schedule_start s using (
-       select scheduled_at from schedule_start where workflow_id = ? order by at desc offset ? limit 100) old
+       select scheduled_at from schedule_start where workflow_id = ?
+        order by at desc, scheduled_at desc offset ? limit 100) old
       where s.workflow_id = ? and s.scheduled_at = old.scheduled_at`,
     [workflowId, KEPT_STARTS, workflowId],
   );

@@ -1,12 +1,24 @@
 /**
  * The row of a workflow's schedule. Each change grows its generation and makes it due, so that Temporal is
- * told (`sync.ts`). `em` is in the caller's transaction.
+ * told (`reconcile.ts`). `em` is in the caller's transaction.
  */
 import type { ScheduleTimes } from '../../contracts/schedules.ts';
 import type { EntityManager } from '../../db/orm.ts';
 
 /** How late a run may still start, after an outage. */
 const DEFAULT_CATCH_UP_SECONDS = 3_600;
+
+/**
+ * After a save with problems: what the definition says may be incomplete, so the settings stay until the next
+ * correct one. Nothing starts meanwhile.
+ */
+export async function touchSchedule(em: EntityManager, workflowId: string): Promise<void> {
+  await em.execute(
+    `update workflow_schedule set generation = generation + 1, due_at = clock_timestamp()
+      where workflow_id = ?`,
+    [workflowId],
+  );
+}
 
 /**
  * Keeps the row in step with the workflow's current definition.

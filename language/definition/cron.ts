@@ -49,7 +49,9 @@ function isTimeZone(name: string): boolean {
   // Offsets such as +02:00 are time zones of JavaScript, but not of Temporal.
   if (!/^[A-Za-z]/.test(name)) return false;
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
+    const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions();
+    // Temporal tells upper from lower case. Of an alias, such as US/Eastern, the right case is unknown here.
+    return timeZone === name || timeZone.toLowerCase() !== name.toLowerCase();
   } catch {
     return false;
   }

@@ -12,7 +12,7 @@ import { checkDuration } from './reusable.ts';
 import { exact } from './shape.ts';
 import { unsupported } from './support.ts';
 
-const MIN_EVERY_MS = 1_000;
+const SECOND_MS = 1_000;
 const KINDS = ['every', 'cron', 'after', 'on'] as const;
 
 export const scheduleShape = exact({
@@ -46,8 +46,8 @@ export function checkSchedule(schedule: unknown, checker: Checker): void {
       checker.problems.error(place, 'expression_not_allowed', 'a schedule has no data to evaluate: name it');
   }
   const times = timesOf({ schedule });
-  if (times?.kind === 'every' && times.ms < MIN_EVERY_MS)
-    checker.problems.error('/schedule/every', 'too_often', 'a schedule repeats after one second or more');
+  if (times?.kind === 'every' && (times.ms === 0 || times.ms % SECOND_MS !== 0))
+    checker.problems.error('/schedule/every', 'no_whole_seconds', 'a schedule repeats after whole seconds');
   if (KINDS.filter((kind) => schedule[kind] !== undefined).length > 1)
     unsupported(checker, '/schedule', 'schedule.combined');
   if (schedule['on'] === undefined) return;

@@ -64,6 +64,7 @@ test('a workflow runs every second, until it is paused, and again when it is res
   const stillPaused = await started();
   const resumed = await change(id, { paused: false });
   expect(resumed.body).toMatchObject({ state: 'active', paused_at: null, paused_by: null, note: null });
+  expect(resumed.body.next).toHaveLength(10);
   await until(started, (count) => count > stillPaused);
   await builder.delete(`/workflows/${id}`);
 });
@@ -143,7 +144,8 @@ test('a time with an unfinished run before it is skipped, waits, or starts besid
   const outcome = async (seconds: number) => (await onTime(id, new Date(now + seconds * 1_000))).outcome;
   expect([await outcome(0), await outcome(1)]).toEqual(['started', 'skipped']);
   await change(id, { overlap: 'buffer_one' });
-  expect([await outcome(2), await outcome(3)]).toEqual(['buffered', 'skipped']);
+  // A worker that died before it could tell asks again.
+  expect([await outcome(2), await outcome(2), await outcome(3)]).toEqual(['buffered', 'buffered', 'skipped']);
   await platform.reconcile();
   expect(await runsOf(id)).toHaveLength(1);
   const [first] = await runsOf(id);
@@ -175,18 +177,85 @@ test('the end of a run starts the next one after a while; a cancelled run ends t
   );
   const [last, before] = chain.filter(({ status }) => status === 'completed');
   expect(Date.parse(last.scheduled_at) - Date.parse(before.finished_at)).toBe(200);
-  await change(id, { paused: true });
-  await builder.patch(`/workflows/${id}`, { definition: { do: waits } });
-  const { body: run } = await builder.post(`/workflows/${id}/run`, {});
+
+  const { body: waiting } = await builder.post('/workflows', {
+    name: 'Waits',
+    definition: { schedule: { after: { milliseconds: 200 } }, do: waits },
+  });
+  const { body: run } = await builder.post(`/workflows/${waiting.id}/run`, {});
   await builder.post(`/runs/${run.id}/cancel`);
-  await change(id, { paused: false });
-  const count = (await runsOf(id)).length;
   await until(
-    async () => (await builder.get(`/runs/${run.id}`)).body.status,
-    (status) => status === 'cancelled',
+    async () => (await builder.get(`/runs/${run.id}`)).body,
+    ({ status, finished_at }) => status === 'cancelled' && Date.parse(finished_at) < Date.now() - 400,
   );
   await platform.reconcile();
-  expect(await runsOf(id)).toHaveLength(count);
+  expect(await runsOf(waiting.id)).toHaveLength(1);
+  expect((await schedule(waiting.id)).next).toEqual([]);
+  await builder.delete(`/workflows/${id}`);
+});
+
+test('a chain goes on after a start that failed, and after a pause', async () => {
+  const needs = { type: 'object', required: ['order'], properties: { order: { type: 'string' } } };
+  const input = { schema: { document: needs } };
+  const { body: workflow } = await builder.post('/workflows', {
+    name: 'Needs input',
+    definition: { schedule: { after: { milliseconds: 50 } }, input, do: quick },
+  });
+  const { id } = workflow;
+  const wait = { headers: { prefer: 'wait=30' } };
+  await builder.post(`/workflows/${id}/run`, { input_params: { order: 'A-1' } }, wait);
+  const outcomes = async () => {
+    await platform.reconcile();
+    return (await schedule(id)).last.map((start: any) => start.outcome);
+  };
+  await until(outcomes, (last) => last.length >= 2);
+  expect(new Set(await outcomes())).toEqual(new Set(['failed']));
+  await change(id, { paused: true });
+  await builder.patch(`/workflows/${id}`, { definition: { input: null } });
+  await change(id, { paused: false });
+  await until(outcomes, ([last]) => last === 'started');
+  await builder.delete(`/workflows/${id}`);
+});
+
+test('runs of others neither drive a chain nor show in it', async () => {
+  const definition = { schedule: { after: { milliseconds: 50 } }, do: quick };
+  const { body: workflow } = await builder.post('/workflows', {
+    name: 'Shared',
+    definition,
+    visibility: 'public',
+  });
+  const stranger = await platform.as('builder');
+  const wait = { headers: { prefer: 'wait=30' } };
+  const run = await stranger.post(`/workflows/${workflow.id}/run`, {}, wait);
+  expect(run.body.status).toBe('completed');
+  await platform.reconcile();
+  expect(await runsOf(workflow.id)).toEqual([]);
+  expect((await schedule(workflow.id)).next).toEqual([]);
+  expect((await stranger.get(`/workflows/${workflow.id}/schedule`)).body).toMatchObject({
+    next: null,
+    last: [],
+    can: [],
+  });
+  await builder.delete(`/workflows/${workflow.id}`);
+});
+
+test('a broken save keeps the settings, and one bad schedule does not hold up others', async () => {
+  const id = await create({ cron: '0 0 1 1 *' });
+  await change(id, { paused: true, note: 'Keep me.', jitter_seconds: 7 });
+  const broken = { schedule: { cron: 'nonsense' }, do: quick };
+  await builder.patch(`/workflows/${id}`, { definition: broken });
+  const other = await create({ cron: '0 0 1 1 *' });
+  await platform.orm.em
+    .fork()
+    .execute(`update workflow_schedule set due_at = clock_timestamp() where workflow_id in (?, ?)`, [
+      id,
+      other,
+    ]);
+  await platform.reconcile();
+  expect((await schedule(id)).state).toBe('paused');
+  await builder.patch(`/workflows/${id}`, { definition: { schedule: { cron: '0 0 2 1 *' }, do: quick } });
+  expect(await schedule(id)).toMatchObject({ state: 'paused', note: 'Keep me.', jitter_seconds: 7 });
+  expect((await schedule(other)).next).toHaveLength(10);
 });
 
 test('a person starts the run of a paused schedule, and fills past times once', async () => {
@@ -198,10 +267,14 @@ test('a person starts the run of a paused schedule, and fills past times once', 
   const again = await builder.post(`/workflows/${id}/schedule/trigger`, {}, key);
   expect(again.body.id).toBe(first.body.id);
 
+  const to = new Date(Date.now() - 1_000);
   const range = (days: number) => ({
-    from: new Date(Date.now() - days * DAY_MS).toISOString(),
-    to: new Date().toISOString(),
+    from: new Date(to.getTime() - days * DAY_MS).toISOString(),
+    to: to.toISOString(),
   });
+  // After an outage, for instance.
+  const midnight = new Date(Math.floor(to.getTime() / DAY_MS) * DAY_MS - DAY_MS);
+  expect((await onTime(id, midnight)).outcome).toBe('skipped');
   const backfill = (days: number) => builder.post(`/workflows/${id}/schedule/backfill`, range(days));
   const filled = await backfill(3);
   expect([filled.status, filled.body.length]).toEqual([200, 3]);
@@ -212,13 +285,19 @@ test('a person starts the run of a paused schedule, and fills past times once', 
   const tooMany = await backfill(400);
   expect([tooMany.status, tooMany.body.errors[0].message]).toEqual([
     422,
-    'The schedule has more than 100 times in between: fill a shorter time.',
+    'the schedule has more than 100 times in between: fill a shorter time',
   ]);
   const turned = await builder.post(`/workflows/${id}/schedule/backfill`, {
     from: range(0).to,
     to: range(3).from,
   });
-  expect(turned.status).toBe(422);
+  expect(turned.body.errors[0]).toMatchObject({ pointer: '/from', message: 'is after "to"' });
+  const soon = { from: range(1).from, to: new Date(Date.now() + DAY_MS).toISOString() };
+  const early = await builder.post(`/workflows/${id}/schedule/backfill`, soon);
+  expect(early.body.errors[0]).toMatchObject({ pointer: '/to', message: 'is in the future' });
+  const exact = { from: midnight.toISOString(), to: midnight.toISOString() };
+  const one = await builder.post(`/workflows/${id}/schedule/backfill`, exact);
+  expect(one.body).toHaveLength(1);
 });
 
 test('a start that is refused is noted with its reason, and late ones are missed', async () => {
@@ -237,6 +316,8 @@ test('a start that is refused is noted with its reason, and late ones are missed
   const admin = await platform.as('admin');
   await admin.patch(`/users/${leaver.id}`, { status: 'disabled' });
   expect((await onTime(id, new Date(now + 1))).outcome).toBe('skipped');
+  const byHand = await admin.post(`/workflows/${id}/schedule/trigger`, {});
+  expect([byHand.status, byHand.body.code]).toEqual([409, 'owner_disabled']);
   const { body } = await admin.get(`/workflows/${id}/schedule`);
   expect(body).toMatchObject({
     state: 'blocked',
@@ -244,7 +325,7 @@ test('a start that is refused is noted with its reason, and late ones are missed
     next: [],
   });
   const details = body.last.map(({ detail }: any) => detail);
-  expect(details[0]).toBe('The owner is disabled.');
+  expect(details[0]).toBe('The owner of the workflow is disabled.');
   expect(details[1]).toMatch(/order/);
   expect(details[2]).toMatch(/^It was 7\d{3} s late/);
 });

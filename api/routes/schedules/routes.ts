@@ -3,6 +3,7 @@ import * as z from 'zod';
 
 import type { Workflow } from '../../../db/entities/workflow.ts';
 import { OVERLAPS, START_CAUSES, START_OUTCOMES } from '../../../contracts/schedules.ts';
+import { checkScheduleLimit } from '../../../domain/limits.ts';
 import { startRun } from '../../../domain/runs/dispatch.ts';
 import { runLimits } from '../../../domain/runs/limits.ts';
 import { mayChangeWorkflow } from '../../../domain/registry/workflow-policy.ts';
@@ -78,7 +79,11 @@ const scheduleRecord = z
     next: z
       .array(timestamp)
       .nullable()
-      .meta({ description: 'At most ten times; null if they are not known at the moment.' }),
+      .meta({
+        description:
+          'At most ten times; null if they are not known at the moment. Those of `after` are for the ' +
+          'owner and admins.',
+      }),
     last: z.array(pastStart).meta({
       description: 'The last ten times, newest first. Only the owner and admins see them.',
     }),
@@ -126,15 +131,21 @@ export function scheduleEndpoints(deps: AppDeps): Endpoint[] {
       body: schedulePatch,
       consumes: ['application/json', 'application/merge-patch+json'],
       responses: { 200: scheduleRecord },
-      errors: [412],
+      errors: [409, 412],
       handler: async (c) => {
         const { workflow } = await getWorkflowForChange(c.em, c.actor, c.params.id);
         const before = await getSchedule(c.em, c.params.id, { lock: true });
         c.checkSyntax();
         checkIfMatch(c.ctx, tagOf(before));
         const changed = await changeSchedule(c.em, c.actor.id, before, c.body);
-        c.afterCommit(() => tellTemporal(deps, c.params.id));
-        return respond(deps, c, workflow, changed);
+        if (c.body.paused === false) await checkScheduleLimit(c.em, deps.env, workflow.owner_id);
+        // The next times are those of the changed schedule.
+        c.afterCommit(async () => {
+          await tellTemporal(deps, c.params.id);
+          const em = deps.orm.em.fork();
+          return respond(deps, { ...c, em }, workflow, await getSchedule(em, c.params.id));
+        });
+        return respond(deps, c, workflow, changed, null);
       },
     }),
     endpoint({
@@ -213,13 +224,16 @@ function tagOf({ workflow_id, generation }: Scheduled): string {
 
 async function respond(
   deps: AppDeps,
-  c: EndpointContext<{ id: string }>,
+  c: Pick<EndpointContext<{ id: string }>, 'em' | 'actor' | 'params'>,
   workflow: Workflow,
   schedule: Scheduled,
+  known?: null,
 ): Promise<EndpointResponse> {
   const mayChange = mayChangeWorkflow(c.actor, workflow);
   const [next, last] = [
-    await nextTimes(c.em, deps.temporal, schedule),
+    known === null || (schedule.times.kind === 'after' && !mayChange)
+      ? null
+      : await nextTimes(c.em, deps.temporal, schedule),
     mayChange ? await pastStarts(c.em, c.params.id) : [],
   ];
   return {

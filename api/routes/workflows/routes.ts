@@ -15,7 +15,8 @@ import {
   updateWorkflow,
   type WorkflowState,
 } from '../../../domain/registry/workflow-service.ts';
-import { checkRevisionLimit } from '../../../domain/limits.ts';
+import { checkRevisionLimit, checkScheduleLimit } from '../../../domain/limits.ts';
+import { timesOf } from '../../../language/definition/schedule.ts';
 import { tellTemporal } from '../../../domain/schedules/reconcile.ts';
 import type { AppDeps } from '../../deps.ts';
 import { withTexts } from '../../../domain/registry/definition-secrets.ts';
@@ -114,6 +115,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
           visibility: body.visibility ?? 'private',
           tags: body.tags ?? [],
         });
+        await checkSchedules(deps, c, state);
         tellOfSchedule(deps, c, state);
         const answer = await answerWith(c, state);
         return {
@@ -181,7 +183,10 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
             ? {}
             : { definition: jsonObject.parse(mergePatch(state.revision.definition, changed)) }),
         });
-        if (updated.workflow.revision !== revision) checkRevisionLimit(deps.env, updated.workflow.revision);
+        if (updated.workflow.revision !== revision) {
+          checkRevisionLimit(deps.env, updated.workflow.revision);
+          await checkSchedules(deps, c, updated);
+        }
         if (updated.workflow.revision !== revision) tellOfSchedule(deps, c, updated);
         return answerWith(c, updated);
       },
@@ -283,6 +288,14 @@ function revisionEndpoints(): Endpoint[] {
       },
     }),
   ];
+}
+
+async function checkSchedules(
+  { env }: AppDeps,
+  { em }: EndpointContext,
+  { workflow, revision }: WorkflowState,
+): Promise<void> {
+  if (timesOf(revision.definition) !== null) await checkScheduleLimit(em, env, workflow.owner_id);
 }
 
 /** A schedule begins, changes or ends as soon as its workflow is saved. */

@@ -35,6 +35,7 @@ test.each([
   ['@every 5m', 'may be @yearly'],
   ['@reboot', 'may be @yearly'],
   ['CRON_TZ=Mars/Olympus 0 9 * * *', 'names the unknown time zone "Mars/Olympus"'],
+  ['CRON_TZ=europe/berlin 0 9 * * *', 'names the unknown time zone "europe/berlin"'],
   ['CRON_TZ=+02:00 0 9 * * *', 'names the unknown time zone "+02:00"'],
   [`${'1,'.repeat(99)}1 * * * *`, 'may have at most 200 characters'],
   [`${'1,'.repeat(61)}1 * * * *`, 'has more than 60 entries for the minute'],

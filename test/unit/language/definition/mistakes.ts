@@ -83,9 +83,9 @@ export const mistakes: Mistake[] = [
     expected: ['unsupported unsupported_schedule_combined /schedule: a schedule has one of'],
   },
   {
-    title: 'a schedule that repeats too often',
-    change: (d) => (d.schedule = { every: { milliseconds: 999 } }),
-    expected: ['error too_often /schedule/every: a schedule repeats after one second or more'],
+    title: 'a schedule that does not repeat after whole seconds',
+    change: (d) => (d.schedule = { every: { milliseconds: 1500 } }),
+    expected: ['error no_whole_seconds /schedule/every: a schedule repeats after whole seconds'],
   },
   {
     title: 'an expression in a schedule',
