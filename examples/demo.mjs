@@ -176,10 +176,26 @@ if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.ar
   const say = (text) => process.stdout.write(`${text}\n`);
   const password =
     CADENZA_PASSWORD ?? readFileSync(new URL('../.cadenza/admin-password', import.meta.url), 'utf8').trim();
+  const stop = (text) => {
+    process.stderr.write(`${text}\n`);
+    process.exit(1);
+  };
+  const token = await logIn(CADENZA, password).catch((error) =>
+    stop(
+      error.cause?.code === 'ECONNREFUSED' ? `Nothing answers at ${CADENZA}: run npm start` : error.message,
+    ),
+  );
   const service = createWriter();
+  service.on('error', ({ code }) =>
+    stop(
+      code === 'EADDRINUSE'
+        ? 'Port 4000 is in use: stop the agents of the tour (kill %1) or the other demo.'
+        : `The agents cannot be played: ${code}`,
+    ),
+  );
   // The agents keep this address, so that a later call plays them again.
   await once(service.listen(4000, '127.0.0.1'), 'listening');
-  const token = await logIn(CADENZA, password);
+  say('Adding what is missing …');
   const { people, runs } = await fillDemo({ cadenza: CADENZA, token, writer: 'http://127.0.0.1:4000' });
   say(`${runs} runs started. Look at ${CADENZA}/console/`);
   for (const person of people) say(`  ${person.username}  password ${person.password}`);

@@ -38,6 +38,10 @@ const HEADERS: Readonly<Record<string, string>> = {
 export function consoleMiddleware(folder: string): Middleware {
   const readFiles = createStaticFiles(folder);
   return async (ctx, next) => {
+    if (ctx.path === '/' && ctx.accepts('json', 'html') === 'html') {
+      ctx.redirect(`${BASE}/`);
+      return;
+    }
     const path = consolePath(ctx);
     if (path === null) return next();
     if (ctx.path === BASE) {

@@ -42,9 +42,9 @@ const folderFlags = {
 };
 
 const DETAILS =
-  'A folder has workflows/*.yaml (plain definitions), agents/*.yaml, webhooks/*.yaml (fields of the API), ' +
-  'and cadenza.yaml with the name of the set. Everything is checked before anything is sent, and applied ' +
-  'all or none. A set never touches what another set or a person made.';
+  'A folder has `workflows/*.yaml` (plain definitions), `agents/*.yaml`, `webhooks/*.yaml` (fields of the ' +
+  'API), and `cadenza.yaml` with the name of the set. Everything is checked before anything is sent, and ' +
+  'applied all or none. A set never touches what another set or a person made.';
 
 export const applyCommand = command({
   brief: 'Make the server equal to a folder',

@@ -1,7 +1,7 @@
 /**
- * Heals a copy of a workflow that was installed while some of its agents were missing: once they are
- * available, a new revision names them. The agents are chosen as at installation, with the rights of the
- * copy's owner.
+ * Heals a workflow that was saved or installed while some of its agents were missing or ambiguous: once they
+ * are available, a new revision names them, with the rights of the workflow's owner. For a copy from the
+ * marketplace they are chosen as at its installation.
  */
 import { isRecord } from '../../contracts/is-record.ts';
 import type { RequiredAgent } from '../../db/entities/marketplace-item.ts';
@@ -9,6 +9,8 @@ import { MarketplaceVersion } from '../../db/entities/marketplace-version.ts';
 import { Workflow } from '../../db/entities/workflow.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
+import type { Problem } from '../../language/definition/validate.ts';
+import { checkDefinition } from '../registry/workflow-definitions.ts';
 import { withTexts } from '../registry/definition-secrets.ts';
 import { getRevision, updateWorkflow, type WorkflowState } from '../registry/workflow-service.ts';
 import { existingAgent } from './required-agents.ts';
@@ -18,15 +20,17 @@ export interface MissingAgent extends RequiredAgent {
   pointer: string;
 }
 
-/** A cheap check without a query: only a copy that lacks agents can be healed. */
-export function mayHeal({ workflow, revision }: WorkflowState): boolean {
-  return (
-    (workflow.provenance ?? null) !== null && revision.problems.some(({ code }) => code === 'unknown_agent')
-  );
+/** A cheap check without a query: only a workflow that lacks agents can be healed. */
+export function mayHeal({ problems }: { problems: readonly Problem[] }): boolean {
+  return lacking(problems) > 0;
 }
 
-/** Opens its own transaction. @returns whether the copy has a new revision */
-export async function healCopy(em: EntityManager, workflowId: string): Promise<boolean> {
+function lacking(problems: readonly Problem[]): number {
+  return problems.filter(({ code }) => code === 'unknown_agent' || code === 'ambiguous_agent').length;
+}
+
+/** Opens its own transaction. @returns whether the workflow has a new revision */
+export async function healWorkflow(em: EntityManager, workflowId: string): Promise<boolean> {
   return em.fork().transactional(async (tx) => {
     const workflow = await tx.findOne(
       Workflow,
@@ -35,15 +39,25 @@ export async function healCopy(em: EntityManager, workflowId: string): Promise<b
     );
     if (workflow === null) return false;
     const state = { workflow, revision: await getRevision(tx, workflow, workflow.revision) };
-    if (!mayHeal(state)) return false;
+    if (!mayHeal(state.revision)) return false;
     const found = new Map<string, string>();
     const owner = ownerOf(workflow);
     for (const missing of await missingAgents(tx, state)) {
       const id = await existingAgent(tx, owner, missing);
       if (id !== null) found.set(missing.pointer, id);
     }
-    return (await useAgents(tx, owner, state, found)) !== state;
+    return (await useAgents(tx, owner, state, found)) !== state || resolveAnew(tx, owner, state);
   });
+}
+
+/** The agents that the definition names by name may be there by now. */
+async function resolveAnew(em: EntityManager, owner: Actor, state: WorkflowState): Promise<boolean> {
+  const { workflow, revision } = state;
+  const { definition } = revision;
+  const { problems } = await checkDefinition(em, owner.id, definition, workflow.name);
+  if (lacking(problems) >= lacking(revision.problems)) return false;
+  await updateWorkflow(em, owner, state, { definition });
+  return true;
 }
 
 /** Agents that the item requires and that the copy's definition names but cannot find. */

@@ -58,7 +58,7 @@ export async function pinAgent(
     return {
       found: false,
       reason: 'ambiguous_agent',
-      message: `There are several public agents ${JSON.stringify(reference.agent)}: name it by its id.`,
+      message: `There are several agents ${JSON.stringify(reference.agent)}: name one by its id.`,
     };
   }
   if (!(await lockExisting(em, agent.id)))

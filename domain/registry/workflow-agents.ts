@@ -44,7 +44,7 @@ export async function resolveAgents(
       problems.push({
         pointer,
         code: 'ambiguous_agent',
-        message: `there are several public agents ${quote(agent)}: name it by its id`,
+        message: `there are several agents ${quote(agent)}: name one by its id`,
         severity: 'error',
       });
     } else {

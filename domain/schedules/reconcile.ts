@@ -36,7 +36,7 @@ const FOLLOWING = `
          cross join lateral (
            select date_trunc('milliseconds', greatest(last.finished_at, noted.at)) as at) base
    where s.kind = 'after' and base.at is not null
-     and (last.status is null or last.status in ('completed', 'faulted'))`;
+     and (last.status is null or ${isOneOf('last.status', ['completed', 'faulted'])})`;
 
 export interface ScheduleDeps extends DispatchDeps {
   limits: RunLimits;

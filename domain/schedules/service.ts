@@ -1,7 +1,7 @@
 /** What callers can do with the schedule of a workflow. `em` is in the caller's transaction. */
 import type { Overlap, ScheduledStart, StartCause, StartOutcome } from '../../contracts/schedules.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import { conflict, invalid, notFound, type AppError } from '../errors.ts';
+import { AppError, conflict, invalid } from '../errors.ts';
 import { TemporalUnavailable, type TemporalGateway } from '../ports.ts';
 import type { RunLimits } from '../runs/limits.ts';
 import { followingTime, syncSchedule } from './reconcile.ts';
@@ -40,7 +40,12 @@ export async function getSchedule(
   options: { lock?: boolean } = {},
 ): Promise<Scheduled> {
   const row = await readSchedule(em, workflowId, options);
-  if (row === null || row.times === null) throw notFound('schedule');
+  if (row === null || row.times === null)
+    throw new AppError(
+      'not_found',
+      'not_found',
+      'The definition of the workflow has no schedule by the clock.',
+    );
   return { ...row, times: row.times };
 }
 

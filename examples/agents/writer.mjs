@@ -61,7 +61,12 @@ export function createWriter() {
 
 if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {
   const address = new URL(process.argv[2] ?? 'http://127.0.0.1:4000');
-  createWriter().listen(Number(address.port || 80), address.hostname, () =>
-    process.stdout.write(`writer agent on ${address.origin}\n`),
-  );
+  createWriter()
+    .on('error', ({ code }) => {
+      process.stderr.write(`The writer cannot listen on ${address.origin}: ${code}\n`);
+      process.exit(1);
+    })
+    .listen(Number(address.port || 80), address.hostname, () =>
+      process.stdout.write(`writer agent on ${address.origin}\n`),
+    );
 }

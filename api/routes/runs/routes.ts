@@ -12,7 +12,7 @@ import {
   listRunTasks,
   listTaskGroups,
 } from '../../../domain/runs/queries.ts';
-import { healCopy } from '../../../domain/marketplace/heal.ts';
+import { healWorkflow, mayHeal } from '../../../domain/marketplace/heal.ts';
 import { getRunnable } from '../../../domain/runs/runnable.ts';
 import { commandRun, retryRun, runWorkflow, terminateRun } from '../../../domain/runs/service.ts';
 import type { CommandKind } from '../../../domain/runs/rights.ts';
@@ -112,9 +112,8 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       errors: [404, 422],
       async handler(c) {
         const found = await getRunnable(c.em, c.actor, c.params.id);
-        const lacksAgents = !found.valid && found.problems.some(({ code }) => code === 'unknown_agent');
         const workflow =
-          lacksAgents && (await healCopy(c.em, found.id))
+          mayHeal(found) && (await healWorkflow(c.em, found.id))
             ? await getRunnable(c.em, c.actor, found.id)
             : found;
         const caller_run_id = await callingRunByHeader(c.em, c.ctx.get('Idempotency-Key'));

@@ -21,7 +21,7 @@ import { tellTemporal } from '../../../domain/schedules/reconcile.ts';
 import type { AppDeps } from '../../deps.ts';
 import { withTexts } from '../../../domain/registry/definition-secrets.ts';
 import { shownNames } from '../../../domain/registry/workflow-agents.ts';
-import { healCopy, mayHeal } from '../../../domain/marketplace/heal.ts';
+import { healWorkflow, mayHeal } from '../../../domain/marketplace/heal.ts';
 import { checkIfMatch, etag, mergePatch } from '../../conditional.ts';
 import {
   endpoint,
@@ -303,9 +303,9 @@ function tellOfSchedule(deps: AppDeps, c: EndpointContext, { workflow }: Workflo
   c.afterCommit(() => tellTemporal(deps, workflow.id));
 }
 
-/** Reading a copy from the marketplace resolves agents that were missing when it was installed. */
+/** Reading a workflow resolves agents that were missing when it was saved or installed. */
 async function healed(c: EndpointContext<{ id: string }>, state: WorkflowState): Promise<WorkflowState> {
-  if (!mayHeal(state) || !(await healCopy(c.em, state.workflow.id))) return state;
+  if (!mayHeal(state.revision) || !(await healWorkflow(c.em, state.workflow.id))) return state;
   return getWorkflow(c.em.fork(), c.actor, state.workflow.id);
 }
 

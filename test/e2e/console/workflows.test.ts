@@ -100,7 +100,7 @@ inBrowser('a schedule is seen, paused, resumed, and starts a run by hand', async
   await open(`/workflows/${workflow.id}`);
   const card = page.getByRole('heading', { name: 'Schedule' }).locator('..');
   await card.getByText('CRON_TZ=Europe/Berlin 0 9 * * * · active').waitFor();
-  await card.getByRole('heading', { name: 'Next times' }).waitFor();
+  await card.getByRole('heading', { name: 'Next times, in your time zone' }).waitFor();
   await card.getByLabel('If an earlier run has not ended').selectOption('start after it');
   await card.getByRole('button', { name: 'Pause' }).click();
   await card.getByText('· paused').waitFor();

@@ -90,7 +90,7 @@ test('a public agent name has to be unique', async () => {
         pointer: '/do/1/step1/with/agent',
         code: 'ambiguous_agent',
         severity: 'error',
-        message: 'there are several public agents "twice": name it by its id',
+        message: 'there are several agents "twice": name one by its id',
       },
     ],
   });
@@ -135,6 +135,21 @@ test('saving the same definition again finds a new agent and gives a new revisio
   const again = await client.patch(`/workflows/${draft.id}`, { definition });
   expect(again.body).toMatchObject({ revision: 2, valid: true, problems: [] });
   expect((await client.patch(`/workflows/${draft.id}`, { definition })).body.revision).toBe(2);
+});
+
+test('reading or running a workflow finds agents that have been registered since', async () => {
+  const { id } = await save(calling('soon', 'never'));
+  await insertAgent(author, 'soon');
+  const half = await client.get(`/workflows/${id}`);
+  expect([half.body.revision, half.body.problems.map(({ message }: any) => message)]).toEqual([
+    2,
+    ['there is no agent "never"'],
+  ]);
+  expect((await client.get(`/workflows/${id}`)).body.revision).toBe(2);
+  await insertAgent(author, 'never');
+  const run = await client.post(`/workflows/${id}/run`, {});
+  expect([run.status, run.body.workflow_revision]).toEqual([201, 3]);
+  expect((await client.get(`/workflows/${id}`)).body).toMatchObject({ valid: true, problems: [] });
 });
 
 test('a workflow that an admin changes resolves agents with the rights of its owner', async () => {

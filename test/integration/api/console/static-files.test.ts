@@ -40,6 +40,14 @@ test('the address without a slash leads to the one with it, and keeps the query'
   expect([reply.status, reply.headers.get('location')]).toEqual([308, '/console/?task=1']);
 });
 
+test('a browser that opens the address of the server comes to the console, a program does not', async () => {
+  const open = (accept: string): Promise<Response> =>
+    fetch(`${app.url}/`, { headers: { accept }, redirect: 'manual' });
+  const browser = await open('text/html,application/xhtml+xml,*/*;q=0.8');
+  expect([browser.status, browser.headers.get('location')]).toEqual([302, '/console/']);
+  expect((await open('*/*')).status).toBe(404);
+});
+
 test('every screen is the same page, under a policy that allows this server only', async () => {
   build('<p>first</p>');
   for (const path of ['/console/', '/console/inbox?q=a.b', '/console/runs/0197a1b2']) {

@@ -1,6 +1,7 @@
 /** What is edited, whether it is saved, and what one can do with it. */
 import { useId } from 'preact/hooks';
 
+import { isMac, keyName } from '../../app/key-names.ts';
 import { workflowAddress, workflowsAddress } from '../../app/routes.ts';
 import { complain } from '../../ui/toasts.tsx';
 import type { Format } from './checks.ts';
@@ -54,13 +55,13 @@ export function Header({ model, onSave, onRun }: Props) {
           ))}
         </select>
         <button type="button" onClick={() => void layOut(model.format.value)}>
-          {words.layOut} <kbd>⌥⇧F</kbd>
+          {words.layOut} <kbd>{isMac ? '⌥⇧F' : 'Alt Shift F'}</kbd>
         </button>
         <button type="button" disabled={model.isBusy.value} onClick={onRun}>
-          {words.run} <kbd>⌘⏎</kbd>
+          {words.run} <kbd>{keyName('mod+Enter', isMac)}</kbd>
         </button>
         <button type="button" class="primary" disabled={model.isBusy.value} onClick={onSave}>
-          {words.save} <kbd>⌘S</kbd>
+          {words.save} <kbd>{keyName('mod+s', isMac)}</kbd>
         </button>
       </div>
     </header>

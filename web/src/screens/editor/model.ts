@@ -196,7 +196,8 @@ export class EditorModel {
     const { patch, lost } = mergePatchOf(base.workflow.definition, definition);
     if (lost[0] !== undefined) return { refused: words.nullLost(lost[0]) };
     const body = {
-      ...(Object.keys(patch).length === 0 ? {} : { definition: patch }),
+      // The server looks again at what it refused: an agent may be there by now.
+      ...(Object.keys(patch).length === 0 && base.workflow.valid ? {} : { definition: patch }),
       ...(name === base.workflow.name ? {} : { name }),
     };
     if (Object.keys(body).length === 0) {

@@ -11,7 +11,6 @@ import { cache, useQuery } from '../../data/query.ts';
 import { detailOf, ProblemText } from '../../ui/problem.tsx';
 import { exactTime } from '../../ui/time.ts';
 import { complain, tell } from '../../ui/toasts.tsx';
-import { When } from '../../ui/when.tsx';
 import { words } from './words.ts';
 import css from './workflow.module.css';
 
@@ -79,7 +78,7 @@ function Times({ schedule: { next, last } }: { schedule: Schedule }) {
                 ) : (
                   <a href={runAddress(runId)}>{words.schedule.outcomes[outcome]}</a>
                 )}{' '}
-                <When at={at} />
+                <time dateTime={at}>{exactTime(at)}</time>
                 {detail !== null && <span class="muted"> {detail}</span>}
               </li>
             ))}

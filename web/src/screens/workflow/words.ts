@@ -27,7 +27,7 @@ export const words = {
   views: { overview: 'Overview', revisions: 'Revisions', definition: 'Definition' },
   startTitle: 'Start a run',
   mayNotStart: 'To start runs one needs the role builder.',
-  cannotStart: 'This revision cannot run. The problems below say why.',
+  cannotStart: 'This revision cannot run. Its problems, under the picture, say why.',
   picture: 'Picture',
   task: 'The chosen task as JSON',
   problems: 'Problems',
@@ -41,7 +41,7 @@ export const words = {
         ? `${lengthText((schedule.after_seconds ?? 0) * 1_000)} after the last run`
         : `Every ${lengthText(schedule.every_seconds * 1_000)}`),
     states: { active: 'active', paused: 'paused', blocked: 'blocked' },
-    next: 'Next times',
+    next: 'Next times, in your time zone',
     last: 'Last times',
     outcomes: { started: 'started', skipped: 'skipped', missed: 'missed', failed: 'failed' },
     overlap: 'If an earlier run has not ended',
