@@ -118,6 +118,31 @@ inBrowser('somebody logs in, decides the waiting task, and sees the run end', as
   expect(complaints).toEqual([]);
 });
 
+inBrowser('the tour works by keyboard alone on a phone', async () => {
+  const thomas = { username: 'thomas', email: 'thomas@example.com', password, roles: ['approver'] };
+  expect((await (await platform.as('admin')).post('/users', thomas)).status).toBe(201);
+  const definition: any = structuredClone(refund);
+  definition.do[1].review.with.candidates.users = ['thomas'];
+  const run = await start(definition, 'P-1');
+  await isWaiting(run);
+  const { page, complaints, open } = await visit(null, { viewport: phone });
+  await open('/');
+  await page.getByLabel('Username').focus();
+  await page.keyboard.type('thomas');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type(password);
+  await page.keyboard.press('Enter');
+  await row(page, 'Refund P-1?').waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await heading(page, 'Refund P-1?').waitFor();
+  await page.keyboard.press('a');
+  await page.keyboard.press('Enter');
+  await page.getByText('Refund P-1?: approve').waitFor();
+  expect(await isOver(run)).toBe('completed');
+  expect(complaints).toEqual([]);
+});
+
 inBrowser('the inbox works by keyboard alone, and new tasks come by themselves', async () => {
   const runs = [await start(refund, 'K-1'), await start(refund, 'K-2')];
   for (const run of runs) await isWaiting(run);
