@@ -8,6 +8,9 @@ export type ScheduleTimes =
 export const OVERLAPS = ['skip', 'buffer_one', 'allow'] as const;
 export type Overlap = (typeof OVERLAPS)[number];
 
+/** A start may always be this late; Temporal refuses shorter windows. */
+export const MIN_CATCH_UP_SECONDS = 10;
+
 /** What became of one time of a schedule. */
 export const START_OUTCOMES = ['started', 'skipped', 'missed', 'failed'] as const;
 export type StartOutcome = (typeof START_OUTCOMES)[number];

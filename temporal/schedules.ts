@@ -6,12 +6,11 @@ import {
   type ScheduleOptions,
 } from '@temporalio/client';
 import proto from '@temporalio/proto';
+import { MIN_CATCH_UP_SECONDS } from '../contracts/schedules.ts';
 import { SCHEDULED_START_WORKFLOW, scheduledStartId, scheduleOfWorkflow } from '../contracts/temporal.ts';
 import type { TemporalGateway, WantedSchedule } from '../domain/ports.ts';
 import { refusalOf } from './grpc-failures.ts';
 
-/** Temporal refuses shorter windows. */
-const MIN_CATCH_UP_SECONDS = 10;
 const MAX_SUMMARY_LENGTH = 200;
 /** Temporal gives as many. */
 const NEXT_TIMES = 10;

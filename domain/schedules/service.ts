@@ -7,7 +7,7 @@ import type { RunLimits } from '../runs/limits.ts';
 import { followingTime, syncSchedule } from './reconcile.ts';
 import type { DispatchDeps } from '../runs/dispatch.ts';
 import { readSchedule, type ScheduleRow } from './row.ts';
-import { noteStart, startByHand } from './start.ts';
+import { noteStart, OWNER_DISABLED, startByHand } from './start.ts';
 
 /** The most times of one backfill. */
 export const MAX_BACKFILL = 100;
@@ -83,7 +83,7 @@ export async function nextTimes(
 
 /** Why the schedule starts nothing although it is not paused; null if it does. */
 export function blockedBy({ runnable, owner_active: isActive, refusal }: ScheduleRow): string | null {
-  if (!isActive) return 'The owner of the workflow is disabled.';
+  if (!isActive) return OWNER_DISABLED;
   if (!runnable) return 'The definition has problems, or uses what is not supported yet.';
   return refusal === null ? null : `Temporal refuses it: ${refusal}`;
 }

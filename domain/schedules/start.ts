@@ -2,7 +2,12 @@
  * Starts the run of one time of a schedule. The row of the time is written in the run's transaction, so each
  * time has one run, however often and by how many processes it is asked for.
  */
-import type { ScheduledStart, StartCause, StartOutcome } from '../../contracts/schedules.ts';
+import {
+  MIN_CATCH_UP_SECONDS,
+  type ScheduledStart,
+  type StartCause,
+  type StartOutcome,
+} from '../../contracts/schedules.ts';
 import { Fault } from '../../contracts/fault.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
@@ -15,9 +20,7 @@ import { hasLiveRun, readSchedule, type ScheduleRow } from './row.ts';
 /** How many times of a schedule are remembered. */
 const KEPT_STARTS = 100;
 const MAX_DETAIL_LENGTH = 500;
-/** Temporal has the same. */
-const MIN_CATCH_UP_SECONDS = 10;
-const OWNER_DISABLED = 'The owner of the workflow is disabled.';
+export const OWNER_DISABLED = 'The owner of the workflow is disabled.';
 
 interface Wanted {
   workflowId: string;
