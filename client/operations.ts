@@ -269,6 +269,20 @@ export type BackfilledStart = {
   outcome: 'started' | 'skipped' | 'missed' | 'failed';
   run_id: string | null;
 };
+export type Catalog = {
+  name: 'default';
+  functions: CatalogFunction[];
+};
+export type CatalogFunction = {
+  name: string;
+  version: string;
+  /** The full name, as `call` of a task may name it. */
+  call: string;
+  runnable: boolean;
+  summary: string;
+  /** JSON Schema of `with`. */
+  arguments: Record<string, unknown>;
+};
 export type ChangeMyPasswordRequest = {
   current_password: string;
   new_password: string;
@@ -1909,6 +1923,8 @@ export interface Operations {
   revokeToken: { body?: Revocation; answer: undefined };
   /** Log in with a password, refresh token, client credentials or a device code */
   createToken: { body?: TokenRequest; answer: TokenAnswer };
+  /** Get the functions that every definition can call without naming a catalog */
+  getDefaultCatalog: { answer: Catalog };
   /** Log in a browser: the session is in a cookie that scripts cannot read */
   createSession: { body: CreateSessionRequest; answer: User };
   /** Get the user who is logged in, or 204 */
@@ -2816,6 +2832,7 @@ export const OPERATIONS = {
   registerClient: { method: 'POST', path: '/auth/register', role: 'public' },
   revokeToken: { method: 'POST', path: '/auth/revoke', role: 'viewer' },
   createToken: { method: 'POST', path: '/auth/token', role: 'public' },
+  getDefaultCatalog: { method: 'GET', path: '/catalogs/default', role: 'public' },
   createSession: { method: 'POST', path: '/console/session', role: 'public' },
   getSession: { method: 'GET', path: '/console/session', role: 'viewer' },
   deleteSession: { method: 'DELETE', path: '/console/session', role: 'viewer' },

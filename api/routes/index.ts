@@ -3,6 +3,7 @@ import type { Endpoint } from '../endpoint.ts';
 import { agentDocsEndpoints } from './agent-docs/routes.ts';
 import { agentEndpoints } from './agents/routes.ts';
 import { applyEndpoints } from './apply/routes.ts';
+import { catalogEndpoints } from './catalogs/routes.ts';
 import { deviceEndpoints } from './auth/device.ts';
 import { authEndpoints } from './auth/routes.ts';
 import { sessionEndpoints } from './console/session.ts';
@@ -53,6 +54,7 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...workflowEndpoints(deps),
     ...scheduleEndpoints(deps),
     ...schemaEndpoints(),
+    ...catalogEndpoints(),
     ...fileEndpoints(deps),
     ...webhookEndpoints(deps),
     ...applyEndpoints(deps),

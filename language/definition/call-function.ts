@@ -13,12 +13,26 @@ interface FunctionFacts {
   taskType: 'http' | 'agent' | 'human' | 'call';
   /** What is reported while the function does not run yet. Messages never recommend such a function. */
   notYet: Unsupported | null;
+  /** One sentence for the listing of the default catalog; only for functions of it. */
+  summary?: string;
+  /** Paths of task lists inside `with`. */
+  lists?: readonly (readonly string[])[];
 }
 
 export const FUNCTION_FACTS = {
   http: { catalog: 'dsl', taskType: 'http', notYet: null },
-  agent: { catalog: 'default', taskType: 'agent', notYet: null },
-  human: { catalog: 'default', taskType: 'human', notYet: null },
+  agent: {
+    catalog: 'default',
+    taskType: 'agent',
+    notYet: null,
+    summary: 'Calls a registered agent; the output is the answer of the agent.',
+  },
+  human: {
+    catalog: 'default',
+    taskType: 'human',
+    notYet: null,
+    summary: 'Asks people for a decision; the output is the decision, with payload and comment.',
+  },
   openapi: { catalog: 'dsl', taskType: 'call', notYet: null },
   grpc: { catalog: 'dsl', taskType: 'call', notYet: 'call.grpc' },
   asyncapi: { catalog: 'dsl', taskType: 'call', notYet: 'call.asyncapi' },
@@ -40,9 +54,9 @@ export const RUNNABLE_FUNCTIONS: readonly RunnableFunction[] = FUNCTIONS.filter(
 export const RESERVED_FUNCTIONS: readonly string[] = functionsOf('dsl');
 
 /** Ours, which `use.functions` can redefine; `agent:1.0.0@default` still means ours. */
-export const CATALOG_FUNCTIONS: readonly string[] = functionsOf('default');
+export const CATALOG_FUNCTIONS: readonly CallFunction[] = functionsOf('default');
 
-const CATALOG_VERSION = '1.0.0';
+export const CATALOG_VERSION = '1.0.0';
 
 export function isRunnable(name: CallFunction): name is RunnableFunction {
   return FUNCTION_FACTS[name].notYet === null;
@@ -50,6 +64,15 @@ export function isRunnable(name: CallFunction): name is RunnableFunction {
 
 function functionsOf(catalog: FunctionFacts['catalog']): CallFunction[] {
   return FUNCTIONS.filter((name) => FUNCTION_FACTS[name].catalog === catalog);
+}
+
+/** Facts of a function, with the parts that most functions lack. */
+export function factsOf(name: CallFunction): FunctionFacts {
+  return FUNCTION_FACTS[name];
+}
+
+export function isCatalogFunction(name: string): boolean {
+  return CATALOG_FUNCTIONS.some((known) => known === name);
 }
 
 /** The full name of one of our functions. */

@@ -4,7 +4,7 @@ import { switchCases } from './switch-cases.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { at, own, quote } from './problems.ts';
 import { didYouMean } from '../../contracts/suggest.ts';
-import { KIND_FACTS, taskKindOf } from './task-kind.ts';
+import { KIND_FACTS, listPathsOf, taskKindOf } from './task-kind.ts';
 
 export interface ListedTask {
   name: string;
@@ -192,9 +192,7 @@ function containsTask(
   for (let current = pending.pop(); current !== undefined; current = pending.pop()) {
     if (!isRecord(current)) continue;
     if (matches(current, current === task)) return true;
-    const kind = taskKindOf(current);
-    if (kind === undefined) continue;
-    for (const path of KIND_FACTS[kind].lists) {
+    for (const path of listPathsOf(current)) {
       const list = path.reduce<unknown>(own, current);
       if (!Array.isArray(list)) continue;
       for (const item of list) if (isRecord(item)) pending.push(...Object.values(item));

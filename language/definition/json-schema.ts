@@ -3,7 +3,7 @@
  * agree on properties and types; what shapes cannot express, only the validator finds.
  */
 import { z } from 'zod';
-import { CATALOG_FUNCTIONS, catalogName } from './call-function.ts';
+import { catalogName, isCatalogFunction } from './call-function.ts';
 import {
   duration,
   endpoint,
@@ -16,7 +16,8 @@ import {
   taskList,
   timeout,
 } from './common-shapes.ts';
-import { CALL_SHAPES, functionShape } from './kinds/call.ts';
+import { CALL_SHAPES, CALLS, functionShape } from './kinds/call.ts';
+import type { CallFunction } from './model.ts';
 import { alternativesOf } from './shape.ts';
 import { KINDS } from './tasks.ts';
 import { definitionShape } from './validate.ts';
@@ -65,11 +66,18 @@ export function definitionSchema(id: string): JsonSchema {
   };
 }
 
+/** JSON Schema of the arguments of a function; named parts are those of the schema of definitions at `id`. */
+export function argumentsSchema(name: CallFunction, id: string): JsonSchema {
+  const text = JSON.stringify(converted(CALLS[name].arguments));
+  // Text of the shapes themselves never contains this reference.
+  return JSON.parse(text.replaceAll('"$ref":"#/', `"$ref":"${id}#/`)) as JsonSchema;
+}
+
 /** One schema for each function that `call` names, and one for functions of the definition. */
 function callSchemas(): JsonSchema[] {
   const known: string[] = [];
   const schemas = [...CALL_SHAPES].map(([name, shape]) => {
-    const names = CATALOG_FUNCTIONS.includes(name) ? [name, catalogName(name)] : [name];
+    const names = isCatalogFunction(name) ? [name, catalogName(name)] : [name];
     known.push(...names);
     return withCall(shape, { enum: names });
   });

@@ -1,7 +1,7 @@
 /** The steps (tasks) of a definition by name, as `context` of `call: human` names them. */
 import { isRecord } from '../../contracts/is-record.ts';
 import { at, own } from './problems.ts';
-import { KIND_FACTS, taskKindOf } from './task-kind.ts';
+import { listPathsOf } from './task-kind.ts';
 
 export interface Step {
   name: string;
@@ -59,10 +59,9 @@ export class Steps {
   }
 
   #addInner(task: unknown, pointer: string): void {
-    const kind = isRecord(task) ? taskKindOf(task) : undefined;
-    if (kind === undefined) return;
-    for (const path of KIND_FACTS[kind].lists) {
-      let list = task;
+    if (!isRecord(task)) return;
+    for (const path of listPathsOf(task)) {
+      let list: unknown = task;
       for (const key of path) list = own(list, key);
       this.#addList(list, at(pointer, ...path));
     }

@@ -2,7 +2,7 @@
  * DSL features that are recognised but not supported yet, with alternatives. Remove a line once the feature
  * works.
  */
-import type { Checker } from './checker.ts';
+import type { Problems } from './problems.ts';
 
 /** Hints name only what works today, because users act on them. */
 export const INSTEAD = {
@@ -40,6 +40,6 @@ export const INSTEAD = {
 export type Unsupported = keyof typeof INSTEAD;
 
 /** Reports a feature that makes a definition valid but not runnable. */
-export function unsupported(checker: Pick<Checker, 'problems'>, pointer: string, feature: Unsupported): void {
+export function unsupported(checker: { problems: Problems }, pointer: string, feature: Unsupported): void {
   checker.problems.unsupported(pointer, `unsupported_${feature.replaceAll('.', '_')}`, INSTEAD[feature]);
 }

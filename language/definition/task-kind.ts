@@ -1,3 +1,5 @@
+import { isRecord } from '../../contracts/is-record.ts';
+import { factsOf, resolveCallee } from './call-function.ts';
 import type { ExtensionTarget, TaskKind } from './model.ts';
 
 /** Facts about a task kind that walks over a definition need, besides its check and its runner. */
@@ -6,7 +8,7 @@ interface KindFacts {
   extension: ExtensionTarget;
   /** Whether the task waits or calls something, so that a loop over it is not a busy loop. */
   takesTime: boolean;
-  /** Paths of the task lists inside the task. */
+  /** Paths of the task lists inside the task. Walkers ask `listPathsOf`, which also knows functions. */
   lists: readonly (readonly string[])[];
 }
 
@@ -37,4 +39,15 @@ export const EXTENSION_TARGETS: readonly ExtensionTarget[] = [
 /** Kind of a task by its key; undefined if it has none of them. */
 export function taskKindOf(task: object): TaskKind | undefined {
   return TASK_KINDS.find((kind) => Object.hasOwn(task, kind));
+}
+
+/** Paths of the task lists inside a task: those of its kind, and those of the function that it calls. */
+export function listPathsOf(task: Record<string, unknown>): readonly (readonly string[])[] {
+  const kind = taskKindOf(task);
+  if (kind === undefined) return [];
+  if (kind !== 'call' || typeof task['call'] !== 'string' || !isRecord(task['with']))
+    return KIND_FACTS[kind].lists;
+  const callee = resolveCallee(task['call'], undefined);
+  const lists = callee?.kind === 'builtin' ? factsOf(callee.name).lists : undefined;
+  return (lists ?? []).map((path) => ['with', ...path]);
 }

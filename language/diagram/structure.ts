@@ -8,7 +8,7 @@ import { parseFunctionName } from '../definition/call-function.ts';
 import type { CallFunction, TaskKind } from '../definition/model.ts';
 import { at, own } from '../definition/problems.ts';
 import { switchCases } from '../definition/switch-cases.ts';
-import { taskKindOf } from '../definition/task-kind.ts';
+import { listPathsOf, taskKindOf } from '../definition/task-kind.ts';
 
 export interface DiagramTask {
   /** Unique in the diagram: `t1`, `t2`, … in document order. */
@@ -62,13 +62,14 @@ export function diagramOf(definition: unknown): DiagramList {
   const taskOf = (id: string, { name, pointer, task }: Entry): DiagramTask => {
     const kind = taskKindOf(task);
     if (kind === undefined) return { id, pointer, name: shorten(name), kind: '?', detail: '', groups: [] };
-    const groups = DRAWN[kind].lists?.(task).flatMap(({ title, path, parallel = false }): DiagramGroup[] => {
+    const lists = DRAWN[kind].lists?.(task) ?? innerLists(task);
+    const groups = lists.flatMap(({ title, path, parallel = false }): DiagramGroup[] => {
       const list = path.reduce(own, task as unknown);
       if (!Array.isArray(list) || list.length === 0) return [];
       return [{ title, parallel, list: listOf(list, at(pointer, ...path), parallel) }];
     });
     const detail = shorten(DRAWN[kind].detail?.(task) ?? '');
-    return { id, pointer, name: shorten(name), kind, detail, groups: groups ?? [] };
+    return { id, pointer, name: shorten(name), kind, detail, groups };
   };
 
   return listOf(own(definition, 'do'), '/do', false);
@@ -117,11 +118,21 @@ function edgesOf(entries: readonly Entry[]): DiagramEdge[] {
   });
 }
 
+interface DrawnList {
+  title: string;
+  path: readonly string[];
+  parallel?: boolean;
+}
+
 interface Drawn {
   /** One line about what the task does. */
   detail?(task: Record<string, unknown>): string;
   /** The task lists inside it. */
-  lists?(task: Record<string, unknown>): { title: string; path: readonly string[]; parallel?: boolean }[];
+  lists?(task: Record<string, unknown>): DrawnList[];
+}
+
+function innerLists(task: Record<string, unknown>): DrawnList[] {
+  return listPathsOf(task).map((path) => ({ title: 'each', path }));
 }
 
 const DRAWN: Record<TaskKind, Drawn> = {

@@ -223,6 +223,7 @@ test('operations with a token declare 401, errors are problems, and lists are pa
     'GET /readyz',
     'GET /openapi.json',
     'GET /schemas/workflow.json',
+    'GET /catalogs/default',
     'GET /.well-known/jwks.json',
     'GET /.well-known/oauth-authorization-server',
     'POST /temporal-codec/{capability}/decode',

@@ -104,6 +104,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   getReadiness: 'public',
   getOpenApi: 'public',
   getWorkflowSchema: 'public',
+  getDefaultCatalog: 'public',
   getJwks: 'public',
   getAuthorizationServerMetadata: 'public',
   createToken: 'public',

@@ -3,6 +3,7 @@ import {
   CATALOG_FUNCTIONS,
   catalogName,
   FUNCTION_FACTS,
+  isCatalogFunction,
   parseFunctionName,
   resolveCallee,
   RUNNABLE_FUNCTIONS,
@@ -25,7 +26,7 @@ import { mcpCall } from './call-mcp.ts';
 import { openapiCall } from './call-openapi.ts';
 import { inTask, type Call, type Kind } from './kind.ts';
 
-const CALLS: Readonly<Record<CallFunction, Call>> = {
+export const CALLS: Readonly<Record<CallFunction, Call>> = {
   http: httpCall,
   agent: agentCall,
   human: humanCall,
@@ -89,7 +90,7 @@ function checkUnknown(call: string, pointer: string, checker: Checker): void {
     unsupported(checker, pointer, 'call.catalog');
   } else if (catalog !== 'default') {
     checker.name('catalogs', catalog, pointer);
-  } else if (CATALOG_FUNCTIONS.includes(called)) {
+  } else if (isCatalogFunction(called)) {
     checker.problems.error(
       pointer,
       'unknown_function',

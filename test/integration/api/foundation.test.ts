@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as z from 'zod';
 
@@ -325,6 +326,22 @@ test('everybody can read the JSON Schema of definitions', async () => {
   const schema = typeof body === 'string' ? JSON.parse(body) : body;
   expect(schema).toMatchObject({ $id: `${app.url}/schemas/workflow.json`, required: ['do'] });
   expect((await app.anonymous.get('/schemas/workflow.json?x=1')).status).toBe(400);
+});
+
+test('everybody can read the default catalog, which the docs list', async () => {
+  const { status, body } = await app.anonymous.get('/catalogs/default');
+  expect(status).toBe(200);
+  const { functions } = body as {
+    functions: { name: string; call: string; summary: string; arguments: Record<string, unknown> }[];
+  };
+  expect(functions.map(({ call }) => call)).toEqual(
+    expect.arrayContaining(['agent:1.0.0@default', 'human:1.0.0@default']),
+  );
+  const docs = (await readFile(new URL('../../../docs/language.md', import.meta.url), 'utf8')).split('\n');
+  for (const { call, summary, arguments: parameters } of functions) {
+    expect(docs.some((line) => line.includes(`\`${call}\``) && line.includes(summary))).toBe(true);
+    expect(parameters).toMatchObject({ type: 'object', properties: expect.any(Object) });
+  }
 });
 
 test('a long query is read, and a longer one gets 431 as a problem', async () => {
