@@ -26,6 +26,8 @@ export interface ActivityDeps {
   answers: AnswerMemory;
   /** How many days runs are kept after their end. */
   retentionDays: number;
+  /** How many days events from outside, and the log of deliveries, are kept. */
+  eventDays: number;
   deliveries: {
     kinds: DeliveryKinds;
     sender: DeliverySender;

@@ -9,8 +9,6 @@ import { reconcileSchedules } from '../domain/schedules/reconcile.ts';
 import type { ActivityDeps } from './deps.ts';
 
 const SWEEP_EVERY_MS = 3_600_000;
-/** How long the log of deliveries, and events from outside, are kept. */
-const EVENT_DAYS = 30;
 
 export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'] {
   let sweptAtMs = 0;
@@ -34,9 +32,9 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
 }
 
 /** Deletes old rows that nothing needs: once an hour, and after each start of a worker. */
-async function sweep({ orm, logger }: ActivityDeps): Promise<void> {
-  const removedDeliveries = await removeOldDeliveries(orm.em.fork(), EVENT_DAYS);
-  const removedEvents = await removeOldInboundEvents(orm.em.fork(), EVENT_DAYS);
+async function sweep({ orm, logger, eventDays }: ActivityDeps): Promise<void> {
+  const removedDeliveries = await removeOldDeliveries(orm.em.fork(), eventDays);
+  const removedEvents = await removeOldInboundEvents(orm.em.fork(), eventDays);
   await removeOldRunHours(orm.em.fork());
   if (removedDeliveries + removedEvents > 0)
     logger.info(

@@ -320,6 +320,19 @@ export type CloudEvent = {
   data_base64?: string;
   [name: string]: unknown;
 };
+export type CloudEventOutput = {
+  specversion: '1.0';
+  id: string;
+  source: string;
+  type: string;
+  subject?: string;
+  time?: string;
+  datacontenttype?: string;
+  dataschema?: string;
+  data?: unknown;
+  data_base64?: string;
+  [name: string]: unknown;
+};
 export type CommentHumanTaskRequest = {
   comment: string;
 };
@@ -378,9 +391,36 @@ export type CreateAgentVersionRequest = {
   output_schema?: Record<string, unknown> | null;
   changelog?: string | null;
 };
+export type CreateEventSourceRequest = {
+  /** `source` of the events, as it is sent. */
+  source: string;
+  /** Only this machine client of yours may send it. */
+  client_id?: string | null;
+  /** Only this user may send it; another user only what they share with you. */
+  user_id?: string | null;
+  /** Users whose workflows may get your events of it. */
+  shared_with?: string[];
+  description?: string | null;
+};
 export type CreateFileLinkRequest = {
   /** Lifetime of the link in seconds. */
   expires_in?: number;
+};
+export type CreateHookRequest = {
+  name: string;
+  /** How the sender signs its calls. */
+  scheme: 'github' | 'stripe' | 'slack' | 'standard';
+  /** Name of one of the owner's secrets; its value signs the calls. */
+  secret: string;
+  /** Calls that are signed with it are taken too, during a rotation. */
+  former_secret?: string | null;
+  /** Of the events. Default: the webhook's own address. */
+  source?: string | null;
+  /** Of the events. Default: from the call, such as `com.github.pull_request.opened`. */
+  event_type?: string | null;
+  /** How old, or ahead, the time of a signature may be. GitHub signs none. */
+  tolerance_seconds?: number;
+  active?: boolean;
 };
 export type CreateMyClientRequest = {
   name: string;
@@ -530,6 +570,17 @@ export type DslError = {
   instance?: string;
   [name: string]: unknown;
 };
+export type EventSource = {
+  id: string;
+  owner_id: string;
+  source: string;
+  client_id: string | null;
+  user_id: string | null;
+  shared_with: string[];
+  description: string | null;
+  created_at: string;
+  updated_at: string;
+};
 export type ExecuteWorkflowRequest = {
   input_params?: Record<string, unknown>;
 };
@@ -555,6 +606,10 @@ export type GetHealthResponse = {
 export type GetOpenApiResponse = {
   openapi: string;
   [name: string]: unknown;
+};
+export type HookAnswer = {
+  /** What Slack asked for. */
+  challenge?: string;
 };
 export type HumanDecision = {
   id: string;
@@ -714,6 +769,26 @@ export type HumanTaskSummary = {
   overdue: number;
   claimed_by_me: number;
 };
+export type InboundWebhook = {
+  id: string;
+  owner_id: string;
+  name: string;
+  /** The address to give to the sender. */
+  url: string;
+  /** How the sender signs its calls. */
+  scheme: 'github' | 'stripe' | 'slack' | 'standard';
+  /** Name of one of the owner's secrets; its value signs the calls. */
+  secret: string;
+  /** Calls that are signed with it are taken too, during a rotation. */
+  former_secret: string | null;
+  source: string;
+  event_type: string | null;
+  tolerance_seconds: number;
+  active: boolean;
+  last_received_at: string | null;
+  created_at: string;
+  updated_at: string;
+};
 export type InstallMarketplaceItemRequest = {
   /**
    * Maps names in the item's `requires.secrets` to names of own secrets. For an agent that
@@ -824,6 +899,10 @@ export type ListedMarketplaceItem = MarketplaceItemFields & {
   categories?: string[];
   tags?: string[];
   requires?: ItemRequirements;
+  omitted: OmittedFields;
+};
+export type ListedReceivedEvent = ReceivedEventFields & {
+  event?: CloudEventOutput;
   omitted: OmittedFields;
 };
 export type ListedWorkflow = WorkflowFields & {
@@ -1055,6 +1134,7 @@ export type Provenance = {
   publisher: UserReference;
   installed_at: string;
 };
+export type PublishEventResponse = AcceptedEvent | AcceptedEvent[];
 export type PutSecretRequest = {
   /** Text, or an object such as {username, password}. It is never returned. */
   value: string | Record<string, unknown>;
@@ -1072,6 +1152,25 @@ export type Readiness = {
   };
   /** What is wrong and how an operator can fix it. */
   problems?: string[];
+};
+export type ReceivedEvent = ReceivedEventFields & {
+  event: CloudEventOutput;
+};
+export type ReceivedEventFields = {
+  id: string;
+  owner_id: string;
+  source: string;
+  event_id: string;
+  type: string;
+  subject: string | null;
+  time: string | null;
+  received_at: string;
+  /** The machine client that sent it. */
+  client_id: string | null;
+  /** The inbound webhook by which it came. */
+  hook_id: string | null;
+  /** The run that emitted it. */
+  run_id: string | null;
 };
 export type RedeliverFailedWebhookDeliveriesRequest = {
   since?: Instant;
@@ -1495,9 +1594,36 @@ export type UpdateAgentVersionRequest = {
   output_schema?: Record<string, unknown> | null;
   changelog?: string | null;
 };
+export type UpdateEventSourceRequest = {
+  /** `source` of the events, as it is sent. */
+  source?: string;
+  /** Only this machine client of yours may send it. */
+  client_id?: string | null;
+  /** Only this user may send it; another user only what they share with you. */
+  user_id?: string | null;
+  /** Users whose workflows may get your events of it. */
+  shared_with?: string[];
+  description?: string | null;
+};
 export type UpdateFileRequest = {
   name?: string;
   visibility?: 'private' | 'public';
+};
+export type UpdateHookRequest = {
+  name?: string;
+  /** How the sender signs its calls. */
+  scheme?: 'github' | 'stripe' | 'slack' | 'standard';
+  /** Name of one of the owner's secrets; its value signs the calls. */
+  secret?: string;
+  /** Calls that are signed with it are taken too, during a rotation. */
+  former_secret?: string | null;
+  /** Of the events. Default: the webhook's own address. */
+  source?: string | null;
+  /** Of the events. Default: from the call, such as `com.github.pull_request.opened`. */
+  event_type?: string | null;
+  /** How old, or ahead, the time of a signature may be. GitHub signs none. */
+  tolerance_seconds?: number;
+  active?: boolean;
 };
 export type UpdateScheduleRequest = {
   paused?: boolean;
@@ -1938,6 +2064,40 @@ export interface Operations {
     };
     answer: string;
   };
+  /** List the caller's event sources, newest first */
+  listEventSources: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: EventSource[];
+  };
+  /** Bind a source to a sender, or share its events */
+  createEventSource: { body: CreateEventSourceRequest; answer: EventSource };
+  /** Get an event source */
+  getEventSource: {
+    path: {
+      id: string;
+    };
+    answer: EventSource;
+  };
+  /** Change an event source */
+  updateEventSource: {
+    path: {
+      id: string;
+    };
+    body?: UpdateEventSourceRequest;
+    answer: EventSource;
+  };
+  /** Delete an event source: everybody who may send events of the owner may send it again */
+  deleteEventSource: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
   /** Stream events of all runs that the caller may see, as Server-Sent Events */
   streamEvents: {
     query?: {
@@ -1953,8 +2113,31 @@ export interface Operations {
     };
     answer: EventStream;
   };
-  /** Publish a CloudEvent */
-  publishEvent: { body: CloudEvent; answer: AcceptedEvent };
+  /** Send CloudEvents in */
+  publishEvent: { body: CloudEvent; answer: PublishEventResponse };
+  /** List the caller's events that were sent in or emitted, newest first */
+  listReceivedEvents: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      owner_id?: string | undefined;
+      source?: string | undefined;
+      event_id?: string | undefined;
+      type?: string | undefined;
+      received_after?: Instant | undefined;
+      received_before?: Instant | undefined;
+    };
+    answer: ListedReceivedEvent[];
+  };
+  /** Get an event that was sent in or emitted */
+  getReceivedEvent: {
+    path: {
+      id: string;
+    };
+    answer: ReceivedEvent;
+  };
   /** Upload a file of up to 100 MiB */
   uploadFile: {
     query?: {
@@ -2126,6 +2309,48 @@ export interface Operations {
     };
     body?: NoFields;
     answer: HumanTask;
+  };
+  /** List the caller's inbound webhooks, newest first */
+  listHooks: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: InboundWebhook[];
+  };
+  /** Create an address to which another service sends its webhooks */
+  createHook: { body: CreateHookRequest; answer: InboundWebhook };
+  /** Get an inbound webhook */
+  getHook: {
+    path: {
+      id: string;
+    };
+    answer: InboundWebhook;
+  };
+  /** Change an inbound webhook */
+  updateHook: {
+    path: {
+      id: string;
+    };
+    body?: UpdateHookRequest;
+    answer: InboundWebhook;
+  };
+  /** Delete an inbound webhook; its events stay */
+  deleteHook: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** Take the call of another service */
+  receiveHook: {
+    path: {
+      id: string;
+    };
+    body: Blob | FormData | Uint8Array | string;
+    answer: HookAnswer;
   };
   /** List approved items, and own items in any status */
   listMarketplaceItems: {
@@ -2837,8 +3062,15 @@ export const OPERATIONS = {
   getSession: { method: 'GET', path: '/console/session', role: 'viewer' },
   deleteSession: { method: 'DELETE', path: '/console/session', role: 'viewer' },
   getAgentDocumentation: { method: 'GET', path: '/docs/agents/{id}', role: 'viewer' },
+  listEventSources: { method: 'GET', path: '/event-sources', role: 'viewer' },
+  createEventSource: { method: 'POST', path: '/event-sources', role: 'builder' },
+  getEventSource: { method: 'GET', path: '/event-sources/{id}', role: 'viewer' },
+  updateEventSource: { method: 'PATCH', path: '/event-sources/{id}', role: 'builder' },
+  deleteEventSource: { method: 'DELETE', path: '/event-sources/{id}', role: 'builder' },
   streamEvents: { method: 'GET', path: '/events', role: 'viewer' },
   publishEvent: { method: 'POST', path: '/events', role: 'builder', sent: 'application/cloudevents+json' },
+  listReceivedEvents: { method: 'GET', path: '/events/received', role: 'viewer' },
+  getReceivedEvent: { method: 'GET', path: '/events/received/{id}', role: 'viewer' },
   uploadFile: { method: 'POST', path: '/files', role: 'builder' },
   listFiles: { method: 'GET', path: '/files', role: 'viewer' },
   downloadFile: { method: 'GET', path: '/files/{id}', role: 'viewer' },
@@ -2857,6 +3089,12 @@ export const OPERATIONS = {
   decideHumanTask: { method: 'POST', path: '/hitl/tasks/{id}/decision', role: 'approver' },
   delegateHumanTask: { method: 'POST', path: '/hitl/tasks/{id}/delegate', role: 'approver' },
   releaseHumanTask: { method: 'POST', path: '/hitl/tasks/{id}/release', role: 'approver' },
+  listHooks: { method: 'GET', path: '/hooks', role: 'viewer' },
+  createHook: { method: 'POST', path: '/hooks', role: 'builder' },
+  getHook: { method: 'GET', path: '/hooks/{id}', role: 'viewer' },
+  updateHook: { method: 'PATCH', path: '/hooks/{id}', role: 'builder' },
+  deleteHook: { method: 'DELETE', path: '/hooks/{id}', role: 'builder' },
+  receiveHook: { method: 'POST', path: '/hooks/{id}', role: 'public' },
   listMarketplaceItems: { method: 'GET', path: '/marketplace/items', role: 'viewer' },
   submitMarketplaceItem: { method: 'POST', path: '/marketplace/items', role: 'builder' },
   getMarketplaceItem: { method: 'GET', path: '/marketplace/items/{id}', role: 'viewer' },

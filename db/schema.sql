@@ -306,6 +306,24 @@ create table encryption_key (
   constraint encryption_key_pkey PRIMARY KEY (id)
 );
 
+create table event_source (
+  id uuid not null,
+  owner_id uuid not null,
+  source text not null,
+  client_id text,
+  user_id uuid,
+  shared_with uuid[] not null default '{}'::uuid[],
+  description text,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  updated_at timestamp with time zone not null default clock_timestamp(),
+  constraint event_source_pkey PRIMARY KEY (id),
+  constraint event_source_owner_id_source_key UNIQUE (owner_id, source),
+  constraint event_source_check CHECK (((client_id IS NULL) OR (user_id IS NULL))),
+  constraint event_source_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE,
+  constraint event_source_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX event_source_user ON public.event_source USING btree (user_id) WHERE (user_id IS NOT NULL);
+
 create table file (
   id uuid not null,
   owner_id uuid not null,
@@ -491,12 +509,38 @@ create table inbound_event (
   at timestamp with time zone,
   event json not null,
   received_at timestamp with time zone not null default clock_timestamp(),
+  client_id text,
+  hook_id uuid,
+  run_id uuid,
   constraint inbound_event_pkey PRIMARY KEY (id),
   constraint inbound_event_owner_id_source_event_id_key UNIQUE (owner_id, source, event_id),
+  constraint inbound_event_hook_id_fkey FOREIGN KEY (hook_id) REFERENCES inbound_hook(id) ON DELETE SET NULL,
   constraint inbound_event_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id)
 );
+CREATE INDEX inbound_event_hook ON public.inbound_event USING btree (hook_id) WHERE (hook_id IS NOT NULL);
+CREATE INDEX inbound_event_owner ON public.inbound_event USING btree (owner_id, received_at, id);
 CREATE INDEX inbound_event_received ON public.inbound_event USING btree (received_at);
-CREATE INDEX inbound_event_type ON public.inbound_event USING btree (type, id);
+CREATE INDEX inbound_event_type ON public.inbound_event USING btree (owner_id, type, received_at, id);
+
+create table inbound_hook (
+  id uuid not null,
+  owner_id uuid not null,
+  name text not null,
+  scheme text not null,
+  secret text not null,
+  former_secret text,
+  source text not null,
+  event_type text,
+  tolerance_seconds integer not null,
+  active boolean not null default true,
+  last_received_at timestamp with time zone,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  updated_at timestamp with time zone not null default clock_timestamp(),
+  constraint inbound_hook_pkey PRIMARY KEY (id),
+  constraint inbound_hook_scheme_check CHECK ((scheme = ANY (ARRAY['github'::text, 'stripe'::text, 'slack'::text, 'standard'::text]))),
+  constraint inbound_hook_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX inbound_hook_owner ON public.inbound_hook USING btree (owner_id, id);
 
 create table installation (
   only_row boolean not null default true,

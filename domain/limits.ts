@@ -16,6 +16,8 @@ export type Limits = Pick<
   | 'USER_MAX_SECRETS'
   | 'USER_MAX_SCHEDULES'
   | 'USER_MAX_WEBHOOKS'
+  | 'USER_MAX_HOOKS'
+  | 'USER_MAX_EVENT_SOURCES'
   | 'USER_MAX_FILES'
 >;
 
@@ -155,6 +157,36 @@ export async function checkWebhookLimit(em: EntityManager, limits: Limits, owner
     webhooks,
     ownerId,
     'You have as many webhooks as you may',
+    'Delete one first.',
+  );
+}
+
+/** Call after an inbound webhook was added. */
+export async function checkHookLimit(em: EntityManager, limits: Limits, ownerId: string): Promise<void> {
+  await checkCount(
+    em,
+    limits,
+    'USER_MAX_HOOKS',
+    'inbound_hook where owner_id = ?',
+    ownerId,
+    'You have as many inbound webhooks as you may',
+    'Delete one first.',
+  );
+}
+
+/** Call after an event source was added. */
+export async function checkEventSourceLimit(
+  em: EntityManager,
+  limits: Limits,
+  ownerId: string,
+): Promise<void> {
+  await checkCount(
+    em,
+    limits,
+    'USER_MAX_EVENT_SOURCES',
+    'event_source where owner_id = ?',
+    ownerId,
+    'You have as many event sources as you may',
     'Delete one first.',
   );
 }

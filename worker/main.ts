@@ -104,6 +104,7 @@ const activities = createActivities({
   limits: runLimits(env),
   answers: createAnswerMemory(env.WORKER_ANSWER_MIB * 1024 * 1024),
   retentionDays: env.RETENTION_DAYS,
+  eventDays: env.EVENT_RETENTION_DAYS,
   deliveries: { kinds, sender: createDeliverySender(egress) },
   secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),
 });

@@ -7,9 +7,11 @@ import { catalogEndpoints } from './catalogs/routes.ts';
 import { deviceEndpoints } from './auth/device.ts';
 import { authEndpoints } from './auth/routes.ts';
 import { sessionEndpoints } from './console/session.ts';
+import { eventSourceEndpoints } from './event-sources/routes.ts';
 import { eventEndpoints } from './events/routes.ts';
 import { fileEndpoints } from './files/routes.ts';
 import { healthEndpoints } from './health/routes.ts';
+import { hookEndpoints } from './hooks/routes.ts';
 import { hitlEndpoints } from './hitl/routes.ts';
 import { metricsEndpoints } from './metrics/routes.ts';
 import { marketplaceEndpoints } from './marketplace/routes.ts';
@@ -59,6 +61,8 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...webhookEndpoints(deps),
     ...applyEndpoints(deps),
     ...eventEndpoints(deps),
+    ...eventSourceEndpoints(deps),
+    ...hookEndpoints(deps),
     ...temporalCodecEndpoints(deps),
   ];
 }

@@ -1,6 +1,8 @@
 /** Hands over what a user owns, for example after the user was disabled. */
 import type { EntityManager } from '../../db/orm.ts';
 import { invalid } from '../errors.ts';
+import { handOverSources } from '../events/sources.ts';
+import { handOverHooks } from '../hooks/service.ts';
 import { handOverRunHours, lockRunHours } from '../runs/hours.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
 import type { Encryption } from '../secrets/encryption.ts';
@@ -61,6 +63,8 @@ export async function transferOwnership(
     counts[table] = rows.length;
   }
   await handOverRunHours(em, args);
+  await handOverHooks(em, args, renamed);
+  await handOverSources(em, args);
   await touchSchedulesOf(em, args.to);
   const items = await em.execute<object[]>(
     'update marketplace_item set publisher_id = ? where publisher_id = ? returning 1',

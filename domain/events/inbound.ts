@@ -1,11 +1,13 @@
-/**
- * Events from outside. They are stored for `listen` tasks and event schedules, which are not available yet.
- */
+/** Events from outside, and those that runs emit: each is stored once, for `listen` tasks and schedules. */
 import { v7 as uuidv7 } from 'uuid';
 
 import { utcTime } from '../../contracts/instant.ts';
+import { LISTED_FIELD_BYTES } from '../../db/large-fields.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import type { Actor } from '../auth/actor.ts';
+import { arrayLiteral, Conditions, type KeysetPage } from '../../db/sql.ts';
+import { isAdmin, type Actor } from '../auth/actor.ts';
+import { notFound } from '../errors.ts';
+import { storable } from '../storable.ts';
 
 /** A CloudEvent 1.0 with its extensions. */
 export interface InboundCloudEvent {
@@ -17,50 +19,156 @@ export interface InboundCloudEvent {
   [attribute: string]: unknown;
 }
 
+/** Whose events they are, and how they came. */
+export interface EventSender {
+  owner_id: string;
+  client_id?: string | null;
+  hook_id?: string;
+}
+
 export interface Accepted {
   id: string;
+  source: string;
+  event_id: string;
   received_at: Date;
   /** The sender had sent it before; the first one counts. */
   duplicate: boolean;
 }
 
-/** An event is identified by its sender, source and id, so no sender can block another's events. */
-export async function acceptEvent(
+const identity = (event: { source: string; event_id: string }): string =>
+  JSON.stringify([event.source, event.event_id]);
+
+/**
+ * Stores events in their order, in one statement. An event is identified by its owner, source and id, so no
+ * sender can block another's events.
+ */
+export async function acceptEvents(
   em: EntityManager,
-  actor: Actor,
-  event: InboundCloudEvent,
-): Promise<Accepted> {
-  const inserted = await em.execute<{ id: string; received_at: Date }[]>(
-    `insert into inbound_event (id, owner_id, source, event_id, type, subject, at, event)
-     values (?, ?, ?, ?, ?, ?, ?::timestamptz, ?::json)
-     on conflict (owner_id, source, event_id) do nothing returning id, received_at`,
-    [
-      uuidv7(),
-      actor.id,
-      event.source,
-      event.id,
-      event.type,
-      event.subject ?? null,
-      event.time === undefined ? null : utcTime(event.time),
-      JSON.stringify(event),
-    ],
+  sender: EventSender,
+  events: readonly InboundCloudEvent[],
+): Promise<Accepted[]> {
+  const rows = events.map((event) => ({
+    id: uuidv7(),
+    source: event.source,
+    event_id: event.id,
+    type: event.type,
+    subject: event.subject ?? null,
+    at: event.time === undefined ? null : utcTime(event.time),
+    event: storable(event),
+  }));
+  const inserted = await em.execute<Omit<Accepted, 'duplicate'>[]>(
+    `insert into inbound_event (id, owner_id, source, event_id, type, subject, at, event, client_id, hook_id)
+     select e.id, ?, e.source, e.event_id, e.type, e.subject, e.at, e.event, ?, ?
+       from json_to_recordset(?::json) as e (id uuid, source text, event_id text, type text, subject text,
+                                             at timestamptz, event json)
+     on conflict (owner_id, source, event_id) do nothing
+     returning id, source, event_id, received_at`,
+    [sender.owner_id, sender.client_id ?? null, sender.hook_id ?? null, JSON.stringify(rows)],
   );
-  if (inserted[0]) return { ...inserted[0], duplicate: false };
-  const [first] = await em.execute<{ id: string; received_at: Date }[]>(
-    'select id, received_at from inbound_event where owner_id = ? and source = ? and event_id = ?',
-    [actor.id, event.source, event.id],
-  );
-  if (!first) throw new Error('the duplicate of an inbound event was not found');
-  return { ...first, duplicate: true };
+  const known = new Map(inserted.map((row) => [identity(row), { ...row, duplicate: false }]));
+  const repeated = rows.filter((row) => !known.has(identity(row)));
+  for (const row of await findAccepted(em, sender.owner_id, repeated))
+    known.set(identity(row), { ...row, duplicate: true });
+  return rows.map((row) => {
+    const accepted = known.get(identity(row));
+    if (!accepted) throw new Error('the duplicate of an inbound event was not found');
+    return { ...accepted, duplicate: accepted.id !== row.id };
+  });
 }
 
-/** @returns the number of deleted events */
-export async function removeOldInboundEvents(em: EntityManager, days: number): Promise<number> {
-  const rows = await em.execute<object[]>(
-    `delete from inbound_event where id in (
-       select id from inbound_event
-        where received_at < clock_timestamp() - ? * interval '1 day' limit 5000) returning 1`,
-    [days],
+async function findAccepted(
+  em: EntityManager,
+  ownerId: string,
+  events: readonly { source: string; event_id: string }[],
+): Promise<Omit<Accepted, 'duplicate'>[]> {
+  if (events.length === 0) return [];
+  return em.execute(
+    `select i.id, i.source, i.event_id, i.received_at
+       from inbound_event i join unnest(?::text[], ?::text[]) as e (source, event_id)
+              on i.source = e.source and i.event_id = e.event_id
+      where i.owner_id = ?`,
+    [arrayLiteral(events.map(({ source }) => source)), arrayLiteral(events.map((e) => e.event_id)), ownerId],
   );
-  return rows.length;
+}
+
+/** An event as its owner reads it. */
+export interface ReceivedEvent {
+  id: string;
+  owner_id: string;
+  source: string;
+  event_id: string;
+  type: string;
+  subject: string | null;
+  at: Date | null;
+  received_at: Date;
+  client_id: string | null;
+  hook_id: string | null;
+  run_id: string | null;
+  event: InboundCloudEvent | null;
+}
+
+const COLUMNS = `i.id, i.owner_id, i.source, i.event_id, i.type, i.subject, i.at, i.received_at, i.client_id,
+  i.hook_id, i.run_id`;
+
+export interface ReceivedFilter {
+  owner_id?: string | undefined;
+  source?: string | undefined;
+  event_id?: string | undefined;
+  type?: string | undefined;
+  received_after?: string | undefined;
+  received_before?: string | undefined;
+}
+
+/** Newest first. Admins see those of others if they name the owner. A large event is null. */
+export async function listReceived(
+  em: EntityManager,
+  actor: Actor,
+  filter: ReceivedFilter,
+  page: KeysetPage<readonly [string, string]>,
+): Promise<(ReceivedEvent & { place: string })[]> {
+  const where = new Conditions();
+  where.add('i.owner_id = ?', filter.owner_id ?? actor.id);
+  if (filter.owner_id !== undefined && !isAdmin(actor)) where.add('i.owner_id = ?', actor.id);
+  if (filter.source !== undefined) where.add('i.source = ?', filter.source);
+  if (filter.event_id !== undefined) where.add('i.event_id = ?', filter.event_id);
+  if (filter.type !== undefined) where.add('i.type = ?', filter.type);
+  if (filter.received_after !== undefined) where.add('i.received_at > ?', filter.received_after);
+  if (filter.received_before !== undefined) where.add('i.received_at < ?', filter.received_before);
+  if (page.after !== undefined) where.add('(i.received_at, i.id) < (?::timestamptz, ?::uuid)', ...page.after);
+  return em.execute(
+    `select ${COLUMNS}, i.received_at::text as place,
+            case when octet_length(i.event::text) <= ${LISTED_FIELD_BYTES} then i.event end as event
+       from inbound_event i where ${where.sql} order by i.received_at desc, i.id desc limit ?`,
+    [...where.values, page.limit],
+  );
+}
+
+/** @throws 404 */
+export async function getReceived(em: EntityManager, actor: Actor, id: string): Promise<ReceivedEvent> {
+  const [row] = await em.execute<ReceivedEvent[]>(
+    `select ${COLUMNS}, i.event from inbound_event i where i.id = ?`,
+    [id],
+  );
+  if (!row || !(row.owner_id === actor.id || isAdmin(actor))) throw notFound('event');
+  return row;
+}
+
+const REMOVED_AT_ONCE = 5_000;
+const REMOVE_UNTIL_MS = 20_000;
+
+/** For a limited time. @returns the number of deleted events */
+export async function removeOldInboundEvents(em: EntityManager, days: number): Promise<number> {
+  const until = performance.now() + REMOVE_UNTIL_MS;
+  let removed = 0;
+  while (performance.now() < until) {
+    const rows = await em.execute<object[]>(
+      `delete from inbound_event where id in (
+         select id from inbound_event
+          where received_at < clock_timestamp() - ? * interval '1 day' limit ?) returning 1`,
+      [days, REMOVED_AT_ONCE],
+    );
+    removed += rows.length;
+    if (rows.length < REMOVED_AT_ONCE) break;
+  }
+  return removed;
 }

@@ -227,8 +227,9 @@ test('operations with a token declare 401, errors are problems, and lists are pa
     'GET /.well-known/jwks.json',
     'GET /.well-known/oauth-authorization-server',
     'POST /temporal-codec/{capability}/decode',
+    'POST /hooks/{id}',
   ];
-  const logIns = ['POST /auth/token', 'POST /console/session', 'POST /auth/authorize'];
+  const logIns = ['POST /auth/token', 'POST /console/session', 'POST /auth/authorize', 'POST /hooks/{id}'];
   for (const [name, operation] of operations) {
     const path = name.split(' ')[1] ?? '';
     expect([name, operation.security?.length === 0]).toEqual([name, open.includes(name)]);

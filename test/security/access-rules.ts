@@ -65,6 +65,9 @@ export type ObjectName =
   | 'submittedItem'
   | 'approvedItem'
   | 'webhook'
+  | 'hook'
+  | 'eventSource'
+  | 'event'
   | 'secret'
   | 'client'
   | 'session'
@@ -95,6 +98,10 @@ const changeFile = rule('viewer', { privateFile: hidden, publicFile: publicChang
 const readItem = rule('viewer', { submittedItem: hidden, approvedItem: everybody });
 const readWebhook = rule('viewer', { webhook: hidden });
 const changeWebhook = rule('approver', { webhook: hidden });
+const readHook = rule('viewer', { hook: hidden });
+const changeHook = rule('builder', { hook: hidden });
+const readSource = rule('viewer', { eventSource: hidden });
+const changeSource = rule('builder', { eventSource: hidden });
 const forRole = (role: Role): Rule => rule(role, { none: everybody });
 
 /** By `operationId`. `public` needs no token. */
@@ -239,6 +246,20 @@ export const accessRules: Record<string, Rule | 'public'> = {
   putSecret: forRole('builder'),
   streamEvents: forRole('viewer'),
   publishEvent: forRole('builder'),
+  listReceivedEvents: forRole('viewer'),
+  getReceivedEvent: rule('viewer', { event: hidden }),
+  listEventSources: forRole('viewer'),
+  createEventSource: forRole('builder'),
+  getEventSource: readSource,
+  updateEventSource: changeSource,
+  deleteEventSource: changeSource,
+  listHooks: forRole('viewer'),
+  createHook: forRole('builder'),
+  getHook: readHook,
+  updateHook: changeHook,
+  deleteHook: changeHook,
+  // The signature is the proof: test/security/inbound-events.test.ts.
+  receiveHook: 'public',
   listWebhooks: forRole('viewer'),
   createWebhook: forRole('approver'),
   getWebhook: readWebhook,

@@ -44,6 +44,9 @@ export async function createAccessWorld(): Promise<AccessWorld> {
   const webhook = created(await clients.owner.post('/webhooks', { url: 'https://hooks.example.com/in' }));
   const delivery = created(await clients.owner.post(`/webhooks/${webhook.id}/test`));
   await clients.owner.put('/secrets/OWNER_KEY', { value: 'only the owner knows' });
+  await clients.owner.put('/secrets/HOOK_KEY', { value: 'a key of at least sixteen bytes' });
+  const hook = { name: 'Pushes', scheme: 'github', secret: 'HOOK_KEY' };
+  const event = { specversion: '1.0', id: '1', source: '/shop', type: 'order' };
   const ids: AccessWorld['ids'] = {
     ...agents.ids,
     ...workflows,
@@ -54,6 +57,13 @@ export async function createAccessWorld(): Promise<AccessWorld> {
     submittedItem: (await submitted(clients.owner, await publishedAgent(clients.owner))).id,
     approvedItem: (await approvedItem(clients.owner, clients.admin)).id,
     webhook: webhook.id,
+    hook: created(await clients.owner.post('/hooks', hook)).id,
+    eventSource: created(await clients.owner.post('/event-sources', { source: '/shop' })).id,
+    event: created(
+      await clients.owner.post('/events', event, {
+        headers: { 'content-type': 'application/cloudevents+json' },
+      }),
+    ).id,
     secret: 'OWNER_KEY',
     client: await insertClient(app, owner.id),
     session: await insertSession(app, owner.id),

@@ -1,15 +1,17 @@
-/** Reads a CloudEvent from a request in structured or binary mode (CloudEvents HTTP binding 1.0.2). */
+/** Reads CloudEvents from a request in structured, batch or binary mode (CloudEvents HTTP binding 1.0.2). */
 import type { Context } from 'koa';
 import * as z from 'zod';
 
 import { isRecord } from '../../../contracts/is-record.ts';
-import { AppError, badRequest, invalid } from '../../../domain/errors.ts';
+import { AppError, badRequest, invalid, MAX_LISTED_ERRORS, type FieldError } from '../../../domain/errors.ts';
 import type { InboundCloudEvent } from '../../../domain/events/inbound.ts';
 import { BODY_LIMIT_BYTES, decodeText, parseJson, readRawBody, type RawBody } from '../../middleware/body.ts';
 import { parseBody } from '../../middleware/guard.ts';
 import { text, writtenInstant } from '../../schemas.ts';
 
 export const structured = 'application/cloudevents+json';
+export const batched = 'application/cloudevents-batch+json';
+const MAX_BATCH = 500;
 
 /** Every attribute is validated against several types, so their number is limited. */
 const MAX_ATTRIBUTES = 100;
@@ -47,13 +49,22 @@ export const cloudEventSchema = z
   })
   .meta({ id: 'CloudEvent' });
 
-/** @throws 400, 413, 415, 422 */
-export async function readCloudEvent(ctx: Context): Promise<InboundCloudEvent> {
+export const cloudEventBatch = z.array(cloudEventSchema).max(MAX_BATCH);
+
+/** @returns the events, and whether they came as a batch. @throws 400, 413, 415, 422 */
+export async function readCloudEvents(
+  ctx: Context,
+): Promise<{ events: InboundCloudEvent[]; isBatch: boolean }> {
   const raw = await readRawBody(ctx, BODY_LIMIT_BYTES);
-  const event =
-    raw.type === structured
-      ? raw.turn.measure(() => parseJson(decodeText(raw.bytes)))
-      : fromHeaders(ctx, raw);
+  const isBatch = raw.type === batched;
+  if (!isBatch && raw.type !== structured) {
+    return { events: [checkEvent(fromHeaders(ctx, raw))], isBatch };
+  }
+  const body = raw.turn.measure(() => parseJson(decodeText(raw.bytes)));
+  return { events: isBatch ? checkBatch(body) : [checkEvent(body)], isBatch };
+}
+
+function checkEvent(event: unknown): InboundCloudEvent {
   const count = isRecord(event) ? Object.keys(event).length : 0;
   if (count > MAX_ATTRIBUTES)
     throw invalid([
@@ -67,14 +78,37 @@ export async function readCloudEvent(ctx: Context): Promise<InboundCloudEvent> {
   return parseBody({ bodies: { [structured]: cloudEventSchema } }, event, structured) as InboundCloudEvent;
 }
 
+/** All events of a batch are taken, or none. The pointers of errors begin with the event's index. */
+function checkBatch(body: unknown): InboundCloudEvent[] {
+  if (!Array.isArray(body))
+    throw invalid([{ pointer: '', code: 'invalid_type', message: 'a batch is an array of events' }]);
+  if (body.length > MAX_BATCH) {
+    const message = `a batch may have at most ${MAX_BATCH} events, but this one has ${body.length}`;
+    throw invalid([{ pointer: '', code: 'too_many_events', message }]);
+  }
+  const errors: FieldError[] = [];
+  const events: InboundCloudEvent[] = [];
+  for (const [index, event] of body.entries()) {
+    try {
+      events.push(checkEvent(event));
+    } catch (error) {
+      if (!(error instanceof AppError) || error.errors === undefined) throw error;
+      errors.push(...error.errors.map((found) => ({ ...found, pointer: `/${index}${found.pointer}` })));
+      if (errors.length > MAX_LISTED_ERRORS) break;
+    }
+  }
+  if (errors.length > 0) throw invalid(errors);
+  return events;
+}
+
 function fromHeaders(ctx: Context, raw: RawBody): Record<string, unknown> {
-  if (ctx.get('ce-specversion') === '' || raw.type === 'application/cloudevents-batch+json') {
+  if (ctx.get('ce-specversion') === '') {
     throw new AppError(
       'unsupported_media_type',
       'unsupported_media_type',
-      `Send one CloudEvent as ${structured}, or with its attributes in ce- headers.`,
+      `Send a CloudEvent as ${structured} or with its attributes in ce- headers, several as ${batched}.`,
       {
-        headers: { Accept: structured },
+        headers: { Accept: `${structured}, ${batched}` },
       },
     );
   }

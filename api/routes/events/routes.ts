@@ -2,26 +2,25 @@
 import * as z from 'zod';
 
 import { badRequest } from '../../../domain/errors.ts';
-import { acceptEvent } from '../../../domain/events/inbound.ts';
+import { FIRST_PARTY_CLIENT } from '../../../domain/auth/access-token.ts';
+import { acceptEvents } from '../../../domain/events/inbound.ts';
+import { checkSources } from '../../../domain/events/sources.ts';
 import { typePattern } from '../../../domain/events/type-filter.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
-import { flag, timestamp, uuid } from '../../schemas.ts';
-import { cloudEventSchema, readCloudEvent, structured } from './cloud-event-body.ts';
+import { claimsOf } from '../../middleware/auth.ts';
+import { flag, uuid } from '../../schemas.ts';
+import {
+  batched,
+  cloudEventBatch,
+  cloudEventSchema,
+  readCloudEvents,
+  structured,
+} from './cloud-event-body.ts';
+import { acceptedRecord, presentAccepted, receivedEventEndpoints } from './received.ts';
 import { streamEvents } from './stream.ts';
 
 const tags = ['events'];
-
-const acceptedRecord = z
-  .object({
-    id: uuid,
-    source: z.string(),
-    event_id: z.string(),
-    type: z.string(),
-    received_at: timestamp,
-    duplicate: z.boolean(),
-  })
-  .meta({ id: 'AcceptedEvent' });
 
 export function eventEndpoints(deps: AppDeps): Endpoint[] {
   return [
@@ -77,37 +76,40 @@ export function eventEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/events',
       operationId: 'publishEvent',
-      summary: 'Publish a CloudEvent',
+      summary: 'Send CloudEvents in',
       description:
-        'Structured, or binary with `ce-` headers. Repeating an event (same `source` and `id` from the ' +
-        'same ' +
-        'caller) gives the same response with `duplicate: true`. Events are stored for 30 days. ' +
-        'Nothing consumes them yet: `listen` tasks and event schedules are not available in this version.',
+        'Structured, as a batch of at most 500 (all are taken, or none), or binary with `ce-` headers. ' +
+        'Each is stored once for its `source` and `id`; a repeated one has `duplicate: true`.',
       tags,
       role: 'builder',
       rawBody: true,
       transaction: false,
-      consumes: [structured, '*/*'],
-      bodies: { [structured]: cloudEventSchema },
-      responses: { 202: acceptedRecord },
+      consumes: [structured, batched, '*/*'],
+      bodies: { [structured]: cloudEventSchema, [batched]: cloudEventBatch },
+      responses: { 202: z.union([acceptedRecord, z.array(acceptedRecord)]) },
+      errors: [403],
       handler: async (c) => {
         void c.query;
-        const event = await readCloudEvent(c.ctx);
-        const { id, received_at, duplicate } = await c.em.transactional((em) =>
-          acceptEvent(em, c.actor, event),
-        );
-        return {
-          status: 202,
-          body: {
-            id,
-            source: event.source,
-            event_id: event.id,
-            type: event.type,
-            received_at: new Date(received_at).toISOString(),
-            duplicate,
-          },
-        };
+        const { events, isBatch } = await readCloudEvents(c.ctx);
+        const sender = { owner_id: c.actor.id, client_id: clientOf(claimsOf(c.ctx)) };
+        const accepted = await c.em.transactional(async (em) => {
+          const pointer = (index: number): string => `${isBatch ? `/${index}` : ''}/source`;
+          const sources = events.map(({ source }) => source);
+          await checkSources(em, sender, sources, { baseUrl: deps.env.BASE_URL, pointer });
+          return acceptEvents(em, sender, events);
+        });
+        const records = events.flatMap((event, index) => {
+          const row = accepted[index];
+          return row ? [presentAccepted(row, event)] : [];
+        });
+        return { status: 202, body: isBatch ? records : records[0] };
       },
     }),
+    ...receivedEventEndpoints(),
   ];
+}
+
+/** The client that sends, if it is none of the person's own sessions. */
+function clientOf({ client_id: id }: { client_id: string }): string | null {
+  return id === FIRST_PARTY_CLIENT ? null : id;
 }

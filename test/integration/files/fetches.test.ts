@@ -38,6 +38,7 @@ beforeAll(async () => {
     adapters: createAdapters({ egress }),
     temporal: noTemporal,
     retentionDays: 1,
+    eventDays: 1,
     secret: async () => null,
     deliveries: { kinds: {}, sender: { send: async () => ({ refusal: 'none' }) } },
   } as unknown as ActivityDeps;

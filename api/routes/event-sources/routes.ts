@@ -1,0 +1,181 @@
+/** Event sources: docs/events.md#who-may-send-a-source. */
+import * as z from 'zod';
+
+import { checkPerson } from '../../../domain/auth/own-sessions.ts';
+import {
+  createSource,
+  deleteSource,
+  getSource,
+  isPlatformSource,
+  listSources,
+  updateSource,
+  type EventSource,
+} from '../../../domain/events/sources.ts';
+import { invalid } from '../../../domain/errors.ts';
+import { checkEventSourceLimit } from '../../../domain/limits.ts';
+import type { AppDeps } from '../../deps.ts';
+import { checkIfMatch, etag } from '../../conditional.ts';
+import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { claimsOf } from '../../middleware/auth.ts';
+import { byId, readPage } from '../../paging.ts';
+import { idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+
+const tags = ['events'];
+
+const sourceFields = {
+  source: text({ min: 1, max: 2_000 }).meta({ description: '`source` of the events, as it is sent.' }),
+  client_id: uuid.nullish().meta({ description: 'Only this machine client of yours may send it.' }),
+  user_id: uuid
+    .nullish()
+    .meta({ description: 'Only this user may send it; another user only what they share with you.' }),
+  shared_with: z.array(uuid).max(100).optional().meta({
+    description: 'Users whose workflows may get your events of it.',
+  }),
+  description: text({ max: 1_000 }).nullish(),
+};
+
+const sourceRecord = z
+  .object({
+    id: uuid,
+    owner_id: uuid,
+    source: z.string(),
+    client_id: z.string().nullable(),
+    user_id: uuid.nullable(),
+    shared_with: z.array(uuid),
+    description: z.string().nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'EventSource' });
+
+export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
+  const checkForeign = (source: string): void => {
+    if (isPlatformSource(source, deps.env.BASE_URL))
+      throw invalid([
+        { pointer: '/source', code: 'reserved_source', message: 'is a source of the platform itself' },
+      ]);
+  };
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/event-sources',
+      operationId: 'listEventSources',
+      summary: "List the caller's event sources, newest first",
+      tags,
+      role: 'viewer',
+      query: z.object(pageQuery),
+      responses: { 200: z.array(sourceRecord) },
+      handler: async (c) => {
+        const { items, headers } = await readPage(c, byId, (page) => listSources(c.em, c.actor, page));
+        return { status: 200, body: items.map(present), headers };
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/event-sources',
+      operationId: 'createEventSource',
+      summary: 'Bind a source to a sender, or share its events',
+      description: 'Only a person may do this (403 `person_required`), so that no client unbinds itself.',
+      tags,
+      role: 'builder',
+      body: z.object(sourceFields),
+      record: sourceRecord,
+      responses: { 201: sourceRecord },
+      errors: [403, 409],
+      handler: async (c) => {
+        checkPerson(claimsOf(c.ctx));
+        const { body } = c;
+        checkForeign(body.source);
+        const id = await createSource(c.em, c.actor, {
+          source: body.source,
+          client_id: body.client_id ?? null,
+          user_id: body.user_id ?? null,
+          shared_with: body.shared_with ?? [],
+          description: body.description ?? null,
+        });
+        await checkEventSourceLimit(c.em, deps.env, c.actor.id);
+        const created = await getSource(c.em, c.actor, id);
+        return {
+          status: 201,
+          body: present(created),
+          headers: { Location: `${c.baseUrl}/event-sources/${id}`, ETag: tagOf(created) },
+        };
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/event-sources/{id}',
+      operationId: 'getEventSource',
+      summary: 'Get an event source',
+      tags,
+      role: 'viewer',
+      params: idParams,
+      responses: { 200: sourceRecord },
+      handler: async (c) => {
+        const found = await getSource(c.em, c.actor, c.params.id);
+        return { status: 200, body: present(found), headers: { ETag: tagOf(found) } };
+      },
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: '/event-sources/{id}',
+      operationId: 'updateEventSource',
+      summary: 'Change an event source',
+      tags,
+      role: 'builder',
+      params: idParams,
+      body: z.object(sourceFields).partial(),
+      record: sourceRecord,
+      consumes: ['application/json', 'application/merge-patch+json'],
+      responses: { 200: sourceRecord },
+      errors: [403, 409, 412],
+      handler: async (c) => {
+        const before = await getSource(c.em, c.actor, c.params.id, { lock: true });
+        checkPerson(claimsOf(c.ctx));
+        checkIfMatch(c.ctx, tagOf(before));
+        const { body } = c;
+        if (body.source !== undefined) checkForeign(body.source);
+        await updateSource(c.em, before, {
+          source: body.source ?? before.source,
+          client_id: body.client_id === undefined ? before.client_id : body.client_id,
+          user_id: body.user_id === undefined ? before.user_id : body.user_id,
+          shared_with: body.shared_with ?? before.shared_with,
+          description: body.description === undefined ? before.description : body.description,
+        });
+        const changed = await getSource(c.em, c.actor, c.params.id);
+        return { status: 200, body: present(changed), headers: { ETag: tagOf(changed) } };
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/event-sources/{id}',
+      operationId: 'deleteEventSource',
+      summary: 'Delete an event source: everybody who may send events of the owner may send it again',
+      tags,
+      role: 'builder',
+      params: idParams,
+      responses: { 204: null },
+      errors: [403, 412],
+      handler: async (c) => {
+        const found = await getSource(c.em, c.actor, c.params.id, { lock: true });
+        checkPerson(claimsOf(c.ctx));
+        checkIfMatch(c.ctx, tagOf(found));
+        await deleteSource(c.em, found);
+        return { status: 204 };
+      },
+    }),
+  ];
+}
+
+function tagOf({ id, updated_at: at }: EventSource): string {
+  return etag('event source', id, new Date(at));
+}
+
+function present(row: EventSource): z.input<typeof sourceRecord> {
+  const { created_at: createdAt, updated_at: updatedAt, ...rest } = row;
+  return {
+    ...rest,
+    created_at: new Date(createdAt).toISOString(),
+    updated_at: new Date(updatedAt).toISOString(),
+  };
+}

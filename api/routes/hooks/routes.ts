@@ -1,0 +1,287 @@
+/** Inbound webhooks: docs/events.md#inbound-webhooks. */
+import type { Context } from 'koa';
+import * as z from 'zod';
+
+import { HOOK_SCHEMES } from '../../../contracts/hooks.ts';
+import { checkHookLimit } from '../../../domain/limits.ts';
+import { AppError } from '../../../domain/errors.ts';
+import { receiveCall, type HookCall } from '../../../domain/hooks/receive.ts';
+import {
+  createHook,
+  deleteHook,
+  findHook,
+  getHook,
+  listHooks,
+  updateHook,
+  type Hook,
+} from '../../../domain/hooks/service.ts';
+import { secretName } from '../../../domain/secrets/service.ts';
+import type { AppDeps } from '../../deps.ts';
+import { checkIfMatch, etag } from '../../conditional.ts';
+import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { BODY_LIMIT_BYTES, decodeText, parseJson, readRawBody, unstorable } from '../../middleware/body.ts';
+import { byId, readPage } from '../../paging.ts';
+import { idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+
+const tags = ['inbound webhooks'];
+const DEFAULT_TOLERANCE_SECONDS = 300;
+const MAX_TOLERANCE_SECONDS = 3_600;
+
+const scheme = z.enum(HOOK_SCHEMES).meta({ description: 'How the sender signs its calls.' });
+const secret = z
+  .string()
+  .regex(secretName, 'must be the name of a secret')
+  .meta({ description: "Name of one of the owner's secrets; its value signs the calls." });
+const formerSecret = secret
+  .nullable()
+  .meta({ description: 'Calls that are signed with it are taken too, during a rotation.' });
+const source = text({ min: 1, max: 2_000 });
+const eventType = text({ min: 1, max: 200 });
+const toleranceSeconds = z
+  .int()
+  .min(1)
+  .max(MAX_TOLERANCE_SECONDS)
+  .meta({ description: 'How old, or ahead, the time of a signature may be. GitHub signs none.' });
+
+const hookRecord = z
+  .object({
+    id: uuid,
+    owner_id: uuid,
+    name: z.string(),
+    url: z.string().meta({ description: 'The address to give to the sender.' }),
+    scheme,
+    secret,
+    former_secret: formerSecret,
+    source: z.string(),
+    event_type: z.string().nullable(),
+    tolerance_seconds: z.int(),
+    active: z.boolean(),
+    last_received_at: timestamp.nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'InboundWebhook' });
+
+const hookFields = {
+  name: text({ min: 1, max: 255 }),
+  scheme,
+  secret,
+  former_secret: formerSecret.optional(),
+  source: source.nullish().meta({ description: "Of the events. Default: the webhook's own address." }),
+  event_type: eventType.nullish().meta({
+    description: 'Of the events. Default: from the call, such as `com.github.pull_request.opened`.',
+  }),
+  tolerance_seconds: toleranceSeconds.optional(),
+  active: z.boolean().optional(),
+};
+
+const hookAnswer = z
+  .object({ challenge: z.string().optional().meta({ description: 'What Slack asked for.' }) })
+  .meta({ id: 'HookAnswer' });
+
+export function hookEndpoints(deps: AppDeps): Endpoint[] {
+  return [...manageEndpoints(deps), receiveEndpoint(deps)];
+}
+
+function manageEndpoints(deps: AppDeps): Endpoint[] {
+  const baseUrl = deps.env.BASE_URL;
+  const present = (hook: Hook): z.input<typeof hookRecord> => presentHook(hook, baseUrl);
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/hooks',
+      operationId: 'listHooks',
+      summary: "List the caller's inbound webhooks, newest first",
+      tags,
+      role: 'viewer',
+      query: z.object(pageQuery),
+      responses: { 200: z.array(hookRecord) },
+      handler: async (c) => {
+        const { items, headers } = await readPage(c, byId, (page) => listHooks(c.em, c.actor, page));
+        return { status: 200, body: items.map(present), headers };
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/hooks',
+      operationId: 'createHook',
+      summary: 'Create an address to which another service sends its webhooks',
+      description: 'Each genuine call becomes an event of the owner, as if sent with `POST /events`.',
+      tags,
+      role: 'builder',
+      body: z.object(hookFields),
+      record: hookRecord,
+      responses: { 201: hookRecord },
+      errors: [403, 409],
+      handler: async (c) => {
+        const { body } = c;
+        const id = await createHook({ em: c.em, encryption: deps.encryption, baseUrl }, c.actor, {
+          name: body.name,
+          scheme: body.scheme,
+          secret: body.secret,
+          former_secret: body.former_secret ?? null,
+          source: body.source ?? null,
+          event_type: body.event_type ?? null,
+          tolerance_seconds: body.tolerance_seconds ?? DEFAULT_TOLERANCE_SECONDS,
+          active: body.active ?? true,
+        });
+        await checkHookLimit(c.em, deps.env, c.actor.id);
+        const hook = await getHook(c.em, c.actor, id);
+        return {
+          status: 201,
+          body: present(hook),
+          headers: { Location: `${c.baseUrl}/hooks/${id}`, ETag: tagOf(hook) },
+        };
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/hooks/{id}',
+      operationId: 'getHook',
+      summary: 'Get an inbound webhook',
+      tags,
+      role: 'viewer',
+      params: idParams,
+      responses: { 200: hookRecord },
+      handler: async (c) => {
+        const hook = await getHook(c.em, c.actor, c.params.id);
+        return { status: 200, body: present(hook), headers: { ETag: tagOf(hook) } };
+      },
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: '/hooks/{id}',
+      operationId: 'updateHook',
+      summary: 'Change an inbound webhook',
+      description: 'To rotate a secret, name the new one as `secret` and the old one as `former_secret`.',
+      tags,
+      role: 'builder',
+      params: idParams,
+      body: z.object(hookFields).partial(),
+      record: hookRecord,
+      consumes: ['application/json', 'application/merge-patch+json'],
+      responses: { 200: hookRecord },
+      errors: [403, 412],
+      handler: async (c) => {
+        const before = await getHook(c.em, c.actor, c.params.id, { lock: true });
+        checkIfMatch(c.ctx, tagOf(before));
+        const { body } = c;
+        await updateHook({ em: c.em, encryption: deps.encryption, baseUrl }, before, {
+          name: body.name ?? before.name,
+          scheme: body.scheme ?? before.scheme,
+          secret: body.secret ?? before.secret,
+          former_secret: body.former_secret === undefined ? before.former_secret : body.former_secret,
+          source: body.source === undefined ? before.source : body.source,
+          event_type: body.event_type === undefined ? before.event_type : body.event_type,
+          tolerance_seconds: body.tolerance_seconds ?? before.tolerance_seconds,
+          active: body.active ?? before.active,
+        });
+        const hook = await getHook(c.em, c.actor, c.params.id);
+        return { status: 200, body: present(hook), headers: { ETag: tagOf(hook) } };
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/hooks/{id}',
+      operationId: 'deleteHook',
+      summary: 'Delete an inbound webhook; its events stay',
+      tags,
+      role: 'builder',
+      params: idParams,
+      responses: { 204: null },
+      errors: [412],
+      handler: async (c) => {
+        const hook = await getHook(c.em, c.actor, c.params.id, { lock: true });
+        checkIfMatch(c.ctx, tagOf(hook));
+        await deleteHook(c.em, hook);
+        return { status: 204 };
+      },
+    }),
+  ];
+}
+
+function receiveEndpoint(deps: AppDeps): Endpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/hooks/{id}',
+    operationId: 'receiveHook',
+    summary: 'Take the call of another service',
+    description:
+      'Needs no token, but a signature. Whatever is wrong (no such webhook, a wrong or old signature, an ' +
+      'inactive webhook), the answer is the same 401. A repeated call is answered like the first one.',
+    tags,
+    role: 'public',
+    params: z.object({ id: z.string().max(255) }),
+    rawBody: true,
+    transaction: false,
+    idempotent: false,
+    consumes: ['*/*'],
+    bodies: { '*/*': z.string().meta({ format: 'binary' }) },
+    responses: { 200: hookAnswer, 202: hookAnswer },
+    errors: [401],
+    handler: async (c) => {
+      const call = await readCall(c.ctx);
+      const received = await c.em.transactional(async (em) => {
+        const hook = uuid.safeParse(c.params.id).success ? await findHook(em, c.params.id) : null;
+        return receiveCall(em, deps.encryption, hook, call);
+      });
+      if (received === null)
+        throw new AppError('unauthorized', 'invalid_signature', 'The call is not signed as it has to be.');
+      if ('challenge' in received) return { status: 200, body: { challenge: received.challenge } };
+      return { status: 202, body: {} };
+    },
+  });
+}
+
+/** @throws 400, 413 */
+async function readCall(ctx: Context): Promise<HookCall> {
+  const raw = await readRawBody(ctx, BODY_LIMIT_BYTES);
+  const { bytes: body, type: contentType } = raw;
+  const data = raw.turn.measure(() => readData(body, contentType));
+  return { body, contentType, data, header: (name) => ctx.get(name) };
+}
+
+/** What cannot be read as its type says is kept as bytes: whether the call is genuine is asked first. */
+function readData(body: Buffer, contentType: string): unknown {
+  if (body.length === 0) return undefined;
+  try {
+    const isJson = /^(application|text)\/([\w.-]+\+)?json$/.test(contentType);
+    const isForm = contentType === 'application/x-www-form-urlencoded';
+    if (!isJson && !isForm && !contentType.startsWith('text/')) return body;
+    const decoded = decodeText(body);
+    const data = isJson
+      ? parseJson(decoded)
+      : isForm
+        ? Object.fromEntries(new URLSearchParams(decoded))
+        : decoded;
+    return unstorable(data).length === 0 ? data : body;
+  } catch (error) {
+    if (error instanceof AppError) return body;
+    throw error;
+  }
+}
+
+function tagOf({ id, updated_at: at }: Hook): string {
+  return etag('hook', id, new Date(at));
+}
+
+function presentHook(hook: Hook, baseUrl: string): z.input<typeof hookRecord> {
+  const { id, owner_id, name, scheme: signed, secret: current, former_secret, event_type } = hook;
+  const { last_received_at: lastAt } = hook;
+  return {
+    id,
+    owner_id,
+    name,
+    url: `${baseUrl}/hooks/${id}`,
+    scheme: signed,
+    secret: current,
+    former_secret,
+    source: hook.source,
+    event_type,
+    tolerance_seconds: hook.tolerance_seconds,
+    active: hook.active,
+    last_received_at: lastAt === null ? null : new Date(lastAt).toISOString(),
+    created_at: new Date(hook.created_at).toISOString(),
+    updated_at: new Date(hook.updated_at).toISOString(),
+  };
+}

@@ -1,0 +1,181 @@
+/**
+ * Event sources: who may send events of a `source` to the owner's workflows, and whose workflows may read the owner's events of it.
+ */
+import { v7 as uuidv7 } from 'uuid';
+
+import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
+import { isAdmin, type Actor } from '../auth/actor.ts';
+import { AppError, conflict, forbidden, invalid, notFound } from '../errors.ts';
+import type { EventSender } from './inbound.ts';
+
+export interface EventSource {
+  id: string;
+  owner_id: string;
+  source: string;
+  /** Only this client of the owner may send it. */
+  client_id: string | null;
+  /** Only this user may send it. */
+  user_id: string | null;
+  /** Users whose workflows may read the owner's events of it, if they list the owner. */
+  shared_with: string[];
+  description: string | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+export type SourceFields = Pick<
+  EventSource,
+  'source' | 'client_id' | 'user_id' | 'shared_with' | 'description'
+>;
+
+const COLUMNS =
+  'id, owner_id, source, client_id, user_id, to_json(shared_with) as shared_with, description, created_at, updated_at';
+
+/** @throws 409 for a source that has one, 422 */
+export async function createSource(em: EntityManager, actor: Actor, fields: SourceFields): Promise<string> {
+  await checkBinding(em, actor.id, fields);
+  const id = uuidv7();
+  const rows = await em.execute<object[]>(
+    `insert into event_source (id, owner_id, source, client_id, user_id, shared_with, description)
+     values (?, ?, ?, ?, ?, ?::uuid[], ?) on conflict (owner_id, source) do nothing returning 1`,
+    [
+      id,
+      actor.id,
+      fields.source,
+      fields.client_id,
+      fields.user_id,
+      arrayLiteral(fields.shared_with),
+      fields.description,
+    ],
+  );
+  if (rows.length === 0) throw alreadyThere();
+  return id;
+}
+
+function alreadyThere(): AppError {
+  return conflict('source_exists', 'You have a record of this source already: change that one.');
+}
+
+/** Visible to its owner and admins. @throws 404 */
+export async function getSource(
+  em: EntityManager,
+  actor: Actor,
+  id: string,
+  { lock = false } = {},
+): Promise<EventSource> {
+  const [row] = await em.execute<EventSource[]>(
+    `select ${COLUMNS} from event_source where id = ?${lock ? ' for update' : ''}`,
+    [id],
+  );
+  if (!row || !(row.owner_id === actor.id || isAdmin(actor))) throw notFound('event source');
+  return row;
+}
+
+/** The caller's own, newest first. */
+export async function listSources(em: EntityManager, actor: Actor, page: KeysetPage): Promise<EventSource[]> {
+  return em.execute<EventSource[]>(
+    `select ${COLUMNS} from event_source where owner_id = ? and (?::uuid is null or id < ?::uuid)
+      order by id desc limit ?`,
+    [actor.id, page.after ?? null, page.after ?? null, page.limit],
+  );
+}
+
+export async function updateSource(
+  em: EntityManager,
+  before: EventSource,
+  fields: SourceFields,
+): Promise<void> {
+  await checkBinding(em, before.owner_id, fields);
+  const taken = await em.execute<object[]>(
+    'select from event_source where owner_id = ? and source = ? and id <> ?',
+    [before.owner_id, fields.source, before.id],
+  );
+  if (taken.length > 0) throw alreadyThere();
+  await em.execute(
+    `update event_source set source = ?, client_id = ?, user_id = ?, shared_with = ?::uuid[], description = ?,
+            updated_at = clock_timestamp() where id = ?`,
+    [
+      fields.source,
+      fields.client_id,
+      fields.user_id,
+      arrayLiteral(fields.shared_with),
+      fields.description,
+      before.id,
+    ],
+  );
+}
+
+export async function deleteSource(em: EntityManager, { id }: EventSource): Promise<void> {
+  await em.execute('delete from event_source where id = ?', [id]);
+}
+
+/** Those that the new owner has already stay theirs. */
+export async function handOverSources(
+  em: EntityManager,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  await em.execute(
+    `update event_source s set owner_id = ?
+      where s.owner_id = ?
+        and not exists (select from event_source o where o.owner_id = ? and o.source = s.source)`,
+    [to, from, to],
+  );
+}
+
+async function checkBinding(
+  em: EntityManager,
+  ownerId: string,
+  { client_id: clientId, user_id: userId }: SourceFields,
+): Promise<void> {
+  if (clientId !== null && userId !== null)
+    throw invalid([
+      { pointer: '/user_id', code: 'not_allowed', message: 'cannot be combined with client_id' },
+    ]);
+  const [found] = await em.execute<{ client: boolean; person: boolean }[]>(
+    `select ?::text is null or exists (
+              select from auth_client where user_id = ? and id::text = ?) as client,
+            ?::uuid is null or exists (select from user_account where id = ?::uuid) as person`,
+    [clientId, ownerId, clientId, userId, userId],
+  );
+  const unknown = !found?.client ? 'client_id' : !found.person ? 'user_id' : null;
+  if (unknown === null) return;
+  const message = unknown === 'client_id' ? 'is not one of your machine clients' : 'is not a user';
+  throw invalid([{ pointer: `/${unknown}`, code: 'unknown', message }]);
+}
+
+/**
+ * @throws 403 if one of the sources is bound to another sender; 422 for sources of the platform itself
+ */
+export async function checkSources(
+  em: EntityManager,
+  sender: EventSender,
+  sources: readonly string[],
+  { baseUrl, pointer }: { baseUrl: string; pointer: (index: number) => string },
+): Promise<void> {
+  const own = sources.findIndex((source) => isPlatformSource(source, baseUrl));
+  if (own >= 0)
+    throw invalid([
+      {
+        pointer: pointer(own),
+        code: 'reserved_source',
+        message: 'is a source of events that the platform itself sends',
+      },
+    ]);
+  const [bound] = await em.execute<{ source: string }[]>(
+    `select source from event_source
+      where owner_id = ? and source = any(?::text[])
+        and (client_id <> coalesce(?, '') or user_id <> ?::uuid) limit 1`,
+    [sender.owner_id, arrayLiteral(new Set(sources)), sender.client_id ?? null, sender.owner_id],
+  );
+  if (bound)
+    throw forbidden(
+      `Events of the source ${JSON.stringify(bound.source)} are accepted from another sender only.`,
+      'source_bound',
+    );
+}
+
+/** Runs and inbound webhooks are sources of events that nobody else may send. */
+export function isPlatformSource(source: string, baseUrl: string): boolean {
+  return source.startsWith(`${baseUrl}/runs/`) || source.startsWith(`${baseUrl}/hooks/`);
+}

@@ -1,0 +1,175 @@
+/** Inbound webhooks: addresses to which other services send their webhooks. */
+import { v7 as uuidv7 } from 'uuid';
+
+import type { HookScheme } from '../../contracts/hooks.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import type { KeysetPage } from '../../db/sql.ts';
+import { isAdmin, type Actor } from '../auth/actor.ts';
+import { invalid, notFound } from '../errors.ts';
+import { checkSources, isPlatformSource } from '../events/sources.ts';
+import type { Encryption } from '../secrets/encryption.ts';
+import { resolveSecret } from '../secrets/service.ts';
+import { secretProblem } from './verify.ts';
+
+export interface Hook {
+  id: string;
+  owner_id: string;
+  name: string;
+  scheme: HookScheme;
+  /** Names of the owner's secrets. Calls may be signed with either. */
+  secret: string;
+  former_secret: string | null;
+  /** Of the events. */
+  source: string;
+  /** Of the events; null: derived from the call. */
+  event_type: string | null;
+  tolerance_seconds: number;
+  active: boolean;
+  last_received_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+export type HookFields = Pick<
+  Hook,
+  'name' | 'scheme' | 'secret' | 'former_secret' | 'event_type' | 'tolerance_seconds' | 'active'
+> & {
+  /** Null: the address of the webhook. */
+  source: string | null;
+};
+
+const COLUMNS = `h.id, h.owner_id, h.name, h.scheme, h.secret, h.former_secret, h.source, h.event_type,
+  h.tolerance_seconds, h.active, h.last_received_at, h.created_at, h.updated_at`;
+
+interface HookContext {
+  em: EntityManager;
+  encryption: Encryption;
+  baseUrl: string;
+}
+
+/** @throws 403, 422 */
+export async function createHook(context: HookContext, actor: Actor, fields: HookFields): Promise<string> {
+  const id = uuidv7();
+  const source = await checkFields(context, { id, owner_id: actor.id }, fields);
+  await context.em.execute(
+    `insert into inbound_hook (id, owner_id, name, scheme, secret, former_secret, source, event_type,
+                               tolerance_seconds, active)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    [
+      id,
+      actor.id,
+      fields.name,
+      fields.scheme,
+      fields.secret,
+      fields.former_secret,
+      source,
+      fields.event_type,
+      fields.tolerance_seconds,
+      fields.active,
+    ],
+  );
+  return id;
+}
+
+/** Visible to its owner and admins. @throws 404 */
+export async function getHook(
+  em: EntityManager,
+  actor: Actor,
+  id: string,
+  { lock = false } = {},
+): Promise<Hook> {
+  const [row] = await em.execute<Hook[]>(
+    `select ${COLUMNS} from inbound_hook h where h.id = ?${lock ? ' for update' : ''}`,
+    [id],
+  );
+  if (!row || !(row.owner_id === actor.id || isAdmin(actor))) throw notFound('inbound webhook');
+  return row;
+}
+
+/** For a call without a token. */
+export async function findHook(
+  em: EntityManager,
+  id: string,
+): Promise<(Hook & { owner_active: boolean }) | null> {
+  const [row] = await em.execute<(Hook & { owner_active: boolean })[]>(
+    `select ${COLUMNS}, u.status = 'active' as owner_active
+       from inbound_hook h join user_account u on u.id = h.owner_id where h.id = ?`,
+    [id],
+  );
+  return row ?? null;
+}
+
+/** The caller's own, newest first. */
+export async function listHooks(em: EntityManager, actor: Actor, page: KeysetPage): Promise<Hook[]> {
+  return em.execute<Hook[]>(
+    `select ${COLUMNS} from inbound_hook h
+      where h.owner_id = ? and (?::uuid is null or h.id < ?::uuid) order by h.id desc limit ?`,
+    [actor.id, page.after ?? null, page.after ?? null, page.limit],
+  );
+}
+
+export async function updateHook(context: HookContext, before: Hook, fields: HookFields): Promise<void> {
+  const source = await checkFields(context, before, fields, before.source);
+  await context.em.execute(
+    `update inbound_hook
+        set name = ?, scheme = ?, secret = ?, former_secret = ?, source = ?, event_type = ?,
+            tolerance_seconds = ?, active = ?, updated_at = clock_timestamp()
+      where id = ?`,
+    [
+      fields.name,
+      fields.scheme,
+      fields.secret,
+      fields.former_secret,
+      source,
+      fields.event_type,
+      fields.tolerance_seconds,
+      fields.active,
+      before.id,
+    ],
+  );
+}
+
+export async function deleteHook(em: EntityManager, { id }: Hook): Promise<void> {
+  await em.execute('delete from inbound_hook where id = ?', [id]);
+}
+
+/** Secrets that were renamed when their owner's things were handed over keep their meaning. */
+export async function handOverHooks(
+  em: EntityManager,
+  { from, to }: { from: string; to: string },
+  renamed: Readonly<Record<string, string>>,
+): Promise<void> {
+  await em.execute(
+    `update inbound_hook
+        set owner_id = ?, secret = coalesce(?::jsonb ->> secret, secret),
+            former_secret = coalesce(?::jsonb ->> former_secret, former_secret)
+      where owner_id = ?`,
+    [to, JSON.stringify(renamed), JSON.stringify(renamed), from],
+  );
+}
+
+/** @returns the source */
+async function checkFields(
+  { em, encryption, baseUrl }: HookContext,
+  hook: Pick<Hook, 'id' | 'owner_id'>,
+  fields: HookFields,
+  known?: string,
+): Promise<string> {
+  for (const key of ['secret', 'former_secret'] as const) {
+    const name = fields[key];
+    if (name === null) continue;
+    const value = await resolveSecret(em, encryption, hook.owner_id, name);
+    const message =
+      value === null
+        ? `names no secret of the owner: store it with PUT /secrets/${name}`
+        : secretProblem(fields.scheme, value);
+    if (message !== null) throw invalid([{ pointer: `/${key}`, code: 'invalid_secret', message }]);
+  }
+  const own = `${baseUrl}/hooks/${hook.id}`;
+  const source = fields.source ?? own;
+  if (source !== own && source !== known) {
+    const sender = { owner_id: hook.owner_id };
+    await checkSources(em, sender, [source], { baseUrl, pointer: () => '/source' });
+  } else if (source !== own && isPlatformSource(source, baseUrl)) return own;
+  return source;
+}
