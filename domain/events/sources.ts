@@ -1,5 +1,6 @@
 /**
- * Event sources: who may send events of a `source` to the owner's workflows, and whose workflows may read the owner's events of it.
+ * Event sources: who may send events of a `source` to the owner's workflows, and whose workflows may read
+ * the owner's events of it.
  */
 import { v7 as uuidv7 } from 'uuid';
 
@@ -29,8 +30,8 @@ export type SourceFields = Pick<
   'source' | 'client_id' | 'user_id' | 'shared_with' | 'description'
 >;
 
-const COLUMNS =
-  'id, owner_id, source, client_id, user_id, to_json(shared_with) as shared_with, description, created_at, updated_at';
+const COLUMNS = `id, owner_id, source, client_id, user_id, to_json(shared_with) as shared_with, description,
+  created_at, updated_at`;
 
 /** @throws 409 for a source that has one, 422 */
 export async function createSource(em: EntityManager, actor: Actor, fields: SourceFields): Promise<string> {

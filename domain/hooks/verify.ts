@@ -8,7 +8,7 @@ import type { HookScheme } from '../../contracts/hooks.ts';
 
 export interface HookRequest {
   /** By lower-case name. */
-  header(name: string): string;
+  header: (name: string) => string;
   body: Buffer;
 }
 

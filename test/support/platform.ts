@@ -176,7 +176,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     limits: runLimits(app.env),
     answers: createAnswerMemory(app.env.WORKER_ANSWER_MIB * 1024 * 1024),
     retentionDays: app.env.RETENTION_DAYS,
-  eventDays: app.env.EVENT_RETENTION_DAYS,
+    eventDays: app.env.EVENT_RETENTION_DAYS,
     deliveries: {
       kinds,
       sender: createDeliverySender(egress),
