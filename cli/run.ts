@@ -1,20 +1,22 @@
 /** Runs one command line, and gives its exit code. */
-import { proposeCompletions, run } from '@stricli/core';
+import { proposeCompletions, run, type Application } from '@stricli/core';
 
 import { createApp } from './app.ts';
 import { Cli, type Surroundings } from './core/cli.ts';
 import type { Context } from './core/command.ts';
-import { EXIT, type ExitCode } from './core/errors.ts';
+import { EXIT, usageError, type ExitCode } from './core/errors.ts';
 import { proposeRecords } from './core/records.ts';
-import { report, wantsJson } from './core/report.ts';
-import { printable, safeJson } from './core/text.ts';
+import { report } from './core/report.ts';
+import { printable } from './core/text.ts';
 
 /** How long Ctrl-C waits for a token that is on its way into the configuration. */
 const UNFINISHED_MS = 10_000;
 
 export async function runCommandLine(surroundings: Surroundings): Promise<ExitCode> {
-  const { args, stdout, signal } = surroundings;
-  if (args[0] === '__complete') return complete(surroundings);
+  const { stdout, signal } = surroundings;
+  const [first, ...others] = surroundings.args;
+  if (first === '__complete') return complete(surroundings);
+  const args = first === '--version' ? ['version', '-o', 'name', ...others] : surroundings.args;
   let exitCode: ExitCode = EXIT.good;
   let cli: Cli | undefined;
   const complaints: string[] = [];
@@ -36,13 +38,14 @@ export async function runCommandLine(surroundings: Surroundings): Promise<ExitCo
   };
   const interrupted = Promise.withResolvers<void>();
   signal.addEventListener('abort', () => interrupted.resolve(), { once: true });
-  await Promise.race([run(createApp(), args, context), interrupted.promise]);
+  const app = await createApp(args[0]);
+  await Promise.race([run(app, args, context), interrupted.promise]);
   if (signal.aborted) {
     await Promise.race([cli?.session.settled(), pause(UNFINISHED_MS)]);
     return EXIT.interrupted;
   }
   const isRefused = Number(context.process.exitCode ?? 0) !== 0;
-  if (complaints.length > 0) complain(surroundings, complaints.join('').trim());
+  if (complaints.length > 0) report(surroundings, usageError(complaints.join('').trim(), helpOf(app, args)));
   return isRefused ? EXIT.usage : exitCode;
 }
 
@@ -52,7 +55,7 @@ async function complete(surroundings: Surroundings): Promise<ExitCode> {
   const words = args.slice(args[1] === '--' ? 2 : 1);
   const silent = { write: () => undefined };
   const briefs = new Map<string, string>();
-  const found = await proposeCompletions(createApp(), words, {
+  const found = await proposeCompletions(await createApp(words.length > 1 ? words[0] : ''), words, {
     process: { stdout: silent, stderr: silent },
     start: async () => undefined,
     async propose(kind, partial) {
@@ -77,10 +80,17 @@ function profileIn(words: readonly string[]): string | undefined {
   return words[at]?.split('=')[1] ?? words[at + 1];
 }
 
-/** A command line that no command understands. */
-function complain(surroundings: Surroundings, detail: string): void {
-  const text = wantsJson(surroundings.args) ? safeJson({ code: 'usage', detail }) : printable(detail);
-  surroundings.stderr.write(`${text}\n`);
+/** Where the user reads how the command that they meant is written. */
+function helpOf({ root }: Application<Context>, args: readonly string[]): string {
+  const words = ['cadenza'];
+  let target: typeof root | undefined = root;
+  for (const word of args) {
+    if (!('getRoutingTargetForInput' in target)) break;
+    target = target.getRoutingTargetForInput(word);
+    if (target === undefined) break;
+    words.push(word);
+  }
+  return `See: ${words.join(' ')} --help`;
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms).unref());

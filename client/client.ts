@@ -107,7 +107,7 @@ export function createClient({ baseUrl = '', token, fetch: send = fetch }: Clien
   };
   const answered = async (id: OperationId, options: AnyOptions): Promise<Response> => {
     const response = await request(id, options);
-    if (!response.ok) throw await apiErrorOf(response);
+    if (!response.ok) throw await apiErrorOf(response, Object.values(options.path ?? {}).map(String));
     return response;
   };
   const readPage = async <Id extends ListId>(id: Id, options: AnyOptions): Promise<Page<Item<Id>>> => {
@@ -132,7 +132,7 @@ export function createClient({ baseUrl = '', token, fetch: send = fetch }: Clien
     },
     events: (id, ...[options = {}]) => {
       const { path, query }: AnyOptions = options;
-      return followEvents((headers, signal) => request(id, { path, query, headers, signal }), options);
+      return followEvents((headers, signal) => answered(id, { path, query, headers, signal }), options);
     },
   };
 }

@@ -1,5 +1,5 @@
 /** Follows an event stream with `fetch`, and resumes it after the last event when the connection is lost. */
-import { ApiError, apiErrorOf } from './problem.ts';
+import { ApiError } from './problem.ts';
 import { SseParser } from './sse.ts';
 
 export interface ServerEvent<Data> {
@@ -22,6 +22,7 @@ export interface StreamOptions {
 
 export type StreamState = 'open' | 'reconnecting';
 
+/** @throws ApiError if the server refuses */
 type Connect = (headers: Record<string, string>, signal: AbortSignal) => Promise<Response>;
 
 const QUIET_MS = 45_000;
@@ -47,7 +48,7 @@ export async function* followEvents<Data>(
     try {
       const response = await connect(headersOf(lastEventId), attempt.signal);
       if (response.status === 204) return;
-      if (!response.ok || response.body === null) throw await apiErrorOf(response);
+      if (response.body === null) throw new TypeError('the stream has no body');
       onState?.('open');
       const parser = new SseParser(lastEventId);
       let received = 0;

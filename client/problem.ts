@@ -16,10 +16,13 @@ export class ApiError extends Error {
   readonly problem: Readonly<Record<string, unknown>>;
   /** How long to wait before the next attempt, if the server says so. */
   readonly retryAfterMs: number | null;
+  /** The ids and names in the path of the request. */
+  readonly named: readonly string[];
 
   constructor(
     problem: Readonly<Record<string, unknown>>,
     response: { status: number; headers: Pick<Headers, 'get'> },
+    named: readonly string[] = [],
   ) {
     const detail = text(problem['detail']) ?? text(problem['title']) ?? `HTTP status ${response.status}`;
     super(detail);
@@ -29,15 +32,16 @@ export class ApiError extends Error {
     this.errors = Array.isArray(problem['errors']) ? problem['errors'] : [];
     this.requestId = text(problem['request_id']) ?? response.headers.get('x-request-id');
     this.problem = problem;
+    this.named = named;
     const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
     this.retryAfterMs = Number.isFinite(seconds) ? seconds * 1_000 : null;
   }
 }
 
 /** Reads a refusal. A body that is no problem document, such as a proxy's page, leaves the status only. */
-export async function apiErrorOf(response: Response): Promise<ApiError> {
+export async function apiErrorOf(response: Response, named: readonly string[] = []): Promise<ApiError> {
   const body = await response.text().catch(() => '');
-  return new ApiError(parsedObject(body), response);
+  return new ApiError(parsedObject(body), response, named);
 }
 
 function parsedObject(body: string): Record<string, unknown> {

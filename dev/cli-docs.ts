@@ -14,10 +14,10 @@ const WIDTH = 108;
 const HEADING = '## Flags of every command\n';
 
 /** @param current the document, whose part before the list of commands is written by hand */
-export function cliDocs(current: string): string {
+export async function cliDocs(current: string): Promise<string> {
   const byHand = current.slice(0, current.indexOf(HEADING));
   const common = flagLines(commonFlags as unknown as Record<string, Flag>, { o: 'output', q: 'quiet' });
-  const commands = [...commandsOf(createApp().root as unknown as Target, 'cadenza')];
+  const commands = [...commandsOf((await createApp()).root as unknown as Target, 'cadenza')];
   return `${byHand}${HEADING}\n${common.join('\n')}\n\n## Commands\n\n${commands.join('\n\n')}\n`;
 }
 

@@ -7,5 +7,8 @@ import { cliDocs } from './cli-docs.ts';
 const file = new URL('../docs/cli.md', import.meta.url);
 await writeFile(
   file,
-  await format(cliDocs(await readFile(file, 'utf8')), { ...(await resolveConfig(file)), parser: 'markdown' }),
+  await format(await cliDocs(await readFile(file, 'utf8')), {
+    ...(await resolveConfig(file)),
+    parser: 'markdown',
+  }),
 );

@@ -30,16 +30,24 @@ export function strict(schema: z.ZodType): z.ZodType {
 
 export function parseParams(endpoint: Endpoint, params: Record<string, string>): unknown {
   if (!Object.values(params).every(isStorable)) {
-    throw notFound('resource');
+    throw notFound(resourceIn(endpoint.path));
   }
   if (!endpoint.params) {
     return params;
   }
   const result = endpoint.params.safeParse(params);
   if (!result.success) {
-    throw notFound('resource');
+    const wrong = result.error.issues.map(({ path: [name] }) => String(name));
+    throw notFound(resourceIn(endpoint.path, wrong));
   }
   return result.data;
+}
+
+/** What a path parameter names, by the word before it: `workflow` of `/workflows/{id}`. */
+function resourceIn(path: string, names?: readonly string[]): string {
+  const words = [...path.matchAll(/\/([a-z-]+)\/\{(\w+)\}/g)];
+  const found = words.find(([, , name]) => names?.includes(name ?? '')) ?? words.at(-1);
+  return found?.[1]?.replace(/ies$/, 'y').replace(/s$/, '') ?? 'resource';
 }
 
 /** @throws 400 that lists the invalid parameters; `pointer` is the parameter's name */

@@ -6,7 +6,7 @@ import { argument, command, type Context } from '../core/command.ts';
 import { text } from '../core/flags.ts';
 import { checkForm, readForm } from '../core/form.ts';
 import { readRecord } from '../core/input.ts';
-import { collect, listFlags } from '../core/lists.ts';
+import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { agentId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { endFlags, inputFlags, toEnd } from './run.ts';
@@ -47,7 +47,10 @@ const list = command({
   },
   run: async (cli, { search, tag, ...flags }) => {
     await cli.requireLogIn();
-    const items = cli.client.items('listAgents', { query: { q: search, tag }, signal: cli.signal });
+    const items = cli.client.items('listAgents', {
+      query: { q: search, tag, ...pageOf(flags) },
+      signal: cli.signal,
+    });
     await cli.out.list(await collect(cli, items, flags), agentView);
   },
 });
@@ -123,7 +126,7 @@ const versions = command({
   arguments: [AGENT],
   run: async (cli, flags, given) => {
     const path = { id: await agentId(cli, given) };
-    const items = cli.client.items('listAgentVersions', { path, signal: cli.signal });
+    const items = cli.client.items('listAgentVersions', { path, query: pageOf(flags), signal: cli.signal });
     await cli.out.list(await collect(cli, items, flags), versionView);
   },
 });
@@ -134,7 +137,7 @@ const skills = command({
   arguments: [AGENT],
   run: async (cli, flags, given) => {
     const path = { id: await agentId(cli, given) };
-    const items = cli.client.items('listAgentSkills', { path, signal: cli.signal });
+    const items = cli.client.items('listAgentSkills', { path, query: pageOf(flags), signal: cli.signal });
     await cli.out.list(await collect(cli, items, flags), {
       columns: [
         ['name', ({ name }) => name],

@@ -8,7 +8,7 @@ import type { Cli } from '../core/cli.ts';
 import { command, optional } from '../core/command.ts';
 import { CliError, EXIT, usageError, type ExitCode } from '../core/errors.ts';
 import { choice, flag, text } from '../core/flags.ts';
-import { readFolder, writeResource, type Folder, type Resource } from '../core/folder.ts';
+import { readFolder, readSettings, writeResource, type Folder, type Resource } from '../core/folder.ts';
 import { confirm } from '../core/input.ts';
 import { safeYaml } from '../core/output.ts';
 import type { View } from '../core/table.ts';
@@ -37,7 +37,7 @@ const planView: View<PlanItem> = {
 
 const folderFlags = {
   file: text('The folder (default: here)', 'DIR'),
-  set: text('Name of the set; default: `set` of cadenza.yaml', 'NAME'),
+  set: text('Name of the set; default: `set` of cadenza.yaml, else the name of the folder', 'NAME'),
   prune: flag('Archive what the set has made before and does not name any more'),
 };
 
@@ -88,6 +88,8 @@ export async function sendFolder(
   }: { set: string | undefined; prune?: boolean; dry_run?: true; digest?: string },
 ): Promise<ApplyPlan> {
   if (set === undefined) throw usageError('Name the set: --set NAME, or `set: NAME` in cadenza.yaml.');
+  if (more.prune === true && !folder.isNamed && set === folder.set)
+    throw usageError('To archive, name the set: --set NAME, or `set: NAME` in cadenza.yaml.');
   const resources = folder.files.map(({ resource }) => resource);
   // The server checks every field, and names each that is wrong.
   const body = { set, resources, ...more } as unknown as Operations['applySet']['body'];
@@ -134,11 +136,12 @@ function inFiles(error: unknown, { files }: Folder): never {
 export const exportCommand = command({
   brief: 'Write a set as a folder, which apply would leave unchanged',
   flags: {
-    set: text('Name of the set', 'NAME'),
+    set: text('Name of the set; default: `set` of cadenza.yaml in the folder', 'NAME'),
     format: choice('Form of the files (default yaml)', ['yaml', 'json']),
   },
   arguments: [optional('DIR', 'The folder. Default: the name of the set')],
-  run: async (cli, { set, format = 'yaml' }, given) => {
+  run: async (cli, { set: named, format = 'yaml' }, given) => {
+    const set = named ?? (given === undefined ? undefined : (await readSettings(given)).set);
     if (set === undefined) throw usageError('Name the set: --set NAME.');
     const folder = given ?? set;
     const workflows: Resource[] = [];

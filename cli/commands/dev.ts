@@ -28,7 +28,7 @@ export const devCommand = command({
     'workflow starts after each change, with input.yaml of the folder as its input, and its log is shown ' +
     'until the next change.',
   flags: {
-    set: text('Name of the set; default: `set` of cadenza.yaml', 'NAME'),
+    set: text('Name of the set; default: `set` of cadenza.yaml, else the name of the folder', 'NAME'),
     run: text('Also run this workflow of yours', 'WORKFLOW'),
   },
   arguments: [optional('DIR', 'The folder. Default: here')],

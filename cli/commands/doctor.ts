@@ -21,6 +21,7 @@ const findingView: View<Finding> = {
     ['detail', ({ detail }) => detail],
   ],
   name: ({ check, status }) => `${check}=${status}`,
+  wraps: true,
 };
 
 /** The start of the versions of the API that the client was generated from. */
@@ -82,8 +83,10 @@ function clock(date: string | null, now: number): Finding {
 async function readiness(cli: Cli): Promise<Finding[]> {
   const { status, checks, problems = [] } = await readinessOf(cli);
   const fine = status === 'ok' ? 'ok' : status === 'degraded' ? 'warn' : 'error';
-  const parts = Object.entries(checks).map(([check, state]): Finding => {
+  const parts = Object.entries(checks).map(([part, state]): Finding => {
     const isFine = state === 'ok';
+    // `server` is the address that answered.
+    const check = part === 'server' ? 'api' : part;
     return { check, status: isFine ? 'ok' : fine === 'ok' ? 'warn' : fine, detail: isFine ? '' : state };
   });
   const words = problems.map((detail): Finding => ({ check: 'what to do', status: fine, detail }));

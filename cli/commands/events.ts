@@ -1,20 +1,30 @@
 /** The tail of everything that the user may see. */
 import { command } from '../core/command.ts';
-import { text } from '../core/flags.ts';
+import { flag, text } from '../core/flags.ts';
+import { workflowId } from '../core/names.ts';
 import { oneLine } from '../core/text.ts';
 
 export const eventsCommand = command({
   brief: 'Print events as they happen, until Ctrl-C',
   flags: {
     types: text('Event types, separated by commas, such as io.cadenza.hitl or *.faulted.v1', 'TYPES'),
+    run: text('Events of this run', 'RUN'),
+    workflow: text('Events of runs of this workflow', 'WORKFLOW'),
+    mine: flag('Only of your own runs and tasks, for admins who see all others too'),
   },
-  run: async (cli, { types }) => {
+  run: async (cli, { types, run, workflow, mine }) => {
     await cli.requireLogIn();
+    const query = {
+      types,
+      run_id: run,
+      workflow_id: workflow === undefined ? undefined : await workflowId(cli, workflow),
+      mine: mine === true ? true : undefined,
+    };
     const onState = (state: 'open' | 'reconnecting'): void => {
       if (state === 'reconnecting') cli.say('The connection is lost; trying again …');
     };
     for await (const { data } of cli.client.events('streamEvents', {
-      query: { types },
+      query,
       signal: cli.signal,
       onState,
     }))

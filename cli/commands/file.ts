@@ -11,7 +11,7 @@ import { apiErrorOf } from '../../client/problem.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { CliError } from '../core/errors.ts';
 import { choice, text } from '../core/flags.ts';
-import { collect, listFlags } from '../core/lists.ts';
+import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
 
@@ -32,7 +32,10 @@ const list = command({
   flags: { ...listFlags, search: text('Part of the name', 'TEXT'), run: text('Files of this run', 'RUN') },
   run: async (cli, { search, run, ...flags }) => {
     await cli.requireLogIn();
-    const items = cli.client.items('listFiles', { query: { q: search, run_id: run }, signal: cli.signal });
+    const items = cli.client.items('listFiles', {
+      query: { q: search, run_id: run, ...pageOf(flags) },
+      signal: cli.signal,
+    });
     await cli.out.list(await collect(cli, items, flags), fileView);
   },
 });

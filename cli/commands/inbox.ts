@@ -6,7 +6,7 @@ import { CliError, failureLines, failureOf } from '../core/errors.ts';
 import { flag } from '../core/flags.ts';
 import { valueOf } from '../core/form.ts';
 import { ask } from '../core/input.ts';
-import { collect, listFlags } from '../core/lists.ts';
+import { collect, listFlags, pageOf } from '../core/lists.ts';
 import {
   firstState,
   pickerLines,
@@ -31,12 +31,12 @@ import { isRecord } from '../../contracts/is-record.ts';
 export const inboxCommand = command({
   brief: 'Show the tasks that wait for you; on a terminal, decide them',
   details:
-    'On a terminal: j and k move, Enter shows a task, a prepares an approval and r a rejection, Enter then ' +
-    'sends it, c claims, R reloads, q quits.',
+    'On a terminal: j and k move, Enter shows a task, a prepares an approval, r a rejection and 1 to 9 ' +
+    'the decisions that the task lists, Enter then sends it, c claims, R reloads, q quits.',
   flags: { ...listFlags, ...taskFlags, list: flag('Print the list, also on a terminal') },
   run: async (cli, { list, ...flags }) => {
     await cli.requireLogIn();
-    const query = taskQuery(flags);
+    const query = { ...taskQuery(flags), ...pageOf(flags) };
     const tasks = await collect(
       cli,
       cli.client.items('listHumanTasks', { query, signal: cli.signal }),

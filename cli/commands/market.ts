@@ -10,7 +10,7 @@ import type {
 import { argument, command, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
 import { choice, count, flag, text, texts } from '../core/flags.ts';
-import { collect, listFlags } from '../core/lists.ts';
+import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { agentId, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 
@@ -42,7 +42,7 @@ const search = command({
   },
   run: async (cli, { kind, status, sort, text: q, ...flags }) => {
     await cli.requireLogIn();
-    const query = { kind, status, sort, q };
+    const query = { kind, status, sort, q, ...pageOf(flags) };
     const items = cli.client.items('listMarketplaceItems', { query, signal: cli.signal });
     await cli.out.list(await collect(cli, items, flags), itemView);
   },

@@ -1,5 +1,5 @@
 /** Runs: start, watch, look, act. */
-import { buildRouteMap, type Command } from '@stricli/core';
+import { buildRouteMap } from '@stricli/core';
 
 import type { LogEntry, Run } from '../../client/index.ts';
 import type { Cli } from '../core/cli.ts';
@@ -8,8 +8,9 @@ import { CliError, EXIT, type ExitCode } from '../core/errors.ts';
 import { choice, flag, seconds, text, texts } from '../core/flags.ts';
 import { checkForm, readForm } from '../core/form.ts';
 import { confirm } from '../core/input.ts';
-import { collect, listFlags } from '../core/lists.ts';
+import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { workflowId } from '../core/names.ts';
+import { runFilters, runQuery } from '../core/run-filters.ts';
 import {
   followRun,
   hasEnded,
@@ -20,6 +21,7 @@ import {
   sayEnd,
   statsView,
 } from '../core/runs.ts';
+import { runAction } from './run-actions.ts';
 import { openPage } from './status.ts';
 
 const RUN = argument('RUN', 'Id of a run', 'run');
@@ -96,28 +98,10 @@ async function waitFor(cli: Cli, run: Run, wait: number): Promise<Run> {
 
 const list = command({
   brief: 'List your runs, newest first',
-  flags: {
-    ...listFlags,
-    status: text('One or more of pending, running, waiting, …, separated by commas', 'STATUS'),
-    workflow: text('Runs of this workflow', 'WORKFLOW'),
-    owner: text('Runs of this user, or me; admins see those of everybody', 'ID'),
-    tag: text('Runs of workflows with this tag', 'TAG'),
-    after: text('Created after this time, such as 2027-01-31T18:00:00Z', 'TIME'),
-    before: text('Created before this time', 'TIME'),
-    search: text('Text in the name of the workflow', 'TEXT'),
-  },
-  run: async (cli, { status, workflow, owner, tag, after, before, search, ...flags }) => {
+  flags: { ...listFlags, ...runFilters },
+  run: async (cli, flags) => {
     await cli.requireLogIn();
-    const id = workflow === undefined ? undefined : await workflowId(cli, workflow);
-    const query = {
-      status,
-      workflow_id: id,
-      owner_id: owner,
-      tag,
-      created_after: after,
-      created_before: before,
-      q: search,
-    };
+    const query = { ...(await runQuery(cli, flags)), ...pageOf(flags) };
     await cli.out.list(
       await collect(cli, cli.client.items('listRuns', { query, signal: cli.signal }), flags),
       runView,
@@ -190,18 +174,6 @@ const logs = command({
 const isAtLeast = (level: LogEntry['level'], least: LogEntry['level'] = 'debug'): boolean =>
   LEVELS.indexOf(level) >= LEVELS.indexOf(least);
 
-type Action = 'cancelRun' | 'suspendRun' | 'resumeRun' | 'retryRun';
-
-function action(id: Action, brief: string): Command<Context> {
-  return command({
-    brief,
-    arguments: [RUN],
-    run: async (cli, _flags, run) => {
-      await cli.out.record(await cli.client.call(id, { path: { id: run }, signal: cli.signal }), runView);
-    },
-  });
-}
-
 const terminate = command({
   brief: 'End a run that is stuck, at once and without its own cleaning up; for admins',
   flags: { reason: text('Why, for the log', 'TEXT'), yes: flag('Do not ask') },
@@ -230,10 +202,10 @@ const routes = {
   get,
   watch,
   logs,
-  cancel: action('cancelRun', 'Cancel a run'),
-  suspend: action('suspendRun', 'Suspend a run: tasks in progress finish, nothing new starts'),
-  resume: action('resumeRun', 'Resume a suspended run'),
-  retry: action('retryRun', 'Start a new run that continues a failed one at the failed task'),
+  cancel: runAction('cancel', 'Cancel runs'),
+  suspend: runAction('suspend', 'Suspend runs: tasks in progress finish, nothing new starts'),
+  resume: runAction('resume', 'Resume suspended runs'),
+  retry: runAction('retry', 'Continue failed runs, each with a new run from the failed task on'),
   terminate,
   open,
 };

@@ -4,7 +4,7 @@ import { buildRouteMap } from '@stricli/core';
 import { argument, command, type Context } from '../core/command.ts';
 import { flag } from '../core/flags.ts';
 import { ask, confirm, readSecret } from '../core/input.ts';
-import { collect, listFlags } from '../core/lists.ts';
+import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
 import type { Secret } from '../../client/index.ts';
@@ -27,7 +27,11 @@ const list = command({
   run: async (cli, flags) => {
     await cli.requireLogIn();
     await cli.out.list(
-      await collect(cli, cli.client.items('listSecrets', { signal: cli.signal }), flags),
+      await collect(
+        cli,
+        cli.client.items('listSecrets', { query: pageOf(flags), signal: cli.signal }),
+        flags,
+      ),
       secretView,
     );
   },

@@ -7,7 +7,7 @@ import { argument, command, commandOfMany, type Context } from '../core/command.
 import { EXIT, usageError, type ExitCode } from '../core/errors.ts';
 import { choice, text, texts } from '../core/flags.ts';
 import { readForm } from '../core/form.ts';
-import { collect, listFlags } from '../core/lists.ts';
+import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import {
   checkDecision,
@@ -36,7 +36,7 @@ const list = command({
   },
   run: async (cli, { scope, status, search, ...flags }) => {
     await cli.requireLogIn();
-    const query = { ...taskQuery(flags), scope, status, q: search };
+    const query = { ...taskQuery(flags), ...pageOf(flags), scope, status, q: search };
     await cli.out.list(
       await collect(cli, cli.client.items('listHumanTasks', { query, signal: cli.signal }), flags),
       taskView,
@@ -104,6 +104,7 @@ const resultView: View<Result> = {
     ['', ({ task, problem }) => problem?.detail ?? task?.title],
   ],
   name: (result) => result.task_id,
+  wraps: true,
 };
 
 async function decideMany(cli: Cli, ids: readonly string[], decision: Decision): Promise<ExitCode> {

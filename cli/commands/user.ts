@@ -7,7 +7,7 @@ import type { Cli } from '../core/cli.ts';
 import { CliError, usageError } from '../core/errors.ts';
 import { choice, flag, seconds, text, texts } from '../core/flags.ts';
 import { ask, confirm, readSecret } from '../core/input.ts';
-import { collect, listFlags } from '../core/lists.ts';
+import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { isId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
@@ -21,7 +21,10 @@ const list = command({
   flags: { ...listFlags, search: text('Text in the name', 'TEXT'), role: choice('With this role', ROLES) },
   run: async (cli, { search, role, ...flags }) => {
     await cli.requireLogIn();
-    const items = cli.client.items('listUsers', { query: { q: search, role }, signal: cli.signal });
+    const items = cli.client.items('listUsers', {
+      query: { q: search, role, ...pageOf(flags) },
+      signal: cli.signal,
+    });
     await cli.out.list(await collect(cli, items, flags), userView);
   },
 });
@@ -105,7 +108,11 @@ const listClients = command({
   run: async (cli, flags) => {
     await cli.requireLogIn();
     await cli.out.list(
-      await collect(cli, cli.client.items('listMyClients', { signal: cli.signal }), flags),
+      await collect(
+        cli,
+        cli.client.items('listMyClients', { query: pageOf(flags), signal: cli.signal }),
+        flags,
+      ),
       clientView,
     );
   },

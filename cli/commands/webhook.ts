@@ -5,7 +5,7 @@ import type { Delivery, Webhook } from '../../client/index.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { choice, flag, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
-import { collect, listFlags } from '../core/lists.ts';
+import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
 
@@ -41,7 +41,11 @@ const list = command({
   run: async (cli, flags) => {
     await cli.requireLogIn();
     await cli.out.list(
-      await collect(cli, cli.client.items('listWebhooks', { signal: cli.signal }), flags),
+      await collect(
+        cli,
+        cli.client.items('listWebhooks', { query: pageOf(flags), signal: cli.signal }),
+        flags,
+      ),
       webhookView,
     );
   },
@@ -92,7 +96,7 @@ const deliveries = command({
   run: async (cli, { status, ...flags }, id) => {
     const items = cli.client.items('listWebhookDeliveries', {
       path: { id },
-      query: { status },
+      query: { status, ...pageOf(flags) },
       signal: cli.signal,
     });
     await cli.out.list(await collect(cli, items, flags), deliveryView);

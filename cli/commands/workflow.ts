@@ -13,11 +13,11 @@ import { argument, command, commandOfMany, optional, type Context } from '../cor
 import { CliError, EXIT, usageError } from '../core/errors.ts';
 import { choice, flag, text, texts } from '../core/flags.ts';
 import { confirm, parseDocument, readRecord } from '../core/input.ts';
-import { collect, listFlags } from '../core/lists.ts';
+import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { workflowId } from '../core/names.ts';
 import { safeYaml } from '../core/output.ts';
 import type { View } from '../core/table.ts';
-import { ago, oneLine } from '../core/text.ts';
+import { ago, oneLine, styleOf } from '../core/text.ts';
 import { lineChanges } from '../core/line-changes.ts';
 
 const WORKFLOW = argument('WORKFLOW', 'Name or id', 'workflow');
@@ -44,7 +44,10 @@ const list = command({
   },
   run: async (cli, { search, tag, ...flags }) => {
     await cli.requireLogIn();
-    const items = cli.client.items('listWorkflows', { query: { q: search, tag }, signal: cli.signal });
+    const items = cli.client.items('listWorkflows', {
+      query: { q: search, tag, ...pageOf(flags) },
+      signal: cli.signal,
+    });
     await cli.out.list(await collect(cli, items, flags), workflowView);
   },
 });
@@ -186,6 +189,9 @@ const problemView: View<FileProblem> = {
     ['problem', ({ message }) => message],
   ],
   name: ({ file, pointer }) => `${file}#${pointer}`,
+  line: ({ file, severity, pointer, message }, paint) =>
+    `${oneLine(file)}: ${paint(styleOf(severity) ?? 'yellow', severity)} at ${oneLine(pointer || '/')}: ` +
+    oneLine(message),
   none: 'No problems.',
 };
 
@@ -217,7 +223,11 @@ const revisions = command({
   arguments: [WORKFLOW],
   run: async (cli, flags, given) => {
     const path = { id: await workflowId(cli, given) };
-    const items = cli.client.items('listWorkflowRevisions', { path, signal: cli.signal });
+    const items = cli.client.items('listWorkflowRevisions', {
+      path,
+      query: pageOf(flags),
+      signal: cli.signal,
+    });
     await cli.out.list(await collect(cli, items, flags), {
       columns: [
         ['revision', ({ revision }) => revision],

@@ -22,6 +22,8 @@ interface ErrorParts {
   code: string;
   exitCode?: ExitCode;
   errors?: readonly FieldProblem[];
+  /** What to do now. */
+  hint?: string | undefined;
 }
 
 /** An expected failure. `code` is stable, so programs compare it; the message is for people. */
@@ -30,23 +32,26 @@ export class CliError extends Error {
   readonly code: string;
   readonly exitCode: ExitCode;
   readonly errors: readonly FieldProblem[];
+  readonly hint: string | undefined;
 
-  constructor(message: string, { code, exitCode = EXIT.failed, errors = [] }: ErrorParts) {
+  constructor(message: string, { code, exitCode = EXIT.failed, errors = [], hint }: ErrorParts) {
     super(message);
     this.code = code;
     this.exitCode = exitCode;
     this.errors = errors;
+    this.hint = hint;
   }
 }
 
-export const usageError = (message: string): CliError =>
-  new CliError(message, { code: 'usage', exitCode: EXIT.usage });
+export const usageError = (message: string, hint?: string): CliError =>
+  new CliError(message, { code: 'usage', exitCode: EXIT.usage, hint });
 
 export interface Failure {
   exitCode: ExitCode;
   code: string;
   detail: string;
   errors: readonly FieldProblem[];
+  hint?: string | undefined;
   request_id?: string;
   /** The whole answer of the server. */
   problem?: Readonly<Record<string, unknown>>;
@@ -54,15 +59,15 @@ export interface Failure {
 
 export function failureOf(error: unknown): Failure {
   if (error instanceof CliError) {
-    const { exitCode, code, message, errors } = error;
-    return { exitCode, code, detail: message, errors };
+    const { exitCode, code, message, errors, hint } = error;
+    return { exitCode, code, detail: message, errors, hint };
   }
   if (error instanceof ApiError) {
-    const { code, detail, errors, requestId, problem } = error;
+    const { code, errors, requestId, problem } = error;
     return {
       exitCode: exitCodeOf(error.status),
       code,
-      detail,
+      detail: detailOf(error),
       errors,
       problem,
       ...(requestId === null ? {} : { request_id: requestId }),
@@ -70,6 +75,12 @@ export function failureOf(error: unknown): Failure {
   }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { exitCode: EXIT.failed, code: 'unexpected', detail: `Unexpected error: ${text}`, errors: [] };
+}
+
+/** The server says that something is missing; the user wants to know which of the names is wrong. */
+function detailOf({ code, detail, named }: ApiError): string {
+  if (code !== 'not_found' || named.length === 0) return detail;
+  return `${detail.replace(/\.$/, '')}: ${named.join(', ')}.`;
 }
 
 function exitCodeOf(status: number): ExitCode {
@@ -82,15 +93,20 @@ export function failureLines({
   detail,
   code,
   errors,
+  hint,
   request_id: request,
   exitCode,
   problem,
 }: Failure): string[] {
+  // A single problem is the detail already.
+  const [only] = errors.length === 1 ? errors : [];
+  const listed = only !== undefined && detail.includes(only.message) ? [] : errors;
   return [
     `error: ${detail}`,
-    ...errors.map(({ pointer, message }) => `  ${pointer === '' ? '/' : pointer}: ${message}`),
+    ...listed.map(({ pointer, message }) => `  ${pointer === '' ? '/' : pointer}: ${message}`),
     ...(isDecision(problem?.['decision']) ? [`  It was decided: ${problem['decision'].decision}`] : []),
     ...(exitCode === EXIT.logIn ? ['Log in first: cadenza login'] : []),
+    ...(hint === undefined ? [] : [hint]),
     ...(request !== undefined && code === 'internal_error' ? [`  request ${request}`] : []),
   ];
 }

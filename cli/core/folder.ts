@@ -3,7 +3,7 @@
  * `webhooks/*.yaml` the fields of the API, `cadenza.yaml` names the set.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { basename, dirname, extname, join } from 'node:path';
+import { basename, dirname, extname, join, resolve } from 'node:path';
 
 import { isRecord } from '../../contracts/is-record.ts';
 import { CliError } from './errors.ts';
@@ -24,8 +24,10 @@ interface ResourceFile {
 }
 
 export interface Folder {
-  /** Undefined if the folder does not name one. */
+  /** `set` of cadenza.yaml, else the name of the folder; undefined if that cannot name a set. */
   set: string | undefined;
+  /** Whether cadenza.yaml names the set. */
+  isNamed: boolean;
   files: ResourceFile[];
 }
 
@@ -36,6 +38,8 @@ const SETTINGS = 'cadenza.yaml';
 /** The server takes as much in one request. */
 const MAX_FILES = 200;
 const MAX_BYTES = 2 * 1024 * 1024;
+/** Characters of the name of a set, as the server takes it. */
+const MAX_SET_NAME = 100;
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
 
 /** @throws CliError with every mistake that can be found without the server, each with its file */
@@ -56,7 +60,15 @@ export async function readFolder(folder: string): Promise<Folder> {
       code: 'invalid_files',
       errors: mistakes,
     });
-  return { set: settings.set, files };
+  return { set: settings.set ?? setOf(folder), isNamed: settings.set !== undefined, files };
+}
+
+/** The folder's name as the name of a set. */
+function setOf(folder: string): string | undefined {
+  const name = basename(resolve(folder))
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._-]+/g, '-');
+  return name.replace(/^[._-]+/, '').slice(0, MAX_SET_NAME) || undefined;
 }
 
 export function requireFolder(path: string): void {
@@ -85,7 +97,7 @@ interface Settings {
   workflows: Readonly<Record<string, unknown>>;
 }
 
-async function readSettings(folder: string): Promise<Settings> {
+export async function readSettings(folder: string): Promise<Settings> {
   const path = join(folder, SETTINGS);
   const settings = existsSync(path) ? await parseDocument(readFileSync(path, 'utf8'), path) : {};
   if (!isRecord(settings)) throw new CliError(`${path} is no object.`, { code: 'file_unreadable' });

@@ -9,11 +9,20 @@ export const listFlags = {
   all: flag('All of them'),
 };
 
+/** The most that the server gives in one page. */
+const MAX_PAGE = 200;
+type ListFlags = ValuesOf<typeof listFlags>;
+
+/** Pages that hold all that is shown, and one more, which tells that there is more. */
+export const pageOf = ({ limit = DEFAULT_LIMIT, all }: ListFlags): { limit: number } => ({
+  limit: all === true ? MAX_PAGE : Math.min(limit + 1, MAX_PAGE),
+});
+
 /** The first records; says on stderr if there are more. */
 export async function collect<T>(
   cli: Cli,
   items: AsyncIterable<T>,
-  { limit = DEFAULT_LIMIT, all }: ValuesOf<typeof listFlags>,
+  { limit = DEFAULT_LIMIT, all }: ListFlags,
 ): Promise<T[]> {
   const rows: T[] = [];
   for await (const row of items) {

@@ -1,4 +1,5 @@
 /** Records by name or id, as people type them. */
+import { didYouMean } from '../../contracts/suggest.ts';
 import type { Cli } from './cli.ts';
 import { CliError } from './errors.ts';
 
@@ -13,25 +14,41 @@ interface Named {
 
 export async function workflowId(cli: Cli, given: string): Promise<string> {
   if (isId(given)) return given;
-  return only(
-    cli.client.items('listWorkflows', { query: { q: given }, signal: cli.signal }),
-    'workflow',
-    given,
-  );
+  const { signal } = cli;
+  const found = cli.client.items('listWorkflows', { query: { q: given }, signal });
+  return only('workflow', given, found, async () => {
+    const { items } = await cli.client.page('listWorkflows', { query: { limit: COMPARED }, signal });
+    return items;
+  });
 }
 
 export async function agentId(cli: Cli, given: string): Promise<string> {
   if (isId(given)) return given;
-  return only(cli.client.items('listAgents', { query: { name: given }, signal: cli.signal }), 'agent', given);
+  const { signal } = cli;
+  const found = cli.client.items('listAgents', { query: { name: given }, signal });
+  return only('agent', given, found, async () => {
+    const { items } = await cli.client.page('listAgents', { query: { limit: COMPARED }, signal });
+    return items;
+  });
 }
 
+/** Names that an unknown one is compared with: the newest. */
+const COMPARED = 200;
+
 /** The one record with exactly this name. Names are not unique, so several are a question, not a choice. */
-async function only(items: AsyncIterable<Named>, kind: string, name: string): Promise<string> {
+async function only(
+  kind: string,
+  name: string,
+  items: AsyncIterable<Named>,
+  others: () => Promise<readonly Named[]>,
+): Promise<string> {
   const found: Named[] = [];
   for await (const item of items) if (item.name === name) found.push(item);
   const [first] = found;
   if (first === undefined)
-    throw new CliError(`There is no ${kind} ${name} that you can see.`, { code: 'not_found' });
+    throw new CliError(`There is no ${kind} ${name} that you can see${await nearest(name, others)}`, {
+      code: 'not_found',
+    });
   if (found.length > 1)
     throw new CliError(
       `There are ${found.length} ${kind}s ${name}. Name one by its id: ` +
@@ -39,4 +56,14 @@ async function only(items: AsyncIterable<Named>, kind: string, name: string): Pr
       { code: 'ambiguous_name' },
     );
   return first.id;
+}
+
+async function nearest(name: string, others: () => Promise<readonly Named[]>): Promise<string> {
+  const names = await others();
+  return (
+    didYouMean(
+      name,
+      names.map((other) => other.name),
+    ) || '.'
+  );
 }

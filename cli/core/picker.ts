@@ -53,6 +53,16 @@ export function press(state: PickerState, key: string): Step {
       return prepare(state, row, 'approve');
     case 'r':
       return prepare(state, row, 'reject');
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+    case '6':
+    case '7':
+    case '8':
+    case '9':
+      return prepare(state, row, row?.decisions[Number(key) - 1]);
     case '\r':
     case '\n':
       if (row === undefined) return { state };
@@ -73,10 +83,11 @@ export function press(state: PickerState, key: string): Step {
   }
 }
 
-function prepare(state: PickerState, row: Row | undefined, decision: string): Step {
+function prepare(state: PickerState, row: Row | undefined, decision: string | undefined): Step {
   if (row === undefined) return { state };
-  if (!row.decisions.includes(decision)) {
-    const note = `This task offers: ${row.decisions.map(oneLine).join(', ')}. Use cadenza task decide.`;
+  if (decision === undefined || !row.decisions.includes(decision)) {
+    const offered = row.decisions.map((word, index) => `${index + 1} ${oneLine(word)}`);
+    const note = `This task offers: ${offered.join(', ')}.`;
     return { state: { ...state, prepared: null, note } };
   }
   return { state: { ...state, prepared: decision, note: '' } };
@@ -88,7 +99,7 @@ export function without(state: PickerState, id: string, note: string): PickerSta
   return { rows, at: Math.max(0, Math.min(state.at, rows.length - 1)), prepared: null, note };
 }
 
-const KEYS = 'j/k move   Enter show   a approve   r reject   c claim   R reload   q quit';
+const KEYS = 'j/k move   Enter show   a approve   r reject   1-9 decide   c claim   R reload   q quit';
 
 export function pickerLines(state: PickerState, width: number, height: number, paint: Paint): string[] {
   const { rows, at, prepared, note } = state;

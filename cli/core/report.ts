@@ -16,7 +16,7 @@ export function report({ args, stderr, env }: Surroundings, error: unknown): Exi
 }
 
 /** Whether errors are JSON too: `-o json` or `-o jsonl`. */
-export function wantsJson(args: readonly string[]): boolean {
+function wantsJson(args: readonly string[]): boolean {
   const before = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
   return before.some((word, index) =>
     word === '-o' || word === '--output'

@@ -11,7 +11,7 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-const launcher = join(import.meta.dirname, '../../cli/cadenza.cjs');
+const launcher = join(import.meta.dirname, '../../cli/cadenza');
 
 interface CliResult {
   exitCode: number | null;
@@ -45,7 +45,7 @@ export function cliUser(env: Record<string, string> = {}): CliUser {
   const folder = mkdtempSync(join(tmpdir(), 'cadenza-cli-'));
   folders.push(folder);
   const start: CliUser['start'] = (args, options = {}) => {
-    const child = spawn(process.execPath, ['--no-warnings', launcher, ...args], {
+    const child = spawn(launcher, args, {
       cwd: options.cwd ?? folder,
       env: {
         PATH: process.env['PATH'] ?? '',

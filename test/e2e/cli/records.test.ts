@@ -274,6 +274,51 @@ test('a folder is applied once, then unchanged; its export changes nothing; prun
   expect([pruned.exitCode, actions(pruned)]).toEqual([0, ['scorer: unchanged', 'score-it: archive']]);
 });
 
+test('many runs are acted on by ids or filters, after a question, each with its result', async () => {
+  const { id: owner } = await app.user('builder');
+  const insert = (count: number) =>
+    Promise.all(Array.from({ length: count }, () => insertRun(app.orm, { owner })));
+  const runs = await insert(12);
+  const [first = '', second = '', ...others] = runs;
+  const both = await cli.run(['run', 'cancel', first, second, '-o', 'json']);
+  expect([both.exitCode, both.json().map(({ status }: any) => status)]).toEqual([0, [200, 200]]);
+  const [mixed, unknown, unasked, none] = await Promise.all([
+    cli.run(['run', 'resume', others[0] ?? '', others[1] ?? '']),
+    cli.run(['run', 'suspend', first.replace(/^..../, '0000')]),
+    cli.run(['run', 'suspend', ...runs]),
+    cli.run(['run', 'cancel']),
+  ]);
+  expect([mixed.exitCode, mixed.stderr]).toEqual([5, '2 of 2 were refused.\n']);
+  expect([unknown.exitCode, unknown.stderr]).toEqual([
+    1,
+    `error: There is no such run: ${first.replace(/^..../, '0000')}.\n`,
+  ]);
+  expect([unasked.exitCode, unasked.stderr]).toEqual([2, expect.stringContaining('Suspend 12 runs?')]);
+  expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining('with filters')]);
+
+  const filter = ['--owner', 'me', '--status', 'running,waiting,pending'];
+  const asked = await cli.run(['run', 'cancel', ...filter]);
+  expect([asked.exitCode, asked.stderr]).toEqual([2, expect.stringContaining('Confirm it with --yes')]);
+  const found = (await cli.run(['run', 'list', ...filter, '-o', 'name'])).stdout.trim().split('\n');
+  expect(found).toEqual(expect.arrayContaining(others));
+  const cancelled = await cli.run(['run', 'cancel', ...filter, '--yes', '-o', 'name']);
+  expect([cancelled.exitCode, cancelled.stdout.trim().split('\n').toSorted()]).toEqual([0, found.toSorted()]);
+});
+
+test('an unknown name is answered with the nearest, a wrong id with what it is of', async () => {
+  await builder.post('/workflows', { name: 'onboarding', definition: { do: [{ a: { set: { b: 1 } } }] } });
+  const [near, far, wrong] = await Promise.all([
+    cli.run(['workflow', 'get', 'onbaording']),
+    cli.run(['agent', 'get', 'nobody-knows-it']),
+    cli.run(['run', 'watch', 'foo']),
+  ]);
+  expect(near.stderr).toBe(
+    'error: There is no workflow onbaording that you can see, did you mean "onboarding"?\n',
+  );
+  expect(far.stderr).toBe('error: There is no agent nobody-knows-it that you can see.\n');
+  expect([wrong.exitCode, wrong.stderr]).toEqual([1, 'error: There is no such run: foo.\n']);
+});
+
 test('lists of runs and tasks are narrowed and ordered', async () => {
   const definition = { do: [{ only: { set: { done: true } } }] };
   const workflow = { name: 'tagged', definition, tags: ['narrowed'] };

@@ -205,19 +205,15 @@ testUnless(noTerminal)('on a terminal the inbox is a picker: a, Enter decides', 
   }
   const run = (await startRun(builder, review('Shall we?'), { order: 'p' }))['id'];
   const task = await waitingTask(run);
-  const launcher = join(import.meta.dirname, '../../../cli/cadenza.cjs');
-  const child = spawn(
-    'script',
-    ['-qec', `"${process.execPath}" --no-warnings "${launcher}" inbox`, '/dev/null'],
-    {
-      env: {
-        PATH: process.env['PATH'] ?? '',
-        TERM: 'xterm',
-        CADENZA_URL: platform.url,
-        CADENZA_TOKEN: ada.token,
-      },
+  const launcher = join(import.meta.dirname, '../../../cli/cadenza');
+  const child = spawn('script', ['-qec', `"${launcher}" inbox`, '/dev/null'], {
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      TERM: 'xterm',
+      CADENZA_URL: platform.url,
+      CADENZA_TOKEN: ada.token,
     },
-  );
+  });
   let seen = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (seen += chunk));
   const ended = new Promise((resolve) => child.on('close', resolve));

@@ -5,6 +5,7 @@ import { expect, test } from '@jest/globals';
 
 import { valueOf } from '../../../cli/core/form.ts';
 import { secondsIn } from '../../../cli/core/flags.ts';
+import { readFolder } from '../../../cli/core/folder.ts';
 import { cliUser } from '../../support/cli.ts';
 
 const away = { CADENZA_URL: 'http://127.0.0.1:2' };
@@ -18,9 +19,18 @@ test('a wrong command line is 2, on stderr, and JSON with -o json', async () => 
     user.run(['whoami', '--nonsense']),
   ]);
   expect([unknown, missing, asJson, flag].map(({ exitCode }) => exitCode)).toEqual([2, 2, 2, 2]);
-  expect(unknown.stderr).toContain('did you mean `login`');
+  expect(unknown.stderr).toContain(
+    'error: There is no command lgoin, did you mean login?\nSee: cadenza --help\n',
+  );
   expect(missing.stdout).toBe('');
-  expect(JSON.parse(asJson.stderr)).toEqual({ code: 'usage', detail: expect.stringContaining('PATH') });
+  expect(flag.stderr).toContain('error: There is no flag --nonsense');
+  expect((await user.run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  expect(JSON.parse(asJson.stderr)).toEqual({
+    code: 'usage',
+    detail: 'PATH is missing.',
+    errors: [],
+    hint: 'See: cadenza api --help',
+  });
 });
 
 test('a server that is away is 1 and named; without a session it is 4', async () => {
@@ -58,6 +68,11 @@ test('a folder that is none, or too large, is named before anything is sent', as
   mkdirSync(`${cwd}/large/agents`, { recursive: true });
   for (let n = 0; n < 201; n++) writeFileSync(`${cwd}/large/agents/a${n}.yaml`, 'type: api\n');
   writeFileSync(`${cwd}/file`, '');
+  mkdirSync(`${cwd}/My Set/agents`, { recursive: true });
+  writeFileSync(`${cwd}/My Set/agents/a.yaml`, 'type: api\n');
+  expect(await readFolder(`${cwd}/My Set`)).toMatchObject({ set: 'my-set', isNamed: false });
+  const unnamed = await user.run(['apply', '-f', 'My Set', '--prune'], { cwd });
+  expect([unnamed.exitCode, unnamed.stderr]).toEqual([2, expect.stringContaining('To archive, name')]);
   const [large, none, watched] = await Promise.all([
     user.run(['diff', '-f', 'large', '-o', 'json'], { cwd }),
     user.run(['diff', '-f', 'file'], { cwd }),

@@ -32,7 +32,9 @@ test('a letter prepares a decision, Enter sends it, Escape and moving take it ba
 test('a decision that the task does not offer is not prepared', () => {
   const state = after('Ga');
   expect(state.prepared).toBeNull();
-  expect(state.note).toContain('yes, no');
+  expect(state.note).toContain('1 yes, 2 no');
+  expect(press(state, '2').state.prepared).toBe('no');
+  expect(press(state, '3').state.prepared).toBeNull();
 });
 
 test('a decided task leaves, and the next takes its place', () => {

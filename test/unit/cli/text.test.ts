@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream';
 import { expect, test } from '@jest/globals';
 
 import { Output } from '../../../cli/core/output.ts';
+import { tableLines } from '../../../cli/core/table.ts';
 import { ago, oneLine, printable, safeJson, shorten } from '../../../cli/core/text.ts';
 
 const ESC = String.fromCharCode(27);
@@ -59,6 +60,23 @@ test('--jq prints texts as they are, without control characters', async () => {
   const lines = String(stdout.read()).trimEnd().split('\n');
   expect(lines).toHaveLength(3);
   expect(lines.join('').search(control)).toBe(-1);
+});
+
+test('a table that wraps breaks sentences between words, and cuts nothing', () => {
+  const rows = [
+    { id: 'a', text: 'a sentence that is longer than the terminal is wide, 👩‍👩‍👧 included' },
+    { id: 'b', text: 'x'.repeat(60) },
+  ];
+  const columns = [
+    ['id', ({ id }: (typeof rows)[0]) => id],
+    ['text', ({ text }: (typeof rows)[0]) => text],
+  ] as const;
+  const view = { columns, name: ({ id }: (typeof rows)[0]) => id, wraps: true };
+  const lines = tableLines(rows, view, 40, (_, text) => text);
+  expect(lines.filter((line) => [...line].length > 40)).toEqual([]);
+  const words = lines.slice(1).join(' ').replaceAll(/\s+/g, ' ');
+  expect(words).toContain('a a sentence that is longer than the terminal is wide, 👩‍👩‍👧 included b xxx');
+  expect(words.match(/x/g)).toHaveLength(60);
 });
 
 test('lengths and times', () => {

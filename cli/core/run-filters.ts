@@ -1,0 +1,31 @@
+/** What lists of runs, and actions on many, can be narrowed to. */
+import type { Operations } from '../../client/index.ts';
+import type { Cli } from './cli.ts';
+import { text, type ValuesOf } from './flags.ts';
+import { workflowId } from './names.ts';
+
+export const runFilters = {
+  status: text('One or more of pending, running, waiting, …, separated by commas', 'STATUS'),
+  workflow: text('Runs of this workflow', 'WORKFLOW'),
+  owner: text('Runs of this user, or me; admins see those of everybody', 'ID'),
+  tag: text('Runs of workflows with this tag', 'TAG'),
+  after: text('Created after this time, such as 2027-01-31T18:00:00Z', 'TIME'),
+  before: text('Created before this time', 'TIME'),
+  search: text('Text in the name of the workflow', 'TEXT'),
+};
+type RunFilters = ValuesOf<typeof runFilters>;
+
+export async function runQuery(
+  cli: Cli,
+  { status, workflow, owner, tag, after, before, search }: RunFilters,
+): Promise<NonNullable<Operations['listRuns']['query']>> {
+  return {
+    status,
+    workflow_id: workflow === undefined ? undefined : await workflowId(cli, workflow),
+    owner_id: owner,
+    tag,
+    created_after: after,
+    created_before: before,
+    q: search,
+  };
+}
