@@ -1346,6 +1346,8 @@ export type RunTask = {
   child_run_id?: string;
   usage?: Record<string, unknown>;
   error?: DslError;
+  /** Indexes of the items of `call: map` that the task belongs to, outermost first. */
+  items?: number[];
 };
 export type RunTaskGroup = {
   /** JSON pointer into the definition. */
@@ -1390,6 +1392,8 @@ export type RunTaskVisit = {
   child_run_id?: string;
   usage?: Record<string, unknown>;
   error?: DslError;
+  /** Indexes of the items of `call: map` that the task belongs to, outermost first. */
+  items?: number[];
   /** Input of the task, after `input.from`. */
   input?: unknown;
   /** Output of the task, once it has completed. */

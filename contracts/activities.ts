@@ -120,9 +120,12 @@ export interface NewHumanTask extends HumanTaskRequest {
   context?: RequestedContext[];
 }
 
-/** A step by its pointer, or a value, which is omitted if it is large. */
+/**
+ * A step by its pointer, and by the items of `call: map` around both it and the human task; or a value, which
+ * is omitted if it is large.
+ */
 export type RequestedContext = { name: string } & (
-  { task: string } | { value: unknown } | { value_omitted: true }
+  { task: string; items?: number[] } | { value: unknown } | { value_omitted: true }
 );
 
 interface CreateHumanTaskInput extends WithBatch {

@@ -921,6 +921,7 @@ create table run_task (
   child_run_id uuid,
   usage jsonb,
   error json,
+  items integer[],
   constraint run_task_pkey PRIMARY KEY (run_id, reference, visit),
   constraint run_task_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
 );

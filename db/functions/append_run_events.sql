@@ -55,7 +55,7 @@ begin
     ), tasks as (
       insert into run_task as t (run_id, reference, visit, seq, name, type, status, attempt, started_at,
                                  finished_at, agent_id, agent_version, hitl_task_id, child_run_id, usage,
-                                 error)
+                                 error, items)
       select p_run, task, visit,
              coalesce(min(seq) filter (where starts), 0),
              coalesce(max(data ->> 'name') filter (where starts), ''),
@@ -75,7 +75,9 @@ begin
              (array_agg(data -> 'usage' order by seq desc)
                filter (where data ->> 'usage' is not null))[1]::jsonb,
              (array_agg(data -> 'error' order by seq desc)
-               filter (where data ->> 'error' is not null))[1]
+               filter (where data ->> 'error' is not null))[1],
+             (select array_agg(i::int order by n) from json_array_elements_text((array_agg(data -> 'items')
+               filter (where starts))[1]) with ordinality as items (i, n))
         from of_tasks group by task, visit
       on conflict (run_id, reference, visit) do update set
         status = excluded.status,

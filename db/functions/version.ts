@@ -1,4 +1,4 @@
 // Written by `npm run schema`: the UTC minute of the last change of a function.
 // `migrate` never replaces functions of a higher version.
-export const functionsVersion = 202611222322;
-export const functionsDigest = 'a63487c8e11e44323a4e1d38b51da815841daec53f647f770d669c1b1b2f5187';
+export const functionsVersion = 202611230152;
+export const functionsDigest = '7f7487eb15ffd5d186e2f42e8f69ad0d0eecf9998b3a7f58e4563225da6b895d';

@@ -13,6 +13,7 @@ import { Migration202611222250RunHours } from './202611222250-run-hours.ts';
 import { Migration202611222300Schedules } from './202611222300-schedules.ts';
 import { Migration202611222342MarketplaceWaiting } from './202611222342-marketplace-waiting.ts';
 import { Migration202611230200EventsIn } from './202611230200-events-in.ts';
+import { Migration202611230150MapItems } from './202611230150-map-items.ts';
 
 /**
  * Append-only, in the order in which they run. The name is what the database remembers: never rename one that
@@ -34,6 +35,7 @@ export const migrations = [
   { name: '202611222300-schedules', class: Migration202611222300Schedules },
   { name: '202611222342-marketplace-waiting', class: Migration202611222342MarketplaceWaiting },
   { name: '202611230200-events-in', class: Migration202611230200EventsIn },
+  { name: '202611230150-map-items', class: Migration202611230150MapItems },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

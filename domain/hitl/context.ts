@@ -3,10 +3,9 @@
  * not see the run. It is copied when the task is created, so that it shows what they decided on.
  */
 import type { EntityManager } from '../../db/orm.ts';
-import { arrayLiteral } from '../../db/sql.ts';
 import type { NewHumanTask, RequestedContext } from '../../contracts/activities.ts';
 import type { ContextEntry } from '../../contracts/hitl.ts';
-import type { RunTaskStatus } from '../../contracts/run-events.ts';
+import { EVENT, type RunTaskStatus } from '../../contracts/run-events.ts';
 import { storable } from '../storable.ts';
 
 /** All values of a task, in bytes of JSON. Each is at most as large as an output in the log. */
@@ -22,8 +21,8 @@ export async function keepContext(em: EntityManager, task: NewHumanTask): Promis
   const { id, run_id: runId } = task;
   const requested = storable(task.context ?? []);
   if (requested.length === 0) return;
-  const references = requested.flatMap((entry) => ('task' in entry ? [entry.task] : []));
-  const steps = await readSteps(em, runId, references);
+  const wanted = requested.flatMap((entry) => ('task' in entry ? [entry] : []));
+  const steps = await readSteps(em, runId, wanted);
   const context = withinBytes(requested.map((entry) => entryOf(entry, steps)));
   await em.execute(`update hitl_task set context = ?::json where id = ? and context is null`, [
     JSON.stringify(context),
@@ -68,14 +67,15 @@ interface StepRow {
 
 /**
  * The last visit of each step, as the run's log shows it. A retry takes over steps of the runs before it. A
- * skipped visit is only in the log; it has the number that follows the last visit.
+ * skipped visit is only in the log; it has the number that follows the last visit. Items of `call: map` run
+ * side by side, so their visits are told apart by the items.
  */
 async function readSteps(
   em: EntityManager,
   runId: string,
-  references: readonly string[],
+  wanted: readonly { task: string; items?: number[] }[],
 ): Promise<Map<string, StepRow>> {
-  if (references.length === 0) return new Map();
+  if (wanted.length === 0) return new Map();
   const rows = await em.execute<StepRow[]>(
     `with recursive chain as (
        select id, retry_of, 0 as depth from run where id = ?
@@ -83,24 +83,29 @@ async function readSteps(
        select r.id, r.retry_of, c.depth + 1 from chain c join run r on r.id = c.retry_of where c.depth < ?)
      select wanted.reference, last.skipped, last.status, e.data -> 'output' as output,
             coalesce((e.data ->> 'output_omitted')::boolean, false) as omitted
-       from unnest(?::text[]) as wanted (reference)
+       from (select task as reference, items from json_to_recordset(?::json) as w (task text, items int[])
+            ) wanted
        cross join lateral (
             select c.id as run_id, t.visit, t.status, s.skipped
               from chain c
               left join lateral (select visit, status from run_task
                                   where run_id = c.id and reference = wanted.reference
+                                    and (wanted.items is null or items = wanted.items)
                                   order by visit desc limit 1) t on true
               cross join lateral (select exists (
                      select from run_event e
-                      where e.run_id = c.id
+                      where wanted.items is null and e.run_id = c.id
                         and e.key = wanted.reference || '#' || (coalesce(t.visit, 0) + 1) || ':skipped'
-                   ) as skipped) s
+                   ) or (wanted.items is not null and t.visit is null and exists (
+                     select from run_event e
+                      where e.run_id = c.id and e.task = wanted.reference and e.type = ?
+                        and (e.data -> 'items')::jsonb = to_jsonb(wanted.items))) as skipped) s
              where t.visit is not null or s.skipped
              order by c.depth limit 1) last
        left join run_event e
               on e.run_id = last.run_id and not last.skipped
              and e.key = wanted.reference || '#' || last.visit || ':completed'`,
-    [runId, MAX_RETRIES, arrayLiteral(references)],
+    [runId, MAX_RETRIES, JSON.stringify(wanted), EVENT.taskSkipped],
   );
   return new Map(rows.map((row) => [row.reference, row]));
 }

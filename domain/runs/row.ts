@@ -87,6 +87,8 @@ export interface TaskRow {
   child_run_id: string | null;
   usage: Record<string, unknown> | null;
   error: DslError | null;
+  /** The indexes of the items of `call: map` around it, outermost first. */
+  items: number[] | null;
 }
 
 export interface EventRow {

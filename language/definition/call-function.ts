@@ -10,11 +10,9 @@ interface FunctionFacts {
    */
   catalog: 'dsl' | 'default';
   /** The type of its tasks in their events. */
-  taskType: 'http' | 'agent' | 'human' | 'call';
+  taskType: 'http' | 'agent' | 'human' | 'map' | 'call';
   /** What is reported while the function does not run yet. Messages never recommend such a function. */
   notYet: Unsupported | null;
-  /** One sentence for the listing of the default catalog; only for functions of it. */
-  summary?: string;
   /** Paths of task lists inside `with`. */
   lists?: readonly (readonly string[])[];
 }
@@ -25,13 +23,17 @@ export const FUNCTION_FACTS = {
     catalog: 'default',
     taskType: 'agent',
     notYet: null,
-    summary: 'Calls a registered agent; the output is the answer of the agent.',
   },
   human: {
     catalog: 'default',
     taskType: 'human',
     notYet: null,
-    summary: 'Asks people for a decision; the output is the decision, with payload and comment.',
+  },
+  map: {
+    catalog: 'default',
+    taskType: 'map',
+    notYet: null,
+    lists: [['do']],
   },
   openapi: { catalog: 'dsl', taskType: 'call', notYet: null },
   grpc: { catalog: 'dsl', taskType: 'call', notYet: 'call.grpc' },
@@ -57,6 +59,9 @@ export const RESERVED_FUNCTIONS: readonly string[] = functionsOf('dsl');
 export const CATALOG_FUNCTIONS: readonly CallFunction[] = functionsOf('default');
 
 export const CATALOG_VERSION = '1.0.0';
+
+/** How many items `call: map` may have under way at the same time. */
+export const MAX_MAP_CONCURRENCY = 1000;
 
 export function isRunnable(name: CallFunction): name is RunnableFunction {
   return FUNCTION_FACTS[name].notYet === null;

@@ -180,6 +180,8 @@ function mayEnd(task: unknown): boolean {
 function mayWait(task: unknown): boolean {
   return containsTask(task, (found) => {
     const kind = taskKindOf(found);
+    // What a call of a function with tasks of its own takes is what they take.
+    if (kind === 'call' && listPathsOf(found).length > 0) return false;
     return kind !== undefined && KIND_FACTS[kind].takesTime;
   });
 }

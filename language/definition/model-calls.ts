@@ -7,6 +7,7 @@ export interface CallArguments {
   http: HttpArguments;
   agent: AgentArguments;
   human: HumanArguments;
+  map: MapArguments;
   openapi: OpenApiArguments;
   grpc: Record<string, unknown>;
   asyncapi: Record<string, unknown>;
@@ -84,6 +85,22 @@ export interface HumanArguments {
 interface HumanDecision {
   id: string;
   label?: string;
+}
+
+/** `call: map` (docs/interface.md#call-map). */
+export interface MapArguments {
+  /** An array, or an expression that evaluates to one. */
+  in: string | unknown[];
+  /** The variable of the item. Default `item`. */
+  as?: string;
+  /** The variable of its index, from 0. Default `index`. */
+  at?: string;
+  /** A task list that runs for each item, with the task's input. */
+  do: unknown[];
+  /** How many items are under way at the same time. Default 10. */
+  concurrency?: number | string;
+  /** Default `fail`: the first item that faults cancels the others. */
+  on_error?: 'fail' | 'collect';
 }
 
 /** `call: a2a`. One of `agentCard` and `server` is required; the card takes precedence. */

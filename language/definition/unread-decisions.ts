@@ -5,6 +5,7 @@
  */
 import { isRecord } from '../../contracts/is-record.ts';
 import { at, own, type Problems } from './problems.ts';
+import { listPathsOf } from './task-kind.ts';
 
 /** Keys with which a task may use its input besides its expressions. */
 const FLOWS = ['if', 'input', 'output', 'export'];
@@ -69,6 +70,8 @@ function visit(list: unknown, pointer: string, look: (tasks: NamedTask[], pointe
     visit(task['do'], at(place, 'do'), look);
     visit(task['try'], at(place, 'try'), look);
     visit(own(task['catch'], 'do'), at(place, 'catch', 'do'), look);
+    if (task['call'] !== undefined)
+      for (const path of listPathsOf(task)) visit(path.reduce<unknown>(own, task), at(place, ...path), look);
     // Branches run in parallel and do not follow one another, so each is checked separately.
     const branches = own(task['fork'], 'branches');
     for (const [branch, entry] of Array.isArray(branches) ? branches.entries() : []) {

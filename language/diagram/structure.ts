@@ -177,6 +177,7 @@ const CALL_DETAILS: Readonly<Record<CallFunction, ((parameters: unknown) => stri
   },
   agent: (parameters) => `agent ${text(own(parameters, 'agent'))}`,
   human: (parameters) => `human: ${text(own(parameters, 'title'))}`,
+  map: (parameters) => `map: in ${text(own(parameters, 'in'))}`,
   openapi: null,
   grpc: null,
   asyncapi: null,

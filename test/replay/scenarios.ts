@@ -207,6 +207,33 @@ export const scenarios: Record<string, Scenario> = {
     );
     return { '': await ended(stage, { id: sent.body.result.task.id }) };
   },
+  map: async (stage) => {
+    const builder = await stage.platform.as('builder');
+    const map = (parameters: Record<string, unknown>) => ({
+      do: [{ each: { call: 'map', with: parameters } }, { after: http(stage, '/ok') }],
+    });
+    const ask = (path: string) => ({ call: 'http', with: { method: 'get', endpoint: path } });
+    const maybe = ask(`\${ "${stage.counterpart.url}" + (if $item == 1 then "/missing" else "/ok" end) }`);
+    const faulted = await toEnd(
+      stage,
+      map({ in: '[range(4)]', concurrency: 2, do: [{ first: http(stage, '/ok') }, { maybe }] }),
+      'faulted',
+    );
+    const again = (await builder.post(`/runs/${faulted['id']}/retry`, {})).body;
+    return {
+      '': await toEnd(stage, map({ in: '[range(14)]', concurrency: 3, do: [{ ask: http(stage, '/ok') }] })),
+      collected: await toEnd(
+        stage,
+        map({
+          in: '[range(3)]',
+          on_error: 'collect',
+          do: [{ maybe }, { keep: { set: { n: '${ $index }' } } }],
+        }),
+      ),
+      faulted,
+      again: await ended(stage, again),
+    };
+  },
   compete: async (stage) => ({
     '': await toEnd(stage, {
       do: [

@@ -48,6 +48,8 @@ export interface Env {
   variables: Variables;
   attempt: number;
   strand: Strand;
+  /** The items of `call: map` around the task, outermost first; `ref` is the map's. */
+  items?: readonly { ref: string; index: number }[];
 }
 
 /** What the runner of a task kind returns: raw output, and the next task if the task itself chooses it. */
@@ -289,7 +291,14 @@ export class Execution {
     message: string,
     more: { level?: EventLevel; data?: Record<string, unknown> } = {},
   ): NewRunEvent {
-    const data = { workflow: this.qualifiedName, task: task.ref, visit: task.visit, ...more.data };
+    const items = task.env.items?.map(({ index }) => index);
+    const data = {
+      workflow: this.qualifiedName,
+      task: task.ref,
+      visit: task.visit,
+      ...(items && { items }),
+      ...more.data,
+    };
     const event = this.#event(`${task.ref}#${task.visit}:${kind}`, type, task.ref, message, {
       ...more,
       data,

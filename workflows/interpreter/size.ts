@@ -80,7 +80,7 @@ function sizeOfState(state: RunState): number {
 }
 
 /** Without nested frames. */
-function sizeOfFrame({ raw, input, list, loop, fork, attempts, child, remote }: Frame): number {
+function sizeOfFrame({ raw, input, list, loop, fork, map, attempts, child, remote }: Frame): number {
   const ofList = (inner: ListFrame | undefined): number => (inner ? sizeOf(inner.data) : 0);
   let size = sizeOf(raw) + ofList(list);
   if (input) size += sizeOf(input.value);
@@ -91,6 +91,11 @@ function sizeOfFrame({ raw, input, list, loop, fork, attempts, child, remote }: 
   if (fork) {
     size += sizeOf(fork.base);
     for (const { scope, done } of fork.branches) size += sizeOf(scope.context) + sizeOf(done?.output);
+  }
+  if (map) {
+    size += sizeOf(map.items);
+    for (const result of map.results) size += sizeOf(result);
+    for (const item of Object.values(map.open)) size += sizeOf(item.scope.context) + ofList(item.list);
   }
   return size;
 }

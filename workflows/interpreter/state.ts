@@ -33,6 +33,7 @@ export interface Frame {
   list?: ListFrame;
   loop?: { items: unknown[]; index: number; data: unknown; list?: ListFrame };
   fork?: { branches: Branch[]; base: unknown };
+  map?: MapFrame;
   attempts?: TryFrame;
   /** For `wait`. */
   until?: number;
@@ -92,6 +93,24 @@ export interface Branch {
   scope: Scope;
   frame: Frame;
   done?: { output: unknown; end: boolean };
+}
+
+/** For `call: map`. */
+export interface MapFrame {
+  items: unknown[];
+  /** The first item that has not begun. */
+  next: number;
+  /** The items under way, by index. */
+  open: Record<number, MapItem>;
+  /** One for each item that has begun; null while it is under way. */
+  results: unknown[];
+  /** An item has ended the workflow. */
+  end?: { output: unknown };
+}
+
+interface MapItem {
+  scope: Scope;
+  list: ListFrame;
 }
 
 export interface TryFrame {
@@ -170,12 +189,21 @@ export function checkpointOf(state: RunState): Checkpoint {
 /** A frame and all frames below it; `open` skips finished branches and failed attempts. */
 export function* framesOf(frame: Frame, which: 'all' | 'open' = 'all'): Generator<Frame> {
   yield frame;
-  const { list, loop, fork, attempts, body } = frame;
+  const { list, loop, fork, map, attempts, body } = frame;
   const branches = (fork?.branches ?? [])
     .filter(({ done }) => which === 'all' || !done)
     .map((branch) => branch.frame);
   const attempt = which === 'open' && attempts?.caught ? undefined : attempts?.list?.child;
-  const inner = [list?.child, loop?.list?.child, attempt, attempts?.caught?.list?.child, body, ...branches];
+  const items = Object.values(map?.open ?? {}).map((item) => item.list.child);
+  const inner = [
+    list?.child,
+    loop?.list?.child,
+    attempt,
+    attempts?.caught?.list?.child,
+    body,
+    ...branches,
+    ...items,
+  ];
   for (const innerFrame of inner) if (innerFrame) yield* framesOf(innerFrame, which);
 }
 
@@ -203,6 +231,7 @@ function resetFrame(frame: Frame): void {
   resetList(frame.list);
   resetList(frame.loop?.list);
   for (const branch of frame.fork?.branches ?? []) if (!branch.done) resetFrame(branch.frame);
+  for (const item of Object.values(frame.map?.open ?? {})) resetList(item.list);
   if (frame.attempts) {
     delete frame.attempts.retry_at;
     delete frame.attempts.deadline;

@@ -7,9 +7,17 @@ import {
   catalogName,
   factsOf,
 } from '../../../language/definition/call-function.ts';
+import type { CallFunction } from '../../../language/definition/model.ts';
 import { argumentsSchema } from '../../../language/definition/json-schema.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { jsonObject } from '../../schemas.ts';
+
+/** Of the functions of the catalog. They are here because the editor's bundle needs no texts of this list. */
+const SUMMARIES: Readonly<Partial<Record<CallFunction, string>>> = {
+  agent: 'Calls a registered agent; the output is the answer of the agent.',
+  human: 'Asks people for a decision; the output is the decision, with payload and comment.',
+  map: 'Runs tasks for each item of an array at the same time; the output is the array of outputs.',
+};
 
 const catalogFunction = z
   .object({
@@ -45,7 +53,7 @@ export function catalogEndpoints(): Endpoint[] {
             version: CATALOG_VERSION,
             call: catalogName(name),
             runnable: factsOf(name).notYet === null,
-            summary: factsOf(name).summary ?? '',
+            summary: SUMMARIES[name] ?? '',
             arguments: argumentsSchema(name, `${c.baseUrl}/schemas/workflow.json`),
           })),
         },

@@ -85,6 +85,7 @@ export function presentTask(task: TaskRow | AsJson<TaskRow>): Record<string, unk
     child_run_id,
     usage,
     error,
+    items,
   } = task;
   return {
     reference,
@@ -96,7 +97,7 @@ export function presentTask(task: TaskRow | AsJson<TaskRow>): Record<string, unk
     started_at: time(task.started_at),
     finished_at: optionalTime(task.finished_at),
     ...Object.fromEntries(
-      Object.entries({ agent_id, agent_version, hitl_task_id, child_run_id, usage, error }).filter(
+      Object.entries({ agent_id, agent_version, hitl_task_id, child_run_id, usage, error, items }).filter(
         ([, value]) => value !== null,
       ),
     ),

@@ -36,6 +36,9 @@ export const runTaskSchema = z
     child_run_id: uuid.optional(),
     usage: jsonObject.optional(),
     error: dslErrorSchema.optional(),
+    items: z.array(z.int()).optional().meta({
+      description: 'Indexes of the items of `call: map` that the task belongs to, outermost first.',
+    }),
   })
   .meta({ id: 'RunTask' });
 

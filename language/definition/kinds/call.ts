@@ -22,6 +22,7 @@ import { asyncapiCall } from './call-asyncapi.ts';
 import { grpcCall } from './call-grpc.ts';
 import { httpCall } from './call-http.ts';
 import { humanCall } from './call-human.ts';
+import { mapCall } from './call-map.ts';
 import { mcpCall } from './call-mcp.ts';
 import { openapiCall } from './call-openapi.ts';
 import { inTask, type Call, type Kind } from './kind.ts';
@@ -30,6 +31,7 @@ export const CALLS: Readonly<Record<CallFunction, Call>> = {
   http: httpCall,
   agent: agentCall,
   human: humanCall,
+  map: mapCall,
   openapi: openapiCall,
   grpc: grpcCall,
   asyncapi: asyncapiCall,

@@ -47,6 +47,32 @@ test('each visit is a step, inside the visit that was under way', () => {
   ]);
 });
 
+test('a step of a map stands inside its own item, which ran beside the others', () => {
+  const map = '/do/0/each';
+  const group = `${map}/with/do/0/group`;
+  const inner = `${group}/do/0/ask`;
+  const at = (name: string, type: string, visit: number, item: number) => ({
+    ...started(name, type, visit),
+    items: [item],
+  });
+  const { steps } = foldRun(
+    log(
+      [0, EVENT.taskStarted, map, started('each', 'map')],
+      [1, EVENT.taskStarted, group, at('group', 'do', 1, 0)],
+      [1, EVENT.taskStarted, group, at('group', 'do', 2, 1)],
+      [2, EVENT.taskStarted, inner, at('ask', 'agent', 1, 0)],
+      [2, EVENT.taskStarted, inner, at('ask', 'agent', 2, 1)],
+    ),
+  );
+  expect(steps.map(({ key, parent, items }) => [key, parent, items])).toEqual([
+    [`${map}#1`, null, []],
+    [`${group}#1`, `${map}#1`, [0]],
+    [`${inner}#1`, `${group}#1`, [0]],
+    [`${group}#2`, `${map}#1`, [1]],
+    [`${inner}#2`, `${group}#2`, [1]],
+  ]);
+});
+
 test('a human step waits from when somebody was asked', () => {
   const { steps } = foldRun(
     log(

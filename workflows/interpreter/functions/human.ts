@@ -131,7 +131,9 @@ function context(
     const search = execution.steps.find(entry, task.ref);
     if (search === null || !('found' in search))
       throw fault('configuration', `with.context: there is no task ${JSON.stringify(entry)}`, task.ref);
-    return [{ name: search.found.name, task: search.found.pointer }];
+    const { name, pointer } = search.found;
+    const items = task.env.items?.filter(({ ref }) => pointer.startsWith(`${ref}/`));
+    return [{ name, task: pointer, ...(items?.length && { items: items.map(({ index }) => index) }) }];
   });
 }
 

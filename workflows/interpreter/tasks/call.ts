@@ -12,6 +12,7 @@ import { callA2a, callHttp, callOpenApi } from '../functions/http.ts';
 import { callHuman } from '../functions/human.ts';
 import { pointer } from '../pointer.ts';
 import { runTask } from '../run-task.ts';
+import { callMap } from './map.ts';
 
 type FunctionRunner<Name extends RunnableFunction> = (
   execution: Execution,
@@ -25,6 +26,7 @@ const RUNNERS: { readonly [Name in RunnableFunction]: FunctionRunner<Name> } = {
   http: callHttp,
   agent: callAgent,
   human: callHuman,
+  map: callMap,
   openapi: callOpenApi,
   a2a: callA2a,
 };

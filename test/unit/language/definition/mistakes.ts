@@ -19,6 +19,10 @@ function rename(owner: Loose, from: string, to: string): void {
   delete owner[from];
 }
 
+function map(more: Record<string, unknown>): Loose {
+  return { call: 'map', with: { in: '.items', do: [{ b: { set: { x: 1 } } }], ...more } };
+}
+
 export const mistakes: Mistake[] = [
   // document and top level
   {
@@ -313,6 +317,59 @@ export const mistakes: Mistake[] = [
     expected: ['error reserved_name /do/2/each/for/at: $context is reserved'],
   },
   {
+    title: 'a map, with the item and its index in scope of its tasks only',
+    change: (d) => (d.do = [{ a: map({ do: [{ b: { set: { x: '${ $item + $index }' } } }] }) }]),
+    expected: [],
+  },
+  {
+    title: 'a map whose variable is read outside of it',
+    change: (d) => (d.do = [{ a: map({ in: '$item' }) }]),
+    expected: ['error undefined_variable /do/0/a/with/in: $item is not defined'],
+  },
+  {
+    title: 'a map whose variable has another name',
+    change: (d) => (d.do = [{ a: map({ as: 'x', do: [{ b: { set: { y: '${ $item }' } } }] }) }]),
+    expected: ['error undefined_variable /do/0/a/with/do/0/b/set/y: $item is not defined'],
+  },
+  {
+    title: 'a map with two variables of one name',
+    change: (d) => (d.do = [{ a: map({ as: 'x', at: 'x' }) }]),
+    expected: ['error duplicate_name /do/0/a/with/at: $x is declared twice'],
+  },
+  {
+    title: 'a map without do',
+    change: (d) => (d.do = [{ a: { call: 'map', with: { in: [] } } }]),
+    expected: ['error required /do/0/a/with/do: "do" is missing'],
+  },
+  {
+    title: 'a map of nothing',
+    change: (d) => (d.do = [{ a: map({ do: [] }) }]),
+    expected: ['error invalid_value /do/0/a/with/do: "do": needs at least one task'],
+  },
+  {
+    title: 'a map with too many items at the same time',
+    change: (d) => (d.do = [{ a: map({ concurrency: 1001 }) }]),
+    expected: ['error invalid_value /do/0/a/with/concurrency: "concurrency": has to be 1 to 1000'],
+  },
+  {
+    title: 'a mistake in a task of a map',
+    change: (d) => (d.do = [{ a: map({ do: [{ b: { set: { x: 1 }, then: 'c' } }] }) }]),
+    expected: ['error then_target /do/0/a/with/do/0/b/then: there is no task "c" in this list'],
+  },
+  {
+    title: 'a loop over a map that only computes',
+    change: (d) => (d.do = [{ a: { ...map({}), then: 'a' } }]),
+    expected: ['error endless_loop /do/0/a/then: this loop has no way out'],
+  },
+  {
+    title: 'a function of its own that is called map',
+    change: (d) => {
+      d.use.functions.map = { set: { x: 1 } };
+      d.do = [{ a: { call: 'map', with: { do: [{ b: { set: {}, then: 'c' } }] } } }];
+    },
+    expected: [],
+  },
+  {
     title: 'compete as a text',
     change: (d) => (task(d, 'both').fork.compete = 'yes'),
     expected: ['error wrong_type /do/3/both/fork/compete: "compete" has to be true or false'],
@@ -477,7 +534,7 @@ export const mistakes: Mistake[] = [
     change: (d) => (task(d, 'fetch').call = 'mpc'),
     expected: [
       'error unknown_function /do/1/fetch/call: there is no function "mpc"; known: notify, ' +
-        'http, agent, human, openapi, a2a',
+        'http, agent, human, map, openapi, a2a',
     ],
   },
   {

@@ -38,6 +38,7 @@ const ARGUMENTS: { readonly [Name in CallFunction]: readonly (keyof CallArgument
     'delegate',
     'context',
   ],
+  map: ['in', 'as', 'at', 'do', 'concurrency', 'on_error'],
   http: ['method', 'endpoint', 'headers', 'body', 'query', 'output', 'redirect'],
   openapi: ['document', 'operationId', 'parameters', 'authentication', 'output', 'redirect'],
   a2a: ['method', 'agentCard', 'server', 'parameters'],
@@ -46,7 +47,7 @@ const ARGUMENTS: { readonly [Name in CallFunction]: readonly (keyof CallArgument
   mcp: [],
 };
 /** Functions that runs can call. */
-const FUNCTIONS: readonly CallFunction[] = ['agent', 'human', 'http', 'openapi', 'a2a'];
+const FUNCTIONS: readonly CallFunction[] = ['agent', 'human', 'map', 'http', 'openapi', 'a2a'];
 const OF_TASK = ['if', 'input', 'output', 'export', 'timeout', 'then', 'metadata'];
 const OF_DEFINITION = ['document', 'input', 'use', 'do', 'output', 'timeout'];
 const OF_USE = ['authentications', 'errors', 'functions', 'retries', 'secrets', 'timeouts'];

@@ -1,9 +1,11 @@
 /** Somebody else has saved the workflow since this text was opened. */
+import { lazy } from '../../app/lazy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
-import { TextDiff } from '../../ui/text-diff/text-diff.tsx';
 import css from './editor.module.css';
 import type { Base, EditorModel } from './model.ts';
 import { words } from './words.ts';
+
+const TextDiff = lazy(async () => (await import('../../ui/text-diff/text-diff.tsx')).TextDiff);
 
 interface Props {
   model: EditorModel;

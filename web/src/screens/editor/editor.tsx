@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { useKeys } from '../../app/keys.ts';
+import { lazy } from '../../app/lazy.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
 import { editorAddress, runAddress, workflowAddress, workflowsAddress } from '../../app/routes.ts';
 import { user } from '../../data/session.ts';
@@ -15,7 +16,6 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { clockTime } from '../../ui/time.ts';
 import { useTitle } from '../../ui/title.ts';
 import { complain, tell } from '../../ui/toasts.tsx';
-import { Changes } from './changes.tsx';
 import { CodeEditor } from './code-editor.tsx';
 import { Conflict } from './conflict.tsx';
 import css from './editor.module.css';
@@ -26,6 +26,8 @@ import { Playground } from './playground.tsx';
 import { Problems } from './problems.tsx';
 import { NO_NAMES, readRegistry } from './registry.ts';
 import { words } from './words.ts';
+
+const Changes = lazy(async () => (await import('./changes.tsx')).Changes);
 
 const SIDE = ['picture', 'start', 'try', 'changes'] as const;
 const ALL = ['text', 'picture', 'problems', 'start', 'try', 'changes'] as const;

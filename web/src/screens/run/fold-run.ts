@@ -33,6 +33,8 @@ export interface Step {
   childRunId: string | null;
   parent: string | null;
   depth: number;
+  /** Indexes of the items of `call: map` that it belongs to, outermost first. */
+  items: readonly number[];
 }
 
 export interface RunFold {
@@ -65,7 +67,7 @@ const GOES_ON = new Set<string>([EVENT.childCreated, EVENT.agentPinned]);
 
 export function foldRun(events: readonly LogEntry[]): RunFold {
   const steps = new Map<string, Step>();
-  /** The latest visit of each task, which holds what starts inside it. */
+  /** The latest visit of each task, for each item, which holds what starts inside it. */
   const latest = new Map<string, Step>();
   const fold: RunFold = { steps: [], startMs: null, endMs: null, status: null };
   for (const event of events) {
@@ -96,7 +98,8 @@ function foldStep(
   if (typeof visit !== 'number') return;
   const key = `${reference}#${visit}`;
   if (type === EVENT.taskStarted) {
-    const parent = parentOf(reference, latest);
+    const items = itemsOf(data['items']);
+    const parent = parentOf(reference, items, latest);
     const step: Step = {
       key,
       reference,
@@ -117,9 +120,10 @@ function foldStep(
       childRunId: null,
       parent: parent?.key ?? null,
       depth: parent === undefined ? 0 : parent.depth + 1,
+      items,
     };
     steps.set(key, step);
-    latest.set(reference, step);
+    latest.set(placeOf(reference, items), step);
     return;
   }
   const step = steps.get(key);
@@ -141,13 +145,26 @@ function foldStep(
   } else if (GOES_ON.has(type)) step.status = 'running';
 }
 
-/** The nearest task that is written around this one. */
-function parentOf(reference: string, latest: ReadonlyMap<string, Step>): Step | undefined {
+/** The nearest task that is written around this one, of the same item if it is in it. */
+function parentOf(
+  reference: string,
+  items: readonly number[],
+  latest: ReadonlyMap<string, Step>,
+): Step | undefined {
   for (let end = reference.lastIndexOf('/'); end > 0; end = reference.lastIndexOf('/', end - 1)) {
-    const holder = latest.get(reference.slice(0, end));
-    if (holder !== undefined) return holder;
+    const holder = reference.slice(0, end);
+    const step = latest.get(placeOf(holder, items)) ?? latest.get(placeOf(holder, items.slice(0, -1)));
+    if (step !== undefined) return step;
   }
   return undefined;
+}
+
+function placeOf(reference: string, items: readonly number[]): string {
+  return items.length === 0 ? reference : `${reference} ${items.join(' ')}`;
+}
+
+function itemsOf(value: unknown): number[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'number') : [];
 }
 
 /** A run that ends leaves no step open, though the end of each may not be in the log. */

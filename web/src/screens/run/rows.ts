@@ -22,7 +22,7 @@ interface Loop {
 
 /** Fewer visits of a task outside a loop are rows of their own. */
 const MIN_VISITS = 4;
-const LOOPS: ReadonlySet<string> = new Set(['for', 'listen']);
+const LOOPS: ReadonlySet<string> = new Set(['for', 'listen', 'map']);
 
 /** @param opened keys of the rows that are open */
 export function rowsOf(steps: readonly Step[], opened: ReadonlySet<string>): Row[] {
@@ -53,8 +53,9 @@ export function rowsOf(steps: readonly Step[], opened: ReadonlySet<string>): Row
     const rounds = Map.groupBy(children, ({ reference }) => reference).values();
     const times = Math.max(...[...rounds].map(({ length }) => length));
     rows.push({ key: step.key, step, depth, loop: loopOf(isOpen, times, hidden), covers: [step, ...hidden] });
-    // In the order in which they ran, so that each round stays together.
-    if (isOpen) for (const child of children) addStep(child, more);
+    // In the order in which they ran, or of the items, so that each round stays together.
+    const inOrder = step.type === 'map' ? byItem(children) : children;
+    if (isOpen) for (const child of inOrder) addStep(child, more);
   };
 
   const addVisits = (visits: readonly Step[], more: number): void => {
@@ -87,6 +88,11 @@ function repeated(siblings: readonly Step[]): Map<string, readonly Step[]> {
       ([, visits]) => visits.length >= MIN_VISITS && visits.every(({ attempt }) => attempt === 1),
     ),
   );
+}
+
+/** A map's items run side by side. */
+function byItem(steps: readonly Step[]): Step[] {
+  return steps.toSorted((left, right) => (left.items.at(-1) ?? 0) - (right.items.at(-1) ?? 0));
 }
 
 function withInner(steps: readonly Step[], childrenOf: (step: Step) => readonly Step[]): Step[] {

@@ -8,7 +8,7 @@ import { density } from '../../ui/density.ts';
 import { StatusMark } from '../../ui/status.tsx';
 import { lengthText, roundLength } from '../../ui/time.ts';
 import { VirtualList } from '../../ui/virtual-list.tsx';
-import type { RunFold } from './fold-run.ts';
+import type { RunFold, Step } from './fold-run.ts';
 import { rowOf, rowsOf, type Row } from './rows.ts';
 import { barsOf, holdersIn, joined, type Bar } from './stretches.ts';
 import { timeAxis, type TimeAxis } from './time-axis.ts';
@@ -203,10 +203,15 @@ function notesOf({ step, loop }: Row): string[] {
   const notes = [
     step.type,
     step.attempt > 1 ? words.attempt(step.attempt) : '',
-    step.visit > 1 && step.attempt === 1 && loop === null ? words.visit(step.visit) : '',
+    loop === null ? placeOf(step) : '',
     loop !== null && loop.faulted > 0 ? words.faulted(loop.faulted) : '',
   ];
   return notes.filter((note) => note !== '');
+}
+
+function placeOf({ items, visit, attempt }: Step): string {
+  if (items.length > 0) return words.items(items);
+  return visit > 1 && attempt === 1 ? words.visit(visit) : '';
 }
 
 /** From the first start to the last end of what the row stands for. */

@@ -51,6 +51,7 @@ export const words = {
   steps: 'Steps',
   attempt: (attempt: number) => `try ${attempt}`,
   visit: (visit: number) => `visit ${visit}`,
+  items: (items: readonly number[]) => `item ${items.join('.')}`,
   waited: (length: string) => `${length} of waiting`,
   step: 'Step',
   faulted: (count: number) => `${count} failed`,
