@@ -10,16 +10,7 @@ import { invokeOnce } from './invocation.ts';
  */
 export function callHttpActivity(deps: CallDeps): RunActivities['callHttp'] {
   return (input) => {
-    // Read only if a secret is needed.
-    let ownerId: Promise<string> | null = null;
-    const secret = async (name: string): Promise<string | null> => {
-      if (!input.secrets.includes(name))
-        throw fault(
-          'authorization',
-          `The definition does not declare the secret ${JSON.stringify(name)} in use.secrets`,
-        );
-      return deps.secret(await (ownerId ??= rightsOf(deps, input.run_id)), name);
-    };
+    const secret = declaredSecrets(deps, input);
     return invokeOnce(deps, input, {
       pin: null,
       // Not `scope`, which holds the times of this execution.
@@ -41,6 +32,23 @@ export function callHttpActivity(deps: CallDeps): RunActivities['callHttp'] {
   };
 }
 
+/** Reads the secrets that the definition declares, and no others. */
+export function declaredSecrets(
+  deps: ActivityDeps,
+  input: Pick<CallHttpInput, 'run_id' | 'secrets'>,
+): (name: string) => Promise<string | null> {
+  // Read only if a secret is needed.
+  let ownerId: Promise<string> | null = null;
+  return async (name) => {
+    if (!input.secrets.includes(name))
+      throw fault(
+        'authorization',
+        `The definition does not declare the secret ${JSON.stringify(name)} in use.secrets`,
+      );
+    return deps.secret(await (ownerId ??= rightsOf(deps, input.run_id)), name);
+  };
+}
+
 /** A workflow's calls use its owner's secrets, whoever runs it. */
 async function rightsOf({ orm }: ActivityDeps, runId: string): Promise<string> {
   const [run] = await orm.em.fork().execute<{ owner_id: string }[]>(
@@ -57,8 +65,8 @@ const ADDRESS = /^(?:(?:\/document|\/agentCard)?\/endpoint|\/server)(?:\/uri)?$/
  * Evaluates the expressions that read `$secrets`, which happens only here. `sensitive`: all texts that must
  * be redacted from the output.
  */
-async function withDeferred(
-  input: CallHttpInput,
+export async function withDeferred(
+  input: Pick<CallHttpInput, 'with' | 'deferred' | 'scope' | 'secrets'>,
   secret: (name: string) => Promise<string | null>,
 ): Promise<{ args: Record<string, unknown>; sensitive: string[] }> {
   if (input.deferred.length === 0) return { args: input.with, sensitive: [] };

@@ -8,12 +8,14 @@ import type { ActiveCalls } from './active-calls.ts';
 import type { RunLimits } from '../domain/runs/limits.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { ShortCalls } from './short-calls.ts';
-import type { Adapters, DeliverySender, TemporalGateway } from '../domain/ports.ts';
+import type { Adapters, DeliverySender, ProcessRunner, TemporalGateway } from '../domain/ports.ts';
 
 /** All dependencies of the activities, built by the composition root. */
 export interface ActivityDeps {
   orm: MikroORM;
   adapters: Adapters;
+  /** Runs what definitions bring along. */
+  processes: ProcessRunner;
   calls: ActiveCalls;
   shortCalls: ShortCalls;
   temporal: TemporalGateway;

@@ -12,6 +12,7 @@ import { createOutcomes } from './outcomes.ts';
 import { removeExpiredActivity } from './remove-expired.ts';
 import { runLogActivities } from './run-log.ts';
 import { startScheduledRunActivity } from './start-scheduled-run.ts';
+import { runProcessActivity } from './run-process.ts';
 import { sweepFilesActivity } from './sweep-files.ts';
 
 export type { ActivityDeps } from './deps.ts';
@@ -27,6 +28,7 @@ export function createActivities(given: ActivityDeps): RunActivities & DeliveryA
     fetchFiles: fetchFilesActivity(deps),
     invokeAgent: (input) => deps.answers.share(() => invokeAgent(input)),
     callHttp: (input) => deps.answers.share(() => callHttp(input)),
+    runProcess: runProcessActivity(deps),
     reconcile: reconcileActivity(deps),
     startScheduledRun: startScheduledRunActivity(deps),
     sweepFiles: sweepFilesActivity(deps),

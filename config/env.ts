@@ -114,6 +114,10 @@ const schema = z.object({
   WORKER_MEMORY_MIB: z.coerce.number().int().min(256).max(1_048_576).optional(),
   WORKER_CACHED_RUNS: z.coerce.number().int().min(2).max(100_000).optional(),
   EVENT_RETENTION_DAYS: z.coerce.number().int().min(1).max(3_650).default(30),
+  SCRIPTS: switchOn().default(true),
+  SCRIPT_THREADS: z.coerce.number().int().min(1).max(64).default(2),
+  SCRIPT_MEMORY_MIB: z.coerce.number().int().min(4).max(1_024).default(64),
+  SCRIPT_SECONDS: z.coerce.number().int().min(1).max(3_600).default(10),
   RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).default(90),
 
   OIDC_ISSUER: notAvailable('an external OpenID Connect issuer'),

@@ -2,6 +2,7 @@
  * Inputs and results of activities. Every activity of the main queue that takes a `batch` writes it to the
  * run's log in the transaction of its own change, before its side effect.
  */
+import type { ProcessKind } from './process-policy.ts';
 import type { EventBatch, RunEnd } from './run-events.ts';
 import type { ScheduledStart } from './schedules.ts';
 import type { Candidates, DecisionPayload, Delegate, HumanTaskRequest } from './hitl.ts';
@@ -62,12 +63,23 @@ export interface CallHttpInput extends WithBatch, InvocationRef {
   timeout_ms: number;
 }
 
+/** What a process returns to its task (dsl-reference.md "Run"). */
+export type ProcessReturn = 'stdout' | 'stderr' | 'code' | 'all' | 'none';
+
+/** `run: script`, `run: container` or `run: shell`; `with` is its configuration. */
+export interface RunProcessInput extends Omit<CallHttpInput, 'function'> {
+  process: ProcessKind;
+  return: ProcessReturn;
+}
+
 export interface Invoked {
   output: unknown;
   usage?: Record<string, unknown>;
   agent_id?: string;
   agent_version?: string;
   warnings?: string[];
+  /** What a process wrote and the task does not return, for the run's log. */
+  written?: Written[];
   /**
    * Set for agents of type `workflow`: no call was made; the caller starts this child run and uses its
    * output.
@@ -80,6 +92,14 @@ export interface Invoked {
   };
   /** Set if the agent's task waits for an answer; there is no output yet. */
   ask?: RemoteAsk;
+}
+
+/** The end of a stream of a process. */
+export interface Written {
+  stream: 'stdout' | 'stderr';
+  text: string;
+  /** Whether there was more. */
+  cut: boolean;
 }
 
 /** A question of a remote agent's task. A person answers it, then the agent is invoked again with `reply`. */
@@ -151,7 +171,11 @@ export interface CreateChildRunInput extends WithBatch {
   child_run_id: string;
   task: string;
   /** A registered workflow by id (for agents of type `workflow`), or by its DSL reference. */
-  workflow: { id: string; revision: number | null } | { namespace: string; name: string; version: string };
+  workflow:
+    | { id: string; revision: number | null }
+    | { namespace: string; name: string; version: string }
+    /** A part of the parent's own workflow. */
+    | { definition: unknown };
   input: unknown;
   /** The corresponding child of the run that this one's parent retries. */
   retry_of?: string;
@@ -186,6 +210,7 @@ export interface RunActivities {
   fetchFiles(input: WithBatch): Promise<FetchedFiles>;
   invokeAgent(input: InvokeAgentInput): Promise<Invoked>;
   callHttp(input: CallHttpInput): Promise<Invoked>;
+  runProcess(input: RunProcessInput): Promise<Invoked>;
   createHumanTask(input: CreateHumanTaskInput): Promise<Appended>;
   escalateHumanTask(input: EscalateHumanTaskInput): Promise<Appended>;
   expireHumanTask(input: ExpireHumanTaskInput): Promise<Expired>;

@@ -50,6 +50,7 @@ export const LOG_TEXT = {
   taskSkipped: (task: string) => `${task} skipped: its condition is false`,
   eventEmitted: (task: string, type: string) => `${task} emitted ${type}`,
   agentPinned: (agent: string, version: string) => `${agent} ${version} is pinned from here on`,
+  processOutput: (task: string, stream: string, text: string) => `${task} wrote to ${stream}: ${text}`,
   childCreated: {
     byTask: (task: string, childRunId: string) => `${task}: child run ${childRunId}`,
     completedBefore: (childRunId: string) => `Child run ${childRunId} had already completed`,

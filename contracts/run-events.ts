@@ -78,6 +78,7 @@ export const EVENT = {
   eventEmitted: 'io.cadenza.event.emitted.v1',
   agentPinned: 'io.cadenza.agent.pinned.v1',
   agentWarning: 'io.cadenza.agent.warning.v1',
+  processOutput: 'io.cadenza.process.output.v1',
   childCreated: 'io.cadenza.child.created.v1',
   childDone: 'io.cadenza.child.done.v1',
   hitlCreated: 'io.cadenza.hitl.task-created.v1',

@@ -582,6 +582,7 @@ create table maintenance (
   installation_id uuid not null default gen_random_uuid(),
   sweep_after uuid,
   sweep_begun_at timestamp with time zone,
+  process_policy jsonb,
   constraint maintenance_pkey PRIMARY KEY (only_row),
   constraint maintenance_only_row_check CHECK (only_row)
 );

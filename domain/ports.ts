@@ -2,6 +2,7 @@
 
 import type { A2ATask, A2AUpdate, WireVersion } from '../contracts/a2a/objects.ts';
 import type { RemoteAsk, RemoteReply } from '../contracts/activities.ts';
+import type { ProcessKind } from '../contracts/process-policy.ts';
 import type { ScheduleTimes } from '../contracts/schedules.ts';
 import type { RunSignal, RunStart } from '../contracts/temporal.ts';
 
@@ -130,6 +131,27 @@ export interface HttpCall {
 }
 
 export type HttpResult = AgentResult;
+
+/** `run: script`, `container` or `shell`, with its evaluated configuration in `with`. */
+export interface ProcessCall extends HttpCall {
+  kind: ProcessKind;
+  /** The streams that the task returns. A process that writes more than their limit is a fault. */
+  whole: readonly ('stdout' | 'stderr')[];
+}
+
+export interface ProcessRunner {
+  /** Throws `Fault` if the installation does not allow the process, and at its limits. */
+  run(call: ProcessCall): Promise<ProcessResult>;
+}
+
+/** Secrets are redacted. */
+export interface ProcessResult {
+  code: number;
+  stdout: string;
+  stderr: string;
+  /** The streams of which only the beginning is kept. */
+  cut: readonly ('stdout' | 'stderr')[];
+}
 
 /** A file at a URL that a user named. */
 export interface FileRequest {

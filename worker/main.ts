@@ -7,7 +7,9 @@ import { createActivities } from '../activities/index.ts';
 import { createAnswerMemory } from '../adapters/egress/answer-memory.ts';
 import { createDeliverySender } from '../adapters/egress/delivery-sender.ts';
 import { createAdapters } from '../adapters/index.ts';
+import { createProcessRunner } from '../adapters/sandbox/run-process.ts';
 import { createEgressPolicy } from '../adapters/egress/create-egress-policy.ts';
+import { processSettings } from '../config/process-settings.ts';
 import { loadServerEnv } from '../config/env.ts';
 import { createLogger } from '../config/logger.ts';
 import { createEndedCallListener } from '../db/ended-call-listener.ts';
@@ -19,6 +21,7 @@ import { createFileLink } from '../domain/files/file-link.ts';
 import { createFileStore } from '../adapters/file-stores/create-file-store.ts';
 import { settleStart } from '../domain/operations/settle-start.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
+import { announceProcessPolicy } from '../domain/operations/process-policy.ts';
 import { readInstallationId } from '../domain/operations/installation.ts';
 import { runLimits } from '../domain/runs/limits.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
@@ -88,6 +91,7 @@ const egress = createEgressPolicy({
   own: ownServers(env),
 });
 const adapters = createAdapters({ egress });
+const processes = processSettings(env);
 const keys = createSigningKeys(() => orm.em.fork(), encryption);
 const kinds = createDeliveryKinds({ orm, encryption, keys, baseUrl: env.BASE_URL });
 const endedCalls = createEndedCallListener(env.DATABASE_URL, logger);
@@ -95,6 +99,7 @@ const shortCalls = createShortCalls();
 const activities = createActivities({
   orm,
   adapters,
+  processes: createProcessRunner(egress, processes),
   calls: createActiveCalls({ orm, logger, endedCalls }),
   shortCalls,
   temporal,
@@ -120,6 +125,7 @@ await settleStart({
     process.exit(1);
   },
 });
+await announceProcessPolicy(orm.em.fork(), processes.policy);
 const [workflowBundle, connection] = await Promise.all([
   bundleWorkflows({ logger: temporalLogger(logger), cacheDir: join(env.DATA_DIR, 'bundles') }),
   connectNative(settings, logger),

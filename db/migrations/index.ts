@@ -14,6 +14,7 @@ import { Migration202611222300Schedules } from './202611222300-schedules.ts';
 import { Migration202611222342MarketplaceWaiting } from './202611222342-marketplace-waiting.ts';
 import { Migration202611230200EventsIn } from './202611230200-events-in.ts';
 import { Migration202611230150MapItems } from './202611230150-map-items.ts';
+import { Migration202611230229ProcessPolicy } from './202611230229-process-policy.ts';
 
 /**
  * Append-only, in the order in which they run. The name is what the database remembers: never rename one that
@@ -36,6 +37,7 @@ export const migrations = [
   { name: '202611222342-marketplace-waiting', class: Migration202611222342MarketplaceWaiting },
   { name: '202611230200-events-in', class: Migration202611230200EventsIn },
   { name: '202611230150-map-items', class: Migration202611230150MapItems },
+  { name: '202611230229-process-policy', class: Migration202611230229ProcessPolicy },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

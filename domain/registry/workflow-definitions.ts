@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 
 import { firstProblems } from '../../language/definition/problems.ts';
+import { refusals } from '../../contracts/process-policy.ts';
+import { readProcessPolicy } from '../operations/process-policy.ts';
 import { credentialsInDefinition } from '../../contracts/credentials.ts';
 import { validateDefinition, type Problem, type References } from '../../language/definition/validate.ts';
 import type { ResolvedAgent } from '../../db/entities/workflow-revision.ts';
@@ -39,6 +41,7 @@ export async function checkDefinition(
     ...validation.problems,
     ...resolved.problems,
     ...missing,
+    ...(await refusedProcesses(em, validation.references.processes)),
     ...writtenCredentials(validation.definition),
   ]);
   const valid = !problems.some(({ severity }) => severity === 'error');
@@ -76,6 +79,20 @@ async function missingWorkflows(
     });
   }
   return problems;
+}
+
+/** Processes that this installation does not run. A worker refuses those that a setting forbids later. */
+async function refusedProcesses(em: EntityManager, processes: References['processes']): Promise<Problem[]> {
+  if (processes.length === 0) return [];
+  const policy = await readProcessPolicy(em);
+  return processes.flatMap(({ pointer, kind, configured }) =>
+    refusals(kind, configured, policy).map(({ key, message }): Problem => ({
+      pointer: key === '' ? pointer : `${pointer}/${key}`,
+      code: 'process_refused',
+      message,
+      severity: 'unsupported',
+    })),
+  );
 }
 
 /**

@@ -7,6 +7,16 @@ import type { RunLimits } from './limits.ts';
 import { readRetrySource } from './retry-source.ts';
 import { findWorkflow, readRunnable } from './runnable.ts';
 
+interface Parent {
+  owner_id: string;
+  root_run_id: string;
+  rights_of: string;
+  depth: number;
+  workflow_id: string | null;
+  workflow_revision: number | null;
+  workflow_name: string;
+}
+
 /**
  * Inserts a child run for its parent's owner. With `retry_of` it continues from where that run faulted; if
  * that run left no state, it starts again at the same revision, and if that run was removed, it is a new run.
@@ -17,17 +27,7 @@ export async function createChildRun(
   input: CreateChildRunInput,
   limits: RunLimits,
 ): Promise<void> {
-  const [parent] = await em.execute<
-    { owner_id: string; root_run_id: string; rights_of: string; depth: number }[]
-  >(
-    `with recursive up as (
-       select id, parent_run_id, 1 as depth from run where id = ?
-       union all select r.id, r.parent_run_id, up.depth + 1 from run r join up on r.id = up.parent_run_id)
-     select r.owner_id, r.root_run_id, coalesce(w.owner_id, r.owner_id) as rights_of,
-            (select max(depth) from up) as depth
-       from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
-    [input.run_id, input.run_id],
-  );
+  const parent = await readParent(em, input.run_id);
   if (!parent) return;
   if (parent.depth >= limits.maxDepth)
     throw fault('runtime', `Runs may be nested at most ${limits.maxDepth} deep (RUN_MAX_DEPTH)`);
@@ -45,6 +45,13 @@ export async function createChildRun(
   const before = input.retry_of === undefined ? null : await readRetrySource(em, input.retry_of);
   if (before) {
     await createRun(em, { ...before.source, ...child, retry_of: input.retry_of ?? null });
+    return;
+  }
+  if ('definition' in input.workflow) {
+    const { workflow_id, workflow_revision, workflow_name, rights_of } = parent;
+    const { definition } = input.workflow;
+    const part = { workflow_id, workflow_revision, workflow_name, definition, rights_of, agents: [] };
+    await createRun(em, { ...child, ...part, input: input.input });
     return;
   }
   const found = await findWorkflow(em, parent.rights_of, input.workflow);
@@ -68,6 +75,19 @@ export async function createChildRun(
     rights_of: workflow.owner_id,
     agents: workflow.agents,
   });
+}
+
+async function readParent(em: EntityManager, runId: string): Promise<Parent | undefined> {
+  const [parent] = await em.execute<Parent[]>(
+    `with recursive up as (
+       select id, parent_run_id, 1 as depth from run where id = ?
+       union all select r.id, r.parent_run_id, up.depth + 1 from run r join up on r.id = up.parent_run_id)
+     select r.owner_id, r.root_run_id, coalesce(w.owner_id, r.owner_id) as rights_of,
+            r.workflow_id, r.workflow_revision, r.workflow_name, (select max(depth) from up) as depth
+       from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
+    [runId, runId],
+  );
+  return parent;
 }
 
 /** Whether this child of the retried run completed: then its output is used, and it does not run again. */

@@ -1,5 +1,6 @@
 import { analyzeExpression, analyzeText, type Analysis } from './jq.ts';
 import { isRecord } from '../../contracts/is-record.ts';
+import type { ProcessKind } from '../../contracts/process-policy.ts';
 import { at, quote, type Problems } from './problems.ts';
 import { Steps } from './steps.ts';
 import { DSL_VARIABLES, isAvailable, SITE_NAMES, type Place } from './scope.ts';
@@ -12,6 +13,8 @@ export interface References {
   agents: { pointer: string; agent: string; version?: string }[];
   workflows: { pointer: string; namespace: string; name: string; version: string }[];
   secrets: { pointer: string; name: string }[];
+  /** Scripts and containers, with their expressions. The installation decides what may run. */
+  processes: { pointer: string; kind: ProcessKind; configured: Record<string, unknown> }[];
 }
 
 /** The names of `use`, each list without duplicates. */
@@ -36,7 +39,7 @@ export type CheckTasks = (
 
 /** Shared state of checking one definition: problems, references, and names that can be referred to. */
 export class Checker {
-  readonly references: References = { agents: [], workflows: [], secrets: [] };
+  readonly references: References = { agents: [], workflows: [], secrets: [], processes: [] };
   /** Variable names of caught errors. Reusable retry policies may read any of them. */
   readonly catchNames = new Set<string>(['error']);
   readonly problems: Problems;

@@ -165,15 +165,45 @@ export interface RunTask extends TaskBase {
   run: RunConfiguration;
 }
 
-interface RunConfiguration {
+export interface RunConfiguration {
   workflow?: RunWorkflow;
-  container?: Record<string, unknown>;
-  script?: { language: string; code?: string; source?: ExternalResource } & Record<string, unknown>;
-  shell?: { command: string } & Record<string, unknown>;
+  container?: RunContainer;
+  script?: RunScript;
+  shell?: RunShell;
   /** Default true. */
   await?: boolean;
   /** Default `stdout`; only for processes. */
   return?: 'stdout' | 'stderr' | 'code' | 'all' | 'none';
+}
+
+/** What every process may have. Texts may contain `${ … }`. */
+interface Process {
+  stdin?: string;
+  arguments?: string[];
+  environment?: Record<string, unknown>;
+}
+
+interface RunContainer extends Process {
+  image: string;
+  name?: string;
+  command?: string;
+  /** Port of the engine's host → port of the container. */
+  ports?: Record<string, unknown>;
+  /** Volume or folder of the engine's host → folder in the container. */
+  volumes?: Record<string, unknown>;
+  lifetime?: { cleanup: 'always' | 'never' | 'eventually'; after?: Duration };
+  pullPolicy?: 'ifNotPresent' | 'always' | 'never';
+}
+
+export interface RunScript extends Process {
+  language: 'js' | 'javascript' | 'python';
+  /** Passed on as written. */
+  code?: string;
+  source?: ExternalResource;
+}
+
+interface RunShell extends Process {
+  command: string;
 }
 
 interface RunWorkflow {

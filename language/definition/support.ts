@@ -8,12 +8,6 @@ import type { Problems } from './problems.ts';
 export const INSTEAD = {
   listen:
     'listen is not supported yet: wait for a person with call: human, or ask an endpoint in a loop with wait',
-  'run.container':
-    'run: container is not supported yet: serve what it does over HTTP and use call: http, or call: ' +
-    'agent with an agent of type api',
-  'run.script':
-    'run: script is not supported yet: use set with jq, or call: http to a service that runs the script',
-  'run.shell': 'run: shell is not supported yet: use call: http to a service that runs the command',
   'run.return':
     'a child workflow has no process streams: omit "return", the output is the output of the workflow',
   'run.reference': 'the workflow to run is named literally: choose between several with switch',

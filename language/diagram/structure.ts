@@ -156,7 +156,13 @@ const DRAWN: Record<TaskKind, Drawn> = {
       return text(isRecord(error) ? own(error, 'title') : error);
     },
   },
-  run: { detail: (task) => `workflow ${text(own(own(task['run'], 'workflow'), 'name'))}` },
+  run: {
+    detail({ run }) {
+      const kind = ['workflow', 'container', 'script', 'shell'].find((key) => own(run, key)) ?? '';
+      const part = own(run, kind);
+      return `${kind} ${text(own(part, 'name') ?? own(part, 'image') ?? own(part, 'language'))}`;
+    },
+  },
   set: {},
   switch: {},
   try: {

@@ -246,6 +246,15 @@ const cases: Record<string, () => Promise<void>> = {
     expect(run).toMatchObject({ status: 'completed', output: { ordered: 'tea' } });
     expect(JSON.stringify(run)).not.toContain('the-token-of-the-order-service');
   },
+  'score-with-script': async () => {
+    const good = await runToEnd('score-with-script', { answers: { speed: '4', price: '3' } });
+    expect(good).toMatchObject({ status: 'completed', output: { score: 7, best: 'speed' } });
+    const bad = await runToEnd('score-with-script', { answers: { speed: 'fast' } });
+    expect(bad).toMatchObject({
+      status: 'completed',
+      output: { score: null, why: expect.stringContaining('speed is no number: fast') },
+    });
+  },
   'summarise-and-confirm': async () => {
     const run = await start('summarise-and-confirm', { text: 'Tea is a drink made of leaves.' });
     const task = await taskOf(run, builder);

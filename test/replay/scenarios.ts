@@ -169,6 +169,14 @@ export const scenarios: Record<string, Scenario> = {
       ],
     }),
   }),
+  script: async (stage) => ({
+    '': await toEnd(stage, {
+      do: [
+        { first: { run: { script: { language: 'js', code: 'console.error(1); console.log(2)' } } } },
+        { alone: { run: { script: { language: 'js', code: 'console.log(3)' }, await: false } } },
+      ],
+    }),
+  }),
   openapi: async (stage) => ({
     '': await toEnd(stage, {
       do: [

@@ -8,11 +8,13 @@ import { pino } from 'pino';
 import { createActiveCalls } from '../../activities/active-calls.ts';
 import { createShortCalls } from '../../activities/short-calls.ts';
 import { createActivities } from '../../activities/index.ts';
+import { createProcessRunner } from '../../adapters/sandbox/run-process.ts';
 import { createEgressPolicy } from '../../adapters/egress/create-egress-policy.ts';
 import type { HostLookup } from '../../adapters/egress/egress.ts';
 import { createAnswerMemory } from '../../adapters/egress/answer-memory.ts';
 import { createDeliverySender } from '../../adapters/egress/delivery-sender.ts';
 import { createAdapters } from '../../adapters/index.ts';
+import { processSettings } from '../../config/process-settings.ts';
 import { encryptionKeys } from '../../config/env-types.ts';
 import { createEndedCallListener } from '../../db/ended-call-listener.ts';
 import { createOrm } from '../../db/orm.ts';
@@ -21,6 +23,7 @@ import { createSigningKeys } from '../../domain/auth/signing-keys.ts';
 import { createDeliveryKinds } from '../../worker/delivery-kinds.ts';
 import { reconcileDeliveries } from '../../domain/delivery/reconcile.ts';
 import { STANDARD_RETRY, type RetryPolicy } from '../../domain/delivery/retry.ts';
+import { announceProcessPolicy } from '../../domain/operations/process-policy.ts';
 import { createFileLink } from '../../domain/files/file-link.ts';
 import { createLocalFileStore } from '../../adapters/file-stores/local-file-store.ts';
 import { createPayloadStore } from '../../domain/files/payload-store.ts';
@@ -161,6 +164,8 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   const signingKeys = createSigningKeys(() => orm.em.fork(), encryption);
   const kinds = createDeliveryKinds({ orm, encryption, keys: signingKeys, baseUrl: app.env.BASE_URL });
   const runEvents = createRunEventWatcher(database.url, logger);
+  const processes = processSettings(app.env);
+  await announceProcessPolicy(orm.em.fork(), processes.policy);
   const endedCalls = createEndedCallListener(database.url, logger);
   const shortCalls = createShortCalls();
   const activities = createActivities({
@@ -168,6 +173,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     calls: createActiveCalls({ orm, logger, endedCalls }),
     shortCalls,
     adapters: createAdapters({ egress }),
+    processes: createProcessRunner(egress, processes),
     temporal: gateway,
     logger,
     files,

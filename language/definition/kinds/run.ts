@@ -2,8 +2,10 @@ import { z } from 'zod';
 import { SEMVER } from '../document.ts';
 import { isRecord } from '../../../contracts/is-record.ts';
 import { at, own, quote } from '../problems.ts';
+import { PROCESS_KINDS, type ProcessKind } from '../../../contracts/process-policy.ts';
 import { anything, duration, externalResource, freeObject, name, taskBase, text } from '../common-shapes.ts';
 import { checkDuration, checkEndpoint } from '../reusable.ts';
+import type { Checker } from '../checker.ts';
 import { exact, refuse } from '../shape.ts';
 import { unsupported } from '../support.ts';
 import { inTask, type Kind } from './kind.ts';
@@ -32,7 +34,7 @@ const container = exact({
 
 const script = exact({
   ...process,
-  language: name,
+  language: z.enum(['js', 'javascript', 'python']),
   code: text.optional(),
   source: externalResource.optional(),
 }).refine(
@@ -44,7 +46,7 @@ const shell = exact({ ...process, command: name });
 
 const workflow = exact({ namespace: name, name, version: name, input: anything.optional() });
 
-const PROCESSES = ['workflow', 'container', 'script', 'shell'] as const;
+const PROCESSES = ['workflow', ...PROCESS_KINDS] as const;
 
 const configuration = exact({
   workflow: workflow.optional(),
@@ -63,26 +65,9 @@ export const runKind: Kind = {
   check(task, pointer, locals, checker) {
     const run = task['run'];
     const place = at(pointer, 'run');
-    for (const kind of ['container', 'script', 'shell'] as const) {
+    for (const kind of PROCESS_KINDS) {
       const configured = own(run, kind);
-      if (!isRecord(configured)) continue;
-      unsupported(checker, at(place, kind), `run.${kind}`);
-      checkDuration(
-        own(configured['lifetime'], 'after'),
-        at(place, kind, 'lifetime', 'after'),
-        inTask(locals),
-        checker,
-      );
-      checkEndpoint(
-        own(configured['source'], 'endpoint'),
-        at(place, kind, 'source', 'endpoint'),
-        locals,
-        checker,
-      );
-      for (const [key, value] of Object.entries(configured)) {
-        if (!['lifetime', 'source', 'code'].includes(key))
-          checker.template(value, at(place, kind, key), inTask(locals));
-      }
+      if (isRecord(configured)) checkProcess(kind, configured, at(place, kind), locals, checker);
     }
     const child = own(run, 'workflow');
     if (!isRecord(child)) return;
@@ -119,3 +104,37 @@ export const runKind: Kind = {
     }
   },
 };
+
+/** `code` is passed on as written: a `${` in it belongs to the script. */
+const NO_TEMPLATES = new Set(['language', 'lifetime', 'source', 'code']);
+/** The process may get secrets. They are redacted from what it returns. */
+const MAY_READ_SECRETS = new Set(['stdin', 'arguments', 'environment']);
+
+function checkProcess(
+  kind: ProcessKind,
+  configured: Record<string, unknown>,
+  place: string,
+  locals: readonly string[],
+  checker: Checker,
+): void {
+  checker.references.processes.push({ pointer: place, kind, configured });
+  checkDuration(
+    own(configured['lifetime'], 'after'),
+    at(place, 'lifetime', 'after'),
+    inTask(locals),
+    checker,
+  );
+  checkEndpoint(
+    own(configured['source'], 'endpoint'),
+    at(place, 'source', 'endpoint'),
+    locals,
+    checker,
+    'allow',
+  );
+  for (const [key, value] of Object.entries(configured)) {
+    if (NO_TEMPLATES.has(key)) continue;
+    const expressions = inTask(locals, MAY_READ_SECRETS.has(key) ? 'allow' : 'unsupported');
+    if (key === 'command') checker.text(value, at(place, key), expressions);
+    else checker.template(value, at(place, key), expressions);
+  }
+}

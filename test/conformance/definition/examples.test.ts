@@ -16,9 +16,6 @@ const NEEDS: Record<string, string[]> = {
   unsupported_call_grpc: ['call-grpc'],
   unsupported_call_mcp: ['call-mcp'],
   unsupported_extensions: ['mock-service-extension'],
-  unsupported_run_container: ['run-container*', 'run-return-*'],
-  unsupported_run_script: ['run-script-*'],
-  unsupported_run_shell: ['run-shell-*'],
   unsupported_schedule_on: ['schedule-event-driven', 'set', 'set-expression'],
 };
 

@@ -138,7 +138,7 @@ async function call(execution: Execution, request: Request, task: Task): Promise
   return outcomeOf(execution, task, result);
 }
 
-function resolveDeferring(
+export function resolveDeferring(
   value: unknown,
   input: unknown,
   at: At,

@@ -1,11 +1,12 @@
 import type { RunTask } from '../../../language/definition/model.ts';
 import { resolve, type At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
-import { fault } from '../fault.ts';
 import { runChild, startChild } from '../functions/child.ts';
+import { runProcess } from '../functions/process.ts';
 
 /**
- * dsl-reference.md "Run": `workflow` starts a child run; with `await: false` the task's output is its input.
+ * dsl-reference.md "Run": `workflow` starts a child run, the others run a process. With `await: false` the
+ * task's output is its input.
  */
 export async function runRun(
   execution: Execution,
@@ -15,7 +16,7 @@ export async function runRun(
   at: At,
 ): Promise<Outcome> {
   const { workflow } = definition.run;
-  if (!workflow) throw fault('configuration', 'Only run: workflow is available yet', task.ref);
+  if (!workflow) return runProcess(execution, definition.run, task, input, at);
   const { namespace, name, version } = workflow;
   const reference = { namespace, name, version };
   const childInput = workflow.input === undefined ? input : resolve(workflow.input, input, at);

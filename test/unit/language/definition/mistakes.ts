@@ -459,18 +459,24 @@ export const mistakes: Mistake[] = [
   {
     title: 'run with two processes',
     change: (d) => (task(d, 'both').fork.branches[1].right.run.shell = { command: 'ls' }),
+    expected: ['error invalid_value /do/3/both/fork/branches/1/right/run: "run" needs exactly one of'],
+  },
+  {
+    title: 'a script in an unknown language',
+    change: (d) =>
+      (task(d, 'both').fork.branches[1].right.run = { script: { language: 'typescript', code: '1' } }),
     expected: [
-      'error invalid_value /do/3/both/fork/branches/1/right/run: "run" needs exactly one of',
-      'unsupported unsupported_run_shell',
+      'error not_allowed /do/3/both/fork/branches/1/right/run/script/language: ' +
+        '"language" has to be one of js, javascript, python',
     ],
   },
   {
-    title: 'run: shell',
-    change: (d) => (task(d, 'both').fork.branches[1].right.run = { shell: { command: 'ls' } }),
-    expected: [
-      'unsupported unsupported_run_shell /do/3/both/fork/branches/1/right/run/shell: run: ' +
-        'shell is not supported yet: use call: http to a service that runs the command',
-    ],
+    title: 'a secret as the image of a container',
+    change: (d) =>
+      (task(d, 'both').fork.branches[1].right.run = {
+        container: { image: `\${ $secrets.${d.use.secrets[0]} }` },
+      }),
+    expected: ['unsupported secret_here /do/3/both/fork/branches/1/right/run/container/image'],
   },
   {
     title: 'run without a version',

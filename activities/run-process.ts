@@ -1,0 +1,87 @@
+/** Runs a script, a container or a shell command, and returns what the task asks for. */
+import type {
+  Invoked,
+  ProcessReturn,
+  RunActivities,
+  RunProcessInput,
+  Written,
+} from '../contracts/activities.ts';
+import { fault } from '../contracts/fault.ts';
+import type { ProcessResult } from '../domain/ports.ts';
+import { declaredSecrets, withDeferred } from './call-http.ts';
+import type { CallDeps } from './deps.ts';
+import { invokeOnce } from './invocation.ts';
+
+/** Characters of a stream in the run's log, from its end. */
+const LOGGED = 4_000;
+/** Characters of standard error in an error's text. */
+const QUOTED = 500;
+
+const WHOLE: Record<ProcessReturn, readonly ('stdout' | 'stderr')[]> = {
+  stdout: ['stdout'],
+  stderr: ['stderr'],
+  all: ['stdout', 'stderr'],
+  code: [],
+  none: [],
+};
+
+export function runProcessActivity(deps: CallDeps): RunActivities['runProcess'] {
+  return (input) => {
+    const secret = declaredSecrets(deps, input);
+    return invokeOnce(deps, input, {
+      pin: null,
+      identity: [input.process, input.return, input.with, input.deferred, input.secrets],
+      prepare: async () => {},
+      idempotent: () => true,
+      async call(calling) {
+        const { args, sensitive } = await withDeferred(input, secret);
+        const result = await deps.processes.run({
+          kind: input.process,
+          with: args,
+          whole: WHOLE[input.return],
+          sensitive,
+          timeoutMs: input.timeout_ms,
+          secret,
+          ...calling,
+        });
+        return outcome(input, result);
+      },
+    });
+  };
+}
+
+/**
+ * A process that fails is an error, unless the task asks for the exit code or for what the process says about
+ * its failure.
+ */
+function outcome({ return: returned, process }: RunProcessInput, result: ProcessResult): Invoked {
+  const { code, stderr } = result;
+  if (code !== 0 && (returned === 'stdout' || returned === 'none')) {
+    const said = stderr.trim().slice(-QUOTED);
+    throw fault('runtime', `The ${process} ended with exit code ${code}${said === '' ? '' : `: ${said}`}`);
+  }
+  return { output: outputOf(returned, result), written: writtenOf(returned, result) };
+}
+
+function outputOf(returned: ProcessReturn, { code, stdout, stderr }: ProcessResult): unknown {
+  switch (returned) {
+    case 'stdout':
+      return stdout;
+    case 'stderr':
+      return stderr;
+    case 'code':
+      return code;
+    case 'all':
+      return { code, stdout, stderr };
+    case 'none':
+      return null;
+  }
+}
+
+function writtenOf(returned: ProcessReturn, result: ProcessResult): Written[] {
+  return (['stdout', 'stderr'] as const).flatMap((stream) => {
+    const text = result[stream].trimEnd();
+    if (text === '' || WHOLE[returned].includes(stream)) return [];
+    return [{ stream, text: text.slice(-LOGGED), cut: text.length > LOGGED || result.cut.includes(stream) }];
+  });
+}

@@ -1,0 +1,136 @@
+/**
+ * What the installation lets definitions run as `run: script`, `run: container` and `run: shell`. The same
+ * rules refuse a definition when it is saved and a process when it starts.
+ */
+
+export const PROCESS_KINDS = ['container', 'script', 'shell'] as const;
+export type ProcessKind = (typeof PROCESS_KINDS)[number];
+
+/** Orders the pull policies from the strictest. */
+const PULL_POLICIES = ['never', 'ifNotPresent', 'always'] as const;
+type PullPolicy = (typeof PULL_POLICIES)[number];
+
+export interface ProcessPolicy {
+  /** JavaScript in the sandbox of the worker. */
+  scripts: boolean;
+  /** Null: no container runs. */
+  containers: ContainerPolicy | null;
+}
+
+interface ContainerPolicy {
+  /** Names of images; `*` stands for any text. */
+  images: readonly string[];
+  /** The most that a definition may ask for. */
+  pull: PullPolicy;
+  /** Whether containers have a network, so that they can publish ports. */
+  network: boolean;
+  /** Ports of the engine's host, as `8000` or `8000-8100`. */
+  ports: readonly string[];
+  /** Named volumes and folders of the engine's host; `:rw` at the end allows writing. */
+  volumes: readonly string[];
+  /** What runs `run: shell`, and scripts in Python; null: they do not run. */
+  shell_image: string | null;
+  python_image: string | null;
+}
+
+/** What runs if the installation says nothing. */
+export const DEFAULT_POLICY: ProcessPolicy = { scripts: true, containers: null };
+
+/** `key` is the part of the configuration that is refused; empty for the whole. */
+export interface Refusal {
+  key: string;
+  message: string;
+}
+
+/** Values with `${` are skipped: they are checked when they are known. */
+export function refusals(
+  kind: ProcessKind,
+  configured: Readonly<Record<string, unknown>>,
+  { scripts, containers }: ProcessPolicy,
+): Refusal[] {
+  const isPython = kind === 'script' && configured['language'] === 'python';
+  if (kind === 'script' && !isPython) return scripts ? [] : off('run: script is switched off here (SCRIPTS)');
+  const what = isPython ? 'run: script in Python needs a container' : `run: ${kind} is switched off here`;
+  if (!containers) return off(`${what}: no container engine is configured (SANDBOX_ENGINE)`);
+  if (isPython)
+    return containers.python_image === null
+      ? off(`${what}, and no image for it is configured (SANDBOX_PYTHON_IMAGE)`)
+      : [];
+  if (kind === 'shell')
+    return containers.shell_image === null
+      ? off(`${what}: no image is configured (SANDBOX_SHELL_IMAGE)`)
+      : [];
+  return containerRefusals(configured, containers);
+}
+
+function off(message: string): Refusal[] {
+  return [{ key: '', message }];
+}
+
+function containerRefusals(
+  { image, pullPolicy, ports, volumes }: Readonly<Record<string, unknown>>,
+  policy: ContainerPolicy,
+): Refusal[] {
+  const found: Refusal[] = [];
+  if (isLiteral(image) && !policy.images.some((pattern) => matches(pattern, image)))
+    found.push({ key: 'image', message: `the image ${image} may not run here (SANDBOX_IMAGES)` });
+  const pull = PULL_POLICIES.findIndex((one) => one === pullPolicy);
+  if (pull > PULL_POLICIES.indexOf(policy.pull))
+    found.push({
+      key: 'pullPolicy',
+      message: `images are pulled at most with pullPolicy: ${policy.pull} here (SANDBOX_PULL)`,
+    });
+  for (const port of keysOf(ports)) {
+    const message = `the port ${port} of the engine's host may not be published here`;
+    if (!policy.network)
+      found.push({ key: 'ports', message: `${message}: containers have no network (SANDBOX_NETWORK)` });
+    else if (!policy.ports.some((range) => isWithin(range, port)))
+      found.push({ key: 'ports', message: `${message} (SANDBOX_PORTS)` });
+  }
+  for (const volume of keysOf(volumes))
+    if (!policy.volumes.some((allowed) => withoutMode(allowed) === volume))
+      found.push({
+        key: 'volumes',
+        message: `the volume ${volume} may not be mounted here (SANDBOX_VOLUMES)`,
+      });
+  return found;
+}
+
+function isLiteral(value: unknown): value is string {
+  return typeof value === 'string' && !value.includes('${');
+}
+
+function keysOf(value: unknown): string[] {
+  return typeof value === 'object' && value !== null ? Object.keys(value) : [];
+}
+
+function withoutMode(volume: string): string {
+  return volume.replace(/:rw$/, '');
+}
+
+function isWithin(range: string, port: string): boolean {
+  const [from = '', to = from] = range.split('-');
+  return /^\d{1,5}$/.test(port) && Number(port) >= Number(from) && Number(port) <= Number(to);
+}
+
+/** `*` stands for any text. An image without a tag is `latest`. */
+function matches(pattern: string, image: string): boolean {
+  const parts = tagged(pattern).split('*');
+  const name = tagged(image);
+  const first = parts.shift() ?? '';
+  const last = parts.pop();
+  if (last === undefined) return name === first;
+  if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length)
+    return false;
+  let from = first.length;
+  for (const part of parts) {
+    const at = name.indexOf(part, from);
+    if (at < 0 || at + part.length > name.length - last.length) return false;
+    from = at + part.length;
+  }
+  return true;
+}
+
+function tagged(image: string): string {
+  return /[:@*][^/]*$/.test(image) ? image : `${image}:latest`;
+}

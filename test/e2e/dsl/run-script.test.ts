@@ -1,0 +1,168 @@
+/** `run: script` end to end: what it returns, its errors, secrets, its log, and what nothing waits for. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Client } from '../../support/app.ts';
+import { startServer, type TestServer } from '../../support/http-server.ts';
+import {
+  endOf,
+  startRun,
+  startTestPlatform,
+  until,
+  type RunRecord,
+  type TestPlatform,
+} from '../../support/platform.ts';
+
+let platform: TestPlatform;
+let builder: Client;
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startServer(({ headers, path }, response) => {
+    if (path === '/large.js') return void response.end(`//${' '.repeat(1024 * 1024)}`);
+    if (headers.authorization !== 'Bearer script-token-1') return void response.writeHead(401).end();
+    response.end(`console.log('fetched', process.argv[2])`);
+  });
+  platform = await startTestPlatform({ env: { SCRIPT_SECONDS: '60' } });
+  builder = await platform.as('builder');
+});
+afterAll(async () => {
+  await server.close();
+  await platform.close();
+});
+
+const scripted = (script: object, more: object = {}) => ({
+  do: [{ compute: { run: { script: { language: 'js', ...script }, ...more } } }],
+});
+
+const run = (definition: unknown, input: Record<string, unknown> = {}): Promise<RunRecord> =>
+  startRun(builder, definition, input, 30);
+
+test('a script gets texts from expressions, and its code is passed on as written', async () => {
+  const definition = scripted({
+    code: `const [, , name] = process.argv; console.log(\`Hello \${name}, \${process.env.rows} rows\`)`,
+    arguments: ['${ .name }'],
+    environment: { rows: '${ .rows | length }' },
+  });
+  expect(await run(definition, { name: '${ $secrets }', rows: [1, 2] })).toMatchObject({
+    status: 'completed',
+    output: 'Hello ${ $secrets }, 2 rows\n',
+  });
+});
+
+test('the output is what the task returns', async () => {
+  const code = `console.log('out'); console.error('err'); process.exit(4)`;
+  const outputOf = async (returned: string): Promise<unknown> =>
+    (await run(scripted({ code }, { return: returned }))).output;
+  const [code4, all, stderr] = await Promise.all(['code', 'all', 'stderr'].map(outputOf));
+  expect(code4).toBe(4);
+  expect(all).toEqual({ code: 4, stdout: 'out\n', stderr: 'err\n' });
+  expect(stderr).toBe('err\n');
+  const quiet = await run(scripted({ code: `console.log('out'); console.error('why')` }, { return: 'none' }));
+  expect(quiet).toMatchObject({ status: 'completed', output: null });
+  const messages = quiet['logs'].map(({ message }: { message: string }) => message);
+  expect(messages).toEqual(
+    expect.arrayContaining(['compute wrote to stdout: out', 'compute wrote to stderr: why']),
+  );
+});
+
+test('a script that fails is a runtime error that catch can handle', async () => {
+  const failing = scripted({ code: `console.error('reading'); throw new Error('no such row')` });
+  expect(await run(failing)).toMatchObject({
+    status: 'faulted',
+    error: {
+      type: expect.stringContaining('/errors/runtime'),
+      detail: expect.stringMatching(/^The script ended with exit code 1: reading\nError: no such row/),
+    },
+  });
+  const caught = {
+    do: [
+      {
+        attempt: {
+          try: failing.do,
+          catch: { errors: { with: { status: 500 } }, do: [{ instead: { set: { used: 'another way' } } }] },
+        },
+      },
+    ],
+  };
+  expect(await run(caught)).toMatchObject({ status: 'completed', output: { used: 'another way' } });
+});
+
+test('a timeout of the task ends its script', async () => {
+  const endless = scripted({ code: 'for (;;);' });
+  const definition = {
+    do: [{ compute: { ...endless.do[0]?.compute, timeout: { after: { milliseconds: 300 } } } }],
+  };
+  expect(await run(definition)).toMatchObject({
+    status: 'faulted',
+    error: { type: expect.stringContaining('/errors/timeout') },
+  });
+});
+
+test('a secret reaches the script, and neither its output nor its log', async () => {
+  await builder.put('/secrets/SCRIPT_KEY', { value: 'a-very-secret-value' });
+  const definition = {
+    use: { secrets: ['SCRIPT_KEY'] },
+    ...scripted({
+      code: `const { key } = process.env; console.log(key.length, key); console.error(key)`,
+      environment: { key: '${ $secrets.SCRIPT_KEY }' },
+    }),
+  };
+  const ended = await run(definition);
+  expect(ended).toMatchObject({ status: 'completed', output: '19 <SECRET>\n' });
+  expect(JSON.stringify(ended)).not.toContain('a-very-secret-value');
+  expect(JSON.stringify(ended['logs'])).toContain('wrote to stderr: <SECRET>');
+});
+
+test('a script can come from an endpoint, with its authentication', async () => {
+  const fetched = (path: string) =>
+    scripted({
+      source: {
+        endpoint: { uri: `${server.url}${path}`, authentication: { bearer: { token: 'script-token-1' } } },
+      },
+      arguments: ['now'],
+    });
+  expect(await run(fetched('/a.js'))).toMatchObject({ status: 'completed', output: 'fetched now\n' });
+  expect(await run(fetched('/large.js'))).toMatchObject({
+    status: 'faulted',
+    error: { detail: 'The script has more than 1048576 bytes' },
+  });
+});
+
+test('with await: false the run goes on, and the script runs in a run of its own', async () => {
+  const definition = scripted(
+    { code: `console.log(process.argv[2])`, arguments: ['${ .name }'] },
+    { await: false },
+  );
+  const parent = await run(definition, { name: '${ "not evaluated" }' });
+  expect(parent).toMatchObject({ status: 'completed', output: { name: '${ "not evaluated" }' } });
+  const [child] = await until(
+    async () => (await builder.get(`/runs?parent_run_id=${parent['id']}`)).body as RunRecord[],
+    (children) => children.length === 1,
+  );
+  const ended = await endOf(builder, (await builder.get(`/runs/${child?.['id']}`)).body);
+  expect(ended).toMatchObject({ status: 'completed', output: '${ "not evaluated" }\n' });
+});
+
+test('what the installation does not run is said when a definition is saved', async () => {
+  const problemsOf = async (configured: object): Promise<unknown> => {
+    const { body } = await builder.post('/workflows/validate', {
+      definition: { do: [{ it: { run: configured } }] },
+    });
+    return [body.valid, body.runnable, body.problems];
+  };
+  const refused = (kind: string, message: string): unknown => [
+    true,
+    false,
+    [{ pointer: `/do/0/it/run/${kind}`, code: 'process_refused', message, severity: 'unsupported' }],
+  ];
+  const engine = 'no container engine is configured (SANDBOX_ENGINE)';
+  expect(await problemsOf({ container: { image: 'alpine' } })).toEqual(
+    refused('container', `run: container is switched off here: ${engine}`),
+  );
+  expect(await problemsOf({ shell: { command: 'ls' } })).toEqual(
+    refused('shell', `run: shell is switched off here: ${engine}`),
+  );
+  expect(await problemsOf({ script: { language: 'python', code: 'print(1)' } })).toEqual(
+    refused('script', `run: script in Python needs a container: ${engine}`),
+  );
+  expect(await problemsOf({ script: { language: 'js', code: '1' } })).toEqual([true, true, []]);
+});

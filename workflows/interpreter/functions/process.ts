@@ -1,0 +1,142 @@
+/**
+ * `run: script`, `run: container` and `run: shell` (dsl-reference.md "Run"): one activity for each process.
+ * Expressions that read `$secrets` are evaluated by the activity.
+ */
+import { LOG_TEXT } from '../../../contracts/log-texts.ts';
+import type { Invoked, RunProcessInput } from '../../../contracts/activities.ts';
+import { PROCESS_KINDS } from '../../../contracts/process-policy.ts';
+import { EVENT } from '../../../contracts/run-events.ts';
+import type { RunConfiguration, RunScript } from '../../../language/definition/model.ts';
+import { calling } from '../activities.ts';
+import type { At } from '../data-flow.ts';
+import type { Execution, Outcome, Task } from '../execution.ts';
+import { fault } from '../fault.ts';
+import { pointer } from '../pointer.ts';
+import { bounded } from '../size.ts';
+import { startChild } from './child.ts';
+import { endpointIn, uriIsText } from './endpoint.ts';
+import { resolveDeferring } from './http.ts';
+import { invoke, outcomeOf } from './invoke.ts';
+
+/** Longer than any limit of the installation or the task, which end the process earlier. */
+const PROCESS_TIMEOUT_MS = 24 * 3_600_000;
+
+export async function runProcess(
+  execution: Execution,
+  run: RunConfiguration,
+  task: Task,
+  input: unknown,
+  at: At,
+): Promise<Outcome> {
+  const kind = PROCESS_KINDS.find((one) => run[one] !== undefined);
+  if (kind === undefined) throw fault('configuration', 'The task runs nothing', task.ref);
+  const configured: Configured = { ...run[kind] };
+  const { resolved, deferred } = configurationOf(execution, configured, task, input, at);
+  if (run.await === false) return detached(execution, { run, kind, resolved, deferred, task, input });
+  const request: Omit<RunProcessInput, 'batch'> = {
+    process: kind,
+    return: run.return ?? 'stdout',
+    run_id: execution.start.run_id,
+    task: task.ref,
+    name: task.name,
+    visit: task.visit,
+    attempt: task.attempt,
+    with: resolved,
+    deferred,
+    scope: deferred.length > 0 ? { ...at.variables, input } : null,
+    secrets: execution.definition.use?.secrets ?? [],
+    timeout_ms: PROCESS_TIMEOUT_MS,
+  };
+  const result = await invoke(execution, task, { input: request }, (batch) =>
+    calling(PROCESS_TIMEOUT_MS, `${task.name}: ${kind}`).runProcess({ ...request, batch }),
+  );
+  logWritten(execution, task, result);
+  return outcomeOf(execution, task, result);
+}
+
+/** With expressions evaluated, except in a script's code: a `${` in it belongs to the script. */
+function configurationOf(
+  execution: Execution,
+  { code, source, ...templates }: Configured,
+  task: Task,
+  input: unknown,
+  at: At,
+): { resolved: Record<string, unknown>; deferred: RunProcessInput['deferred'] } {
+  const deferred: RunProcessInput['deferred'] = [];
+  const prepared = {
+    ...templates,
+    ...(source === undefined
+      ? {}
+      : { source: { ...source, endpoint: endpointIn(execution, source.endpoint, task, input) } }),
+  };
+  const resolved = bounded(resolveDeferring(prepared, input, at, '', deferred), 'run', task.ref) as Record<
+    string,
+    unknown
+  >;
+  if (source !== undefined) {
+    const { endpoint } = resolved['source'] as ScriptSource;
+    const pointers = new Set(deferred.map((expression) => expression.pointer));
+    uriIsText(source.endpoint, endpoint, '/source/endpoint', pointers, task);
+  }
+  return { resolved: { ...resolved, ...(code === undefined ? {} : { code }) }, deferred };
+}
+
+type Configured = Partial<Pick<RunScript, 'code' | 'source'>> & Record<string, unknown>;
+type ScriptSource = NonNullable<RunScript['source']>;
+
+function logWritten(execution: Execution, task: Task, { written }: Invoked): void {
+  for (const { stream, text, cut } of written ?? []) {
+    const level = stream === 'stderr' ? 'warn' : 'info';
+    execution.journal.add(
+      execution.taskEvent(
+        task,
+        EVENT.processOutput,
+        `output:${stream}`,
+        LOG_TEXT.processOutput(task.name, stream, text),
+        { level, data: { stream, text, cut } },
+      ),
+    );
+  }
+}
+
+interface Detached {
+  run: RunConfiguration;
+  kind: (typeof PROCESS_KINDS)[number];
+  resolved: Record<string, unknown>;
+  deferred: RunProcessInput['deferred'];
+  task: Task;
+  input: unknown;
+}
+
+/**
+ * Runs the process in a child run that nothing waits for. The values of the expressions are its input, and
+ * its definition refers to them, because no text that comes from data may be read as an expression.
+ */
+async function detached(
+  execution: Execution,
+  { run, kind, resolved, deferred, task, input }: Detached,
+): Promise<Outcome> {
+  const { document, use } = execution.definition;
+  const secrets = new Map(deferred.map((one) => [one.pointer, one.expression]));
+  const values: Record<string, unknown> = {};
+  const refer = (value: unknown, where: string): unknown => {
+    if (where === '/code') return value;
+    const expression = secrets.get(where);
+    if (expression !== undefined) return expression;
+    if (Array.isArray(value)) return value.map((item, index) => refer(item, pointer(where, index)));
+    if (typeof value === 'object' && value !== null)
+      return Object.fromEntries(
+        Object.entries(value).map(([key, item]) => [key, refer(item, pointer(where, key))]),
+      );
+    if (typeof value !== 'string' || !value.includes('${')) return value;
+    values[where] = value;
+    return `\${ .[${JSON.stringify(where)}] }`;
+  };
+  const definition = {
+    document,
+    ...(use === undefined ? {} : { use }),
+    do: [{ [task.name]: { run: { return: run.return ?? 'stdout', [kind]: refer(resolved, '') } } }],
+  };
+  const id = await startChild(execution, task, { definition }, values);
+  return { output: input, data: { child_run_id: id } };
+}
