@@ -6,6 +6,7 @@ import type { DataConverter } from '@temporalio/common';
 import type { DeliveryActivities, RunActivities } from '../contracts/activities.ts';
 import type { ShortCalls } from '../activities/short-calls.ts';
 import { createMemoryGauge, createMemorySlots } from './memory-slots.ts';
+import { withWorkflowThreads } from './workflow-threads.ts';
 
 export interface CreateWorkerOptions {
   connection: NativeConnection;
@@ -44,18 +45,20 @@ export function createWorker(options: CreateWorkerOptions): Promise<Worker> {
     memoryMib = defaultMemoryMib(),
     maxCachedRuns = cachedRunsOfHeap(),
   } = options;
-  return Worker.create({
-    connection,
-    namespace,
-    taskQueue,
-    activities,
-    workflowBundle,
-    ...(dataConverter ? { dataConverter } : {}),
-    tuner: tunerOf(memoryMib, maxActivities, shortCalls),
-    maxCachedWorkflows: maxCachedRuns,
-    shutdownGraceTime: SHUTDOWN_GRACE,
-    shutdownForceTime: '15s',
-  });
+  const create = () =>
+    Worker.create({
+      connection,
+      namespace,
+      taskQueue,
+      activities,
+      workflowBundle,
+      ...(dataConverter ? { dataConverter } : {}),
+      tuner: tunerOf(memoryMib, maxActivities, shortCalls),
+      maxCachedWorkflows: maxCachedRuns,
+      shutdownGraceTime: SHUTDOWN_GRACE,
+      shutdownForceTime: '15s',
+    });
+  return withWorkflowThreads(create);
 }
 
 function tunerOf(memoryMib: number, maxActivities: number, shortCalls: ShortCalls): WorkerTuner {

@@ -1,0 +1,18 @@
+/**
+ * What a step, a run and a decision cost in processor time and in counts, beside the hand-written workflow:
+ * `npm run bench:costs [rounds] [name…] [--statements]`. A busy machine changes these figures less than those
+ * of `bench:runs`.
+ */
+import { measureCosts } from './beside/costs.ts';
+import { startWorld } from './beside/world.ts';
+
+const [rounds = '5', ...names] = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
+const world = await startWorld();
+const eachStatement = process.argv.includes('--statements');
+for (const [name, costs] of await measureCosts(world, Number(rounds), { names, eachStatement })) {
+  process.stdout.write(`${name}\n`);
+  for (const [what, value] of Object.entries(costs))
+    process.stdout.write(`  ${value.toFixed(3).padStart(9)} ${what}\n`);
+}
+await world.stop();
+process.exit(0);

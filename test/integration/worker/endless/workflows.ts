@@ -1,0 +1,18 @@
+import { condition, defineSignal, setHandler, sleep } from '@temporalio/workflow';
+
+export const go = defineSignal('go');
+
+export async function quick(): Promise<string> {
+  await sleep(1);
+  return 'done';
+}
+
+/** Loops in what a condition resumes, which the SDK enters separately. */
+export async function endless(): Promise<void> {
+  let ready = false;
+  setHandler(go, () => {
+    ready = true;
+  });
+  await condition(() => ready);
+  for (;;);
+}
