@@ -5,7 +5,7 @@ import type { ActivityDeps, CallDeps } from './deps.ts';
 import { invokeOnce } from './invocation.ts';
 
 /**
- * The DSL's `call: http`, `call: openapi` and `call: a2a`. The secrets are those that the definition
+ * The DSL's calls, from `call: http` to `call: mcp`. The secrets are those that the definition
  * declares, from the workflow owner's store.
  */
 export function callHttpActivity(deps: CallDeps): RunActivities['callHttp'] {
@@ -59,7 +59,7 @@ async function rightsOf({ orm }: ActivityDeps, runId: string): Promise<string> {
   return run?.owner_id ?? '';
 }
 
-const ADDRESS = /^(?:(?:\/document|\/agentCard)?\/endpoint|\/server)(?:\/uri)?$/;
+const ADDRESS = /^(?:(?:\/document|\/agentCard|\/proto|\/transport\/http)?\/endpoint|\/server)(?:\/uri)?$/;
 
 /**
  * Evaluates the expressions that read `$secrets`, which happens only here. `sensitive`: all texts that must

@@ -1,10 +1,13 @@
 /** Maps each kind of counterpart to its adapter. */
 import { agentKind } from '../contracts/agent-configuration.ts';
 import { fault } from '../contracts/fault.ts';
+import type { McpCommands } from '../contracts/mcp-commands.ts';
 import type { Adapters, AgentAdapter } from '../domain/ports.ts';
 import { createA2aCaller } from './a2a/call-a2a.ts';
 import { createA2aAdapter } from './a2a/create-a2a-adapter.ts';
+import { createGrpcCaller } from './grpc/call-grpc.ts';
 import { createHttpCaller } from './http/call-http.ts';
+import { createMcpCaller } from './mcp/call-mcp.ts';
 import { createOpenApiCaller } from './openapi/call-openapi.ts';
 import type { EgressPolicy } from './egress/egress.ts';
 import { createHttpAdapter } from './http/http-agent.ts';
@@ -17,7 +20,8 @@ export type { EgressPolicy } from './egress/egress.ts';
 
 const NOT_YET = new Set(['docker', 'vision', 'audio', 'sensor', 'framework', 'edge']);
 
-export function createAdapters(deps: { egress: EgressPolicy }): Adapters {
+/** `mcpCommands`: the programs that `call: mcp` may start. Default: none. */
+export function createAdapters(deps: { egress: EgressPolicy; mcpCommands?: McpCommands }): Adapters {
   const tools = { egress: deps.egress, tokens: createTokenSource(deps.egress) };
   const byKind: Record<string, AgentAdapter> = {
     api: createHttpAdapter(tools),
@@ -27,11 +31,15 @@ export function createAdapters(deps: { egress: EgressPolicy }): Adapters {
   const caller = createHttpCaller(tools);
   const openApiCaller = createOpenApiCaller(tools);
   const a2aCaller = createA2aCaller(tools);
+  const grpcCaller = createGrpcCaller(tools);
+  const mcpCaller = createMcpCaller({ ...tools, commands: deps.mcpCommands ?? {} });
   return {
     invoke: async (call) => adapterOf(byKind, agentKind(call.agent)).invoke(call),
     http: (call) => caller.http(call),
     openapi: (call) => openApiCaller.openapi(call),
     a2a: (call) => a2aCaller.a2a(call),
+    grpc: (call) => grpcCaller.grpc(call),
+    mcp: (call) => mcpCaller.mcp(call),
     openFile: (request) => openRemoteFile(deps.egress, request),
   };
 }

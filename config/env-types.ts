@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { isIP } from 'node:net';
 import * as z from 'zod';
+import { mcpCommandsSchema } from '../contracts/mcp-commands.ts';
 
 export type EncryptionKey = { id: string; key: Buffer };
 export type HostMapping = { from: string; to: string };
@@ -33,6 +34,22 @@ export function webUrl() {
   return z
     .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
     .transform((value) => value.replace(/\/+$/, ''));
+}
+
+/** JSON: programs by name, each with `argv` and the names of variables that definitions may set. */
+export function mcpCommands() {
+  const message = 'must be JSON such as {"files":{"argv":["/opt/mcp/files"],"environment":["TOKEN"]}}';
+  return z
+    .string()
+    .transform((value, context) => {
+      try {
+        return JSON.parse(value) as unknown;
+      } catch {
+        context.addIssue({ code: 'custom', message });
+        return z.NEVER;
+      }
+    })
+    .pipe(mcpCommandsSchema);
 }
 
 /** A comma-separated list. */

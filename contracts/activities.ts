@@ -45,7 +45,7 @@ export interface InvokeAgentInput extends WithBatch, InvocationRef {
 }
 
 export interface CallHttpInput extends WithBatch, InvocationRef {
-  function: 'http' | 'openapi' | 'a2a';
+  function: 'http' | 'openapi' | 'a2a' | 'grpc' | 'mcp';
   /**
    * `with` of the call, with URI templates filled, named authentications resolved, and all expressions
    * evaluated except those in `deferred`.

@@ -116,9 +116,9 @@ export interface AgentAdapter {
 }
 
 /**
- * `call: http`, `call: openapi` and `call: a2a` of the definition language. In `with`, expressions are
- * evaluated, URI templates filled and named authentications resolved. `secret` reads the workflow owner's
- * store, for `{use: name}` of an authentication.
+ * A call of a function of the DSL, from `call: http` to `call: mcp`. In `with`, expressions are evaluated,
+ * URI templates filled and named authentications resolved. `secret` reads the workflow owner's store, for
+ * `{use: name}` of an authentication.
  */
 export interface HttpCall {
   with: Record<string, unknown>;
@@ -181,6 +181,8 @@ export interface Adapters {
   http(call: HttpCall): Promise<HttpResult>;
   openapi(call: HttpCall): Promise<HttpResult>;
   a2a(call: HttpCall): Promise<HttpResult>;
+  grpc(call: HttpCall): Promise<HttpResult>;
+  mcp(call: HttpCall): Promise<HttpResult>;
   /**
    * Applies the egress policy; throws `Fault`. A `Content-Length` above `maxBytes` is refused here; the
    * reader checks the bytes that arrive.

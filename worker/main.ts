@@ -90,7 +90,7 @@ const egress = createEgressPolicy({
   hostMap: env.EGRESS_HOST_MAP,
   own: ownServers(env),
 });
-const adapters = createAdapters({ egress });
+const adapters = createAdapters({ egress, mcpCommands: env.MCP_COMMANDS });
 const processes = processSettings(env);
 const keys = createSigningKeys(() => orm.em.fork(), encryption);
 const kinds = createDeliveryKinds({ orm, encryption, keys, baseUrl: env.BASE_URL });

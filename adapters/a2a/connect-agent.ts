@@ -10,7 +10,7 @@ import { renderTemplate } from '../secrets/templates.ts';
 import { chooseInterface, type CardSource } from './agent-card.ts';
 import { authorizedFetch } from './authorized-fetch.ts';
 import type { Conversation } from './conversation.ts';
-import { grpcOrigin } from './grpc-channel.ts';
+import { grpcOrigin } from './grpc-origin.ts';
 import { openGrpc } from './grpc-transport.ts';
 import { connectRemote, type RemoteAgent } from './remote-agent.ts';
 

@@ -8,52 +8,16 @@ import {
   fromGrpcError,
   GRPC_STATUS_DETAILS_BIN,
 } from '@a2a-js/sdk/errors/grpc';
-import { status as code, type ServiceError } from '@grpc/grpc-js';
-import { Fault, fault } from '../../contracts/fault.ts';
+import type { ServiceError } from '@grpc/grpc-js';
+import { Fault } from '../../contracts/fault.ts';
+import { isServiceError, statusFault } from '../grpc/status-fault.ts';
 import type { Words } from '../http/message.ts';
 
-const MAX_REASON_LENGTH = 500;
-
-/**
- * The corresponding HTTP statuses, for workflows that catch errors by status; 4xx are refusals, 5xx may be
- * temporary.
- */
-const BY_CODE: Partial<Record<number, [name: Parameters<typeof fault>[0], status: number]>> = {
-  [code.INVALID_ARGUMENT]: ['validation', 400],
-  [code.OUT_OF_RANGE]: ['validation', 400],
-  [code.UNAUTHENTICATED]: ['authentication', 401],
-  [code.PERMISSION_DENIED]: ['authorization', 403],
-  [code.NOT_FOUND]: ['communication', 404],
-  [code.UNIMPLEMENTED]: ['communication', 405],
-  [code.ALREADY_EXISTS]: ['communication', 409],
-  [code.FAILED_PRECONDITION]: ['communication', 400],
-  [code.RESOURCE_EXHAUSTED]: ['communication', 429],
-  [code.UNAVAILABLE]: ['communication', 503],
-  [code.DEADLINE_EXCEEDED]: ['communication', 504],
-};
-
 /** Faults and errors without a gRPC status are returned unchanged. */
-export function grpcFault(error: unknown, host: string, { redact, quote }: Words): unknown {
+export function grpcFault(error: unknown, host: string, words: Words): unknown {
   if (error instanceof Fault || !isServiceError(error)) return error;
   if (hasReason(error)) return fromGrpcError(error);
-  const [name, status] = BY_CODE[error.code] ?? ['communication', 502];
-  if (error.code === code.UNAVAILABLE)
-    return fault(name, `${host} ${unavailable(error.details)}`, { status, cause: error });
-  const reason = quote(error.details, MAX_REASON_LENGTH);
-  return fault(
-    name,
-    redact(`${host} answered ${code[error.code] ?? error.code}${reason === '' ? '' : `: ${reason}`}`),
-    { status, cause: error },
-  );
-}
-
-/**
- * Our own wording, because the library's message contains addresses. It has one code for every broken
- * connection, so its text tells which it was; that changes only what people read.
- */
-function unavailable(details: string): string {
-  if (/certificate/i.test(details)) return 'has a certificate that is not trusted';
-  return details.includes('ECONNREFUSED') ? 'refused the connection' : 'is not available over gRPC';
+  return statusFault(error, host, words);
 }
 
 /** Whether the error has an ErrorInfo of the protocol. */
@@ -68,8 +32,4 @@ function hasReason({ metadata }: ServiceError): boolean {
   } catch {
     return false;
   }
-}
-
-function isServiceError(error: unknown): error is ServiceError {
-  return error instanceof Error && 'code' in error && typeof error.code === 'number' && 'metadata' in error;
 }

@@ -3,7 +3,7 @@ import type { Transport } from '@a2a-js/sdk/client';
 import { fault } from '../../contracts/fault.ts';
 import type { EgressPolicy } from '../egress/egress.ts';
 import { GrpcCalls, type GrpcCallOptions } from './grpc-calls.ts';
-import { openChannel } from './grpc-channel.ts';
+import { openChannel } from '../grpc/open-channel.ts';
 
 export interface GrpcOptions extends GrpcCallOptions {
   egress: EgressPolicy;

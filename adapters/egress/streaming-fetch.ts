@@ -1,6 +1,7 @@
 import { fault } from '../../contracts/fault.ts';
 import type { EgressPolicy } from './egress.ts';
 import { limitSilence } from './limit-silence.ts';
+import { streamOf } from './response-stream.ts';
 import { textFetch } from './text-fetch.ts';
 
 const EVENT_STREAM = 'text/event-stream';
@@ -41,23 +42,6 @@ export function streamingFetch(egress: EgressPolicy, limits: StreamingLimits): t
     const leave = (): void => connection.abort(new Error('the reader left the stream'));
     return new Response(streamOf(chunks, leave), { status: answer.status, headers: answer.headers });
   };
-}
-
-/**
- * Like `ReadableStream.from`, but cancelling closes the connection at once instead of with the next chunk.
- */
-function streamOf(chunks: AsyncGenerator<Uint8Array>, leave: () => void): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await chunks.next();
-        if (done === true) controller.close();
-        else controller.enqueue(value);
-      },
-      cancel: leave,
-    },
-    { highWaterMark: 0 },
-  );
 }
 
 async function* limitSize(chunks: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {

@@ -36,10 +36,10 @@ export const FUNCTION_FACTS = {
     lists: [['do']],
   },
   openapi: { catalog: 'dsl', taskType: 'call', notYet: null },
-  grpc: { catalog: 'dsl', taskType: 'call', notYet: 'call.grpc' },
+  grpc: { catalog: 'dsl', taskType: 'call', notYet: null },
   asyncapi: { catalog: 'dsl', taskType: 'call', notYet: 'call.asyncapi' },
   a2a: { catalog: 'dsl', taskType: 'call', notYet: null },
-  mcp: { catalog: 'dsl', taskType: 'call', notYet: 'call.mcp' },
+  mcp: { catalog: 'dsl', taskType: 'call', notYet: null },
 } as const satisfies Readonly<Record<CallFunction, FunctionFacts>>;
 
 /** The functions that run. */

@@ -9,10 +9,10 @@ export interface CallArguments {
   human: HumanArguments;
   map: MapArguments;
   openapi: OpenApiArguments;
-  grpc: Record<string, unknown>;
+  grpc: GrpcArguments;
   asyncapi: Record<string, unknown>;
   a2a: A2aArguments;
-  mcp: Record<string, unknown>;
+  mcp: McpArguments;
 }
 
 export type CallFunction = keyof CallArguments;
@@ -121,4 +121,40 @@ export interface OpenApiArguments {
   authentication?: ReferenceableAuthentication;
   output?: 'raw' | 'content' | 'response';
   redirect?: boolean;
+}
+
+/** `call: grpc`. Without `proto`, the server itself is asked for its types (server reflection). */
+export interface GrpcArguments {
+  proto?: ExternalResource;
+  service: {
+    /** With its package. */
+    name: string;
+    host: string;
+    /** Default 443. */
+    port?: number;
+    /** Ours. Default: true on port 443. */
+    tls?: boolean;
+    authentication?: ReferenceableAuthentication;
+  };
+  method: string;
+  /** One message, a list of messages if the client streams, or a `${ … }` that evaluates to either. */
+  arguments?: Record<string, unknown> | unknown[] | string;
+  /** Ours: the headers of gRPC. */
+  metadata?: Record<string, string>;
+}
+
+/** `call: mcp`. */
+export interface McpArguments {
+  /** Default 2025-06-18. */
+  protocolVersion?: string;
+  method: string;
+  /** An object whose strings may contain `${ … }`, or a `${ … }` that evaluates to one. */
+  parameters?: Record<string, unknown> | string;
+  timeout?: Duration;
+  transport: {
+    http?: { endpoint: Endpoint; headers?: Record<string, string> };
+    stdio?: { command: string; arguments?: string[]; environment?: Record<string, string> };
+    options?: Record<string, string>;
+  };
+  client?: { name: string; version: string };
 }

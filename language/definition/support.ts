@@ -11,9 +11,10 @@ export const INSTEAD = {
   'run.return':
     'a child workflow has no process streams: omit "return", the output is the output of the workflow',
   'run.reference': 'the workflow to run is named literally: choose between several with switch',
-  'call.grpc': 'call: grpc is not supported yet: use call: http to a gateway in front of the service',
+  'grpc.file':
+    'a .proto document is fetched over http or https: serve it there, or omit "proto" if the server offers ' +
+    'reflection',
   'call.asyncapi': 'call: asyncapi is not supported yet: use call: http to a gateway in front of the broker',
-  'call.mcp': 'call: mcp is not supported yet: use call: http to a gateway in front of the server',
   'call.url': 'functions by URL are not supported yet: define the function in use.functions',
   'call.catalog': 'functions of catalogs are not supported yet: define the function in use.functions',
   'schedule.on': 'schedule.on is not supported yet: start runs with POST /workflows/{id}/run',

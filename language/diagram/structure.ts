@@ -185,10 +185,10 @@ const CALL_DETAILS: Readonly<Record<CallFunction, ((parameters: unknown) => stri
   human: (parameters) => `human: ${text(own(parameters, 'title'))}`,
   map: (parameters) => `map: in ${text(own(parameters, 'in'))}`,
   openapi: null,
-  grpc: null,
+  grpc: (parameters) => `grpc ${text(own(parameters, 'method'))}`,
   asyncapi: null,
   a2a: null,
-  mcp: null,
+  mcp: (parameters) => `mcp ${text(own(own(parameters, 'parameters'), 'name') ?? own(parameters, 'method'))}`,
 };
 
 function callDetail({ call, with: parameters }: Record<string, unknown>): string {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { anything, endpoint, freeObject, name, textMap } from '../common-shapes.ts';
+import type { Checker } from '../checker.ts';
 import { at, own, quote } from '../problems.ts';
 import { checkEndpoint } from '../reusable.ts';
 import { byType, exact } from '../shape.ts';
@@ -9,6 +10,19 @@ import { inTask, type Call } from './kind.ts';
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 
 export const outputFormat = z.enum(['raw', 'content', 'response']);
+
+/** Checks that a literal endpoint is one of http or https. */
+export function checkWebAddress(endpoint: unknown, pointer: string, checker: Checker): void {
+  const isText = typeof endpoint === 'string';
+  const uri = isText ? endpoint : own(endpoint, 'uri');
+  if (typeof uri === 'string' && uri !== '' && !/^(?:https?:\/\/|\s*\$\{|\{)/i.test(uri)) {
+    checker.problems.error(
+      isText ? pointer : at(pointer, 'uri'),
+      'endpoint',
+      `${quote(uri)} has to begin with http:// or https://`,
+    );
+  }
+}
 
 export const httpCall: Call = {
   arguments: exact({
@@ -32,15 +46,7 @@ export const httpCall: Call = {
       );
     }
     checkEndpoint(parameters['endpoint'], at(pointer, 'endpoint'), locals, checker, 'allow');
-    const isText = typeof parameters['endpoint'] === 'string';
-    const uri = isText ? parameters['endpoint'] : own(parameters['endpoint'], 'uri');
-    if (typeof uri === 'string' && uri !== '' && !/^(?:https?:\/\/|\s*\$\{|\{)/i.test(uri)) {
-      checker.problems.error(
-        isText ? at(pointer, 'endpoint') : at(pointer, 'endpoint', 'uri'),
-        'endpoint',
-        `${quote(uri)} has to begin with http:// or https://`,
-      );
-    }
+    checkWebAddress(parameters['endpoint'], at(pointer, 'endpoint'), checker);
     for (const key of ['headers', 'query']) {
       const value = parameters[key];
       if (typeof value === 'string' && value !== '' && !/^\s*\$\{[\s\S]*\}\s*$/.test(value)) {

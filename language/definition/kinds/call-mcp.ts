@@ -3,6 +3,7 @@ import { duration, endpoint, freeObject, name, text, textMap } from '../common-s
 import { at, own } from '../problems.ts';
 import { checkDuration, checkEndpoint } from '../reusable.ts';
 import { byType, exact, refuse } from '../shape.ts';
+import { checkWebAddress } from './call-http.ts';
 import { inTask, type Call } from './kind.ts';
 
 const METHODS = [
@@ -40,8 +41,11 @@ export const mcpCall: Call = {
   check(parameters, pointer, locals, checker) {
     checker.transformation(parameters['parameters'], at(pointer, 'parameters'), inTask(locals, 'allow'));
     checkDuration(parameters['timeout'], at(pointer, 'timeout'), inTask(locals), checker);
+    checker.text(parameters['protocolVersion'], at(pointer, 'protocolVersion'), inTask(locals));
     const http = own(parameters['transport'], 'http');
-    checkEndpoint(own(http, 'endpoint'), at(pointer, 'transport', 'http', 'endpoint'), locals, checker);
+    const endpoint = at(pointer, 'transport', 'http', 'endpoint');
+    checkEndpoint(own(http, 'endpoint'), endpoint, locals, checker, 'allow');
+    checkWebAddress(own(http, 'endpoint'), endpoint, checker);
     checker.template(
       own(http, 'headers'),
       at(pointer, 'transport', 'http', 'headers'),

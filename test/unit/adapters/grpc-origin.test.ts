@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { grpcOrigin } from '../../../adapters/a2a/grpc-channel.ts';
+import { grpcOrigin } from '../../../adapters/a2a/grpc-origin.ts';
 
 test.each([
   // url, with a card over plain HTTP, with one over TLS

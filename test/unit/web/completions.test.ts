@@ -73,7 +73,8 @@ describe.each([
   });
 
   test('functions, their arguments, and tasks to go on with', () => {
-    expect(offered(inTask(at.call))).toEqual(['agent', 'human', 'map', 'http', 'openapi', 'a2a', 'audit']);
+    const functions = ['agent', 'human', 'map', 'http', 'openapi', 'a2a', 'grpc', 'mcp', 'audit'];
+    expect(offered(inTask(at.call))).toEqual(functions);
     expect(offered(inTask(at.arguments))).toEqual(['description', 'decisions', 'delegate']);
     expect(offered(inTask(at.context))).toEqual(['first', 'last']);
     expect(offered(inTask(at.then))).toEqual(['continue', 'exit', 'end', 'first', 'last']);

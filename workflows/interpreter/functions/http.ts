@@ -13,9 +13,10 @@ import { endpointIn, policyIn, uriIsText } from './endpoint.ts';
 import { invoke, outcomeOf } from './invoke.ts';
 
 export const HTTP_TIMEOUT_MS = 5 * 60_000;
+const MAX_CALL_MS = 24 * 3_600_000;
 const READS_SECRETS = /\$(?:secrets|authorization)\b/;
 
-type Check = (resolved: Record<string, unknown>, deferred: ReadonlySet<string>) => void;
+export type Check = (resolved: Record<string, unknown>, deferred: ReadonlySet<string>) => void;
 
 type Request = Omit<CallHttpInput, 'batch'>;
 
@@ -101,9 +102,9 @@ export function callA2a(
   return call(execution, requestOf(execution, 'a2a', prepared, check, task, input, at), task);
 }
 
-function requestOf(
+export function requestOf(
   execution: Execution,
-  name: 'http' | 'openapi' | 'a2a',
+  name: CallHttpInput['function'],
   args: Record<string, unknown>,
   check: Check,
   task: Task,
@@ -131,9 +132,18 @@ function requestOf(
   };
 }
 
-async function call(execution: Execution, request: Request, task: Task): Promise<Outcome> {
+/**
+ * The time limit of a call: its own, else its task's timeout, else that of any call. At most a day, because
+ * a call holds a connection.
+ */
+export function callLimitMs({ frame }: Task, ownMs?: number): number {
+  const taskMs = frame.deadline === undefined ? HTTP_TIMEOUT_MS : frame.deadline - Date.now();
+  return Math.min(MAX_CALL_MS, Math.max(1, ownMs ?? taskMs));
+}
+
+export async function call(execution: Execution, request: Request, task: Task): Promise<Outcome> {
   const result = await invoke(execution, task, { input: request }, (batch) =>
-    calling(HTTP_TIMEOUT_MS, `${task.name}: ${request.function}`).callHttp({ ...request, batch }),
+    calling(request.timeout_ms, `${task.name}: ${request.function}`).callHttp({ ...request, batch }),
   );
   return outcomeOf(execution, task, result);
 }

@@ -8,8 +8,10 @@ import { resolve, type At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { fault } from '../fault.ts';
 import { callAgent } from '../functions/agent.ts';
+import { callGrpc } from '../functions/grpc.ts';
 import { callA2a, callHttp, callOpenApi } from '../functions/http.ts';
 import { callHuman } from '../functions/human.ts';
+import { callMcp } from '../functions/mcp.ts';
 import { pointer } from '../pointer.ts';
 import { runTask } from '../run-task.ts';
 import { callMap } from './map.ts';
@@ -28,7 +30,9 @@ const RUNNERS: { readonly [Name in RunnableFunction]: FunctionRunner<Name> } = {
   human: callHuman,
   map: callMap,
   openapi: callOpenApi,
+  grpc: callGrpc,
   a2a: callA2a,
+  mcp: callMcp,
 };
 
 /**

@@ -39,8 +39,12 @@ test('the hint for MCP names a gateway, not an agent type that cannot be invoked
     do: [
       {
         tool: {
-          call: 'mcp',
-          with: { method: 'tools/list', transport: { http: { endpoint: 'https://example.com/mcp' } } },
+          call: 'grpc',
+          with: {
+            proto: { endpoint: 'file://greet.proto' },
+            service: { name: 'a.Greeter', host: 'example.com' },
+            method: 'Greet',
+          },
         },
       },
     ],
@@ -49,6 +53,7 @@ test('the hint for MCP names a gateway, not an agent type that cannot be invoked
     ({ severity }) => severity === 'unsupported',
   );
   expect(problem?.message).toBe(
-    'call: mcp is not supported yet: use call: http to a gateway in front of the server',
+    'a .proto document is fetched over http or https: serve it there, or omit "proto" if the server offers ' +
+      'reflection',
   );
 });

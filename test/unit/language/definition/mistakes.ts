@@ -536,11 +536,59 @@ export const mistakes: Mistake[] = [
     expected: ['error unknown_function /do/1/fetch/call: there is no function "htpp", did you mean "http"?'],
   },
   {
-    title: 'a name near a built-in that does not work yet',
-    change: (d) => (task(d, 'fetch').call = 'mpc'),
+    title: 'a name that is like no function that works',
+    change: (d) => (task(d, 'fetch').call = 'graphql'),
     expected: [
-      'error unknown_function /do/1/fetch/call: there is no function "mpc"; known: notify, ' +
-        'http, agent, human, map, openapi, a2a',
+      'error unknown_function /do/1/fetch/call: there is no function "graphql"; known: notify, ' +
+        'http, agent, human, map, openapi, grpc, a2a, mcp',
+    ],
+  },
+  {
+    title: 'call: grpc with typos and a document of a strange scheme',
+    change: (d) => {
+      const service = { nam: 'a.B', host: 'https://example.com', port: 0 };
+      const proto = { endpoint: 'ftp://example.com/a.proto' };
+      Object.assign(task(d, 'fetch'), { call: 'grpc', with: { proto, service, methd: 'C' } });
+    },
+    expected: [
+      'error invalid_value /do/1/fetch/with/service/host: "host": has to be a host name',
+      'error unknown_property /do/1/fetch/with/service/nam: "service" has no property "nam", did you mean',
+      'error unknown_property /do/1/fetch/with/methd: "with" has no property "methd", did you mean "method"?',
+      'error endpoint /do/1/fetch/with/proto/endpoint: "ftp://example.com/a.proto" has to begin with http',
+      'error invalid_value /do/1/fetch/with/service/port',
+    ],
+  },
+  {
+    title: 'credentials for gRPC without encryption',
+    change: (d) =>
+      Object.assign(task(d, 'fetch'), {
+        call: 'grpc',
+        with: {
+          service: {
+            name: 'a.B',
+            host: 'example.com',
+            port: 5000,
+            authentication: { basic: { username: 'a', password: 'b' } },
+          },
+          method: 'C',
+        },
+      }),
+    expected: ['warning plain_text /do/1/fetch/with/service/authentication: sends credentials without'],
+  },
+  {
+    title: 'call: mcp with an unknown method and two transports',
+    change: (d) =>
+      Object.assign(task(d, 'fetch'), {
+        call: 'mcp',
+        with: {
+          method: 'tools/cal',
+          transport: { http: { endpoint: 'example.com/mcp' }, stdio: { command: 'files' } },
+        },
+      }),
+    expected: [
+      'error not_allowed /do/1/fetch/with/method: "method" has to be one of tools/list, tools/call,',
+      'error invalid_value /do/1/fetch/with/transport: "transport" needs exactly one of: http, stdio',
+      'error endpoint /do/1/fetch/with/transport/http/endpoint: "example.com/mcp" has to begin with http',
     ],
   },
   {

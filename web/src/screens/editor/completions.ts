@@ -42,12 +42,12 @@ const ARGUMENTS: { readonly [Name in CallFunction]: readonly (keyof CallArgument
   http: ['method', 'endpoint', 'headers', 'body', 'query', 'output', 'redirect'],
   openapi: ['document', 'operationId', 'parameters', 'authentication', 'output', 'redirect'],
   a2a: ['method', 'agentCard', 'server', 'parameters'],
-  grpc: [],
+  grpc: ['proto', 'service', 'method', 'arguments'],
   asyncapi: [],
-  mcp: [],
+  mcp: ['method', 'parameters', 'transport', 'timeout'],
 };
 /** Functions that runs can call. */
-const FUNCTIONS: readonly CallFunction[] = ['agent', 'human', 'map', 'http', 'openapi', 'a2a'];
+const FUNCTIONS = Object.keys(ARGUMENTS).filter((name) => name !== 'asyncapi');
 const OF_TASK = ['if', 'input', 'output', 'export', 'timeout', 'then', 'metadata'];
 const OF_DEFINITION = ['document', 'input', 'use', 'do', 'output', 'timeout'];
 const OF_USE = ['authentications', 'errors', 'functions', 'retries', 'secrets', 'timeouts'];
