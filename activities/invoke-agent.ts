@@ -7,7 +7,7 @@ import { LOG_TEXT } from '../contracts/log-texts.ts';
 import { agentKind } from '../contracts/agent-configuration.ts';
 import type { InvokeAgentInput, Invoked, RunActivities } from '../contracts/activities.ts';
 import { EVENT, type NewRunEvent } from '../contracts/run-events.ts';
-import { fault } from '../contracts/fault.ts';
+import { Fault, fault } from '../contracts/fault.ts';
 import { describeViolations, violations } from '../language/schema/validate-json.ts';
 import { FileContentMissing, type FileStoreUnavailable } from '../domain/files/ports.ts';
 import type { PinnedAgent } from '../domain/ports.ts';
@@ -114,7 +114,7 @@ async function call(
     })
     .catch((error: unknown) => {
       const failure = files.storeFailure();
-      throw failure === null ? error : ownFailure(failure, isIdempotent(agent));
+      throw failure === null ? namingAgent(error, agent.name) : ownFailure(failure, isIdempotent(agent));
     });
   const outputViolations = result.ask ? [] : violations(agent.output_schema, result.output);
   if (outputViolations.length > 0)
@@ -130,6 +130,13 @@ async function call(
     ...(result.usage ? { usage: { ...result.usage } } : {}),
     ...(allWarnings.length > 0 ? { warnings: allWarnings } : {}),
   };
+}
+
+/** A run can call many agents: the error says which one failed. */
+function namingAgent(error: unknown, name: string): unknown {
+  if (!(error instanceof Fault) || error.error.detail?.includes(name)) return error;
+  const { detail = error.message } = error.error;
+  return new Fault({ ...error.error, detail: `The agent ${name}: ${detail}` }, { cause: error });
 }
 
 /**

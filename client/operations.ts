@@ -222,7 +222,7 @@ export type ApproveMarketplaceItemRequest = {
   /** Default: the latest submitted version that awaits moderation. */
   version?: string;
   reason?: string | null;
-  /** Approve only this content: 409 `content_changed` if the version has another. */
+  /** Of what was reviewed: 409 `content_changed` if the version has other content. */
   digest?: string | null;
 };
 export type AuthorizationForm = {
@@ -1204,6 +1204,8 @@ export type RejectMarketplaceItemRequest = {
   /** Default: the latest submitted version that awaits moderation. */
   version?: string;
   reason: string;
+  /** Of what was reviewed: 409 `content_changed` if the version has other content. */
+  digest?: string | null;
 };
 export type RequiredAgent = {
   /** As written in the definition. */

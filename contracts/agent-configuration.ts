@@ -182,7 +182,28 @@ export function configurationWarnings(agent: CheckedAgent): ConfigurationWarning
     kind === 'workflow'
       ? []
       : credentialProblems(agent.authentication_type, agent.authentication_config, configuration);
-  return [...missingKeys(kind, agent.url ?? null, configuration), ...invalid, ...credentials, ...unknown];
+  return [
+    ...missingKeys(kind, agent.url ?? null, configuration),
+    ...badAddress(kind, configuration),
+    ...invalid,
+    ...credentials,
+    ...unknown,
+  ];
+}
+
+/** An address that can never be called; `<NAME>` and `{name}` in it are known when it is. */
+function badAddress(kind: string, configuration: Record<string, unknown>): ConfigurationWarning[] {
+  const key = REQUIRED[kind]?.orUrl ?? '';
+  const address = configuration[key];
+  if (typeof address !== 'string' || address === '' || /^[<{]/.test(address)) return [];
+  const filled = address.replace(/<[A-Z][A-Z0-9_]*>|\{[^{}]*\}/g, '1');
+  if (/^https?:\/\//i.test(filled) && URL.canParse(filled)) return [];
+  return [
+    {
+      pointer: `/configuration/${key}`,
+      message: `${JSON.stringify(address)} is no http or https URL; invoking the agent will fault`,
+    },
+  ];
 }
 
 function missingKeys(

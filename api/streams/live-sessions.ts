@@ -66,6 +66,7 @@ export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
   const ofUser = new Counts();
   const ofAddress = new Counts();
   let timer: NodeJS.Timeout | null = null;
+  let isChecking = false;
 
   const check = async (sessions: readonly OpenSession[]): Promise<void> => {
     const nowSeconds = Date.now() / 1_000;
@@ -81,14 +82,16 @@ export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
     });
   };
   const checkAll = async (): Promise<void> => {
+    timer = null;
+    isChecking = true;
     await check([...open]).catch((error: unknown) =>
       options.logger.warn({ err: error }, 'cannot check whether sessions are still valid'),
     );
-    timer = null;
+    isChecking = false;
     schedule();
   };
   const schedule = (): void => {
-    if (open.size === 0 || timer) return;
+    if (open.size === 0 || timer || isChecking) return;
     timer = setTimeout(() => void checkAll(), CHECK_MS);
     timer.unref();
   };
@@ -103,7 +106,12 @@ export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
       signal: session.ended.signal,
       recheck: () => check([session]),
       close() {
-        if (open.delete(session)) closed();
+        if (!open.delete(session)) return;
+        closed();
+        // Without a session nothing is asked, also of a database that is about to close.
+        if (open.size > 0 || timer === null) return;
+        clearTimeout(timer);
+        timer = null;
       },
     };
   };

@@ -8,6 +8,8 @@
 -- and what follows from it; it counts if its counter is newer than the row's. `parent_signal` in it is for
 -- the parent, if the waits for people change. `p_acks` are signals that the run has received.
 --
+-- A run began when its log says so, hence no step of it is longer than the run.
+--
 -- The result is `{closed: true}` where the run is over, else `signalled` and, each time that the run's events
 -- or tasks pass a multiple of 64, what its tree of runs has come to.
 create or replace function append_run_events(
@@ -18,6 +20,7 @@ declare
   r record;
   added int := 0;
   tasks_added int := 0;
+  began timestamptz;
   tree jsonb;
   taken boolean := false;
   signalled int := 0;
@@ -106,7 +109,9 @@ begin
                group by 1) i
        where d.id = i.id
     )
-    select count(*), count(*) filter (where starts) into added, tasks_added from fresh;
+    select count(*), count(*) filter (where starts),
+           min(at) filter (where type = 'io.serverlessworkflow.workflow.started.v1')
+      into added, tasks_added, began from fresh;
   end if;
 
   if cardinality(p_acks) > 0 then
@@ -127,7 +132,7 @@ begin
            status = p_projection ->> 'status', waiting_on = p_projection -> 'waiting_on',
            waiting_count = coalesce((p_projection ->> 'waiting_count')::int,
                                     jsonb_array_length(p_projection -> 'waiting_on')),
-           started_at = coalesce(started_at, clock_timestamp())
+           started_at = coalesce(started_at, began, clock_timestamp())
      where id = p_run;
     if r.parent_run_id is not null
        and waits_for_people(r.status, r.waiting_on)
@@ -139,7 +144,10 @@ begin
       get diagnostics signalled = row_count;
     end if;
   elsif added > 0 then
-    update run set last_seq = r.last_seq + added, task_count = r.task_count + tasks_added where id = p_run;
+    update run
+       set last_seq = r.last_seq + added, task_count = r.task_count + tasks_added,
+           started_at = coalesce(started_at, began)
+     where id = p_run;
   end if;
 
   if added > 0 then

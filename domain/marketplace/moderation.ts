@@ -13,10 +13,7 @@ export interface Review {
   /** Default: see `target`. */
   version?: string | undefined;
   reason: string | null;
-}
-
-export interface Approval extends Review {
-  /** Of the content that was read before the approval; null for any. */
+  /** Of the content that was read before the decision; null for any. */
   digest: string | null;
 }
 
@@ -31,22 +28,20 @@ export async function approveVersion(
   em: EntityManager,
   actor: Actor,
   item: MarketplaceItem,
-  review: Approval,
+  review: Review,
 ): Promise<void> {
   const versions = await versionsOf(em, item);
   const version = target(versions, review, ['submitted', 'rejected']);
   if (version.status === 'approved')
     throw conflict('already_approved', `Version ${version.version} is approved already.`);
-  if (review.digest !== null && review.digest !== version.digest)
-    throw conflict('content_changed', `Version ${version.version} was submitted again with other content.`, {
-      digest: version.digest,
-    });
+  checkContent(version, review);
   await settle(em, actor, item, version, 'approved', review);
 }
 
 /**
  * submitted, approved → rejected. Rejecting an approved version takes it down; the item then shows the next
  * approved one, if any.
+ * @throws 409 if the version has another digest than the given one
  */
 export async function rejectVersion(
   em: EntityManager,
@@ -58,7 +53,14 @@ export async function rejectVersion(
   const version = target(versions, review, ['submitted', 'approved'], item.version);
   if (version.status === 'rejected')
     throw conflict('already_rejected', `Version ${version.version} is rejected already.`);
+  checkContent(version, review);
   await settle(em, actor, item, version, 'rejected', review);
+}
+
+/** 409 if something else was reviewed. */
+function checkContent({ version, digest }: MarketplaceVersion, review: Review): void {
+  if (review.digest === null || review.digest === digest) return;
+  throw conflict('content_changed', `Version ${version} was submitted again with other content.`, { digest });
 }
 
 /**

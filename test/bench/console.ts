@@ -1,6 +1,6 @@
 /**
  * Times of the console in a real Chromium, beside their bars, on a database and a Temporal of its own:
- * `npm run bench:console`. The browser, the server and the worker share the machine.
+ * `npm run bench:console [part…]`. The browser, the server and the worker share the machine.
  */
 import { loadavg } from 'node:os';
 import type { Page } from 'playwright-core';
@@ -25,17 +25,17 @@ const MACHINES: [machine: string, bar: number, limits: Limits][] = [
   ['cold cache, processor 4 times slower', 1_200, { slower: 4 }],
   ['the same over 1.6 Mbit/s with 150 ms', 2_000, { slower: 4, network: slowNetwork }],
 ];
-const rows: [name: string, bar: number, value: number][] = [];
-await inbox();
-await liveRun();
-await longRun();
-await anothersInbox();
-await editor();
+const rows: [name: string, bar: number, value: number, unit?: string][] = [];
+await addTasks();
+const parts = { inbox, scrolling, liveRun, longRun, anothersInbox, editor };
+const wanted = process.argv.slice(2);
+for (const [name, measure] of Object.entries(parts))
+  if (wanted.length === 0 || wanted.includes(name)) await measure();
 say(`load average ${loadavg()[0]?.toFixed(1)}; figures of a machine that is busy otherwise mean little`);
 say('| | bar | measured | |\n|---|---|---|---|');
-for (const [name, bar, value] of rows) {
+for (const [name, bar, value, unit = 'ms'] of rows) {
   const drawn = '█'.repeat(Math.min(30, Math.max(1, Math.round((value / bar) * 15))));
-  say(`| ${name} | ≤ ${bar} ms | ${value.toFixed(0)} ms | ${drawn}${value > bar ? ' over' : ''} |`);
+  say(`| ${name} | ≤ ${bar} ${unit} | ${value.toFixed(0)} ${unit} | ${drawn}${value > bar ? ' over' : ''} |`);
 }
 await browser.close();
 await platform.close();
@@ -86,7 +86,7 @@ async function firstRows({ slower, network }: Limits): Promise<number> {
   return endMs - startMs;
 }
 
-async function inbox(): Promise<void> {
+async function addTasks(): Promise<void> {
   const run = await insertRun(platform.orm, { owner: ada.id });
   await platform.orm.em.fork().execute(
     `insert into hitl_task (id, run_id, workflow_name, owner_id, initiator_id, task, task_name, title,
@@ -99,6 +99,9 @@ async function inbox(): Promise<void> {
     [run, ada.id, ada.id],
   );
   await platform.orm.em.fork().execute('vacuum analyze hitl_task');
+}
+
+async function inbox(): Promise<void> {
   // The first visit also starts the browser's processes, and compiles the server's code.
   await firstRows({});
   for (const [machine, bar, limits] of MACHINES) {
@@ -120,6 +123,42 @@ async function inbox(): Promise<void> {
     50,
     percentile(await keys(page, selected, ['a', 'Enter'], 10), 0.95),
   ]);
+  await page.context().close();
+}
+
+/** All pages of the inbox, one after the other as the end of the list comes into view. */
+async function scrolling(): Promise<void> {
+  const { page, open } = await opened();
+  await open('/inbox');
+  await painted(page, `document.querySelector('[role=option]') !== null`);
+  const devtools = await page.context().newCDPSession(page);
+  // Some tasks were decided before.
+  const found = await page.evaluate(`(async () => {
+    window.longest = 0;
+    const box = document.querySelector('[role=listbox]');
+    const frames = [];
+    const start = performance.now();
+    for (let last = start; box.querySelector('[role=option]').ariaSetSize === '-1'; ) {
+      box.scrollTop = box.scrollHeight;
+      const at = await new Promise(requestAnimationFrame);
+      frames.push(at - last);
+      last = at;
+    }
+    return { ms: performance.now() - start, frames, count: Number(box.querySelector('[role=option]').ariaSetSize) };
+  })()`);
+  const { ms, frames, count } = found as { ms: number; frames: number[]; count: number };
+  if (count < TASKS - 100) throw new Error(`the list ends with ${count} tasks`);
+  await devtools.send('HeapProfiler.collectGarbage');
+  const { metrics } = await devtools
+    .send('Performance.enable')
+    .then(() => devtools.send('Performance.getMetrics'));
+  const heap = metrics.find(({ name }) => name === 'JSHeapUsedSize')?.value ?? Number.NaN;
+  rows.push(
+    ['inbox: all 10,000 rows by scrolling', 10_000, ms],
+    ['inbox: frames while scrolling, p95', 20, percentile(frames, 0.95)],
+    ['inbox: longest task while scrolling', 50, Number(await page.evaluate('longest'))],
+    ['inbox: heap with all rows', 60, heap / 2 ** 20, 'MiB'],
+  );
   await page.context().close();
 }
 

@@ -60,7 +60,7 @@ tour('every line of the tour works, and the run ends as the README says', async 
     problems: [],
   });
   expect(JSON.parse(printed('{title'))).toMatchObject({
-    title: 'Publish this post?',
+    title: 'Publish the post about Otters?',
     subject: 'Otters: three things that everybody should know.',
     status: 'open',
   });

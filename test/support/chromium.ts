@@ -94,7 +94,7 @@ export async function visitConsole(
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** The violations of WCAG 2.2 A and AA and of good practice on the page as it is now. */
+/** The violations of WCAG 2.2 A and AA and of good practice on the page as it is now, and nameless controls. */
 export async function accessibilityProblems(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   const found: unknown = await page.evaluate(
@@ -102,7 +102,30 @@ export async function accessibilityProblems(page: Page): Promise<string[]> {
        .then(({ violations }) => violations.map(({ id, help, nodes }) =>
          id + ': ' + help + ' at ' + nodes.map(({ target }) => target).join(' | ')))`,
   );
-  return found as string[];
+  return [...(found as string[]), ...(await namelessControls(page))];
+}
+
+/** What people act on, or that holds such things. */
+const CONTROLS = new Set(
+  ['button', 'link', 'textbox', 'searchbox', 'combobox', 'checkbox', 'radio', 'slider', 'spinbutton'].concat(
+    ['switch', 'tab', 'option', 'treeitem', 'menuitem', 'listbox', 'tree', 'tablist', 'tabpanel', 'dialog'],
+    ['region', 'navigation', 'toolbar', 'DisclosureTriangle', 'image'],
+  ),
+);
+
+/** Controls to which Chromium's accessibility tree, which screen readers read, gives no name. */
+async function namelessControls(page: Page): Promise<string[]> {
+  const devtools = await page.context().newCDPSession(page);
+  try {
+    const { nodes } = await devtools.send('Accessibility.getFullAXTree');
+    return nodes.flatMap(({ ignored, role, name, nodeId }) => {
+      const hasName = typeof name?.value === 'string' && name.value.trim() !== '';
+      const isControl = !ignored && CONTROLS.has(String(role?.value));
+      return isControl && !hasName ? [`no name: ${String(role?.value)} ${nodeId}`] : [];
+    });
+  } finally {
+    await devtools.detach();
+  }
 }
 
 /** By how many pixels the page, or a part of it that scrolls, is wider than its place. */

@@ -45,7 +45,8 @@ export function moderationEndpoints(): Endpoint[] {
         const item = await lockItem(c.em, c.actor, c.params.id);
         c.checkSyntax();
         checkNotWithdrawn(item);
-        await rejectVersion(c.em, c.actor, item, { version: c.body.version, reason: c.body.reason });
+        const { version, reason, digest = null } = c.body;
+        await rejectVersion(c.em, c.actor, item, { version, reason, digest });
         return { status: 200, body: presentItem(c.actor, await stateOf(c.em, c.actor, item)) };
       },
     }),

@@ -44,16 +44,13 @@ export const newReview = z.object({ rating: z.int().min(1).max(5), text: text({ 
 const reviewed = text({ min: 1, max: 50 })
   .optional()
   .meta({ description: 'Default: the latest submitted version that awaits moderation.' });
-export const approval = z.object({
-  version: reviewed,
-  reason: text({ max: 2_000 }).nullish(),
-  digest: z
-    .string()
-    .max(64)
-    .nullish()
-    .meta({ description: 'Approve only this content: 409 `content_changed` if the version has another.' }),
-});
-export const rejection = z.object({ version: reviewed, reason: text({ min: 1, max: 2_000 }) });
+const digest = z
+  .string()
+  .max(64)
+  .nullish()
+  .meta({ description: 'Of what was reviewed: 409 `content_changed` if the version has other content.' });
+export const approval = z.object({ version: reviewed, reason: text({ max: 2_000 }).nullish(), digest });
+export const rejection = z.object({ version: reviewed, reason: text({ min: 1, max: 2_000 }), digest });
 
 export const itemFilters = {
   kind: z.enum(['agent', 'workflow']).optional(),

@@ -180,6 +180,37 @@ inBrowser('the inbox works by keyboard alone, and new tasks come by themselves',
   expect(complaints).toEqual([]);
 });
 
+inBrowser('one key decides for those who want that, and can be taken back until it is sent', async () => {
+  const kim = await platform.createUser({ username: 'kim', roles: ['approver'] });
+  const preferences = { console: { decides: 'one_key' } };
+  const chosen = await (await platform.as(kim)).put('/users/me/preferences', preferences);
+  expect(chosen.status).toBe(200);
+  const definition: any = structuredClone(refund);
+  definition.do[1].review.with.candidates.users = ['kim'];
+  const run = await start(definition, 'Z-1');
+  await isWaiting(run);
+  const { page, complaints, open } = await visit(kim);
+  await open('/inbox');
+  await heading(page, 'Refund Z-1?').waitFor();
+  await page.keyboard.press('r');
+  await page.getByText('Nothing waits for you.').waitFor();
+  await page.keyboard.press('z');
+  await heading(page, 'Refund Z-1?').waitFor();
+  await page.keyboard.press('a');
+  await page.getByRole('button', { name: 'Take it back' }).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  expect(await status(run)).toBe('waiting');
+  // Whoever leaves has decided.
+  await page.getByRole('button', { name: 'kim' }).click();
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await page.getByRole('heading', { name: 'Log in to Cadenza' }).waitFor();
+  expect(await isOver(run)).toBe('completed');
+  const { body } = await builder.get(`/runs/${run}`);
+  expect(body.output).toEqual({ done: true });
+  expect(body.logs.filter((entry: any) => entry.message.includes('decided'))).toHaveLength(1);
+  expect(complaints).toEqual([]);
+});
+
 inBrowser('people have names, and a task is delegated to one of them', async () => {
   const admin = await platform.as('admin');
   await admin.patch(`/users/${grace.id}`, { display_name: 'Grace Hopper' });
@@ -414,6 +445,16 @@ inBrowser('every screen is accessible and fits, on a desk and on a phone, light 
   await expectScreensFit((viewport) => visit(admin, { viewport }), screensOf(runs, task.id), '404');
 });
 
+inBrowser('a control without a name would be found', async () => {
+  const { page } = await visit(null);
+  await page.setContent(
+    '<html lang="en"><title>x</title><main><h1>x</h1><input type="text" title="named"><summary></summary>' +
+      '<svg role="button" tabindex="0"></svg></main>',
+  );
+  expect(await accessibilityProblems(page)).toContainEqual(expect.stringMatching(/^no name: button/));
+  expect(await accessibilityProblems(page)).not.toContainEqual(expect.stringMatching(/^no name: textbox/));
+});
+
 inBrowser('the log-in is accessible and fits, on a desk and on a phone, light and dark', async () => {
   for (const viewport of [wide, phone])
     for (const dark of [false, true]) {
@@ -436,6 +477,6 @@ function screensOf([withForm = '', run = '']: string[], taskId: string): Screen[
     ['run-data', `/runs/${run}?view=data`, 'V-2'],
     ['device', '/device', 'A program that has no browser'],
     ['unknown', '/nothing', 'There is no such page'],
-    ['not-found', '/runs/0197a1b2-0000-7000-8000-000000000001', 'This does not exist'],
+    ['not-found', '/runs/0197a1b2-0000-7000-8000-000000000001', 'There is no such run'],
   ];
 }

@@ -159,7 +159,7 @@ inBrowser('an admin filters runs by owner, workflow, time and tag, and the addre
   await gone(page, 'P-2');
   await row(page, 'P-3').waitFor();
   await page.getByLabel('Tag').fill('ledger');
-  await page.getByText('No run matches this workflow, last 24 hours, tag ledger.').waitFor();
+  await page.getByText('Nothing matches this workflow, last 24 hours, tag ledger.').waitFor();
   await page.getByRole('button', { name: 'Clear filters' }).click();
   await page.getByLabel('Tag').fill('ledger');
   await gone(page, 'P-2');
@@ -221,7 +221,7 @@ inBrowser('the lists are accessible and fit, on a desk and on a phone, light and
     (viewport) => visit(admin, { viewport }),
     [
       ['inbox-orders', '/inbox?scope=candidate&sort=due&claimed=me', 'No task matches.'],
-      ['runs-filtered', '/runs?owner=me&since=P1D&tag=none', 'No run matches'],
+      ['runs-filtered', '/runs?owner=me&since=P1D&tag=none', 'Nothing matches'],
     ],
   );
   for (const viewport of [wide, phone]) {

@@ -260,7 +260,7 @@ inBrowser('a viewer reads what is approved, and may neither install nor review',
   await page.getByText('This needs the role admin.').waitFor();
   expect(complaints.splice(0)).toEqual([]);
   await open(`/marketplace/${hidden.id}`);
-  await page.getByText('This does not exist, or it is not yours to see.').waitFor();
+  await page.getByText('There is no such item. Or it is not yours to see').waitFor();
   expect(complaints).toEqual([expect.stringContaining('404')]);
   await asAda.delete(`/marketplace/items/${hidden.id}`);
 });

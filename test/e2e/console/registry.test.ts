@@ -301,6 +301,6 @@ function screensOf(agentId: string): Screen[] {
     ['settings-webhooks', '/settings/webhooks', 'Send a test'],
     ['settings-files', '/settings/files', 'Upload'],
     ['settings-health', '/settings/health', 'Database'],
-    ['agent-missing', '/agents/0197a1b2-0000-7000-8000-000000000001', 'This does not exist'],
+    ['agent-missing', '/agents/0197a1b2-0000-7000-8000-000000000001', 'There is no such agent'],
   ];
 }

@@ -171,7 +171,7 @@ inBrowser('somebody writes a workflow, mends its problem, saves it, and runs it,
   await page.keyboard.press('F8');
   for (const key of ['ArrowRight', 'ArrowRight', 'ArrowRight', 'ArrowRight', 'Delete'])
     await page.keyboard.press(key);
-  await problemsOf(page).getByText('No problems').waitFor();
+  await page.getByText('No problems ·').waitFor();
   await page.keyboard.press('Control+s');
   await page.getByText('Written here is saved as revision 1.').waitFor();
   const id = /workflows\/([-\w]+)\/edit/.exec(page.url())?.[1] ?? '';
@@ -196,8 +196,14 @@ inBrowser('a definition is written in YAML too, and a broken text keeps the last
   await page.locator('.cm-content').getByText('order:').waitFor();
   await page.getByText('Comments are not kept').waitFor();
   const written = 'do:\n- settle:\n    set:\n      done: yes-in-yaml # a comment\n';
+  await page.getByLabel('Language of the text').selectOption('JSON');
+  await page.locator('.cm-content').getByText('"order"').first().waitFor();
+  // Pasted where JSON is expected.
   await write(page, written);
-  await problemsOf(page).getByText('No problems').waitFor();
+  await page.getByText('This text is YAML, and not JSON.').waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Edit it as YAML' }).click();
+  await page.getByText('No problems ·').waitFor();
   await page.getByRole('button', { name: /^settle/ }).waitFor();
   await write(page, `${written}broken: [1,\n`);
   await page.getByText('The picture shows the last text that could be read.').waitFor();
@@ -205,7 +211,7 @@ inBrowser('a definition is written in YAML too, and a broken text keeps the last
   await page.keyboard.press('Control+s');
   await page.getByText('cannot be saved while it cannot be read').waitFor();
   await write(page, written);
-  await problemsOf(page).getByText('No problems').waitFor();
+  await page.getByText('No problems ·').waitFor();
   await page.getByRole('button', { name: /^Format/ }).click();
   await page.keyboard.press('Control+s');
   await page.getByText('In YAML is saved as revision 2.').waitFor();
@@ -326,7 +332,7 @@ inBrowser(
       (viewport) => visit(ada, { viewport }),
       [
         ['workflows', '/workflows', 'Fits'],
-        ['workflows-empty', '/workflows?q=nothing-like-this', 'No workflow matches'],
+        ['workflows-empty', '/workflows?q=nothing-like-this', 'Nothing matches'],
         ['workflow', `/workflows/${workflow.id}`, 'Start a run'],
         ['workflow-draft', `/workflows/${broken.id}`, 'This revision cannot run'],
         ['workflow-diff', `/workflows/${workflow.id}?view=revisions`, 'From revision 1 to revision 2'],

@@ -428,7 +428,7 @@ test('the item of an agent is found by the agent, and a review by its user', asy
   expect((await viewer.get(path(item.id, `/reviews?user_id=${ada.id}`))).body).toEqual([]);
 });
 
-test('an approval may name the content that was read', async () => {
+test('an approval and a rejection may name the content that was read', async () => {
   const agent = await publishedAgent(publisher, { skills: [{ name: 'first' }] });
   const item = await submitted(publisher, agent);
   await publisher.delete(path(item.id));
@@ -438,6 +438,8 @@ test('an approval may name the content that was read', async () => {
   expect(again.digest).not.toBe(item.digest);
   const stale = await admin.post(path(item.id, '/approve'), { version: '1.0.0', digest: item.digest });
   expect([stale.status, stale.body.code, stale.body.digest]).toEqual([409, 'content_changed', again.digest]);
+  const refused = await admin.post(path(item.id, '/reject'), { reason: 'first', digest: item.digest });
+  expect([refused.status, refused.body.code]).toEqual([409, 'content_changed']);
   const approved = await admin.post(path(item.id, '/approve'), { version: '1.0.0', digest: again.digest });
   expect(approved.body).toMatchObject({ status: 'approved', digest: again.digest });
 });

@@ -26,9 +26,14 @@ test.each([
   ['a2a', {}, ['/configuration/card_url']],
   ['a2a', { url: 'https://x.example' }, []],
   ['workflow', {}, ['/configuration/workflow_id']],
+  ['api', { configuration: { endpoint: 'x.example/run' } }, ['/configuration/endpoint']],
+  ['api', { configuration: { endpoint: 'ftp://x.example' } }, ['/configuration/endpoint']],
+  ['api', { configuration: { endpoint: 'https://<HOST>:{port}/{+path}{?q*}' } }, ['/configuration']],
+  ['api', { configuration: { endpoint: '<ADDRESS>/run' } }, ['/configuration']],
+  ['llm', { configuration: { base_url: 'localhost', model: 'm' } }, ['/configuration/base_url']],
   ['docker', {}, ['/type']],
   ['api', { execution_type: 'edge' }, ['/execution_type']],
-])('an agent of type %s with %j is warned of missing %j', async (type, more, pointers) => {
+])('an agent of type %s with %j is warned of %j', async (type, more, pointers) => {
   expect(pointersOf(await create({ type, ...more }))).toEqual(pointers);
 });
 
@@ -59,7 +64,7 @@ test.each([
     ['/authentication_config/client_authentication'],
   ],
 ])(
-  'authentication %s with %j and configuration %j is warned of missing %j',
+  'authentication %s with %j and configuration %j is warned of %j',
   async (authentication_type, authentication_config, configuration, pointers) => {
     const agent = await create({ ...ENDPOINT, authentication_type, authentication_config, configuration });
     expect(pointersOf(agent)).toEqual(pointers);

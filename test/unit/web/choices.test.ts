@@ -49,12 +49,35 @@ test('what other clients keep stays, and what makes no sense is ignored', () => 
     cli: { colour: false },
     console: { theme: 'pink', density: 7, views: { runs: [null, { name: 1 }, 'x'], agents: 7 } },
   };
-  expect(choicesIn(content)).toEqual({ theme: null, density: 'compact', views: { runs: [], agents: [] } });
+  expect(choicesIn(content)).toEqual({
+    theme: null,
+    density: 'compact',
+    decides: 'two_keys',
+    views: { runs: [], agents: [] },
+  });
   expect(changed(content, (choices) => ({ ...choices, theme: 'dark' }))).toEqual({
     cli: { colour: false },
     console: { theme: 'dark', density: 'compact', views: { runs: [], agents: [] } },
   });
-  expect(choicesIn({ console: 'x' })).toEqual({ theme: null, density: 'compact', views: {} });
+  expect(choicesIn({ console: 'x' })).toEqual({
+    theme: null,
+    density: 'compact',
+    decides: 'two_keys',
+    views: {},
+  });
+});
+
+test('what other clients keep with a saved view stays, whatever is changed', () => {
+  const view = { name: 'Late', query: 'status=waiting', colour: 'red', columns: ['age'] };
+  const content = { console: { views: { runs: [view] } } };
+  const changes = [
+    saveView('runs', 'New', 'q=1'),
+    renameView('runs', 'Late', 'Overdue'),
+    makeDefault('runs', 'New'),
+  ];
+  const [first, second] = (changes.reduce<Content>(changed, content)['console'] as any).views.runs;
+  expect(first).toEqual({ ...view, name: 'Overdue' });
+  expect(second).toEqual({ name: 'New', query: 'q=1', default: true });
 });
 
 test('a list has a bounded number of views', () => {

@@ -1,8 +1,11 @@
 /** The input of an invocation, and the same call for a shell and for an A2A client. */
 import { spawnSync } from 'node:child_process';
-import { expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 
 import { asA2aMessage, asCurl, readInput } from '../../../web/src/screens/agents/invocation.ts';
+import { loadCheck } from '../../../web/src/ui/schema-form/form-check.ts';
+
+beforeAll(loadCheck);
 
 const schema = {
   type: 'object',

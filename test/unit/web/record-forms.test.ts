@@ -1,5 +1,5 @@
 /** Forms of records: what they send, and where their problems belong. */
-import { expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 
 import {
   patchOf,
@@ -9,6 +9,9 @@ import {
   showable,
   type Section,
 } from '../../../web/src/ui/form-sections.ts';
+import { loadCheck } from '../../../web/src/ui/schema-form/form-check.ts';
+
+beforeAll(loadCheck);
 
 const sections: Section[] = [
   {

@@ -1,5 +1,5 @@
 /** The input of a run is checked by the server's validator, whether it is entered as fields or as JSON. */
-import { expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 
 import {
   firstInput,
@@ -8,6 +8,9 @@ import {
   prepareJson,
   refusedFields,
 } from '../../../web/src/ui/start-form/input.ts';
+import { loadCheck } from '../../../web/src/ui/schema-form/form-check.ts';
+
+beforeAll(loadCheck);
 
 const schema = {
   type: 'object',

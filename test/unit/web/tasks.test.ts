@@ -1,5 +1,5 @@
 /** The list of the inbox, and a decision before it is sent. */
-import { expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 
 import { prepareDecision } from '../../../web/src/screens/inbox/prepare.ts';
 import {
@@ -10,6 +10,9 @@ import {
   taskOrder,
   type Task,
 } from '../../../web/src/screens/inbox/tasks.ts';
+import { loadCheck } from '../../../web/src/ui/schema-form/form-check.ts';
+
+beforeAll(loadCheck);
 
 const task = (given: Partial<Task>): Task =>
   // Only the fields that the tested functions read.

@@ -58,8 +58,10 @@ function handlerIn(reach: Reach, key: string): (() => void) | undefined {
 }
 
 document.addEventListener('keydown', (event) => {
-  if (event.defaultPrevented || event.altKey || document.querySelector('dialog[open]') !== null) return;
-  const mod = event.metaKey || event.ctrlKey;
+  // On many keyboards [ and ] need AltGr.
+  const isAlt = event.altKey && !event.getModifierState('AltGraph');
+  if (event.defaultPrevented || isAlt || document.querySelector('dialog[open]') !== null) return;
+  const mod = event.metaKey || (event.ctrlKey && !event.getModifierState('AltGraph'));
   if (!mod && isTyping(event.composedPath()[0])) return;
   const prefix = begun !== null && Date.now() - begun.at < SEQUENCE_MS ? `${begun.key} ` : '';
   begun = null;

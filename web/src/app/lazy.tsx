@@ -5,7 +5,11 @@ import { useEffect, useState } from 'preact/hooks';
 import css from './shell.module.css';
 import { words } from './words.ts';
 
-export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
+/** @param Heading `h1` for a screen, `h2` for a part of one */
+export function lazy<Props extends object>(
+  load: () => Promise<ComponentType<Props>>,
+  Heading: 'h1' | 'h2' = 'h2',
+): ComponentType<Props> {
   let loaded: ComponentType<Props> | null = null;
   return function LazyScreen(props: Props) {
     const [failed, setFailed] = useState(false);
@@ -25,7 +29,7 @@ export function lazy<Props extends object>(load: () => Promise<ComponentType<Pro
     if (Screen !== null) return <Screen {...props} />;
     return failed ? (
       <div class={css['unknown']} role="alert">
-        <h1>{words.notLoaded}</h1>
+        <Heading>{words.notLoaded}</Heading>
         <p>{words.notLoadedText}</p>
         <button type="button" onClick={() => location.reload()}>
           {words.reload}

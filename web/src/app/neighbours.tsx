@@ -2,10 +2,9 @@
  * The lists that somebody has seen last: a record leads to its neighbours there, and back to the list with
  * the same filter.
  */
-import { effect } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
 
-import { user } from '../data/session.ts';
+import { whenUserLeaves } from '../data/session.ts';
 import { focusDrawn } from '../ui/focus.ts';
 import { useKeys } from './keys.ts';
 import { navigate, query } from './router.ts';
@@ -28,14 +27,11 @@ const ADDRESSES = {
   agents: { all: agentsAddress, one: agentAddress },
   marketplace: { all: marketplaceAddress, one: marketItemAddress },
 } as const;
-type ListName = keyof typeof ADDRESSES;
+export type ListName = keyof typeof ADDRESSES;
 
 const seen = new Map<ListName, { address: string; ids: readonly string[] }>();
 
-// The next person who logs in here has seen nothing yet.
-effect(() => {
-  if (user.value === null) seen.clear();
-});
+whenUserLeaves(() => seen.clear());
 
 /** Remembers what the list shows. @param records empty while they are read */
 export function useSeenList(list: ListName, records: readonly { id: string }[]): void {
@@ -48,6 +44,10 @@ export function useSeenList(list: ListName, records: readonly { id: string }[]):
 /** The list as it was seen last, else without a filter. */
 export function listAddress(list: ListName): string {
   return seen.get(list)?.address ?? ADDRESSES[list].all();
+}
+
+export function unfilteredAddress(list: ListName): string {
+  return ADDRESSES[list].all();
 }
 
 /** The way to the records before and after this one, with the keys [ and ]. */

@@ -1,15 +1,18 @@
 /** The frame of every screen: navigation, state of the connection, account. */
-import { useComputed, useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useComputed, useSignal, type Signal } from '@preact/signals';
+import type { ComponentType } from 'preact';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
 import type { User } from '../../../client/index.ts';
 import { connection, liveUntil } from '../data/live.ts';
 import { outbox } from '../data/outbox.ts';
+import { useReadiness } from '../data/readiness.ts';
 import { logOut, mayCall } from '../data/session.ts';
 import { MAX_COUNT, useTaskCounts } from '../data/task-counts.ts';
 import { Inbox } from '../screens/inbox/inbox.tsx';
 import { nowMs } from '../ui/clock.ts';
 import { Dialog } from '../ui/dialog.tsx';
+import { useLate } from '../ui/late.ts';
 import { Logo } from '../ui/logo.tsx';
 import { clockTime } from '../ui/time.ts';
 import { useTitle } from '../ui/title.ts';
@@ -20,29 +23,32 @@ import { isMac, keyName } from './key-names.ts';
 import { useKeys } from './keys.ts';
 import { lazy } from './lazy.tsx';
 import { Palette } from './palette.tsx';
-import { navigate, route } from './router.ts';
+import { navigate, path, route } from './router.ts';
 import { inboxAddress, settingsAddress, type Route } from './routes.ts';
 import { homeAddress, SCREENS } from './screens.ts';
 import css from './shell.module.css';
 import { switchTheme } from './theme.ts';
 import { words } from './words.ts';
 
-const Device = lazy(async () => (await import('../screens/device/device.tsx')).Device);
-const Agents = lazy(async () => (await import('../screens/agents/agents.tsx')).Agents);
-const AgentScreen = lazy(async () => (await import('../screens/agents/agent.tsx')).AgentScreen);
-const NewAgent = lazy(async () => (await import('../screens/agents/edit-agent.tsx')).NewAgent);
-const EditAgent = lazy(async () => (await import('../screens/agents/edit-agent.tsx')).EditAgent);
-const Runs = lazy(async () => (await import('../screens/runs/runs.tsx')).Runs);
-const RunScreen = lazy(async () => (await import('../screens/run/run.tsx')).RunScreen);
-const Editor = lazy(async () => (await import('../screens/editor/editor.tsx')).Editor);
-const Marketplace = lazy(async () => (await import('../screens/marketplace/marketplace.tsx')).Marketplace);
-const MarketItem = lazy(async () => (await import('../screens/marketplace/market-item.tsx')).MarketItem);
-const MarketReviews = lazy(
+/** A screen of its own file. */
+const screen = <Props extends object>(load: () => Promise<ComponentType<Props>>) => lazy(load, 'h1');
+
+const Device = screen(async () => (await import('../screens/device/device.tsx')).Device);
+const Agents = screen(async () => (await import('../screens/agents/agents.tsx')).Agents);
+const AgentScreen = screen(async () => (await import('../screens/agents/agent.tsx')).AgentScreen);
+const NewAgent = screen(async () => (await import('../screens/agents/edit-agent.tsx')).NewAgent);
+const EditAgent = screen(async () => (await import('../screens/agents/edit-agent.tsx')).EditAgent);
+const Runs = screen(async () => (await import('../screens/runs/runs.tsx')).Runs);
+const RunScreen = screen(async () => (await import('../screens/run/run.tsx')).RunScreen);
+const Editor = screen(async () => (await import('../screens/editor/editor.tsx')).Editor);
+const Marketplace = screen(async () => (await import('../screens/marketplace/marketplace.tsx')).Marketplace);
+const MarketItem = screen(async () => (await import('../screens/marketplace/market-item.tsx')).MarketItem);
+const MarketReviews = screen(
   async () => (await import('../screens/marketplace/market-reviews.tsx')).MarketReviews,
 );
-const Settings = lazy(async () => (await import('../screens/settings/settings.tsx')).Settings);
-const Workflows = lazy(async () => (await import('../screens/workflows/workflows.tsx')).Workflows);
-const WorkflowScreen = lazy(async () => (await import('../screens/workflow/workflow.tsx')).WorkflowScreen);
+const Settings = screen(async () => (await import('../screens/settings/settings.tsx')).Settings);
+const Workflows = screen(async () => (await import('../screens/workflows/workflows.tsx')).Workflows);
+const WorkflowScreen = screen(async () => (await import('../screens/workflow/workflow.tsx')).WorkflowScreen);
 
 export function Shell({ user }: { user: User }) {
   const showsKeys = useSignal(false);
@@ -59,7 +65,7 @@ export function Shell({ user }: { user: User }) {
     words.shortcuts,
     'everywhere',
   );
-  const { screen } = route.value;
+  useFocusOfScreen();
   return (
     <div class={css['frame']}>
       <a class={css['skip']} href="#main" onClick={focusMain}>
@@ -69,7 +75,7 @@ export function Shell({ user }: { user: User }) {
         <a class={css['brand']} href={homeAddress('inbox')}>
           <Logo size={22} /> Cadenza
         </a>
-        <Navigation screen={screen} />
+        <Navigation screen={route.value.screen} />
         <button
           type="button"
           class={css['find']}
@@ -85,6 +91,7 @@ export function Shell({ user }: { user: User }) {
         <Account user={user} onKeys={() => (showsKeys.value = true)} />
       </header>
       <OfflineBar />
+      <DegradedBar />
       <main id="main" class={css['main']} tabIndex={-1}>
         <Screen />
       </main>
@@ -94,6 +101,17 @@ export function Shell({ user }: { user: User }) {
       <Palette isOpen={showsPalette} />
     </div>
   );
+}
+
+/** What led to another screen has vanished with the last one: the keyboard goes on in the new one. */
+function useFocusOfScreen(): void {
+  const shown = useRef(path.value);
+  useLayoutEffect(() => {
+    if (shown.current === path.value) return;
+    shown.current = path.value;
+    const { activeElement } = document;
+    if (activeElement === null || activeElement === document.body) focusMain();
+  }, [path.value]);
 }
 
 function Navigation({ screen }: { screen: Route['screen'] }) {
@@ -126,8 +144,8 @@ function InboxCount() {
   );
 }
 
-function focusMain(event: Event): void {
-  event.preventDefault();
+function focusMain(event?: Event): void {
+  event?.preventDefault();
   document.getElementById('main')?.focus();
 }
 
@@ -211,21 +229,50 @@ function OfflineBar() {
   );
 }
 
-function Account({ user, onKeys }: { user: User; onKeys: () => void }) {
-  const isOpen = useSignal(false);
+/** The first screen does not wait for it. */
+const FIRST_CHECK_MS = 10_000;
+const CHECK_EVERY_MS = 60_000;
+
+function DegradedBar() {
+  const isDue = useLate(true, FIRST_CHECK_MS);
+  const { data } = useReadiness(isDue ? CHECK_EVERY_MS : null);
+  const { temporal = 'ok', files = 'ok' } = data?.checks ?? {};
+  return (
+    <div role="status">
+      {temporal !== 'ok' && <p class={css['offline']}>{words.temporalAway}</p>}
+      {files !== 'ok' && <p class={css['offline']}>{words.filesAway}</p>}
+    </div>
+  );
+}
+
+/** A click beside the menu and Esc close it. */
+function useClosing(isOpen: Signal<boolean>, button: { readonly current: HTMLElement | null }): void {
   useEffect(() => {
     if (!isOpen.value) return undefined;
-    const close = (event: Event) => {
-      const isInside = event.target instanceof Element && event.target.closest(`.${css['account']}`);
-      if (event instanceof KeyboardEvent ? event.key === 'Escape' : !isInside) isOpen.value = false;
+    const onClick = ({ target }: Event) => {
+      const isInside = target instanceof Element && target.closest(`.${css['account']}`);
+      if (!isInside) isOpen.value = false;
     };
-    document.addEventListener('click', close);
-    document.addEventListener('keydown', close);
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape') return;
+      // The key is for the menu, and not also for the screen.
+      event.preventDefault();
+      isOpen.value = false;
+      button.current?.focus();
+    };
+    document.addEventListener('click', onClick);
+    document.addEventListener('keydown', onKey, { capture: true });
     return () => {
-      document.removeEventListener('click', close);
-      document.removeEventListener('keydown', close);
+      document.removeEventListener('click', onClick);
+      document.removeEventListener('keydown', onKey, { capture: true });
     };
   }, [isOpen.value]);
+}
+
+function Account({ user, onKeys }: { user: User; onKeys: () => void }) {
+  const isOpen = useSignal(false);
+  const button = useRef<HTMLButtonElement>(null);
+  useClosing(isOpen, button);
   const act = (action: () => void) => () => {
     isOpen.value = false;
     action();
@@ -233,6 +280,7 @@ function Account({ user, onKeys }: { user: User; onKeys: () => void }) {
   return (
     <div class={css['account']}>
       <button
+        ref={button}
         type="button"
         class="plain"
         aria-expanded={isOpen.value}

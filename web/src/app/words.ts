@@ -26,6 +26,8 @@ export const words = {
     since === null
       ? 'Offline. Decisions are kept and sent when the server is back.'
       : `Offline: what you see is from ${since}. Decisions are kept and sent when the server is back.`,
+  temporalAway: 'Temporal is away: runs wait, decisions are kept.',
+  filesAway: 'The file store is away: files cannot be read or written.',
   unknown: 'There is no such page',
   unknownText: 'The address may be mistyped.',
   toInbox: 'Go to the inbox',

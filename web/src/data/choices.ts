@@ -10,6 +10,9 @@ export type Theme = (typeof THEMES)[number];
 const DENSITIES = ['compact', 'comfortable'] as const;
 type Density = (typeof DENSITIES)[number];
 
+const DECIDES = ['two_keys', 'one_key'] as const;
+type Decides = (typeof DECIDES)[number];
+
 /** A filter of a list under a name. */
 export interface SavedView {
   name: string;
@@ -17,6 +20,8 @@ export interface SavedView {
   query: string;
   /** Where the list's name in the navigation leads. */
   isDefault: boolean;
+  /** Members of other clients, which are kept. */
+  others?: Content;
 }
 
 export interface Choices {
@@ -24,6 +29,8 @@ export interface Choices {
   theme: Theme | null;
   /** Height of the rows of lists. */
   density: Density;
+  /** Whether one key decides a task, with some seconds to take it back, rather than prepares the decision. */
+  decides: Decides;
   /** By list. */
   views: Readonly<Record<string, readonly SavedView[]>>;
 }
@@ -36,11 +43,12 @@ export const MAX_VIEWS = 50;
 export const MAX_NAME = 100;
 
 export function choicesIn(content: Content): Choices {
-  const { theme, density, views } = recordIn(content, 'console');
+  const { theme, density, decides, views } = recordIn(content, 'console');
   const lists = isRecord(views) ? Object.entries(views) : [];
   return {
     theme: THEMES.find((one) => one === theme) ?? null,
     density: DENSITIES.find((one) => one === density) ?? 'compact',
+    decides: DECIDES.find((one) => one === decides) ?? 'two_keys',
     views: Object.fromEntries(
       lists.map(([list, saved]) => [list, (Array.isArray(saved) ? saved : []).flatMap(viewIn)]),
     ),
@@ -49,10 +57,15 @@ export function choicesIn(content: Content): Choices {
 
 /** The whole content after a change of the console's part. */
 export function changed(content: Content, change: Change): Content {
-  const { theme, density, views } = change(choicesIn(content));
+  const { theme, density, decides, views } = change(choicesIn(content));
   const lists = Object.entries(views).map(([list, saved]) => [
     list,
-    saved.map(({ name, query, isDefault }) => ({ name, query, ...(isDefault ? { default: true } : {}) })),
+    saved.map(({ name, query, isDefault, others }) => ({
+      ...others,
+      name,
+      query,
+      ...(isDefault ? { default: true } : {}),
+    })),
   ]);
   const before = recordIn(content, 'console');
   return {
@@ -61,6 +74,7 @@ export function changed(content: Content, change: Change): Content {
       ...before,
       ...(theme === null ? {} : { theme }),
       ...(density === 'compact' && before['density'] === undefined ? {} : { density }),
+      ...(decides === 'two_keys' && before['decides'] === undefined ? {} : { decides }),
       views: Object.fromEntries(lists),
     },
   };
@@ -104,9 +118,11 @@ function changeList(list: string, change: (views: readonly SavedView[]) => reado
 
 function viewIn(value: unknown): SavedView[] {
   if (!isRecord(value)) return [];
-  const { name, query, default: isDefault } = value;
+  const { name, query, default: isDefault, ...others } = value;
   if (typeof name !== 'string' || name === '' || typeof query !== 'string') return [];
-  return [{ name, query, isDefault: isDefault === true }];
+  return [
+    { name, query, isDefault: isDefault === true, ...(Object.keys(others).length > 0 ? { others } : {}) },
+  ];
 }
 
 function recordIn(content: Content, name: string): Record<string, unknown> {

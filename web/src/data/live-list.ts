@@ -29,10 +29,17 @@ export class LiveList<T extends { id: string }> {
   /** False until the first page is there. */
   readonly isLoaded = computed(() => this.#pages.value !== null);
   readonly hasMore = computed(() => (this.#pages.value?.next ?? null) !== null);
+  /** What is shown comes from the cache, or is being read anew. */
+  readonly isReading = signal(false);
   readonly #source: ListSource<T>;
   #loadingMore = false;
   #reading = 0;
   #isCrowded = false;
+  /** How often the first page was asked for. */
+  #asked = 0;
+  #reload: Promise<void> | null = null;
+  /** The last reading of each record: the answer of an earlier one says less. */
+  readonly #latest = new Map<string, number>();
 
   constructor(source: ListSource<T>) {
     this.#source = source;
@@ -53,19 +60,31 @@ export class LiveList<T extends { id: string }> {
     };
   }
 
-  async reload(): Promise<void> {
-    const { key } = this.#source;
-    try {
-      const first = await cache.fetchQuery({
-        queryKey: [...key, 'first page'],
-        queryFn: () => this.#source.read(null),
-        staleTime: 0,
-      });
-      this.#set(first);
-      this.error.value = null;
-    } catch (error) {
-      this.error.value = error;
+  /** Reads the first page. A page that was asked for before this call may lack what it is called for. */
+  reload(): Promise<void> {
+    this.#asked += 1;
+    this.#reload ??= this.#readFirst().finally(() => (this.#reload = null));
+    return this.#reload;
+  }
+
+  async #readFirst(): Promise<void> {
+    const { key, read } = this.#source;
+    this.isReading.value = true;
+    for (let asked = 0; asked < this.#asked;) {
+      asked = this.#asked;
+      try {
+        const first = await cache.fetchQuery({
+          queryKey: [...key, 'first page'],
+          queryFn: () => read(null),
+          staleTime: 0,
+        });
+        this.#set(first);
+        this.error.value = null;
+      } catch (error) {
+        this.error.value = error;
+      }
     }
+    this.isReading.value = false;
   }
 
   async more(): Promise<void> {
@@ -76,6 +95,7 @@ export class LiveList<T extends { id: string }> {
       const page = await this.#source.read(next);
       // A reload meanwhile has begun the list anew.
       if (this.#pages.value?.next === next) this.#set(withPage(this.#pages.value, page));
+      this.error.value = null;
     } catch (error) {
       this.error.value = error;
     } finally {
@@ -98,8 +118,11 @@ export class LiveList<T extends { id: string }> {
       return;
     }
     this.#reading += 1;
+    const turn = (this.#latest.get(id) ?? 0) + 1;
+    this.#latest.set(id, turn);
     try {
       const record = await this.#source.readOne(id);
+      if (this.#latest.get(id) !== turn) return;
       cache.setQueryData([kind, id], record);
       this.put(record);
     } catch (error) {
@@ -107,6 +130,7 @@ export class LiveList<T extends { id: string }> {
       if (isGone && this.#pages.value !== null) this.#set(withoutRecord(this.#pages.value, id));
     } finally {
       this.#reading -= 1;
+      if (this.#latest.get(id) === turn) this.#latest.delete(id);
     }
   }
 

@@ -5,6 +5,7 @@ import { ApiError, type CloudEvent } from '../../../client/index.ts';
 import { client } from './api.ts';
 import { mayPass } from './query.ts';
 import { user } from './session.ts';
+import { isVisible } from './visible.ts';
 
 export type Change = { kind: 'task' | 'run'; id: string };
 export type Connection = 'connecting' | 'live' | 'reconnecting' | 'off';
@@ -34,7 +35,7 @@ export function onReconnect(listener: () => void): () => void {
 
 effect(() => {
   const id = user.value?.id;
-  if (id === undefined) return undefined;
+  if (id === undefined || !isVisible.value) return undefined;
   const abort = new AbortController();
   void follow(abort.signal);
   return () => abort.abort();
@@ -61,7 +62,7 @@ async function follow(signal: AbortSignal): Promise<void> {
       return;
     }
     connection.value = 'live';
-    // The stream resumes after its last event; a first connection that came late may have missed some.
+    // The stream resumes after its last event. A first connection, also of a tab that was hidden, comes late.
     if (!opened) for (const listener of reconnected) listener();
     opened = true;
   };

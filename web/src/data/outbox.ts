@@ -13,17 +13,25 @@ export interface Sending {
   taskId: string;
   title: string;
   body: DecideHumanTaskRequest;
+  /** `updated_at` of the task as the person saw it. */
+  seen: string;
   /** When the person decided. */
   at: number;
+  /** Until then it can be taken back. */
+  heldUntil?: number;
 }
 
-export type Outcome = { task: HumanTask } | { error: ApiError };
+/** `changed`: it was not sent, because others have changed the task since the person saw it. */
+export type Outcome = { task: HumanTask } | { error: ApiError } | 'changed';
 type Listener = (sent: Sending, outcome: Outcome) => void;
 
 /** The server forgets keys after 24 h. */
 const KEPT_MS = 23 * 3_600_000;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
+/** A log-out waits for so long. */
+const LAST_MS = 3_000;
+const LOOK_MS = 20;
 
 class Outbox {
   /** Decisions that the server has not answered yet. */
@@ -33,6 +41,9 @@ class Outbox {
   #owner: string | null = null;
   #listener: Listener = () => undefined;
   #running = false;
+  #wake: () => void = () => undefined;
+  /** Keys of decisions that were not sent at once, or whose answer was lost. */
+  readonly #late = new Set<string>();
 
   /** Called with each answer. */
   onAnswer(listener: Listener): void {
@@ -47,17 +58,49 @@ class Outbox {
     }
     this.#owner = userId;
     this.sending.value = this.#stored().filter(({ at }) => Date.now() - at < KEPT_MS);
+    for (const { key } of this.sending.value) this.#late.add(key);
     void this.#run();
   }
 
-  add(taskId: string, title: string, body: DecideHumanTaskRequest): void {
-    const decision = { key: randomKey(), taskId, title, body, at: Date.now() };
-    this.#set([...this.sending.value, decision]);
+  /** @param heldMs how long it can be taken back; 0 sends it at once @returns its key */
+  add(
+    task: Pick<HumanTask, 'id' | 'title' | 'updated_at'>,
+    body: DecideHumanTaskRequest,
+    heldMs = 0,
+  ): string {
+    const { id: taskId, title, updated_at: seen } = task;
+    const [key, at] = [randomKey(), Date.now()];
+    const held = heldMs > 0 ? { heldUntil: at + heldMs } : {};
+    this.#set([...this.sending.value, { key, taskId, title, body, seen, at, ...held }]);
+    this.#wake();
     void this.#run();
+    return key;
+  }
+
+  /** Takes back a decision that is held. @returns false if it is too late */
+  takeBack(key: string): boolean {
+    const held = this.sending.value.find((one) => one.key === key && isHeld(one));
+    if (held !== undefined) this.#set(this.sending.value.filter((one) => one !== held));
+    return held !== undefined;
+  }
+
+  /** What was decided last and can be taken back; undefined if nothing can. */
+  lastHeld(): Sending | undefined {
+    return this.sending.value.findLast(isHeld);
+  }
+
+  /** Sends what is held, before the user leaves. Resolves when it is sent, or after a while. */
+  async sendHeld(): Promise<void> {
+    if (this.lastHeld() === undefined) return;
+    this.#set(this.sending.value.map((decision) => ({ ...decision, heldUntil: 0 })));
+    this.#wake();
+    for (let waitedMs = 0; this.sending.value.length > 0 && waitedMs < LAST_MS; waitedMs += LOOK_MS)
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
 
   clear(): void {
     this.#set([]);
+    this.#late.clear();
     this.#owner = null;
     this.waiting.value = false;
   }
@@ -66,10 +109,15 @@ class Outbox {
     if (this.#running) return;
     this.#running = true;
     let pauseMs = FIRST_PAUSE_MS;
-    for (let next = this.sending.value[0]; next !== undefined; next = this.sending.value[0]) {
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      if (isHeld(next)) {
+        await this.#sleep((next.heldUntil ?? 0) - Date.now());
+        continue;
+      }
       const outcome = await this.#send(next);
       if (outcome === 'later') {
         this.waiting.value = true;
+        this.#late.add(next.key);
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
         pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
       } else if (outcome === 'log in') break;
@@ -77,6 +125,7 @@ class Outbox {
         pauseMs = FIRST_PAUSE_MS;
         this.waiting.value = false;
         const { key } = next;
+        this.#late.delete(key);
         // Cleared meanwhile by a log-out: nobody waits for the answer.
         if (!this.sending.value.some((other) => other.key === key)) continue;
         this.#set(this.sending.value.filter((other) => other.key !== key));
@@ -86,8 +135,27 @@ class Outbox {
     this.#running = false;
   }
 
-  async #send({ key, taskId, body }: Sending): Promise<Outcome | 'later' | 'log in'> {
+  /** What is not held comes first. */
+  #next(): Sending | undefined {
+    return this.sending.value.find((one) => !isHeld(one)) ?? this.sending.value[0];
+  }
+
+  /** Until something else is to be sent. */
+  async #sleep(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      setTimeout(resolve, ms);
+    });
+  }
+
+  async #send(decision: Sending): Promise<Outcome | 'later' | 'log in'> {
+    const { key, taskId, body } = decision;
     try {
+      if (this.#late.has(key)) {
+        const user = (await client.call('getSession')) ?? null;
+        if (user === null || user.id !== this.#owner) return 'log in';
+        if (await isOutdated(decision)) return 'changed';
+      }
       const { task } = await client.call('decideHumanTask', {
         path: { id: taskId },
         body,
@@ -116,6 +184,16 @@ class Outbox {
   #storageKey(): string {
     return `cadenza-decisions-${this.#owner}`;
   }
+}
+
+function isHeld({ heldUntil = 0 }: Sending): boolean {
+  return heldUntil > Date.now();
+}
+
+/** Whether the task has changed since. If it is decided, the server says by whom, or repeats its answer. */
+async function isOutdated({ taskId, seen }: Sending): Promise<boolean> {
+  const task = await client.call('getHumanTask', { path: { id: taskId } });
+  return task.updated_at !== seen && task.decision === null && task.my_vote === null;
 }
 
 export const outbox = new Outbox();

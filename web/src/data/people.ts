@@ -1,10 +1,10 @@
 /** Names of people. Records have ids; the names of all that a screen shows are read in one request. */
-import { effect, signal } from '@preact/signals';
+import { signal } from '@preact/signals';
 
 import type { Person } from '../../../client/index.ts';
 import { client } from './api.ts';
 import { cache } from './query.ts';
-import { user } from './session.ts';
+import { whenUserLeaves } from './session.ts';
 
 const names = signal<ReadonlyMap<string, string>>(new Map());
 /** Ids that are being read, or whose reading failed a moment ago. */
@@ -16,9 +16,7 @@ const MAX_IDS = 200;
 const COLLECT_MS = 10;
 const RETRY_MS = 10_000;
 
-// The next person who logs in here starts without names.
-effect(() => {
-  if (user.value !== null) return;
+whenUserLeaves(() => {
   names.value = new Map();
   asked.clear();
 });

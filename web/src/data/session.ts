@@ -1,5 +1,5 @@
 /** Who is logged in. The session itself is in a cookie that scripts cannot read. */
-import { signal } from '@preact/signals';
+import { effect, signal, untracked } from '@preact/signals';
 
 import type { OperationId, User } from '../../../client/index.ts';
 import { client, sessionOver } from './api.ts';
@@ -18,22 +18,45 @@ export function mayCall(id: OperationId): boolean {
 
 /** Tells the other tabs of this browser who is logged in. */
 const tabs = new BroadcastChannel('cadenza-session');
-tabs.onmessage = async () => {
-  await readSession();
-  if (user.value === null) forgetTexts();
+tabs.onmessage = () => {
+  // A request that is refused says so too.
+  readSession().catch(() => undefined);
 };
 
 export async function readSession(): Promise<void> {
   const found = (await client.call('getSession')) ?? null;
-  if (found?.id !== user.value?.id) cache.clear();
   user.value = found;
-  if (found !== null) outbox.open(found.id);
+  if (found === null) return;
+  sessionOver.value = false;
+  outbox.open(found.id);
+}
+
+/** Calls `forget` when somebody else is logged in here, or nobody any more. */
+export function whenUserLeaves(forget: () => void): void {
+  let last: string | undefined;
+  effect(() => {
+    const id = user.value?.id;
+    if (last !== undefined && id !== last) untracked(forget);
+    last = id;
+  });
+}
+
+// Whoever comes next in this tab sees and sends nothing of who was here.
+whenUserLeaves(() => {
+  outbox.clear();
+  forgetTexts();
+  cache.clear();
+});
+
+/** Leaves a session that the server has ended. */
+export function leave(): void {
+  sessionOver.value = false;
+  user.value = null;
 }
 
 /** @throws ApiError if the password is wrong, or there were too many attempts */
 export async function logIn(username: string, password: string): Promise<void> {
   const found = await client.call('createSession', { body: { username, password } });
-  if (found.id !== user.value?.id) cache.clear();
   user.value = found;
   sessionOver.value = false;
   outbox.open(found.id);
@@ -42,11 +65,8 @@ export async function logIn(username: string, password: string): Promise<void> {
 }
 
 export async function logOut(): Promise<void> {
+  await outbox.sendHeld();
   await client.call('deleteSession');
-  outbox.clear();
-  forgetTexts();
-  cache.clear();
-  sessionOver.value = false;
-  user.value = null;
+  leave();
   tabs.postMessage('changed');
 }

@@ -20,16 +20,21 @@ interface Props {
 /** Asks before something that cannot be undone. */
 export function Confirm({ title, text, act, back = words.cancel, onAct, onClose }: Props) {
   const refused = useSignal<unknown>(null);
+  const isBusy = useSignal(false);
   const close = () => {
     refused.value = null;
     onClose();
   };
   const confirmed = async () => {
+    if (isBusy.value) return;
+    isBusy.value = true;
     try {
       await onAct();
       close();
     } catch (error) {
       refused.value = error;
+    } finally {
+      isBusy.value = false;
     }
   };
   return (

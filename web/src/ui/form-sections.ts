@@ -1,15 +1,14 @@
 /** What a form of several sections sends, and which section a problem belongs to. */
 import { isRecord } from '../../../contracts/is-record.ts';
-import { formErrors } from '../../../language/schema/form-errors.ts';
-import { violations } from '../../../language/schema/validate-json.ts';
 import {
   fieldsOf,
-  filledValue,
   firstEntries,
   problemsByField,
   type Entries,
+  type FieldProblem,
   type Schema,
 } from './schema-form/fields.ts';
+import { formProblems, readForm } from './schema-form/form-check.ts';
 
 export interface Section {
   id: string;
@@ -24,10 +23,6 @@ export interface Section {
 }
 
 type Values = Record<string, unknown>;
-interface Problem {
-  pointer: string;
-  message: string;
-}
 
 /** What was entered, or what the form starts with. */
 export function sectionEntries(section: Section, entered: Readonly<Record<string, Entries>>): Entries {
@@ -51,7 +46,7 @@ function withDefaults(schema: Schema, values: Readonly<Values>): Schema {
 
 /**
  * The schema without the properties whose present values do not fit it. A form that cannot show a value
- * leaves it as it is.
+ * leaves it as it is. The check of forms has been loaded.
  */
 export function showable(schema: Schema, values: Readonly<Values> | null | undefined): Schema {
   const properties = Object.entries((schema['properties'] ?? {}) as Record<string, Schema>);
@@ -59,7 +54,7 @@ export function showable(schema: Schema, values: Readonly<Values> | null | undef
     ([name, property]) =>
       values?.[name] === undefined ||
       values[name] === null ||
-      violations({ ...property }, values[name]).length === 0,
+      formProblems(property, values[name]).length === 0,
   );
   return { ...schema, properties: Object.fromEntries(fitting) };
 }
@@ -68,21 +63,14 @@ export function showable(schema: Schema, values: Readonly<Values> | null | undef
 export function readSections(
   sections: readonly Section[],
   entered: Readonly<Record<string, Entries>>,
-): { body: Values; problems: Problem[] } {
+): { body: Values; problems: FieldProblem[] } {
   const body: Values = {};
-  const problems: Problem[] = [];
+  const problems: FieldProblem[] = [];
   for (const section of sections) {
     const { schema, member } = section;
     const base = member === '' ? '' : `/${member}`;
     const fields = fieldsOf(schema);
-    const { value, unreadable } = filledValue(fields, sectionEntries(section, entered));
-    const mismatches = formErrors({ ...schema }, violations({ ...schema }, value)).map(
-      ({ pointer, message }) => ({ pointer: pointer.slice('/payload'.length), message }),
-    );
-    const found = [
-      ...unreadable,
-      ...mismatches.filter(({ pointer }) => !unreadable.some((other) => other.pointer === pointer)),
-    ];
+    const { value, problems: found } = readForm(schema, sectionEntries(section, entered));
     problems.push(...found.map(({ pointer, message }) => ({ pointer: `${base}${pointer}`, message })));
     const names = new Set(fields.map(({ name }) => name));
     if (member === '') Object.assign(body, value, emptied(section.values ?? {}, value, names));
@@ -109,10 +97,10 @@ function without(values: Readonly<Values>, names: ReadonlySet<string>): Values {
 /** Problems by section and field; those of no field keep their pointer in the message. */
 export function problemsOfSection(
   sections: readonly Section[],
-  problems: readonly Problem[],
+  problems: readonly FieldProblem[],
 ): { ofSections: Map<string, ReadonlyMap<string, string>>; others: string[] } {
   const ofSections = new Map<string, ReadonlyMap<string, string>>();
-  const placed = new Set<Problem>();
+  const placed = new Set<FieldProblem>();
   for (const { id, member, schema } of sections) {
     const base = member === '' ? '' : `/${member}`;
     const fields = fieldsOf(schema);

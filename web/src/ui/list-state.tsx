@@ -1,14 +1,26 @@
 /** What a list shows around its records: that it loads, that it is empty and why, or what went wrong. */
+import type { ReadonlySignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 
-import type { RecordPages } from '../data/record-pages.ts';
 import { useLate } from './late.ts';
 import css from './list-state.module.css';
 import { words } from './words.ts';
 import { ProblemText } from './problem.tsx';
 
+/** A list that is read page by page, live or not. */
+export interface ShownList<T> {
+  items: ReadonlySignal<readonly T[]>;
+  /** Of the last reading; null if it went well. */
+  error: ReadonlySignal<unknown>;
+  isLoaded: ReadonlySignal<boolean>;
+  isReading: ReadonlySignal<boolean>;
+  hasMore: ReadonlySignal<boolean>;
+  reload(): Promise<void>;
+  more(): Promise<void>;
+}
+
 interface Props<T> {
-  list: RecordPages<T>;
+  list: ShownList<T>;
   /** Why there are no records, and what to do. */
   empty: ComponentChildren;
   /** The filter in words, if there is one. */

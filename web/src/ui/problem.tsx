@@ -22,6 +22,6 @@ export function ProblemText({ error, retry }: { error: unknown; retry?: () => vo
 }
 
 export function detailOf(error: unknown): string {
-  if (error instanceof ApiError) return error.status === 404 ? words.notFound : error.detail;
+  if (error instanceof ApiError) return error.status === 404 ? words.notFound(error.detail) : error.detail;
   return words.unreachable;
 }

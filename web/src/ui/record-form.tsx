@@ -11,7 +11,8 @@ import { ProblemText } from './problem.tsx';
 import { problemsOfSection, readSections, sectionEntries, type Section } from './form-sections.ts';
 import css from './record-form.module.css';
 import { SchemaForm } from './schema-form/schema-form.tsx';
-import type { Entries } from './schema-form/fields.ts';
+import type { Entries, FieldProblem } from './schema-form/fields.ts';
+import { loadCheck } from './schema-form/form-check.ts';
 import { words } from './words.ts';
 
 interface Props {
@@ -26,7 +27,7 @@ interface Props {
   children?: ComponentChildren;
 }
 
-type Problems = readonly { pointer: string; message: string }[];
+type Problems = readonly FieldProblem[];
 
 export function RecordForm({ id, sections, submit, onSubmit, onCancel, children }: Props) {
   const form = useRef<HTMLFormElement>(null);
@@ -39,13 +40,14 @@ export function RecordForm({ id, sections, submit, onSubmit, onCancel, children 
   }, [problems.value]);
   const send = async (event: Event) => {
     event.preventDefault();
+    if (busy.value) return;
+    busy.value = true;
+    refused.value = null;
+    await loadCheck();
     const read = readSections(sections, entered.value);
     problems.value = read.problems;
-    refused.value = null;
-    if (read.problems.length > 0 || busy.value) return;
-    busy.value = true;
     try {
-      await onSubmit(read.body);
+      if (read.problems.length === 0) await onSubmit(read.body);
     } catch (error) {
       if (error instanceof ApiError && error.errors.length > 0) problems.value = error.errors;
       else refused.value = error;
@@ -74,7 +76,7 @@ export function RecordForm({ id, sections, submit, onSubmit, onCancel, children 
       ))}
       {refused.value !== null && <ProblemText error={refused.value} />}
       <div class={css['buttons']}>
-        <button type="submit" class="primary" disabled={busy}>
+        <button type="submit" class="primary" aria-disabled={busy}>
           {submit}
         </button>
         {onCancel !== undefined && (

@@ -5,9 +5,13 @@ import css from './table.module.css';
 export interface Column<T> {
   title: string;
   cell: (record: T) => ComponentChildren;
-  /** `minor` columns are left out on a phone; `end` aligns numbers, times and buttons to the right. */
+  /**
+   * `minor` columns are left out on a phone; `end` aligns numbers, times and buttons to the right; `text` is
+   * sentences, which take as many lines as they need.
+   */
   minor?: boolean;
   end?: boolean;
+  text?: boolean;
 }
 
 interface Props<T> {
@@ -19,8 +23,8 @@ interface Props<T> {
 
 /** A table of records, which scrolls sideways in itself where it is too wide. */
 export function Table<T>({ label, columns, records, keyOf }: Props<T>) {
-  const classes = ({ minor, end }: Column<T>) =>
-    [minor === true ? css['extra'] : '', end === true ? css['right'] : ''].join(' ').trim() || undefined;
+  const classes = ({ minor, end, text }: Column<T>) =>
+    [minor && css['extra'], end && css['right'], text && css['text']].filter(Boolean).join(' ') || undefined;
   return (
     <div class={css['scroll']} role="region" aria-label={label} tabIndex={0}>
       <table class={css['table']}>
@@ -33,7 +37,7 @@ export function Table<T>({ label, columns, records, keyOf }: Props<T>) {
             ))}
           </tr>
         </thead>
-        <tbody>
+        <tbody data-records>
           {records.map((record) => (
             <tr key={keyOf(record)}>
               {columns.map((column) => (
@@ -47,12 +51,4 @@ export function Table<T>({ label, columns, records, keyOf }: Props<T>) {
       </table>
     </div>
   );
-}
-
-/** The keys j and k go from one record's first link or button to the next. */
-export function focusRow(by: 1 | -1): void {
-  const rows = [...document.querySelectorAll<HTMLElement>(`.${css['table']} tbody tr`)];
-  const targets = rows.flatMap((row) => row.querySelector<HTMLElement>('a, button') ?? []);
-  const at = rows.findIndex((row) => row.contains(document.activeElement));
-  targets[at < 0 ? 0 : Math.min(Math.max(at + by, 0), targets.length - 1)]?.focus();
 }

@@ -9,6 +9,8 @@ interface Toast {
   text: string;
   isProblem: boolean;
   link?: { href: string; text: string };
+  /** A button; the note closes with it. */
+  action?: { text: string; act: () => void };
 }
 
 const toasts = signal<readonly Toast[]>([]);
@@ -19,6 +21,13 @@ let last = 0;
 export function tell(text: string, link?: Toast['link']): void {
   const id = add({ text, isProblem: false, ...(link === undefined ? {} : { link }) });
   setTimeout(() => close(id), SHOWN_MS);
+}
+
+/** A note with a way to take back what it tells, for as long as that is possible. @returns what closes it */
+export function offer(text: string, action: NonNullable<Toast['action']>, forMs: number): () => void {
+  const id = add({ text, isProblem: false, action });
+  setTimeout(() => close(id), forMs);
+  return () => close(id);
 }
 
 export function complain(text: string, link?: Toast['link']): void {
@@ -38,10 +47,21 @@ function close(id: number): void {
 export function Toasts() {
   return (
     <div class={css['stack']} role="status">
-      {toasts.value.map(({ id, text, isProblem, link }) => (
+      {toasts.value.map(({ id, text, isProblem, link, action }) => (
         <div key={id} class={`${css['toast']} ${isProblem ? css['problem'] : ''}`}>
           <span>{text}</span>
           {link !== undefined && <a href={link.href}>{link.text}</a>}
+          {action !== undefined && (
+            <button
+              type="button"
+              onClick={() => {
+                close(id);
+                action.act();
+              }}
+            >
+              {action.text}
+            </button>
+          )}
           <button type="button" class="plain" onClick={() => close(id)}>
             {words.close}
           </button>

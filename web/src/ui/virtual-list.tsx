@@ -48,7 +48,7 @@ export function VirtualList<T>(props: Props<T>) {
   const atEnd = last >= items.length;
   useLayoutEffect(() => {
     if (atEnd) props.onEnd();
-  }, [atEnd, items.length]);
+  }, [atEnd, items]);
   return (
     <div
       ref={box}

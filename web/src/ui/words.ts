@@ -1,5 +1,6 @@
 /** Words of the parts that the screens of records share. */
 export const words = {
+  searchHint: 'Search  /',
   noneMatches: (filter: string) => `Nothing matches ${filter}.`,
   clear: 'Clear filters',
   more: 'Show more',

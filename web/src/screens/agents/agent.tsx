@@ -4,7 +4,8 @@ import { useSignal } from '@preact/signals';
 import type { Agent } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
 import { lazy } from '../../app/lazy.tsx';
-import { listAddress, Neighbours } from '../../app/neighbours.tsx';
+import { listAddress } from '../../app/neighbours.tsx';
+import { RecordPath } from '../../app/record-path.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
 import { agentAddress, editAgentAddress, marketItemAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
@@ -36,10 +37,7 @@ export function AgentScreen({ id }: { id: string }) {
   useTitle(agent?.name ?? words.title);
   return (
     <div class={page['page']}>
-      <p>
-        <a href={listAddress('agents')}>‹ {words.back}</a>
-        <Neighbours list="agents" id={id} />
-      </p>
+      <RecordPath list="agents" id={id} />
       {agent !== undefined && <Loaded agent={agent} />}
       {agent === undefined && error === null && <RecordSkeleton title={words.title} />}
       {agent === undefined && error !== null && (
@@ -56,11 +54,13 @@ function Loaded({ agent }: { agent: Agent }) {
   const view = VIEWS.find(({ id }) => id === query.value['view'])?.id ?? 'overview';
   const show = (to: View) => setQuery({ view: to === 'overview' ? undefined : to }, 'replace');
   const deleting = useSignal(false);
+  const back = () => navigate(listAddress('agents'));
   useKeys(
     {
       ...Object.fromEntries(VIEWS.map(({ id }, index) => [String(index + 1), () => show(id)])),
       ...(agent.can.includes('update') ? { e: () => navigate(editAgentAddress(agent.id)) } : {}),
-      u: () => navigate(listAddress('agents')),
+      u: back,
+      Escape: back,
     },
     {
       ...words.shortcuts,

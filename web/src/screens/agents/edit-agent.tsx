@@ -1,8 +1,10 @@
 /** Registers an agent or changes one: by a form for its kind, or as JSON. */
 import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 
 import { ApiError, type Agent, type CreateAgentRequest } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
+import { ListLink, RecordPath } from '../../app/record-path.tsx';
 import { navigate } from '../../app/router.ts';
 import { agentAddress, agentsAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
@@ -14,6 +16,7 @@ import { ProblemText } from '../../ui/problem.tsx';
 import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
 import { RecordForm } from '../../ui/record-form.tsx';
 import { Refused } from '../../ui/refused.tsx';
+import { isCheckLoaded, loadCheck } from '../../ui/schema-form/form-check.ts';
 import { Tabs } from '../../ui/tabs.tsx';
 import { useTitle } from '../../ui/title.ts';
 import { tell } from '../../ui/toasts.tsx';
@@ -33,9 +36,9 @@ export function NewAgent() {
   useTitle(words.newTitle);
   return (
     <div class={page['page']}>
-      <a class={page['back']} href={agentsAddress()}>
-        ‹ {words.back}
-      </a>
+      <p class={page['path']}>
+        <ListLink list="agents" /> / {words.newTitle}
+      </p>
       <h1>{words.newTitle}</h1>
       {mayCall('createAgent') ? <AgentForm agent={null} /> : <Refused operation="createAgent" />}
     </div>
@@ -48,9 +51,9 @@ export function EditAgent({ id }: { id: string }) {
   useTitle(title);
   return (
     <div class={page['page']}>
-      <a class={page['back']} href={agentAddress(id)}>
-        ‹ {agent?.name ?? words.title}
-      </a>
+      <RecordPath list="agents" id={id}>
+        <a href={agentAddress(id)}>{agent?.name ?? words.title}</a>
+      </RecordPath>
       <h1>{title}</h1>
       {agent !== undefined && <AgentForm key={agent.updated_at} agent={agent} />}
       {agent === undefined && error === null && <RecordSkeleton />}
@@ -99,6 +102,10 @@ function ByForm({ agent }: { agent: Agent | null }) {
     queryFn: ({ signal }) => client.call('listWorkflows', { query: { limit: 200 }, signal }),
     enabled: kind.value === 'workflow',
   });
+  // Values that no field can show are found by the check of forms.
+  const isReady = useSignal(isCheckLoaded());
+  useEffect(() => void loadCheck().then(() => (isReady.value = true)), []);
+  if (!isReady.value) return <div aria-busy="true" />;
   // The choices of a select are read once, so the form waits for them.
   if (kind.value === 'workflow' && workflows === undefined && agent === null) return <div aria-busy="true" />;
   const sections = agentSections({

@@ -1,8 +1,7 @@
 /** The input of an invocation, and the same invocation for a shell and for an A2A client. */
 import { isRecord } from '../../../../contracts/is-record.ts';
-import { formErrors } from '../../../../language/schema/form-errors.ts';
-import { violations } from '../../../../language/schema/validate-json.ts';
-import { fieldsOf, filledValue, type Entries } from '../../ui/schema-form/fields.ts';
+import type { Entries, FieldProblem } from '../../ui/schema-form/fields.ts';
+import { formProblems, readForm } from '../../ui/schema-form/form-check.ts';
 
 /** What was entered into the form, or as text. */
 export interface Entered {
@@ -13,20 +12,18 @@ export interface Entered {
 
 interface Read {
   body: { input?: unknown };
-  problems: { pointer: string; message: string }[];
+  problems: FieldProblem[];
 }
 
 export function readInput(schema: Record<string, unknown>, { byForm, entries, text }: Entered): Read {
-  const { value, unreadable } = byForm
-    ? filledValue(fieldsOf(schema), entries)
-    : { value: textInput(text), unreadable: [] };
-  const checked = value === undefined ? [] : formErrors(schema, violations(schema, value));
-  const mismatches = checked.map(({ pointer, message }) => ({
-    pointer: pointer.slice('/payload'.length),
-    message,
-  }));
-  const others = mismatches.filter(({ pointer }) => !unreadable.some((one) => one.pointer === pointer));
-  return { body: value === undefined ? {} : { input: value }, problems: [...unreadable, ...others] };
+  if (byForm) {
+    const { value, problems } = readForm(schema, entries);
+    return { body: { input: value }, problems };
+  }
+  const value = textInput(text);
+  return value === undefined
+    ? { body: {}, problems: [] }
+    : { body: { input: value }, problems: formProblems(schema, value) };
 }
 
 /** JSON if it is JSON, else the text itself. */

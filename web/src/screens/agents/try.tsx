@@ -3,11 +3,13 @@ import { useSignal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
 import { ApiError, type Agent, type Run } from '../../../../client/index.ts';
+import { isMac, keyName } from '../../app/key-names.ts';
 import { useKeys } from '../../app/keys.ts';
 import { inboxAddress, runAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { Code } from '../../ui/code.tsx';
 import { fieldsOf, firstEntries, problemsByField, type Entries } from '../../ui/schema-form/fields.ts';
+import { loadCheck } from '../../ui/schema-form/form-check.ts';
 import page from '../../ui/page.module.css';
 import { detailOf, ProblemText } from '../../ui/problem.tsx';
 import { SchemaForm } from '../../ui/schema-form/schema-form.tsx';
@@ -51,6 +53,7 @@ function Trial({ agent, version, schema }: TrialProps) {
   const sent = useSignal<Sent | null>(null);
   const busy = useSignal(false);
   const invoke = async () => {
+    await loadCheck();
     const read = readInput(schema, entered.value);
     problems.value = read.problems;
     refused.value = null;
@@ -86,7 +89,7 @@ function Trial({ agent, version, schema }: TrialProps) {
         {refused.value !== null && <ProblemText error={refused.value} />}
         <div class={page['actions']}>
           <button type="submit" class="primary" disabled={busy}>
-            {words.invoke} <kbd>Ctrl Enter</kbd>
+            {words.invoke} <kbd>{keyName('mod+Enter', isMac)}</kbd>
           </button>
           <span class="muted">{version === '' ? words.servedVersion : version}</span>
         </div>
@@ -181,14 +184,19 @@ function Result({ agent, sent }: { agent: Agent; sent: Sent }) {
   );
 }
 
+/** A long run has many events, and its record is large. */
+const READ_EVERY_MS = 400;
+
 /** Reads the run again after its events, until its log ends. */
 async function follow(run: Signal<Run>, signal: AbortSignal): Promise<void> {
   const { id } = run.value;
+  let readMs = -Infinity;
   const read = async () => {
+    readMs = performance.now();
     run.value = await client.call('getRun', { path: { id }, signal });
   };
   for await (const { data } of client.events('streamRunEvents', { path: { id }, signal }))
-    if (data.task !== null) await read();
+    if (data.type.startsWith('io.cadenza.hitl') || performance.now() - readMs > READ_EVERY_MS) await read();
   await read();
 }
 

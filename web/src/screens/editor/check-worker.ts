@@ -1,4 +1,5 @@
 /** The editor's worker: reads, checks and lays out texts, and evaluates expressions, beside the page. */
+import { isRecord } from '../../../../contracts/is-record.ts';
 import type { Checked, Format, Reply, Request } from './checks.ts';
 import { checkText } from './check.ts';
 import { layOutJson, readJson } from './json-text.ts';
@@ -36,7 +37,16 @@ async function check({ text, format, name, known }: Extract<Request, { kind: 'ch
   const read = format === 'json' ? readJson : (await yaml()).readYaml;
   const started = performance.now();
   const checked = checkText(read(text), name, known);
-  return { ...checked, tookMs: performance.now() - started };
+  const tookMs = performance.now() - started;
+  const isYaml = checked.definition === undefined && format === 'json' && (await isYamlDefinition(text));
+  return { ...checked, ...(isYaml ? { isIn: 'yaml' as const } : {}), tookMs };
+}
+
+/** JSON that is not finished is no YAML either. */
+async function isYamlDefinition(text: string): Promise<boolean> {
+  if (/^\s*[{["]/.test(text)) return false;
+  const { value } = (await yaml()).readYaml(text);
+  return isRecord(value);
 }
 
 async function layOut({ text, from, to }: Extract<Request, { kind: 'layOut' }>): Promise<string | null> {

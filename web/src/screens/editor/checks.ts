@@ -17,6 +17,8 @@ export interface Checked {
   valid: boolean;
   problems: Marked[];
   tasks: TaskPlace[];
+  /** The language in which the text can be read, if it is another one. */
+  isIn?: Format;
   /** How long the check took. */
   tookMs: number;
 }

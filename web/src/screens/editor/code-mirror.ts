@@ -19,8 +19,7 @@ import {
   syntaxHighlighting,
 } from '@codemirror/language';
 import { lintGutter, setDiagnostics, type Diagnostic } from '@codemirror/lint';
-import { highlightSelectionMatches, searchKeymap } from '@codemirror/search';
-import { Compartment, EditorState, Prec } from '@codemirror/state';
+import { Compartment, EditorState, Prec, StateEffect } from '@codemirror/state';
 import {
   drawSelection,
   EditorView,
@@ -63,6 +62,12 @@ async function languageOf(format: Format): Promise<LanguageSupport> {
   return format === 'json' ? json() : (await import('@codemirror/lang-yaml')).yaml();
 }
 
+/** Search and replace come after the text. */
+async function search() {
+  const { highlightSelectionMatches, searchKeymap } = await import('@codemirror/search');
+  return [keymap.of(searchKeymap), highlightSelectionMatches()];
+}
+
 const SEVERITIES = { error: 'error', unsupported: 'warning', warning: 'info' } as const;
 
 export function createView(root: ShadowRoot, setup: Setup): TextView {
@@ -94,6 +99,11 @@ export function createView(root: ShadowRoot, setup: Setup): TextView {
     if (isOpen && wanted === format) view.dispatch({ effects: language.reconfigure(support) });
   };
   void useLanguage();
+  void search().then(
+    (extension) => isOpen && view.dispatch({ effects: StateEffect.appendConfig.of(extension) }),
+    // The text can be edited without it.
+    () => undefined,
+  );
   return {
     show(text, next) {
       if (next !== format) {
@@ -145,7 +155,6 @@ function keys({ onRun, onNextProblem, onLayOut }: Setup) {
     keymap.of([
       ...closeBracketsKeymap,
       ...defaultKeymap,
-      ...searchKeymap,
       ...historyKeymap,
       ...foldKeymap,
       ...completionKeymap,
@@ -219,7 +228,6 @@ function appearance() {
     closeBrackets(),
     highlightActiveLine(),
     highlightActiveLineGutter(),
-    highlightSelectionMatches(),
     EditorState.tabSize.of(2),
     EditorView.lineWrapping,
     EditorView.contentAttributes.of({ 'aria-label': `${words.text}. ${words.leave}`, tabindex: '0' }),

@@ -4,30 +4,29 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../../app/keys.ts';
 import { lazy } from '../../app/lazy.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
-import { editorAddress, runAddress, workflowAddress, workflowsAddress } from '../../app/routes.ts';
+import { editorAddress, workflowAddress, workflowsAddress } from '../../app/routes.ts';
 import { user } from '../../data/session.ts';
-import { Diagram } from '../../ui/diagram/diagram.tsx';
-import { focusDrawn } from '../../ui/focus.ts';
 import { isNarrow } from '../../ui/narrow.ts';
 import { detailOf, ProblemText } from '../../ui/problem.tsx';
 import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
-import { StartForm } from '../../ui/start-form/start-form.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { clockTime } from '../../ui/time.ts';
 import { useTitle } from '../../ui/title.ts';
 import { complain, tell } from '../../ui/toasts.tsx';
 import { CodeEditor } from './code-editor.tsx';
-import { Conflict } from './conflict.tsx';
 import css from './editor.module.css';
 import { Header } from './header.tsx';
 import { EditorModel, type Base } from './model.ts';
-import { taskAt } from './places.ts';
-import { Playground } from './playground.tsx';
 import { Problems } from './problems.tsx';
 import { NO_NAMES, readRegistry } from './registry.ts';
 import { words } from './words.ts';
 
+// The text comes first.
+const Picture = lazy(async () => (await import('./picture.tsx')).Picture);
+const Start = lazy(async () => (await import('./start.tsx')).Start);
+const Playground = lazy(async () => (await import('./playground.tsx')).Playground);
 const Changes = lazy(async () => (await import('./changes.tsx')).Changes);
+const Conflict = lazy(async () => (await import('./conflict.tsx')).Conflict);
 
 const SIDE = ['picture', 'start', 'try', 'changes'] as const;
 const ALL = ['text', 'picture', 'problems', 'start', 'try', 'changes'] as const;
@@ -72,6 +71,7 @@ function Loaded({ model }: { model: EditorModel }) {
     <div class={css['page']}>
       <Header model={model} onSave={() => void save()} onRun={() => void run()} />
       {model.keptAt.value !== null && <Kept model={model} at={model.keptAt.value} />}
+      <OtherLanguage model={model} />
       <div class={css['body']}>
         {!isNarrow.value && text}
         <div class={css['side']}>
@@ -87,7 +87,9 @@ function Loaded({ model }: { model: EditorModel }) {
         </div>
       </div>
       {!isNarrow.value && <Problems model={model} />}
-      <Conflict model={model} onOverwrite={(theirs) => void save(theirs)} />
+      {model.conflict.value !== null && (
+        <Conflict model={model} onOverwrite={(theirs) => void save(theirs)} />
+      )}
     </div>
   );
 }
@@ -107,8 +109,8 @@ function useActions(model: EditorModel) {
   };
   const run = async () => {
     if ((model.isChanged.value || model.id.value === null) && !(await save())) return;
+    model.isStartAsked.value = true;
     show('start');
-    focusDrawn(`.${css['start']} :is(input, select, textarea, button)`);
   };
   useKeys(
     {
@@ -174,6 +176,21 @@ function Kept({ model, at }: { model: EditorModel; at: string }) {
   );
 }
 
+/** Such as YAML that was pasted where JSON was expected. */
+function OtherLanguage({ model }: { model: EditorModel }) {
+  const format = model.checked.value?.isIn;
+  if (format === undefined || format === model.format.value) return null;
+  const [is, wanted] = [words.formats[format], words.formats[model.format.value]];
+  return (
+    <p class={css['kept']} role="status">
+      {words.otherLanguage(is, wanted)}{' '}
+      <button type="button" class="plain" onClick={() => model.readAs(format)}>
+        {words.editAs(is)}
+      </button>
+    </p>
+  );
+}
+
 function Side({ model, view }: { model: EditorModel; view: View }) {
   switch (view) {
     case 'text':
@@ -189,42 +206,4 @@ function Side({ model, view }: { model: EditorModel; view: View }) {
     case 'changes':
       return <Changes model={model} />;
   }
-}
-
-function Picture({ model }: { model: EditorModel }) {
-  const checked = model.checked.value;
-  const definition = model.definition.value;
-  if (definition === null) return <p class="muted">{words.picture.none}</p>;
-  const isOld = checked?.definition === undefined;
-  return (
-    <div class={css['picture']}>
-      {isOld && <p class={css['old']}>{words.picture.old}</p>}
-      <Diagram
-        definition={definition}
-        chosen={checked === null || isOld ? null : taskAt(checked.tasks, model.cursor.value)}
-        onSelect={(pointer) => model.goTo(pointer)}
-        problems={isOld ? [] : checked.problems}
-      />
-    </div>
-  );
-}
-
-function Start({ model }: { model: EditorModel }) {
-  const workflow = model.base.value?.workflow;
-  if (workflow === undefined) return <p class="muted">{words.start.saveFirst}</p>;
-  if (!workflow.can.includes('run')) return <p class="muted">{words.start.notRunnable}</p>;
-  return (
-    <div class={css['start']}>
-      {model.isChanged.value && <p class={css['old']}>{words.start.unsaved}</p>}
-      <StartForm
-        key={workflow.revision}
-        workflowId={workflow.id}
-        schema={workflow.input_schema}
-        onStarted={(run) => {
-          navigate(runAddress(run.id));
-          tell(words.start.started(workflow.name));
-        }}
-      />
-    </div>
-  );
 }

@@ -2,7 +2,9 @@
 import { useId } from 'preact/hooks';
 
 import { isMac, keyName } from '../../app/key-names.ts';
-import { workflowAddress, workflowsAddress } from '../../app/routes.ts';
+import { ListLink } from '../../app/record-path.tsx';
+import { workflowAddress } from '../../app/routes.ts';
+import page from '../../ui/page.module.css';
 import { complain } from '../../ui/toasts.tsx';
 import type { Format } from './checks.ts';
 import css from './editor.module.css';
@@ -24,20 +26,24 @@ export function Header({ model, onSave, onRun }: Props) {
   };
   return (
     <header class={css['header']}>
-      <div class={css['heading']}>
-        <p class={css['path']}>
-          <a href={workflowsAddress()}>{words.list}</a> /{' '}
-          {workflow !== undefined && <a href={workflowAddress(workflow.id)}>{workflow.id.slice(-12)}</a>}
+      <div class={page['heading']}>
+        <p class={page['path']}>
+          <ListLink list="workflows" /> /{' '}
+          {workflow === undefined ? (
+            words.newTitle
+          ) : (
+            <a href={workflowAddress(workflow.id)}>{workflow.id.slice(-12)}</a>
+          )}
         </p>
         <h1 class="hidden-text">{workflow === undefined ? words.newTitle : words.document(workflow.name)}</h1>
         <Name model={model} />
-        <p class={css['facts']}>
+        <p class={page['facts']}>
           <span>{workflow === undefined ? words.notSaved : words.revision(workflow.revision)}</span>
           {workflow !== undefined && model.isChanged.value && <span>{words.unsaved}</span>}
           <Check model={model} />
         </p>
       </div>
-      <div class={css['actions']}>
+      <div class={page['actions']}>
         <select
           aria-label={words.formatLabel}
           value={model.format.value}

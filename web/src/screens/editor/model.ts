@@ -56,6 +56,8 @@ export class EditorModel {
   readonly jump = signal<{ from: number; to: number } | null>(null);
   /** What somebody else has saved since this text was opened. */
   readonly conflict = signal<Base | null>(null);
+  /** The form that starts a run is to take the focus. */
+  readonly isStartAsked = signal(false);
   /** When the text was kept that came back. */
   readonly keptAt = signal<string | null>(null);
   readonly isChanged = computed(() => {
@@ -67,6 +69,7 @@ export class EditorModel {
   readonly #userId: string;
   readonly #savedText = signal('');
   #known: DefinitionProblem[] = [];
+  #sent = { content: '', key: '' };
   #timers: Record<'check' | 'server' | 'keep', ReturnType<typeof setTimeout> | undefined> = {
     check: undefined,
     server: undefined,
@@ -144,6 +147,13 @@ export class EditorModel {
     return true;
   }
 
+  /** Takes the text as it is for one in another language. */
+  readAs(format: Format): void {
+    this.format.value = format;
+    localStorage.setItem(FORMAT_KEY, format);
+    this.edit({});
+  }
+
   goTo(pointer: string): void {
     const task = this.checked.value?.tasks.find((one) => one.pointer === pointer);
     if (task !== undefined) this.jump.value = { from: task.from, to: task.from };
@@ -189,7 +199,10 @@ export class EditorModel {
     const [text, id] = [this.text.value, this.id.value];
     if (base === null || id === null) {
       const body = { name, definition };
-      const created = await client.tagged('createWorkflow', { body, idempotencyKey: randomKey() });
+      // The same text sent again, such as after a lost answer, is the same workflow.
+      const content = JSON.stringify(body);
+      if (this.#sent.content !== content) this.#sent = { content, key: randomKey() };
+      const created = await client.tagged('createWorkflow', { body, idempotencyKey: this.#sent.key });
       this.#saved({ workflow: created.record, etag: created.etag }, text);
       return 'saved';
     }

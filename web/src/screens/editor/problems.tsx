@@ -1,10 +1,18 @@
 /** What is wrong with the text: a sentence each, which leads to its place. */
+import { isNarrow } from '../../ui/narrow.ts';
 import css from './editor.module.css';
 import type { EditorModel } from './model.ts';
 import { words } from './words.ts';
 
 export function Problems({ model }: { model: EditorModel }) {
   const problems = model.checked.value?.problems ?? [];
+  // Above the text, the number of problems is in sight.
+  if (problems.length === 0 && model.canCheck.value && !isNarrow.value)
+    return (
+      <p class="hidden-text" role="status">
+        <Count model={model} />
+      </p>
+    );
   return (
     <section class={css['problems']} aria-label={words.problems.label}>
       <header class={css['problemsHeader']}>

@@ -77,6 +77,8 @@ export const words = {
     comparison: (revision: number) => `From revision ${revision} to this text`,
     unreadable: 'The text cannot be compared while it cannot be read.',
   },
+  otherLanguage: (is: string, wanted: string) => `This text is ${is}, and not ${wanted}.`,
+  editAs: (language: string) => `Edit it as ${language}`,
   kept: (time: string) => `Your unsaved text of ${time} is back.`,
   discard: 'Discard it',
   conflict: {

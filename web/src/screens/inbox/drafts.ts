@@ -1,12 +1,8 @@
 /** What somebody has entered for a task but not sent. It stays while they look at other tasks. */
 import { signal } from '@preact/signals';
 
-import { firstEntries, type Entries, type Schema } from '../../ui/schema-form/fields.ts';
-
-export interface FieldProblem {
-  pointer: string;
-  message: string;
-}
+import { whenUserLeaves } from '../../data/session.ts';
+import { firstEntries, type Entries, type FieldProblem, type Schema } from '../../ui/schema-form/fields.ts';
 
 interface Draft {
   entries: Entries;
@@ -17,6 +13,8 @@ interface Draft {
 }
 
 const drafts = signal<ReadonlyMap<string, Draft>>(new Map());
+
+whenUserLeaves(() => (drafts.value = new Map()));
 
 interface Drafted {
   id: string;

@@ -1,13 +1,12 @@
 /** Checks a decision before it is sent, by the server's own rules and in its words. */
-import { formErrors } from '../../../../language/schema/form-errors.ts';
-import { violations } from '../../../../language/schema/validate-json.ts';
-import { fieldsOf, filledValue, type Entries, type Schema } from '../../ui/schema-form/fields.ts';
+import type { Entries, FieldProblem } from '../../ui/schema-form/fields.ts';
+import { readForm } from '../../ui/schema-form/form-check.ts';
 import { words } from './words.ts';
 
 export interface Prepared {
   body: { decision: string; payload?: unknown; comment?: string };
   /** Pointers are into the body, as those of the server are. */
-  problems: { pointer: string; message: string }[];
+  problems: FieldProblem[];
 }
 
 interface Decidable {
@@ -20,22 +19,21 @@ export function prepareDecision(
   decision: string,
   entered: { entries: Entries; comment: string },
 ): Prepared {
-  const schema: Schema | null = task.form_schema ?? null;
   const comment = entered.comment.trim();
   const body: Prepared['body'] = { decision, ...(comment === '' ? {} : { comment }) };
   const problems: Prepared['problems'] = [];
-  // A rejection needs no form.
-  if (schema !== null && decision !== 'reject') {
-    const { value, unreadable } = filledValue(fieldsOf(schema), entered.entries);
-    const under = unreadable.map(({ pointer, message }) => ({ pointer: `/payload${pointer}`, message }));
-    const found = formErrors(schema, violations(schema, value)).filter(
-      ({ pointer }) => !under.some((other) => other.pointer === pointer),
-    );
-    problems.push(...under, ...found.map(({ pointer, message }) => ({ pointer, message })));
-    body.payload = value;
+  if (asksForm(task, decision)) {
+    const read = readForm(task.form_schema ?? {}, entered.entries);
+    problems.push(...read.problems.map((problem) => ({ ...problem, pointer: `/payload${problem.pointer}` })));
+    body.payload = read.value;
   }
   const option = task.decisions?.find(({ id }) => id === decision);
   if (option?.requires_comment === true && comment === '')
     problems.push({ pointer: '/comment', message: words.commentMissing });
   return { body, problems };
+}
+
+/** A rejection needs no form. */
+export function asksForm({ form_schema: schema }: Decidable, decision: string): boolean {
+  return schema !== null && schema !== undefined && decision !== 'reject';
 }

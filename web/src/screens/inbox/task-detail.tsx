@@ -4,6 +4,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 
 import type { HumanTask } from '../../../../client/index.ts';
 import { isUuid } from '../../../../contracts/uuid.ts';
+import { lazy } from '../../app/lazy.tsx';
 import { query } from '../../app/router.ts';
 import { inboxAddress, runAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
@@ -69,6 +70,7 @@ function Detail({ task, onDecide }: { task: HumanTask; onDecide: Props['onDecide
       <Votes task={task} />
       <Delegations task={task} />
       <Comments task={task} />
+      <Past task={task} />
       <hr class={css['line']} />
       {task.can.includes('decide') ? (
         <Decide task={task} onDecide={onDecide} />
@@ -174,6 +176,18 @@ function Comments({ task: { comments } }: { task: HumanTask }) {
         ))}
       </ul>
     </section>
+  );
+}
+
+const History = lazy(async () => (await import('./history.tsx')).History);
+
+function Past({ task: { id, updated_at: state } }: { task: HumanTask }) {
+  const isOpen = useSignal(false);
+  return (
+    <details class={css['raw']} onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
+      <summary>{words.history}</summary>
+      {isOpen.value && <History id={id} state={state} />}
+    </details>
   );
 }
 

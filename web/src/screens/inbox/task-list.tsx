@@ -6,6 +6,7 @@ import { personName } from '../../data/people.ts';
 import { user } from '../../data/session.ts';
 import { nowMs } from '../../ui/clock.ts';
 import { density } from '../../ui/density.ts';
+import { Check, Choice, SearchField } from '../../ui/filters.tsx';
 import { useLate } from '../../ui/late.ts';
 import { ProblemText } from '../../ui/problem.tsx';
 import { StatusMark } from '../../ui/status.tsx';
@@ -77,91 +78,69 @@ export function TaskList(props: Props) {
           )}
         />
       )}
-      <footer class={css['footer']}>
-        <span class={css['hints']} aria-hidden="true">
-          {words.keys.map((entry) => (
-            <span key={entry[0]}>
-              {entry.slice(0, -1).map((key) => (
-                <kbd key={key}>{key}</kbd>
-              ))}{' '}
-              {entry.at(-1)}
-            </span>
-          ))}
-        </span>
-        <span class="number">{words.count(tasks.length, list.hasMore.value)}</span>
-      </footer>
+      {tasks.length > 0 && list.error.value !== null && (
+        <ProblemText
+          error={list.error.value}
+          retry={() => void (list.hasMore.value ? list.more() : list.reload())}
+        />
+      )}
+      <Footer count={words.count(tasks.length, list.hasMore.value)} />
     </div>
+  );
+}
+
+function Footer({ count }: { count: string }) {
+  return (
+    <footer class={css['footer']}>
+      <span class={css['hints']} aria-hidden="true">
+        {words.keys.map((entry) => (
+          <span key={entry[0]}>
+            {entry.slice(0, -1).map((key) => (
+              <kbd key={key}>{key}</kbd>
+            ))}{' '}
+            {entry.at(-1)}
+          </span>
+        ))}
+      </span>
+      <span class="number">{count}</span>
+    </footer>
   );
 }
 
 function Filters({ filter }: { filter: TaskFilter }) {
   return (
     <search class={css['filters']}>
-      <input
-        type="search"
-        aria-label={words.search}
-        placeholder={words.searchHint}
-        value={filter.q}
-        onInput={(event) => setQuery({ q: event.currentTarget.value, task: undefined }, 'replace')}
-        onKeyDown={(event) => {
-          if (event.key === 'Escape') event.currentTarget.blur();
-        }}
-      />
+      <SearchField label={words.search} value={filter.q} />
       <SavedViews list="inbox" />
-      <select
-        aria-label={words.scope}
+      <Choice
+        name="scope"
+        label={words.scope}
         value={filter.scope}
-        onChange={(event) => {
-          const scope = event.currentTarget.value;
-          setQuery({ scope: scope === 'mine' ? undefined : scope, task: undefined });
-        }}
-      >
-        {Object.entries(words.scopes).map(([scope, text]) => (
-          <option key={scope} value={scope}>
-            {text}
-          </option>
-        ))}
-      </select>
-      <select
-        aria-label={words.sort}
-        value={filter.sort}
-        onChange={(event) => {
-          const sort = event.currentTarget.value;
-          setQuery({ sort: sort === 'priority' ? undefined : sort, task: undefined });
-        }}
-      >
-        {SORTS.map((sort) => (
-          <option key={sort} value={sort}>
-            {words.sorts[sort]}
-          </option>
-        ))}
-      </select>
-      <Check name="overdue" value="true" isOn={filter.overdue} text={words.overdueOnly} />
-      <Check name="claimed" value="me" isOn={filter.claimed !== null} text={words.claimedOnly} />
-    </search>
-  );
-}
-
-interface CheckProps {
-  /** The parameter of the address, and its value if the box is checked. */
-  name: string;
-  value: string;
-  isOn: boolean;
-  text: string;
-}
-
-function Check({ name, value, isOn, text }: CheckProps) {
-  return (
-    <label class={css['check']}>
-      <input
-        type="checkbox"
-        checked={isOn}
-        onChange={(event) =>
-          setQuery({ [name]: event.currentTarget.checked ? value : undefined, task: undefined })
-        }
+        standard="mine"
+        options={Object.entries(words.scopes)}
       />
-      {text}
-    </label>
+      <Choice
+        name="sort"
+        label={words.sort}
+        value={filter.sort}
+        standard="priority"
+        options={SORTS.map((sort) => [sort, words.sorts[sort]])}
+      />
+      <Check
+        class={css['check']}
+        name="overdue"
+        value="true"
+        isOn={filter.overdue}
+        text={words.overdueOnly}
+      />
+      <Check
+        class={css['check']}
+        name="claimed"
+        value="me"
+        isOn={filter.claimed !== null}
+        text={words.claimedOnly}
+      />
+    </search>
   );
 }
 

@@ -2,7 +2,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
 import { sessionOver } from '../../data/api.ts';
-import { user } from '../../data/session.ts';
+import { leave, user } from '../../data/session.ts';
 import { LogInForm } from './login.tsx';
 import { words } from './words.ts';
 
@@ -20,14 +20,7 @@ export function SessionOver() {
           <h2 id="session-over">{words.over}</h2>
           <p>{words.overText(over.username)}</p>
           <LogInForm username={over.username} />
-          <button
-            type="button"
-            class="plain"
-            onClick={() => {
-              sessionOver.value = false;
-              user.value = null;
-            }}
-          >
+          <button type="button" class="plain" onClick={leave}>
             {words.asAnother}
           </button>
         </>

@@ -31,7 +31,7 @@ function columns(item: MarketplaceItem): Column<ItemVersionSummary>[] {
           : words.statuses[one.status],
     },
     { title: submitted, cell: (one) => <When at={one.submitted_at} />, minor: true },
-    { title: reason, cell: (one) => one.reason ?? '–', minor: true },
+    { title: reason, cell: (one) => one.reason ?? '–', text: true },
     { title: digest, cell: (one) => <ShortDigest digest={one.digest} />, minor: true },
     {
       title: acts,

@@ -4,7 +4,8 @@ import { useSignal } from '@preact/signals';
 import type { MarketplaceItem } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
 import { lazy } from '../../app/lazy.tsx';
-import { listAddress, Neighbours } from '../../app/neighbours.tsx';
+import { listAddress } from '../../app/neighbours.tsx';
+import { RecordPath } from '../../app/record-path.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
 import { marketItemAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
@@ -39,10 +40,7 @@ export function MarketItem({ id }: { id: string }) {
   useKeys({ u: back, Escape: back }, words.itemShortcuts);
   return (
     <div class={page['page']}>
-      <p>
-        <a href={listAddress('marketplace')}>‹ {words.back}</a>
-        <Neighbours list="marketplace" id={id} />
-      </p>
+      <RecordPath list="marketplace" id={id} />
       {item !== undefined && <Loaded item={item} />}
       {item === undefined && error === null && <RecordSkeleton title={words.title} />}
       {item === undefined && error !== null && (

@@ -209,27 +209,31 @@ const reasonSchema = {
   },
 };
 
-/** Only what was read is approved: if the version was submitted anew, it is shown anew. */
-async function approve(
-  { id, name }: MarketplaceItem,
-  { version, digest }: MarketplaceVersion,
-): Promise<void> {
+/** Only what was read is decided: if the version was submitted anew, it is shown anew. */
+async function decided(id: string, decide: () => Promise<unknown>): Promise<void> {
   try {
-    await client.call('approveMarketplaceItem', { path: { id }, body: { version, digest } });
+    await decide();
   } catch (error) {
     if (error instanceof ApiError && error.status === 409) void refreshItem(id);
     throw error;
   }
-  tell(words.approved(name, version));
   void refreshItem(id);
+}
+
+async function approve(
+  { id, name }: MarketplaceItem,
+  { version, digest }: MarketplaceVersion,
+): Promise<void> {
+  await decided(id, () => client.call('approveMarketplaceItem', { path: { id }, body: { version, digest } }));
+  tell(words.approved(name, version));
 }
 
 async function reject(
   { id, name }: MarketplaceItem,
-  { version }: MarketplaceVersion,
+  { version, digest }: MarketplaceVersion,
   reason: string,
 ): Promise<void> {
-  await client.call('rejectMarketplaceItem', { path: { id }, body: { version, reason } });
+  const body = { version, digest, reason };
+  await decided(id, () => client.call('rejectMarketplaceItem', { path: { id }, body }));
   tell(words.rejected(name, version));
-  void refreshItem(id);
 }

@@ -2,7 +2,6 @@ export const words = {
   title: 'Marketplace',
   list: 'Items',
   search: 'Search the marketplace',
-  searchHint: 'Search  /',
   kind: 'Kind',
   anyKind: 'Agents and workflows',
   kindFilter: { agent: 'Agents', workflow: 'Workflows' },

@@ -3,6 +3,7 @@ import { useSignal, type Signal } from '@preact/signals';
 
 import { OPERATIONS, type Run } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
+import { lazy } from '../../app/lazy.tsx';
 import { navigate } from '../../app/router.ts';
 import { runAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
@@ -11,11 +12,12 @@ import { randomKey } from '../../data/random-key.ts';
 import { isAllowed } from '../../data/rights.ts';
 import { user } from '../../data/session.ts';
 import { Dialog } from '../../ui/dialog.tsx';
+import page from '../../ui/page.module.css';
 import { detailOf } from '../../ui/problem.tsx';
 import { complain } from '../../ui/toasts.tsx';
-import { RunAgain } from './run-again.tsx';
-import css from './run.module.css';
 import { words } from './words.ts';
+
+const RunAgain = lazy(async () => (await import('./run-again.tsx')).RunAgain);
 
 const COMMANDS = {
   suspend: 'suspendRun',
@@ -52,7 +54,7 @@ export function Actions({ run }: { run: Run }) {
     },
   );
   return (
-    <div class={css['actions']}>
+    <div class={page['actions']}>
       {(['suspend', 'resume'] as const).map(
         (command) =>
           may(command) && (
@@ -141,7 +143,7 @@ function CancelDialog({ run, asking, onAct }: DialogProps & { run: Run }) {
     >
       <p>{words.cancelText}</p>
       {run.can.includes('terminate') && <p>{words.terminateText}</p>}
-      <div class={css['actions']}>
+      <div class={page['actions']}>
         <button type="button" class="primary" onClick={() => onAct('cancel')}>
           {words.actions.cancel}
         </button>
@@ -162,7 +164,7 @@ function RetryDialog({ asking, onAct }: DialogProps) {
   return (
     <Dialog open={asking.value === 'retry'} title={words.retryTitle} onClose={() => close(asking, 'retry')}>
       <p>{words.retryText}</p>
-      <div class={css['actions']}>
+      <div class={page['actions']}>
         <button type="button" class="primary" onClick={() => onAct('retry')}>
           {words.retryNow}
         </button>

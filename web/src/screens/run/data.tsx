@@ -1,5 +1,6 @@
 /** Input and output of the whole run. */
 import type { Run } from '../../../../client/index.ts';
+import page from '../../ui/page.module.css';
 import { Value } from '../../ui/value.tsx';
 import css from './run.module.css';
 import { words } from './words.ts';
@@ -7,7 +8,7 @@ import { words } from './words.ts';
 export function Data({ run }: { run: Run }) {
   return (
     <div class={css['data']}>
-      <section class={css['part']}>
+      <section class={page['part']}>
         <h2>{words.input}</h2>
         {run.input_params === null || run.input_params === undefined ? (
           <p class="muted">{words.noInput}</p>
@@ -15,12 +16,12 @@ export function Data({ run }: { run: Run }) {
           <Value value={run.input_params} label={words.input} />
         )}
       </section>
-      <section class={css['part']}>
+      <section class={page['part']}>
         <h2>{words.output}</h2>
         {run.status === 'completed' ? (
           <Value value={run.output} label={words.output} />
         ) : (
-          <p class="muted">{words.noOutput}</p>
+          <p class="muted">{run.finished_at === null ? words.noOutputYet : words.noOutput}</p>
         )}
       </section>
     </div>

@@ -3,27 +3,43 @@ import type { Run } from '../../../../client/index.ts';
 import { inboxAddress, runAddress } from '../../app/routes.ts';
 import { personName } from '../../data/people.ts';
 import { nowMs } from '../../ui/clock.ts';
+import page from '../../ui/page.module.css';
 import { StatusText } from '../../ui/status.tsx';
-import { lengthText } from '../../ui/time.ts';
+import { exactTime, lengthText, roundLength } from '../../ui/time.ts';
 import { When } from '../../ui/when.tsx';
 import { Actions } from './actions.tsx';
+import type { Step } from './fold-run.ts';
 import css from './run.module.css';
 import { words } from './words.ts';
 
-export function Header({ run }: { run: Run }) {
+interface Props {
+  run: Run;
+  /** Without its waits; null if it did not wait for long. */
+  workedMs: number | null;
+}
+
+export function Header({ run, workedMs }: Props) {
   const end = run.finished_at === null ? nowMs.value : Date.parse(run.finished_at);
   return (
-    <header class={css['header']}>
-      <div class={css['heading']}>
+    <header class={page['head']}>
+      <div class={page['heading']}>
         <h1>{run.workflow_name}</h1>
-        <p class={css['facts']}>
+        <p class={page['facts']}>
           <StatusText status={run.status} />
           {run.workflow_revision !== null && <span>{words.revision(run.workflow_revision)}</span>}
           <span>
             {words.started} <When at={run.started_at ?? run.created_at} />
           </span>
           {run.started_at !== null && (
-            <span class="number">{lengthText(end - Date.parse(run.started_at))}</span>
+            <span class="number">
+              {lengthText(end - Date.parse(run.started_at))}
+              {workedMs !== null && ` ${words.work(lengthText(workedMs))}`}
+            </span>
+          )}
+          {run.scheduled_at !== null && (
+            <span>
+              {words.scheduled} <time dateTime={run.scheduled_at}>{exactTime(run.scheduled_at)}</time>
+            </span>
           )}
           <span>{words.by(personName(run.owner_id))}</span>
           {run.parent_run_id !== null && <a href={runAddress(run.parent_run_id)}>{words.parent}</a>}
@@ -39,19 +55,26 @@ export function Header({ run }: { run: Run }) {
 /** More waits are counted only. */
 const NAMED_WAITS = 3;
 
-export function Waits({ run }: { run: Run }) {
+export function Waits({ run, steps }: { run: Run; steps: readonly Step[] }) {
   if (run.status !== 'waiting' || run.waiting_on.length === 0) return null;
   const named = run.waiting_on.slice(0, NAMED_WAITS);
   return (
     <p class={css['waits']}>
       {words.waitsFor}{' '}
-      {named.map(({ kind, task, id }, index) => {
+      {named.map(({ kind, task, id, until }, index) => {
+        const askedMs = steps.find(({ humanTaskId }) => humanTaskId === (id ?? ''))?.askedMs ?? null;
         const name = task.split('/').at(-1) ?? task;
         const text = words[`${kind === 'human' ? 'person' : kind}In`](name);
         return (
           <span key={task}>
             {index > 0 && ', '}
             {kind === 'human' && id !== undefined ? <a href={inboxAddress({ task: id })}>{text}</a> : text}
+            {askedMs !== null && `, ${words.since(roundLength(nowMs.value - askedMs))}`}
+            {until !== undefined && (
+              <>
+                , {kind === 'human' && words.expires} <When at={until} />
+              </>
+            )}
           </span>
         );
       })}{' '}

@@ -1,6 +1,7 @@
 /** Everything about one step: input, output, error, who decides, its part of the log. */
 import type { LogEntry, Run } from '../../../../client/index.ts';
 import { inboxAddress, runAddress } from '../../app/routes.ts';
+import page from '../../ui/page.module.css';
 import { StatusText } from '../../ui/status.tsx';
 import { clockTime, lengthText } from '../../ui/time.ts';
 import { complain, tell } from '../../ui/toasts.tsx';
@@ -25,7 +26,7 @@ export function Inspector({ run, step, entries, nowMs, onClose }: Props) {
       <h2>
         {step.name} · {step.type}
       </h2>
-      <p class={css['facts']}>
+      <p class={page['facts']}>
         <StatusText status={step.status} />
         <span>{lengthText((step.endMs ?? nowMs) - step.startMs)}</span>
         {step.attempt > 1 && <span>{words.attempt(step.attempt)}</span>}
@@ -48,7 +49,7 @@ export function Inspector({ run, step, entries, nowMs, onClose }: Props) {
         </ul>
       </details>
       <code class={css['reference']}>{step.reference}</code>
-      <div class={css['actions']}>
+      <div class={page['actions']}>
         <button type="button" onClick={() => void copy(step.reference)}>
           {words.copyPointer}
         </button>
@@ -66,7 +67,7 @@ export function Inspector({ run, step, entries, nowMs, onClose }: Props) {
 function Part({ title, value, omitted = false }: { title: string; value: unknown; omitted?: boolean }) {
   if (value === undefined && !omitted) return null;
   return (
-    <section class={css['part']}>
+    <section class={page['part']}>
       <h3>{title}</h3>
       {omitted ? <p class="muted">{words.omitted}</p> : <Value value={value} label={title} />}
     </section>

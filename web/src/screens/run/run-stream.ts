@@ -1,49 +1,80 @@
 /** Follows a run's log, and draws the events of one frame together. */
-import { signal, type ReadonlySignal } from '@preact/signals';
+import { effect, signal, untracked, type ReadonlySignal } from '@preact/signals';
 
 import type { LogEntry } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
+import { isVisible } from '../../data/visible.ts';
 
 export interface RunStream {
-  events: ReadonlySignal<readonly LogEntry[]>;
+  /** Without gaps: the entry at `index` has the number `after + 1 + index`. */
+  log: ReadonlySignal<{ after: number; events: readonly LogEntry[] }>;
   error: ReadonlySignal<unknown>;
+  /** Begins anew after an entry. From the first one on, the log is kept as a whole. */
+  startAfter(seq: number): void;
   close(): void;
 }
 
+/** More events of a run are shown when somebody asks for them. */
+export const MAX_EVENTS = 20_000;
+/** A log that grows is shortened by many events at once. */
+const SLACK = 2_000;
 const FRAME_MS = 16;
 /** The steps are folded anew each time, so a long log is drawn less often. */
 const EVENTS_PER_MS = 40;
 
 /** @param onEvents called when events have come */
 export function followRun(id: string, onEvents: () => void): RunStream {
-  const events = signal<readonly LogEntry[]>([]);
+  const log = signal<{ after: number; events: readonly LogEntry[] }>({ after: 0, events: [] });
   const error = signal<unknown>(null);
-  const abort = new AbortController();
+  /** Each value is another beginning. */
+  const begin = signal({ isWhole: false });
   let fresh: LogEntry[] = [];
   let timer: ReturnType<typeof setTimeout> | null = null;
   // Not an animation frame: those stop in a tab that is not visible.
   const flush = () => {
     timer = null;
-    events.value = [...events.value, ...fresh];
+    const events = [...log.value.events, ...fresh];
+    const tooMany =
+      begin.value.isWhole || events.length <= MAX_EVENTS + SLACK ? 0 : events.length - MAX_EVENTS;
+    log.value = { after: log.value.after + tooMany, events: tooMany === 0 ? events : events.slice(tooMany) };
     fresh = [];
     onEvents();
   };
-  void (async () => {
+  const read = async (signal: AbortSignal) => {
+    const { after, events } = log.value;
+    const last = after + events.length + fresh.length;
+    const stream = client.events('streamRunEvents', {
+      path: { id },
+      signal,
+      ...(last === 0 ? {} : { lastEventId: String(last) }),
+    });
     try {
-      const stream = client.events('streamRunEvents', { path: { id }, signal: abort.signal });
       for await (const { data } of stream) {
         fresh.push(data);
-        timer ??= setTimeout(flush, FRAME_MS + events.value.length / EVENTS_PER_MS);
+        timer ??= setTimeout(flush, FRAME_MS + log.value.events.length / EVENTS_PER_MS);
       }
     } catch (thrown) {
       error.value = thrown;
     }
-  })();
+  };
+  const stop = effect(() => {
+    const abort = new AbortController();
+    // A tab that comes back goes on after the last event that it has.
+    if (begin.value && isVisible.value) untracked(() => void read(abort.signal));
+    return () => abort.abort();
+  });
   return {
-    events,
+    log,
     error,
-    close: () => {
-      abort.abort();
+    startAfter(seq) {
+      if (timer !== null) clearTimeout(timer);
+      timer = null;
+      fresh = [];
+      log.value = { after: seq, events: [] };
+      begin.value = { isWhole: seq === 0 };
+    },
+    close() {
+      stop();
       if (timer !== null) clearTimeout(timer);
     },
   };

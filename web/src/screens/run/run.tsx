@@ -4,11 +4,14 @@ import { useEffect, useMemo } from 'preact/hooks';
 
 import type { LogEntry, Run } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
-import { listAddress, Neighbours } from '../../app/neighbours.tsx';
+import { lazy } from '../../app/lazy.tsx';
+import { listAddress } from '../../app/neighbours.tsx';
+import { RecordPath } from '../../app/record-path.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
 import { client } from '../../data/api.ts';
 import { cache, useQuery } from '../../data/query.ts';
 import { nowMs } from '../../ui/clock.ts';
+import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
 import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
@@ -19,13 +22,15 @@ import { Header, ProblemOf, Waits } from './header.tsx';
 import { Inspector } from './inspector.tsx';
 import { Log } from './log.tsx';
 import { entriesOf } from './log-lines.ts';
-import { Picture } from './picture.tsx';
 import css from './run.module.css';
-import { followRun, type RunStream } from './run-stream.ts';
+import { followRun, MAX_EVENTS, type RunStream } from './run-stream.ts';
 import { useScrub, type Scrub } from './scrub.ts';
 import { Scrubber } from './scrubber.tsx';
+import { workedMs } from './stretches.ts';
 import { Timeline } from './timeline.tsx';
 import { words } from './words.ts';
+
+const Picture = lazy(async () => (await import('./picture.tsx')).Picture);
 
 const VIEWS = ['timeline', 'diagram', 'log', 'data'] as const;
 type View = (typeof VIEWS)[number];
@@ -44,11 +49,8 @@ export function RunScreen({ id }: { id: string }) {
   const stream = useMemo(() => followRun(id, readSoon(id)), [id]);
   useEffect(() => () => stream.close(), [stream]);
   return (
-    <div class={css['page']}>
-      <p class={css['path']}>
-        <a href={listAddress('runs')}>{words.runs}</a> / <code>{id.slice(-12)}</code>
-        <Neighbours list="runs" id={id} />
-      </p>
+    <div class={page['page']}>
+      <RecordPath list="runs" id={id} />
       {run !== undefined && <Loaded run={run} stream={stream} />}
       {run === undefined && error === null && <RecordSkeleton title={words.document(id)} />}
       {run === undefined && error !== null && (
@@ -77,10 +79,12 @@ function readSoon(id: string): () => void {
 }
 
 function Loaded({ run, stream }: { run: Run; stream: RunStream }) {
-  const all = stream.events.value;
-  const scrub = useScrub(all.length);
-  // The log has no gaps, so an entry's number is its place.
-  const events = useMemo(() => (scrub.isLive ? all : all.slice(0, scrub.at)), [all, scrub.isLive, scrub.at]);
+  const { after, events: all } = stream.log.value;
+  const scrub = useScrub(after + 1, after + all.length);
+  const events = useMemo(
+    () => (scrub.isLive ? all : all.slice(0, Math.max(0, scrub.at - after))),
+    [all, scrub.isLive, scrub.at],
+  );
   const fold = useMemo(() => foldRun(events), [events]);
   const latest = events.at(-1);
   const endMs = run.finished_at === null ? nowMs.value : Date.parse(run.finished_at);
@@ -91,14 +95,25 @@ function Loaded({ run, stream }: { run: Run; stream: RunStream }) {
     follows.value = true;
     scrub.live();
   };
+  useEffect(() => {
+    if (run.last_seq > MAX_EVENTS) stream.startAfter(run.last_seq - MAX_EVENTS);
+  }, [stream]);
   const view = currentView();
   useRunKeys(fold.steps, scrub, goLive);
   return (
     <>
-      <Header run={run} />
-      <Waits run={run} />
+      <Header run={run} workedMs={scrub.isLive ? workedMs(fold, endMs) : null} />
+      <Waits run={run} steps={fold.steps} />
       {run.error !== null && <ProblemOf error={run.error} />}
       {stream.error.value !== null && <ProblemText error={stream.error.value} />}
+      {after > 0 && (
+        <p class={css['waits']} role="status">
+          {words.earlier(after)}{' '}
+          <button type="button" class="plain" onClick={() => stream.startAfter(0)}>
+            {words.showAll}
+          </button>
+        </p>
+      )}
       <Scrubber scrub={scrub} event={latest} status={fold.status} />
       <Tabs
         label={words.viewsLabel}

@@ -7,6 +7,8 @@ import { query, setQuery } from '../../app/router.ts';
 export interface Scrub {
   /** `seq` of the last event that is shown. */
   at: number;
+  /** `seq` of the first event of the log that the page has. */
+  first: number;
   /** `seq` of the last event of the log. */
   last: number;
   /** Shows whatever comes. */
@@ -19,7 +21,7 @@ export interface Scrub {
 /** Browsers allow few changes of the address a second; dragging makes many. */
 const WRITE_MS = 250;
 
-export function useScrub(last: number): Scrub {
+export function useScrub(first: number, last: number): Scrub {
   /** What the address does not have yet. */
   const moving = useSignal<{ at: number | null } | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
@@ -37,13 +39,13 @@ export function useScrub(last: number): Scrub {
     }, WRITE_MS);
   };
   /** At the end, the page follows the run. */
-  const go = (to: number) => set(to >= last ? null : Math.max(to, 1));
+  const go = (to: number) => set(to >= last ? null : Math.max(to, first));
   /** Read at the time of the key, so that quick keys add up. */
   const move = (by: number) => {
     const from = moving.value === null ? positionIn(query.value['at']) : moving.value.at;
     go((from ?? last) + by);
   };
-  return { at, last, isLive, go, move, live: () => set(null) };
+  return { at, first, last, isLive, go, move, live: () => set(null) };
 }
 
 function positionIn(text: string | undefined): number | null {

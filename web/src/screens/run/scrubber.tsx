@@ -16,13 +16,13 @@ interface Props {
 }
 
 export function Scrubber({ scrub, event, status }: Props) {
-  const { at, last, isLive } = scrub;
-  if (last === 0) return null;
+  const { at, first, last, isLive } = scrub;
+  if (last < first) return null;
   return (
     <div class={css['scrubber']}>
       <input
         type="range"
-        min={1}
+        min={first}
         max={last}
         value={at}
         aria-label={words.scrub}

@@ -1,6 +1,6 @@
 /** What each step contributes to the time axis: its work and its waits. */
-import type { Step } from './fold-run.ts';
-import type { Stretch } from './time-axis.ts';
+import type { RunFold, Step } from './fold-run.ts';
+import { workMs, type Stretch } from './time-axis.ts';
 
 /** Steps that wait by themselves. */
 const WAITING_TYPES = new Set(['wait', 'listen']);
@@ -20,6 +20,18 @@ export function barsOf(step: Step, holds: boolean, nowMs: number): Bar[] {
     { startMs: step.startMs, endMs: step.askedMs, waits: false, holds },
     { startMs: step.askedMs, endMs, waits: true, holds },
   ];
+}
+
+/** How long the run worked, if it also waited for long. @param endMs of the run, or now */
+export function workedMs({ steps, startMs }: RunFold, endMs: number): number | null {
+  if (startMs === null) return null;
+  const holders = holdersIn(steps);
+  const worked = workMs(
+    steps.flatMap((step) => (holders.has(step.key) ? [] : barsOf(step, false, endMs))),
+    startMs,
+    endMs,
+  );
+  return worked < endMs - startMs ? worked : null;
 }
 
 /** Keys of the steps that hold others. */

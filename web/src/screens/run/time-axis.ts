@@ -37,11 +37,10 @@ export function timeAxis(
   width: number,
 ): TimeAxis {
   const folded = waitsBetween(stretches, startMs, endMs);
-  const foldedMs = folded.reduce((sum, { from, to }) => sum + to - from, 0);
-  const workMs = endMs - startMs - foldedMs;
-  const most = workMs > 0 ? Math.min(FOLD_WIDTH, width / 2 / folded.length) : width / folded.length;
+  const worked = workMs(stretches, startMs, endMs);
+  const most = worked > 0 ? Math.min(FOLD_WIDTH, width / 2 / folded.length) : width / folded.length;
   const foldWidth = folded.length === 0 ? 0 : most;
-  const scale = workMs > 0 ? (width - folded.length * foldWidth) / workMs : 0;
+  const scale = worked > 0 ? (width - folded.length * foldWidth) / worked : 0;
   const x = (ms: number): number => {
     const at = Math.min(Math.max(ms, startMs), endMs);
     let position = (at - startMs) * scale;
@@ -56,8 +55,14 @@ export function timeAxis(
     width,
     x,
     folds: folded.map(({ from, to }) => ({ x: x(from), width: foldWidth, ms: to - from })),
-    ticks: ticksOf(workMs, scale, folded, startMs, foldWidth),
+    ticks: ticksOf(worked, scale, folded, startMs, foldWidth),
   };
+}
+
+/** How long something worked, and did not only wait. */
+export function workMs(stretches: readonly Stretch[], startMs: number, endMs: number): number {
+  const waits = waitsBetween(stretches, startMs, endMs);
+  return endMs - startMs - waits.reduce((sum, { from, to }) => sum + to - from, 0);
 }
 
 interface Interval {
@@ -80,14 +85,14 @@ function waitsBetween(stretches: readonly Stretch[], startMs: number, endMs: num
 }
 
 function ticksOf(
-  workMs: number,
+  worked: number,
   scale: number,
   folded: readonly Interval[],
   startMs: number,
   foldWidth: number,
 ): TimeAxis['ticks'] {
-  const step = roundStep(workMs / MAX_TICKS);
-  const count = Math.floor(workMs / step);
+  const step = roundStep(worked / MAX_TICKS);
+  const count = Math.floor(worked / step);
   return Array.from({ length: count + 1 }, (_, index) => {
     const ms = index * step;
     let before = 0;

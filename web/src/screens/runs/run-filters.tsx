@@ -1,8 +1,8 @@
 import { setQuery } from '../../app/router.ts';
-import { SavedViews } from '../../app/saved-views.tsx';
 import { client } from '../../data/api.ts';
 import { personName } from '../../data/people.ts';
 import { useQuery } from '../../data/query.ts';
+import { Choice, SearchField, type Option } from '../../ui/filters.tsx';
 import { PERIODS_MS, STATUSES, type RunFilter } from './run-list.ts';
 import css from './runs.module.css';
 import { words } from './words.ts';
@@ -19,14 +19,8 @@ interface Props {
 
 export function RunFilters({ filter, seesAll }: Props) {
   return (
-    <search class={css['filters']}>
-      <input
-        type="search"
-        aria-label={words.search}
-        placeholder={words.searchHint}
-        value={filter.q}
-        onInput={(event) => setQuery({ q: event.currentTarget.value }, 'replace')}
-      />
+    <>
+      <SearchField label={words.search} value={filter.q} />
       <Choice
         name="status"
         label={words.status}
@@ -52,8 +46,7 @@ export function RunFilters({ filter, seesAll }: Props) {
         value={filter.tag}
         onInput={(event) => setQuery({ tag: event.currentTarget.value }, 'replace')}
       />
-      <SavedViews list="runs" />
-    </search>
+    </>
   );
 }
 
@@ -89,31 +82,5 @@ function OwnerChoice({ value }: { value: string }) {
       value={value}
       options={isKnown ? known : [...known, [value, words.otherOwner(personName(value))]]}
     />
-  );
-}
-
-type Option = [value: string, text: string];
-
-interface ChoiceProps {
-  /** The parameter of the address. */
-  name: string;
-  label: string;
-  value: string;
-  options: readonly Option[];
-}
-
-function Choice({ name, label, value, options }: ChoiceProps) {
-  return (
-    <select
-      aria-label={label}
-      value={value}
-      onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
-    >
-      {options.map(([option, text]) => (
-        <option key={option} value={option}>
-          {text}
-        </option>
-      ))}
-    </select>
   );
 }

@@ -3,24 +3,20 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 
 import type { RunBatch } from '../../../../client/index.ts';
-import { navigate, query } from '../../app/router.ts';
-import { runAddress, runsAddress } from '../../app/routes.ts';
-import { useKeys, type KeyTexts } from '../../app/keys.ts';
+import type { KeyTexts } from '../../app/keys.ts';
 import { lazy } from '../../app/lazy.tsx';
-import { useSeenList } from '../../app/neighbours.tsx';
+import { focusRecord, ListScreen } from '../../app/list-screen.tsx';
+import { query } from '../../app/router.ts';
+import { runAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { LiveList } from '../../data/live-list.ts';
 import { personName } from '../../data/people.ts';
 import { user } from '../../data/session.ts';
 import { nowMs } from '../../ui/clock.ts';
-import { useLate } from '../../ui/late.ts';
-import { ProblemText } from '../../ui/problem.tsx';
 import { lengthOf, subjectOf } from '../../ui/run-facts.ts';
 import { StatusText } from '../../ui/status.tsx';
-import { focusRow } from '../../ui/table.tsx';
 import table from '../../ui/table.module.css';
 import { lengthText } from '../../ui/time.ts';
-import { useTitle } from '../../ui/title.ts';
 import { When } from '../../ui/when.tsx';
 import { BulkBar } from './bulk-bar.tsx';
 import { RunFilters } from './run-filters.tsx';
@@ -44,7 +40,6 @@ const PAGE = 50;
 const DayStrip = lazy(async () => (await import('./day-strip.tsx')).DayStrip);
 
 export function Runs() {
-  useTitle(words.title);
   const filter = filterOf(query.value);
   const list = useMemo(() => runList(filter), [JSON.stringify(filter)]);
   useEffect(() => list.open(), [list]);
@@ -55,41 +50,39 @@ export function Runs() {
     const action = actions.find((one) => runsFor(one, selection.runs()).length > 0);
     if (action !== undefined) asking.value = action;
   };
-  useKeys(
-    {
-      j: () => focusRow(1),
-      k: () => focusRow(-1),
-      x: selection.toggleFocused,
-      S: () => ask('suspend', 'resume'),
-      R: () => ask('retry'),
-      C: () => ask('cancel'),
-      Escape: selection.clear,
-    },
-    keyTexts(selection.runs()),
-  );
   const runs = list.items.value;
-  useSeenList('runs', runs);
   return (
-    <div class={css['page']}>
-      <h1>{words.title}</h1>
-      <div class={css['strip']}>
-        <DayStrip workflowId={filter.workflow} />
-      </div>
-      <RunFilters filter={filter} seesAll={seesAll} />
-      <BulkBar
-        selected={selection.runs()}
-        asking={asking}
-        onClear={selection.clear}
-        onDone={(results) => takeResults(list, selection, results)}
-      />
-      <ListState list={list} filter={filter} />
-      {runs.length > 0 && <RunTable runs={runs} selection={selection} seesAll={seesAll} />}
-      {list.hasMore.value && (
-        <button type="button" class={css['more']} onClick={() => void list.more()}>
-          {words.more}
-        </button>
-      )}
-    </div>
+    <ListScreen
+      name="runs"
+      title={words.title}
+      list={list}
+      summary={
+        <div class={css['strip']}>
+          <DayStrip workflowId={filter.workflow} />
+        </div>
+      }
+      filters={<RunFilters filter={filter} seesAll={seesAll} />}
+      filter={filterTexts(filter)}
+      keys={{
+        x: selection.toggleFocused,
+        S: () => ask('suspend', 'resume'),
+        R: () => ask('retry'),
+        C: () => ask('cancel'),
+        Escape: selection.clear,
+      }}
+      texts={keyTexts(selection.runs())}
+      bar={
+        <BulkBar
+          selected={selection.runs()}
+          asking={asking}
+          onClear={selection.clear}
+          onDone={(results) => takeResults(list, selection, results)}
+        />
+      }
+      empty={<p>{words.empty}</p>}
+    >
+      <RunTable runs={runs} selection={selection} seesAll={seesAll} />
+    </ListScreen>
   );
 }
 
@@ -154,7 +147,7 @@ function useSelection(list: LiveList<ListedRun>): Selection {
     has,
     set,
     toggleFocused: () => {
-      if (focusedRun() === null) focusRow(1);
+      if (focusedRun() === null) focusRecord(1);
       const id = focusedRun();
       if (id !== null) set([id], !has(id));
     },
@@ -175,34 +168,6 @@ function takeResults(list: LiveList<ListedRun>, selection: Selection, results: R
   );
 }
 
-/** Loading, empty or failed, in place of rows. */
-function ListState({ list, filter }: { list: LiveList<ListedRun>; filter: RunFilter }) {
-  const isLoading = !list.isLoaded.value && list.error.value === null;
-  const showsSkeleton = useLate(isLoading);
-  const isEmpty = list.items.value.length === 0;
-  if (list.error.value !== null && isEmpty)
-    return <ProblemText error={list.error.value} retry={() => void list.reload()} />;
-  if (isLoading)
-    return (
-      <div aria-busy="true">
-        {showsSkeleton &&
-          Array.from({ length: 8 }, (_, index) => <div key={index} class={css['skeleton']} />)}
-      </div>
-    );
-  if (!isEmpty) return null;
-  const parts = filterTexts(filter);
-  return (
-    <div class={css['empty']}>
-      <p>{parts.length > 0 ? words.filteredEmpty(parts.join(', ')) : words.empty}</p>
-      {parts.length > 0 && (
-        <button type="button" onClick={() => navigate(runsAddress())}>
-          {words.clear}
-        </button>
-      )}
-    </div>
-  );
-}
-
 function filterTexts({ status, workflow, owner, tag, since, q }: RunFilter): string[] {
   return [
     status,
@@ -211,7 +176,7 @@ function filterTexts({ status, workflow, owner, tag, since, q }: RunFilter): str
     (words.periods[since] ?? '').toLowerCase(),
     tag === '' ? '' : words.tagged(tag),
     q === '' ? '' : `“${q}”`,
-  ].filter((part) => part !== '');
+  ];
 }
 
 interface TableProps {
@@ -252,7 +217,7 @@ function RunTable({ runs, selection, seesAll }: TableProps) {
             )}
           </tr>
         </thead>
-        <tbody>
+        <tbody data-records>
           {runs.map((run) => (
             <Row
               key={run.id}

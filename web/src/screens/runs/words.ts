@@ -7,7 +7,6 @@ export const words = {
     selection: { Escape: 'Clear the selection' },
   },
   search: 'Search by workflow',
-  searchHint: 'Search  /',
   status: 'Status',
   anyStatus: 'Any status',
   workflow: 'Workflow',
@@ -25,9 +24,6 @@ export const words = {
   tagged: (tag: string) => `tag ${tag}`,
   list: 'Runs',
   empty: 'No runs yet. A run starts when somebody runs a workflow or calls an agent.',
-  filteredEmpty: (filter: string) => `No run matches ${filter}.`,
-  clear: 'Clear filters',
-  more: 'Show more',
   columns: {
     status: 'Status',
     workflow: 'Workflow',

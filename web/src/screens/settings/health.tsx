@@ -1,20 +1,15 @@
-import { ApiError, type Readiness } from '../../../../client/index.ts';
-import { isRecord } from '../../../../contracts/is-record.ts';
-import { client } from '../../data/api.ts';
-import { useQuery } from '../../data/query.ts';
+import type { Readiness } from '../../../../client/index.ts';
+import { useReadiness } from '../../data/readiness.ts';
 import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
 import css from './settings.module.css';
 import { words } from './words.ts';
 
+const READ_EVERY_MS = 10_000;
+
 /** Whether the parts of the installation work. */
 export function Health() {
-  const { data, error, refetch } = useQuery<Readiness>({
-    queryKey: ['readiness'],
-    queryFn: readReadiness,
-    staleTime: 0,
-    refetchInterval: 10_000,
-  });
+  const { data, error, refetch } = useReadiness(READ_EVERY_MS);
   return (
     <>
       <p class="muted">{words.healthHelp}</p>
@@ -28,17 +23,6 @@ export function Health() {
       </div>
     </>
   );
-}
-
-/** A server that is down answers 503 with the same document. */
-async function readReadiness(): Promise<Readiness> {
-  try {
-    return await client.call('getReadiness');
-  } catch (error) {
-    if (error instanceof ApiError && isRecord(error.problem['checks']))
-      return error.problem as unknown as Readiness;
-    throw error;
-  }
 }
 
 function Checks({ readiness: { status, checks, problems = [] } }: { readiness: Readiness }) {

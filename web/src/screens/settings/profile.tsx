@@ -1,5 +1,6 @@
 import { chooseTheme, theme } from '../../app/theme.ts';
 import { client } from '../../data/api.ts';
+import type { Choices } from '../../data/choices.ts';
 import { changeChoices, choices } from '../../data/preferences.ts';
 import { readSession, user } from '../../data/session.ts';
 import page from '../../ui/page.module.css';
@@ -50,35 +51,48 @@ export function Profile() {
         title={words.density}
         labels={words.densities}
         chosen={choices.value.density}
-        onChoose={(density) => {
-          changeChoices((others) => ({ ...others, density })).catch((error: unknown) =>
-            complain(detailOf(error)),
-          );
-        }}
+        onChoose={(density) => choose({ density })}
       />
-      <section class={`${page['part']} ${css['narrow']}`}>
-        <h2>{words.password}</h2>
-        <p class="muted">{words.passwordHelp}</p>
-        <RecordForm
-          id="password"
-          sections={[{ id: 'password', member: '', schema }]}
-          submit={words.change}
-          onSubmit={async (body) => {
-            await client.call('changeMyPassword', {
-              body: {
-                current_password: String(body['current_password']),
-                new_password: String(body['new_password']),
-              },
-            });
-            tell(words.passwordChanged);
-            await readSession();
-          }}
-        >
-          <input type="text" autocomplete="username" value={username} readOnly hidden />
-        </RecordForm>
-      </section>
+      <Choice
+        name="decides"
+        title={words.decides}
+        labels={words.decidesBy}
+        chosen={choices.value.decides}
+        onChoose={(decides) => choose({ decides })}
+      />
+      <Password username={username} />
     </>
   );
+}
+
+function Password({ username }: { username: string }) {
+  return (
+    <section class={`${page['part']} ${css['narrow']}`}>
+      <h2>{words.password}</h2>
+      <p class="muted">{words.passwordHelp}</p>
+      <RecordForm
+        id="password"
+        sections={[{ id: 'password', member: '', schema }]}
+        submit={words.change}
+        onSubmit={async (body) => {
+          await client.call('changeMyPassword', {
+            body: {
+              current_password: String(body['current_password']),
+              new_password: String(body['new_password']),
+            },
+          });
+          tell(words.passwordChanged);
+          await readSession();
+        }}
+      >
+        <input type="text" autocomplete="username" value={username} readOnly hidden />
+      </RecordForm>
+    </section>
+  );
+}
+
+function choose(choice: Partial<Choices>): void {
+  changeChoices((others) => ({ ...others, ...choice })).catch((error: unknown) => complain(detailOf(error)));
 }
 
 interface ChoiceProps<Name extends string> {

@@ -4,6 +4,7 @@ import { query, setQuery } from '../../app/router.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { patchOf } from '../../ui/form-sections.ts';
+import { Choice, SearchField, type Option } from '../../ui/filters.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import type { Schema } from '../../ui/schema-form/fields.ts';
@@ -12,6 +13,7 @@ import { tell } from '../../ui/toasts.tsx';
 import { FormDialog } from './form-dialog.tsx';
 import { words } from './words.ts';
 
+const STATUSES = ['active', 'disabled'] as const;
 const text = (title: string): Schema => ({ type: 'string', title });
 const shared = {
   username: text(words.username),
@@ -36,7 +38,7 @@ const changedUser: Schema = {
   required: ['username', 'email', 'roles', 'status'],
   properties: {
     ...shared,
-    status: { enum: ['active', 'disabled'], title: words.status },
+    status: { enum: STATUSES, title: words.status },
     password: { ...password, title: words.passwordReset, description: words.passwordResetHelp },
   },
 };
@@ -49,7 +51,7 @@ export function Users() {
       query: {
         cursor: cursor ?? undefined,
         q: q === '' ? undefined : q,
-        status: (['active', 'disabled'] as const).find((one) => one === status),
+        status: STATUSES.find((one) => one === status),
       },
     }),
   );
@@ -72,7 +74,15 @@ export function Users() {
           }}
         />
       </div>
-      <Filters q={q} status={status} />
+      <search class={page['filters']}>
+        <SearchField label={words.search} value={q} />
+        <Choice
+          name="status"
+          label={words.status}
+          value={status}
+          options={[['', words.anyStatus], ...STATUSES.map((one): Option => [one, words[one]])]}
+        />
+      </search>
       <ListState
         list={list}
         filter={[q === '' ? '' : `“${q}”`, status].filter((part) => part !== '').join(', ')}
@@ -87,29 +97,6 @@ export function Users() {
         />
       </ListState>
     </>
-  );
-}
-
-function Filters({ q, status }: { q: string; status: string }) {
-  return (
-    <search class={page['filters']}>
-      <input
-        type="search"
-        aria-label={words.search}
-        placeholder={words.searchHint}
-        value={q}
-        onInput={(event) => setQuery({ q: event.currentTarget.value }, 'replace')}
-      />
-      <select
-        aria-label={words.status}
-        value={status}
-        onChange={(event) => setQuery({ status: event.currentTarget.value })}
-      >
-        <option value="">{words.anyStatus}</option>
-        <option>{words.active}</option>
-        <option>{words.disabled}</option>
-      </select>
-    </search>
   );
 }
 

@@ -189,7 +189,7 @@ function deliveryColumns(again: (id: string) => void): Column<Delivery>[] {
   return [
     { title: type, cell: (delivery) => delivery.type },
     { title: status, cell: (delivery) => delivery.status },
-    { title: answer, cell: ({ response_status: code, error }) => error ?? code ?? '–', minor: true },
+    { title: answer, cell: ({ response_status: code, error }) => error ?? code ?? '–', text: true },
     { title: attempts, cell: (delivery) => delivery.attempts, minor: true, end: true },
     { title: at, cell: (delivery) => <When at={delivery.created_at} />, minor: true, end: true },
     {

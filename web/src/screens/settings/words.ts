@@ -28,6 +28,11 @@ export const words = {
   themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
   density: 'Rows of lists',
   densities: { compact: 'Compact', comfortable: 'Comfortable' },
+  decides: 'Decisions by keys',
+  decidesBy: {
+    two_keys: 'One key prepares a decision, Enter sends it',
+    one_key: 'One key decides, and can be taken back for 5 seconds',
+  },
   password: 'Change your password',
   passwordHelp: 'All your sessions end, this one too, and your machine clients are deleted.',
   currentPassword: 'Current password',
@@ -118,7 +123,6 @@ export const words = {
   deleteFileText: 'Runs and agents that refer to it cannot read it any more.',
 
   search: 'Search users',
-  searchHint: 'Search  /',
   noUsers: 'No users.',
   newUser: 'Create a user',
   editUser: (name: string) => `Change ${name}`,

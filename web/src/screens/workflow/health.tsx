@@ -1,5 +1,6 @@
 /** How the runs of a workflow went in the last 14 days. */
 import { useRunStats } from '../../data/run-stats.ts';
+import page from '../../ui/page.module.css';
 import { RunStrip, RunSums } from '../../ui/run-strip/run-strip.tsx';
 import { words } from './words.ts';
 import css from './workflow.module.css';
@@ -10,7 +11,7 @@ export function Health({ workflowId }: { workflowId: string }) {
   const stats = useRunStats('day', [workflowId]);
   const [series] = stats?.series ?? [];
   return (
-    <section class={`${css['part']} ${css['health']}`}>
+    <section class={`${page['part']} ${css['health']}`}>
       <h2>{words.health}</h2>
       {stats !== undefined && series !== undefined && (
         <>

@@ -6,6 +6,7 @@ import { runAddress, runsAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { LiveList } from '../../data/live-list.ts';
 import { nowMs } from '../../ui/clock.ts';
+import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
 import { lengthOf, subjectOf } from '../../ui/run-facts.ts';
 import { StatusText } from '../../ui/status.tsx';
@@ -13,7 +14,6 @@ import table from '../../ui/table.module.css';
 import { lengthText } from '../../ui/time.ts';
 import { When } from '../../ui/when.tsx';
 import { words } from './words.ts';
-import css from './workflow.module.css';
 
 type ListedRun = RunSummary | Run;
 const SHOWN = 10;
@@ -23,7 +23,7 @@ export function LatestRuns({ workflowId }: { workflowId: string }) {
   useEffect(() => list.open(), [list]);
   const runs = list.items.value.slice(0, SHOWN);
   return (
-    <section class={css['part']}>
+    <section class={page['part']}>
       <h2>{words.runs}</h2>
       {list.error.value !== null && runs.length === 0 && (
         <ProblemText error={list.error.value} retry={() => void list.reload()} />

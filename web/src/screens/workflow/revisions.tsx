@@ -6,6 +6,7 @@ import { query, setQuery } from '../../app/router.ts';
 import { client } from '../../data/api.ts';
 import { LiveList } from '../../data/live-list.ts';
 import { useQuery } from '../../data/query.ts';
+import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
 import table from '../../ui/table.module.css';
 import { TextDiff } from '../../ui/text-diff/text-diff.tsx';
@@ -134,7 +135,7 @@ function Comparison({ id, before, after }: { id: string; before: number; after: 
   if (left.data === undefined || right.data === undefined) return <div aria-busy="true" />;
   const label = words.comparison(before, after);
   return (
-    <section class={css['part']}>
+    <section class={page['part']}>
       <h2>{label}</h2>
       <TextDiff before={textOf(left.data)} after={textOf(right.data)} label={label} />
     </section>

@@ -3,11 +3,11 @@ import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
 
 import type { Schedule, Workflow } from '../../../../client/index.ts';
-import { isRecord } from '../../../../contracts/is-record.ts';
 import { navigate } from '../../app/router.ts';
 import { runAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { cache, useQuery } from '../../data/query.ts';
+import page from '../../ui/page.module.css';
 import { detailOf, ProblemText } from '../../ui/problem.tsx';
 import { exactTime } from '../../ui/time.ts';
 import { complain, tell } from '../../ui/toasts.tsx';
@@ -18,14 +18,7 @@ const SHOWN = 3;
 const REFRESH_MS = 30_000;
 const OVERLAPS = ['skip', 'buffer_one', 'allow'] as const;
 
-/** Nothing for a workflow that starts by hand only. */
 export function ScheduleCard({ workflow }: { workflow: Workflow }) {
-  const { schedule } = workflow.definition;
-  const byClock = isRecord(schedule) && ['every', 'cron', 'after'].some((kind) => kind in schedule);
-  return byClock ? <Card workflow={workflow} /> : null;
-}
-
-function Card({ workflow }: { workflow: Workflow }) {
   const { id } = workflow;
   const { data, error, refetch } = useQuery<Schedule>({
     queryKey: ['schedule', id, workflow.revision],
@@ -35,7 +28,7 @@ function Card({ workflow }: { workflow: Workflow }) {
   if (error !== null && data === undefined) return <ProblemText error={error} retry={() => void refetch()} />;
   if (data === undefined) return null;
   return (
-    <section class={`${css['part']} ${css['card']}`}>
+    <section class={`${page['part']} ${css['card']}`}>
       <h2>{words.schedule.title}</h2>
       <p>
         {words.schedule.times(data)} · <strong>{words.schedule.states[data.state]}</strong>
@@ -124,7 +117,7 @@ function Controls({ schedule, take }: { schedule: Schedule; take: (next: Schedul
           </option>
         ))}
       </select>
-      <div class={css['actions']}>
+      <div class={page['actions']}>
         <button type="button" disabled={isBusy.value} onClick={() => void change({ paused: !isPaused })}>
           {isPaused ? words.schedule.resume : words.schedule.pause}
         </button>

@@ -3,9 +3,11 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
 import type { Workflow } from '../../../../client/index.ts';
+import { isRecord } from '../../../../contracts/is-record.ts';
 import { useKeys } from '../../app/keys.ts';
 import { lazy } from '../../app/lazy.tsx';
-import { listAddress, Neighbours } from '../../app/neighbours.tsx';
+import { listAddress } from '../../app/neighbours.tsx';
+import { RecordPath } from '../../app/record-path.tsx';
 import { navigate, query, setQuery } from '../../app/router.ts';
 import { editorAddress, marketItemAddress, runAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
@@ -13,6 +15,7 @@ import { cache, useQuery } from '../../data/query.ts';
 import { Diagram } from '../../ui/diagram/diagram.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { focusDrawn } from '../../ui/focus.ts';
+import page from '../../ui/page.module.css';
 import { detailOf, ProblemText } from '../../ui/problem.tsx';
 import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
 import { StartForm } from '../../ui/start-form/start-form.tsx';
@@ -24,11 +27,11 @@ import { WorkflowState } from '../../ui/workflow-state.tsx';
 import { Health } from './health.tsx';
 import { LatestRuns } from './latest-runs.tsx';
 import { partAt } from './part-at.ts';
-import { ScheduleCard } from './schedule.tsx';
-import { Revisions } from './revisions.tsx';
 import { words } from './words.ts';
 import css from './workflow.module.css';
 
+const Revisions = lazy(async () => (await import('./revisions.tsx')).Revisions);
+const ScheduleCard = lazy(async () => (await import('./schedule.tsx')).ScheduleCard);
 const Details = lazy(async () => (await import('./details.tsx')).Details);
 const Share = lazy(async () => (await import('../../ui/share/share.tsx')).Share);
 
@@ -49,11 +52,8 @@ export function WorkflowScreen({ id }: { id: string }) {
   // Somebody may have saved a revision since the record was last read.
   useEffect(() => void cache.invalidateQueries({ queryKey: ['workflow', id] }), [id]);
   return (
-    <div class={css['page']}>
-      <p class={css['path']}>
-        <a href={listAddress('workflows')}>{words.list}</a> / <code>{id.slice(-12)}</code>
-        <Neighbours list="workflows" id={id} />
-      </p>
+    <div class={page['page']}>
+      <RecordPath list="workflows" id={id} />
       {workflow !== undefined && <Loaded workflow={workflow} />}
       {workflow === undefined && error === null && <RecordSkeleton title={words.document(id)} />}
       {workflow === undefined && error !== null && (
@@ -111,10 +111,10 @@ function Loaded({ workflow }: { workflow: Workflow }) {
 
 function Header({ workflow, onStart }: { workflow: Workflow; onStart: () => void }) {
   return (
-    <header class={css['header']}>
-      <div class={css['heading']}>
+    <header class={page['head']}>
+      <div class={page['heading']}>
         <h1>{workflow.name}</h1>
-        <p class={css['facts']}>
+        <p class={page['facts']}>
           <WorkflowState {...workflow} />
           <span>{words.revision(workflow.revision)}</span>
           <span>{words.visibility[workflow.visibility]}</span>
@@ -134,14 +134,14 @@ function Header({ workflow, onStart }: { workflow: Workflow; onStart: () => void
         </p>
         {workflow.description !== null && <p class={css['description']}>{workflow.description}</p>}
       </div>
-      <div class={css['actions']}>
+      <div class={page['actions']}>
         {workflow.can.includes('run') && (
           <button type="button" class="primary" onClick={onStart}>
             {words.start} <kbd>s</kbd>
           </button>
         )}
         {workflow.can.includes('update') && (
-          <a class={css['button']} href={editorAddress(workflow.id)}>
+          <a href={editorAddress(workflow.id)}>
             {words.edit} <kbd>e</kbd>
           </a>
         )}
@@ -200,7 +200,7 @@ function Delete({ workflow }: { workflow: Workflow }) {
         onClose={() => (isAsking.value = false)}
       >
         <p>{words.removeText}</p>
-        <div class={css['actions']}>
+        <div class={page['actions']}>
           <button type="button" class="primary" onClick={() => void remove()}>
             {words.remove}
           </button>
@@ -224,7 +224,7 @@ function Overview({ workflow }: { workflow: Workflow }) {
         <LatestRuns workflowId={workflow.id} />
       </div>
       <div class={css['side']}>
-        <section id={START} class={`${css['part']} ${css['card']}`}>
+        <section id={START} class={`${page['part']} ${css['card']}`}>
           <h2>{words.startTitle}</h2>
           {may ? (
             <StartForm
@@ -240,10 +240,15 @@ function Overview({ workflow }: { workflow: Workflow }) {
             <p class="muted">{workflow.runnable ? words.mayNotStart : words.cannotStart}</p>
           )}
         </section>
-        <ScheduleCard workflow={workflow} />
+        {isByClock(workflow) && <ScheduleCard workflow={workflow} />}
       </div>
     </div>
   );
+}
+
+/** Without a schedule, runs start by hand only. */
+function isByClock({ definition: { schedule } }: Workflow): boolean {
+  return isRecord(schedule) && ['every', 'cron', 'after'].some((kind) => kind in schedule);
 }
 
 /** The definition as a picture. A click shows what the task says. */
@@ -251,7 +256,7 @@ function Picture({ workflow: { definition, problems } }: { workflow: Workflow })
   const chosen = useSignal<string | null>(null);
   const task = chosen.value === null ? undefined : partAt(definition, chosen.value);
   return (
-    <section class={css['part']}>
+    <section class={page['part']}>
       <h2>{words.picture}</h2>
       <div class={css['picture']}>
         <Diagram
@@ -273,7 +278,7 @@ function Picture({ workflow: { definition, problems } }: { workflow: Workflow })
 function Problems({ workflow: { problems } }: { workflow: Workflow }) {
   if (problems.length === 0) return null;
   return (
-    <section class={css['part']}>
+    <section class={page['part']}>
       <h2>{words.problems}</h2>
       <ul class={css['problems']}>
         {problems.map(({ pointer, message, severity, code }) => (

@@ -2,21 +2,17 @@
 import { useEffect, useMemo } from 'preact/hooks';
 
 import type { RunStats } from '../../../../client/index.ts';
-import { useKeys } from '../../app/keys.ts';
-import { useSeenList } from '../../app/neighbours.tsx';
-import { navigate, query, setQuery } from '../../app/router.ts';
-import { editorAddress, marketplaceAddress, workflowAddress, workflowsAddress } from '../../app/routes.ts';
-import { SavedViews } from '../../app/saved-views.tsx';
+import { ListScreen } from '../../app/list-screen.tsx';
+import { navigate, query } from '../../app/router.ts';
+import { editorAddress, marketplaceAddress, workflowAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { LiveList } from '../../data/live-list.ts';
 import { useRunStats } from '../../data/run-stats.ts';
 import { mayCall, user } from '../../data/session.ts';
-import { useLate } from '../../ui/late.ts';
-import { ProblemText } from '../../ui/problem.tsx';
+import { Choice, SearchField } from '../../ui/filters.tsx';
 import { RunStrip } from '../../ui/run-strip/run-strip.tsx';
 import { StatusText } from '../../ui/status.tsx';
 import table from '../../ui/table.module.css';
-import { useTitle } from '../../ui/title.ts';
 import { When } from '../../ui/when.tsx';
 import { WorkflowState } from '../../ui/workflow-state.tsx';
 import { words } from './words.ts';
@@ -27,7 +23,6 @@ const PAGE = 50;
 const STRIP_HEIGHT = 20;
 
 export function Workflows() {
-  useTitle(words.title);
   const { scope: scopeText, q = '' } = query.value;
   const scope = scopeOf(scopeText);
   const list = useMemo(() => workflowList(scope, q), [scope, q]);
@@ -36,46 +31,48 @@ export function Workflows() {
     'day',
     list.items.value.map(({ id }) => id),
   );
-  const create = mayCall('createWorkflow') ? () => navigate(editorAddress(null)) : null;
-  useSeenList('workflows', list.items.value);
-  useKeys(
-    {
-      j: () => focusLink(1),
-      k: () => focusLink(-1),
-      ...(create === null ? {} : { n: create }),
-    },
-    words.shortcuts,
-  );
+  const mayCreate = mayCall('createWorkflow');
+  const create = () => navigate(editorAddress(null));
   return (
-    <div class={css['page']}>
-      <header class={css['header']}>
-        <h1>{words.title}</h1>
-        {create !== null && (
+    <ListScreen
+      name="workflows"
+      title={words.title}
+      list={list}
+      actions={
+        mayCreate && (
           <button type="button" class="primary" onClick={create}>
             {words.create} <kbd>n</kbd>
           </button>
-        )}
-      </header>
-      <Filters scope={scope} q={q} />
-      <ListState list={list} scope={scope} q={q} />
-      {list.items.value.length > 0 && (
-        <div class={table['scroll']} role="region" aria-label={words.list} tabIndex={0}>
-          <table class={table['table']}>
-            <Head />
-            <tbody>
-              {list.items.value.map((workflow) => (
-                <Row key={workflow.id} workflow={workflow} stats={stats} />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-      {list.hasMore.value && (
-        <button type="button" class={css['more']} onClick={() => void list.more()}>
-          {words.more}
-        </button>
-      )}
-    </div>
+        )
+      }
+      filters={
+        <>
+          <SearchField label={words.search} value={q} />
+          <Choice
+            name="scope"
+            label={words.scope}
+            value={scope}
+            standard="all"
+            options={SCOPES.map((one) => [one, words.scopes[one]])}
+          />
+        </>
+      }
+      filter={[scope === 'all' ? '' : words.scopes[scope], q === '' ? '' : `“${q}”`]}
+      keys={mayCreate ? { n: create } : {}}
+      texts={words.shortcuts}
+      empty={<Empty />}
+    >
+      <div class={table['scroll']} role="region" aria-label={words.list} tabIndex={0}>
+        <table class={table['table']}>
+          <Head />
+          <tbody data-records>
+            {list.items.value.map((workflow) => (
+              <Row key={workflow.id} workflow={workflow} stats={stats} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </ListScreen>
   );
 }
 
@@ -97,72 +94,17 @@ function workflowList(scope: Scope, q: string): LiveList<Listed> {
   });
 }
 
-function focusLink(by: number): void {
-  const links = [...document.querySelectorAll<HTMLElement>(`.${table['table']} td:first-child a`)];
-  const at = links.indexOf(document.activeElement as HTMLElement);
-  links[at < 0 ? 0 : Math.min(Math.max(at + by, 0), links.length - 1)]?.focus();
-}
-
-function Filters({ scope, q }: { scope: Scope; q: string }) {
+function Empty() {
+  if (!mayCall('createWorkflow')) return <p>{words.emptyForReaders}</p>;
   return (
-    <search class={css['filters']}>
-      <input
-        type="search"
-        aria-label={words.search}
-        placeholder={words.searchHint}
-        value={q}
-        onInput={(event) => setQuery({ q: event.currentTarget.value }, 'replace')}
-      />
-      <select
-        aria-label={words.scope}
-        value={scope}
-        onChange={(event) => {
-          const chosen = scopeOf(event.currentTarget.value);
-          setQuery({ scope: chosen === 'all' ? undefined : chosen });
-        }}
-      >
-        {SCOPES.map((one) => (
-          <option key={one} value={one}>
-            {words.scopes[one]}
-          </option>
-        ))}
-      </select>
-      <SavedViews list="workflows" />
-    </search>
-  );
-}
-
-function ListState({ list, scope, q }: { list: LiveList<Listed>; scope: Scope; q: string }) {
-  const isLoading = !list.isLoaded.value && list.error.value === null;
-  const showsSkeleton = useLate(isLoading);
-  const isEmpty = list.items.value.length === 0;
-  if (list.error.value !== null && isEmpty)
-    return <ProblemText error={list.error.value} retry={() => void list.reload()} />;
-  if (isLoading)
-    return (
-      <div aria-busy="true">
-        {showsSkeleton &&
-          Array.from({ length: 8 }, (_, index) => <div key={index} class={css['skeleton']} />)}
-      </div>
-    );
-  if (!isEmpty) return null;
-  if (scope === 'all' && q === '')
-    return mayCall('createWorkflow') ? (
-      <div class={css['empty']}>
-        <p>{words.empty}</p>
-        <a href={marketplaceAddress({ kind: 'workflow' })}>{words.toMarketplace}</a>
-      </div>
-    ) : (
-      <p class={css['empty']}>{words.emptyForReaders}</p>
-    );
-  const filter = [scope === 'all' ? '' : words.scopes[scope], q === '' ? '' : `“${q}”`];
-  return (
-    <div class={css['empty']}>
-      <p>{words.filteredEmpty(filter.filter((part) => part !== '').join(', '))}</p>
-      <button type="button" onClick={() => navigate(workflowsAddress())}>
-        {words.clear}
-      </button>
-    </div>
+    <>
+      <p>{words.empty}</p>
+      <p>
+        <a href={editorAddress(null)}>{words.write}</a>,{' '}
+        <a href={marketplaceAddress({ kind: 'workflow' })}>{words.install}</a> {words.apply}{' '}
+        <code>cadenza apply -f</code>
+      </p>
+    </>
   );
 }
 
@@ -201,7 +143,7 @@ function Row({ workflow, stats }: { workflow: Listed; stats: RunStats | undefine
           <RunStrip range={stats} buckets={series.buckets} height={STRIP_HEIGHT} />
         )}
       </td>
-      <td>{series !== undefined && <LastRun run={series.last_run} />}</td>
+      <td class={css['last']}>{series !== undefined && <LastRun run={series.last_run} />}</td>
       <td class={table['extra']}>{words.visibility[workflow.visibility]}</td>
       <td class={table['extra']}>{workflow.revision}</td>
       <td class={table['extra']}>

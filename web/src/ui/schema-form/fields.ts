@@ -116,10 +116,15 @@ function entryOf(field: Field, value: unknown): Entries[string] {
   }
 }
 
+export interface FieldProblem {
+  pointer: string;
+  message: string;
+}
+
 export interface Filled {
   value: Record<string, unknown>;
   /** Fields whose text is no value of their kind. */
-  unreadable: { pointer: string; message: string }[];
+  unreadable: FieldProblem[];
 }
 
 /** The payload. Fields that were left empty are left out, so that `required` says what is missing. */
@@ -181,7 +186,7 @@ function pointerOf(name: string): string {
 /** The first problem of each field: of its value, or of anything inside it. */
 export function problemsByField(
   fields: readonly Field[],
-  problems: readonly { pointer: string; message: string }[],
+  problems: readonly FieldProblem[],
 ): { ofFields: Map<string, string>; others: string[] } {
   const ofFields = new Map<string, string>();
   const others: string[] = [];

@@ -1,6 +1,9 @@
 /** The form of a JSON Schema. It keeps nothing: entries come in, and each change goes out. */
+import { useEffect } from 'preact/hooks';
+
 import css from './schema-form.module.css';
 import { fieldsOf, type Entries, type Field, type Schema } from './fields.ts';
+import { loadCheck } from './form-check.ts';
 import { words } from './words.ts';
 
 interface Props {
@@ -15,6 +18,7 @@ interface Props {
 }
 
 export function SchemaForm({ id, schema, entries, problems, disabled, onChange }: Props) {
+  useEffect(() => void loadCheck(), []);
   return (
     <div class={css['grid']}>
       {fieldsOf(schema).map((field) => (

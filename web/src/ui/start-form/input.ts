@@ -1,11 +1,15 @@
 /** The input of a new run: which form asks for it, and whether it fits the workflow's schema. */
-import { formErrors } from '../../../../language/schema/form-errors.ts';
-import { violations } from '../../../../language/schema/validate-json.ts';
-import { fieldsOf, filledValue, firstEntries, type Entries, type Schema } from '../schema-form/fields.ts';
+import {
+  fieldsOf,
+  firstEntries,
+  type Entries,
+  type FieldProblem,
+  type Schema,
+} from '../schema-form/fields.ts';
+import { formProblems, readForm } from '../schema-form/form-check.ts';
 import { words } from './words.ts';
 
 export type InputSchema = Record<string, unknown> | boolean | null;
-export type FieldProblem = { pointer: string; message: string };
 export type Prepared = { input: Record<string, unknown>; problems: FieldProblem[] };
 
 /** The schema, if it has fields to ask for; else the input is entered as JSON. */
@@ -38,12 +42,8 @@ export function firstInput(schema: Schema | null, earlier: unknown): FirstInput 
 
 /** The input that was entered into the fields, with what is wrong in the words of human tasks' forms. */
 export function prepareFields(schema: Schema, entries: Entries, rest: object = {}): Prepared {
-  const { value: filled, unreadable } = filledValue(fieldsOf(schema), entries);
-  const value = { ...rest, ...filled };
-  const found = check({ ...schema }, value).filter(
-    ({ pointer }) => !unreadable.some((other) => other.pointer === pointer),
-  );
-  return { input: value, problems: [...unreadable, ...found] };
+  const { value: input, problems } = readForm(schema, entries, rest);
+  return { input, problems };
 }
 
 /** The input that was entered as JSON. Nothing entered is an empty object. */
@@ -56,20 +56,13 @@ export function prepareJson(schema: InputSchema | undefined, text: string): Prep
     return refused(words.notJson);
   }
   if (!isObject(value)) return refused(words.notObject);
-  return { input: value, problems: isObject(schema) ? check(schema, value) : [] };
+  return { input: value, problems: isObject(schema) ? formProblems(schema, value) : [] };
 }
 
 /** Problems of a refused start; its pointers are into the request. */
 export function refusedFields(errors: readonly FieldProblem[]): FieldProblem[] {
   return errors.map(({ pointer, message }) => ({
     pointer: pointer.replace(/^\/input_params(?=\/|$)/, ''),
-    message,
-  }));
-}
-
-function check(schema: Record<string, unknown>, value: unknown): FieldProblem[] {
-  return formErrors(schema, violations(schema, value)).map(({ pointer, message }) => ({
-    pointer: pointer.replace(/^\/payload/, ''),
     message,
   }));
 }

@@ -6,17 +6,10 @@ import { ApiError, type Run } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
 import { randomKey } from '../../data/random-key.ts';
 import { ProblemText } from '../problem.tsx';
-import { fieldsOf, problemsByField, type Entries } from '../schema-form/fields.ts';
+import { fieldsOf, problemsByField, type Entries, type FieldProblem } from '../schema-form/fields.ts';
+import { loadCheck } from '../schema-form/form-check.ts';
 import { SchemaForm } from '../schema-form/schema-form.tsx';
-import {
-  firstInput,
-  formOf,
-  prepareFields,
-  prepareJson,
-  refusedFields,
-  type FieldProblem,
-  type InputSchema,
-} from './input.ts';
+import { firstInput, formOf, prepareFields, prepareJson, refusedFields, type InputSchema } from './input.ts';
 import css from './start-form.module.css';
 import { words } from './words.ts';
 
@@ -91,6 +84,7 @@ function useStart({ workflowId, schema, earlier, onStarted }: Props) {
   // A repeated start of the same input, such as after a lost answer, starts one run.
   const attempt = useRef({ input: '', key: randomKey() });
   const submit = async () => {
+    await loadCheck();
     const prepared =
       fieldSchema === null
         ? prepareJson(schema, text.value)
