@@ -68,23 +68,10 @@ export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
   let timer: NodeJS.Timeout | null = null;
   let isChecking = false;
 
-  const check = async (sessions: readonly OpenSession[]): Promise<void> => {
-    const nowSeconds = Date.now() / 1_000;
-    for (const session of sessions) if (session.claims.exp <= nowSeconds) session.ended.abort();
-    const actors = await actorsOfClaims(
-      options.fork(),
-      sessions.map(({ claims }) => claims),
-    );
-    sessions.forEach((session, index) => {
-      const actor = actors[index];
-      if (actor) session.actor = actor;
-      else session.ended.abort();
-    });
-  };
   const checkAll = async (): Promise<void> => {
     timer = null;
     isChecking = true;
-    await check([...open]).catch((error: unknown) =>
+    await check(options.fork(), [...open]).catch((error: unknown) =>
       options.logger.warn({ err: error }, 'cannot check whether sessions are still valid'),
     );
     isChecking = false;
@@ -104,7 +91,7 @@ export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
         return session.actor;
       },
       signal: session.ended.signal,
-      recheck: () => check([session]),
+      recheck: () => check(options.fork(), [session]),
       close() {
         if (!open.delete(session)) return;
         closed();
@@ -130,6 +117,20 @@ export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
       });
     },
   };
+}
+
+async function check(em: EntityManager, sessions: readonly OpenSession[]): Promise<void> {
+  const nowSeconds = Date.now() / 1_000;
+  for (const session of sessions) if (session.claims.exp <= nowSeconds) session.ended.abort();
+  const actors = await actorsOfClaims(
+    em,
+    sessions.map(({ claims }) => claims),
+  );
+  sessions.forEach((session, index) => {
+    const actor = actors[index];
+    if (actor) session.actor = actor;
+    else session.ended.abort();
+  });
 }
 
 function checkLimit(count: number, limit: number, whose: string): void {
