@@ -1,5 +1,5 @@
 /** The frame of every screen: navigation, state of the connection, account. */
-import { useComputed, useSignal, type Signal } from '@preact/signals';
+import { effect, useComputed, useSignal, type Signal } from '@preact/signals';
 import type { ComponentType } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
@@ -102,6 +102,11 @@ export function Shell({ user }: { user: User }) {
     </div>
   );
 }
+
+// Another screen is read from its start.
+effect(() => {
+  if (path.value !== '') document.getElementById('main')?.scrollTo(0, 0);
+});
 
 /** What led to another screen has vanished with the last one: the keyboard goes on in the new one. */
 function useFocusOfScreen(): void {
