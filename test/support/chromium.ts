@@ -94,7 +94,7 @@ export async function visitConsole(
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** The violations of WCAG 2.2 A and AA and of good practice on the page as it is now, and nameless controls. */
+/** The violations of WCAG 2.2 A and AA and of good practice on the page as it is, and nameless controls. */
 export async function accessibilityProblems(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   const found: unknown = await page.evaluate(
