@@ -86,13 +86,17 @@ describe('starting a run', () => {
     );
     expect(started.status).toBe(201);
     expect(started.headers.get('location')).toBe(`/runs/${started.body.id}`);
-    expect(await endOf(builder, started.body)).toMatchObject({
+    const ended = await endOf(builder, started.body);
+    expect(ended).toMatchObject({
       status: 'completed',
       output: { n: 1 },
       input_params: { n: 1 },
       workflow_id: id,
       workflow_revision: 1,
     });
+    // Its tasks are within it: a run begins when its log says so.
+    const began = ended['logs'].find(({ message }: { message: string }) => message.endsWith(' started'));
+    expect([ended['started_at'], began.task]).toEqual([began.at, null]);
   });
 
   test('refuses an invalid or unsupported definition with 422 and its problems', async () => {

@@ -6,6 +6,7 @@ import type { Client, TestApp, TestUser } from '../../support/app.ts';
 import { accessibilityProblems, keepPicture, phone, wide } from '../../support/chromium.ts';
 import { consoleTestsWithoutTemporal, expectFits } from '../../support/console.ts';
 import { insertRun, insertTask } from '../../support/human-tasks.ts';
+import { until } from '../../support/platform.ts';
 
 let app: TestApp;
 let ada: TestUser;
@@ -154,6 +155,60 @@ inBrowser('keys lead from a record to its neighbours, and back to the filtered l
   await page.keyboard.press('u');
   await page.getByRole('searchbox').waitFor();
   expect(await page.getByRole('searchbox').inputValue()).toBe('series');
+  expect(complaints).toEqual([]);
+});
+
+/** Entries without a step, from one number to another. */
+async function addEntries(run: string, first: number, last: number): Promise<void> {
+  await app.orm.em.fork().execute(
+    `with added as (
+       insert into run_event (run_id, seq, key, type, at, level, message, data)
+       select ?::uuid, n, 'entry' || n, 'io.cadenza.hitl.commented.v1', clock_timestamp(), 'info', 'entry ' || n, '{}'
+         from generate_series(?::int, ?::int) n)
+     update run set last_seq = ? where id = ?`,
+    [run, first, last, last, run],
+  );
+  await app.orm.em.fork().execute(`select pg_notify('run_event', ?)`, [run]);
+}
+
+inBrowser('of a very long log the end is shown, and all of it to whoever asks', async () => {
+  const run = await insertRun(app.orm, { owner: ada.id });
+  await addEntries(run, 1, 20_500);
+  const { page, complaints, open } = await visit(ada);
+  await open(`/runs/${run}?view=log`);
+  await page.getByText('The first 500 events of this run are not shown.').waitFor();
+  await page.getByText('20000 entries').waitFor();
+  await page.getByText('entry 20500', { exact: true }).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Show all' }).click();
+  await page.getByText('20500 entries').waitFor();
+  expect(await page.getByRole('slider').getAttribute('min')).toBe('1');
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('a hidden tab lets go of its streams, and misses nothing when it is looked at again', async () => {
+  const run = await insertRun(app.orm, { owner: ada.id });
+  await addEntries(run, 1, 3);
+  const { page, complaints, open } = await visit(ada);
+  await page.clock.install();
+  const ended: string[] = [];
+  page.on('requestfailed', (request) => ended.push(new URL(request.url()).pathname));
+  await open(`/runs/${run}?view=log`);
+  await page.getByText('3 entries').waitFor();
+  const show = (isHidden: boolean) =>
+    page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'))`);
+  await show(true);
+  await page.clock.fastForward(20_000);
+  await until(
+    async () => ended.toSorted(),
+    (paths) => paths.length === 2,
+  );
+  expect(ended.toSorted()).toEqual(['/events', `/runs/${run}/events`]);
+  await addEntries(run, 4, 5);
+  await show(false);
+  await page.getByText('entry 5', { exact: true }).waitFor();
+  await page.getByText('5 entries').waitFor();
   expect(complaints).toEqual([]);
 });
 

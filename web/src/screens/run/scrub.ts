@@ -29,7 +29,8 @@ export function useScrub(first: number, last: number): Scrub {
   const written = positionIn(query.value['at']);
   const wanted = moving.value === null ? written : moving.value.at;
   const isLive = wanted === null;
-  const at = isLive ? last : Math.min(wanted, last);
+  // What the address names may be before what the page has of a long log.
+  const at = isLive ? last : Math.min(Math.max(wanted, first), last);
   const set = (to: number | null) => {
     moving.value = { at: to };
     clearTimeout(timer.current);
