@@ -163,7 +163,8 @@ async function addEntries(run: string, first: number, last: number): Promise<voi
   await app.orm.em.fork().execute(
     `with added as (
        insert into run_event (run_id, seq, key, type, at, level, message, data)
-       select ?::uuid, n, 'entry' || n, 'io.cadenza.hitl.commented.v1', clock_timestamp(), 'info', 'entry ' || n, '{}'
+       select ?::uuid, n, 'entry' || n, 'io.cadenza.hitl.commented.v1', clock_timestamp(), 'info',
+              'entry ' || n, '{}'
          from generate_series(?::int, ?::int) n)
      update run set last_seq = ? where id = ?`,
     [run, first, last, last, run],
