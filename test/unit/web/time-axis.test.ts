@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { timeAxis, type Stretch } from '../../../web/src/screens/run/time-axis.ts';
+import { timeAxis, workMs, type Stretch } from '../../../web/src/screens/run/time-axis.ts';
 
 const work = (startMs: number, endMs: number): Stretch => ({ startMs, endMs, waits: false });
 const wait = (startMs: number, endMs: number): Stretch => ({ startMs, endMs, waits: true });
@@ -15,6 +15,11 @@ test('a long wait is folded, and work on both sides keeps its scale', () => {
   const axis = timeAxis([work(0, 1_000), wait(1_000, hour), work(hour, hour + 1_000)], 0, hour + 1_000, 456);
   expect(axis.folds).toEqual([{ x: 200, width: 56, ms: hour - 1_000 }]);
   expect([axis.x(500), axis.x(1_000), axis.x(hour), axis.x(hour + 500)]).toEqual([100, 200, 256, 356]);
+});
+
+test('what was worked is all but long waits', () => {
+  expect(workMs([work(0, 1_000), wait(1_000, hour), work(hour, hour + 500)], 0, hour + 500)).toBe(1_500);
+  expect(workMs([work(0, 1_000), wait(1_000, 1_500)], 0, 1_500)).toBe(1_500);
 });
 
 test('a wait beside work is not folded', () => {
