@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { isRecord } from '../contracts/is-record.ts';
 import type { CallHttpInput, RunActivities } from '../contracts/activities.ts';
 import { fault } from '../contracts/fault.ts';
 import { ExpressionError, template } from '../language/expressions/index.ts';
@@ -14,11 +16,24 @@ export function callHttpActivity(deps: CallDeps): RunActivities['callHttp'] {
     return invokeOnce(deps, input, {
       pin: null,
       // Not `scope`, which holds the times of this execution.
-      identity: [input.function, input.with, input.deferred, input.secrets],
+      identity: [
+        input.function,
+        input.with,
+        input.deferred,
+        input.secrets,
+        ...(input.input_from === undefined ? [] : [input.input_from]),
+      ],
       prepare: async () => {},
       idempotent: () => true,
       async call(calling) {
-        const { args, sensitive } = await withDeferred(input, secret);
+        const authorize = (args: Record<string, unknown>): ReturnType<typeof deps.adapters.authorization> =>
+          deps.adapters.authorization(policyOf(args), {
+            with: args,
+            timeoutMs: input.timeout_ms,
+            secret,
+            ...calling,
+          });
+        const { args, sensitive } = await withDeferred(input, secret, authorize);
         const { output, usage, warnings } = await deps.adapters[input.function]({
           with: args,
           sensitive,
@@ -61,13 +76,16 @@ async function rightsOf({ orm }: ActivityDeps, runId: string): Promise<string> {
 
 const ADDRESS = /^(?:(?:\/document|\/agentCard|\/proto|\/transport\/http)?\/endpoint|\/server)(?:\/uri)?$/;
 
+type DeferringCall = Pick<CallHttpInput, 'with' | 'deferred' | 'scope' | 'secrets' | 'input_from'>;
+
 /**
  * Evaluates the expressions that read `$secrets`, which happens only here. `sensitive`: all texts that must
  * be redacted from the output.
  */
 export async function withDeferred(
-  input: Pick<CallHttpInput, 'with' | 'deferred' | 'scope' | 'secrets'>,
+  input: DeferringCall,
   secret: (name: string) => Promise<string | null>,
+  authorize: (args: Record<string, unknown>) => Promise<unknown> = async () => null,
 ): Promise<{ args: Record<string, unknown>; sensitive: string[] }> {
   if (input.deferred.length === 0) return { args: input.with, sensitive: [] };
   const secrets: Record<string, unknown> = {};
@@ -78,17 +96,88 @@ export async function withDeferred(
     secrets[name] = parsed(value);
   }
   const args = structuredClone(input.with);
-  const { input: taskInput, ...variables } = input.scope ?? {};
+  const scopes = scopesOf(input, secrets);
   const sensitive = [...textsIn(secrets), ...numbersIn(secrets)];
-  for (const { pointer, expression } of input.deferred) {
-    const value = evaluate(expression, taskInput, { ...variables, input: taskInput, secrets });
-    // An object here could choose the secret with which the URL is called.
-    if (ADDRESS.test(pointer) && typeof value !== 'string')
-      throw fault('expression', 'The expression of the endpoint must give a text');
-    sensitive.push(...textsIn(value));
-    setAt(args, pointer, value);
-  }
+  const fill = (expressions: CallHttpInput['deferred'], authorization: unknown): void => {
+    for (const { pointer, expression } of expressions) {
+      const value = evaluate(expression, { ...scopes.real, authorization });
+      // An object here could choose the secret with which the URL is called.
+      if (ADDRESS.test(pointer) && typeof value !== 'string')
+        throw fault('expression', 'The expression of the endpoint must give a text');
+      const isPlain = !READS_CREDENTIALS.test(expression);
+      const harmless = isPlain ? textsWithout(expression, scopes.other) : new Set<string>();
+      sensitive.push(...textsIn(value).filter((text) => !harmless.has(text)));
+      setAt(args, pointer, value);
+    }
+  };
+  fill(
+    input.deferred.filter(({ expression }) => !READS_AUTHORIZATION.test(expression)),
+    null,
+  );
+  // Its authentication is complete now.
+  const last = input.deferred.filter(({ expression }) => READS_AUTHORIZATION.test(expression));
+  if (last.length > 0) fill(last, await authorize(args));
   return { args, sensitive };
+}
+
+const READS_AUTHORIZATION = /\$authorization\b/;
+const READS_CREDENTIALS = /\$(?:secrets|authorization)\b/;
+
+type Scope = Record<string, unknown>;
+
+/**
+ * The variables of the expressions; `other`: the same with other secrets in `input`, null if that fails. What
+ * an expression gives with both does not come from a secret.
+ */
+function scopesOf(call: DeferringCall, secrets: Scope): { real: Scope; other: Scope | null } {
+  const { input: raw, ...variables } = call.scope ?? {};
+  const { input_from: from } = call;
+  if (from === undefined) return { real: { ...variables, input: raw, secrets }, other: null };
+  const inputOf = (values: unknown): unknown => transformed(from, raw, { ...variables, secrets: values });
+  const real = { ...variables, input: inputOf(secrets), secrets };
+  try {
+    return { real, other: { ...variables, input: inputOf(otherValues(secrets)), secrets: {} } };
+  } catch {
+    return { real, other: null };
+  }
+}
+
+function transformed(from: unknown, raw: unknown, variables: Scope): unknown {
+  if (typeof from === 'string') return evaluate(from, { ...variables, input: raw }, 'loose');
+  const walk = (value: unknown): unknown => {
+    if (typeof value === 'string')
+      return value.includes('${') ? evaluate(value, { ...variables, input: raw }) : value;
+    if (Array.isArray(value)) return value.map(walk);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item)]));
+  };
+  return walk(from);
+}
+
+/** Random values of the same shape. */
+function otherValues(value: unknown): unknown {
+  if (typeof value === 'string') return randomUUID();
+  if (typeof value === 'number') return Math.random();
+  if (Array.isArray(value)) return value.map(otherValues);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, otherValues(item)]));
+}
+
+function textsWithout(expression: string, scope: Scope | null): Set<string> {
+  try {
+    return new Set(scope === null ? [] : textsIn(evaluate(expression, { ...scope, authorization: null })));
+  } catch {
+    return new Set();
+  }
+}
+
+/** The authentication of a call, wherever its function has it. */
+function policyOf(args: Record<string, unknown>): unknown {
+  const member = (value: unknown, key: string): unknown => (isRecord(value) ? value[key] : undefined);
+  const { authentication, endpoint, server, service, agentCard, document } = args;
+  const endpoints = [member(agentCard, 'endpoint'), member(document, 'endpoint')];
+  const policies = [endpoint, service, server, ...endpoints].map((from) => member(from, 'authentication'));
+  return [authentication, ...policies].find((policy) => policy !== undefined);
 }
 
 function textsIn(value: unknown): string[] {
@@ -102,9 +191,9 @@ function numbersIn(secrets: unknown): string[] {
   return typeof secrets === 'object' && secrets !== null ? Object.values(secrets).flatMap(numbersIn) : [];
 }
 
-function evaluate(expression: string, input: unknown, variables: Record<string, unknown>): unknown {
+function evaluate(expression: string, variables: Scope, mode: 'strict' | 'loose' = 'strict'): unknown {
   try {
-    return template(expression, { mode: 'strict' }).first(input, { variables, clock: () => new Date() });
+    return template(expression, { mode }).first(variables['input'], { variables, clock: () => new Date() });
   } catch (error) {
     // The message could quote the secret.
     if (error instanceof ExpressionError)

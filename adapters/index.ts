@@ -6,6 +6,7 @@ import type { Adapters, AgentAdapter } from '../domain/ports.ts';
 import { createA2aCaller } from './a2a/call-a2a.ts';
 import { createA2aAdapter } from './a2a/create-a2a-adapter.ts';
 import { createGrpcCaller } from './grpc/call-grpc.ts';
+import { authorizationOf } from './http/call-exchange.ts';
 import { createHttpCaller } from './http/call-http.ts';
 import { createMcpCaller } from './mcp/call-mcp.ts';
 import { createOpenApiCaller } from './openapi/call-openapi.ts';
@@ -40,6 +41,7 @@ export function createAdapters(deps: { egress: EgressPolicy; mcpCommands?: McpCo
     a2a: (call) => a2aCaller.a2a(call),
     grpc: (call) => grpcCaller.grpc(call),
     mcp: (call) => mcpCaller.mcp(call),
+    authorization: (policy, call) => authorizationOf(tools, policy, call),
     openFile: (request) => openRemoteFile(deps.egress, request),
   };
 }

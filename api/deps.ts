@@ -8,7 +8,7 @@ import type { RunEventWatcher } from '../db/run-event-watcher.ts';
 import type { SigningKeys } from '../domain/auth/signing-keys.ts';
 import type { Position } from '../domain/events/position.ts';
 import type { FileStore } from '../domain/files/ports.ts';
-import type { TemporalGateway } from '../domain/ports.ts';
+import type { ResourceFetcher, TemporalGateway } from '../domain/ports.ts';
 import type { Encryption } from '../domain/secrets/encryption.ts';
 import type { DeliveryAddresses } from './delivery-addresses.ts';
 import type { Metrics } from './metrics.ts';
@@ -26,6 +26,8 @@ export interface AppResources {
   /** Notifies waiting readers of a run's next event. */
   runEvents: RunEventWatcher;
   files: FileStore;
+  /** Fetches what definitions take from elsewhere. */
+  resources: ResourceFetcher;
   /** Decodes Temporal payloads for Temporal's UI. */
   payloadCodec?: Pick<PayloadCodec, 'decode'>;
   /** Folder of the built console, which need not exist yet. Default: the console is not served. */

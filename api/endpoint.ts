@@ -32,7 +32,7 @@ export interface EndpointResponse {
   type?: string;
 }
 
-export interface EndpointContext<P = unknown, Q = unknown, B = unknown> {
+export interface EndpointContext<P = unknown, Q = unknown, B = unknown, R = unknown> {
   /**
    * Runs in the request's transaction for mutating methods. For GET it is a fresh fork without a transaction.
    */
@@ -46,6 +46,8 @@ export interface EndpointContext<P = unknown, Q = unknown, B = unknown> {
    */
   readonly query: Q;
   readonly body: B;
+  /** What `prepare` of the endpoint returned; undefined if it refused. */
+  readonly prepared: R | undefined;
   /** Throws 400, 413 or 415 if the body is unreadable. Call it after loading and before state checks. */
   checkSyntax(): void;
   /** The body, or its 422 as a value, to throw after state checks. Throws as `checkSyntax` does. */
@@ -65,6 +67,7 @@ export interface EndpointDefinition<
   P extends z.ZodObject = z.ZodObject,
   Q extends z.ZodObject = z.ZodObject,
   B extends z.ZodType = z.ZodType,
+  R = unknown,
 > {
   method: Method;
   /** Path as in OpenAPI: `/agents/{id}`. It is served below `/` and `/api/v1`. */
@@ -122,7 +125,12 @@ export interface EndpointDefinition<
    * stored one.
    */
   onReplay?(c: EndpointContext<z.output<P>>, first: EndpointResponse): Promise<EndpointResponse | void>;
-  handler(c: EndpointContext<z.output<P>, z.output<Q>, z.output<B>>): Promise<EndpointResponse>;
+  /**
+   * Called before the transaction opens, for what takes long, such as requests to others. `em` is a fork
+   * without a transaction. Its refusals are dropped: the handler makes them in its own order.
+   */
+  prepare?(c: EndpointContext<z.output<P>, z.output<Q>, z.output<B>>): Promise<R>;
+  handler(c: EndpointContext<z.output<P>, z.output<Q>, z.output<B>, R>): Promise<EndpointResponse>;
 }
 
 type HeaderName = 'Prefer' | 'Last-Event-ID' | 'If-None-Match' | 'Range';
@@ -135,7 +143,8 @@ export function endpoint<
   P extends z.ZodObject = z.ZodObject<Record<string, never>>,
   Q extends z.ZodObject = z.ZodObject<Record<string, never>>,
   B extends z.ZodType = z.ZodUndefined,
->(definition: EndpointDefinition<P, Q, B>): Endpoint {
+  R = undefined,
+>(definition: EndpointDefinition<P, Q, B, R>): Endpoint {
   // Safe: the router validates requests with exactly these schemas before it calls the handler.
   return definition as unknown as Endpoint;
 }

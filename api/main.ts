@@ -8,6 +8,8 @@ import { createOrm, type Orm, type PoolState } from '../db/orm.ts';
 import { removeExpired } from '../domain/auth/cleanup.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { hasUsers, seedAdmin } from '../domain/auth/seed.ts';
+import { createResourceFetcher } from '../adapters/resources/create-resource-fetcher.ts';
+import { ownServers } from '../config/own-servers.ts';
 import { createFileStore } from '../adapters/file-stores/create-file-store.ts';
 import { settleStart } from '../domain/operations/settle-start.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
@@ -42,6 +44,11 @@ const orm = createOrm({
   onPool: (created) => (pool = created),
 });
 const files = await createFileStore(env);
+const resources = createResourceFetcher({
+  allow: env.EGRESS_ALLOW,
+  hostMap: env.EGRESS_HOST_MAP,
+  own: ownServers(env),
+});
 const payloads = {
   keys: env.ENCRYPTION_KEYS,
   store: createPayloadStore({ fork: () => orm.em.fork(), files, inFiles: env.FILES_LARGE_VALUES }),
@@ -62,6 +69,7 @@ const app = createApp({
   }),
   runEvents: createRunEventWatcher(env.DATABASE_URL, logger),
   files,
+  resources,
   // Only people look at these payloads and no code trusts them, so unencrypted ones are shown too.
   payloadCodec: createPayloadCodec({ ...payloads, acceptUnencrypted: true }),
   metrics: createMetrics({ orm, logger, pool: () => pool, ofProcess: true }),
@@ -117,7 +125,10 @@ async function stop(signal: string): Promise<void> {
   await Promise.race([closed, sleep(DRAIN_MS)]);
   clearInterval(sweep);
   server.closeAllConnections();
-  await Promise.race([Promise.allSettled([orm.close(true), client.connection.close()]), sleep(CLOSE_MS)]);
+  await Promise.race([
+    Promise.allSettled([orm.close(true), client.connection.close(), resources.close()]),
+    sleep(CLOSE_MS),
+  ]);
   logger.info('stopped');
   process.exit(0);
 }

@@ -1102,6 +1102,15 @@ export type Person = {
   username: string;
   display_name: string | null;
 };
+export type PinnedResource = {
+  kind: 'function' | 'schema';
+  /** Where the definition names it first. */
+  pointer: string;
+  url: string;
+  /** `sha256:` and the digest of the content. */
+  digest: string;
+  bytes: number;
+};
 export type Preferences = Record<string, unknown>;
 export type Problem = {
   type: string;
@@ -1758,6 +1767,11 @@ export type WorkflowFields = {
   name: string;
   revision: number;
   valid: boolean;
+  /**
+   * What the revision took from elsewhere when it was saved, and runs with. Lists leave it
+   * out; a record without any has none.
+   */
+  resources?: PinnedResource[];
   owner_id: string;
   visibility: 'private' | 'public';
   provenance: Provenance | null;
@@ -1793,6 +1807,11 @@ export type WorkflowRevisionFields = {
   revision: number;
   digest: string;
   valid: boolean;
+  /**
+   * What the revision took from elsewhere when it was saved, and runs with. Lists leave it
+   * out; a record without any has none.
+   */
+  resources?: PinnedResource[];
   created_by: string;
   created_at: string;
 };

@@ -56,6 +56,11 @@ export interface CallHttpInput extends WithBatch, InvocationRef {
    * `with`.
    */
   deferred: { pointer: string; expression: string }[];
+  /**
+   * `input.from` of the task if it reads `$secrets`: the activity evaluates it, on `input` of the scope, for
+   * the deferred expressions, which then are all expressions.
+   */
+  input_from?: string | Record<string, unknown>;
   /** Expression variables of the task; null unless expressions are deferred. */
   scope: Record<string, unknown> | null;
   /** Names in the definition's `use.secrets`. */

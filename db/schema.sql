@@ -1062,6 +1062,8 @@ create table workflow_revision (
   dsl_version text,
   created_by uuid not null,
   created_at timestamp with time zone not null default clock_timestamp(),
+  executable json,
+  resources json,
   constraint workflow_revision_pkey PRIMARY KEY (workflow_id, revision),
   constraint workflow_revision_created_by_fkey FOREIGN KEY (created_by) REFERENCES user_account(id),
   constraint workflow_revision_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id) ON DELETE CASCADE

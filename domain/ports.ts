@@ -183,6 +183,8 @@ export interface Adapters {
   a2a(call: HttpCall): Promise<HttpResult>;
   grpc(call: HttpCall): Promise<HttpResult>;
   mcp(call: HttpCall): Promise<HttpResult>;
+  /** `$authorization` of a call: what its authentication policy resolves to; null if it has none. */
+  authorization(policy: unknown, call: HttpCall): Promise<{ scheme: string; parameter: string } | null>;
   /**
    * Applies the egress policy; throws `Fault`. A `Content-Length` above `maxBytes` is refused here; the
    * reader checks the bytes that arrive.
@@ -275,3 +277,24 @@ export interface PushNotificationFormat {
 }
 
 export class TemporalUnavailable extends Error {}
+
+/** Fetches what definitions take from elsewhere: functions and schemas. */
+export interface ResourceFetcher {
+  /**
+   * `authentication` is a policy of the DSL without expressions; `secret` reads the secrets that it names.
+   * Throws `Fault`, also for content that is neither JSON nor YAML.
+   */
+  fetch(request: {
+    url: string;
+    authentication: unknown;
+    secret: (name: string) => Promise<string | null>;
+    timeoutMs: number;
+    signal: AbortSignal;
+  }): Promise<{
+    document: unknown;
+    /** `sha256:` and the digest of the bytes, hexadecimal. */
+    digest: string;
+    bytes: number;
+  }>;
+  close(): Promise<void>;
+}

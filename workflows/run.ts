@@ -42,6 +42,7 @@ import {
   type Checkpoint,
   type RunState,
 } from './interpreter/state.ts';
+import { runExtended } from './interpreter/tasks/extended.ts';
 import { runKind } from './interpreter/tasks/index.ts';
 import { receive } from './signals.ts';
 
@@ -63,6 +64,7 @@ async function execute(args: RunArgs, cancelRequested: Promise<never>): Promise<
   const describe = describer(args);
   const execution = new Execution(start, state, {
     runKind,
+    runExtended,
     shortCall,
     shortCallRules: args.short_calls,
     shown: (status) => describe(status.status, status.waiting_on),

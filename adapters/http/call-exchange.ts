@@ -101,6 +101,31 @@ export async function exchange(
   }
 }
 
+/**
+ * The `$authorization` of a call (dsl.md "Authorization Descriptor"); null without an authentication. Digest
+ * credentials depend on the request, so their parameter is empty.
+ */
+export async function authorizationOf(
+  tools: HttpTools,
+  policy: unknown,
+  call: HttpCall,
+): Promise<{ scheme: string; parameter: string } | null> {
+  if (!isRecord(policy)) return null;
+  const sensitive = createSensitive();
+  try {
+    const { timeoutMs, signal } = call;
+    const credentials = await dslCredentials(policy, call, {
+      ...tools,
+      sensitive,
+      limits: { timeoutMs, signal },
+    });
+    const [scheme = '', ...parameter] = (credentials.headers['authorization'] ?? 'Digest').split(' ');
+    return { scheme, parameter: parameter.join(' ') };
+  } catch (error) {
+    throw withoutSecrets(error, sensitive);
+  }
+}
+
 /** An endpoint of the DSL: a URI, or an object with a URI and an authentication. */
 export function endpointOf(endpoint: unknown, field = 'endpoint'): { uri: string; authentication: unknown } {
   if (typeof endpoint === 'string') return { uri: endpoint, authentication: undefined };

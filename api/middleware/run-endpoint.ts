@@ -53,9 +53,12 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
         ? idempotencyScope(ctx, actor, read.bytes, deps.fingerprint)
         : null;
 
+    const prepared = endpoint.prepare
+      ? await prepare(endpoint, makeContext(deps, endpoint, ctx, deps.fork(), read, []))
+      : undefined;
     const attempt = async (em: EntityManager) => {
       const actions: AfterCommit[] = [];
-      const c = makeContext(deps, endpoint, ctx, em, read, actions);
+      const c = makeContext(deps, endpoint, ctx, em, read, actions, prepared);
       const first = scope ? await claimKey(em, scope) : null;
       if (first) {
         return { response: first, actions, replayed: true, c };
@@ -95,6 +98,15 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
   };
 }
 
+async function prepare(endpoint: Endpoint, c: EndpointContext<never, never, never>): Promise<unknown> {
+  try {
+    return await endpoint.prepare?.(c);
+  } catch (error) {
+    if (error instanceof AppError) return undefined;
+    throw error;
+  }
+}
+
 /** A later response keeps the headers of the first, such as `Location`. */
 function mergeResponse(first: EndpointResponse, newer: EndpointResponse | void): EndpointResponse {
   return newer ? { ...newer, headers: { ...first.headers, ...newer.headers } } : first;
@@ -120,6 +132,7 @@ function makeContext(
   em: EntityManager,
   read: RawBody | AppError | null,
   actions: AfterCommit[],
+  prepared?: unknown,
 ): EndpointContext<never, never, never> {
   const syntax = once(() => {
     parsedQuery();
@@ -134,6 +147,7 @@ function makeContext(
   // `never`: only the endpoint's own handler receives this context, and its types match these schemas.
   return {
     em,
+    prepared,
     actor: ctx.state['actor'],
     params: parseParams(endpoint, ctx['params']),
     get query() {
@@ -160,6 +174,7 @@ function contextParts(c: EndpointContext<never, never, never>) {
     ctx,
     requestId,
     baseUrl,
+    prepared: undefined,
     query: undefined,
     body: undefined,
     checkSyntax: () => {},

@@ -165,7 +165,9 @@ interface FileProblem extends DefinitionProblem {
 
 const validate = commandOfMany({
   brief: 'Check definitions without a server; exits with 3 if one is not valid',
-  details: 'Uses the validator of the server. Only names of agents are not looked up.',
+  details:
+    'Uses the validator of the server. Names of agents are not looked up. Functions and schemas from ' +
+    'elsewhere are not fetched, which a warning says.',
   many: { placeholder: 'FILE', brief: 'A definition of YAML or JSON, - for standard input', minimum: 1 },
   run: async (cli, _flags, files) => {
     const { validateDefinition } = await import('../../language/definition/validate.ts');

@@ -1,5 +1,6 @@
 import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
+import type { Resource } from '../../language/definition/resources.ts';
 import type { Problem } from '../../language/definition/validate.ts';
 
 /**
@@ -22,6 +23,10 @@ export const WorkflowRevision = defineEntity({
     revision: p.integer().primary(),
     /** As the author wrote it, with `document` completed; keys keep their order. */
     definition: p.json<Record<string, unknown>>().columnType('json'),
+    /** What runs, with what it takes from elsewhere; null if it is the definition as it is written. */
+    executable: p.json<Record<string, unknown>>().columnType('json').nullable(),
+    /** The functions and schemas that were fetched for it; null for revisions from before there were any. */
+    resources: p.json<Resource[]>().columnType('json').nullable(),
     /** SHA-256 of the definition as canonical JSON, hexadecimal. */
     digest: p.text(),
     valid: p.boolean(),

@@ -19,7 +19,8 @@ import { Migration202611230229ProcessPolicy } from './202611230229-process-polic
 /**
  * Append-only, in the order in which they run. The name is what the database remembers: never rename one that
  * has landed.
- */
+ */ import { Migration202611230240ExternalResources } from './202611230240-external-resources.ts';
+
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
   { name: '202611221125-browser-sessions', class: Migration202611221125BrowserSessions },
@@ -38,6 +39,7 @@ export const migrations = [
   { name: '202611230200-events-in', class: Migration202611230200EventsIn },
   { name: '202611230150-map-items', class: Migration202611230150MapItems },
   { name: '202611230229-process-policy', class: Migration202611230229ProcessPolicy },
+  { name: '202611230240-external-resources', class: Migration202611230240ExternalResources },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -5,6 +5,7 @@ import type { FieldError } from '../errors.ts';
 import type { Limits } from '../limits.ts';
 import type { AgentFields, SkillFields } from '../registry/agent-service.ts';
 import type { NewWorkflow } from '../registry/workflow-service.ts';
+import type { FetchedResources } from '../registry/external-resources.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 
 export const RESOURCE_KINDS = ['agent', 'workflow', 'webhook'] as const;
@@ -47,6 +48,8 @@ export interface ApplyContext {
   limits: Limits;
   /** @throws 422 for an address to which nothing may be delivered */
   checkAddress(url: string): Promise<void>;
+  /** What the definitions of workflows take from elsewhere, by the workflow's name. */
+  fetched: ReadonlyMap<string, FetchedResources>;
   /** Ids of the set's workflows by name. */
   workflowIds: Map<string, string>;
   /** Webhooks with deliveries that are due now. */

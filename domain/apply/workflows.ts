@@ -46,7 +46,8 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
   },
   async changes(context, { workflow, revision }, { fields }) {
     const { definition, ...others } = fields;
-    const checked = await checkDefinition(context.em, context.actor.id, definition, fields.name);
+    const fetched = context.fetched.get(fields.name);
+    const checked = await checkDefinition(context.em, context.actor.id, definition, fields.name, fetched);
     await checkRunnable(context, { ...checked, problems: checked.problems });
     const names = Object.entries(others).filter(
       ([name, value]) => canonicalJson(value) !== canonicalJson(Reflect.get(workflow, name)),
@@ -58,16 +59,21 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
     ];
   },
   async create(context, { fields }) {
-    const { workflow, revision } = await createWorkflow(context.em, context.actor, fields);
+    const { workflow, revision } = await createWorkflow(
+      context.em,
+      context.actor,
+      fields,
+      context.fetched.get(fields.name),
+    );
     await checkRunnable(context, revision);
     if (timesOf(revision.definition) !== null)
       await checkScheduleLimit(context.em, context.limits, workflow.owner_id);
     return workflow.id;
   },
-  async update({ em, actor, limits }, state, { fields }) {
+  async update({ em, actor, limits, fetched }, state, { fields }) {
     const wasArchived = state.workflow.archived_at !== null;
     state.workflow.archived_at = null;
-    const { workflow, revision } = await updateWorkflow(em, actor, state, fields);
+    const { workflow, revision } = await updateWorkflow(em, actor, state, fields, fetched.get(fields.name));
     checkRevisionLimit(limits, workflow.revision);
     const times = timesOf(revision.definition);
     if (times === null) return;

@@ -51,6 +51,16 @@ export const agentContent = z.object({
 });
 export type AgentContent = z.infer<typeof agentContent>;
 
+const resource = z.object({
+  kind: z.enum(['function', 'schema']),
+  name: z.string(),
+  url: z.string(),
+  pointer: z.string(),
+  digest: z.string(),
+  bytes: z.int(),
+  document: z.unknown(),
+});
+
 export const workflowContent = z.object({
   kind: z.literal('workflow'),
   name: z.string(),
@@ -58,6 +68,8 @@ export const workflowContent = z.object({
   description: text,
   tags: z.array(z.string()),
   definition: object,
+  /** What its revision had fetched, with its digests; absent if that is nothing. */
+  resources: z.array(resource).optional(),
   /** The agents that the definition names; `pointer` leads to the name. */
   agents: z.array(z.object({ pointer: z.string(), agent: z.string(), agent_id: z.string(), version: text })),
 });

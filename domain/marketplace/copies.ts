@@ -81,14 +81,16 @@ export async function copyWorkflow(
   // Submission has checked that the secrets can be bound, and replacing agent names by ids does not change
   // that.
   if (definition === null) throw new Error(`the secrets of item ${provenance.item_id} cannot be bound`);
-  const { workflow, revision } = await createWorkflow(em, actor, {
+  const copy = {
     name: content.name,
     description: content.description,
     definition,
-    visibility: 'private',
+    visibility: 'private' as const,
     tags: content.tags,
     provenance,
-  });
+  };
+  const fetched = { resources: content.resources ?? [], problems: [] };
+  const { workflow, revision } = await createWorkflow(em, actor, copy, fetched);
   return { ref_id: workflow.id, name: workflow.name, missing_workflows: workflowsMissingIn(revision) };
 }
 

@@ -54,7 +54,8 @@ export async function healWorkflow(em: EntityManager, workflowId: string): Promi
 async function resolveAnew(em: EntityManager, owner: Actor, state: WorkflowState): Promise<boolean> {
   const { workflow, revision } = state;
   const { definition } = revision;
-  const { problems } = await checkDefinition(em, owner.id, definition, workflow.name);
+  const fetched = { resources: revision.resources ?? [], problems: [] };
+  const { problems } = await checkDefinition(em, owner.id, definition, workflow.name, fetched);
   if (lacking(problems) >= lacking(revision.problems)) return false;
   await updateWorkflow(em, owner, state, { definition });
   return true;

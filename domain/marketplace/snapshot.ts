@@ -106,6 +106,7 @@ export async function snapshotWorkflow(
     description: workflow.description ?? null,
     tags: workflow.tags,
     definition: revision.definition,
+    ...(revision.resources?.length ? { resources: revision.resources } : {}),
     agents: revision.agents.map(({ pointer, agent, agent_id, version }) => ({
       pointer,
       agent,

@@ -4,15 +4,20 @@ import { createHash } from 'node:crypto';
 import { firstProblems } from '../../language/definition/problems.ts';
 import { refusals } from '../../contracts/process-policy.ts';
 import { readProcessPolicy } from '../operations/process-policy.ts';
+import { functionPlace, type Resource } from '../../language/definition/resources.ts';
 import { credentialsInDefinition } from '../../contracts/credentials.ts';
 import { validateDefinition, type Problem, type References } from '../../language/definition/validate.ts';
 import type { ResolvedAgent } from '../../db/entities/workflow-revision.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import type { FetchedResources } from './external-resources.ts';
 import { resolveAgents } from './workflow-agents.ts';
 import { findByReference } from './workflow-references.ts';
 
 export interface CheckedDefinition {
   definition: Record<string, unknown>;
+  /** What runs; null if it is the definition. */
+  executable: Record<string, unknown> | null;
+  resources: Resource[];
   digest: string;
   valid: boolean;
   runnable: boolean;
@@ -33,13 +38,16 @@ export async function checkDefinition(
   ownerId: string,
   definition: Record<string, unknown>,
   name: string,
+  { resources, problems: unfetched }: FetchedResources = { resources: [], problems: [] },
 ): Promise<CheckedDefinition> {
-  const validation = validateDefinition(definition, { name });
+  const validation = validateDefinition(definition, { name, resources });
   const resolved = await resolveAgents(em, ownerId, validation.references.agents);
   const missing = await missingWorkflows(em, ownerId, validation.references.workflows);
   const problems = firstProblems([
     ...validation.problems,
-    ...resolved.problems,
+    ...unfetched,
+    ...neverFetched(validation.references.resources, unfetched),
+    ...resolved.problems.map((problem) => atCall(problem, resources)),
     ...missing,
     ...(await refusedProcesses(em, validation.references.processes)),
     ...writtenCredentials(validation.definition),
@@ -49,6 +57,8 @@ export async function checkDefinition(
   return {
     // The submitted JSON, with `document` completed.
     definition: { ...validation.definition },
+    executable: valid && validation.executable !== null ? { ...validation.executable } : null,
+    resources,
     digest: digestOf(validation.definition),
     valid,
     runnable: valid && !problems.some(({ severity }) => severity === 'unsupported'),
@@ -59,6 +69,27 @@ export async function checkDefinition(
     dsl_name: document?.name ?? null,
     dsl_version: document?.version ?? null,
   };
+}
+
+/** Resources for which nobody has asked, because the definition has changed in the meantime. */
+function neverFetched(references: References['resources'], problems: readonly Problem[]): Problem[] {
+  return references
+    .filter(({ pointer }) => !problems.some((known) => known.pointer === pointer))
+    .map(({ pointer, url }) => ({
+      pointer,
+      code: 'resource_refused',
+      message: `${url} was not fetched: save the definition again`,
+      severity: 'error',
+    }));
+}
+
+/** An agent that a fetched function names is reported where the function is called. */
+function atCall(problem: Problem, resources: readonly Resource[]): Problem {
+  const called = resources.find(
+    ({ kind, name }) => kind === 'function' && problem.pointer.startsWith(`${functionPlace(name)}/`),
+  );
+  if (called === undefined) return problem;
+  return { ...problem, pointer: called.pointer, message: `${called.url}: ${problem.message}` };
 }
 
 /** A warning only, because a workflow may be saved before those that it runs. */

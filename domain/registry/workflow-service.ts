@@ -5,6 +5,7 @@
 import { v7 as uuidv7 } from 'uuid';
 
 import type { Problem } from '../../language/definition/validate.ts';
+import type { Resource } from '../../language/definition/resources.ts';
 import type { Provenance } from '../../db/entities/marketplace-item.ts';
 import { WorkflowRevision } from '../../db/entities/workflow-revision.ts';
 import { Workflow, type Visibility } from '../../db/entities/workflow.ts';
@@ -13,6 +14,7 @@ import { timesOf } from '../../language/definition/schedule.ts';
 import type { Actor } from '../auth/actor.ts';
 import { forbidden, notFound } from '../errors.ts';
 import { noteSchedule, touchSchedule } from '../schedules/state.ts';
+import { REFRESH_CODES, type FetchedResources } from './external-resources.ts';
 import { versionProblems } from './version-problems.ts';
 import { checkDefinition, type CheckedDefinition } from './workflow-definitions.ts';
 import { mayChangeWorkflow, maySeeWorkflow } from './workflow-policy.ts';
@@ -56,8 +58,9 @@ export async function createWorkflow(
   em: EntityManager,
   actor: Actor,
   given: NewWorkflow & { provenance?: Provenance },
+  fetched?: FetchedResources,
 ): Promise<WorkflowState> {
-  const checked = await checkDefinition(em, actor.id, given.definition, given.name);
+  const checked = await checkDefinition(em, actor.id, given.definition, given.name, fetched);
   const now = new Date();
   const workflow = em.create(Workflow, {
     id: uuidv7(),
@@ -118,20 +121,23 @@ export async function getRevision(
 
 /**
  * Changes the given fields. A definition is checked again with the owner's rights. It becomes a new revision
- * if it, or what it resolves to, has changed.
+ * if it, or what it resolves to, has changed. `fetched`: what it takes from elsewhere; by default what the
+ * last revision has.
  */
 export async function updateWorkflow(
   em: EntityManager,
   actor: Actor,
   state: WorkflowState,
   patch: Partial<NewWorkflow>,
+  fetched?: FetchedResources,
 ): Promise<WorkflowState> {
   const { workflow } = state;
   const { definition, ...fields } = patch;
   Object.assign(workflow, fields, { updated_at: new Date() });
   let { revision } = state;
   if (definition !== undefined) {
-    const checked = await checkDefinition(em, workflow.owner_id, definition, workflow.name);
+    const resources = fetched ?? { resources: revision.resources ?? [], problems: [] };
+    const checked = await checkDefinition(em, workflow.owner_id, definition, workflow.name, resources);
     if (definitionHasChanged(revision, checked)) {
       workflow.revision += 1;
       workflow.valid = checked.valid;
@@ -173,11 +179,21 @@ async function addRevision(
 
 /** Whether the definition, or what it resolves to, differs from the revision. */
 export function definitionHasChanged(before: WorkflowRevision, now: CheckedDefinition): boolean {
+  const problems = lastingProblems(now);
   return (
     before.digest !== now.digest ||
-    JSON.stringify([now.problems, now.agents]) !==
-      JSON.stringify([inOrder(before.problems, now.problems), inOrder(before.agents, now.agents)])
+    JSON.stringify(digestsOf(now.resources)) !== JSON.stringify(digestsOf(before.resources ?? [])) ||
+    JSON.stringify([problems, now.agents]) !==
+      JSON.stringify([inOrder(lastingProblems(before), problems), inOrder(before.agents, now.agents)])
   );
+}
+
+function lastingProblems({ problems }: { problems: readonly Problem[] }): Problem[] {
+  return problems.filter(({ code }) => !REFRESH_CODES.includes(code));
+}
+
+function digestsOf(resources: readonly Resource[]): string[][] {
+  return resources.map(({ kind, name, digest }) => [kind, name, digest]);
 }
 
 /** `jsonb` does not keep the order of keys: puts them into the order of the new value. */

@@ -31,7 +31,8 @@ async function read(
   revision: number | null,
 ): Promise<Runnable | null> {
   const [row] = await em.execute<Row[]>(
-    `select w.id, w.owner_id, w.visibility, w.name, v.revision, v.definition, v.valid, v.runnable,
+    `select w.id, w.owner_id, w.visibility, w.name, v.revision,
+            coalesce(v.executable, v.definition) as definition, v.valid, v.runnable,
             v.problems, v.input_schema, v.agents
        from workflow w join workflow_revision v
               on v.workflow_id = w.id and v.revision = coalesce(?::int, w.revision)

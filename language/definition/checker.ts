@@ -1,10 +1,14 @@
 import { analyzeExpression, analyzeText, type Analysis } from './jq.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { ProcessKind } from '../../contracts/process-policy.ts';
-import { at, quote, type Problems } from './problems.ts';
+import { at, own, quote, type Problems } from './problems.ts';
+import { functionPlace, type Resource, type ResourceReference } from './resources.ts';
 import { Steps } from './steps.ts';
 import { DSL_VARIABLES, isAvailable, SITE_NAMES, type Place } from './scope.ts';
 import { didYouMean } from '../../contracts/suggest.ts';
+
+/** Longer texts are not expressions in loose mode. */
+const MAX_LOOSE = 2_000;
 
 /**
  * References of a definition to things outside it. Literal names only: expressions are resolved at run time.
@@ -15,6 +19,17 @@ export interface References {
   secrets: { pointer: string; name: string }[];
   /** Scripts and containers, with their expressions. The installation decides what may run. */
   processes: { pointer: string; kind: ProcessKind; configured: Record<string, unknown> }[];
+  /** Functions and schemas to fetch, each once; without those that have been given. */
+  resources: ResourceReference[];
+}
+
+/** How a definition is checked, beyond its text. */
+export interface CheckerOptions {
+  definition: unknown;
+  /** The resources that have been fetched for it. */
+  resources: readonly Resource[];
+  /** Whether nothing is fetched, which a warning says. */
+  offline: boolean;
 }
 
 /** The names of `use`, each list without duplicates. */
@@ -39,24 +54,38 @@ export type CheckTasks = (
 
 /** Shared state of checking one definition: problems, references, and names that can be referred to. */
 export class Checker {
-  readonly references: References = { agents: [], workflows: [], secrets: [], processes: [] };
+  readonly references: References = { agents: [], workflows: [], secrets: [], processes: [], resources: [] };
+  /** Values that the definition gets before it runs, by their pointers. */
+  readonly rewrites = new Map<string, unknown>();
   /** Variable names of caught errors. Reusable retry policies may read any of them. */
   readonly catchNames = new Set<string>(['error']);
   readonly problems: Problems;
   readonly use: UseNames;
   readonly #checkTasks: CheckTasks;
-  readonly #definition: unknown;
+  readonly #options: CheckerOptions;
+  /** Whether texts of data are tried as expressions. */
+  readonly #isLoose: boolean;
+  /** Where fetched functions are, by pointer. */
+  readonly #fetched: readonly string[];
   #steps: Steps | undefined;
 
-  constructor(problems: Problems, use: UseNames, checkTasks: CheckTasks, definition: unknown) {
+  constructor(problems: Problems, use: UseNames, checkTasks: CheckTasks, options: CheckerOptions) {
     this.problems = problems;
     this.use = use;
     this.#checkTasks = checkTasks;
-    this.#definition = definition;
+    this.#options = options;
+    this.#isLoose = own(own(options.definition, 'evaluate'), 'mode') === 'loose';
+    this.#fetched = options.resources.flatMap(({ kind, name }) =>
+      kind === 'function' ? [`${functionPlace(name)}/`] : [],
+    );
+  }
+
+  get definition(): unknown {
+    return this.#options.definition;
   }
 
   get steps(): Steps {
-    return (this.#steps ??= new Steps(this.#definition));
+    return (this.#steps ??= new Steps(this.#options.definition));
   }
 
   tasks(list: unknown, pointer: string, locals: readonly string[], options?: { parallel?: boolean }): void {
@@ -83,6 +112,7 @@ export class Checker {
     if (this.problems.full) return;
     if (typeof value === 'string') {
       if (value.includes('${')) this.#report(analyzeText(value), pointer, place);
+      else if (this.#isLoose) this.#tryAsExpression(value, pointer, place);
       else if (looksLikeExpression(value)) {
         this.problems.warning(
           pointer,
@@ -106,6 +136,51 @@ export class Checker {
       this.#report(analyzeText(value), pointer, place);
   }
 
+  /**
+   * In loose mode a text is an expression if it compiles; if its evaluation fails, it is a text after all
+   * (dsl-reference.md "Evaluate").
+   */
+  #tryAsExpression(text: string, pointer: string, place: Place): void {
+    if (text.trim() === '' || text.length > MAX_LOOSE) return;
+    const analysis = analyzeExpression(text);
+    if (analysis.problems.length > 0) return;
+    if (!analysis.variables.every((variable) => isAvailable(variable, place))) return;
+    const strict = `\${ try (\n${text}\n) catch ${JSON.stringify(text)} }`;
+    if (analyzeText(strict).problems.length > 0) return;
+    this.#report(analysis, pointer, place);
+    this.rewrites.set(pointer, strict);
+  }
+
+  /** A function or schema that is fetched when the definition is saved; undefined if it is not there yet. */
+  resource(reference: ResourceReference): Resource | undefined {
+    const { kind, name, url, pointer } = reference;
+    const found = this.#options.resources.find((given) => given.kind === kind && given.name === name);
+    if (found !== undefined) return found;
+    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+      this.problems.error(
+        pointer,
+        'resource_address',
+        `${quote(url)} is no address with http:// or https://: what a definition takes from elsewhere is ` +
+          'fetched when it is saved, so the address is written literally',
+      );
+      return undefined;
+    }
+    const { resources } = this.references;
+    if (!resources.some((known) => known.kind === kind && known.name === name)) resources.push(reference);
+    if (this.#options.offline)
+      this.problems.warning(
+        pointer,
+        'resource_not_checked',
+        `${quote(url)} is fetched and checked when the definition is saved`,
+      );
+    return undefined;
+  }
+
+  /** Whether a place is in a fetched function. */
+  isFetched(pointer: string): boolean {
+    return this.#fetched.some((place) => pointer.startsWith(place));
+  }
+
   /** Checks a name of `use.<section>`. An unknown one is an error that suggests the nearest known name. */
   name(section: keyof UseNames, name: string, pointer: string, hint = ''): void {
     const known = this.use[section];
@@ -116,8 +191,20 @@ export class Checker {
   }
 
   secret(name: string, pointer: string): void {
+    if (this.refuseFetched(pointer, `the secret ${quote(name)}`)) return;
     this.name('secrets', name, pointer, 'declare it in use.secrets');
     this.references.secrets.push({ pointer, name });
+  }
+
+  /** A fetched function must not reach credentials: whoever can change its source would have them. */
+  refuseFetched(pointer: string, what: string): boolean {
+    if (!this.isFetched(pointer)) return false;
+    this.problems.error(
+      pointer,
+      'secret_in_fetched_function',
+      `a fetched function cannot read ${what}: copy it into use.functions if it needs that`,
+    );
+    return true;
   }
 
   #report(analysis: Analysis, pointer: string, place: Place): void {
@@ -139,35 +226,23 @@ export class Checker {
   #variable(variable: string, pointer: string, place: Place): void {
     if (!isAvailable(variable, place)) {
       this.#unavailable(variable, pointer, place);
-    } else if (
-      variable === 'authorization' &&
-      place.secrets === 'allow' &&
-      !place.locals.includes(variable)
-    ) {
-      this.problems.unsupported(
+    } else if (place.hidden?.includes(variable) && !place.locals.includes(variable)) {
+      this.problems.error(
         pointer,
-        'unsupported_authorization',
-        '$authorization is not supported yet: read the credential itself, as $secrets.<name>',
+        'secret_exposed',
+        `$${variable} holds what input.from took from $secrets, and would be kept in the run's data`,
       );
     } else if (
       (variable === 'secrets' || variable === 'authorization') &&
       place.secrets !== 'allow' &&
       !place.locals.includes(variable)
     ) {
-      if (place.secrets === 'refuse') {
-        this.problems.error(
-          pointer,
-          'secret_exposed',
-          `$${variable} would be kept in the run's data: use it in "with" of call: http, or in an ` +
-            'authentication',
-        );
-      } else {
-        this.problems.unsupported(
-          pointer,
-          'secret_here',
-          `$${variable} is read in "with" of call: http and in authentications only: move it there`,
-        );
-      }
+      this.problems.error(
+        pointer,
+        'secret_exposed',
+        `$${variable} would be kept in the run's data: use it in "with" of call: http, or in an ` +
+          'authentication',
+      );
     }
   }
 

@@ -147,9 +147,12 @@ export const retryPolicy = exact({
   exceptWhen: name.optional(),
   delay: duration.optional(),
   backoff: exact({
-    constant: freeObject.optional(),
-    exponential: freeObject.optional(),
-    linear: freeObject.optional(),
+    constant: exact({}).optional(),
+    exponential: exact({
+      factor: z.number().min(1, 'has to be 1 or more').max(100, 'may be at most 100').optional(),
+      maxDelay: duration.optional(),
+    }).optional(),
+    linear: exact({ increment: duration.optional(), maxDelay: duration.optional() }).optional(),
   })
     .check(exactlyOne(['constant', 'exponential', 'linear']))
     .optional(),

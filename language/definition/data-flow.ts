@@ -2,8 +2,9 @@
 import { checkJsonSchema } from '../schema/well-formed.ts';
 import type { Checker } from './checker.ts';
 import { isRecord } from '../../contracts/is-record.ts';
-import { at } from './problems.ts';
-import { checkEndpoint } from './reusable.ts';
+import { at, own } from './problems.ts';
+import { rawAddress } from './resources.ts';
+import { checkAuthentication } from './reusable.ts';
 import type { Place } from './scope.ts';
 import { unsupported } from './support.ts';
 
@@ -24,8 +25,9 @@ export function checkExport(
   pointer: string,
   locals: readonly string[],
   checker: Checker,
+  hidden: readonly string[] = [],
 ): void {
-  checkOutput(exported, pointer, { site: 'export', locals, secrets: 'refuse' }, checker);
+  checkOutput(exported, pointer, { site: 'export', locals, secrets: 'refuse', hidden }, checker);
 }
 
 function checkSchema(schema: unknown, pointer: string, checker: Checker): void {
@@ -33,11 +35,38 @@ function checkSchema(schema: unknown, pointer: string, checker: Checker): void {
   const { format, document, resource } = schema;
   if (typeof format === 'string' && format !== 'json' && !format.startsWith('json:'))
     unsupported(checker, at(pointer, 'format'), 'schema.format');
-  if (isRecord(resource)) {
-    unsupported(checker, at(pointer, 'resource'), 'schema.resource');
-    checkEndpoint(resource['endpoint'], at(pointer, 'resource', 'endpoint'), [], checker);
-  }
+  if (isRecord(resource)) checkExternalSchema(schema, pointer, checker);
   checkInlineSchema(document, at(pointer, 'document'), checker);
+}
+
+/** The definition that runs has the fetched schema as `document`. */
+function checkExternalSchema(
+  { format, resource }: Record<string, unknown>,
+  pointer: string,
+  checker: Checker,
+): void {
+  const place = at(pointer, 'resource');
+  const endpoint = own(resource, 'endpoint');
+  const uri = isRecord(endpoint) ? endpoint['uri'] : endpoint;
+  checkAuthentication(own(endpoint, 'authentication'), at(place, 'endpoint', 'authentication'), [], checker);
+  if (typeof uri !== 'string' || uri === '') return;
+  const found = checker.resource({
+    kind: 'schema',
+    name: uri,
+    url: rawAddress(uri),
+    pointer: place,
+    authentication: own(endpoint, 'authentication'),
+  });
+  if (found === undefined) return;
+  const document = at(pointer, 'document');
+  checker.problems.fold(document, place, found.url);
+  if (!isRecord(found.document) && typeof found.document !== 'boolean')
+    checker.problems.error(document, 'json_schema', 'is not a JSON Schema: it has to be an object');
+  else checkInlineSchema(found.document, document, checker);
+  checker.rewrites.set(pointer, {
+    ...(format === undefined ? {} : { format }),
+    document: found.document,
+  });
 }
 
 /** A JSON Schema 2020-12 in the definition. */

@@ -15,7 +15,7 @@ export interface Timeout {
   after: Duration;
 }
 
-/** JSON Schema 2020-12 in `document`; an external `resource` is not supported yet. */
+/** JSON Schema 2020-12. A `resource` is fetched when the definition is saved, and runs as `document`. */
 export interface DataSchema {
   format?: string;
   document?: Record<string, unknown> | boolean;
@@ -55,9 +55,11 @@ export interface RetryPolicy {
   exceptWhen?: string;
   delay?: Duration;
   backoff?:
-    | { constant: Record<string, unknown> }
-    | { exponential: Record<string, unknown> }
-    | { linear: Record<string, unknown> };
+    | { constant: Record<string, never> }
+    /** `factor`: 2 if missing. `maxDelay` limits the delay before each retry. */
+    | { exponential: { factor?: number; maxDelay?: Duration } }
+    /** `increment`: what each retry adds to the delay; the delay itself if missing. */
+    | { linear: { increment?: Duration; maxDelay?: Duration } };
   limit?: { attempt?: { count?: number; duration?: Duration }; duration?: Duration };
   jitter?: { from: Duration; to: Duration };
 }

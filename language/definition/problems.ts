@@ -19,6 +19,8 @@ export const MAX_PROBLEMS = 20;
 export class Problems {
   readonly list: Problem[] = [];
   readonly #seen = new Set<string>();
+  /** Places that the author has not written, with the place that stands for them. */
+  readonly #folded: { prefix: string; pointer: string; name: string }[] = [];
   readonly #counts: Record<Severity, number> = { error: 0, unsupported: 0, warning: 0 };
 
   /** Whether the limit of errors is reached, so that looking for more is a waste of time. */
@@ -43,7 +45,21 @@ export class Problems {
     this.add({ pointer, code, message, severity: 'warning' });
   }
 
-  add(problem: Problem): void {
+  /** Reports what is found below `prefix` at `pointer` instead, with the name of the resource. */
+  fold(prefix: string, pointer: string, name: string): void {
+    this.#folded.push({ prefix, pointer, name });
+  }
+
+  #unfolded(problem: Problem): Problem {
+    const found = this.#folded.find(({ prefix }) => `${problem.pointer}/`.startsWith(`${prefix}/`));
+    if (found === undefined) return problem;
+    const rest = problem.pointer.slice(found.prefix.length);
+    const where = rest === '' ? found.name : `${found.name} at ${rest}`;
+    return { ...problem, pointer: found.pointer, message: `${where}: ${problem.message}` };
+  }
+
+  add(given: Problem): void {
+    const problem = this.#unfolded(given);
     const { severity } = problem;
     if (this.#counts[severity] > MAX_PROBLEMS) return;
     const key = `${problem.pointer} ${problem.code} ${problem.message}`;

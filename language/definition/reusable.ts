@@ -60,14 +60,14 @@ export function checkRetry(
   locals: readonly string[],
   checker: Checker,
 ): void {
-  const place: Place = { site: 'definition', locals, secrets: 'unsupported' };
+  const place: Place = { site: 'definition', locals, secrets: 'refuse' };
   checker.expression(retry['when'], at(pointer, 'when'), place);
   checker.expression(retry['exceptWhen'], at(pointer, 'exceptWhen'), place);
   checkDuration(retry['delay'], at(pointer, 'delay'), place, checker);
   const { backoff, limit, jitter } = retry;
   for (const [strategy, parameters] of isRecord(backoff) ? Object.entries(backoff) : []) {
-    if (isRecord(parameters) && Object.keys(parameters).length > 0)
-      unsupported(checker, at(pointer, 'backoff', strategy), 'retry.backoff');
+    for (const key of ['increment', 'maxDelay'])
+      checkDuration(own(parameters, key), at(pointer, 'backoff', strategy, key), place, checker);
   }
   checkDuration(own(limit, 'duration'), at(pointer, 'limit', 'duration'), place, checker);
   checkDuration(
@@ -103,7 +103,7 @@ export function checkEndpoint(
   pointer: string,
   locals: readonly string[],
   checker: Checker,
-  secrets: SecretPolicy = 'unsupported',
+  secrets: SecretPolicy = 'refuse',
 ): void {
   const uri = isRecord(endpoint) ? endpoint['uri'] : endpoint;
   const uriPointer = isRecord(endpoint) ? at(pointer, 'uri') : pointer;
@@ -139,7 +139,11 @@ export function checkAuthentication(
   checker: Checker,
 ): void {
   if (!isRecord(policy)) return;
-  if (typeof policy['use'] === 'string') checker.name('authentications', policy['use'], at(pointer, 'use'));
+  if (typeof policy['use'] === 'string') {
+    const name = policy['use'];
+    if (!checker.refuseFetched(at(pointer, 'use'), `the authentication ${quote(name)}`))
+      checker.name('authentications', name, at(pointer, 'use'));
+  }
   for (const scheme of ['basic', 'bearer', 'digest', 'oauth2', 'oidc']) {
     const configuration = policy[scheme];
     if (!isRecord(configuration)) continue;

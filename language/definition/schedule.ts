@@ -36,12 +36,7 @@ export function checkSchedule(schedule: unknown, checker: Checker): void {
   if (!isRecord(schedule)) return;
   for (const key of ['every', 'after'] as const) {
     const place = `/schedule/${key}`;
-    checkDuration(
-      schedule[key],
-      place,
-      { site: 'workflow.input', locals: [], secrets: 'unsupported' },
-      checker,
-    );
+    checkDuration(schedule[key], place, { site: 'workflow.input', locals: [], secrets: 'refuse' }, checker);
     if (usesExpression(schedule[key]))
       checker.problems.error(place, 'expression_not_allowed', 'a schedule has no data to evaluate: name it');
   }

@@ -7,15 +7,17 @@ export type Site = 'workflow.input' | 'if' | 'input' | 'definition' | 'output' |
 
 /**
  * How a place treats `$secrets` and `$authorization`. `allow`: evaluated only inside the activity. `refuse`:
- * the value would end up in stored data. `unsupported`: the DSL allows it, but this platform does not.
+ * the value, or what it decides, would end up in stored data.
  */
-export type SecretPolicy = 'allow' | 'refuse' | 'unsupported';
+export type SecretPolicy = 'allow' | 'refuse';
 
 export interface Place {
   site: Site;
   /** Variables of the enclosing loops and catches, without `$`. */
   locals: readonly string[];
   secrets: SecretPolicy;
+  /** Variables that hold a secret here. */
+  hidden?: readonly string[];
 }
 
 const IN_DEFINITION = ['context', 'input', 'task', 'workflow', 'runtime', 'secrets', 'authorization'];

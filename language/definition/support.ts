@@ -10,25 +10,17 @@ export const INSTEAD = {
     'listen is not supported yet: wait for a person with call: human, or ask an endpoint in a loop with wait',
   'run.return':
     'a child workflow has no process streams: omit "return", the output is the output of the workflow',
-  'run.reference': 'the workflow to run is named literally: choose between several with switch',
   'grpc.file':
     'a .proto document is fetched over http or https: serve it there, or omit "proto" if the server offers ' +
     'reflection',
   'call.asyncapi': 'call: asyncapi is not supported yet: use call: http to a gateway in front of the broker',
-  'call.url': 'functions by URL are not supported yet: define the function in use.functions',
-  'call.catalog': 'functions of catalogs are not supported yet: define the function in use.functions',
   'schedule.on': 'schedule.on is not supported yet: start runs with POST /workflows/{id}/run',
   'schedule.combined': 'a schedule has one of "every", "cron" and "after": write a workflow for each',
-  extensions: 'extensions are not supported yet: put the tasks before and after in the list itself',
-  catalogs: 'catalogs are not supported yet: define the functions in use.functions',
   'evaluate.language': 'expressions are jq: other languages are not supported',
-  'evaluate.mode': 'loose evaluation is not supported yet: write expressions as ${ … } and omit "mode"',
-  'schema.resource': 'external schemas are not supported yet: put the JSON Schema into "document"',
   'schema.format': 'only JSON Schema (format: json) is supported',
   'auth.grant':
     'this grant needs a person at a browser, or a token from one: use client_credentials, password or ' +
     'token exchange, or bearer with a token from the secrets',
-  'retry.backoff': 'parameters of a backoff are not supported: leave the object empty',
   dsl: 'only version 1.0.x of the DSL is supported: set document.dsl to 1.0.3',
 } as const;
 

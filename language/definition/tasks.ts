@@ -3,6 +3,7 @@
  * express.
  */
 import { TaskCounter } from './bounds.ts';
+import { resolveCallee } from './call-function.ts';
 import type { Checker, CheckTasks } from './checker.ts';
 import { taskBase } from './common-shapes.ts';
 import { checkExport, checkInput, checkOutput } from './data-flow.ts';
@@ -22,7 +23,9 @@ import { tryKind } from './kinds/try.ts';
 import { waitKind } from './kinds/wait.ts';
 import type { TaskKind } from './model.ts';
 import { isRecord } from '../../contracts/is-record.ts';
-import { at, quote } from './problems.ts';
+import { at, own, quote } from './problems.ts';
+import { readsSecrets } from './reads-secrets.ts';
+import type { Place } from './scope.ts';
 import { checkTimeout } from './reusable.ts';
 import { reportShape } from './shape.ts';
 import { closest } from '../../contracts/suggest.ts';
@@ -110,17 +113,60 @@ function checkTask(checker: Checker, task: unknown, pointer: string, locals: rea
   }
   const shape = kind === 'call' ? callShape(task, checker.use.functions) : KINDS[kind].schema;
   reportShape(shape, task, pointer, problems, `a ${kind} task`);
-  checker.expression(task['if'], at(pointer, 'if'), { site: 'if', locals, secrets: 'unsupported' });
-  checkInput(task['input'], at(pointer, 'input'), { site: 'input', locals, secrets: 'unsupported' }, checker);
+  checker.expression(task['if'], at(pointer, 'if'), { site: 'if', locals, secrets: 'refuse' });
+  const hidden = checkTaskInput(task, pointer, locals, checker);
   checkTimeout(
     task['timeout'],
     at(pointer, 'timeout'),
-    { site: 'definition', locals, secrets: 'unsupported' },
+    { site: 'definition', locals, secrets: 'refuse' },
     checker,
   );
   (kind === 'call' ? callKind : KINDS[kind]).check(task, pointer, locals, checker);
-  checkOutput(task['output'], at(pointer, 'output'), { site: 'output', locals, secrets: 'refuse' }, checker);
-  checkExport(task['export'], at(pointer, 'export'), locals, checker);
+  checkOutput(
+    task['output'],
+    at(pointer, 'output'),
+    { site: 'output', locals, secrets: 'refuse', hidden },
+    checker,
+  );
+  checkExport(task['export'], at(pointer, 'export'), locals, checker, hidden);
+}
+
+/** Functions whose activity evaluates `input.from`, so that it may read secrets. */
+const WITH_SECRET_INPUT = ['http', 'openapi', 'a2a', 'grpc', 'mcp', 'asyncapi'];
+
+/** @returns the variables that hold a secret in `output` and `export` */
+function checkTaskInput(
+  task: Record<string, unknown>,
+  pointer: string,
+  locals: readonly string[],
+  checker: Checker,
+): string[] {
+  const callee =
+    typeof task['call'] === 'string' ? resolveCallee(task['call'], checker.use.functions) : undefined;
+  const allows = callee?.kind === 'builtin' && WITH_SECRET_INPUT.includes(callee.name);
+  const place: Place = { site: 'input', locals, secrets: allows ? 'allow' : 'refuse' };
+  checkInput(task['input'], at(pointer, 'input'), place, checker);
+  const isSecret = allows && readsSecrets(own(task['input'], 'from'));
+  if (isSecret) refuseUriTemplates(task['with'], at(pointer, 'with'), checker);
+  return isSecret ? ['input'] : [];
+}
+
+/** `{name}` is filled from the input before the call, where the secret is not known. */
+function refuseUriTemplates(value: unknown, pointer: string, checker: Checker): void {
+  for (const [key, item] of isRecord(value) ? Object.entries(value) : []) {
+    const place = at(pointer, key);
+    if (isRecord(item)) refuseUriTemplates(item, place, checker);
+    else if (
+      ['endpoint', 'uri', 'server', 'authority'].includes(key) &&
+      typeof item === 'string' &&
+      /(?<!\$)\{/.test(item)
+    )
+      checker.problems.error(
+        place,
+        'secret_exposed',
+        'input.from reads $secrets, so the address cannot take {name} from the input: write ${ .name }',
+      );
+  }
 }
 
 function reportNoKind(task: unknown, pointer: string, { problems }: Checker): void {

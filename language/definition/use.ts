@@ -17,9 +17,8 @@ import { RESERVED_FUNCTIONS } from './call-function.ts';
 import { calledFunctions } from './kinds/call.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { at, own, quote } from './problems.ts';
-import { checkAuthentication, checkDuration, checkEndpoint, checkError, checkRetry } from './reusable.ts';
+import { checkAuthentication, checkDuration, checkError, checkRetry } from './reusable.ts';
 import { exact } from './shape.ts';
-import { unsupported } from './support.ts';
 import { EXTENSION_TARGETS } from './task-kind.ts';
 
 const extension = exact({
@@ -83,13 +82,12 @@ export function checkUse(
     checkDuration(
       own(timeout, 'after'),
       at(place, 'timeouts', key, 'after'),
-      { site: 'definition', locals: [], secrets: 'unsupported' },
+      { site: 'definition', locals: [], secrets: 'refuse' },
       checker,
     );
   }
   for (const [key, catalog] of entries(use, 'catalogs')) {
-    unsupported(checker, at(place, 'catalogs', key), 'catalogs');
-    checkEndpoint(own(catalog, 'endpoint'), at(place, 'catalogs', key, 'endpoint'), [], checker);
+    checkCatalog(own(catalog, 'endpoint'), at(place, 'catalogs', key, 'endpoint'), checker);
   }
   checkExtensions(own(use, 'extensions'), at(place, 'extensions'), checker);
   checkFunctions(asObject(own(use, 'functions')), at(place, 'functions'), checker, checkTask);
@@ -105,20 +103,31 @@ export function checkUse(
   }
 }
 
+/** It is read when the definition is saved, so there is no data for expressions in its address. */
+function checkCatalog(endpoint: unknown, pointer: string, checker: Checker): void {
+  const uri = isRecord(endpoint) ? endpoint['uri'] : endpoint;
+  if (typeof uri === 'string' && uri !== '' && !(/^https?:\/\//i.test(uri) && URL.canParse(uri)))
+    checker.problems.error(
+      isRecord(endpoint) ? at(pointer, 'uri') : pointer,
+      'resource_address',
+      'the address of a catalog is literal, and begins with http:// or https://',
+    );
+  checkAuthentication(own(endpoint, 'authentication'), at(pointer, 'authentication'), [], checker);
+}
+
 function entries(use: unknown, section: string): [string, unknown][] {
   return Object.entries(asObject(own(use, section)));
 }
 
 function checkExtensions(extensions: unknown, pointer: string, checker: Checker): void {
-  if (!Array.isArray(extensions) || extensions.length === 0) return;
-  unsupported(checker, pointer, 'extensions');
+  if (!Array.isArray(extensions)) return;
   for (const [index, item] of extensions.entries()) {
     for (const [key, definition] of Object.entries(asObject(item))) {
       const place = at(pointer, index, key);
       checker.expression(own(definition, 'when'), at(place, 'when'), {
         site: 'definition',
         locals: [],
-        secrets: 'unsupported',
+        secrets: 'refuse',
       });
       for (const list of ['before', 'after']) checker.tasks(own(definition, list), at(place, list), []);
     }

@@ -8,6 +8,7 @@ import { completeDocument, documentShape, isSupportedDsl } from './document.ts';
 import type { Definition } from './model.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { own, Problems, type Problem } from './problems.ts';
+import { functionPlace, withFunctions, withValues, type Resource } from './resources.ts';
 import { checkTimeout } from './reusable.ts';
 import { checkSchedule, scheduleShape } from './schedule.ts';
 import { exact, reportShape } from './shape.ts';
@@ -30,6 +31,18 @@ export interface Validation {
   /** JSON Schema of the workflow's input, null if it has none. */
   input_schema: Record<string, unknown> | boolean | null;
   references: References;
+  /**
+   * What runs, if that is not the definition as it is written: with fetched functions and schemas, and with
+   * texts that are expressions in loose mode. Null otherwise.
+   */
+  executable: Definition | null;
+}
+
+export interface ValidationOptions {
+  /** Completes a missing `document`. */
+  name?: string;
+  /** What has been fetched for the definition. Without it, a warning names what is not checked. */
+  resources?: readonly Resource[];
 }
 
 export const definitionShape = exact({
@@ -45,26 +58,30 @@ export const definitionShape = exact({
 
 /**
  * Validates a definition of the DSL 1.0.x in linear time. Never throws, for any JSON value. References to
- * agents are only collected; the caller checks that they exist.
- * @param options `name` completes a missing `document`
+ * agents, and to resources that are not given, are only collected; the caller checks that they exist.
  */
-export function validateDefinition(definition: unknown, options: { name?: string } = {}): Validation {
+export function validateDefinition(definition: unknown, options: ValidationOptions = {}): Validation {
   const problems = new Problems();
   const completed = completeDocument(definition, options.name ?? 'workflow');
+  const resources = options.resources ?? [];
+  const full = isRecord(completed) ? withFunctions(completed, resources) : completed;
+  foldFunctions(completed, full, resources, problems);
   const { checkTasks, checkTask } = taskChecks();
-  const checker = new Checker(problems, useNames(completed), checkTasks, completed);
-  if (!isRecord(completed)) problems.error('', 'wrong_type', 'a definition is an object with "do"');
-  else if (checkBounds(completed, problems)) {
-    reportShape(definitionShape, completed, '', problems, 'a definition');
-    checkWorkflow(completed, checker);
-    checker.tasks(completed['do'], '/do', []);
-    checkUse(completed, checker, (task, pointer) => {
+  const offline = options.resources === undefined;
+  const checker = new Checker(problems, useNames(full), checkTasks, { definition: full, resources, offline });
+  if (!isRecord(full)) problems.error('', 'wrong_type', 'a definition is an object with "do"');
+  else if (checkBounds(full, problems)) {
+    reportShape(definitionShape, full, '', problems, 'a definition');
+    checkWorkflow(full, checker);
+    checker.tasks(full['do'], '/do', []);
+    checkUse(full, checker, (task, pointer) => {
       checkTask(checker, task, pointer, []);
     });
   }
   const valid = !problems.list.some(({ severity }) => severity === 'error');
   if (valid && isRecord(completed)) warnOfUnreadDecisions(completed, problems);
-  const schema = own(own(own(completed, 'input'), 'schema'), 'document');
+  const runs = isRecord(full) && valid ? withValues(full, checker.rewrites) : full;
+  const schema = own(own(own(runs, 'input'), 'schema'), 'document');
   return {
     // Has this type if it is valid, which was checked above.
     definition: asObject(completed) as unknown as Definition,
@@ -73,7 +90,23 @@ export function validateDefinition(definition: unknown, options: { name?: string
     problems: problems.list,
     input_schema: isRecord(schema) || typeof schema === 'boolean' ? schema : null,
     references: checker.references,
+    // Like the definition.
+    executable: runs === completed ? null : (asObject(runs) as unknown as Definition),
   };
+}
+
+/** Problems of a fetched function are reported where it is called first. */
+function foldFunctions(
+  written: unknown,
+  full: unknown,
+  resources: readonly Resource[],
+  problems: Problems,
+): void {
+  if (written === full) return;
+  const functions = own(own(written, 'use'), 'functions');
+  for (const { kind, name, url, pointer } of resources)
+    if (kind === 'function' && own(functions, name) === undefined)
+      problems.fold(functionPlace(name), pointer, url);
 }
 
 function checkWorkflow(definition: Record<string, unknown>, checker: Checker): void {
@@ -84,7 +117,7 @@ function checkWorkflow(definition: Record<string, unknown>, checker: Checker): v
   checkInput(
     definition['input'],
     '/input',
-    { site: 'workflow.input', locals: [], secrets: 'unsupported' },
+    { site: 'workflow.input', locals: [], secrets: 'refuse' },
     checker,
   );
   checkOutput(
@@ -96,12 +129,11 @@ function checkWorkflow(definition: Record<string, unknown>, checker: Checker): v
   checkTimeout(
     definition['timeout'],
     '/timeout',
-    { site: 'definition', locals: [], secrets: 'unsupported' },
+    { site: 'definition', locals: [], secrets: 'refuse' },
     checker,
   );
   checkSchedule(scheduled, checker);
   const language = own(evaluate, 'language');
   if (typeof language === 'string' && language !== 'jq')
     unsupported(checker, '/evaluate/language', 'evaluate.language');
-  if (own(evaluate, 'mode') === 'loose') unsupported(checker, '/evaluate/mode', 'evaluate.mode');
 }

@@ -13,6 +13,8 @@ import { createOrm, type Orm } from '../../db/orm.ts';
 import { createRunEventWatcher } from '../../db/run-event-watcher.ts';
 import { FIRST_PARTY_CLIENT, signAccessToken } from '../../domain/auth/access-token.ts';
 import type { Role } from '../../contracts/roles.ts';
+import { ownServers } from '../../config/own-servers.ts';
+import { createResourceFetcher } from '../../adapters/resources/create-resource-fetcher.ts';
 import { createLocalFileStore } from '../../adapters/file-stores/local-file-store.ts';
 import { TemporalUnavailable, type TemporalGateway } from '../../domain/ports.ts';
 import { runFolder } from './run-folder.ts';
@@ -126,8 +128,14 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const { env } = parsed;
   const orm = createOrm({ url: databaseUrl, ...patience });
   const logger = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
+  const resources = createResourceFetcher({
+    allow: env.EGRESS_ALLOW,
+    hostMap: env.EGRESS_HOST_MAP,
+    own: ownServers(env),
+  });
   const app = createApp({
     files: options.files ?? createLocalFileStore(env.FILES_DIR),
+    resources,
     orm,
     env,
     logger,
@@ -165,7 +173,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       await grpc?.stop(5_000);
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      await orm.close(true);
+      await Promise.all([orm.close(true), resources.close()]);
       await database?.drop();
     },
   };

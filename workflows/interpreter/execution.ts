@@ -14,6 +14,7 @@ import type { RunStart, ShortCallRules } from '../../contracts/temporal.ts';
 import type { At, Variables } from './data-flow.ts';
 import { rested } from './effort.ts';
 import { throwIfCancelled } from './cancellation.ts';
+import { extensionsIn, type ListedExtension } from './extensions.ts';
 import { limitFault, RunClosed } from './fault.ts';
 import { Journal, type Status } from './journal.ts';
 import { ShortCalls } from './short-calls.ts';
@@ -40,6 +41,8 @@ export interface Task {
   /** DSL retry attempt of the nearest `try`. */
   attempt: number;
   env: Env;
+  /** `input.from` if it reads `$secrets`: the activity of the call evaluates it. */
+  secretInput?: string | Record<string, unknown>;
 }
 
 /** A task's environment: the holder of `$context`, and the variables of loops and catches. */
@@ -50,6 +53,8 @@ export interface Env {
   strand: Strand;
   /** The items of `call: map` around the task, outermost first; `ref` is the map's. */
   items?: readonly { ref: string; index: number }[];
+  /** In tasks of an extension: `$task`, which describes the extended task. */
+  extended?: Record<string, unknown>;
 }
 
 /** What the runner of a task kind returns: raw output, and the next task if the task itself chooses it. */
@@ -71,6 +76,16 @@ export type RunKind = (
 /** Null: the call has to be an ordinary one. */
 type ShortCallRunner = (...call: Parameters<RunKind>) => Promise<Outcome | null> | null;
 
+/** Runs a task's own work with the tasks of its extensions around it. */
+type ExtendedRunner = (
+  execution: Execution,
+  extended: { extensions: readonly ListedExtension[]; definition: TaskDefinition },
+  task: Task,
+  input: unknown,
+  at: At,
+  work: () => Promise<Outcome>,
+) => Promise<Outcome>;
+
 export interface ExecutionPorts {
   append(batch: EventBatch): Promise<{ closed: boolean }>;
   /** Shows the status to people in Temporal UI. */
@@ -84,6 +99,7 @@ export interface ExecutionPorts {
    * would be circular.
    */
   runKind: RunKind;
+  runExtended: ExtendedRunner;
   shortCall: ShortCallRunner;
   /** Absent: the run makes no short calls. */
   shortCallRules?: ShortCallRules | undefined;
@@ -91,6 +107,7 @@ export interface ExecutionPorts {
 
 export class Execution {
   readonly runKind: RunKind;
+  readonly runExtended: ExtendedRunner;
   readonly shortCall: ShortCallRunner;
   readonly shortCalls: ShortCalls;
   readonly start: RunStart;
@@ -98,6 +115,7 @@ export class Execution {
   readonly url: string;
   readonly maxEvents: number;
   readonly definition: Definition;
+  readonly extensions: readonly ListedExtension[];
   readonly state: RunState;
   readonly journal: Journal;
   /** Children that a branch waits for, by run id; `child.waiting` signals are stored there. */
@@ -116,6 +134,7 @@ export class Execution {
 
   constructor(start: RunStart, state: RunState, ports: ExecutionPorts) {
     this.runKind = ports.runKind;
+    this.runExtended = ports.runExtended;
     this.shortCall = ports.shortCall;
     this.shortCalls = new ShortCalls({
       rules: ports.shortCallRules,
@@ -127,6 +146,7 @@ export class Execution {
     this.url = ports.url ?? `/runs/${start.run_id}`;
     // The assertion holds: the definition was validated when the run was created.
     this.definition = start.definition as Definition;
+    this.extensions = extensionsIn(this.definition);
     this.state = state;
     // Signals can arrive before the branches have returned to their places.
     for (const { child, human, remote } of framesOf(state.root)) {

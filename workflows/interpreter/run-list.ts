@@ -10,6 +10,8 @@ export interface ListResult {
   output: unknown;
   /** A task inside requested `end`, which ends the whole workflow. */
   end: boolean;
+  /** A task left the list with `exit`. */
+  exit?: true;
 }
 
 export function listFrame(data: unknown): ListFrame {
@@ -32,7 +34,7 @@ export async function runList(
     list.data = output;
     delete list.child;
     if (then === 'end') return { output, end: true };
-    if (then === 'exit') break;
+    if (then === 'exit') return { output, end: false, exit: true };
     list.index = then === 'continue' ? list.index + 1 : indexOf(items, then, ref);
   }
   return { output: list.data, end: false };

@@ -13,6 +13,8 @@ import { isTrue, resolve, transform, validate, type At, type Variables } from '.
 import { throwIfCancelled } from './cancellation.ts';
 import { isTired } from './effort.ts';
 import { RUNTIME, type Env, type Execution, type Outcome, type Task } from './execution.ts';
+import { readsSecrets } from '../../language/definition/reads-secrets.ts';
+import { extensionsOf } from './extensions.ts';
 import { DslFault, fault } from './fault.ts';
 import type { Frame } from './state.ts';
 import { preview } from './preview.ts';
@@ -43,21 +45,28 @@ export async function runTask(
     return { output: frame.raw, then: 'continue' };
   }
   const { task, isNew } = start(execution, name, ref, frame, env);
+  const secretInput = secretInputOf(definition);
+  if (secretInput !== undefined) task.secretInput = secretInput;
   let input = frame.raw;
   try {
     try {
       boundedRun(execution.state, frame.raw, ref);
-      input = transformInput(definition, ref, frame, descriptor);
+      input = transformInput(definition, ref, frame, descriptor, secretInput !== undefined);
     } finally {
       // Without a task's transformed input, the log shows the raw one.
       if (isNew) logStarted(execution, definition, task, input);
     }
     const at: At = { ref, variables: descriptor({ input }) };
-    const short = execution.shortCall(execution, definition, task, input, at);
+    const extensions = extensionsOf(execution, definition, env);
+    const short = extensions.length > 0 ? null : execution.shortCall(execution, definition, task, input, at);
     const outcome =
       (short && (await short)) ??
       (await withTimeout(execution, definition, task, at, () =>
-        execution.runKind(execution, definition, task, input, at),
+        extensions.length > 0
+          ? execution.runExtended(execution, { extensions, definition }, task, input, at, () =>
+              extendedWork(execution, definition, task, input, at),
+            )
+          : execution.runKind(execution, definition, task, input, at),
       ));
     while (isTired()) await execution.rest();
     const output = finish(definition, task, outcome, at);
@@ -69,6 +78,20 @@ export async function runTask(
     else if (error instanceof DslFault) logFaulted(execution, task, error);
     throw error;
   }
+}
+
+/** What an extended task does itself; its timeout also limits its extensions. */
+async function extendedWork(
+  execution: Execution,
+  definition: TaskDefinition,
+  task: Task,
+  input: unknown,
+  at: At,
+): Promise<Outcome> {
+  // The tasks before it may have exported something.
+  const now = { ...at, variables: { ...at.variables, context: task.env.scope.context } };
+  const short = execution.shortCall(execution, definition, task, input, now);
+  return (short && (await short)) ?? execution.runKind(execution, definition, task, input, now);
 }
 
 /** Evaluates `if`, unless the task has been entered already. */
@@ -148,16 +171,24 @@ function logFaulted(execution: Execution, task: Task, { message, error }: DslFau
   );
 }
 
+/** Validation allows it for calls only, whose activity evaluates it. */
+function secretInputOf(definition: TaskDefinition): string | Record<string, unknown> | undefined {
+  const { input } = definition;
+  if (input?.from === undefined || !('call' in definition)) return undefined;
+  return readsSecrets(input.from) ? input.from : undefined;
+}
+
 /** A frame from an earlier execution or run holds its transformed input. */
 function transformInput(
   definition: TaskBase,
   ref: string,
   frame: Frame,
   descriptor: (more?: Record<string, unknown>) => Variables,
+  isSecret: boolean,
 ): unknown {
   if (frame.input) return frame.input.value;
   validate(definition.input?.schema, frame.raw, 'The input', ref);
-  if (definition.input?.from === undefined) return frame.raw;
+  if (definition.input?.from === undefined || isSecret) return frame.raw;
   const value = transform(definition.input.from, frame.raw, { ref, variables: descriptor() });
   frame.input = { value };
   return value;
@@ -274,6 +305,7 @@ function taskVariables(
       definition,
       input: frame.raw,
       ...(startedAt === undefined ? {} : { startedAt: dateTime(startedAt) }),
+      ...env.extended,
     },
     workflow: workflowDescriptor(execution),
     runtime: RUNTIME,

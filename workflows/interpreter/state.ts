@@ -62,6 +62,19 @@ export interface Frame {
   };
   /** For a call of `use.functions`. */
   body?: Frame;
+  /** One for each extension that is for this kind of task. */
+  extensions?: ExtensionFrame[];
+}
+
+export interface ExtensionFrame {
+  /** The value of `when`. */
+  applies?: boolean;
+  before?: ListFrame;
+  /** `before` has ended. */
+  passed?: true;
+  /** What the task itself returned, with the extensions inside this one. */
+  outcome?: { output: unknown; then?: string; data?: Record<string, unknown> };
+  after?: ListFrame;
 }
 
 export interface HumanFrame {
@@ -189,12 +202,13 @@ export function checkpointOf(state: RunState): Checkpoint {
 /** A frame and all frames below it; `open` skips finished branches and failed attempts. */
 export function* framesOf(frame: Frame, which: 'all' | 'open' = 'all'): Generator<Frame> {
   yield frame;
-  const { list, loop, fork, map, attempts, body } = frame;
+  const { list, loop, fork, map, attempts, body, extensions = [] } = frame;
   const branches = (fork?.branches ?? [])
     .filter(({ done }) => which === 'all' || !done)
     .map((branch) => branch.frame);
   const attempt = which === 'open' && attempts?.caught ? undefined : attempts?.list?.child;
   const items = Object.values(map?.open ?? {}).map((item) => item.list.child);
+  const around = extensions.flatMap(({ before, after }) => [before?.child, after?.child]);
   const inner = [
     list?.child,
     loop?.list?.child,
@@ -203,6 +217,7 @@ export function* framesOf(frame: Frame, which: 'all' | 'open' = 'all'): Generato
     body,
     ...branches,
     ...items,
+    ...around,
   ];
   for (const innerFrame of inner) if (innerFrame) yield* framesOf(innerFrame, which);
 }
@@ -241,6 +256,10 @@ function resetFrame(frame: Frame): void {
     resetList(frame.attempts.caught?.list);
   }
   if (frame.body) resetFrame(frame.body);
+  for (const { before, after } of frame.extensions ?? []) {
+    resetList(before);
+    resetList(after);
+  }
 }
 
 /** A detached child is not created twice. */

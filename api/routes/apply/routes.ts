@@ -3,6 +3,8 @@ import * as z from 'zod';
 
 import { applySet } from '../../../domain/apply/apply.ts';
 import { listApplied } from '../../../domain/apply/applied.ts';
+import { ResourceSession, type FetchedResources } from '../../../domain/registry/external-resources.ts';
+import { resolveSecret } from '../../../domain/secrets/service.ts';
 import { wakeTargets } from '../../../domain/delivery/reconcile.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
@@ -30,6 +32,20 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
       body: applyBody,
       responses: { 200: planRecord },
       errors: [409],
+      prepare: async (c) => {
+        const session = new ResourceSession({
+          fetcher: deps.resources,
+          secret: (name) => resolveSecret(c.em.fork(), deps.encryption, c.actor.id, name),
+        });
+        const fetched = new Map<string, FetchedResources>();
+        for (const resource of c.body.resources.map(resourceOf))
+          if (resource.kind === 'workflow')
+            fetched.set(
+              resource.name,
+              await session.fetchFor(resource.fields.definition, resource.fields.name),
+            );
+        return fetched;
+      },
       handler: async (c) => {
         const { set, resources, prune, dry_run, digest } = c.body;
         const due = new Set<string>();
@@ -41,6 +57,7 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
             limits: deps.env,
             checkAddress: (url) => deps.deliveryAddresses.check(url),
             due,
+            fetched: c.prepared ?? new Map(),
           },
           { set, resources: resources.map(resourceOf), prune, dry_run, digest },
         );

@@ -31,6 +31,25 @@ const verdict = {
 
 export const validationRecord = z.object(verdict).meta({ id: 'DefinitionValidation' });
 
+const pinnedResource = z
+  .object({
+    kind: z.enum(['function', 'schema']),
+    pointer: z.string().meta({ description: 'Where the definition names it first.' }),
+    url: z.string(),
+    digest: z.string().meta({ description: '`sha256:` and the digest of the content.' }),
+    bytes: z.int(),
+  })
+  .meta({ id: 'PinnedResource' });
+
+const resources = z
+  .array(pinnedResource)
+  .optional()
+  .meta({
+    description:
+      'What the revision took from elsewhere when it was saved, and runs with. Lists leave it out; a ' +
+      'record without any has none.',
+  });
+
 const inputSchema = z.union([jsonObject, z.boolean()]).nullable();
 
 export const workflowRecord = z
@@ -42,6 +61,7 @@ export const workflowRecord = z
     revision: z.int(),
     ...verdict,
     input_schema: inputSchema,
+    resources,
     owner_id: uuid,
     visibility: z.enum(['private', 'public']),
     tags: z.array(z.string()),
@@ -62,6 +82,7 @@ export const revisionRecord = z
     digest: z.string(),
     ...verdict,
     input_schema: inputSchema,
+    resources,
     created_by: uuid,
     created_at: timestamp,
   })
@@ -144,6 +165,7 @@ export function presentWorkflow(
     revision: workflow.revision,
     ...verdict,
     input_schema: revision.input_schema ?? null,
+    ...presentResources(revision),
     owner_id: workflow.owner_id,
     visibility: workflow.visibility,
     tags: workflow.tags,
@@ -165,8 +187,18 @@ export function presentRevision(
     digest: revision.digest,
     ...presentVerdict(revision, versionProblems),
     input_schema: revision.input_schema ?? null,
+    ...presentResources(revision),
     created_by: revision.created_by,
     created_at: revision.created_at.toISOString(),
+  };
+}
+
+function presentResources({ resources: pinned }: WorkflowRevision): {
+  resources?: z.input<typeof pinnedResource>[];
+} {
+  if (!pinned?.length) return {};
+  return {
+    resources: pinned.map(({ kind, pointer, url, digest, bytes }) => ({ kind, pointer, url, digest, bytes })),
   };
 }
 

@@ -2,6 +2,10 @@ import * as z from 'zod';
 
 import { toMermaid } from '../../diagram/mermaid.ts';
 import { toSvg } from '../../diagram/svg.ts';
+import type { EntityManager } from '../../../db/orm.ts';
+import { ResourceSession } from '../../../domain/registry/external-resources.ts';
+import { mayChangeWorkflow } from '../../../domain/registry/workflow-policy.ts';
+import { resolveSecret } from '../../../domain/secrets/service.ts';
 import { versionProblems } from '../../../domain/registry/version-problems.ts';
 import { checkDefinition } from '../../../domain/registry/workflow-definitions.ts';
 import { listRevisions, listWorkflows } from '../../../domain/registry/workflow-lists.ts';
@@ -106,15 +110,17 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       body: newWorkflow,
       record: workflowRecord,
       responses: { 201: workflowRecord },
+      prepare: (c) => createSession(deps, c.em, c.actor.id).fetchFor(c.body.definition, c.body.name),
       handler: async (c) => {
         const { body } = c;
-        const state = await createWorkflow(c.em, c.actor, {
+        const given = {
           name: body.name,
           definition: body.definition,
           description: body.description ?? null,
-          visibility: body.visibility ?? 'private',
+          visibility: body.visibility ?? ('private' as const),
           tags: body.tags ?? [],
-        });
+        };
+        const state = await createWorkflow(c.em, c.actor, given, c.prepared);
         await checkSchedules(deps, c, state);
         tellOfSchedule(deps, c, state);
         const answer = await answerWith(c, state);
@@ -137,7 +143,9 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       transaction: false,
       responses: { 200: validationRecord },
       handler: async (c) => {
-        const checked = await checkDefinition(c.em, c.actor.id, c.body.definition, c.body.name ?? 'workflow');
+        const { definition: given, name: called = 'workflow' } = c.body;
+        const fetched = await createSession(deps, c.em, c.actor.id).fetchFor(given, called);
+        const checked = await checkDefinition(c.em, c.actor.id, given, called, fetched);
         const [problems = []] = await versionProblems(c.em, [
           { owner_id: c.actor.id, agents: checked.agents },
         ]);
@@ -168,13 +176,22 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       consumes: ['application/json', 'application/merge-patch+json'],
       responses: { 200: workflowRecord },
       errors: [409, 412],
+      prepare: async (c) => {
+        const { workflow, revision } = await getWorkflow(c.em, c.actor, c.params.id);
+        if (!mayChangeWorkflow(c.actor, workflow) || c.body.definition === undefined) return undefined;
+        return createSession(deps, c.em, workflow.owner_id).fetchFor(
+          jsonObject.parse(mergePatch(revision.definition, c.body.definition)),
+          workflow.name,
+          revision.resources ?? [],
+        );
+      },
       handler: async (c) => {
         const state = await getWorkflowForChange(c.em, c.actor, c.params.id);
         c.checkSyntax();
         checkIfMatch(c.ctx, tagOf(state));
         const { definition: changed, ...fields } = c.body;
         const { revision } = state.workflow;
-        const updated = await updateWorkflow(c.em, c.actor, state, {
+        const patch = {
           ...(fields.name === undefined ? {} : { name: fields.name }),
           ...(fields.description === undefined ? {} : { description: fields.description }),
           ...(fields.visibility === undefined ? {} : { visibility: fields.visibility ?? 'private' }),
@@ -182,7 +199,8 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
           ...(changed === undefined
             ? {}
             : { definition: jsonObject.parse(mergePatch(state.revision.definition, changed)) }),
-        });
+        };
+        const updated = await updateWorkflow(c.em, c.actor, state, patch, c.prepared);
         if (updated.workflow.revision !== revision) {
           checkRevisionLimit(deps.env, updated.workflow.revision);
           await checkSchedules(deps, c, updated);
@@ -288,6 +306,18 @@ function revisionEndpoints(): Endpoint[] {
       },
     }),
   ];
+}
+
+/** Fetches for the definitions of one request, with the secrets of the workflow's owner. */
+function createSession(
+  { resources, encryption }: AppDeps,
+  em: EntityManager,
+  ownerId: string,
+): ResourceSession {
+  return new ResourceSession({
+    fetcher: resources,
+    secret: (name) => resolveSecret(em.fork(), encryption, ownerId, name),
+  });
 }
 
 async function checkSchedules(

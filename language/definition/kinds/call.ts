@@ -13,6 +13,7 @@ import { anything, name, taskBase } from '../common-shapes.ts';
 import type { CallFunction } from '../model.ts';
 import { isRecord } from '../../../contracts/is-record.ts';
 import { at, own, quote } from '../problems.ts';
+import { functionAddress } from '../resources.ts';
 import { exact } from '../shape.ts';
 import { closest } from '../../../contracts/suggest.ts';
 import { unsupported } from '../support.ts';
@@ -71,7 +72,7 @@ export const callKind: Pick<Kind, 'check'> = {
     const callee = calleeOf(call, checker.use.functions);
     const parameters = task['with'];
     const place = at(pointer, 'with');
-    if (callee === undefined) return checkUnknown(call, at(pointer, 'call'), checker);
+    if (callee === undefined) return checkFetched(call, pointer, parameters, locals, checker);
     if (callee.kind === 'function') return checker.template(parameters, place, inTask(locals));
     const { notYet } = FUNCTION_FACTS[callee.name];
     if (notYet !== null) unsupported(checker, at(pointer, 'call'), notYet);
@@ -79,8 +80,40 @@ export const callKind: Pick<Kind, 'check'> = {
   },
 };
 
+/** A function by URL or of a catalog; any other name is unknown. */
+function checkFetched(
+  call: string,
+  pointer: string,
+  parameters: unknown,
+  locals: readonly string[],
+  checker: Checker,
+): void {
+  const address = functionAddress(call, checker.definition);
+  if (address === null) return checkUnknown(call, at(pointer, 'call'), checker);
+  const authentication = own(address.endpoint, 'authentication');
+  const place = at(pointer, 'call');
+  const found = checker.resource({
+    kind: 'function',
+    name: call,
+    url: address.url,
+    pointer: place,
+    authentication,
+  });
+  if (found !== undefined) {
+    checker.problems.error(
+      place,
+      'not_a_function',
+      `${quote(found.url)} is not the definition of a function: it has none of the kinds of tasks`,
+    );
+  }
+  checker.template(parameters, at(pointer, 'with'), inTask(locals));
+}
+
 function checkUnknown(call: string, pointer: string, checker: Checker): void {
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(call)) return unsupported(checker, pointer, 'call.url');
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(call)) {
+    checker.problems.error(pointer, 'resource_address', 'a function by URL begins with http:// or https://');
+    return;
+  }
   const { name: called, version, catalog } = parseFunctionName(call);
   const known = [...checker.use.functions, ...RUNNABLE_FUNCTIONS];
   if (catalog === null) {
@@ -88,8 +121,12 @@ function checkUnknown(call: string, pointer: string, checker: Checker): void {
     const hint =
       suggestion === undefined ? `; known: ${known.join(', ')}` : `, did you mean "${suggestion}"?`;
     checker.problems.error(pointer, 'unknown_function', `there is no function ${quote(call)}${hint}`);
-  } else if (checker.use.catalogs.includes(catalog)) {
-    unsupported(checker, pointer, 'call.catalog');
+  } else if (version === null && checker.use.catalogs.includes(catalog)) {
+    checker.problems.error(
+      pointer,
+      'unknown_function',
+      `a function of a catalog has a version: write ${called}:<version>@${catalog}`,
+    );
   } else if (catalog !== 'default') {
     checker.name('catalogs', catalog, pointer);
   } else if (isCatalogFunction(called)) {

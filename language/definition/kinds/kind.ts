@@ -24,6 +24,6 @@ export interface Call {
 }
 
 /** A place inside a task's definition. */
-export function inTask(locals: readonly string[], secrets: SecretPolicy = 'unsupported'): Place {
+export function inTask(locals: readonly string[], secrets: SecretPolicy = 'refuse'): Place {
   return { site: 'definition', locals, secrets };
 }

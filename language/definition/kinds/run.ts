@@ -75,9 +75,7 @@ export const runKind: Kind = {
     if (returned !== undefined && returned !== 'stdout')
       unsupported(checker, at(place, 'return'), 'run.return');
     for (const key of ['namespace', 'name', 'version']) {
-      const value = child[key];
-      if (typeof value === 'string' && value.includes('${'))
-        unsupported(checker, at(place, 'workflow', key), 'run.reference');
+      checker.text(child[key], at(place, 'workflow', key), inTask(locals));
     }
     checker.template(child['input'], at(place, 'workflow', 'input'), inTask(locals));
     const { namespace, name: called, version } = child;
@@ -133,7 +131,7 @@ function checkProcess(
   );
   for (const [key, value] of Object.entries(configured)) {
     if (NO_TEMPLATES.has(key)) continue;
-    const expressions = inTask(locals, MAY_READ_SECRETS.has(key) ? 'allow' : 'unsupported');
+    const expressions = inTask(locals, MAY_READ_SECRETS.has(key) ? 'allow' : 'refuse');
     if (key === 'command') checker.text(value, at(place, key), expressions);
     else checker.template(value, at(place, key), expressions);
   }

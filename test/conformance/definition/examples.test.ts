@@ -12,9 +12,7 @@ const schema = definitionSchema('https://cadenza.example.com/schemas/workflow.js
 const NEEDS: Record<string, string[]> = {
   unsupported_listen: ['accumulate-room-readings', 'for', 'listen-to-*'],
   unsupported_call_asyncapi: ['call-asyncapi-*'],
-  unsupported_call_url: ['call-custom-function-cataloged'],
   unsupported_grpc_file: ['call-grpc'],
-  unsupported_extensions: ['mock-service-extension'],
   unsupported_schedule_on: ['schedule-event-driven', 'set', 'set-expression'],
 };
 

@@ -51,6 +51,12 @@ const RUNS: Record<string, [Record<string, unknown>, RunRecord]> = {
     { petId: 1, token: 'pet-token' },
     { status: 'completed', output: pet },
   ],
+  'call-custom-function-cataloged': [{}, { status: 'completed', output: { logged: 'Hello, world!' } }],
+  // Its `when` asks an object whether it starts with a text.
+  'mock-service-extension': [
+    {},
+    { status: 'faulted', error: { status: 400, type: expect.stringContaining('/errors/expression') } },
+  ],
   'call-custom-function-inline': [
     {},
     { status: 'faulted', error: { status: 404, type: expect.stringContaining('/errors/communication') } },

@@ -54,6 +54,7 @@ const HOSTS = [
   'https://superbet-casinos.com',
   'https://external-service.example.com',
   'https://example.com',
+  'https://raw.githubusercontent.com',
   'http://keycloak',
 ];
 
@@ -110,6 +111,8 @@ export async function startStubServices(): Promise<StubServices> {
 function other(request: string, url: URL): { status: number; body: unknown } | null {
   const ok = (body: unknown): { status: number; body: unknown } => ({ status: 200, body });
   switch (request) {
+    case 'GET raw.githubusercontent.com/serverlessworkflow/catalog/main/functions/log/1.0.0/function.yaml':
+      return ok({ set: { logged: '${ .message }' } });
     case 'GET swapi.dev/api/people/':
       return ok({ results: [{ name: url.searchParams.get('search') }] });
     case 'GET swapi.dev/api/people/1':

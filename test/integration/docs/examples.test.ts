@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { placeholderNames } from '../../../contracts/placeholders.ts';
 import { agentBody } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
+import { startServer, type TestServer } from '../../support/http-server.ts';
 import { commandsIn } from '../../support/shell.ts';
 
 const root = join(import.meta.dirname, '../../..');
@@ -47,12 +48,20 @@ const isTask = (example: Example): boolean =>
 
 let app: TestApp;
 let builder: Client;
+let elsewhere: TestServer;
 
 beforeAll(async () => {
-  app = await startTestApp();
+  elsewhere = await startServer(({ path }, response) => {
+    const isSchema = path.startsWith('/schemas/');
+    response.writeHead(200).end(isSchema ? '{"type": "object"}' : 'set: { ok: true }');
+  });
+  app = await startTestApp({ env: { EGRESS_HOST_MAP: `https://git.example.com=${elsewhere.url}` } });
   builder = await app.as('builder');
 });
-afterAll(() => app.close());
+afterAll(async () => {
+  await app.close();
+  await elsewhere.close();
+});
 
 test('every example is of a kind that is tried here', () => {
   const kinds = [isAgent, isDefinition, isConfiguration, isProblem, isSet, isTask];
@@ -91,6 +100,7 @@ describe('definitions', () => {
 
   beforeAll(async () => {
     author = await app.as(await app.createUser({ username: 'author', roles: ['builder'] }));
+    await author.put('/secrets/CATALOG_TOKEN', { value: 'a long value' });
     for (const name of ['summariser', 'web-search', 'archive-search', 'slow-agent'])
       await author.post(
         '/agents',

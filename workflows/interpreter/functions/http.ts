@@ -15,6 +15,8 @@ import { invoke, outcomeOf } from './invoke.ts';
 export const HTTP_TIMEOUT_MS = 5 * 60_000;
 const MAX_CALL_MS = 24 * 3_600_000;
 const READS_SECRETS = /\$(?:secrets|authorization)\b/;
+/** With a secret input, every expression may read it. */
+const ANY = /(?:)/;
 
 export type Check = (resolved: Record<string, unknown>, deferred: ReadonlySet<string>) => void;
 
@@ -112,10 +114,12 @@ export function requestOf(
   at: At,
 ): Request {
   const deferred: { pointer: string; expression: string }[] = [];
-  const resolved = bounded(resolveDeferring(args, input, at, '', deferred), 'with', task.ref) as Record<
-    string,
-    unknown
-  >;
+  const defers = task.secretInput === undefined ? READS_SECRETS : ANY;
+  const resolved = bounded(
+    resolveDeferring(args, input, at, '', deferred, defers),
+    'with',
+    task.ref,
+  ) as Record<string, unknown>;
   check(resolved, new Set(deferred.map((expression) => expression.pointer)));
   return {
     function: name,
@@ -126,6 +130,7 @@ export function requestOf(
     attempt: task.attempt,
     with: resolved,
     deferred,
+    ...(task.secretInput === undefined ? {} : { input_from: task.secretInput }),
     scope: deferred.length > 0 ? { ...at.variables, input } : null,
     secrets: execution.definition.use?.secrets ?? [],
     timeout_ms: HTTP_TIMEOUT_MS,
@@ -154,19 +159,20 @@ export function resolveDeferring(
   at: At,
   where: string,
   deferred: { pointer: string; expression: string }[],
+  defers = READS_SECRETS,
 ): unknown {
   if (typeof value === 'string') {
-    if (!value.includes('${') || !READS_SECRETS.test(value)) return resolve(value, input, at);
+    if (!value.includes('${') || !defers.test(value)) return resolve(value, input, at);
     deferred.push({ pointer: where, expression: value });
     return null;
   }
   if (Array.isArray(value))
-    return value.map((item, i) => resolveDeferring(item, input, at, pointer(where, i), deferred));
+    return value.map((item, i) => resolveDeferring(item, input, at, pointer(where, i), deferred, defers));
   if (typeof value === 'object' && value !== null) {
     return Object.fromEntries(
       Object.entries(value).map(([key, item]) => [
         key,
-        resolveDeferring(item, input, at, pointer(where, key), deferred),
+        resolveDeferring(item, input, at, pointer(where, key), deferred, defers),
       ]),
     );
   }

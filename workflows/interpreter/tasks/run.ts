@@ -1,6 +1,7 @@
 import type { RunTask } from '../../../language/definition/model.ts';
 import { resolve, type At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
+import { fault } from '../fault.ts';
 import { runChild, startChild } from '../functions/child.ts';
 import { runProcess } from '../functions/process.ts';
 
@@ -17,12 +18,22 @@ export async function runRun(
 ): Promise<Outcome> {
   const { workflow } = definition.run;
   if (!workflow) return runProcess(execution, definition.run, task, input, at);
-  const { namespace, name, version } = workflow;
-  const reference = { namespace, name, version };
+  const reference = {
+    namespace: nameOf(workflow.namespace, input, at),
+    name: nameOf(workflow.name, input, at),
+    version: nameOf(workflow.version, input, at),
+  };
   const childInput = workflow.input === undefined ? input : resolve(workflow.input, input, at);
   if (definition.run.await === false) {
     const id = await startChild(execution, task, reference, childInput);
     return { output: input, data: { child_run_id: id } };
   }
   return runChild(execution, task, reference, childInput);
+}
+
+function nameOf(text: string, input: unknown, at: At): string {
+  const value = resolve(text, input, at);
+  if (typeof value !== 'string')
+    throw fault('expression', 'The expression of the workflow to run must give a text', at.ref);
+  return value;
 }

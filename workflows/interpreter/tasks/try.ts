@@ -1,3 +1,4 @@
+import type { Duration } from '../../../language/definition/model-common.ts';
 import type { CatchClause, ErrorFilter, RetryPolicy, TryTask } from '../../../language/definition/model.ts';
 import { LOG_TEXT } from '../../../contracts/log-texts.ts';
 import { sameErrorType, type DslError } from '../../../contracts/dsl-error.ts';
@@ -156,13 +157,31 @@ function nextAttempt(policy: RetryPolicy, frame: TryFrame, input: unknown, at: A
   if (count !== undefined && frame.attempt > count) return null;
   const base = policy.delay === undefined ? 0 : toMs(policy.delay, at, input);
   const backoff = policy.backoff ?? { constant: {} };
-  const factor =
-    'exponential' in backoff ? 2 ** Math.min(frame.attempt - 1, 30) : 'linear' in backoff ? frame.attempt : 1;
+  const delay = delayOf(backoff, base, frame.attempt, (duration) => toMs(duration, at, input));
   const from = policy.jitter ? toMs(policy.jitter.from, at, input) : 0;
   const to = policy.jitter ? toMs(policy.jitter.to, at, input) : 0;
-  const retryAt = Date.now() + base * factor + from + Math.floor(Math.random() * Math.max(0, to - from));
+  const retryAt = Date.now() + delay + from + Math.floor(Math.random() * Math.max(0, to - from));
   const total = policy.limit?.duration;
   if (total !== undefined) readClock();
   if (total !== undefined && retryAt > frame.since + toMs(total, at, input)) return null;
   return retryAt;
+}
+
+/** A year. Longer delays would not fit a timer. */
+const MAX_DELAY_MS = 365 * 24 * 60 * 60_000;
+
+/** The delay before the retry that follows an attempt, from 1. */
+function delayOf(
+  backoff: NonNullable<RetryPolicy['backoff']>,
+  base: number,
+  attempt: number,
+  ms: (duration: Duration) => number,
+): number {
+  if ('constant' in backoff) return base;
+  const isLinear = 'linear' in backoff;
+  const { maxDelay } = isLinear ? backoff.linear : backoff.exponential;
+  const delay = isLinear
+    ? base + (attempt - 1) * (backoff.linear.increment === undefined ? base : ms(backoff.linear.increment))
+    : base * (backoff.exponential.factor ?? 2) ** Math.min(attempt - 1, 30);
+  return Math.round(Math.min(delay, maxDelay === undefined ? MAX_DELAY_MS : ms(maxDelay)));
 }

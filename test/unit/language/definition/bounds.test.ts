@@ -140,6 +140,7 @@ test('references to agents, workflows and secrets are collected, but no expressi
     workflows: [{ pointer: '/do/2/c/run/workflow', namespace: 'default', name: 'other', version: '1.0.0' }],
     secrets: [{ pointer: '/do/3/d/with/endpoint/authentication/bearer/use', name: 'token' }],
     processes: [],
+    resources: [],
   });
 });
 

@@ -63,10 +63,42 @@ export const mistakesInExpressions: Mistake[] = [
   {
     title: 'the authorization in a header',
     change: (d) => (task(d, 'fetch').with.headers['x-key'] = '${ $authorization.parameter }'),
-    expected: [
-      'unsupported unsupported_authorization /do/1/fetch/with/headers/x-key: $authorization is ' +
-        'not supported yet: read the credential itself, as $secrets.<name>',
-    ],
+    expected: [],
+  },
+  {
+    title: 'a secret in input.from of a call, which its activity evaluates',
+    change: (d) => {
+      Object.assign(task(d, 'fetch'), {
+        input: { from: '. + {t: $secrets.shopToken}' },
+        output: { as: '.' },
+      });
+      task(d, 'fetch').with.endpoint.uri = 'https://example.com/${ .id }';
+    },
+    expected: [],
+  },
+  {
+    title: 'a secret in input.from that the output reads',
+    change: (d) => {
+      Object.assign(task(d, 'fetch'), {
+        input: { from: '{t: $secrets.shopToken}' },
+        output: { as: '$input' },
+      });
+      task(d, 'fetch').with.endpoint.uri = 'https://example.com';
+    },
+    expected: ['error secret_exposed /do/1/fetch/output/as: $input holds what input.from took from $secrets'],
+  },
+  {
+    title: 'a secret in input.from of a task that keeps its input',
+    change: (d) => Object.assign(task(d, 'prepare'), { input: { from: '{t: $secrets.shopToken}' } }),
+    expected: ['error secret_exposed /do/0/prepare/input/from'],
+  },
+  {
+    title: 'a secret in input.from and an address that takes a name from the input',
+    change: (d) => {
+      Object.assign(task(d, 'fetch'), { input: { from: '{id: $secrets.shopToken}' }, output: { as: '.' } });
+      task(d, 'fetch').with.endpoint = 'https://example.com/{id}';
+    },
+    expected: ['error secret_exposed /do/1/fetch/with/endpoint: input.from reads $secrets'],
   },
   {
     title: 'a secret for a person',
@@ -76,7 +108,7 @@ export const mistakesInExpressions: Mistake[] = [
   {
     title: 'a secret in if',
     change: (d) => (task(d, 'fetch').if = '$secrets.shopToken'),
-    expected: ['unsupported secret_here /do/1/fetch/if'],
+    expected: ['error secret_exposed /do/1/fetch/if'],
   },
   {
     title: 'an undeclared secret in a header',

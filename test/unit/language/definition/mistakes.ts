@@ -476,7 +476,7 @@ export const mistakes: Mistake[] = [
       (task(d, 'both').fork.branches[1].right.run = {
         container: { image: `\${ $secrets.${d.use.secrets[0]} }` },
       }),
-    expected: ['unsupported secret_here /do/3/both/fork/branches/1/right/run/container/image'],
+    expected: ['error secret_exposed /do/3/both/fork/branches/1/right/run/container/image'],
   },
   {
     title: 'run without a version',
@@ -593,8 +593,66 @@ export const mistakes: Mistake[] = [
   },
   {
     title: 'a function by URL',
+    change: (d) =>
+      Object.assign(task(d, 'fetch'), { call: 'https://example.com/function.yaml', with: { id: 1 } }),
+    expected: [
+      'warning resource_not_checked /do/1/fetch/call: "https://example.com/function.yaml" is fetched and ' +
+        'checked when the definition is saved',
+    ],
+  },
+  {
+    title: 'a secret for a function by URL',
     change: (d) => (task(d, 'fetch').call = 'https://example.com/function.yaml'),
-    expected: ['unsupported unsupported_call_url /do/1/fetch/call'],
+    expected: [
+      'warning resource_not_checked /do/1/fetch/call',
+      'error secret_exposed /do/1/fetch/with/headers/x-key',
+    ],
+  },
+  {
+    title: 'a function of a catalog without a version',
+    change: (d) => {
+      d.use.catalogs = { mine: { endpoint: 'https://example.com/catalog' } };
+      task(d, 'ask').call = 'log@mine';
+    },
+    expected: ['error unknown_function /do/4/ask/call: a function of a catalog has a version'],
+  },
+  {
+    title: 'a catalog with an expression as its address',
+    change: (d) => (d.use.catalogs = { mine: { endpoint: '${ .catalog }' } }),
+    expected: ['error resource_address /use/catalogs/mine/endpoint'],
+  },
+  {
+    title: 'an external schema with an expression as its address',
+    change: (d) => (d.input.schema = { resource: { endpoint: '${ .schema }' } }),
+    expected: ['error resource_address /input/schema/resource'],
+  },
+  {
+    title: 'a function by an address that is not of the web',
+    change: (d) => Object.assign(task(d, 'ask'), { call: 'file:///etc/passwd', with: {} }),
+    expected: ['error resource_address /do/4/ask/call'],
+  },
+  {
+    title: 'an extension of an unknown kind with a task that does not exist',
+    change: (d) => (d.use.extensions = [{ log: { extend: 'http', before: [{ a: { sett: {} } }] } }]),
+    expected: [
+      'error not_allowed /use/extensions/0/log/extend',
+      'error unknown_task /use/extensions/0/log/before/0/a/sett: "sett" is not a kind of task',
+    ],
+  },
+  {
+    title: 'an extension that reads a secret in when',
+    change: (d) => (d.use.extensions = [{ log: { extend: 'all', when: '$secrets.shopToken', after: [] } }]),
+    expected: ['error secret_exposed /use/extensions/0/log/when'],
+  },
+  {
+    title: 'an unknown parameter of a backoff',
+    change: (d) => (d.use.retries.gently.backoff = { exponential: { multiplier: 2 } }),
+    expected: ['error unknown_property /use/retries/gently/backoff/exponential/multiplier'],
+  },
+  {
+    title: 'a factor of a backoff that is too small',
+    change: (d) => (d.use.retries.gently.backoff = { exponential: { factor: 0.5 } }),
+    expected: ['error invalid_value /use/retries/gently/backoff/exponential/factor'],
   },
   {
     title: 'another version of human',
@@ -652,7 +710,7 @@ export const mistakes: Mistake[] = [
   {
     title: 'a child workflow by expression',
     change: (d) => (task(d, 'both').fork.branches[1].right.run.workflow.name = '${ .name }'),
-    expected: ['unsupported unsupported_run_reference /do/3/both/fork/branches/1/right/run/workflow/name'],
+    expected: [],
   },
   {
     title: 'a relative endpoint',
@@ -916,7 +974,10 @@ export const mistakes: Mistake[] = [
   {
     title: 'an external schema',
     change: (d) => (d.input.schema = { resource: { endpoint: 'https://example.com/s.json' } }),
-    expected: ['unsupported unsupported_schema_resource /input/schema/resource'],
+    expected: [
+      'warning resource_not_checked /input/schema/resource: "https://example.com/s.json" is fetched and ' +
+        'checked when the definition is saved',
+    ],
   },
   {
     title: 'an invalid input schema',

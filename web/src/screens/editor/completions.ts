@@ -1,6 +1,6 @@
 /** What can stand at the cursor: names of the language, and names that the registry knows. */
 import type { CallArguments, CallFunction } from '../../../../language/definition/model-calls.ts';
-import { TASK_KINDS } from '../../../../language/definition/task-kind.ts';
+import { TASK_KINDS } from '../../../../language/definition/kind-facts.ts';
 import type { Cursor } from './cursor.ts';
 import { words } from './words.ts';
 

@@ -1,0 +1,199 @@
+/**
+ * Fetches the functions and schemas that a definition takes from elsewhere, before it is saved. Outside of
+ * transactions: a slow counterpart must not hold a connection or a lock.
+ */
+import { fault, Fault } from '../../contracts/fault.ts';
+import { isRecord } from '../../contracts/is-record.ts';
+import { own } from '../../language/definition/problems.ts';
+import type { Resource, ResourceReference } from '../../language/definition/resources.ts';
+import { validateDefinition, type Problem } from '../../language/definition/validate.ts';
+import { template } from '../../language/expressions/index.ts';
+import { inParallel } from '../in-parallel.ts';
+import type { ResourceFetcher } from '../ports.ts';
+
+/** What was fetched for one definition, and what could not be fetched. */
+export interface FetchedResources {
+  resources: Resource[];
+  problems: Problem[];
+}
+
+interface Source {
+  fetcher: ResourceFetcher;
+  /** A secret of the workflow's owner, for the authentication of a catalog. */
+  secret: (name: string) => Promise<string | null>;
+}
+
+/** For all definitions of one request. */
+const MAX_RESOURCES = 20;
+const MAX_TIME_MS = 10_000;
+const AT_ONCE = 4;
+/** A function that is fetched may itself call functions. */
+const MAX_ROUNDS = 4;
+
+type Fetched = Awaited<ReturnType<ResourceFetcher['fetch']>>;
+
+/** Fetches for the definitions of one request: each address once, within limits on count and time. */
+export class ResourceSession {
+  readonly #source: Source;
+  readonly #deadline = Date.now() + MAX_TIME_MS;
+  readonly #fetched = new Map<string, Promise<Fetched>>();
+
+  constructor(source: Source) {
+    this.#source = source;
+  }
+
+  /**
+   * `before`: the resources of the revision that is replaced. A source that is unavailable now keeps its
+   * content, with a warning; one that has changed is taken anew, with a warning.
+   */
+  async fetchFor(
+    definition: Record<string, unknown>,
+    name: string,
+    before: readonly Resource[] = [],
+  ): Promise<FetchedResources> {
+    const resources: Resource[] = [];
+    const problems: Problem[] = [];
+    if (!mentionsResources(definition)) return { resources, problems };
+    const failed = new Set<string>();
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const { references } = validateDefinition(definition, { name, resources });
+      const missing = references.resources.filter((reference) => !failed.has(keyOf(reference)));
+      if (missing.length === 0) break;
+      await inParallel(missing, AT_ONCE, async (reference) => {
+        const old = before.find((resource) => keyOf(resource) === keyOf(reference));
+        try {
+          const fetched = await this.#fetch(reference, definition);
+          const { kind, url, pointer } = reference;
+          resources.push({ kind, name: reference.name, url, pointer, ...fetched });
+          if (old !== undefined && old.digest !== fetched.digest)
+            problems.push(changedProblem(reference, old, fetched.digest));
+        } catch (error) {
+          if (!(error instanceof Fault)) throw error;
+          failed.add(keyOf(reference));
+          if (old !== undefined) resources.push({ ...old, pointer: reference.pointer });
+          problems.push(failedProblem(reference, error, old));
+        }
+      });
+    }
+    // Parallel requests end in any order; equal definitions have equal records.
+    resources.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+    problems.sort((a, b) => (a.pointer < b.pointer ? -1 : 1));
+    return { resources, problems };
+  }
+
+  #fetch(reference: ResourceReference, definition: Record<string, unknown>): Promise<Fetched> {
+    const authentication = policyOf(reference, definition);
+    const key = JSON.stringify([reference.url, authentication ?? null]);
+    const known = this.#fetched.get(key);
+    if (known !== undefined) return known;
+    const fetching = this.#fetchOnce(reference, authentication, declaredSecrets(definition));
+    this.#fetched.set(key, fetching);
+    return fetching;
+  }
+
+  async #fetchOnce(
+    { url }: ResourceReference,
+    authentication: unknown,
+    declared: readonly string[],
+  ): Promise<Fetched> {
+    if (this.#fetched.size >= MAX_RESOURCES)
+      throw fault('configuration', `a request fetches at most ${MAX_RESOURCES} functions and schemas`);
+    const timeoutMs = this.#deadline - Date.now();
+    if (timeoutMs <= 0) throw fault('timeout', `what was fetched before it took ${MAX_TIME_MS / 1000} s`);
+    const secret = async (name: string): Promise<string | null> =>
+      declared.includes(name) ? this.#source.secret(name) : null;
+    return this.#source.fetcher.fetch({
+      url,
+      authentication: await evaluated(authentication, declared, secret),
+      secret,
+      timeoutMs,
+      signal: new AbortController().signal,
+    });
+  }
+}
+
+function keyOf({ kind, name }: { kind: string; name: string }): string {
+  return `${kind} ${name}`;
+}
+
+/** A cheap look, so that a definition without resources is not checked twice. */
+function mentionsResources(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(mentionsResources);
+  if (!isRecord(value)) return false;
+  const { call, resource } = value;
+  if (resource !== undefined || (typeof call === 'string' && /:\/\/|@/.test(call))) return true;
+  return Object.values(value).some(mentionsResources);
+}
+
+function policyOf({ authentication }: ResourceReference, definition: Record<string, unknown>): unknown {
+  const name = own(authentication, 'use');
+  if (typeof name !== 'string') return authentication;
+  return own(own(own(definition, 'use'), 'authentications'), name);
+}
+
+function declaredSecrets(definition: Record<string, unknown>): string[] {
+  const secrets = own(own(definition, 'use'), 'secrets');
+  return Array.isArray(secrets) ? secrets.filter((name) => typeof name === 'string') : [];
+}
+
+/** A policy with its expressions evaluated; they can read secrets only. */
+async function evaluated(
+  policy: unknown,
+  declared: readonly string[],
+  secret: (name: string) => Promise<string | null>,
+): Promise<unknown> {
+  if (!JSON.stringify(policy ?? null).includes('${')) return policy;
+  const secrets: Record<string, unknown> = {};
+  for (const name of declared) secrets[name] = await secret(name);
+  const walk = (value: unknown): unknown => {
+    if (typeof value === 'string') return value.includes('${') ? evaluate(value, secrets) : value;
+    if (Array.isArray(value)) return value.map(walk);
+    if (!isRecord(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item)]));
+  };
+  return walk(policy);
+}
+
+function evaluate(text: string, secrets: Record<string, unknown>): unknown {
+  try {
+    return template(text, { mode: 'strict' }).first(null, {
+      variables: { secrets },
+      clock: () => new Date(),
+    });
+  } catch {
+    // The message could quote a secret.
+    throw fault('expression', 'an expression of its authentication failed: it can read $secrets only');
+  }
+}
+
+function changedProblem({ pointer, url }: ResourceReference, old: Resource, digest: string): Problem {
+  return {
+    pointer,
+    code: 'resource_changed',
+    message: `${url} has changed since the last revision: ${short(old.digest)} is now ${short(digest)}`,
+    severity: 'warning',
+  };
+}
+
+function failedProblem(
+  { pointer, url }: ResourceReference,
+  error: Fault,
+  old: Resource | undefined,
+): Problem {
+  const message = `${url} cannot be fetched: ${error.message}`;
+  if (old === undefined) return { pointer, code: 'resource_refused', message, severity: 'error' };
+  return {
+    pointer,
+    code: 'resource_not_refreshed',
+    message: `${message}; this revision keeps the content of the last one, ${short(old.digest)}`,
+    severity: 'warning',
+  };
+}
+
+/** Enough to compare by eye. */
+function short(digest: string): string {
+  return digest.slice(0, 'sha256:'.length + 12);
+}
+
+/** Codes of problems that say what has changed since the last revision, not what the definition is. */
+export const REFRESH_CODES: readonly string[] = ['resource_changed', 'resource_not_refreshed'];

@@ -1,0 +1,189 @@
+/** What definitions take from elsewhere, through the API: fetched when saved, pinned, refreshed. */
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
+import { startServer, type TestServer } from '../../support/http-server.ts';
+import { approvedItem, installed } from '../../support/marketplace.ts';
+
+let app: TestApp;
+let server: TestServer;
+let builder: Client;
+/** The file of the function; null: the server answers 503. */
+let file: string | null = '';
+
+const CALL = 'double:1.0.0@team';
+const FIRST = 'set: { n: "${ .n * 2 }" }';
+
+beforeAll(async () => {
+  server = await startServer(({ path, headers }, response) => {
+    if (path.startsWith('/guarded') && headers.authorization !== 'Bearer the-token-of-the-catalog')
+      return void response.writeHead(401).end();
+    if (path === '/huge') return void response.writeHead(200).end(`set: { a: ${'x'.repeat(300_000)} }`);
+    if (path === '/bomb') return void response.writeHead(200).end(bomb());
+    if (file === null) return void response.writeHead(503).end();
+    response.writeHead(200).end(file);
+  });
+  app = await startTestApp({ env: { EGRESS_HOST_MAP: `https://team.test=${server.url}` } });
+  builder = await app.as('builder');
+});
+afterAll(async () => {
+  await app.close();
+  await server.close();
+});
+beforeEach(() => {
+  file = FIRST;
+  server.seen.length = 0;
+});
+
+/** Aliases that would be gigabytes. */
+function bomb(): string {
+  const levels = Array.from({ length: 12 }, (_, i) => `l${i + 1}: &l${i + 1} [${`*l${i},`.repeat(9)}*l${i}]`);
+  return `l0: &l0 [${'a,'.repeat(50)}a]\n${levels.join('\n')}`;
+}
+
+function definition(more: object = {}): Record<string, unknown> {
+  return {
+    use: { catalogs: { team: { endpoint: 'https://team.test/catalog' } } },
+    do: [{ twice: { call: CALL, with: { n: '${ .n }' } } }],
+    ...more,
+  };
+}
+
+async function created(given: Record<string, unknown> = definition()) {
+  const { status, body } = await builder.post('/workflows', { name: 'doubles', definition: given });
+  expect(status).toBe(201);
+  return body;
+}
+
+test('a revision shows what it has pinned, and keeps the definition as it is written', async () => {
+  const workflow = await created();
+  expect(workflow).toMatchObject({ valid: true, runnable: true, problems: [] });
+  expect(workflow.resources).toEqual([
+    {
+      kind: 'function',
+      pointer: '/do/0/twice/call',
+      url: 'https://team.test/catalog/functions/double/1.0.0/function.yaml',
+      digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+      bytes: FIRST.length,
+    },
+  ]);
+  expect(workflow.definition.use.functions).toBeUndefined();
+  const { body } = await builder.get(`/workflows/${workflow.id}/revisions/1`);
+  expect(body.resources).toEqual(workflow.resources);
+  expect(server.seen.map(({ path }) => path)).toEqual(['/catalog/functions/double/1.0.0/function.yaml']);
+});
+
+test('saving again refreshes: a change is a new revision, an outage keeps what was pinned', async () => {
+  const workflow = await created();
+  const save = (given = definition()) => builder.patch(`/workflows/${workflow.id}`, { definition: given });
+  expect((await save()).body.revision).toBe(1);
+  file = 'set: { n: "${ .n * 3 }" }';
+  const changed = (await save()).body;
+  expect([changed.revision, changed.runnable, changed.problems]).toEqual([
+    2,
+    true,
+    [expect.objectContaining({ code: 'resource_changed', pointer: '/do/0/twice/call', severity: 'warning' })],
+  ]);
+  expect(changed.resources[0].digest).not.toBe(workflow.resources[0].digest);
+  expect((await save()).body.revision).toBe(2);
+  file = null;
+  expect((await save()).body.revision).toBe(2);
+  const other = (await save(definition({ output: { as: '.n' } }))).body;
+  expect([other.revision, other.runnable, other.problems]).toEqual([
+    3,
+    true,
+    [expect.objectContaining({ code: 'resource_not_refreshed', severity: 'warning' })],
+  ]);
+  expect(other.resources).toEqual(changed.resources);
+  // Other fields fetch nothing.
+  server.seen.length = 0;
+  expect((await builder.patch(`/workflows/${workflow.id}`, { description: 'new' })).status).toBe(200);
+  expect(server.seen).toEqual([]);
+});
+
+test('a source that refuses is an error at the call, and its workflow cannot run', async () => {
+  file = null;
+  const workflow = await created();
+  expect(workflow).toMatchObject({
+    valid: false,
+    runnable: false,
+    problems: [
+      {
+        code: 'resource_refused',
+        pointer: '/do/0/twice/call',
+        message: expect.stringContaining('function.yaml cannot be fetched: it answered 503'),
+      },
+    ],
+  });
+  expect((await builder.post(`/workflows/${workflow.id}/run`, { input_params: {} })).status).toBe(422);
+});
+
+test.each([
+  ['too large', 'https://team.test/huge'],
+  ['a bomb of aliases', 'https://team.test/bomb'],
+  ['an own server', 'http://127.0.0.1:1/function.yaml'],
+])('a resource that is %s is refused', async (_, url) => {
+  const workflow = await created({ do: [{ a: { call: url, with: {} } }] });
+  expect(workflow.problems).toEqual([
+    expect.objectContaining({ code: 'resource_refused', pointer: '/do/0/a/call', severity: 'error' }),
+  ]);
+});
+
+test('a definition fetches a limited number of resources', async () => {
+  const calls = Array.from({ length: 25 }, (_, i) => ({
+    [`a${i}`]: { call: `https://team.test/f${i}.yaml`, with: {} },
+  }));
+  const workflow = await created({ do: calls });
+  expect(server.seen).toHaveLength(20);
+  expect(workflow.problems).toHaveLength(5);
+  expect(workflow.problems[0].message).toContain('a request fetches at most 20');
+});
+
+test('a catalog is read with the secret of the owner, which is nowhere else', async () => {
+  await builder.put('/secrets/CATALOG_TOKEN', { value: 'the-token-of-the-catalog' });
+  const guarded = (authentication: object, secrets: string[]) =>
+    definition({
+      use: {
+        secrets,
+        catalogs: { team: { endpoint: { uri: 'https://team.test/guarded', authentication } } },
+      },
+    });
+  const workflow = await created(guarded({ bearer: { use: 'CATALOG_TOKEN' } }, ['CATALOG_TOKEN']));
+  expect(workflow.problems).toEqual([]);
+  expect(JSON.stringify(workflow)).not.toContain('the-token');
+  const text = await created(
+    guarded({ bearer: { token: '${ $secrets.CATALOG_TOKEN }' } }, ['CATALOG_TOKEN']),
+  );
+  expect(text.problems).toEqual([]);
+  const undeclared = await created(guarded({ bearer: { use: 'CATALOG_TOKEN' } }, []));
+  expect(undeclared.runnable).toBe(false);
+  // Another user has no such secret.
+  const other = await app.as(await app.createUser());
+  const { body } = await other.post('/workflows', {
+    name: 'theirs',
+    definition: guarded({ bearer: { use: 'CATALOG_TOKEN' } }, ['CATALOG_TOKEN']),
+  });
+  expect(body.problems).toEqual([expect.objectContaining({ code: 'resource_refused' })]);
+});
+
+test('validating fetches too, and so does applying a set', async () => {
+  const { body } = await builder.post('/workflows/validate', { definition: definition(), name: 'x' });
+  expect([body.runnable, body.problems]).toEqual([true, []]);
+  const resources = [{ kind: 'workflow', name: 'applied', definition: definition() }];
+  const applied = await builder.post('/apply', { set: 'resources', resources });
+  expect([applied.status, applied.body.plan[0].action]).toEqual([200, 'create']);
+  const again = await builder.post('/apply', { set: 'resources', resources });
+  expect(again.body.plan[0].action).toBe('unchanged');
+  file = 'set: { n: 1 }';
+  const changed = await builder.post('/apply', { set: 'resources', resources });
+  expect(changed.body.plan[0]).toMatchObject({ action: 'update', changes: ['definition'] });
+});
+
+test('an installed copy runs what was reviewed, whatever the source says by then', async () => {
+  const workflow = await created();
+  const item = await approvedItem(builder, await app.as('admin'), workflow);
+  file = null;
+  const user = await app.as(await app.createUser());
+  const { ref_id: id } = await installed(user, item);
+  const copy = (await user.get(`/workflows/${id}`)).body;
+  expect([copy.runnable, copy.problems, copy.resources]).toEqual([true, [], workflow.resources]);
+});
