@@ -174,8 +174,8 @@ function textsWithout(expression: string, scope: Scope | null): Set<string> {
 /** The authentication of a call, wherever its function has it. */
 function policyOf(args: Record<string, unknown>): unknown {
   const member = (value: unknown, key: string): unknown => (isRecord(value) ? value[key] : undefined);
-  const { authentication, endpoint, server, service, agentCard, document } = args;
-  const endpoints = [member(agentCard, 'endpoint'), member(document, 'endpoint')];
+  const { authentication, endpoint, server, service, transport, agentCard, document } = args;
+  const endpoints = [member(transport, 'http'), agentCard, document].map((from) => member(from, 'endpoint'));
   const policies = [endpoint, service, server, ...endpoints].map((from) => member(from, 'authentication'));
   return [authentication, ...policies].find((policy) => policy !== undefined);
 }

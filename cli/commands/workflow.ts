@@ -62,6 +62,7 @@ const get = command({
     const lines = [
       `${oneLine(found.name)}  revision ${found.revision}`,
       ...problemLines('', found.problems),
+      ...(found.resources ?? []).map(({ url, digest }) => `pinned  ${oneLine(url)}  ${digest}`),
       ...(await safeYaml(found.definition)).split('\n'),
     ];
     await cli.out.record(found, { ...workflowView, lines: () => lines });

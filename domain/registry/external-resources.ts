@@ -144,7 +144,7 @@ async function evaluated(
 ): Promise<unknown> {
   if (!JSON.stringify(policy ?? null).includes('${')) return policy;
   const secrets: Record<string, unknown> = {};
-  for (const name of declared) secrets[name] = await secret(name);
+  for (const name of declared) secrets[name] = secretValue(await secret(name));
   const walk = (value: unknown): unknown => {
     if (typeof value === 'string') return value.includes('${') ? evaluate(value, secrets) : value;
     if (Array.isArray(value)) return value.map(walk);
@@ -152,6 +152,16 @@ async function evaluated(
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item)]));
   };
   return walk(policy);
+}
+
+/** As in calls: a secret that is a JSON object is an object for expressions. */
+function secretValue(value: string | null): unknown {
+  try {
+    const json: unknown = JSON.parse(value ?? '');
+    return isRecord(json) ? json : value;
+  } catch {
+    return value;
+  }
 }
 
 function evaluate(text: string, secrets: Record<string, unknown>): unknown {

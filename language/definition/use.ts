@@ -21,6 +21,9 @@ import { checkAuthentication, checkDuration, checkError, checkRetry } from './re
 import { exact } from './shape.ts';
 import { EXTENSION_TARGETS } from './task-kind.ts';
 
+/** Every task asks each extension whether it applies. */
+const MAX_EXTENSIONS = 20;
+
 const extension = exact({
   extend: z.enum(EXTENSION_TARGETS),
   when: name.optional(),
@@ -41,6 +44,7 @@ export const useShape = exact({
           'has to be an object with exactly one property: the name',
         ),
     )
+    .max(MAX_EXTENSIONS, `may have at most ${MAX_EXTENSIONS} extensions`)
     .optional(),
   functions: freeObject.optional(),
   retries: z.record(z.string(), retryPolicy).optional(),
