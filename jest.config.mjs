@@ -4,6 +4,8 @@ export default {
   injectGlobals: false,
   extensionsToTreatAsEsm: ['.ts'],
   testMatch: ['<rootDir>/test/**/*.test.ts'],
+  // `npm run test:engines`.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/engines/'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   transform: {

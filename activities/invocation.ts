@@ -45,6 +45,8 @@ export interface Invocation {
   /** False: a call with an unknown outcome is not repeated. */
   idempotent(): boolean;
   call(calling: Calling): Promise<Invoked>;
+  /** If given, the outcome is stored at once, and then this is called. */
+  stored?(key: string): Promise<void>;
 }
 
 type InvocationInput = WithBatch & InvocationRef & { round?: number };
@@ -88,13 +90,24 @@ async function callOrRecall(
     mine = true;
     await invocation.prepare(begun);
     const result = await callNow(deps, row, input, invocation, begun, call);
-    await keepResult(deps, row, input, result, invocation.idempotent());
+    await keepResult(deps, row, input, result, invocation.idempotent() && !invocation.stored);
+    await release(deps, row, invocation);
     return result;
   } catch (error) {
     const failure = failureOf(call, error, 'The invocation');
-    if (mine && error instanceof Fault && !call.signal.aborted) await keepFault(deps, row, input, error);
+    if (mine && error instanceof Fault && !call.signal.aborted) {
+      await keepFault(deps, row, input, error);
+      await release(deps, row, invocation);
+    }
     throw failure;
   }
+}
+
+/** Nothing depends on its success: what is left is removed later. */
+async function release(deps: CallDeps, { key }: InvocationRow, invocation: Invocation): Promise<void> {
+  await invocation
+    .stored?.(key)
+    .catch((error: unknown) => deps.logger.warn({ err: error }, 'a call left something'));
 }
 
 async function callNow(

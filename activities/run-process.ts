@@ -33,6 +33,8 @@ export function runProcessActivity(deps: CallDeps): RunActivities['runProcess'] 
       identity: [input.process, input.return, input.with, input.deferred, input.secrets],
       prepare: async () => {},
       idempotent: () => true,
+      // A script leaves nothing, and repeating it does no harm.
+      ...(isJavaScript(input) ? {} : { stored: (key) => deps.processes.release(key) }),
       async call(calling) {
         const { args, sensitive } = await withDeferred(input, secret);
         const result = await deps.processes.run({
@@ -48,6 +50,10 @@ export function runProcessActivity(deps: CallDeps): RunActivities['runProcess'] 
       },
     });
   };
+}
+
+function isJavaScript({ process, with: configured }: RunProcessInput): boolean {
+  return process === 'script' && configured['language'] !== 'python';
 }
 
 /**

@@ -1158,6 +1158,7 @@ export type Readiness = {
     admin: 'ok' | 'missing' | 'unknown';
     runs: 'ok' | 'stuck' | 'unknown';
     keys: 'ok' | 'missing' | 'unknown';
+    containers?: 'ok' | 'down';
   };
   /** What is wrong and how an operator can fix it. */
   problems?: string[];

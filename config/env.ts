@@ -120,6 +120,34 @@ const schema = z.object({
   SCRIPT_THREADS: z.coerce.number().int().min(1).max(64).default(2),
   SCRIPT_MEMORY_MIB: z.coerce.number().int().min(4).max(1_024).default(64),
   SCRIPT_SECONDS: z.coerce.number().int().min(1).max(3_600).default(10),
+  SANDBOX_ENGINE: z
+    .string()
+    .regex(/^(?:unix:\/\/\/\S+|https?:\/\/[^\s/]+)$/, 'must be unix:///path, or http(s)://host:port')
+    .optional(),
+  SANDBOX_IMAGES: list(z.string()).default([]),
+  SANDBOX_PULL: z.enum(['never', 'ifNotPresent', 'always']).default('ifNotPresent'),
+  SANDBOX_SHELL_IMAGE: z.string().optional(),
+  SANDBOX_PYTHON_IMAGE: z.string().optional(),
+  SANDBOX_NETWORK: z
+    .string()
+    .regex(/^(?!host$|none$|container:)[\w.-]+$/, 'must be the name of a network, and not host')
+    .optional(),
+  SANDBOX_PORTS: list(z.string().regex(/^\d{1,5}(?:-\d{1,5})?$/, 'must be ports such as 8000-8100')).default(
+    [],
+  ),
+  SANDBOX_VOLUMES: list(
+    z.string().regex(/^[^:\s]+(?::rw)?$/, 'must be volumes or folders, with :rw if they may be written'),
+  ).default([]),
+  SANDBOX_USER: z
+    .string()
+    .regex(/^[1-9]\d*:[1-9]\d*$/, 'must be uid:gid, and not root')
+    .default('65534:65534'),
+  SANDBOX_MEMORY_MIB: z.coerce.number().int().min(8).max(1_048_576).default(256),
+  SANDBOX_CPUS: z.coerce.number().min(0.1).max(256).default(1),
+  SANDBOX_PIDS: z.coerce.number().int().min(1).max(100_000).default(64),
+  SANDBOX_SECONDS: z.coerce.number().int().min(1).max(86_400).default(300),
+  SANDBOX_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(4),
+  SANDBOX_KEEP_HOURS: z.coerce.number().int().min(0).max(8_760).default(24),
   RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).default(90),
 
   OIDC_ISSUER: notAvailable('an external OpenID Connect issuer'),

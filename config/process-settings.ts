@@ -2,18 +2,59 @@
 import type { ProcessPolicy } from '../contracts/process-policy.ts';
 import type { Env } from './env.ts';
 
-type Settings = Pick<Env, 'SCRIPTS' | 'SCRIPT_THREADS' | 'SCRIPT_MEMORY_MIB' | 'SCRIPT_SECONDS'>;
-
-export function processSettings(env: Settings): {
+export interface ProcessSettings {
   policy: ProcessPolicy;
   scripts: { threads: number; memoryMib: number; seconds: number };
-} {
+  /** Null: no engine. */
+  sandbox: SandboxLimits | null;
+}
+
+interface SandboxLimits {
+  engine: string;
+  user: string;
+  network: string | null;
+  memoryMib: number;
+  cpus: number;
+  pids: number;
+  seconds: number;
+  atOnce: number;
+  keepHours: number;
+}
+
+export function processSettings(env: Env): ProcessSettings {
+  const { SANDBOX_ENGINE: engine } = env;
   return {
-    policy: { scripts: env.SCRIPTS, containers: null },
+    policy: { scripts: env.SCRIPTS, containers: engine === undefined ? null : containerPolicy(env) },
     scripts: {
       threads: env.SCRIPT_THREADS,
       memoryMib: env.SCRIPT_MEMORY_MIB,
       seconds: env.SCRIPT_SECONDS,
     },
+    sandbox:
+      engine === undefined
+        ? null
+        : {
+            engine,
+            user: env.SANDBOX_USER,
+            network: env.SANDBOX_NETWORK ?? null,
+            memoryMib: env.SANDBOX_MEMORY_MIB,
+            cpus: env.SANDBOX_CPUS,
+            pids: env.SANDBOX_PIDS,
+            seconds: env.SANDBOX_SECONDS,
+            atOnce: env.SANDBOX_CONCURRENCY,
+            keepHours: env.SANDBOX_KEEP_HOURS,
+          },
+  };
+}
+
+function containerPolicy(env: Env): ProcessPolicy['containers'] {
+  return {
+    images: env.SANDBOX_IMAGES,
+    pull: env.SANDBOX_PULL,
+    network: env.SANDBOX_NETWORK !== undefined,
+    ports: env.SANDBOX_PORTS,
+    volumes: env.SANDBOX_VOLUMES,
+    shell_image: env.SANDBOX_SHELL_IMAGE ?? null,
+    python_image: env.SANDBOX_PYTHON_IMAGE ?? null,
   };
 }

@@ -135,11 +135,16 @@ export type HttpResult = AgentResult;
 /** `run: script`, `container` or `shell`, with its evaluated configuration in `with`. */
 export interface ProcessCall extends HttpCall {
   kind: ProcessKind;
+  progress?: CallProgress;
+  /** As for `AgentCall`. */
+  cancelRequested?: () => Promise<boolean>;
   /** The streams that the task returns. A process that writes more than their limit is a fault. */
   whole: readonly ('stdout' | 'stderr')[];
 }
 
 export interface ProcessRunner {
+  /** Called when the outcome of a process is stored: nothing of it is needed any more. */
+  release(idempotencyKey: string): Promise<void>;
   /** Throws `Fault` if the installation does not allow the process, and at its limits. */
   run(call: ProcessCall): Promise<ProcessResult>;
 }

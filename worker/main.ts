@@ -8,6 +8,7 @@ import { createAnswerMemory } from '../adapters/egress/answer-memory.ts';
 import { createDeliverySender } from '../adapters/egress/delivery-sender.ts';
 import { createAdapters } from '../adapters/index.ts';
 import { createProcessRunner } from '../adapters/sandbox/run-process.ts';
+import { createSandbox } from '../adapters/sandbox/containers.ts';
 import { createEgressPolicy } from '../adapters/egress/create-egress-policy.ts';
 import { processSettings } from '../config/process-settings.ts';
 import { loadServerEnv } from '../config/env.ts';
@@ -31,6 +32,7 @@ import { createDataConverter } from '../temporal/data-converter.ts';
 import { createGateway } from '../temporal/gateway.ts';
 import { bundleWorkflows } from './bundle.ts';
 import { createWorker } from './create-worker.ts';
+import { startContainerReaper } from './container-reaper.ts';
 import { connectNative } from './connect.ts';
 import { startEventPump } from './event-pump.ts';
 import { ownServers } from '../config/own-servers.ts';
@@ -92,6 +94,9 @@ const egress = createEgressPolicy({
 });
 const adapters = createAdapters({ egress, mcpCommands: env.MCP_COMMANDS });
 const processes = processSettings(env);
+let installation: Promise<string> | null = null;
+const installationId = (): Promise<string> => (installation ??= readInstallationId(orm.em.fork()));
+const sandbox = processes.sandbox && createSandbox(processes.sandbox, installationId);
 const keys = createSigningKeys(() => orm.em.fork(), encryption);
 const kinds = createDeliveryKinds({ orm, encryption, keys, baseUrl: env.BASE_URL });
 const endedCalls = createEndedCallListener(env.DATABASE_URL, logger);
@@ -99,7 +104,7 @@ const shortCalls = createShortCalls();
 const activities = createActivities({
   orm,
   adapters,
-  processes: createProcessRunner(egress, processes),
+  processes: createProcessRunner(egress, processes, sandbox),
   calls: createActiveCalls({ orm, logger, endedCalls }),
   shortCalls,
   temporal,
@@ -126,12 +131,13 @@ await settleStart({
   },
 });
 await announceProcessPolicy(orm.em.fork(), processes.policy);
+const reaper = sandbox && startContainerReaper({ sandbox, fork: () => orm.em.fork(), logger });
 const [workflowBundle, connection] = await Promise.all([
   bundleWorkflows({ logger: temporalLogger(logger), cacheDir: join(env.DATA_DIR, 'bundles') }),
   connectNative(settings, logger),
 ]);
 await ensureSchedules(client, {
-  installationId: await readInstallationId(orm.em.fork()),
+  installationId: await installationId(),
   taskQueue: env.TEMPORAL_TASK_QUEUE,
 });
 const worker = await createWorker({
@@ -152,7 +158,8 @@ stop = () => {
 };
 logger.info({ task_queue: env.TEMPORAL_TASK_QUEUE, namespace: settings.namespace }, 'worker ready');
 await worker.run();
-await Promise.allSettled([pump.stop(), runEvents.stop(), endedCalls.stop()]);
+reaper?.stop();
+await Promise.allSettled([sandbox?.close(), pump.stop(), runEvents.stop(), endedCalls.stop()]);
 await Promise.allSettled([connection.close(), client.connection.close(), orm.close(true)]);
 logger.info('worker stopped');
 process.exit(0);

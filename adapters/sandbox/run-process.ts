@@ -2,18 +2,23 @@
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { refusals, type ProcessPolicy } from '../../contracts/process-policy.ts';
+import { durationToMs } from '../../language/definition/duration.ts';
 import type { ProcessCall, ProcessResult, ProcessRunner } from '../../domain/ports.ts';
 import { withoutSecrets } from '../call-settings.ts';
 import { createTokenSource } from '../authentication/oauth-token.ts';
 import type { EgressPolicy } from '../egress/egress.ts';
 import { createHttpCaller } from '../http/call-http.ts';
 import { createSensitive } from '../secrets/sensitive.ts';
-import { createScriptRunner, type ScriptSettings } from './run-script.ts';
+import type { Sandbox, SandboxCall } from './containers.ts';
+import { createScriptRunner, type Script, type ScriptSettings } from './run-script.ts';
 
 export interface ProcessSettings {
   policy: ProcessPolicy;
   scripts: ScriptSettings;
 }
+
+/** Characters of a Python script, which is an argument of its container's process. */
+const MAX_PYTHON = 100_000;
 
 /** Of standard output and standard error each; of the code of a script, too. */
 const MAX_BYTES = 1024 * 1024;
@@ -21,42 +26,20 @@ const MAX_BYTES = 1024 * 1024;
 export function createProcessRunner(
   egress: EgressPolicy,
   { policy, scripts }: ProcessSettings,
+  sandbox: Sandbox | null,
 ): ProcessRunner {
   const runner = createScriptRunner(scripts);
   const http = createHttpCaller({ egress, tokens: createTokenSource(egress) });
-
-  const script = async (call: ProcessCall): Promise<ProcessResult> => {
-    const { stdin, arguments: argv, environment } = call.with;
-    return runner.run(
-      {
-        code: await codeOf(call),
-        argv: textsOf(argv),
-        env: environmentOf(environment),
-        stdin: textOf(stdin),
-        timeoutMs: call.timeoutMs,
-        outputBytes: MAX_BYTES,
-        whole: call.whole,
-      },
-      call.signal,
-    );
+  const start = (call: ProcessCall, code: string): Promise<ProcessResult> => {
+    if (isJavaScript(call)) return runner.run(scriptOf(call, code), call.signal);
+    if (sandbox === null)
+      throw fault('configuration', 'This worker has no container engine (SANDBOX_ENGINE)');
+    return sandbox.run(containerOf(call, code, policy.containers));
   };
-
-  const codeOf = async (call: ProcessCall): Promise<string> => {
-    const { code, source } = call.with;
-    if (typeof code === 'string') return code;
-    const request = {
-      method: 'get',
-      endpoint: isRecord(source) ? source['endpoint'] : undefined,
-      output: 'raw',
-      redirect: true,
-    };
-    const { output } = await http.http({ ...call, with: request });
-    const bytes = Buffer.from(String(output), 'base64');
-    if (bytes.length > MAX_BYTES) throw fault('configuration', `The script has more than ${MAX_BYTES} bytes`);
-    return bytes.toString('utf8');
-  };
-
   return {
+    async release(key) {
+      await sandbox?.release(key);
+    },
     async run(call) {
       const [refused] = refusals(call.kind, call.with, policy);
       if (refused) throw fault('configuration', sentence(refused.message));
@@ -64,13 +47,112 @@ export function createProcessRunner(
       for (const value of call.sensitive ?? []) sensitive.protect(value, '<SECRET>');
       const clean = (text: string): string => String(sensitive.clean(text));
       try {
-        const { code, stdout, stderr, cut } = await script(call);
+        const { code, stdout, stderr, cut } = await start(call, await codeOf(call, http));
         return { code, stdout: clean(stdout), stderr: clean(stderr), cut };
       } catch (error) {
         throw withoutSecrets(error, sensitive);
       }
     },
   };
+}
+
+/** The code of a script, which may have to be fetched; empty for others. */
+async function codeOf(call: ProcessCall, http: ReturnType<typeof createHttpCaller>): Promise<string> {
+  const { code, source } = call.with;
+  if (call.kind !== 'script') return '';
+  if (typeof code === 'string') return code;
+  const endpoint = isRecord(source) ? source['endpoint'] : undefined;
+  const request = { method: 'get', endpoint, output: 'raw', redirect: true };
+  const { output } = await http.http({ ...call, with: request });
+  const bytes = Buffer.from(String(output), 'base64');
+  if (bytes.length > MAX_BYTES) throw fault('configuration', `The script has more than ${MAX_BYTES} bytes`);
+  return bytes.toString('utf8');
+}
+
+function scriptOf({ with: configured, timeoutMs, whole }: ProcessCall, code: string): Script {
+  return {
+    code,
+    argv: textsOf(configured['arguments']),
+    env: environmentOf(configured['environment']),
+    stdin: textOf(configured['stdin']),
+    timeoutMs,
+    outputBytes: MAX_BYTES,
+    whole,
+  };
+}
+
+function containerOf(call: ProcessCall, code: string, policy: ProcessPolicy['containers']): SandboxCall {
+  const { stdin, arguments: values, environment, lifetime, name } = call.with;
+  const { cancelRequested, progress, timeoutMs, whole, signal } = call;
+  return {
+    ...imageOf(call, code, policy),
+    key: call.idempotencyKey,
+    title: textOf(name).slice(0, 200),
+    arguments: textsOf(values),
+    env: environmentOf(environment),
+    stdin: stdin === undefined ? null : textOf(stdin),
+    keepSeconds: keepSecondsOf(lifetime),
+    timeoutMs,
+    outputBytes: MAX_BYTES,
+    whole,
+    signal,
+    ...(cancelRequested ? { cancelRequested } : {}),
+    ...(progress ? { progress } : {}),
+  };
+}
+
+function imageOf(
+  { kind, with: configured }: ProcessCall,
+  code: string,
+  policy: ProcessPolicy['containers'],
+): ImageOf {
+  const { image, command, pullPolicy, ports, volumes } = configured;
+  const common = { pull: pullOf(policy, pullPolicy), ports: {}, mounts: [] };
+  if (kind === 'shell') return { ...common, image: policy?.shell_image ?? '', entrypoint: shellOf(command) };
+  if (kind === 'script') {
+    if (code.length > MAX_PYTHON)
+      throw fault('configuration', `A script in Python has at most ${MAX_PYTHON} characters`);
+    return { ...common, image: policy?.python_image ?? '', entrypoint: ['python3', '-c', code] };
+  }
+  return {
+    ...common,
+    image: textOf(image),
+    ...(command === undefined ? {} : { entrypoint: shellOf(command) }),
+    ports: environmentOf(ports),
+    mounts: mountsOf(volumes, policy?.volumes ?? []),
+  };
+}
+
+type ImageOf = Pick<SandboxCall, 'image' | 'pull' | 'entrypoint' | 'ports' | 'mounts'>;
+
+function isJavaScript({ kind, with: configured }: ProcessCall): boolean {
+  return kind === 'script' && configured['language'] !== 'python';
+}
+
+/** As a shell runs a command with arguments, which are `$1` and so on. */
+function shellOf(command: unknown): string[] {
+  return ['/bin/sh', '-c', textOf(command), 'sh'];
+}
+
+/** As the definition asks, which has been checked. */
+function pullOf(containers: ProcessPolicy['containers'], asked: unknown): SandboxCall['pull'] {
+  if (asked === 'never' || asked === 'ifNotPresent' || asked === 'always') return asked;
+  return containers?.pull === 'never' ? 'never' : 'ifNotPresent';
+}
+
+function mountsOf(volumes: unknown, allowed: readonly string[]): SandboxCall['mounts'] {
+  return Object.entries(environmentOf(volumes)).map(([source, target]) => {
+    if (!/^\/[^:]*$/.test(target))
+      throw fault('configuration', `The volume ${source} needs a folder of the container, such as /data`);
+    return { source, target, writable: allowed.includes(`${source}:rw`) };
+  });
+}
+
+/** By default a container is removed once its outcome is stored. */
+function keepSecondsOf(lifetime: unknown): number {
+  const { cleanup, after } = isRecord(lifetime) ? lifetime : {};
+  if (cleanup === 'never') return Number.MAX_SAFE_INTEGER;
+  return cleanup === 'eventually' ? Math.ceil(durationToMs(after) / 1000) : 0;
 }
 
 function sentence(message: string): string {

@@ -1,6 +1,7 @@
 /** The table `invocation`: calls to counterparts by idempotency key, with their results. */
 import type { EntityManager } from '../../db/orm.ts';
-import { isOneOf } from '../../db/sql.ts';
+import { arrayLiteral, isOneOf } from '../../db/sql.ts';
+import { parseInvocationKey } from '../../contracts/invocation-key.ts';
 import type { InvocationRef, Invoked } from '../../contracts/activities.ts';
 import type { DslError } from '../../contracts/dsl-error.ts';
 import { BROKEN_TASK_STATUSES, TERMINAL_STATUSES, type EventBatch } from '../../contracts/run-events.ts';
@@ -148,6 +149,20 @@ export async function isOver(em: EntityManager, runId: string): Promise<boolean>
     runId,
   ]);
   return rows.length > 0;
+}
+
+/** Which of these calls may still be repeated: their outcome is not stored, and their run is not over. */
+export async function openInvocations(
+  em: EntityManager,
+  keys: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await em.execute<{ key: string }[]>(
+    `select i.key from invocation i join run r on r.id = i.run_id
+      where i.run_id = any(?::uuid[]) and i.key = any(?::text[]) and i.finished_at is null
+        and not (${isOneOf('r.status', TERMINAL_STATUSES)})`,
+    [arrayLiteral(keys.flatMap((key) => parseInvocationKey(key) ?? [])), arrayLiteral(keys)],
+  );
+  return new Set(rows.map(({ key }) => key));
 }
 
 /** Stores the result of a call at once. @returns false if an outcome was stored before */

@@ -9,6 +9,7 @@ import { createActiveCalls } from '../../activities/active-calls.ts';
 import { createShortCalls } from '../../activities/short-calls.ts';
 import { createActivities } from '../../activities/index.ts';
 import { createProcessRunner } from '../../adapters/sandbox/run-process.ts';
+import { createSandbox } from '../../adapters/sandbox/containers.ts';
 import { createEgressPolicy } from '../../adapters/egress/create-egress-policy.ts';
 import type { HostLookup } from '../../adapters/egress/egress.ts';
 import { createAnswerMemory } from '../../adapters/egress/answer-memory.ts';
@@ -24,6 +25,7 @@ import { createDeliveryKinds } from '../../worker/delivery-kinds.ts';
 import { reconcileDeliveries } from '../../domain/delivery/reconcile.ts';
 import { STANDARD_RETRY, type RetryPolicy } from '../../domain/delivery/retry.ts';
 import { announceProcessPolicy } from '../../domain/operations/process-policy.ts';
+import { readInstallationId } from '../../domain/operations/installation.ts';
 import { createFileLink } from '../../domain/files/file-link.ts';
 import { createLocalFileStore } from '../../adapters/file-stores/local-file-store.ts';
 import { createPayloadStore } from '../../domain/files/payload-store.ts';
@@ -165,6 +167,8 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   const kinds = createDeliveryKinds({ orm, encryption, keys: signingKeys, baseUrl: app.env.BASE_URL });
   const runEvents = createRunEventWatcher(database.url, logger);
   const processes = processSettings(app.env);
+  const sandbox =
+    processes.sandbox && createSandbox(processes.sandbox, () => readInstallationId(orm.em.fork()));
   await announceProcessPolicy(orm.em.fork(), processes.policy);
   const endedCalls = createEndedCallListener(database.url, logger);
   const shortCalls = createShortCalls();
@@ -173,7 +177,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     calls: createActiveCalls({ orm, logger, endedCalls }),
     shortCalls,
     adapters: createAdapters({ egress }),
-    processes: createProcessRunner(egress, processes),
+    processes: createProcessRunner(egress, processes, sandbox),
     temporal: gateway,
     logger,
     files,
@@ -221,6 +225,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     await stopWorker();
     await runEvents.stop();
     await endedCalls.stop();
+    await sandbox?.close();
     await connection.close();
     await client.connection.close();
     await app.close();

@@ -6,6 +6,7 @@ import type { EntityManager } from '../../../db/orm.ts';
 import { hasUsers } from '../../../domain/auth/seed.ts';
 import { isOwnFileStore } from '../../../domain/files/store-identity.ts';
 import { countStuckRuns } from '../../../domain/runs/stuck.ts';
+import { engineState } from '../../../domain/operations/process-policy.ts';
 import { describeMissing, missingKeys, type NeededKey } from '../../../domain/secrets/key-use.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
@@ -22,6 +23,8 @@ const keysCheck = z.enum(['ok', 'missing', 'unknown']);
 const adminCheck = z.enum(['ok', 'missing', 'unknown']);
 /** `stuck`: some runs make no progress because their workflow tasks keep failing. */
 const runsCheck = z.enum(['ok', 'stuck', 'unknown']);
+/** Absent if definitions run no containers. */
+const containersCheck = z.enum(['ok', 'down']);
 type AdminState = z.output<typeof adminCheck>;
 const readiness = z
   .object({
@@ -34,6 +37,7 @@ const readiness = z
       admin: adminCheck,
       runs: runsCheck,
       keys: keysCheck,
+      containers: containersCheck.optional(),
     }),
     problems: z
       .array(z.string())
@@ -50,6 +54,9 @@ const adminProblems = {
     'There is no administrator, so nobody can log in: set ADMIN_PASSWORD (and ADMIN_USERNAME, unless it ' +
     'is admin), and restart the api.',
 };
+
+const NO_ENGINE =
+  "No worker has reached the container engine (SANDBOX_ENGINE) for a while. The worker's log says why.";
 
 /** A check that takes longer counts as failed. Temporal's client blocks while it has no connection. */
 const DATABASE_TIMEOUT_MS = 3_000;
@@ -143,6 +150,8 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
             : null;
         const runs =
           stuckRuns === null ? ('unknown' as const) : stuckRuns > 0 ? ('stuck' as const) : ('ok' as const);
+        const containers =
+          database === 'ok' ? await within(DATABASE_TIMEOUT_MS, engineState(c.em), null) : null;
         const server = deps.isStopping() ? ('stopping' as const) : ('ok' as const);
         const down =
           database !== 'ok' ||
@@ -152,7 +161,7 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
           keys === 'missing';
         const status = down
           ? 'down'
-          : temporal === 'ok' && files === 'ok' && runs !== 'stuck'
+          : temporal === 'ok' && files === 'ok' && runs !== 'stuck' && containers !== 'down'
             ? 'ok'
             : 'degraded';
         const problems = [
@@ -160,6 +169,7 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
             ? [adminProblems[deps.env.ADMIN_PASSWORD === undefined ? 'unset' : 'set']]
             : []),
           ...(missing !== null && missing.length > 0 ? [describeMissing(missing)] : []),
+          ...(containers === 'down' ? [NO_ENGINE] : []),
           ...(runs === 'stuck'
             ? [
                 `${stuckRuns} ${stuckRuns === 1 ? 'run is' : 'runs are'} stuck: ` +
@@ -171,7 +181,16 @@ export function healthEndpoints(deps: AppDeps): Endpoint[] {
           status: down ? 503 : 200,
           body: {
             status,
-            checks: { database, temporal, files, server, admin, runs, keys },
+            checks: {
+              database,
+              temporal,
+              files,
+              server,
+              admin,
+              runs,
+              keys,
+              ...(containers === null ? {} : { containers }),
+            },
             ...(problems.length > 0 ? { problems } : {}),
           },
           headers: { 'Cache-Control': 'no-store', ...(down ? { 'Retry-After': '5' } : {}) },

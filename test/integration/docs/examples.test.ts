@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { placeholderNames } from '../../../contracts/placeholders.ts';
+import { announceProcessPolicy } from '../../../domain/operations/process-policy.ts';
 import { agentBody } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
@@ -56,6 +57,12 @@ beforeAll(async () => {
     response.writeHead(200).end(isSchema ? '{"type": "object"}' : 'set: { ok: true }');
   });
   app = await startTestApp({ env: { EGRESS_HOST_MAP: `https://git.example.com=${elsewhere.url}` } });
+  // As a worker with a container engine does.
+  const containers = { images: ['*'], pull: 'ifNotPresent', network: false, ports: [], volumes: [] } as const;
+  await announceProcessPolicy(app.orm.em.fork(), {
+    scripts: true,
+    containers: { ...containers, shell_image: 'alpine', python_image: null },
+  });
   builder = await app.as('builder');
 });
 afterAll(async () => {

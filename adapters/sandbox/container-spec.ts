@@ -1,0 +1,112 @@
+/** How a container is made: the image with its isolation, as the engine's API has it. */
+import { createHash } from 'node:crypto';
+
+export interface SandboxSettings {
+  /** Address of the engine: `unix:///…`, `http://…` or `https://…`. */
+  engine: string;
+  /** The user of every container, as `uid:gid`. */
+  user: string;
+  /** A network of the engine; null: none. */
+  network: string | null;
+  memoryMib: number;
+  cpus: number;
+  pids: number;
+  /** The longest that a container runs. */
+  seconds: number;
+  /** Containers that one worker runs at once. */
+  atOnce: number;
+  /** The longest that an ended container is kept. */
+  keepHours: number;
+}
+
+/** One process in a container of its own. */
+export interface SandboxRequest {
+  /** The idempotency key: a repeat with the same key continues the container of the first call. */
+  key: string;
+  image: string;
+  pull: 'never' | 'ifNotPresent' | 'always';
+  /** Replaces the image's own. */
+  entrypoint?: readonly string[];
+  /** Follow the entry point, or what the image runs by itself. */
+  arguments: readonly string[];
+  env: Readonly<Record<string, string>>;
+  /** Null: none, not even an empty one. */
+  stdin: string | null;
+  /** Port of the engine's host → port of the container. */
+  ports: Readonly<Record<string, string>>;
+  mounts: readonly { source: string; target: string; writable: boolean }[];
+  /** Shown to operators in the labels. */
+  title: string;
+  /** Seconds that the container stays after its end. */
+  keepSeconds: number;
+  timeoutMs: number;
+  outputBytes: number;
+  /** The streams that may not be cut. */
+  whole: readonly ('stdout' | 'stderr')[];
+}
+
+const MIB = 1024 * 1024;
+/** Of `/tmp`, the only folder that can be written to. It counts as memory. */
+const TMP_MIB = 64;
+
+export const LABEL = {
+  installation: 'io.cadenza.installation',
+  key: 'io.cadenza.invocation',
+  title: 'io.cadenza.task',
+  keepSeconds: 'io.cadenza.keep-seconds',
+} as const;
+
+/** Equal for a repeated call, and different in every installation that uses the engine. */
+export function containerName(installationId: string, key: string): string {
+  const hash = createHash('sha256').update(`${installationId}\n${key}`).digest('hex');
+  return `cadenza-${hash.slice(0, 40)}`;
+}
+
+/** The body of `POST /containers/create`. `imageCommand`: what the image runs by itself. */
+export function containerSpec(
+  request: SandboxRequest,
+  settings: SandboxSettings,
+  installationId: string,
+  imageCommand: readonly string[],
+): Record<string, unknown> {
+  const { image, entrypoint, env, stdin, ports, mounts } = request;
+  const withStdin = stdin !== null;
+  const published = settings.network === null ? [] : Object.entries(ports);
+  const command = request.arguments.length === 0 ? [] : [...imageCommand, ...request.arguments];
+  return {
+    Image: image,
+    ...(entrypoint === undefined ? {} : { Entrypoint: entrypoint }),
+    ...(command.length === 0 ? {} : { Cmd: command }),
+    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    User: settings.user,
+    Tty: false,
+    OpenStdin: withStdin,
+    StdinOnce: withStdin,
+    AttachStdin: withStdin,
+    NetworkDisabled: settings.network === null,
+    ExposedPorts: Object.fromEntries(published.map(([, inside]) => [`${inside}/tcp`, {}])),
+    Labels: {
+      [LABEL.installation]: installationId,
+      [LABEL.key]: request.key,
+      [LABEL.title]: request.title,
+      [LABEL.keepSeconds]: String(Math.min(request.keepSeconds, settings.keepHours * 3600)),
+    },
+    HostConfig: {
+      NetworkMode: settings.network ?? 'none',
+      PortBindings: Object.fromEntries(
+        published.map(([outside, inside]) => [`${inside}/tcp`, [{ HostIp: '127.0.0.1', HostPort: outside }]]),
+      ),
+      Binds: mounts.map(({ source, target, writable }) => `${source}:${target}:${writable ? 'rw' : 'ro'}`),
+      ReadonlyRootfs: true,
+      Tmpfs: { '/tmp': `rw,nosuid,nodev,size=${TMP_MIB}m` },
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      Memory: settings.memoryMib * MIB,
+      MemorySwap: settings.memoryMib * MIB,
+      NanoCpus: Math.round(settings.cpus * 1e9),
+      PidsLimit: settings.pids,
+      Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }],
+      LogConfig: { Type: 'json-file', Config: { 'max-size': '64m', 'max-file': '1' } },
+    },
+  };
+}

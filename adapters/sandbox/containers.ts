@@ -1,0 +1,307 @@
+/**
+ * Runs processes in containers of a Docker engine. The container of a call has a name that follows from its
+ * key, so the call's repeat, after its worker was lost, continues the same container.
+ */
+import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fault } from '../../contracts/fault.ts';
+import { isRecord } from '../../contracts/is-record.ts';
+import type { CallProgress } from '../../domain/ports.ts';
+import {
+  containerName,
+  containerSpec,
+  LABEL,
+  type SandboxRequest,
+  type SandboxSettings,
+} from './container-spec.ts';
+import { createEngineApi, messageOf, type EngineApi } from './engine-api.ts';
+import { collectOutput, type Collected } from './multiplexed.ts';
+import { createTurns } from './turns.ts';
+
+export interface SandboxCall extends SandboxRequest {
+  signal: AbortSignal;
+  /** Asked once `signal` is aborted. False: another worker continues the call. */
+  cancelRequested?: () => Promise<boolean>;
+  progress?: CallProgress;
+}
+
+interface SandboxResult extends Collected {
+  code: number;
+}
+
+export interface Sandbox {
+  /** @throws Fault, and the signal's reason */
+  run(call: SandboxCall): Promise<SandboxResult>;
+  /** Removes the container of a call whose outcome is stored, unless it is kept for a while. */
+  release(key: string): Promise<void>;
+  /** All containers of this installation on the engine, of any worker. */
+  list(): Promise<Kept[]>;
+  /** Ends and removes a container. Harmless if it is gone. */
+  remove(id: string): Promise<void>;
+  version(): Promise<string>;
+  close(): Promise<void>;
+}
+
+interface Kept {
+  id: string;
+  key: string;
+  running: boolean;
+  createdAt: Date;
+  /** When it may be removed after its end; null while it runs, or if it never started. */
+  removeAt: Date | null;
+}
+
+interface State {
+  id: string;
+  status: string;
+  startedAt: number;
+  endedAt: number;
+  code: number;
+  outOfMemory: boolean;
+  labels: Record<string, unknown>;
+}
+
+/** The call is repeated in a while. */
+class Busy extends Error {}
+
+interface Begun {
+  state: State;
+  /** To write standard input to. */
+  input: Duplex | null;
+}
+
+/** After the end of a container, for the rest of its output. */
+const DRAIN_MS = 5_000;
+
+/** @param installationId tells the containers of several installations on one engine apart */
+export function createSandbox(settings: SandboxSettings, installationId: () => Promise<string>): Sandbox {
+  const api = createEngineApi(settings.engine);
+  const turns = createTurns(settings.atOnce);
+  return {
+    run: (call) =>
+      turns.take(call.signal, async () => runInContainer(api, settings, await installationId(), call)),
+    async release(key) {
+      const state = await inspect(api, containerName(await installationId(), key));
+      if (state && keepSecondsOf(state.labels) === 0) await remove(api, state.id);
+    },
+    async list() {
+      const filters = JSON.stringify({ label: [`${LABEL.installation}=${await installationId()}`] });
+      const { status, body } = await api.call(
+        'GET',
+        `/containers/json?all=1&filters=${encodeURIComponent(filters)}`,
+      );
+      if (status !== 200 || !Array.isArray(body)) return [];
+      const ids = body.flatMap((one: unknown) => (isRecord(one) ? [String(one['Id'])] : []));
+      const kept: Kept[] = [];
+      for (const id of ids) {
+        const state = await inspect(api, id);
+        if (state) kept.push(keptOf(state));
+      }
+      return kept;
+    },
+    remove: (id) => remove(api, id),
+    version: () => api.version(),
+    close: () => api.close(),
+  };
+}
+
+async function runInContainer(
+  api: EngineApi,
+  settings: SandboxSettings,
+  installationId: string,
+  call: SandboxCall,
+): Promise<SandboxResult> {
+  const name = containerName(installationId, call.key);
+  try {
+    const begun = (await continued(api, name, call)) ?? (await begin(api, settings, installationId, call));
+    const result = await follow(api, begun.state, settings, call).finally(() => begun.input?.destroy());
+    const ended = await inspect(api, name);
+    if (!ended || ended.status === 'running')
+      throw fault('runtime', 'The container was removed by others while it ran');
+    if (ended.outOfMemory) throw fault('runtime', `The container needs more than ${settings.memoryMib} MiB`);
+    return { ...result, code: ended.code };
+  } catch (error) {
+    if (error instanceof Busy) throw error;
+    // If only this worker stops, the container goes on, and the repeat of the call continues it.
+    if (!call.signal.aborted) await kill(api, name);
+    else if ((await call.cancelRequested?.()) !== false) await remove(api, name);
+    throw error;
+  }
+}
+
+/** The container of an earlier attempt; null if there is none, or if it did not get its whole input. */
+async function continued(api: EngineApi, name: string, call: SandboxCall): Promise<Begun | null> {
+  const state = await inspect(api, name);
+  if (!state) return null;
+  const isFed = call.stdin === null || isRecord(call.progress?.kept);
+  if (state.startedAt > 0 && isFed) return { state, input: null };
+  await remove(api, state.id);
+  return null;
+}
+
+async function begin(
+  api: EngineApi,
+  settings: SandboxSettings,
+  installationId: string,
+  call: SandboxCall,
+): Promise<Begun> {
+  const name = containerName(installationId, call.key);
+  if (call.pull === 'always') await pull(api, call.image, call.signal);
+  const imageCommand = await commandOfImage(api, call);
+  const spec = containerSpec(call, settings, installationId, imageCommand);
+  const created = await api.call('POST', `/containers/create?name=${name}`, spec);
+  if (created.status === 409) throw new Busy('Another attempt of the same call is under way');
+  if (created.status !== 201)
+    throw fault('runtime', `The container could not be created: ${messageOf(created)}`);
+  const input = call.stdin === null ? null : await api.attach(`/containers/${name}/attach?stream=1&stdin=1`);
+  try {
+    const started = await api.call('POST', `/containers/${name}/start`);
+    if (started.status !== 204 && started.status !== 304)
+      throw fault('runtime', `The container could not be started: ${messageOf(started)}`);
+    const state = await inspect(api, name);
+    if (!state) throw fault('runtime', 'The container was removed by others while it started');
+    if (input !== null) feed(input, call);
+    return { state, input };
+  } catch (error) {
+    input?.destroy();
+    throw error;
+  }
+}
+
+/** Writes the input while the process runs, which may end without reading it. */
+function feed(input: Duplex, { stdin, progress }: SandboxCall): void {
+  input.on('error', () => {});
+  input.resume();
+  input.end(stdin, () => {
+    // Without this note, a repeat of the call begins anew.
+    void progress?.keep({ fed: true }).catch(() => {});
+  });
+}
+
+/**
+ * What the image runs by itself, if arguments are to follow it. Pulls the image if it is missing. An entry
+ * point takes the arguments directly.
+ */
+async function commandOfImage(api: EngineApi, call: SandboxCall): Promise<readonly string[]> {
+  const path = `/images/${encodeURIComponent(call.image)}/json`;
+  let found = await api.call('GET', path);
+  if (found.status === 404 && call.pull === 'ifNotPresent') {
+    await pull(api, call.image, call.signal);
+    found = await api.call('GET', path);
+  }
+  if (found.status !== 200)
+    throw fault('configuration', `The engine has no image ${call.image}: ${messageOf(found)}`);
+  const config = isRecord(found.body) ? found.body['Config'] : null;
+  const { Entrypoint: entrypoint, Cmd: command } = isRecord(config) ? config : {};
+  const hasEntrypoint = call.entrypoint !== undefined || (Array.isArray(entrypoint) && entrypoint.length > 0);
+  return hasEntrypoint || !Array.isArray(command) ? [] : command.map(String);
+}
+
+async function pull(api: EngineApi, image: string, signal: AbortSignal): Promise<void> {
+  const [, name = image, tag] = /^([^@]+?)(?::([^:/@]+))?$/.exec(image) ?? [];
+  const version = image.includes('@') ? '' : `&tag=${tag ?? 'latest'}`;
+  const query = `fromImage=${encodeURIComponent(name)}${version}`;
+  const { status, body } = await api.stream('POST', `/images/create?${query}`, signal);
+  // Lines of JSON tell the progress; the last one tells an error.
+  let tail = '';
+  for await (const chunk of body) tail = (tail + String(chunk)).slice(-2_000);
+  const failure = /"(?:error|message)"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(tail)?.[1];
+  if (status !== 200 || failure !== undefined)
+    throw fault('communication', `The image ${image} could not be pulled: ${failure ?? `status ${status}`}`);
+}
+
+/** Reads the output until the container ends. @throws Fault at a limit */
+async function follow(
+  api: EngineApi,
+  { id, startedAt }: State,
+  { seconds }: SandboxSettings,
+  { timeoutMs, signal, outputBytes, whole }: SandboxCall,
+): Promise<Collected> {
+  const limitMs = Math.min(seconds * 1000, timeoutMs);
+  const late = AbortSignal.timeout(Math.max(1, limitMs - (Date.now() - startedAt)));
+  const over = AbortSignal.any([signal, late]);
+  try {
+    const reading = new AbortController();
+    const output = read(api, id, AbortSignal.any([over, reading.signal]), outputBytes, whole);
+    // It may fail before it is awaited.
+    output.catch(() => {});
+    const ended = api.call('POST', `/containers/${id}/wait?condition=not-running`, undefined, {
+      signal: over,
+    });
+    await Promise.race([ended, output.then(() => ended)]);
+    void sleep(DRAIN_MS, undefined, { ref: false }).then(() => reading.abort(new Error('no more output')));
+    return await output;
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (late.aborted) throw fault('timeout', `The container did not end within ${limitMs / 1000} s`);
+    throw error;
+  }
+}
+
+async function read(
+  api: EngineApi,
+  id: string,
+  signal: AbortSignal,
+  maxBytes: number,
+  whole: readonly ('stdout' | 'stderr')[],
+): Promise<Collected> {
+  const { status, body } = await api.stream(
+    'GET',
+    `/containers/${id}/logs?follow=1&stdout=1&stderr=1`,
+    signal,
+  );
+  if (status !== 200) throw fault('communication', `The engine gave no output of the container (${status})`);
+  const tooLong = (cut: readonly ('stdout' | 'stderr')[]): boolean => whole.some((one) => cut.includes(one));
+  const collected = await collectOutput(body, maxBytes, (cut) => tooLong(cut) || cut.length === 2);
+  if (tooLong(collected.cut)) {
+    const streams = collected.cut.filter((stream) => whole.includes(stream)).join(' and ');
+    throw fault('runtime', `The container wrote more than ${maxBytes} bytes to ${streams}`);
+  }
+  return collected;
+}
+
+async function inspect(api: EngineApi, name: string): Promise<State | null> {
+  const { status, body } = await api.call('GET', `/containers/${name}/json`);
+  if (status === 404) return null;
+  const [state, config] = isRecord(body) ? [body['State'], body['Config']] : [];
+  if (status !== 200 || !isRecord(body) || !isRecord(state))
+    throw fault('communication', `The container engine answered ${status}`);
+  const time = (value: unknown): number => Math.max(0, Date.parse(String(value)) || 0);
+  const labels = isRecord(config) ? config['Labels'] : null;
+  return {
+    id: String(body['Id']),
+    status: String(state['Status']),
+    startedAt: time(state['StartedAt']),
+    endedAt: time(state['FinishedAt']),
+    code: Number(state['ExitCode']),
+    outOfMemory: state['OOMKilled'] === true,
+    labels: { ...(isRecord(labels) ? labels : {}), created: body['Created'] },
+  };
+}
+
+function keepSecondsOf(labels: Record<string, unknown>): number {
+  return Number(labels[LABEL.keepSeconds]) || 0;
+}
+
+function keptOf({ id, status, startedAt, endedAt, labels }: State): Kept {
+  const running = status === 'running' || status === 'paused' || status === 'restarting';
+  const hasEnded = !running && startedAt > 0;
+  return {
+    id,
+    key: String(labels[LABEL.key]),
+    running,
+    createdAt: new Date(String(labels['created'])),
+    removeAt: hasEnded ? new Date(endedAt + keepSecondsOf(labels) * 1000) : null,
+  };
+}
+
+async function kill(api: EngineApi, name: string): Promise<void> {
+  await api.call('POST', `/containers/${name}/kill`).catch(() => null);
+}
+
+async function remove(api: EngineApi, id: string): Promise<void> {
+  const answer = await api.call('DELETE', `/containers/${id}?force=1&v=1`);
+  // 409: it is being removed already.
+  if (![204, 404, 409].includes(answer.status))
+    throw fault('communication', `The engine did not remove a container: ${messageOf(answer)}`);
+}
