@@ -1,6 +1,8 @@
 import { MikroORM } from '@mikro-orm/postgresql';
+import type { Pool } from 'pg';
 
 import { entities } from './entities/index.ts';
+import { namePrepared } from './prepared.ts';
 import { arrayLiteral } from './sql.ts';
 
 export { LockMode } from '@mikro-orm/postgresql';
@@ -54,7 +56,10 @@ export function createOrm(options: OrmOptions): Orm {
       query_timeout: statementTimeoutMs + 2_000,
       idle_in_transaction_session_timeout: 60_000,
       keepAlive: true,
-      onPoolCreated: (pool: PoolState) => options.onPool?.(pool),
+      onPoolCreated: (pool: PoolState & Pick<Pool, 'on'>) => {
+        pool.on('connect', namePrepared);
+        options.onPool?.(pool);
+      },
     },
     logger: (message) => options.logger?.warn(message),
     colors: false,

@@ -6,6 +6,7 @@ import { SignJWT } from 'jose';
 import * as z from 'zod';
 
 import type { EntityManager } from '../../db/orm.ts';
+import { Prepared } from '../../db/prepared.ts';
 import type { Role } from '../../contracts/roles.ts';
 import { actorOfSession, type Actor } from './actor.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -65,21 +66,22 @@ interface Row {
   client_row: string | null;
 }
 
+const CALLER = new Prepared(
+  `select u.username, u.roles, u.groups, u.status, u.token_epoch,
+          s.id as session_id, s.revoked_at, s.oauth_client_id, s.role_limit, c.id as client_row
+     from user_account u
+     left join auth_session s on s.id = ? and s.user_id = u.id
+     left join auth_client c on c.id = ? and c.user_id = u.id and c.expires_at > now()
+    where u.id = ?`,
+);
+
 /**
  * The current user for verified claims, by one indexed read; null if the token is revoked or the user
  * inactive.
  */
 export async function actorOfClaims(em: EntityManager, claims: Claims): Promise<Actor | null> {
   const firstParty = claims.client_id === FIRST_PARTY_CLIENT;
-  const [row] = await em.execute<Row[]>(
-    `select u.username, u.roles, u.groups, u.status, u.token_epoch,
-            s.id as session_id, s.revoked_at, s.oauth_client_id, s.role_limit, c.id as client_row
-     from user_account u
-     left join auth_session s on s.id = ? and s.user_id = u.id
-     left join auth_client c on c.id = ? and c.user_id = u.id and c.expires_at > now()
-     where u.id = ?`,
-    [claims.sid, firstParty ? null : claims.client_id, claims.sub],
-  );
+  const [row] = await CALLER.execute<Row>(em, [claims.sid, firstParty ? null : claims.client_id, claims.sub]);
   const valid =
     row !== undefined &&
     row.status === 'active' &&

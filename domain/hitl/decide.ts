@@ -5,6 +5,7 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
+import { Prepared } from '../../db/prepared.ts';
 import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
 import type { TaskStatus } from '../../contracts/hitl.ts';
@@ -104,6 +105,10 @@ function inPlaceOf({ actor }: Caller, { task }: LockedTask): { in_place_of?: str
   return people.length === 0 ? {} : { in_place_of: people };
 }
 
+const DECIDE = new Prepared(
+  'select decide_human_task(?::uuid, ?::json, ?::text, ?::json, ?::json, ?::json) as updated_at',
+);
+
 /**
  * Writes decision, audit row, event and the row of the signal, which has the decision's id, in one statement.
  */
@@ -131,10 +136,8 @@ async function writeDecision(
   const row = { ...fields, id, task_id: task.id, via: caller.via, as_admin: asAdmin };
   const status: TaskStatus = 'decided';
   const signal = { kind: 'hitl.decision', payload: notice } as const;
-  const [written] = await em.execute<{ updated_at: string }[]>(
-    `select decide_human_task(?::uuid, ?::json, ?::text, ?::json, ?::json, ?::json) as updated_at`,
-    [task.run_id, JSON.stringify(row), status, audit, events, JSON.stringify(signal)],
-  );
+  const values = [task.run_id, JSON.stringify(row), status, audit, events, JSON.stringify(signal)];
+  const [written] = await DECIDE.execute<{ updated_at: string }>(em, values);
   if (!written) throw new Error('The decision was not written');
   const [shown] = await withDetails(em, caller.actor.id, [task]);
   if (!shown) throw new Error('A task that was read has no view');

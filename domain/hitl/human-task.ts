@@ -10,6 +10,7 @@ import {
   type ListView,
 } from '../../db/large-fields.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { Prepared } from '../../db/prepared.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import type {
   Candidates,
@@ -130,8 +131,10 @@ export function iso(column: string): string {
   return `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 }
 
+const TASK = new Prepared(`select ${TASK_COLUMNS} from hitl_task t where t.id = ?`);
+
 export async function findTask(em: EntityManager, id: string): Promise<HumanTask | null> {
-  const [row] = await em.execute<HumanTask[]>(`select ${TASK_COLUMNS} from hitl_task t where t.id = ?`, [id]);
+  const [row] = await TASK.execute<HumanTask>(em, [id]);
   return row ?? null;
 }
 
@@ -216,15 +219,19 @@ async function readVotes(
   );
 }
 
+const COMMENTS = new Prepared(
+  `select c.task_id, c.id, c.comment, c.created_by, ${iso('c.created_at')} as created_at
+     from unnest(?::uuid[]) as wanted (id)
+     cross join lateral (select * from hitl_comment where task_id = wanted.id order by id desc limit ?) c
+    order by c.task_id, c.id`,
+);
+
 async function readComments(em: EntityManager, taskIds: string[]): Promise<Map<string, Comment[]>> {
   if (taskIds.length === 0) return new Map();
-  const rows = await em.execute<(Comment & { task_id: string })[]>(
-    `select c.task_id, c.id, c.comment, c.created_by, ${iso('c.created_at')} as created_at
-       from unnest(?::uuid[]) as wanted (id)
-       cross join lateral (select * from hitl_comment where task_id = wanted.id order by id desc limit ?) c
-      order by c.task_id, c.id`,
-    [arrayLiteral(taskIds), COMMENTS_SHOWN],
-  );
+  const rows = await COMMENTS.execute<Comment & { task_id: string }>(em, [
+    arrayLiteral(taskIds),
+    COMMENTS_SHOWN,
+  ]);
   const byTask = new Map<string, Comment[]>();
   for (const { task_id, ...comment } of rows) {
     const known = byTask.get(task_id);

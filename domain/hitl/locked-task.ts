@@ -5,6 +5,7 @@
  * (422). All of it must run in one transaction, the caller's.
  */
 import type { EntityManager } from '../../db/orm.ts';
+import { Prepared } from '../../db/prepared.ts';
 import { isTerminal, type NewRunEvent, type RunStatus } from '../../contracts/run-events.ts';
 import type { Actor } from '../auth/actor.ts';
 import { conflict, notFound } from '../errors.ts';
@@ -50,12 +51,11 @@ export async function loadForChange(em: EntityManager, actor: Actor, taskId: str
   return task;
 }
 
+const LOCK = new Prepared('select * from lock_human_task(?::uuid, ?::uuid)');
+
 export async function lockTask(em: EntityManager, actor: Actor, seen: HumanTask): Promise<LockedTask> {
   const { id } = seen;
-  const [lock] = await em.execute<Lock[]>(`select * from lock_human_task(?::uuid, ?::uuid)`, [
-    seen.run_id,
-    id,
-  ]);
+  const [lock] = await LOCK.execute<Lock>(em, [seen.run_id, id]);
   // An unchanged row version means that the task read before the lock is still current.
   const task = lock?.version === seen.row_version ? seen : await findTask(em, id);
   if (!lock?.run_status || !task) throw notFound('human task');

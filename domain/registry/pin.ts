@@ -6,6 +6,7 @@ import { isUuid } from '../../contracts/uuid.ts';
 import { AgentVersion } from '../../db/entities/agent-version.ts';
 import { Agent, type AgentStatus } from '../../db/entities/agent.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { Prepared } from '../../db/prepared.ts';
 import type { PinnedAgent } from '../ports.ts';
 import {
   chooseVersion,
@@ -100,16 +101,17 @@ type ServedRow = Pick<
     version_status: AgentVersion['status'];
   };
 
-/** The common case in one statement: by id and without a version. Null if the general lookup is needed. */
-async function pinServed(em: EntityManager, ownerId: string, id: string): Promise<Pinned | null> {
-  const [row] = await em.execute<ServedRow[]>(
-    `select a.id, a.owner_id, a.name, a.type, a.execution_type, a.url, a.authentication_type,
+const SERVED = new Prepared(
+  `select a.id, a.owner_id, a.name, a.type, a.execution_type, a.url, a.authentication_type,
             a.authentication_config, a.capabilities_streaming, a.status,
             v.version, v.configuration, v.input_schema, v.output_schema, v.status as version_status
        from agent a join agent_version v on v.agent_id = a.id and v.version = ${SERVED_VERSION}
       where a.id = ? and (a.visibility = 'public' or a.owner_id = ?) for key share of a`,
-    [id.toLowerCase(), ownerId],
-  );
+);
+
+/** The common case in one statement: by id and without a version. Null if the general lookup is needed. */
+async function pinServed(em: EntityManager, ownerId: string, id: string): Promise<Pinned | null> {
+  const [row] = await SERVED.execute<ServedRow>(em, [id.toLowerCase(), ownerId]);
   return row
     ? {
         found: true,

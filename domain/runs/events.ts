@@ -4,6 +4,7 @@
  * follows a terminal event. Must run inside the caller's transaction.
  */
 import type { EntityManager } from '../../db/orm.ts';
+import { Prepared, type Value } from '../../db/prepared.ts';
 import { arrayLiteral, isNoneOf } from '../../db/sql.ts';
 import {
   TERMINAL_STATUSES,
@@ -78,17 +79,21 @@ export async function appendEvents(
 }
 
 /** The arguments that all callers of `append_run_events` share. */
+export const APPEND_ARGUMENTS = '?::uuid, ?::json, ?::jsonb, ?::uuid[]';
+
+/** Values of `APPEND_ARGUMENTS`. */
 export function appendArguments(
   runId: string,
   { events, projection, acks }: EventBatch,
-): { sql: string; values: unknown[]; parentSignal: string | null } {
+): { values: Value[]; parentSignal: string | null } {
   const columns = projection && projectionColumns(runId, projection);
   return {
-    sql: '?::uuid, ?::json, ?::jsonb, ?::uuid[]',
     values: [runId, eventRows(events), columns && JSON.stringify(columns), arrayLiteral(acks)],
     parentSignal: columns && columns.parent_signal.id,
   };
 }
+
+const APPEND = new Prepared(`select append_run_events(${APPEND_ARGUMENTS}) as result`);
 
 /**
  * SQL function `append_run_events`: locks the run's row, numbers and inserts new events, updates `run_task`,
@@ -96,16 +101,20 @@ export function appendArguments(
  * the run's waiting for people changes.
  */
 async function append(em: EntityManager, runId: string, batch: EventBatch): Promise<AppendResult> {
-  const { sql, values, parentSignal } = appendArguments(runId, batch);
-  const [row] = await em.execute<
-    { result: { closed: boolean; signalled?: boolean; tree?: TreeCount | null } }[]
-  >(`select append_run_events(${sql}) as result`, values);
+  const { values, parentSignal } = appendArguments(runId, batch);
+  const [row] = await APPEND.execute<{
+    result: { closed: boolean; signalled?: boolean; tree?: TreeCount | null };
+  }>(em, values);
   return {
     closed: row?.result.closed ?? true,
     signals: row?.result.signalled && parentSignal !== null ? [parentSignal] : [],
     tree: row?.result.tree ?? null,
   };
 }
+
+const END_ARGUMENTS = '?::uuid, ?::json, ?::uuid[], ?::text, ?::text, ?::text, ?::json, ?::json, ?::json';
+const END_RUN = new Prepared(`select end_run(${END_ARGUMENTS})`);
+const END_LONE_RUN = new Prepared(`select end_lone_run(${END_ARGUMENTS}, ?::json) as result`);
 
 /**
  * SQL function `end_run`: appends, then stores the run's output or error, its open tasks, signals and
@@ -117,8 +126,7 @@ async function endRun(
   batch: EventBatch,
   ending: Ending,
 ): Promise<string[]> {
-  const { sql, values } = endArguments(run.id, batch, ending);
-  await em.execute(`select end_run(${sql})`, values);
+  await END_RUN.execute(em, endArguments(run.id, batch, ending));
   const { end } = ending;
   const signals: string[] = [];
   const children = await em.execute<{ id: string }[]>(
@@ -160,23 +168,17 @@ export async function endLoneRun(
   ending: Ending,
   outcomes: string | null,
 ): Promise<{ closed: boolean; conflict: boolean } | null> {
-  const { sql, values } = endArguments(runId, batch, ending);
-  const [row] = await em.execute<{ result: { closed?: boolean; lone?: false; conflict?: true } }[]>(
-    `select end_lone_run(${sql}, ?::json) as result`,
-    [...values, outcomes],
-  );
+  const [row] = await END_LONE_RUN.execute<{
+    result: { closed?: boolean; lone?: false; conflict?: true };
+  }>(em, [...endArguments(runId, batch, ending), outcomes]);
   if (row?.result.lone === false) return null;
   return { closed: row?.result.closed ?? true, conflict: row?.result.conflict ?? false };
 }
 
-function endArguments(
-  runId: string,
-  batch: EventBatch,
-  { end, checkpoint }: Ending,
-): { sql: string; values: unknown[] } {
+function endArguments(runId: string, batch: EventBatch, { end, checkpoint }: Ending): Value[] {
   const faulted = end.status === 'faulted';
   const unfinishedTasks: RunTaskStatus = faulted ? 'faulted' : 'cancelled';
-  const values = [
+  return [
     runId,
     eventRows(batch.events),
     arrayLiteral(batch.acks),
@@ -187,10 +189,6 @@ function endArguments(
     end.error ? JSON.stringify(storable(end.error)) : null,
     checkpoint === undefined || !faulted ? null : JSON.stringify(checkpoint),
   ];
-  return {
-    sql: '?::uuid, ?::json, ?::uuid[], ?::text, ?::text, ?::text, ?::json, ?::json, ?::json',
-    values,
-  };
 }
 
 /** An event that a service creates in a request, with the current time. */

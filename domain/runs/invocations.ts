@@ -1,5 +1,6 @@
 /** The table `invocation`: calls to counterparts by idempotency key, with their results. */
 import type { EntityManager } from '../../db/orm.ts';
+import { Prepared } from '../../db/prepared.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import { parseInvocationKey } from '../../contracts/invocation-key.ts';
 import type { InvocationRef, Invoked } from '../../contracts/activities.ts';
@@ -10,7 +11,7 @@ import type { PinnedAgent } from '../ports.ts';
 import { maySeeAgent, type Ownership } from '../registry/agent-policy.ts';
 import { storable } from '../storable.ts';
 import type { TreeCount } from './limits.ts';
-import { appendArguments } from './events.ts';
+import { APPEND_ARGUMENTS, appendArguments } from './events.ts';
 
 /** How a call ended, until it is stored beside the call's key. */
 export interface CallOutcome {
@@ -50,6 +51,11 @@ interface BegunRow extends Omit<Begun, 'signals' | 'agent_status' | 'conflict'> 
   rights_of: Pick<Actor, 'id' | 'roles'> | null;
 }
 
+const BEGIN = new Prepared(
+  `select begin_invocation(
+     ${APPEND_ARGUMENTS}, ?::text, ?::text, ?::text, ?::int, ?::text, ?::json) as result`,
+);
+
 /**
  * Stores the outcomes of earlier calls, appends the batch, claims the key and reads the pin, all in one
  * statement (SQL function `begin_invocation`). `digest`: of the call's input, in hexadecimal.
@@ -61,12 +67,10 @@ export async function beginInvocation(
   invocation: InvocationRef & { key: string; pin: string | null; digest: string },
   outcomes: readonly CallOutcome[],
 ): Promise<Begun> {
-  const { sql, values, parentSignal } = appendArguments(runId, batch);
+  const { values, parentSignal } = appendArguments(runId, batch);
   const { key, pin, task, visit, digest } = invocation;
-  const [row] = await em.execute<{ result: BegunRow }[]>(
-    `select begin_invocation(${sql}, ?::text, ?::text, ?::text, ?::int, ?::text, ?::json) as result`,
-    [...values, key, pin, task, visit, digest, outcomeRows(outcomes)],
-  );
+  const more = [key, pin, task, visit, digest, outcomeRows(outcomes)];
+  const [row] = await BEGIN.execute<{ result: BegunRow }>(em, [...values, ...more]);
   if (!row || row.result.closed || row.result.conflict) {
     return {
       closed: row?.result.closed ?? true,

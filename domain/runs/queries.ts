@@ -5,6 +5,7 @@
 import type { ListView } from '../../db/large-fields.ts';
 import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { Prepared } from '../../db/prepared.ts';
 import { UNFINISHED_TASK_STATUSES } from '../../contracts/run-events.ts';
 import { arrayLiteral, containsPattern, Conditions, isOneOf, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, userIdOf, type Actor } from '../auth/actor.ts';
@@ -80,9 +81,11 @@ export async function listRuns(
   );
 }
 
+const RUN = new Prepared(`select ${RUN_COLUMNS} from run r where r.id = ?`);
+
 /** @throws not_found, also for another user's run */
 export async function getRun(em: EntityManager, actor: Actor, id: string): Promise<RunRow> {
-  const [run] = await em.execute<RunRow[]>(`select ${RUN_COLUMNS} from run r where r.id = ?`, [id]);
+  const [run] = await RUN.execute<RunRow>(em, [id]);
   if (!run || !maySeeRun(actor, run)) throw notFound('run');
   return run;
 }
@@ -102,19 +105,23 @@ export async function getListedRun(
   return run;
 }
 
+const TAIL = new Prepared(
+  `select (select json_agg(t order by t.seq, t.reference)
+             from (select * from run_task
+                    where run_id = ? order by seq desc, reference desc limit ?) t) as tasks,
+          (select json_agg(e order by e.seq)
+             from (select ${EVENT_COLUMNS} from run_event
+                    where run_id = ? order by seq desc limit ?) e) as events`,
+);
+
 /** The tasks that started last, in the order of their start, and the end of the log, in one statement. */
 export async function readTail(
   em: EntityManager,
   runId: string,
   limits: { tasks: number; events: number },
 ): Promise<{ tasks: AsJson<TaskRow>[]; events: AsJson<EventRow>[] }> {
-  const [row] = await em.execute<{ tasks: AsJson<TaskRow>[] | null; events: AsJson<EventRow>[] | null }[]>(
-    `select (select json_agg(t order by t.seq, t.reference)
-               from (select * from run_task
-                      where run_id = ? order by seq desc, reference desc limit ?) t) as tasks,
-            (select json_agg(e order by e.seq)
-               from (select ${EVENT_COLUMNS} from run_event
-                      where run_id = ? order by seq desc limit ?) e) as events`,
+  const [row] = await TAIL.execute<{ tasks: AsJson<TaskRow>[] | null; events: AsJson<EventRow>[] | null }>(
+    em,
     [runId, limits.tasks, runId, limits.events],
   );
   return { tasks: row?.tasks ?? [], events: row?.events ?? [] };

@@ -1,5 +1,6 @@
 /** A workflow's revision with everything that a run needs. */
 import type { EntityManager } from '../../db/orm.ts';
+import { Prepared } from '../../db/prepared.ts';
 import type { Problem } from '../../language/definition/validate.ts';
 import { fault } from '../../contracts/fault.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
@@ -25,20 +26,21 @@ interface Row extends Omit<Runnable, 'agents'> {
   agents: { pointer: string; agent: string; agent_id: string; version: string | null }[];
 }
 
+const RUNNABLE = new Prepared(
+  `select w.id, w.owner_id, w.visibility, w.name, v.revision,
+          coalesce(v.executable, v.definition) as definition, v.valid, v.runnable, v.problems,
+          v.input_schema, v.agents
+     from workflow w join workflow_revision v
+            on v.workflow_id = w.id and v.revision = coalesce(?::int, w.revision)
+    where w.id = ? and w.archived_at is null`,
+);
+
 async function read(
   em: EntityManager,
   workflowId: string,
   revision: number | null,
 ): Promise<Runnable | null> {
-  const [row] = await em.execute<Row[]>(
-    `select w.id, w.owner_id, w.visibility, w.name, v.revision,
-            coalesce(v.executable, v.definition) as definition, v.valid, v.runnable,
-            v.problems, v.input_schema, v.agents
-       from workflow w join workflow_revision v
-              on v.workflow_id = w.id and v.revision = coalesce(?::int, w.revision)
-      where w.id = ? and w.archived_at is null`,
-    [revision, workflowId],
-  );
+  const [row] = await RUNNABLE.execute<Row>(em, [revision, workflowId]);
   if (!row) return null;
   const agents = row.agents.map(({ pointer, agent, agent_id, version }) => ({
     pointer,

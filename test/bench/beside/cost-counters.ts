@@ -15,6 +15,8 @@ export interface CostCounter {
 }
 
 const TICKS_PER_SECOND = 100;
+/** From the beginning: a connection keeps the function that it has when it opens. */
+const statements = countStatements();
 
 /**
  * `own ms` is this process, `main ms` its main thread, `code ms` the thread of workflow code that works most.
@@ -25,7 +27,6 @@ export async function createCostCounter(
   pids: { postgres: number; temporal: number },
   eachStatement = false,
 ): Promise<CostCounter> {
-  const statements = countStatements();
   const admin = new pg.Client({ connectionString: databaseUrl });
   await admin.connect();
   const read = async (): Promise<Costs> => {
