@@ -56,6 +56,7 @@ export function createApp(options: CreateAppOptions): App {
     void deps.runEvents.stop();
     deps.eventReaders.stop();
     deps.runReaders.stop();
+    deps.sessions.stop();
   };
   const strictResponses = options.strictResponses ?? false;
   return { koa: createKoa(deps, endpoints, strictResponses), deps, endpoints, stop };

@@ -132,7 +132,8 @@ async function readBody(ctx: Context, consumes: string[]): Promise<RawBody> {
 
 function callOf(ctx: Context, deps: AppDeps, target: A2AAgent, version: WireVersion): A2ACall {
   const disconnected = new AbortController();
-  ctx.res.once('close', () => disconnected.abort());
+  if (ctx.res.closed) disconnected.abort();
+  else ctx.res.once('close', () => disconnected.abort());
   const extensions = extensionsNamed(ctx.get('a2a-extensions') || ctx.get('x-a2a-extensions'));
   const active = activeExtensions({ extensions, target });
   if (active.length > 0) ctx.set('A2A-Extensions', active.join(', '));

@@ -37,11 +37,14 @@ export function sendStream<E extends Entry<Place>, Place>(
   close: () => void,
 ): EndpointResponse {
   const disconnected = new AbortController();
-  ctx.res.once('close', () => {
+  const release = () => {
     disconnected.abort();
     session.close();
     close();
-  });
+  };
+  // The client may have left while the stream was prepared.
+  if (ctx.res.closed || ctx.res.destroyed) release();
+  else ctx.res.once('close', release);
   cutUnread(ctx, session);
   const body = Readable.from(blocks(AbortSignal.any([session.signal, disconnected.signal]), follower), {
     objectMode: false,

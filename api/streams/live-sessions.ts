@@ -45,6 +45,8 @@ export interface LiveSessions {
   openStream(opener: SessionOpener): LiveSession;
   /** Opens a session for a wait, which ends by itself within a minute. */
   openWait(opener: SessionOpener): LiveSession;
+  /** Checks no more. Streams end now for another reason. */
+  stop(): void;
 }
 
 export interface LiveSessionsOptions {
@@ -67,20 +69,23 @@ export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
   const ofAddress = new Counts();
   let timer: NodeJS.Timeout | null = null;
   let isChecking = false;
+  let isStopped = false;
 
   const checkAll = async (): Promise<void> => {
     timer = null;
     isChecking = true;
-    await check(options.fork(), [...open]).catch((error: unknown) =>
-      options.logger.warn({ err: error }, 'cannot check whether sessions are still valid'),
-    );
+    await tryCheck(options, [...open]);
     isChecking = false;
     schedule();
   };
   const schedule = (): void => {
-    if (open.size === 0 || timer || isChecking) return;
+    if (open.size === 0 || timer || isChecking || isStopped) return;
     timer = setTimeout(() => void checkAll(), CHECK_MS);
     timer.unref();
+  };
+  const pause = (): void => {
+    if (timer) clearTimeout(timer);
+    timer = null;
   };
   const add = ({ claims, actor }: SessionOpener, closed: () => void): LiveSession => {
     const session: OpenSession = { claims, actor, ended: new AbortController() };
@@ -95,16 +100,17 @@ export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
       close() {
         if (!open.delete(session)) return;
         closed();
-        // Without a session nothing is asked, also of a database that is about to close.
-        if (open.size > 0 || timer === null) return;
-        clearTimeout(timer);
-        timer = null;
+        if (open.size === 0) pause();
       },
     };
   };
 
   return {
     openWait: (opener) => add(opener, () => {}),
+    stop() {
+      isStopped = true;
+      pause();
+    },
     openStream(opener) {
       const address = addressKey(opener.ip);
       checkLimit(ofUser.of(opener.actor.id), options.streamsPerUser, 'a user');
@@ -117,6 +123,12 @@ export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
       });
     },
   };
+}
+
+async function tryCheck({ fork, logger }: LiveSessionsOptions, sessions: OpenSession[]): Promise<void> {
+  await check(fork(), sessions).catch((error: unknown) =>
+    logger.warn({ err: error }, 'cannot check whether sessions are still valid'),
+  );
 }
 
 async function check(em: EntityManager, sessions: readonly OpenSession[]): Promise<void> {

@@ -79,6 +79,27 @@ test('streams of a user and of an address are limited, and closing one makes roo
   );
 });
 
+test('who leaves while a stream is opened takes no room', async () => {
+  const user = await app.createUser();
+  const runId = await insertRun(app.orm, { owner: user.id });
+  const headers = { authorization: `Bearer ${user.token}`, 'x-forwarded-for': '203.0.113.9' };
+  for (let index = 0; index < perUser * 3; index += 1) {
+    const signal = AbortSignal.timeout(1 + (index % 12));
+    await fetch(`${app.url}${index % 2 ? '/events' : `/runs/${runId}/events`}`, { headers, signal })
+      .then((response) => response.text())
+      .catch(() => undefined);
+  }
+  for (let index = 0; index < perUser; index += 1)
+    await until(
+      () =>
+        stream(user, '/events', '203.0.113.9').then(
+          () => 'open',
+          () => 'refused',
+        ),
+      (state) => state === 'open',
+    );
+});
+
 /** The number of transactions while `count` streams get the same 20 events. */
 async function readsFor(user: TestUser, count: number): Promise<number> {
   const runId = await insertRun(app.orm, { owner: user.id });
