@@ -98,6 +98,7 @@ test('who leaves while a stream is opened takes no room', async () => {
         ),
       (state) => state === 'open',
     );
+  expect(open).toHaveLength(perUser);
 });
 
 /** The number of transactions while `count` streams get the same 20 events. */
