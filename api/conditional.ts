@@ -11,6 +11,12 @@ export function etag(...parts: (string | number | Date)[]): string {
   return `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
 }
 
+/** Whether the client's copy has this tag. RFC 9110 section 13.1.2: compared weakly. */
+export function isCurrent(ctx: Context, tag: string): boolean {
+  const tags = ctx.get('if-none-match').split(',');
+  return tags.some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === tag);
+}
+
 /** @throws 412 if `If-Match` names another state. Call it with the row locked. */
 export function checkIfMatch(ctx: Context, current: string): void {
   const wanted = ctx.get('if-match');

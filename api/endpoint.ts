@@ -9,6 +9,7 @@ import type { EntityManager } from '../db/orm.ts';
 import type { Role } from '../contracts/roles.ts';
 import type { Actor } from '../domain/auth/actor.ts';
 import type { Checked } from '../domain/errors.ts';
+import type { YamlBody } from './yaml-body.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -52,6 +53,10 @@ export interface EndpointContext<P = unknown, Q = unknown, B = unknown, R = unkn
   checkSyntax(): void;
   /** The body, or its 422 as a value, to throw after state checks. Throws as `checkSyntax` does. */
   readBody(): Checked<B>;
+  /** The body as it was written, if it is YAML. */
+  readonly yaml: YamlBody | null;
+  /** Does work whose effort depends on the body, and counts its time as the caller's. */
+  measure<T>(work: () => T): T;
   ctx: Context;
   requestId: string;
   /** Public base URL of this API, without a trailing slash. */
@@ -101,6 +106,8 @@ export interface EndpointDefinition<
   record?: z.ZodObject;
   /** Accepted media types; the default is JSON in all its `+json` forms. */
   consumes?: string[];
+  /** YAML is accepted too: of the same object, and with `definition` also the bare definition. */
+  yaml?: 'object' | 'definition';
   /**
    * The handler reads `ctx.req` itself, and `bodies` is documentation only. With `idempotent: true` the
    * handler also stores the idempotency key itself.
@@ -159,5 +166,9 @@ export function isMedia(declared: ResponseDeclaration): declared is MediaRespons
 
 /** Media types of the request body. */
 export function consumedTypes(endpoint: Endpoint): string[] {
-  return endpoint.consumes ?? (endpoint.bodies ? Object.keys(endpoint.bodies) : ['application/json']);
+  const types = endpoint.consumes ?? (endpoint.bodies ? Object.keys(endpoint.bodies) : ['application/json']);
+  return endpoint.yaml === undefined ? types : [...types, YAML];
 }
+
+/** RFC 9512. */
+export const YAML = 'application/yaml';

@@ -107,7 +107,17 @@ export const problemSchema = z
     instance: z.string(),
     code: z.string().meta({ description: 'Stable identifier of the error, for use by clients.' }),
     request_id: z.string(),
-    errors: z.array(z.looseObject({ pointer: z.string(), code: z.string(), message: z.string() })).optional(),
+    errors: z
+      .array(
+        z.looseObject({
+          pointer: z.string(),
+          code: z.string(),
+          message: z.string(),
+          line: z.int().optional().meta({ description: 'In a body of YAML, from 1; so is `column`.' }),
+          column: z.int().optional(),
+        }),
+      )
+      .optional(),
   })
   .loose()
   .meta({ id: 'Problem' });

@@ -171,7 +171,7 @@ async function readBody<Id extends OperationId>(response: Response): Promise<Ans
   let body: unknown;
   if (response.status === 204 || type === '') body = undefined;
   else if (/^[^;]*\bjson\b/.test(type)) body = await response.json();
-  else body = /^text\/|\+xml/.test(type) ? await response.text() : await response.blob();
+  else body = /^text\/|\+xml|\byaml\b/.test(type) ? await response.text() : await response.blob();
   // The server checks its answers against the schemas that these types are generated from.
   return body as Answer<Id>;
 }

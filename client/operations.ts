@@ -454,10 +454,10 @@ export type CreateWebhookRequest = {
 export type CreateWorkflowRequest = {
   name: string;
   /**
-   * Open Workflow Specification DSL 1.0.x as JSON. A missing `document` is generated from
-   * `name`.
+   * Open Workflow Specification DSL 1.0.x: an object, or its text as YAML or JSON, which is
+   * kept as it is written, with its comments. A missing `document` is generated from `name`.
    */
-  definition: Record<string, unknown>;
+  definition: Record<string, unknown> | string;
   description?: string | null;
   visibility?: ('private' | 'public') | null;
   tags?: string[] | null;
@@ -490,6 +490,9 @@ export type DefinitionProblem = {
   code: string;
   message: string;
   severity: 'error' | 'unsupported' | 'warning';
+  /** If the definition was sent as YAML: where it is in this text, from 1; so is `column`. */
+  line?: number;
+  column?: number;
 };
 export type DefinitionValidation = {
   valid: boolean;
@@ -1125,6 +1128,9 @@ export type Problem = {
     pointer: string;
     code: string;
     message: string;
+    /** In a body of YAML, from 1; so is `column`. */
+    line?: number;
+    column?: number;
     [name: string]: unknown;
   }[];
   [name: string]: unknown;
@@ -1678,10 +1684,10 @@ export type UpdateWebhookRequest = {
 export type UpdateWorkflowRequest = {
   name?: string;
   /**
-   * Open Workflow Specification DSL 1.0.x as JSON. A missing `document` is generated from
-   * `name`.
+   * Open Workflow Specification DSL 1.0.x: an object, or its text as YAML or JSON, which is
+   * kept as it is written, with its comments. A missing `document` is generated from `name`.
    */
-  definition?: Record<string, unknown>;
+  definition?: Record<string, unknown> | string;
   description?: string | null;
   visibility?: ('private' | 'public') | null;
   tags?: string[] | null;
@@ -1710,10 +1716,10 @@ export type UserReference = {
 };
 export type ValidateWorkflowRequest = {
   /**
-   * Open Workflow Specification DSL 1.0.x as JSON. A missing `document` is generated from
-   * `name`.
+   * Open Workflow Specification DSL 1.0.x: an object, or its text as YAML or JSON, which is
+   * kept as it is written, with its comments. A missing `document` is generated from `name`.
    */
-  definition: Record<string, unknown>;
+  definition: Record<string, unknown> | string;
   name?: string;
 };
 export type Webhook = WebhookFields;
@@ -1785,10 +1791,10 @@ export type WorkflowResource = {
   kind: 'workflow';
   name: string;
   /**
-   * Open Workflow Specification DSL 1.0.x as JSON. A missing `document` is generated from
-   * `name`.
+   * Open Workflow Specification DSL 1.0.x: an object, or its text as YAML or JSON, which is
+   * kept as it is written, with its comments. A missing `document` is generated from `name`.
    */
-  definition: Record<string, unknown>;
+  definition: Record<string, unknown> | string;
   description?: string | null;
   visibility?: ('private' | 'public') | null;
   tags?: string[] | null;
@@ -1816,6 +1822,7 @@ export type WorkflowRevisionFields = {
   created_by: string;
   created_at: string;
 };
+export type WorkflowSchema = Record<string, unknown>;
 export interface Operations {
   /** Get the public keys of access tokens (RFC 7517) */
   getJwks: { answer: Jwks };
@@ -2662,7 +2669,7 @@ export interface Operations {
     answer: Run;
   };
   /** Get the JSON Schema of workflow definitions, for editors */
-  getWorkflowSchema: { answer: string };
+  getWorkflowSchema: { answer: WorkflowSchema };
   /** List the names of the caller's secrets, sorted by name */
   listSecrets: {
     query?: {
@@ -2955,6 +2962,20 @@ export interface Operations {
     };
     answer: undefined;
   };
+  /**
+   * Get the definition as YAML: as its author has written it, with comments, if it came as
+   * text
+   */
+  getWorkflowText: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Default: current. */
+      revision?: number | undefined;
+    };
+    answer: string;
+  };
   /** Get a diagram of the current definition, as Mermaid or (by `Accept`) SVG */
   getWorkflowDiagram: {
     path: {
@@ -3153,7 +3174,7 @@ export const OPERATIONS = {
   listRunTaskGroups: { method: 'GET', path: '/runs/{id}/tasks/groups', role: 'viewer' },
   getRunTask: { method: 'GET', path: '/runs/{id}/tasks/{reference}', role: 'viewer' },
   terminateRun: { method: 'POST', path: '/runs/{id}/terminate', role: 'admin' },
-  getWorkflowSchema: { method: 'GET', path: '/schemas/workflow.json', role: 'public' },
+  getWorkflowSchema: { method: 'GET', path: '/schemas/workflow.json', role: 'viewer' },
   listSecrets: { method: 'GET', path: '/secrets', role: 'viewer' },
   getSecret: { method: 'GET', path: '/secrets/{name}', role: 'viewer' },
   putSecret: { method: 'PUT', path: '/secrets/{name}', role: 'builder' },
@@ -3197,6 +3218,7 @@ export const OPERATIONS = {
   getWorkflow: { method: 'GET', path: '/workflows/{id}', role: 'viewer' },
   updateWorkflow: { method: 'PATCH', path: '/workflows/{id}', role: 'builder' },
   deleteWorkflow: { method: 'DELETE', path: '/workflows/{id}', role: 'builder' },
+  getWorkflowText: { method: 'GET', path: '/workflows/{id}/definition', role: 'viewer' },
   getWorkflowDiagram: { method: 'GET', path: '/workflows/{id}/diagram', role: 'viewer' },
   executeWorkflow: { method: 'POST', path: '/workflows/{id}/execute', role: 'builder' },
   listWorkflowRevisions: { method: 'GET', path: '/workflows/{id}/revisions', role: 'viewer' },

@@ -1064,6 +1064,7 @@ create table workflow_revision (
   created_at timestamp with time zone not null default clock_timestamp(),
   executable json,
   resources json,
+  source text,
   constraint workflow_revision_pkey PRIMARY KEY (workflow_id, revision),
   constraint workflow_revision_created_by_fkey FOREIGN KEY (created_by) REFERENCES user_account(id),
   constraint workflow_revision_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id) ON DELETE CASCADE

@@ -159,7 +159,7 @@ function answerOf({ responses }: Operation): string {
 function mediaType(media: string, schema: Schema): string {
   if (media === 'text/event-stream') return 'EventStream';
   if (/\bjson$/.test(media)) return typeOf(schema);
-  return media.startsWith('text/') || media.endsWith('+xml') ? 'string' : 'Blob';
+  return media.startsWith('text/') || /\+xml$|\byaml$/.test(media) ? 'string' : 'Blob';
 }
 
 function typeOf(schema: Schema | undefined): string {

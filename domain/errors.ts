@@ -22,6 +22,9 @@ export interface FieldError {
   pointer: string;
   code: string;
   message: string;
+  /** Where it is in a body of YAML; both count from 1. */
+  line?: number | undefined;
+  column?: number | undefined;
 }
 
 /** The most errors that one response lists. Validators may stop once they have found this many. */
@@ -118,8 +121,8 @@ export function jsonPointer(path: readonly PropertyKey[]): string {
   return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-function cutError({ pointer, code, message }: FieldError): FieldError {
-  return { pointer: cut(pointer, MAX_POINTER), code, message: cut(message, MAX_TEXT) };
+function cutError({ pointer, message, ...others }: FieldError): FieldError {
+  return { ...others, pointer: cut(pointer, MAX_POINTER), message: cut(message, MAX_TEXT) };
 }
 
 function cut(text: string, length: number): string {

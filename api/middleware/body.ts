@@ -99,11 +99,17 @@ function tooLarge(limitBytes: number): AppError {
   return new AppError('too_large', 'body_too_large', `The body is larger than ${limit}.`);
 }
 
-/** @throws 415 unless the type is in the list; `application/json` includes its `+json` forms */
+/** `application/yaml`, its `+yaml` forms, and the names that RFC 9512 deprecates. */
+export const isYaml = (type: string): boolean =>
+  /^application\/(?:x-yaml|yaml|[\w.-]+\+yaml)$/.test(type) || /^text\/(?:vnd\.|x-)?yaml$/.test(type);
+
+/** @throws 415 unless the type is in the list, which includes its `+json` or `+yaml` forms */
 export function checkMediaType(raw: RawBody, consumes: readonly string[]): void {
   const fits = consumes.some(
     (type) =>
-      type === raw.type || (type === 'application/json' && /^application\/[\w.-]+\+json$/.test(raw.type)),
+      type === raw.type ||
+      (type === 'application/json' && /^application\/[\w.-]+\+json$/.test(raw.type)) ||
+      (type === 'application/yaml' && isYaml(raw.type)),
   );
   if (!fits || !['utf-8', 'utf8', 'us-ascii'].includes(raw.charset)) {
     throw new AppError(

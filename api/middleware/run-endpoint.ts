@@ -16,6 +16,7 @@ import {
   BODY_LIMIT_BYTES,
   checkMediaType,
   decodeText,
+  isYaml,
   parseJson,
   readRawBody,
   type RawBody,
@@ -23,6 +24,7 @@ import {
 import { formFields } from './form-fields.ts';
 import { checkResponse, parseBody, parseParams, parseQuery } from './guard.ts';
 import { inTransaction } from '../transaction.ts';
+import { readYamlBody, withPlaces, type YamlBody } from '../yaml-body.ts';
 import { claimKey, idempotencyScope, storeAnswer } from './idempotency.ts';
 
 export interface RunDeps {
@@ -136,13 +138,17 @@ function makeContext(
 ): EndpointContext<never, never, never> {
   const syntax = once(() => {
     parsedQuery();
-    return read === null ? undefined : measured(read, () => parseSyntax(read, endpoint));
+    return read === null ? NO_BODY : measured(read, () => parseSyntax(read, endpoint));
   });
   const parsedQuery = once(() => parseQuery(endpoint, ctx.query));
   const parsedBody = once(() => {
     if (read === null) return undefined;
-    const value = syntax();
-    return measured(read, () => parseBody(endpoint, value, mediaTypeOf(read, endpoint)));
+    const { value, yaml } = syntax();
+    try {
+      return measured(read, () => parseBody(endpoint, value, mediaTypeOf(read, endpoint)));
+    } catch (error) {
+      throw yaml !== null && error instanceof AppError ? withPlaces(error, yaml) : error;
+    }
   });
   // `never`: only the endpoint's own handler receives this context, and its types match these schemas.
   return {
@@ -158,6 +164,10 @@ function makeContext(
     },
     checkSyntax: () => void syntax(),
     readBody: () => readBody(parsedBody),
+    get yaml() {
+      return syntax().yaml;
+    },
+    measure: (work: () => unknown) => (read === null ? work() : measured(read, work)),
     ctx,
     requestId: ctx.state['requestId'],
     baseUrl: deps.baseUrl,
@@ -179,6 +189,8 @@ function contextParts(c: EndpointContext<never, never, never>) {
     body: undefined,
     checkSyntax: () => {},
     readBody: () => ({ value: undefined }),
+    yaml: null,
+    measure: <T>(work: () => T): T => work(),
     afterCommit: () => {},
   };
 }
@@ -200,20 +212,28 @@ function measured<T>(read: RawBody | AppError, work: () => T): T {
   return read instanceof AppError ? work() : read.turn.measure(work);
 }
 
-/** Parsed JSON, or the text of other media types. An empty body is `{}`. */
-function parseSyntax(read: RawBody | AppError, endpoint: Endpoint): unknown {
+interface Syntax {
+  value: unknown;
+  yaml: YamlBody | null;
+}
+const NO_BODY: Syntax = { value: undefined, yaml: null };
+
+/** Parsed JSON or YAML, or the text of other media types. An empty body is `{}`. */
+function parseSyntax(read: RawBody | AppError, endpoint: Endpoint): Syntax {
   if (read instanceof AppError) {
     throw read;
   }
   if (read.bytes.length === 0) {
-    return {};
+    return { value: {}, yaml: null };
   }
   checkMediaType(read, consumedTypes(endpoint));
   const text = decodeText(read.bytes);
   if (read.type === 'application/x-www-form-urlencoded') {
-    return formFields(text);
+    return { value: formFields(text), yaml: null };
   }
-  return /\bjson$/.test(read.type) ? parseJson(text) : text;
+  if (endpoint.yaml !== undefined && isYaml(read.type))
+    return readYamlBody(text, { form: endpoint.yaml, isNew: endpoint.method === 'POST' });
+  return { value: /\bjson$/.test(read.type) ? parseJson(text) : text, yaml: null };
 }
 
 /** Media type of the body. A missing body counts as JSON unless an accepted type was sent. */

@@ -1,16 +1,31 @@
 /** The fields of a workflow that clients set. */
 import * as z from 'zod';
 
-import { jsonObject, text } from '../schemas.ts';
+import { isRecord } from '../../contracts/is-record.ts';
+import { MAX_YAML_CHARACTERS } from '../../language/yaml/read-yaml.ts';
+import { text } from '../schemas.ts';
 
 const visibility = z.enum(['private', 'public']);
 const name = text({ min: 1, max: 255 });
 const description = text({ max: 100_000 });
 const tags = z.array(text({ min: 1, max: 100 })).max(50);
-const definition = jsonObject.meta({
-  description:
-    'Open Workflow Specification DSL 1.0.x as JSON. A missing `document` is generated from `name`.',
-});
+const definition = z
+  .custom<Record<string, unknown> | string>()
+  .check((context) => {
+    if (isRecord(context.value) || typeof context.value === 'string') return;
+    const message = context.value === undefined ? 'is required' : 'has to be an object, or its text';
+    const code = context.value === undefined ? 'required' : 'invalid_type';
+    context.issues.push({ code: 'custom', input: context.value, message, params: { code } });
+  })
+  .meta({
+    anyOf: [
+      { type: 'object', additionalProperties: {} },
+      { type: 'string', maxLength: MAX_YAML_CHARACTERS },
+    ],
+    description:
+      'Open Workflow Specification DSL 1.0.x: an object, or its text as YAML or JSON, which is kept as it ' +
+      'is written, with its comments. A missing `document` is generated from `name`.',
+  });
 
 export const workflowFields = { name, definition, description, visibility, tags };
 

@@ -62,7 +62,7 @@ async function print(cli: Cli, response: Response): Promise<void> {
   const type = response.headers.get('content-type') ?? '';
   if (response.status === 204 || type === '') return;
   if (/^[^;]*\bjson\b/.test(type)) return cli.out.value(await response.json());
-  if (/^text\/|\+xml/.test(type)) {
+  if (/^text\/|\+xml|\byaml\b/.test(type)) {
     if (response.body === null) return;
     for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) cli.out.raw(chunk);
     return;

@@ -120,11 +120,13 @@ async function applyFolder(cli: Cli, folder: Folder, options: ApplyOptions): Pro
 function inFiles(error: unknown, { files }: Folder): never {
   if (!(error instanceof ApiError)) throw error;
   const problems = Array.isArray(error.problem['problems']) ? error.problem['problems'] : error.errors;
-  const errors = problems.filter(isRecord).map(({ pointer, code, message }) => {
+  const errors = problems.filter(isRecord).map(({ pointer, code, message, line, column }) => {
     const [, index, rest = ''] = /^\/resources\/(\d+)(.*)$/.exec(String(pointer)) ?? [];
-    const path = index === undefined ? undefined : files[Number(index)]?.path;
+    const file = index === undefined ? undefined : files[Number(index)]?.path;
+    // Places of a definition are those in its file.
+    const path = typeof line === 'number' ? `${file}:${line}:${String(column)}` : file;
     return {
-      pointer: path === undefined ? String(pointer) : `${path}#${rest}`,
+      pointer: file === undefined ? String(pointer) : `${path}#${rest}`,
       code: String(code),
       message: String(message),
     };
@@ -186,8 +188,13 @@ async function resourceOf(cli: Cli, kind: Resource['kind'], name: string, id: st
   switch (kind) {
     case 'workflow': {
       const workflow = await cli.client.call('getWorkflow', { path, signal: cli.signal });
-      const { definition, visibility, description, tags } = workflow;
-      return { kind, name, definition, visibility, description, tags };
+      const { definition, revision, visibility, description, tags } = workflow;
+      const text = await cli.client.call('getWorkflowText', {
+        path,
+        query: { revision },
+        signal: cli.signal,
+      });
+      return { kind, name, definition, text, visibility, description, tags };
     }
     case 'agent':
       return agentResource(await cli.client.call('getAgent', { path, signal: cli.signal }));

@@ -7,7 +7,8 @@ import { basename, dirname, extname, join, resolve } from 'node:path';
 
 import { isRecord } from '../../contracts/is-record.ts';
 import { CliError } from './errors.ts';
-import { parseDocument } from './input.ts';
+import type { YamlText } from '../../language/yaml/read-yaml.ts';
+import { parseDocument, parseText, sentDefinition } from './input.ts';
 import { safeJson } from './text.ts';
 import { safeYaml } from './output.ts';
 
@@ -120,7 +121,8 @@ async function readResource(
   path: string,
   { visibility, workflows }: Settings,
 ): Promise<Resource | { pointer: string; code: string; message: string }[]> {
-  const value = await parseDocument(readFileSync(path, 'utf8'), path);
+  const text = readFileSync(path, 'utf8');
+  const { value, placeOf } = await parseText(text, path);
   if (!isRecord(value)) return [{ pointer: path, code: 'wrong_type', message: 'is no object' }];
   const shared = kind === 'webhook' || visibility === undefined ? {} : { visibility };
   if (kind !== 'workflow') {
@@ -131,7 +133,11 @@ async function readResource(
   const { problems } = validateDefinition(value);
   const errors = problems.filter(({ severity }) => severity === 'error');
   if (errors.length > 0)
-    return errors.map(({ pointer, code, message }) => ({ pointer: `${path}#${pointer}`, code, message }));
+    return errors.map(({ pointer, code, message }) => ({
+      pointer: `${placed(path, pointer, placeOf)}#${pointer}`,
+      code,
+      message,
+    }));
   const { document } = value;
   const name = isRecord(document) && typeof document['name'] === 'string' ? document['name'] : undefined;
   const workflow = name ?? basename(path, extname(path));
@@ -142,8 +148,14 @@ async function readResource(
     ...fields,
     kind,
     name: typeof named === 'string' ? named : workflow,
-    definition: value,
+    definition: sentDefinition({ text, definition: value }),
   };
+}
+
+/** `workflows/pay.yaml:4:7`, as editors and terminals open it. */
+export function placed(path: string, pointer: string, placeOf: YamlText['placeOf'] | undefined): string {
+  const place = placeOf?.(pointer);
+  return place ? `${path}:${place.line}:${place.column}` : path;
 }
 
 /** Writes a resource where `readFolder` finds it. @returns its path */
@@ -153,10 +165,13 @@ export async function writeResource(
   format: 'yaml' | 'json',
 ): Promise<string> {
   const content = kind === 'workflow' ? fields['definition'] : { name, ...fields };
+  // The text of a definition, as its author has written it.
+  const text = kind === 'workflow' && format === 'yaml' ? fields['text'] : undefined;
   // A name may contain anything; a file's may not.
   const safe = name.replaceAll(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'unnamed';
   const path = join(folder, `${kind}s`, `${safe}.${format}`);
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, `${format === 'json' ? safeJson(content, 2) : await safeYaml(content)}\n`);
+  if (typeof text === 'string') writeFileSync(path, text);
+  else writeFileSync(path, `${format === 'json' ? safeJson(content, 2) : await safeYaml(content)}\n`);
   return path;
 }

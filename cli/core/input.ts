@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 
 import { isRecord } from '../../contracts/is-record.ts';
+import type { YamlText } from '../../language/yaml/read-yaml.ts';
 import type { Cli, Surroundings } from './cli.ts';
 import { CliError, usageError } from './errors.ts';
 
@@ -25,12 +26,57 @@ export async function readDocument(cli: Cli, path: string): Promise<unknown> {
 }
 
 export async function parseDocument(source: string, name: string): Promise<unknown> {
-  const { parseDocument: parse } = await import('yaml');
-  const document = parse(source, { maxAliasCount: 100 } as object);
-  const [error] = document.errors;
-  if (error) throw new CliError(`${name} is no YAML or JSON: ${error.message}`, { code: 'file_unreadable' });
-  return document.toJS({ maxAliasCount: 100 }) as unknown;
+  return (await parseText(source, name)).value;
 }
+
+/** The value and the place of each part. JSON, which may be larger than YAML, has no places then. */
+export async function parseText(
+  source: string,
+  name: string,
+): Promise<Pick<YamlText, 'value'> & Partial<YamlText>> {
+  const { MAX_YAML_CHARACTERS, readYaml, YamlError } = await import('../../language/yaml/read-yaml.ts');
+  if (source.length > MAX_YAML_CHARACTERS && /^\s*[[{]/.test(source))
+    return { value: parseJson(source, name) };
+  try {
+    return readYaml(source);
+  } catch (error) {
+    if (!(error instanceof YamlError)) throw error;
+    const { line, column } = error.place;
+    throw new CliError(`${name}:${line}:${column}: ${error.message}.`, { code: 'file_unreadable' });
+  }
+}
+
+function parseJson(source: string, name: string): unknown {
+  try {
+    return JSON.parse(source);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CliError(`${name} is no JSON: ${reason}`, { code: 'file_unreadable' });
+  }
+}
+
+/** A definition in a file: its text, which the server keeps, and its value. */
+export interface DefinitionFile extends Partial<YamlText> {
+  text: string;
+  definition: Record<string, unknown>;
+}
+
+export async function readDefinition(cli: Cli, path: string): Promise<DefinitionFile> {
+  return definitionIn(await readText(cli, path), path === '-' ? 'standard input' : path);
+}
+
+export async function definitionIn(text: string, name: string): Promise<DefinitionFile> {
+  const { value, placeOf } = await parseText(text, name);
+  if (!isRecord(value)) throw new CliError(`${name} is no object.`, { code: 'file_unreadable' });
+  return { text, definition: value, ...(placeOf ? { placeOf } : {}) };
+}
+
+/** What is sent of it: YAML as it is written, because the server keeps it; JSON as its value. */
+export const sentDefinition = ({
+  text,
+  definition,
+}: Pick<DefinitionFile, 'text' | 'definition'>): Record<string, unknown> | string =>
+  /^\s*\{/.test(text) ? definition : text;
 
 export async function readRecord(cli: Cli, path: string): Promise<Record<string, unknown>> {
   const value = await readDocument(cli, path);

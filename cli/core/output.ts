@@ -47,6 +47,11 @@ export class Output {
     this.#write(printable(text));
   }
 
+  /** The text of a file: exactly, unless a terminal would act on it. */
+  exact(text: string): void {
+    this.#options.stdout.write(this.#options.stdout.isTTY === true ? printable(text) : text);
+  }
+
   /** Part of a text, as it arrives. */
   raw(text: string): void {
     this.#options.stdout.write(printable(text));

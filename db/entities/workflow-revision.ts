@@ -27,6 +27,8 @@ export const WorkflowRevision = defineEntity({
     executable: p.json<Record<string, unknown>>().columnType('json').nullable(),
     /** The functions and schemas that were fetched for it; null for revisions from before there were any. */
     resources: p.json<Resource[]>().columnType('json').nullable(),
+    /** Its text as the author sent it, with comments; only read by SQL, because it can be large. */
+    source: p.text().nullable().lazy(),
     /** SHA-256 of the definition as canonical JSON, hexadecimal. */
     digest: p.text(),
     valid: p.boolean(),

@@ -14,7 +14,9 @@ import {
   createWorkflow,
   definitionHasChanged,
   getRevision,
+  sourceOf,
   updateWorkflow,
+  written,
   type WorkflowState,
 } from '../registry/workflow-service.ts';
 import {
@@ -45,9 +47,10 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
     );
   },
   async changes(context, { workflow, revision }, { fields }) {
-    const { definition, ...others } = fields;
+    const { definition, source, placeOf, ...others } = fields;
     const fetched = context.fetched.get(fields.name);
-    const checked = await checkDefinition(context.em, context.actor.id, definition, fields.name, fetched);
+    const found = await checkDefinition(context.em, context.actor.id, definition, fields.name, fetched);
+    const checked = written(found, { source, placeOf });
     await checkRunnable(context, { ...checked, problems: checked.problems });
     const names = Object.entries(others).filter(
       ([name, value]) => canonicalJson(value) !== canonicalJson(Reflect.get(workflow, name)),
@@ -55,7 +58,9 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
     return [
       ...(workflow.archived_at === null ? [] : ['archived_at']),
       ...names.map(([name]) => name),
-      ...(definitionHasChanged(revision, checked) ? ['definition'] : []),
+      ...(definitionHasChanged(revision, checked, await sourceOf(context.em, revision))
+        ? ['definition']
+        : []),
     ];
   },
   async create(context, { fields }) {
@@ -99,7 +104,12 @@ async function checkRunnable(
   ]);
   const errors: FieldError[] = [...checked.problems, ...versions]
     .filter(({ severity }) => severity === 'error')
-    .map(({ pointer, code, message }) => ({ pointer: `/definition${pointer}`, code, message }));
+    .map(({ pointer, code, message, line, column }) => ({
+      pointer: `/definition${pointer}`,
+      code,
+      message,
+      ...(line === undefined ? {} : { line, column }),
+    }));
   const use = checked.definition['use'];
   const secrets: unknown = isRecord(use) ? use['secrets'] : undefined;
   const names = (Array.isArray(secrets) ? secrets : []).filter((name) => typeof name === 'string');

@@ -11,6 +11,7 @@ import { WorkflowRevision } from '../../db/entities/workflow-revision.ts';
 import { Workflow, type Visibility } from '../../db/entities/workflow.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
 import { timesOf } from '../../language/definition/schedule.ts';
+import { readYaml, type Place } from '../../language/yaml/read-yaml.ts';
 import type { Actor } from '../auth/actor.ts';
 import { forbidden, notFound } from '../errors.ts';
 import { noteSchedule, touchSchedule } from '../schedules/state.ts';
@@ -46,7 +47,16 @@ export async function recordsOf(
   return states.map((state, index) => ({ ...state, version_problems: problems[index] ?? [] }));
 }
 
-export interface NewWorkflow {
+/** A definition as its author sent it. */
+export interface WrittenDefinition {
+  definition: Record<string, unknown>;
+  /** Its text, which is kept beside it; null if it came as an object. */
+  source: string | null;
+  /** Where a pointer leads to in what was sent; null if that has no lines. */
+  placeOf: ((pointer: string) => Place) | null;
+}
+
+export interface NewWorkflow extends Text {
   name: string;
   definition: Record<string, unknown>;
   description: string | null;
@@ -60,7 +70,8 @@ export async function createWorkflow(
   given: NewWorkflow & { provenance?: Provenance },
   fetched?: FetchedResources,
 ): Promise<WorkflowState> {
-  const checked = await checkDefinition(em, actor.id, given.definition, given.name, fetched);
+  const found = await checkDefinition(em, actor.id, given.definition, given.name, fetched);
+  const checked = written(found, given);
   const now = new Date();
   const workflow = em.create(Workflow, {
     id: uuidv7(),
@@ -132,13 +143,15 @@ export async function updateWorkflow(
   fetched?: FetchedResources,
 ): Promise<WorkflowState> {
   const { workflow } = state;
-  const { definition, ...fields } = patch;
+  const { definition, source, placeOf, ...fields } = patch;
   Object.assign(workflow, fields, { updated_at: new Date() });
   let { revision } = state;
   if (definition !== undefined) {
     const resources = fetched ?? { resources: revision.resources ?? [], problems: [] };
-    const checked = await checkDefinition(em, workflow.owner_id, definition, workflow.name, resources);
-    if (definitionHasChanged(revision, checked)) {
+    const found = await checkDefinition(em, workflow.owner_id, definition, workflow.name, resources);
+    const before = await sourceOf(em, revision);
+    const checked = written(found, textAfter(found, revision, before, { source, placeOf }));
+    if (definitionHasChanged(revision, checked, before)) {
       workflow.revision += 1;
       workflow.valid = checked.valid;
       workflow.runnable = checked.runnable;
@@ -159,11 +172,51 @@ export async function archiveWorkflow(em: EntityManager, workflow: Workflow): Pr
   await noteSchedule(em, workflow.id, null);
 }
 
+/** The text of a revision, if its author sent one. It can be large, so it is only read where it is needed. */
+export async function sourceOf(
+  em: EntityManager,
+  { workflow_id, revision }: Pick<WorkflowRevision, 'workflow_id' | 'revision'>,
+): Promise<string | null> {
+  const [row] = await em.execute<{ source: string | null }[]>(
+    'select source from workflow_revision where workflow_id = ? and revision = ?',
+    [workflow_id, revision],
+  );
+  return row?.source ?? null;
+}
+
+/** What is known of a definition besides its value. */
+interface Text {
+  source?: WrittenDefinition['source'] | undefined;
+  placeOf?: WrittenDefinition['placeOf'] | undefined;
+}
+interface CheckedText extends CheckedDefinition {
+  source: string | null;
+}
+
+/** With its text, and the problems with their places in what was sent. */
+export function written(checked: CheckedDefinition, { source, placeOf }: Text): CheckedText {
+  const problems = placeOf
+    ? checked.problems.map((problem) => ({ ...problem, ...placeOf(problem.pointer) }))
+    : checked.problems;
+  return { ...checked, problems, source: source ?? null };
+}
+
+/** A definition that is saved again without a text keeps the one that it has. */
+function textAfter(
+  { digest }: CheckedDefinition,
+  revision: WorkflowRevision,
+  before: string | null,
+  given: Text,
+): Text {
+  if (typeof given.source === 'string' || before === null || digest !== revision.digest) return given;
+  return { source: before, placeOf: readYaml(before).placeOf };
+}
+
 async function addRevision(
   em: EntityManager,
   actor: Actor,
   workflow: Workflow,
-  checked: CheckedDefinition,
+  checked: CheckedText,
 ): Promise<WorkflowRevision> {
   const revision = em.create(WorkflowRevision, {
     ...checked,
@@ -177,19 +230,30 @@ async function addRevision(
   return revision;
 }
 
-/** Whether the definition, or what it resolves to, differs from the revision. */
-export function definitionHasChanged(before: WorkflowRevision, now: CheckedDefinition): boolean {
+/**
+ * Whether the definition, its text, or what it resolves to, differs from the revision.
+ * @param source the revision's text
+ */
+export function definitionHasChanged(
+  before: WorkflowRevision,
+  now: CheckedText,
+  source: string | null,
+): boolean {
   const problems = lastingProblems(now);
   return (
     before.digest !== now.digest ||
+    (now.source !== null && now.source !== source) ||
     JSON.stringify(digestsOf(now.resources)) !== JSON.stringify(digestsOf(before.resources ?? [])) ||
     JSON.stringify([problems, now.agents]) !==
       JSON.stringify([inOrder(lastingProblems(before), problems), inOrder(before.agents, now.agents)])
   );
 }
 
+/** A problem stays the same wherever it moves to in the text. */
 function lastingProblems({ problems }: { problems: readonly Problem[] }): Problem[] {
-  return problems.filter(({ code }) => !REFRESH_CODES.includes(code));
+  return problems
+    .filter(({ code }) => !REFRESH_CODES.includes(code))
+    .map(({ line: _line, column: _column, ...problem }) => problem);
 }
 
 function digestsOf(resources: readonly Resource[]): string[][] {

@@ -3,6 +3,7 @@
  * agree on properties and types; what shapes cannot express, only the validator finds.
  */
 import { z } from 'zod';
+import { expressionSchema, withAgents, type AgentInput } from './agent-inputs.ts';
 import { catalogName, isCatalogFunction } from './call-function.ts';
 import {
   duration,
@@ -40,8 +41,11 @@ const NAMED = {
 };
 const NAMES = new Map<z.core.$ZodType, string>(Object.entries(NAMED).map(([name, shape]) => [shape, name]));
 
-/** JSON Schema 2020-12 of definitions; `document` may be missing, because Cadenza completes it. */
-export function definitionSchema(id: string): JsonSchema {
+/**
+ * JSON Schema 2020-12 of definitions; `document` may be missing, because Cadenza completes it.
+ * @param agents what `call: agent` offers and checks
+ */
+export function definitionSchema(id: string, agents: readonly AgentInput[] = []): JsonSchema {
   const { properties, ...definition } = converted(definitionShape);
   const { use, ...others } = properties as Record<string, JsonSchema>;
   const functions = { type: 'object', additionalProperties: TASK };
@@ -61,7 +65,10 @@ export function definitionSchema(id: string): JsonSchema {
         items: { type: 'object', minProperties: 1, maxProperties: 1, additionalProperties: TASK },
       },
       ...Object.fromEntries(Object.entries(NAMED).map(([name, shape]) => [name, converted(shape)])),
-      task: { anyOf: [...Object.values(KINDS).map(({ schema }) => converted(schema)), ...callSchemas()] },
+      task: {
+        anyOf: [...Object.values(KINDS).map(({ schema }) => converted(schema)), ...callSchemas(agents)],
+      },
+      ...(agents.length === 0 ? {} : { expression: expressionSchema }),
     },
   };
 }
@@ -74,14 +81,20 @@ export function argumentsSchema(name: CallFunction, id: string): JsonSchema {
 }
 
 /** One schema for each function that `call` names, and one for functions of the definition. */
-function callSchemas(): JsonSchema[] {
+function callSchemas(agents: readonly AgentInput[]): JsonSchema[] {
   const known: string[] = [];
   const schemas = [...CALL_SHAPES].map(([name, shape]) => {
     const names = isCatalogFunction(name) ? [name, catalogName(name)] : [name];
     known.push(...names);
-    return withCall(shape, { enum: names });
+    const schema = withCall(shape, { enum: names });
+    return name === 'agent' ? withArguments(schema, (given) => withAgents(given, agents)) : schema;
   });
   return [...schemas, withCall(functionShape, { type: 'string', minLength: 1, not: { enum: known } })];
+}
+
+function withArguments(schema: JsonSchema, change: (given: JsonSchema) => JsonSchema): JsonSchema {
+  const properties = schema['properties'] as JsonSchema;
+  return { ...schema, properties: { ...properties, with: change(properties['with'] as JsonSchema) } };
 }
 
 function withCall(shape: z.ZodType, call: JsonSchema): JsonSchema {

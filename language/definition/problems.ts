@@ -7,6 +7,9 @@ export interface Problem {
   code: string;
   message: string;
   severity: Severity;
+  /** Where it is in the text that was sent; both count from 1. */
+  line?: number;
+  column?: number;
 }
 
 /** Maximum per severity. More would not help, and a hostile definition could cause a million. */

@@ -222,7 +222,6 @@ test('operations with a token declare 401, errors are problems, and lists are pa
     'GET /healthz',
     'GET /readyz',
     'GET /openapi.json',
-    'GET /schemas/workflow.json',
     'GET /catalogs/default',
     'GET /.well-known/jwks.json',
     'GET /.well-known/oauth-authorization-server',

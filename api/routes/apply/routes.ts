@@ -10,7 +10,7 @@ import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { orderBy, readPage } from '../../paging.ts';
 import { pageQuery } from '../../schemas.ts';
-import { appliedRecord, applyBody, planRecord, presentApplied, resourceOf, setName } from './schemas.ts';
+import { appliedRecord, applyBody, planRecord, presentApplied, resourcesOf, setName } from './schemas.ts';
 
 const tags = ['apply'];
 const byRow = orderBy<{ id: string }, string>(z.guid(), ({ id }) => id);
@@ -30,6 +30,7 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
       tags,
       role: 'builder',
       body: applyBody,
+      yaml: 'object',
       responses: { 200: planRecord },
       errors: [409],
       prepare: async (c) => {
@@ -38,7 +39,7 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
           secret: (name) => resolveSecret(c.em.fork(), deps.encryption, c.actor.id, name),
         });
         const fetched = new Map<string, FetchedResources>();
-        for (const resource of c.body.resources.map(resourceOf))
+        for (const resource of c.measure(() => resourcesOf(c.body.resources, c.yaml)))
           if (resource.kind === 'workflow')
             fetched.set(
               resource.name,
@@ -47,7 +48,8 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
         return fetched;
       },
       handler: async (c) => {
-        const { set, resources, prune, dry_run, digest } = c.body;
+        const { set, prune, dry_run, digest, ...body } = c.body;
+        const resources = c.measure(() => resourcesOf(body.resources, c.yaml));
         const due = new Set<string>();
         const applied = await applySet(
           {
@@ -59,7 +61,7 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
             due,
             fetched: c.prepared ?? new Map(),
           },
-          { set, resources: resources.map(resourceOf), prune, dry_run, digest },
+          { set, resources, prune, dry_run, digest },
         );
         if (due.size > 0) c.afterCommit(async () => void (await wakeTargets(deps.temporal, [...due])));
         return { status: 200, body: { set, dry_run, ...applied } };

@@ -9,6 +9,7 @@ import { fieldsOfNew, skillOfNew } from '../agents/fields.ts';
 import { newAgent } from '../agents/schemas.ts';
 import { webhookFields } from '../webhooks/routes.ts';
 import { newWorkflow } from '../new-workflow.ts';
+import { checkTexts, writtenDefinition, type YamlBody } from '../../yaml-body.ts';
 
 const MAX_RESOURCES = 200;
 
@@ -113,7 +114,18 @@ export function presentApplied(row: AppliedRow): z.input<typeof appliedRecord> {
   };
 }
 
-export function resourceOf(given: z.output<typeof applyBody>['resources'][number]): Resource {
+type GivenResource = z.output<typeof applyBody>['resources'][number];
+
+/** @throws 422 with the place of a mistake in a definition's text */
+export function resourcesOf(given: readonly GivenResource[], yaml: YamlBody | null): Resource[] {
+  checkTexts(
+    given.map((resource) => (resource.kind === 'workflow' ? resource.definition : null)),
+    '/resources',
+  );
+  return given.map((resource, index) => resourceOf(resource, yaml, `/resources/${index}`));
+}
+
+function resourceOf(given: GivenResource, yaml: YamlBody | null, pointer: string): Resource {
   switch (given.kind) {
     case 'agent': {
       const { kind, publish, ...body } = given;
@@ -123,7 +135,8 @@ export function resourceOf(given: z.output<typeof applyBody>['resources'][number
     case 'workflow': {
       const { kind, name, definition, description, visibility, tags } = given;
       const others = { description: description ?? null, visibility: visibility ?? 'private' };
-      return { kind, name, fields: { name, definition, ...others, tags: tags ?? [] } };
+      const sent = writtenDefinition(definition, yaml, `${pointer}/definition`);
+      return { kind, name, fields: { name, ...sent, ...others, tags: tags ?? [] } };
     }
     case 'webhook': {
       const { kind, name, url, types, description, active, secret } = given;

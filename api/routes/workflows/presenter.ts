@@ -16,6 +16,10 @@ const problemOfDefinition = z
     code: z.string(),
     message: z.string(),
     severity: z.enum(['error', 'unsupported', 'warning']),
+    line: z.int().optional().meta({
+      description: 'If the definition was sent as YAML: where it is in this text, from 1; so is `column`.',
+    }),
+    column: z.int().optional(),
   })
   .meta({ id: 'DefinitionProblem' });
 
@@ -211,11 +215,12 @@ export function presentVerdict(
     valid,
     runnable: runnable && !versionProblems.some(({ severity }) => severity !== 'warning'),
     // Fixed key order for readability.
-    problems: [...problems, ...versionProblems].map(({ pointer, code, message, severity }) => ({
+    problems: [...problems, ...versionProblems].map(({ pointer, code, message, severity, line, column }) => ({
       pointer,
       code,
       message,
       severity,
+      ...(line === undefined ? {} : { line, column }),
     })),
   };
 }

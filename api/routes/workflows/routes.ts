@@ -16,12 +16,16 @@ import {
   getWorkflow,
   getWorkflowForChange,
   recordsOf,
+  sourceOf,
   updateWorkflow,
+  written,
   type WorkflowState,
+  type WrittenDefinition,
 } from '../../../domain/registry/workflow-service.ts';
 import { checkRevisionLimit, checkScheduleLimit } from '../../../domain/limits.ts';
 import { timesOf } from '../../../language/definition/schedule.ts';
 import { tellTemporal } from '../../../domain/schedules/reconcile.ts';
+import { writeYaml } from '../../../language/yaml/write-yaml.ts';
 import type { AppDeps } from '../../deps.ts';
 import { withTexts } from '../../../domain/registry/definition-secrets.ts';
 import { shownNames } from '../../../domain/registry/workflow-agents.ts';
@@ -33,10 +37,12 @@ import {
   media,
   type Endpoint,
   type EndpointResponse,
+  YAML,
 } from '../../endpoint.ts';
 import { viewQuery } from '../../listed.ts';
 import { byId, orderBy, readPage } from '../../paging.ts';
 import { flag, idParams, jsonObject, pageQuery, uuid } from '../../schemas.ts';
+import { writtenDefinition, type YamlBody } from '../../yaml-body.ts';
 import { newWorkflow, workflowFields } from '../new-workflow.ts';
 import {
   listedRevision,
@@ -57,7 +63,13 @@ const { name, definition, description, visibility, tags: tagList } = workflowFie
 const revisionNumber = z.int().min(1).max(2_147_483_647);
 const byRevision = orderBy<{ revision: number }, number>(revisionNumber, ({ revision }) => revision);
 
-/** Merge patch: null clears a field. The definition is merged too, and its lists are replaced. */
+const YAML_TEXT =
+  'As `application/yaml` the body is the same object or the bare definition, which is kept as it is written.';
+
+/**
+ * Merge patch: null clears a field. A definition that is an object is merged too, and its lists are replaced;
+ * a text, or a bare definition of YAML, replaces it.
+ */
 const workflowPatch = z.object({
   name: name.optional(),
   definition: definition.optional(),
@@ -107,15 +119,21 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Create a workflow; an invalid definition is saved as a draft with its problems',
       tags,
       role: 'builder',
+      description: YAML_TEXT,
       body: newWorkflow,
+      yaml: 'definition',
       record: workflowRecord,
       responses: { 201: workflowRecord },
-      prepare: (c) => createSession(deps, c.em, c.actor.id).fetchFor(c.body.definition, c.body.name),
+      prepare: (c) => {
+        const { definition: given, name: called } = c.body;
+        const { definition: sent } = c.measure(() => writtenDefinition(given, c.yaml));
+        return createSession(deps, c.em, c.actor.id).fetchFor(sent, called);
+      },
       handler: async (c) => {
         const { body } = c;
         const given = {
           name: body.name,
-          definition: body.definition,
+          ...c.measure(() => writtenDefinition(body.definition, c.yaml)),
           description: body.description ?? null,
           visibility: body.visibility ?? ('private' as const),
           tags: body.tags ?? [],
@@ -136,20 +154,24 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       path: '/workflows/validate',
       operationId: 'validateWorkflow',
       summary: 'Validate a definition without saving it',
+      description: YAML_TEXT,
       tags,
       role: 'viewer',
       body: z.object({ definition, name: name.optional() }),
+      yaml: 'definition',
       idempotent: false,
       transaction: false,
       responses: { 200: validationRecord },
       handler: async (c) => {
-        const { definition: given, name: called = 'workflow' } = c.body;
-        const fetched = await createSession(deps, c.em, c.actor.id).fetchFor(given, called);
-        const checked = await checkDefinition(c.em, c.actor.id, given, called, fetched);
+        const { name: called = 'workflow', ...body } = c.body;
+        const sent = c.measure(() => writtenDefinition(body.definition, c.yaml));
+        const fetched = await createSession(deps, c.em, c.actor.id).fetchFor(sent.definition, called);
+        const checked = await checkDefinition(c.em, c.actor.id, sent.definition, called, fetched);
         const [problems = []] = await versionProblems(c.em, [
           { owner_id: c.actor.id, agents: checked.agents },
         ]);
-        return { status: 200, body: presentVerdict(checked, problems) };
+        const all = written({ ...checked, problems: [...checked.problems, ...problems] }, sent);
+        return { status: 200, body: presentVerdict(all, []) };
       },
     }),
     endpoint({
@@ -171,16 +193,19 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       tags,
       role: 'builder',
       params: idParams,
+      description: YAML_TEXT,
       body: workflowPatch,
+      yaml: 'definition',
       record: workflowRecord,
       consumes: ['application/json', 'application/merge-patch+json'],
       responses: { 200: workflowRecord },
       errors: [409, 412],
       prepare: async (c) => {
         const { workflow, revision } = await getWorkflow(c.em, c.actor, c.params.id);
-        if (!mayChangeWorkflow(c.actor, workflow) || c.body.definition === undefined) return undefined;
+        const { definition: changed } = c.body;
+        if (!mayChangeWorkflow(c.actor, workflow) || changed === undefined) return undefined;
         return createSession(deps, c.em, workflow.owner_id).fetchFor(
-          jsonObject.parse(mergePatch(revision.definition, c.body.definition)),
+          c.measure(() => changedDefinition(c.yaml, revision, changed)).definition,
           workflow.name,
           revision.resources ?? [],
         );
@@ -198,7 +223,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
           ...(fields.tags === undefined ? {} : { tags: fields.tags ?? [] }),
           ...(changed === undefined
             ? {}
-            : { definition: jsonObject.parse(mergePatch(state.revision.definition, changed)) }),
+            : c.measure(() => changedDefinition(c.yaml, state.revision, changed))),
         };
         const updated = await updateWorkflow(c.em, c.actor, state, patch, c.prepared);
         if (updated.workflow.revision !== revision) {
@@ -279,6 +304,35 @@ function revisionEndpoints(): Endpoint[] {
     }),
     endpoint({
       method: 'GET',
+      path: '/workflows/{id}/definition',
+      operationId: 'getWorkflowText',
+      summary: 'Get the definition as YAML: as its author has written it, with comments, if it came as text',
+      tags,
+      role: 'viewer',
+      params: idParams,
+      query: z.object({
+        revision: z.coerce
+          .number()
+          .int()
+          .min(1)
+          .max(2_147_483_647)
+          .optional()
+          .meta({ description: 'Default: current.' }),
+      }),
+      responses: { 200: media({ [YAML]: z.string() }) },
+      handler: async (c) => {
+        const { workflow } = await getWorkflow(c.em, c.actor, c.params.id);
+        const revision = await getRevision(c.em, workflow, c.query.revision ?? workflow.revision);
+        return {
+          status: 200,
+          type: YAML,
+          body: (await sourceOf(c.em, revision)) ?? writeYaml(revision.definition),
+          headers: { 'X-Content-Type-Options': 'nosniff' },
+        };
+      },
+    }),
+    endpoint({
+      method: 'GET',
       path: '/workflows/{id}/diagram',
       operationId: 'getWorkflowDiagram',
       summary: 'Get a diagram of the current definition, as Mermaid or (by `Accept`) SVG',
@@ -318,6 +372,16 @@ function createSession(
     fetcher: resources,
     secret: (name) => resolveSecret(em.fork(), encryption, ownerId, name),
   });
+}
+
+function changedDefinition(
+  yaml: YamlBody | null,
+  revision: WorkflowState['revision'],
+  changed: Record<string, unknown> | string,
+): WrittenDefinition {
+  if (typeof changed === 'string' || yaml?.isBare) return writtenDefinition(changed, yaml);
+  const definition = jsonObject.parse(mergePatch(revision.definition, changed));
+  return { definition, source: null, placeOf: null };
 }
 
 async function checkSchedules(

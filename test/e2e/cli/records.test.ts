@@ -119,6 +119,40 @@ test('a workflow is created, edited in $EDITOR, compared, drawn and deleted', as
   expect((await cli.run(['workflow', 'get', 'greet'])).exitCode).toBe(1);
 });
 
+test('a file of YAML comes back as it was written, and its problems have lines', async () => {
+  const text = `# Why we greet.\n${GOOD.replace('name: greet', 'name: as-written')}`;
+  const path = file('as-written.yaml', text);
+  expect((await cli.run(['workflow', 'create', path])).exitCode).toBe(0);
+  const commented = text.replace('hello:', 'hello: # first');
+  const update = ['workflow', 'update', 'as-written', file('commented.yaml', commented)];
+  expect((await cli.run([...update, '--jq', '.revision'])).stdout).toBe('2\n');
+  const [now, before, wrong, duplicate] = await Promise.all([
+    cli.run(['workflow', 'export', 'as-written']),
+    cli.run(['workflow', 'export', 'as-written', '--revision', '1']),
+    cli.run(['workflow', 'validate', file('sett.yaml', text.replace('set:', 'sett:')), '-o', 'table']),
+    cli.run(['workflow', 'validate', file('twice.yaml', `${text}do: []\n`)]),
+  ]);
+  expect([now.stdout, before.stdout]).toEqual([commented, text]);
+  expect([wrong.exitCode, wrong.stdout]).toEqual([
+    3,
+    expect.stringContaining('sett.yaml:5:7: error at /do/0'),
+  ]);
+  expect([duplicate.exitCode, duplicate.stderr]).toEqual([
+    1,
+    expect.stringMatching(/twice\.yaml:6:1: "do" is there already/),
+  ]);
+
+  const set = mkdtempSync(join(folder, 'texts-'));
+  mkdirSync(join(set, 'workflows'));
+  const inSet = text.replace('as-written', 'in-set');
+  writeFileSync(join(set, 'workflows/one.yaml'), inSet);
+  const out = join(folder, 'exported');
+  expect((await cli.run(['apply', '-f', set, '--set', 'texts'])).exitCode).toBe(0);
+  expect((await cli.run(['export', out, '--set', 'texts'])).exitCode).toBe(0);
+  expect(readFileSync(join(out, 'workflows/in-set.yaml'), 'utf8')).toBe(inSet);
+  expect((await cli.run(['workflow', 'schema', '--jq', '.required'])).stdout).toBe('["do"]\n');
+});
+
 test('an agent is registered and published, and what the server refuses is told by field', async () => {
   const agent = 'name: writer\ntype: api\nversion: 1.0.0\nvisibility: private\nconfiguration:\n';
   const path = file('agent.yaml', `${agent}  endpoint: https://example.com/write\n`);

@@ -323,8 +323,7 @@ test('everybody can read the OpenAPI document', async () => {
 test('everybody can read the JSON Schema of definitions', async () => {
   const { status, headers, body } = await app.anonymous.get('/schemas/workflow.json');
   expect([status, headers.get('content-type')]).toEqual([200, expect.stringContaining('schema+json')]);
-  const schema = typeof body === 'string' ? JSON.parse(body) : body;
-  expect(schema).toMatchObject({ $id: `${app.url}/schemas/workflow.json`, required: ['do'] });
+  expect(body).toMatchObject({ $id: `${app.url}/schemas/workflow.json`, required: ['do'] });
   expect((await app.anonymous.get('/schemas/workflow.json?x=1')).status).toBe(400);
 });
 

@@ -1,0 +1,178 @@
+/** Definitions in files: saved, edited, printed and checked. `validate` works without a server. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import type { DefinitionProblem, Workflow } from '../../client/index.ts';
+import { isRecord } from '../../contracts/is-record.ts';
+import type { Cli } from '../core/cli.ts';
+import { argument, command, commandOfMany } from '../core/command.ts';
+import { CliError, EXIT, usageError } from '../core/errors.ts';
+import { choice, count, text, texts } from '../core/flags.ts';
+import { confirm, definitionIn, readDefinition, sentDefinition } from '../core/input.ts';
+import { workflowId } from '../core/names.ts';
+import type { View } from '../core/table.ts';
+import { oneLine, styleOf } from '../core/text.ts';
+import { placeIn, readWorkflow, sayProblems, withPlaces, WORKFLOW, workflowView } from '../core/workflows.ts';
+
+export const create = command({
+  brief: 'Save a new workflow from a file of YAML or JSON',
+  flags: {
+    name: text('Default: the name in the document', 'NAME'),
+    visibility: choice('Who can see it (default private)', ['private', 'public']),
+    description: text('What it is for', 'TEXT'),
+    tag: texts('Tag', 'TAG'),
+  },
+  arguments: [argument('FILE', 'The definition, - for standard input')],
+  run: async (cli, { name, visibility, description, tag }, file) => {
+    const read = await readDefinition(cli, file);
+    const body = {
+      name: name ?? nameIn(read.definition, file),
+      definition: sentDefinition(read),
+      ...(visibility === undefined ? {} : { visibility }),
+      ...(description === undefined ? {} : { description }),
+      ...(tag === undefined ? {} : { tags: [...tag] }),
+    };
+    const saved = await cli.client.call('createWorkflow', { body, signal: cli.signal });
+    sayProblems(cli, saved.problems, file);
+    await cli.out.record(saved, workflowView);
+  },
+});
+
+export const update = command({
+  brief: 'Save a new revision from a file of YAML or JSON, which is kept as it is written',
+  arguments: [WORKFLOW, argument('FILE', 'The definition, - for standard input')],
+  run: async (cli, _flags, given, file) => {
+    const definition = sentDefinition(await readDefinition(cli, file));
+    const path = { id: await workflowId(cli, given) };
+    const saved = await cli.client.call('updateWorkflow', { path, body: { definition }, signal: cli.signal });
+    sayProblems(cli, saved.problems, file);
+    await cli.out.record(saved, workflowView);
+  },
+});
+
+export const exportCommand = command({
+  brief: 'Print the definition as YAML, as its author has written it',
+  flags: { revision: count('Default: the current one') },
+  arguments: [WORKFLOW],
+  run: async (cli, { revision }, given) => {
+    const path = { id: await workflowId(cli, given) };
+    const text = await cli.client.call('getWorkflowText', { path, query: { revision }, signal: cli.signal });
+    cli.out.exact(text.endsWith('\n') ? text : `${text}\n`);
+  },
+});
+
+export const schema = command({
+  brief: 'Print the JSON Schema of definitions, with the inputs of the agents that you can use',
+  details:
+    'For editors: save it, and begin a definition with `# yaml-language-server: $schema=FILE` for the YAML ' +
+    'extension of VS Code. Without a log-in it has no agents.',
+  run: async (cli) => {
+    await cli.out.value(await cli.client.call('getWorkflowSchema', { signal: cli.signal }));
+  },
+});
+
+function nameIn(definition: Record<string, unknown>, file: string): string {
+  const { document } = definition;
+  if (isRecord(document) && typeof document['name'] === 'string') return document['name'];
+  throw usageError(`${file} has no document.name: give one with --name.`);
+}
+
+export const edit = command({
+  brief: 'Change the definition in $EDITOR; problems are shown before it is saved',
+  arguments: [WORKFLOW],
+  run: async (cli, _flags, given) => {
+    const found = await readWorkflow(cli, given);
+    const folder = mkdtempSync(join(tmpdir(), 'cadenza-'));
+    const file = join(folder, 'workflow.yaml');
+    const query = { revision: found.revision };
+    const path = { id: found.id };
+    const before = await cli.client.call('getWorkflowText', { path, query, signal: cli.signal });
+    writeFileSync(file, before, { mode: 0o600 });
+    try {
+      const definition = await edited(cli, file, before);
+      const body = { definition };
+      const saved = await cli.client.call('updateWorkflow', {
+        path,
+        body,
+        headers: await unchanged(cli, found),
+      });
+      sayProblems(cli, saved.problems);
+      await cli.out.record(saved, workflowView);
+      rmSync(folder, { recursive: true });
+    } catch (error) {
+      if (error instanceof CliError && error.code === 'unchanged') rmSync(folder, { recursive: true });
+      else cli.say(`Your text is still in ${file}`);
+      throw error;
+    }
+  },
+});
+
+/** `If-Match` of the record that is being edited, so that nobody's change in between is lost. */
+async function unchanged(cli: Cli, { id, revision }: Workflow): Promise<Record<string, string>> {
+  const response = await cli.session.fetch(`${cli.session.url}/workflows/${id}`, { signal: cli.signal });
+  const now = (await response.json()) as Workflow;
+  if (now.revision !== revision)
+    throw new CliError('Somebody has changed the workflow in the meantime.', {
+      code: 'revision_changed',
+      exitCode: EXIT.conflict,
+    });
+  const etag = response.headers.get('etag');
+  return etag === null ? {} : { 'if-match': etag };
+}
+
+async function edited(cli: Cli, file: string, before: string): Promise<Record<string, unknown> | string> {
+  const editor = cli.env['VISUAL'] || cli.env['EDITOR'] || 'vi';
+  const { status } = spawnSync('/bin/sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit' });
+  if (status !== 0) throw new CliError(`${editor} ended with ${String(status)}.`, { code: 'editor_failed' });
+  const after = readFileSync(file, 'utf8');
+  if (after === before) throw new CliError('Nothing was changed.', { code: 'unchanged' });
+  const read = await definitionIn(after, file);
+  const { validateDefinition } = await import('../../language/definition/validate.ts');
+  const { problems, valid } = validateDefinition(read.definition);
+  sayProblems(cli, withPlaces(problems, read));
+  if (!valid) await confirm(cli, 'The definition has errors. Save it as a draft?', undefined);
+  return sentDefinition(read);
+}
+
+interface FileProblem extends DefinitionProblem {
+  file: string;
+}
+
+export const validate = commandOfMany({
+  brief: 'Check definitions without a server; exits with 3 if one is not valid',
+  details:
+    'Uses the validator of the server. Names of agents are not looked up. Functions and schemas from ' +
+    'elsewhere are not fetched, which a warning says.',
+  many: { placeholder: 'FILE', brief: 'A definition of YAML or JSON, - for standard input', minimum: 1 },
+  run: async (cli, _flags, files) => {
+    const { validateDefinition } = await import('../../language/definition/validate.ts');
+    const problems: FileProblem[] = [];
+    for (const file of files) {
+      const read = await readDefinition(cli, file);
+      const found = withPlaces(validateDefinition(read.definition).problems, read);
+      problems.push(...found.map((one) => ({ file, ...one })));
+    }
+    await cli.out.list(problems, problemView);
+    const errors = problems.filter(({ severity }) => severity === 'error').length;
+    cli.say(errors === 0 ? 'Valid.' : `${errors} ${errors === 1 ? 'error' : 'errors'}.`);
+    return errors === 0 ? EXIT.good : EXIT.no;
+  },
+});
+
+const problemView: View<FileProblem> = {
+  columns: [
+    ['file', ({ file }) => file],
+    ['severity', ({ severity }) => severity],
+    ['place', ({ pointer }) => pointer],
+    ['problem', ({ message }) => message],
+  ],
+  name: ({ file, pointer }) => `${file}#${pointer}`,
+  line: ({ file, severity, pointer, message, line, column }, paint) => {
+    const place = oneLine(placeIn(file, line, column));
+    const shown = paint(styleOf(severity) ?? 'yellow', severity);
+    return `${place}: ${shown} at ${oneLine(pointer || '/')}: ${oneLine(message)}`;
+  },
+  none: 'No problems.',
+};
