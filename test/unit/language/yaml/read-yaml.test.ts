@@ -98,7 +98,7 @@ test.each([
   ['aliases', `- &a x\n${repeated('- *a\n', 150_000)}`, 'too_many_aliases'],
   ['a billion laughs', bomb.join('\n'), 'too_many_aliases'],
   ['large copies', `a: &a [${repeated('x,', 30_000)}]\nb: [*a]`, 'too_many_aliases'],
-  ['names', Array.from({ length: 30_000 }, (_, n) => `k${n}: 1`).join('\n'), undefined],
+  ['names', Array.from({ length: 25_000 }, (_, n) => `k${n}: 1`).join('\n'), undefined],
   ['comments', `a: 1\n${repeated('#\n', 190_000)}`, undefined],
   ['one long text', `a: ${repeated('x ', SIZE)}`, undefined],
   ['too many words', `[${repeated('a,', 300_000)}]`, 'yaml_too_large'],
