@@ -7,6 +7,7 @@ import { deliveryActivities } from './deliver-next.ts';
 import { fetchFilesActivity } from './fetch-files.ts';
 import { humanTaskActivities } from './human-tasks.ts';
 import { invokeAgentActivity } from './invoke-agent.ts';
+import { listenerActivities } from './listeners.ts';
 import { reconcileActivity } from './reconcile.ts';
 import { createOutcomes } from './outcomes.ts';
 import { removeExpiredActivity } from './remove-expired.ts';
@@ -24,6 +25,7 @@ export function createActivities(given: ActivityDeps): RunActivities & DeliveryA
     ...runLogActivities(deps),
     ...humanTaskActivities(deps),
     ...childRunActivities(deps),
+    ...listenerActivities(deps),
     ...deliveryActivities(deps),
     fetchFiles: fetchFilesActivity(deps),
     invokeAgent: (input) => deps.answers.share(() => invokeAgent(input)),

@@ -573,6 +573,10 @@ export type DslError = {
   instance?: string;
   [name: string]: unknown;
 };
+export type EventSenders = {
+  /** Ids of users. */
+  users: string[];
+};
 export type EventSource = {
   id: string;
   owner_id: string;
@@ -1254,6 +1258,8 @@ export type Run = RunFields & {
     task: string;
     id?: string;
     until?: string;
+    /** Types of the events that it listens for; `*` is any. */
+    events?: string[];
   }[];
   /** The last 500 started tasks in start order. `/runs/{id}/tasks` has all of them. */
   tasks: RunTask[];
@@ -1283,6 +1289,8 @@ export type RunFields = {
   retry_of: string | null;
   /** The time of its workflow's schedule. */
   scheduled_at: string | null;
+  /** The first 100 events that started it, as in `GET /events/received/{id}`. */
+  started_by: string[] | null;
   /** Number of things that the run waits for. */
   waiting_count: number;
   usage: Record<string, unknown>;
@@ -1343,6 +1351,8 @@ export type RunSummary = RunFields & {
     task: string;
     id?: string;
     until?: string;
+    /** Types of the events that it listens for; `*` is any. */
+    events?: string[];
   }[];
   omitted: OmittedFields;
 };
@@ -1424,12 +1434,14 @@ export type RunWorkflowRequest = {
 };
 export type Schedule = {
   workflow_id: string;
-  kind: 'every' | 'cron' | 'after';
+  kind: 'every' | 'cron' | 'after' | 'on';
   /** With its time zone; UTC if it names none. */
   cron: string | null;
   every_seconds: number | null;
   /** After the end of the last run. */
   after_seconds: number | null;
+  /** Types of the events that start runs; `*` is any. */
+  events: string[] | null;
   state: 'active' | 'paused' | 'blocked';
   /** Why it is blocked. */
   reason: string | null;
@@ -1456,7 +1468,7 @@ export type Schedule = {
 };
 export type ScheduledStart = {
   scheduled_at: string;
-  cause: 'time' | 'trigger' | 'backfill';
+  cause: 'time' | 'trigger' | 'backfill' | 'event';
   outcome: 'started' | 'skipped' | 'missed' | 'failed';
   run_id: string | null;
   /** Why there is no run. */
@@ -1488,6 +1500,10 @@ export type Session = {
   /** To the minute; for a token, its last refresh. */
   last_used_at: string;
   expires_at: string;
+};
+export type SetEventSendersRequest = {
+  /** Ids of users. */
+  users: string[];
 };
 export type StreamRunEventsResponse = {
   id?: string;
@@ -2983,6 +2999,21 @@ export interface Operations {
     };
     answer: string;
   };
+  /** Get the users whose events reach the workflow */
+  getEventSenders: {
+    path: {
+      id: string;
+    };
+    answer: EventSenders;
+  };
+  /** Say whose events reach the workflow and the runs that its owner has of it */
+  setEventSenders: {
+    path: {
+      id: string;
+    };
+    body: SetEventSendersRequest;
+    answer: EventSenders;
+  };
   /** Run a workflow (alias) */
   executeWorkflow: {
     path: {
@@ -3220,6 +3251,8 @@ export const OPERATIONS = {
   deleteWorkflow: { method: 'DELETE', path: '/workflows/{id}', role: 'builder' },
   getWorkflowText: { method: 'GET', path: '/workflows/{id}/definition', role: 'viewer' },
   getWorkflowDiagram: { method: 'GET', path: '/workflows/{id}/diagram', role: 'viewer' },
+  getEventSenders: { method: 'GET', path: '/workflows/{id}/event-senders', role: 'viewer' },
+  setEventSenders: { method: 'PATCH', path: '/workflows/{id}/event-senders', role: 'builder' },
   executeWorkflow: { method: 'POST', path: '/workflows/{id}/execute', role: 'builder' },
   listWorkflowRevisions: { method: 'GET', path: '/workflows/{id}/revisions', role: 'viewer' },
   getWorkflowRevision: { method: 'GET', path: '/workflows/{id}/revisions/{revision}', role: 'viewer' },

@@ -5,6 +5,7 @@
 import type { ProcessKind } from './process-policy.ts';
 import type { EventBatch, RunEnd } from './run-events.ts';
 import type { ScheduledStart } from './schedules.ts';
+import type { ListenerSpec, TakenEvents } from './listening.ts';
 import type { Candidates, DecisionPayload, Delegate, HumanTaskRequest } from './hitl.ts';
 
 /** `closed` means that the run's row is already terminal, so workflow code must end. */
@@ -153,6 +154,28 @@ export type RequestedContext = { name: string } & (
   { task: string; items?: number[] } | { value: unknown } | { value_omitted: true }
 );
 
+interface OpenListenerInput extends WithBatch {
+  id: string;
+  /** JSON pointer of the task. */
+  task: string;
+  visit: number;
+  spec: ListenerSpec;
+  /** The listener of the retried run, and the last event that it worked on. */
+  resumes?: { id: string; seq: number };
+}
+
+interface TakeEventsInput extends WithBatch {
+  id: string;
+  /** The number of the last event that the run has. */
+  after: number;
+}
+
+interface CloseListenerInput extends WithBatch {
+  id: string;
+  /** The number of the last event on which the run has worked; those after it are given back. */
+  seq: number;
+}
+
 interface CreateHumanTaskInput extends WithBatch {
   human: NewHumanTask;
 }
@@ -219,6 +242,9 @@ export interface RunActivities {
   createHumanTask(input: CreateHumanTaskInput): Promise<Appended>;
   escalateHumanTask(input: EscalateHumanTaskInput): Promise<Appended>;
   expireHumanTask(input: ExpireHumanTaskInput): Promise<Expired>;
+  openListener(input: OpenListenerInput): Promise<Appended & TakenEvents & { after: number }>;
+  takeEvents(input: TakeEventsInput): Promise<Appended & TakenEvents>;
+  closeListener(input: CloseListenerInput): Promise<Appended>;
   cancelHumanTask(input: WithBatch & { task_id: string }): Promise<Appended>;
   createChildRun(input: CreateChildRunInput): Promise<CreatedChild>;
   readChildOutput(input: WithBatch & { child_run_id: string }): Promise<ChildOutput>;

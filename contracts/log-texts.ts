@@ -28,6 +28,10 @@ export const LOG_TEXT = {
   runCompleted: () => 'Run completed',
   runInputRequired: () => 'The run waits for people',
   runInputReceived: () => 'The run no longer waits for anyone',
+  correlationStarted: (task: string, types: readonly string[]) =>
+    `${task} listens for ${types.map((type) => (type === '*' ? 'events' : type)).join(', ')}`,
+  correlationCompleted: (task: string, count: number) =>
+    `${task} has listened, and received ${count} ${count === 1 ? 'event' : 'events'}`,
   runWarning: {
     stuck: (failures: number) =>
       `The run is stuck: its workflow task has failed ${failures} times in a row. ` +
@@ -48,6 +52,7 @@ export const LOG_TEXT = {
   taskFaulted: (task: string, reason: string) => `${task} faulted: ${reason}`,
   taskCompleted: (task: string) => `${task} completed`,
   taskSkipped: (task: string) => `${task} skipped: its condition is false`,
+  eventReceived: (task: string, type: string) => `${task} received ${type}`,
   eventEmitted: (task: string, type: string) => `${task} emitted ${type}`,
   agentPinned: (agent: string, version: string) => `${agent} ${version} is pinned from here on`,
   processOutput: (task: string, stream: string, text: string) => `${task} wrote to ${stream}: ${text}`,

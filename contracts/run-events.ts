@@ -60,6 +60,9 @@ export const EVENT = {
   runInputRequired: 'io.cadenza.workflow.input-required.v1',
   /** The run no longer waits for a person. */
   runInputReceived: 'io.cadenza.workflow.input-received.v1',
+  /** A task begins to listen for events, and has what it listened for. */
+  correlationStarted: 'io.serverlessworkflow.workflow.correlation-started.v1',
+  correlationCompleted: 'io.serverlessworkflow.workflow.correlation-completed.v1',
   runWarning: 'io.cadenza.workflow.warning.v1',
   cancelRequested: 'io.cadenza.workflow.cancel-requested.v1',
   /**
@@ -75,6 +78,7 @@ export const EVENT = {
   taskFaulted: 'io.serverlessworkflow.task.faulted.v1',
   taskCompleted: 'io.serverlessworkflow.task.completed.v1',
   taskSkipped: 'io.cadenza.task.skipped.v1',
+  eventReceived: 'io.cadenza.event.received.v1',
   eventEmitted: 'io.cadenza.event.emitted.v1',
   agentPinned: 'io.cadenza.agent.pinned.v1',
   agentWarning: 'io.cadenza.agent.warning.v1',
@@ -122,6 +126,8 @@ export interface WaitingOn {
   task: string;
   id?: string;
   until?: string;
+  /** Types of the events that it listens for; `*`: any. */
+  events?: string[];
 }
 
 /** State shown in the run's row. Applied only if its counter is higher than the row's. */

@@ -1,6 +1,7 @@
 /** Temporal names and types shared by the api, the worker and workflow code. */
 import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { DslError } from './dsl-error.ts';
+import type { TakenEvents } from './listening.ts';
 import type { DecisionPayload } from './hitl.ts';
 import type { RunStatus, WaitingOn } from './run-events.ts';
 
@@ -119,6 +120,8 @@ export type RunSignal = SignalAddress &
     | ({ kind: 'hitl.decision' } & DecisionPayload)
     | { kind: 'cancel' | 'suspend' | 'resume'; by: string | null; at: string; reason?: string }
     | ({ kind: 'child.done' } & ChildDonePayload)
+    /** Events that a `listen` task has taken. */
+    | { kind: 'events'; listener_id: string; taken: TakenEvents }
     /** Continue as new, so that the history is encrypted with the current key. */
     | { kind: 'renew'; key: string }
     | { kind: 'child.waiting'; child_run_id: string; waiting_on: WaitingOn[]; counter: number }

@@ -512,6 +512,8 @@ create table inbound_event (
   client_id text,
   hook_id uuid,
   run_id uuid,
+  tx xid8 not null default pg_current_xact_id(),
+  matched_at timestamp with time zone,
   constraint inbound_event_pkey PRIMARY KEY (id),
   constraint inbound_event_owner_id_source_event_id_key UNIQUE (owner_id, source, event_id),
   constraint inbound_event_hook_id_fkey FOREIGN KEY (hook_id) REFERENCES inbound_hook(id) ON DELETE SET NULL,
@@ -520,7 +522,9 @@ create table inbound_event (
 CREATE INDEX inbound_event_hook ON public.inbound_event USING btree (hook_id) WHERE (hook_id IS NOT NULL);
 CREATE INDEX inbound_event_owner ON public.inbound_event USING btree (owner_id, received_at, id);
 CREATE INDEX inbound_event_received ON public.inbound_event USING btree (received_at);
+CREATE INDEX inbound_event_tx ON public.inbound_event USING btree (owner_id, tx);
 CREATE INDEX inbound_event_type ON public.inbound_event USING btree (owner_id, type, received_at, id);
+CREATE INDEX inbound_event_unmatched ON public.inbound_event USING btree (owner_id, received_at, id) WHERE (matched_at IS NULL);
 
 create table inbound_hook (
   id uuid not null,
@@ -564,6 +568,67 @@ create table invocation (
   input_digest bytea,
   constraint invocation_pkey PRIMARY KEY (run_id, key),
   constraint invocation_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
+);
+
+create table listener (
+  id uuid not null,
+  owner_id uuid not null,
+  run_id uuid,
+  workflow_id uuid,
+  part_of uuid,
+  task_ref text,
+  visit integer,
+  spec json not null,
+  state jsonb not null,
+  status text not null default 'open'::text,
+  last_seq integer not null default 0,
+  signalled boolean not null default false,
+  since timestamp with time zone not null,
+  inbox_at timestamp with time zone,
+  inbox_id uuid,
+  seen_below xid8,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  constraint listener_pkey PRIMARY KEY (id),
+  constraint listener_check CHECK (((run_id IS NULL) <> (workflow_id IS NULL))),
+  constraint listener_status_check CHECK ((status = ANY (ARRAY['open'::text, 'done'::text, 'closed'::text]))),
+  constraint listener_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE,
+  constraint listener_part_of_fkey FOREIGN KEY (part_of) REFERENCES listener(id) ON DELETE CASCADE,
+  constraint listener_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE,
+  constraint listener_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id) ON DELETE CASCADE
+);
+CREATE INDEX listener_owner ON public.listener USING btree (owner_id);
+CREATE INDEX listener_part ON public.listener USING btree (part_of) WHERE (part_of IS NOT NULL);
+CREATE INDEX listener_run ON public.listener USING btree (run_id) WHERE (run_id IS NOT NULL);
+CREATE INDEX listener_workflow ON public.listener USING btree (workflow_id, status, id) WHERE (workflow_id IS NOT NULL);
+
+create table listener_event (
+  listener_id uuid not null,
+  event_id uuid not null,
+  seq integer not null,
+  role text not null,
+  constraint listener_event_pkey PRIMARY KEY (listener_id, event_id),
+  constraint listener_event_role_check CHECK ((role = ANY (ARRAY['main'::text, 'until'::text]))),
+  constraint listener_event_event_id_fkey FOREIGN KEY (event_id) REFERENCES inbound_event(id) ON DELETE CASCADE,
+  constraint listener_event_listener_id_fkey FOREIGN KEY (listener_id) REFERENCES listener(id) ON DELETE CASCADE
+);
+CREATE INDEX listener_event_event ON public.listener_event USING btree (event_id);
+CREATE UNIQUE INDEX listener_event_seq ON public.listener_event USING btree (listener_id, seq);
+
+create table listener_key (
+  sender_id uuid not null,
+  type text not null,
+  shape text not null,
+  value text not null,
+  listener_id uuid not null,
+  constraint listener_key_pkey PRIMARY KEY (sender_id, type, shape, value, listener_id),
+  constraint listener_key_listener_id_fkey FOREIGN KEY (listener_id) REFERENCES listener(id) ON DELETE CASCADE
+);
+CREATE INDEX listener_key_listener ON public.listener_key USING btree (listener_id);
+
+create table listener_shape (
+  shape text not null,
+  definition json not null,
+  constraint listener_shape_pkey PRIMARY KEY (shape)
 );
 
 create table login_attempt (
@@ -785,6 +850,7 @@ create table run (
   task_count integer not null default 0,
   waiting_count integer not null default 0,
   scheduled_at timestamp with time zone,
+  started_by uuid[],
   constraint run_pkey PRIMARY KEY (id),
   constraint run_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id),
   constraint run_parent_run_id_fkey FOREIGN KEY (parent_run_id) REFERENCES run(id),
@@ -930,6 +996,15 @@ CREATE INDEX run_task_child ON public.run_task USING btree (child_run_id) WHERE 
 CREATE INDEX run_task_order ON public.run_task USING btree (run_id, seq);
 CREATE TRIGGER run_task_ended AFTER UPDATE OF status ON public.run_task FOR EACH ROW WHEN (((new.status = ANY (ARRAY['cancelled'::text, 'faulted'::text])) AND (new.status <> old.status) AND (new.type = ANY (ARRAY['agent'::text, 'http'::text, 'call'::text])))) EXECUTE FUNCTION notify_ended_call();
 
+create table schedule_event (
+  workflow_id uuid not null,
+  event_id uuid not null,
+  constraint schedule_event_pkey PRIMARY KEY (workflow_id, event_id),
+  constraint schedule_event_event_id_fkey FOREIGN KEY (event_id) REFERENCES inbound_event(id) ON DELETE CASCADE,
+  constraint schedule_event_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id) ON DELETE CASCADE
+);
+CREATE INDEX schedule_event_event ON public.schedule_event USING btree (event_id);
+
 create table schedule_start (
   workflow_id uuid not null,
   scheduled_at timestamp with time zone not null,
@@ -939,7 +1014,7 @@ create table schedule_start (
   detail text,
   at timestamp with time zone not null default clock_timestamp(),
   constraint schedule_start_pkey PRIMARY KEY (workflow_id, scheduled_at),
-  constraint schedule_start_cause_check CHECK ((cause = ANY (ARRAY['time'::text, 'trigger'::text, 'backfill'::text]))),
+  constraint schedule_start_cause_check CHECK ((cause = ANY (ARRAY['time'::text, 'trigger'::text, 'backfill'::text, 'event'::text]))),
   constraint schedule_start_outcome_check CHECK ((outcome = ANY (ARRAY['started'::text, 'skipped'::text, 'missed'::text, 'failed'::text]))),
   constraint schedule_start_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE SET NULL,
   constraint schedule_start_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id) ON DELETE CASCADE
@@ -1039,6 +1114,7 @@ create table workflow (
   created_at timestamp with time zone not null default clock_timestamp(),
   updated_at timestamp with time zone not null default clock_timestamp(),
   provenance jsonb,
+  event_senders uuid[] not null default '{}'::uuid[],
   constraint workflow_pkey PRIMARY KEY (id),
   constraint workflow_visibility_check CHECK ((visibility = ANY (ARRAY['private'::text, 'public'::text]))),
   constraint workflow_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id)
@@ -1089,7 +1165,7 @@ create table workflow_schedule (
   due_at timestamp with time zone not null default clock_timestamp(),
   created_at timestamp with time zone not null default clock_timestamp(),
   constraint workflow_schedule_pkey PRIMARY KEY (workflow_id),
-  constraint workflow_schedule_kind_check CHECK ((kind = ANY (ARRAY['every'::text, 'cron'::text, 'after'::text]))),
+  constraint workflow_schedule_kind_check CHECK ((kind = ANY (ARRAY['every'::text, 'cron'::text, 'after'::text, 'on'::text]))),
   constraint workflow_schedule_overlap_check CHECK ((overlap = ANY (ARRAY['skip'::text, 'buffer_one'::text, 'allow'::text]))),
   constraint workflow_schedule_paused_by_fkey FOREIGN KEY (paused_by) REFERENCES user_account(id) ON DELETE SET NULL,
   constraint workflow_schedule_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id) ON DELETE CASCADE

@@ -249,7 +249,7 @@ export interface WantedSchedule {
   workflow_id: string;
   workflow_name: string;
   owner_id: string;
-  times: Exclude<ScheduleTimes, { kind: 'after' }>;
+  times: Exclude<ScheduleTimes, { kind: 'after' | 'on' }>;
   paused: boolean;
   catch_up_seconds: number;
   jitter_seconds: number;

@@ -34,6 +34,7 @@ import { bundleWorkflows } from './bundle.ts';
 import { createWorker } from './create-worker.ts';
 import { startContainerReaper } from './container-reaper.ts';
 import { connectNative } from './connect.ts';
+import { startEventMatcher } from './event-matcher.ts';
 import { startEventPump } from './event-pump.ts';
 import { ownServers } from '../config/own-servers.ts';
 import { ensureSchedules } from './schedule.ts';
@@ -153,13 +154,20 @@ const worker = await createWorker({
 });
 const runEvents = createRunEventWatcher(env.DATABASE_URL, logger);
 const pump = startEventPump({ orm, kinds, temporal, runEvents, logger });
+const matcher = startEventMatcher({ orm, temporal, limits: runLimits(env), logger }, env.DATABASE_URL);
 stop = () => {
   if (worker.getState() === 'RUNNING') worker.shutdown();
 };
 logger.info({ task_queue: env.TEMPORAL_TASK_QUEUE, namespace: settings.namespace }, 'worker ready');
 await worker.run();
 reaper?.stop();
-await Promise.allSettled([sandbox?.close(), pump.stop(), runEvents.stop(), endedCalls.stop()]);
+await Promise.allSettled([
+  sandbox?.close(),
+  pump.stop(),
+  matcher.stop(),
+  runEvents.stop(),
+  endedCalls.stop(),
+]);
 await Promise.allSettled([connection.close(), client.connection.close(), orm.close(true)]);
 logger.info('worker stopped');
 process.exit(0);

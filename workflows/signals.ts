@@ -4,6 +4,7 @@ import { EVENT } from '../contracts/run-events.ts';
 import type { RunSignal } from '../contracts/temporal.ts';
 import type { Execution } from './interpreter/execution.ts';
 import { openTasks } from './interpreter/state.ts';
+import { receiveEvents } from './interpreter/taken-events.ts';
 
 /** Repeats arrive within minutes, so more ids than this need not be remembered. */
 const MAX_REMEMBERED = 1_000;
@@ -13,6 +14,7 @@ const IS_COMMAND: Readonly<Record<RunSignal['kind'], boolean>> = {
   'hitl.decision': false,
   'child.done': false,
   'child.waiting': false,
+  events: false,
   renew: false,
   cancel: true,
   suspend: true,
@@ -51,6 +53,11 @@ function apply(execution: Execution, signal: RunSignal, cancel: () => void): voi
       return applyChildDone(execution, signal);
     case 'child.waiting':
       return applyChildWaiting(execution, signal);
+    case 'events': {
+      const listen = execution.listening.get(signal.listener_id);
+      if (listen) receiveEvents(listen, signal.taken);
+      return;
+    }
     case 'renew':
       return execution.renew();
     case 'cancel':

@@ -29,6 +29,7 @@ import { userEndpoints } from './users/routes.ts';
 import { ownSessionEndpoints } from './users/sessions.ts';
 import { webhookEndpoints } from './webhooks/routes.ts';
 import { scheduleEndpoints } from './schedules/routes.ts';
+import { eventSenderEndpoints } from './workflows/event-senders.ts';
 import { workflowEndpoints } from './workflows/routes.ts';
 
 /** All endpoints. Add the endpoints of a new resource here. */
@@ -54,6 +55,7 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...runsEndpoints(deps),
     ...marketplaceEndpoints(deps),
     ...workflowEndpoints(deps),
+    ...eventSenderEndpoints(),
     ...scheduleEndpoints(deps),
     ...schemaEndpoints(),
     ...catalogEndpoints(),

@@ -1,4 +1,4 @@
-/** Schedules of workflows: when their runs start by the clock. */
+/** Schedules of workflows: when their runs start by themselves. */
 import { buildRouteMap } from '@stricli/core';
 
 import type { Schedule } from '../../client/index.ts';
@@ -28,7 +28,8 @@ const scheduleView: View<Schedule> = {
   name: ({ workflow_id }) => workflow_id,
 };
 
-function timesText({ cron, every_seconds: every, after_seconds: after }: Schedule): string {
+function timesText({ cron, every_seconds: every, after_seconds: after, events }: Schedule): string {
+  if (events !== null) return oneLine(`by events: ${events.join(', ')}`);
   if (cron !== null) return oneLine(cron);
   return every === null ? `${after ?? 0} s after the last run` : `every ${every} s`;
 }

@@ -114,6 +114,24 @@ begin
       into added, tasks_added, began from fresh;
   end if;
 
+  -- An emitted event takes the way of those that are sent in: once for its owner, source and id, and not if
+  -- the source is bound to another sender.
+  if added > 0 and position('"emits":true' in p_events::text) > 0 then
+    insert into inbound_event (id, owner_id, source, event_id, type, subject, at, event, run_id)
+    select gen_random_uuid(), r.owner_id, e.event ->> 'source', e.event ->> 'id', e.event ->> 'type',
+           e.event ->> 'subject', (e.event ->> 'time')::timestamptz, e.event, p_run
+      from (select i.data -> 'event' as event
+              from json_to_recordset(p_events) as i (key text, data json, emits boolean)
+             where i.emits
+               and exists (select from run_event f
+                            where f.run_id = p_run and f.key = i.key and f.seq > r.last_seq)) e
+     where not exists (select from event_source b
+                        where b.owner_id = r.owner_id and b.source = e.event ->> 'source'
+                          and (b.client_id is not null or b.user_id <> r.owner_id))
+    on conflict (owner_id, source, event_id) do nothing;
+    perform pg_notify('inbound_event', '');
+  end if;
+
   if cardinality(p_acks) > 0 then
     update run_signal set received_at = clock_timestamp() where id = any(p_acks) and received_at is null;
   end if;

@@ -4,6 +4,7 @@ import { invalid } from '../errors.ts';
 import { handOverSources } from '../events/sources.ts';
 import { handOverHooks } from '../hooks/service.ts';
 import { handOverRunHours, lockRunHours } from '../runs/hours.ts';
+import { handOverListeners } from '../schedules/listener.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import type { Actor } from './actor.ts';
@@ -65,6 +66,7 @@ export async function transferOwnership(
   await handOverRunHours(em, args);
   await handOverHooks(em, args, renamed);
   await handOverSources(em, args);
+  await handOverListeners(em, args);
   await touchSchedulesOf(em, args.to);
   const items = await em.execute<object[]>(
     'update marketplace_item set publisher_id = ? where publisher_id = ? returning 1',

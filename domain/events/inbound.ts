@@ -35,6 +35,9 @@ export interface Accepted {
   duplicate: boolean;
 }
 
+/** Wakes the matcher of the workers (worker/event-matcher.ts). */
+export const INBOUND_CHANNEL = 'inbound_event';
+
 const identity = (event: { source: string; event_id: string }): string =>
   JSON.stringify([event.source, event.event_id]);
 
@@ -65,6 +68,7 @@ export async function acceptEvents(
      returning id, source, event_id, received_at`,
     [sender.owner_id, sender.client_id ?? null, sender.hook_id ?? null, JSON.stringify(rows)],
   );
+  if (inserted.length > 0) await em.execute(`select pg_notify('${INBOUND_CHANNEL}', '')`);
   const known = new Map(inserted.map((row) => [identity(row), { ...row, duplicate: false }]));
   const repeated = rows.filter((row) => !known.has(identity(row)));
   for (const row of await findAccepted(em, sender.owner_id, repeated))

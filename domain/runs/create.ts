@@ -31,6 +31,8 @@ export interface NewRun {
   retry_of?: string | null;
   /** The time of the workflow's schedule that started it. */
   scheduled_at?: Date;
+  /** Ids of the first events that started it. */
+  started_by?: string[];
   /** Warnings for the beginning of the run's log. */
   warnings?: string[];
   /**
@@ -73,10 +75,10 @@ const INSERT_RUN = `
   with inserted as (
     insert into run (id, workflow_id, workflow_revision, workflow_name, definition, status, input,
            owner_id, parent_run_id, parent_task, detached, root_run_id, retry_of, agent_id,
-           next_start_at, last_seq, scheduled_at, initiator_ids)
+           next_start_at, last_seq, scheduled_at, started_by, initiator_ids)
     select ?::uuid, ?::uuid, ?::int, ?, ?::json, 'pending', ?::json, ?::uuid, ?::uuid, ?, ?::boolean,
            ?::uuid, ?::uuid, ?::uuid, clock_timestamp() + interval '5 seconds', ?::int,
-           ?::timestamptz,
+           ?::timestamptz, ?::uuid[],
            array(select ?::uuid
                  union select unnest(b.initiator_ids || b.owner_id) from run b where b.id = any(?::uuid[]))
      where (select count(*) from (
@@ -124,6 +126,7 @@ async function insertRun(
     run.agent_id ?? null,
     events.length,
     run.scheduled_at ?? null,
+    run.started_by === undefined ? null : arrayLiteral(run.started_by),
     run.owner_id,
     arrayLiteral(runsBefore(run)),
     run.owner_id,
@@ -137,7 +140,7 @@ async function insertRun(
 
 /** `run:created`, and the warnings. */
 function firstEvents(run: NewRun): ReturnType<typeof serviceEvent>[] {
-  const { workflow_id, workflow_revision, owner_id, scheduled_at } = run;
+  const { workflow_id, workflow_revision, owner_id, scheduled_at, started_by } = run;
   return [
     serviceEvent({
       key: 'run:created',
@@ -148,6 +151,7 @@ function firstEvents(run: NewRun): ReturnType<typeof serviceEvent>[] {
         workflow_revision,
         owner_id,
         ...(scheduled_at === undefined ? {} : { scheduled_at: scheduled_at.toISOString() }),
+        ...(started_by === undefined ? {} : { started_by }),
       },
     }),
     ...(run.warnings ?? []).map((message, index) =>

@@ -16,6 +16,8 @@ interface EventColumns {
   counts_usage?: true;
   /** What the event reports of the decision `data.decision_id`. */
   decision?: 'received' | 'applied';
+  /** `data.event` is for listeners of the run's owner. */
+  emits?: true;
 }
 
 const COLUMNS: Partial<Record<string, EventColumns>> = {
@@ -26,6 +28,7 @@ const COLUMNS: Partial<Record<string, EventColumns>> = {
   [EVENT.hitlCreated]: { task_status: 'waiting' },
   [EVENT.childCreated]: { task_status: 'running' },
   [EVENT.agentPinned]: { task_status: 'running' },
+  [EVENT.eventEmitted]: { emits: true },
   [EVENT.decisionReceived]: { decision: 'received' },
   [EVENT.decisionApplied]: { decision: 'applied' },
 };

@@ -21,6 +21,8 @@ export interface RunRow {
   retry_of: string | null;
   /** The time of its workflow's schedule; null if the schedule did not start it. */
   scheduled_at: Date | null;
+  /** Ids of the first events that started it. */
+  started_by: string[] | null;
   agent_id: string | null;
   /** The sums of its invocations' usage numbers, by name. */
   usage: Record<string, unknown>;
@@ -42,7 +44,8 @@ export const OPEN_COMMAND = `(select s.kind from run_signal s where s.run_id = r
 
 /** The columns of a run that are never large. */
 const SMALL_COLUMNS = `r.id, r.workflow_id, r.workflow_revision, r.workflow_name, r.status, r.waiting_count,
-  r.owner_id, r.parent_run_id, r.root_run_id, r.retry_of, r.scheduled_at, r.agent_id, r.last_seq,
+  r.owner_id, r.parent_run_id, r.root_run_id, r.retry_of, r.scheduled_at,
+  to_json(r.started_by) as started_by, r.agent_id, r.last_seq,
   (select e.data ->> 'execution' from run_event e
     where e.run_id = r.id and e.key = 'run:started') as temporal_run_id,
   ${OPEN_COMMAND} as open_command,

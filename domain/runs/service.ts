@@ -34,6 +34,7 @@ export async function runWorkflow(
     agent_id?: string;
     caller_run_id?: string | null;
     scheduled_at?: Date;
+    started_by?: string[];
     warnings?: string[];
     limits: RunLimits;
   },

@@ -104,6 +104,15 @@ export async function takeUnappliedSignals(em: EntityManager, limit: number): Pr
           and ${isOneOf('c.status', TERMINAL_STATUSES)}
           and s.received_at < clock_timestamp() - interval '1 minute'
           and ${isOneOf('r.status', ADVANCING_STATUSES)}
+       union all
+       select s.id from run_task t join run r on r.id = t.run_id
+         join listener l on l.run_id = t.run_id and l.task_ref = t.reference and l.visit = t.visit
+                        and l.signalled and l.status <> 'closed'
+         join run_signal s on s.run_id = t.run_id and s.kind = 'events'
+                          and s.payload ->> 'listener_id' = l.id::text
+        where ${isOneOf('t.status', WAITING_TASK_STATUSES)} and t.type = 'listen'
+          and s.received_at < clock_timestamp() - interval '1 minute'
+          and ${isOneOf('r.status', ADVANCING_STATUSES)}
      )
      update run_signal s
         set attempts = s.attempts + 1,

@@ -10,6 +10,7 @@ import type { ScheduledStart } from '../../contracts/schedules.ts';
 import { TemporalUnavailable } from '../ports.ts';
 import { startRun, type DispatchDeps } from '../runs/dispatch.ts';
 import type { RunLimits } from '../runs/limits.ts';
+import { startWaiting, waitingStarts } from './on-event.ts';
 import { readSchedule } from './row.ts';
 import { startBuffered, startOnTime } from './start.ts';
 
@@ -57,6 +58,14 @@ export async function reconcileSchedules(
       result.started++;
       await startRun(deps, started.run_id);
     }
+    for (const workflowId of await waitingStarts(deps.orm.em.fork(), BATCH)) {
+      if (performance.now() > until) break;
+      heartbeat();
+      const runId = await deps.orm.em.fork().transactional((em) => startWaiting(em, workflowId, deps.limits));
+      if (runId === null) continue;
+      result.started++;
+      await startRun(deps, runId);
+    }
     for (const workflowId of await takeDue(deps.orm.em.fork())) {
       // What is left is due again in 30 s.
       if (performance.now() > until) break;
@@ -81,7 +90,8 @@ export async function syncSchedule({ orm, temporal }: DispatchDeps, workflowId: 
   if (schedule === null) return;
   const { times, paused_at: pausedAt, runnable, owner_active: isActive, generation, archived } = schedule;
   let refusal: string | null = null;
-  if (times === null || times.kind === 'after' || !runnable) await temporal.deleteSchedule(workflowId);
+  if (times === null || times.kind === 'after' || times.kind === 'on' || !runnable)
+    await temporal.deleteSchedule(workflowId);
   else refusal = await temporal.putSchedule({ ...schedule, times, paused: pausedAt !== null || !isActive });
   await em.execute(
     archived

@@ -41,11 +41,7 @@ export async function getSchedule(
 ): Promise<Scheduled> {
   const row = await readSchedule(em, workflowId, options);
   if (row === null || row.times === null)
-    throw new AppError(
-      'not_found',
-      'not_found',
-      'The definition of the workflow has no schedule by the clock.',
-    );
+    throw new AppError('not_found', 'not_found', 'The definition of the workflow has no schedule.');
   return { ...row, times: row.times };
 }
 
@@ -69,6 +65,7 @@ export async function nextTimes(
 ): Promise<Date[] | null> {
   const { workflow_id: id, times } = schedule;
   if (blockedBy(schedule) !== null || schedule.paused_at !== null) return [];
+  if (times.kind === 'on') return [];
   if (times.kind === 'after') {
     const next = await followingTime(em, id);
     return next === null ? [] : [next];
@@ -156,8 +153,11 @@ export async function timesToFill(
   { workflow_id: id, times, jitter_seconds: jitter }: Scheduled,
   { from, to }: { from: Date; to: Date },
 ): Promise<Date[]> {
-  if (times.kind === 'after')
-    throw conflict('schedule_without_times', 'A schedule with "after" has no times of its own to fill.');
+  if (times.kind === 'after' || times.kind === 'on')
+    throw conflict(
+      'schedule_without_times',
+      `A schedule with "${times.kind}" has no times of its own to fill.`,
+    );
   if (jitter > 0)
     throw conflict(
       'schedule_with_jitter',

@@ -84,7 +84,9 @@ export async function startByHand(
 ): Promise<ScheduledStart> {
   if (!schedule.owner_active) throw conflict('owner_disabled', OWNER_DISABLED);
   const known = await knownStart(em, wanted);
-  return known?.outcome === 'started' ? known : createScheduledRun(em, schedule, wanted);
+  if (known?.outcome === 'started') return known;
+  // Without events, their list is empty.
+  return createScheduledRun(em, schedule, wanted, schedule.times?.kind === 'on' ? { input: [] } : {});
 }
 
 /** Notes of old times are forgotten, but not while there is a run of them. */
@@ -115,31 +117,34 @@ function reasonToSkip(schedule: ScheduleRow, at: Date): { outcome: StartOutcome;
 }
 
 /** Why the schedule starts nothing by itself now. */
-function closedBy({ paused_at: pausedAt, owner_active: isActive }: ScheduleRow): string | null {
+export function closedBy({ paused_at: pausedAt, owner_active: isActive }: ScheduleRow): string | null {
   if (pausedAt !== null) return 'The schedule is paused.';
   return isActive ? null : OWNER_DISABLED;
 }
 
 /** A refused start is remembered with its reason, and the schedule goes on. */
-async function createScheduledRun(
+export async function createScheduledRun(
   em: EntityManager,
   { owner_id }: ScheduleRow,
   wanted: Wanted,
+  { input = {}, started_by }: { input?: unknown; started_by?: string[] } = {},
 ): Promise<ScheduledStart> {
   // Rights to agents and workflows depend on the user's id, not on roles.
   const owner: Actor = { id: owner_id, username: '', roles: [], groups: [] };
   try {
     const workflow = await getRunnable(em, owner, wanted.workflowId);
-    const runId = await runWorkflow(
-      em,
-      owner,
-      workflow,
-      {},
-      { limits: wanted.limits, scheduled_at: wanted.at },
-    );
+    const runId = await runWorkflow(em, owner, workflow, input, {
+      limits: wanted.limits,
+      scheduled_at: wanted.at,
+      ...(started_by === undefined ? {} : { started_by }),
+    });
     return await noteStart(em, wanted, 'started', null, runId);
   } catch (error) {
-    if (wanted.cause !== 'time' || !(error instanceof AppError || error instanceof Fault)) throw error;
+    const isRefusal = error instanceof AppError || error instanceof Fault;
+    if (!isRefusal || (wanted.cause !== 'time' && wanted.cause !== 'event')) throw error;
+    // An event is not lost: it waits for a run of the owner to end.
+    if (wanted.cause === 'event' && error instanceof AppError && error.code === 'too_many_live_runs')
+      return BUFFERED;
     return noteStart(em, wanted, 'failed', reasonOf(error));
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { ScheduleTimes } from '../../contracts/schedules.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { listenFor } from './listener.ts';
 
 /** How late a run may still start, after an outage. */
 const DEFAULT_CATCH_UP_SECONDS = 3_600;
@@ -30,6 +31,7 @@ export async function noteSchedule(
   times: ScheduleTimes | null,
   paused: string | null = null,
 ): Promise<void> {
+  await listenFor(em, workflowId, times);
   if (times === null) {
     await em.execute(
       `update workflow_schedule
@@ -41,16 +43,21 @@ export async function noteSchedule(
     return;
   }
   await em.execute(
-    `insert into workflow_schedule as s (workflow_id, kind, after_ms, catch_up_seconds, paused_at, note)
-     values (?, ?, ?, ?, case when ?::text is null then null else clock_timestamp() end, ?)
+    `insert into workflow_schedule as s
+       (workflow_id, kind, after_ms, catch_up_seconds, overlap, paused_at, note)
+     values (?, ?, ?, ?, ?, case when ?::text is null then null else clock_timestamp() end, ?)
      on conflict (workflow_id) do update
         set kind = excluded.kind, after_ms = excluded.after_ms, generation = s.generation + 1,
+            overlap = case when (coalesce(s.kind, '') = 'on') <> (excluded.kind = 'on')
+                           then excluded.overlap else s.overlap end,
             due_at = clock_timestamp()`,
     [
       workflowId,
       times.kind,
       times.kind === 'after' ? times.ms : null,
       DEFAULT_CATCH_UP_SECONDS,
+      // Each event counts, unless its owner says otherwise.
+      times.kind === 'on' ? 'allow' : 'skip',
       paused,
       paused,
     ],

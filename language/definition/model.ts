@@ -151,7 +151,7 @@ export interface ForkTask extends TaskBase {
   fork: { branches: TaskList; compete?: boolean };
 }
 
-interface ListenTask extends TaskBase {
+export interface ListenTask extends TaskBase {
   listen: { to: EventConsumptionStrategy; read?: 'data' | 'envelope' | 'raw' };
   foreach?: SubscriptionIterator;
 }
@@ -271,12 +271,12 @@ interface EventProperties {
   [extension: string]: unknown;
 }
 
-interface EventFilter {
+export interface EventFilter {
   with: EventProperties;
   correlate?: Record<string, { from: string; expect?: string }>;
 }
 
-interface EventConsumptionStrategy {
+export interface EventConsumptionStrategy {
   all?: EventFilter[];
   any?: EventFilter[];
   one?: EventFilter;

@@ -9,6 +9,7 @@ import { checkStrategy } from './kinds/listen.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { ScheduleTimes } from '../../contracts/schedules.ts';
 import { checkDuration } from './reusable.ts';
+import type { Place } from './scope.ts';
 import { exact } from './shape.ts';
 import { unsupported } from './support.ts';
 
@@ -32,6 +33,9 @@ export const scheduleShape = exact({
   'has "read" only together with "on"',
 );
 
+/** Before a run there is nothing but the event. */
+const OF_SCHEDULE: Place = { site: 'schedule', locals: [], secrets: 'refuse' };
+
 export function checkSchedule(schedule: unknown, checker: Checker): void {
   if (!isRecord(schedule)) return;
   for (const key of ['every', 'after'] as const) {
@@ -46,8 +50,7 @@ export function checkSchedule(schedule: unknown, checker: Checker): void {
   if (KINDS.filter((kind) => schedule[kind] !== undefined).length > 1)
     unsupported(checker, '/schedule', 'schedule.combined');
   if (schedule['on'] === undefined) return;
-  unsupported(checker, '/schedule/on', 'schedule.on');
-  checkStrategy(schedule['on'], '/schedule/on', [], checker);
+  checkStrategy(schedule['on'], '/schedule/on', OF_SCHEDULE, checker);
 }
 
 function usesExpression(value: unknown): boolean {
@@ -66,5 +69,11 @@ export function timesOf(definition: unknown): ScheduleTimes | null {
     // Reported by `checkDuration`.
     return null;
   }
+  if (isRecord(schedule['on'])) return onOf(schedule['on'], schedule['read']);
   return typeof cron === 'string' ? { kind: 'cron', cron: cron.trim() } : null;
+}
+
+function onOf(on: Record<string, unknown>, read: unknown): ScheduleTimes {
+  const until = on['any'] !== undefined && typeof on['until'] === 'string' ? on['until'] : null;
+  return { kind: 'on', on, until, read: read === 'data' || read === 'raw' ? read : 'envelope' };
 }

@@ -3,7 +3,8 @@
  */
 
 /** The place of an expression. */
-export type Site = 'workflow.input' | 'if' | 'input' | 'definition' | 'output' | 'export' | 'workflow.output';
+export type Site =
+  'schedule' | 'workflow.input' | 'if' | 'input' | 'definition' | 'output' | 'export' | 'workflow.output';
 
 /**
  * How a place treats `$secrets` and `$authorization`. `allow`: evaluated only inside the activity. `refuse`:
@@ -23,6 +24,7 @@ export interface Place {
 const IN_DEFINITION = ['context', 'input', 'task', 'workflow', 'runtime', 'secrets', 'authorization'];
 
 const AVAILABLE: Record<Site, readonly string[]> = {
+  schedule: [],
   'workflow.input': ['workflow', 'runtime', 'secrets'],
   if: ['context', 'task', 'workflow', 'runtime', 'secrets'],
   input: ['context', 'task', 'workflow', 'runtime', 'secrets'],
@@ -33,6 +35,7 @@ const AVAILABLE: Record<Site, readonly string[]> = {
 };
 
 export const SITE_NAMES: Record<Site, string> = {
+  schedule: 'schedule.on',
   'workflow.input': "the workflow's input.from",
   if: 'if',
   input: 'input.from',

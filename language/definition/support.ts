@@ -6,16 +6,13 @@ import type { Problems } from './problems.ts';
 
 /** Hints name only what works today, because users act on them. */
 export const INSTEAD = {
-  listen:
-    'listen is not supported yet: wait for a person with call: human, or ask an endpoint in a loop with wait',
   'run.return':
     'a child workflow has no process streams: omit "return", the output is the output of the workflow',
   'grpc.file':
     'a .proto document is fetched over http or https: serve it there, or omit "proto" if the server offers ' +
     'reflection',
   'call.asyncapi': 'call: asyncapi is not supported yet: use call: http to a gateway in front of the broker',
-  'schedule.on': 'schedule.on is not supported yet: start runs with POST /workflows/{id}/run',
-  'schedule.combined': 'a schedule has one of "every", "cron" and "after": write a workflow for each',
+  'schedule.combined': 'a schedule has one of "every", "cron", "after" and "on": write a workflow for each',
   'evaluate.language': 'expressions are jq: other languages are not supported',
   'schema.format': 'only JSON Schema (format: json) is supported',
   'auth.grant':

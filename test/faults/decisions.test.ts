@@ -1,6 +1,7 @@
 /**
- * Decisions while api, worker, PostgreSQL and Temporal are killed, one at a time and all together: nothing is
- * lost or repeated, logs have no gap, and all is back within 60 s. Uses the real programs of `npm start`.
+ * Decisions and events while api, worker, PostgreSQL and Temporal are killed, one at a time and all together:
+ * nothing is lost or repeated, logs have no gap, and all is back within 60 s. Uses the real programs of
+ * `npm start`.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -131,3 +132,53 @@ test.each(['api', 'worker', 'PostgreSQL', 'Temporal', 'api, worker, PostgreSQL, 
     await eventually(admin);
   },
 );
+
+/** By the number of the event before which they are killed. */
+const KILLED: Record<number, string[]> = { 8: ['worker'], 25: ['api', 'worker'] };
+
+test('kill -9 of api and worker while events arrive loses and repeats none of them', async () => {
+  const client = await admin();
+  const listens = await client.post('/workflows', {
+    name: 'listens',
+    definition: {
+      do: [
+        {
+          take: {
+            listen: { to: { any: [{ with: { type: 'tick' } }], until: 'length == 40' } },
+            foreach: { do: [{ keep: { set: { n: '${ $item }' } } }], output: { as: '.n' } },
+          },
+        },
+      ],
+    },
+  });
+  const starts = await client.post('/workflows', {
+    name: 'starts',
+    definition: {
+      schedule: { on: { one: { with: { type: 'tick' } } }, read: 'data' },
+      do: [{ keep: { set: { n: '${ $workflow.input[0] }' } } }],
+    },
+  });
+  expect([listens.body.problems, starts.body.problems]).toEqual([[], []]);
+  const runs: string[] = [];
+  for (let i = 0; i < 3; i++) runs.push((await client.post(`/workflows/${listens.body.id}/run`, {})).body.id);
+  const stateOf = async (id: string): Promise<any> => (await client.get(`/runs/${id}`)).body;
+  await eventually(async () => {
+    for (const id of runs) expect((await stateOf(id)).status).toBe('waiting');
+  });
+  for (let n = 0; n < 40; n++) {
+    // One that was killed before has to be back.
+    for (const role of KILLED[n] ?? [])
+      await eventually(async () => process.kill(folder.pidOf(role), 'SIGKILL'));
+    const event = { specversion: '1.0', id: String(n), source: 'clock', type: 'tick', data: n };
+    const headers = { 'content-type': 'application/cloudevents+json' };
+    // Sent again until it is answered, so often twice.
+    await persistently(() => client.post('/events', event, { headers }));
+  }
+  const inOrder = Array.from({ length: 40 }, (_, n) => n);
+  await eventually(async () => {
+    for (const id of runs) expect(await stateOf(id)).toMatchObject({ status: 'completed', output: inOrder });
+    const { body: started } = await client.get(`/runs?workflow_id=${starts.body.id}&limit=200`);
+    const numbers = started.map(({ output }: { output: { n: number } | null }) => output?.n);
+    expect(numbers.toSorted((a: number, b: number) => a - b)).toEqual(inOrder);
+  });
+});

@@ -160,6 +160,55 @@ export const scenarios: Record<string, Scenario> = {
       faulted: await toEnd(stage, { do: [{ one: soon('/ok') }, { fails: soon('/missing') }] }, 'faulted'),
     };
   },
+  listen: async (stage) => {
+    const builder = await stage.platform.as('builder');
+    const run = await started(stage, {
+      do: [
+        {
+          each: {
+            listen: { to: { any: [{ with: { type: 'told' } }], until: 'length == 3' } },
+            foreach: { do: [{ keep: { set: { it: '${ $item }' } } }], output: { as: '.it' } },
+          },
+        },
+        {
+          both: {
+            listen: { to: { all: [{ with: { type: 'a' } }, { with: { type: 'b' } }] }, read: 'envelope' },
+          },
+        },
+        {
+          late: {
+            try: [
+              {
+                never: {
+                  listen: { to: { one: { with: { type: 'never' } } } },
+                  timeout: { after: { milliseconds: 200 } },
+                },
+              },
+            ],
+            catch: { do: [{ gone: { set: { late: true } } }] },
+          },
+        },
+      ],
+    });
+    const waiting = (task: string): Promise<unknown> =>
+      until(
+        async () => (await builder.get(`/runs/${run['id']}`)).body.waiting_on,
+        ([wait]) => wait?.task === task,
+      );
+    const send = (type: string, ids: string[]) =>
+      builder.post(
+        '/events',
+        ids.map((id) => ({ specversion: '1.0', source: run['id'], type, id, data: id })),
+        { headers: { 'content-type': 'application/cloudevents-batch+json' } },
+      );
+    await waiting('/do/0/each');
+    await send('told', ['1', '2']);
+    await send('told', ['3']);
+    await waiting('/do/1/both');
+    await send('a', ['4']);
+    await send('b', ['5']);
+    return { '': await ended(stage, run) };
+  },
   emit: async (stage) => ({
     '': await toEnd(stage, {
       do: [

@@ -250,6 +250,8 @@ export const accessRules: Record<string, Rule | 'public'> = {
   publishEvent: forRole('builder'),
   listReceivedEvents: forRole('viewer'),
   getReceivedEvent: rule('viewer', { event: hidden }),
+  getEventSenders: rule('viewer', { privateWorkflow: hidden, publicWorkflow: publicChange }),
+  setEventSenders: changeWorkflow,
   listEventSources: forRole('viewer'),
   createEventSource: forRole('builder'),
   getEventSource: readSource,

@@ -40,6 +40,7 @@ import { createDataConverter } from '../../temporal/data-converter.ts';
 import { createGateway } from '../../temporal/gateway.ts';
 import { createPayloadCodec } from '../../temporal/payload-codec.ts';
 import { bundleWorkflows } from '../../worker/bundle.ts';
+import { startEventMatcher } from '../../worker/event-matcher.ts';
 import { startEventPump } from '../../worker/event-pump.ts';
 import { createWorker } from '../../worker/create-worker.ts';
 import { ownServers } from '../../config/own-servers.ts';
@@ -212,7 +213,10 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
       ...other,
     });
     const pump = startEventPump({ orm, kinds, temporal: gateway, runEvents, logger });
-    running = { shutdown: () => worker.shutdown(), done: worker.run().finally(() => pump.stop()) };
+    const matching = { orm, temporal: gateway, limits: runLimits(app.env), logger };
+    const matcher = startEventMatcher(matching, database.url);
+    const stopped = (): Promise<unknown> => Promise.all([pump.stop(), matcher.stop()]);
+    running = { shutdown: () => worker.shutdown(), done: worker.run().finally(stopped) };
   };
   const stopWorker = async (): Promise<void> => {
     running?.shutdown();

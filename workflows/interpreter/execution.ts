@@ -120,6 +120,8 @@ export class Execution {
   readonly journal: Journal;
   /** Children that a branch waits for, by run id; `child.waiting` signals are stored there. */
   readonly children = new Map<string, NonNullable<Frame['child']>>();
+  /** Tasks that listen, by the id of their listener; events for others are dropped. */
+  readonly listening = new Map<string, NonNullable<Frame['listen']>>();
   /** Human tasks that a branch waits for, by id; decisions of others are dropped. */
   readonly asked = new Set<string>();
   readonly strand = new Strand();
@@ -149,7 +151,8 @@ export class Execution {
     this.extensions = extensionsIn(this.definition);
     this.state = state;
     // Signals can arrive before the branches have returned to their places.
-    for (const { child, human, remote } of framesOf(state.root)) {
+    for (const { child, human, remote, listen } of framesOf(state.root)) {
+      if (listen) this.listening.set(listen.id, listen);
       if (child) this.children.set(child.id, child);
       for (const question of [human, remote?.human]) if (question) this.asked.add(question.id);
     }

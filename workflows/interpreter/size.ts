@@ -80,7 +80,8 @@ function sizeOfState(state: RunState): number {
 }
 
 /** Without nested frames. */
-function sizeOfFrame({ raw, input, list, loop, fork, map, attempts, child, remote }: Frame): number {
+function sizeOfFrame(frame: Frame): number {
+  const { raw, input, list, loop, fork, map, attempts, child, remote, listen } = frame;
   const ofList = (inner: ListFrame | undefined): number => (inner ? sizeOf(inner.data) : 0);
   let size = sizeOf(raw) + ofList(list);
   if (input) size += sizeOf(input.value);
@@ -88,6 +89,7 @@ function sizeOfFrame({ raw, input, list, loop, fork, map, attempts, child, remot
   if (attempts) size += sizeOf(attempts.context) + ofList(attempts.list) + ofList(attempts.caught?.list);
   if (child) size += sizeOf(child.input);
   if (remote) size += sizeOf(remote.ask.subject);
+  if (listen) size += sizeOfListen(listen);
   if (fork) {
     size += sizeOf(fork.base);
     for (const { scope, done } of fork.branches) size += sizeOf(scope.context) + sizeOf(done?.output);
@@ -98,6 +100,11 @@ function sizeOfFrame({ raw, input, list, loop, fork, map, attempts, child, remot
     for (const item of Object.values(map.open)) size += sizeOf(item.scope.context) + ofList(item.list);
   }
   return size;
+}
+
+function sizeOfListen({ buffer, current, list, output }: NonNullable<Frame['listen']>): number {
+  const events = buffer.reduce((sum, { event }) => sum + sizeOf(event), 0);
+  return events + sizeOf(current?.event) + sizeOf(output) + (list ? sizeOf(list.data) : 0);
 }
 
 /** Characters of JSON, approximately. */

@@ -6,6 +6,7 @@
  */
 import type { RemoteAsk, RemoteReply } from '../../contracts/activities.ts';
 import { workflowUuid } from './ids.ts';
+import type { TakenEvent } from '../../contracts/listening.ts';
 import type { DslError } from '../../contracts/dsl-error.ts';
 import type { WaitingOn } from '../../contracts/run-events.ts';
 import type { DecisionPayload } from '../../contracts/hitl.ts';
@@ -38,6 +39,7 @@ export interface Frame {
   /** For `wait`. */
   until?: number;
   human?: HumanFrame;
+  listen?: ListenFrame;
   /** A remote agent's task that has asked for something. */
   remote?: RemoteFrame;
   child?: {
@@ -75,6 +77,28 @@ export interface ExtensionFrame {
   /** What the task itself returned, with the extensions inside this one. */
   outcome?: { output: unknown; then?: string; data?: Record<string, unknown> };
   after?: ListFrame;
+}
+
+/** Events that a `listen` task works on, one after the other. */
+export interface ListenFrame {
+  /** Of the listener's row. */
+  id: string;
+  opened: boolean;
+  /** Nothing comes after the buffer. */
+  done: boolean;
+  /** There may be more events in the listener's rows. */
+  more: boolean;
+  /** Number of the last event in the buffer, or that was there. */
+  after: number;
+  /** Number of the last event whose work is done. */
+  worked: number;
+  buffer: TakenEvent[];
+  /** The event that `foreach` works on, with the position in its tasks. */
+  current?: TakenEvent;
+  list?: ListFrame;
+  output: unknown[];
+  /** The listener of the retried run, and the last event that it worked on. */
+  resumes?: { id: string; seq: number };
 }
 
 export interface HumanFrame {
@@ -202,7 +226,7 @@ export function checkpointOf(state: RunState): Checkpoint {
 /** A frame and all frames below it; `open` skips finished branches and failed attempts. */
 export function* framesOf(frame: Frame, which: 'all' | 'open' = 'all'): Generator<Frame> {
   yield frame;
-  const { list, loop, fork, map, attempts, body, extensions = [] } = frame;
+  const { list, loop, fork, map, attempts, body, listen, extensions = [] } = frame;
   const branches = (fork?.branches ?? [])
     .filter(({ done }) => which === 'all' || !done)
     .map((branch) => branch.frame);
@@ -212,6 +236,7 @@ export function* framesOf(frame: Frame, which: 'all' | 'open' = 'all'): Generato
   const inner = [
     list?.child,
     loop?.list?.child,
+    listen?.list?.child,
     attempt,
     attempts?.caught?.list?.child,
     body,
@@ -241,6 +266,7 @@ function resetFrame(frame: Frame): void {
   delete frame.human;
   delete frame.remote;
   if (frame.child) frame.child = childForRetry(frame.child);
+  if (frame.listen) frame.listen = listenForRetry(frame.listen);
   // The task starts again with a new visit; its input and progress are kept.
   delete frame.started;
   resetList(frame.list);
@@ -260,6 +286,30 @@ function resetFrame(frame: Frame): void {
     resetList(before);
     resetList(after);
   }
+}
+
+/**
+ * What the retried run did not work on was given back when its listener was closed; the new one finds it
+ * again. The event that it worked on is kept.
+ */
+function listenForRetry(listen: ListenFrame): ListenFrame {
+  const { id, opened, done, buffer, current, list, output, resumes } = listen;
+  resetList(list);
+  const isOver = done && buffer.length === 0;
+  const before = opened ? { id, seq: current?.seq ?? listen.worked } : resumes;
+  return {
+    id: workflowUuid(),
+    opened: isOver,
+    done: isOver,
+    more: false,
+    after: 0,
+    worked: 0,
+    buffer: [],
+    output,
+    ...(current === undefined ? {} : { current }),
+    ...(list === undefined ? {} : { list }),
+    ...(before === undefined || isOver ? {} : { resumes: before }),
+  };
 }
 
 /** A detached child is not created twice. */

@@ -52,6 +52,7 @@ function presentFields(presenter: RunPresenter, run: Omit<ListedRunRow, 'omitted
     parent_run_id: run.parent_run_id,
     retry_of: run.retry_of,
     scheduled_at: optionalTime(run.scheduled_at),
+    started_by: run.started_by,
     waiting_on: run.waiting_on,
     waiting_count: run.waiting_count,
     usage: run.usage,

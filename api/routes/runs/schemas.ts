@@ -101,6 +101,10 @@ const runFields = z.object({
   parent_run_id: uuid.nullable(),
   retry_of: uuid.nullable(),
   scheduled_at: timestamp.nullable().meta({ description: "The time of its workflow's schedule." }),
+  started_by: z
+    .array(uuid)
+    .nullable()
+    .meta({ description: 'The first 100 events that started it, as in `GET /events/received/{id}`.' }),
   waiting_on: z
     .array(
       z.object({
@@ -108,6 +112,10 @@ const runFields = z.object({
         task: z.string(),
         id: z.string().optional(),
         until: timestamp.optional(),
+        events: z
+          .array(z.string())
+          .optional()
+          .meta({ description: 'Types of the events that it listens for; `*` is any.' }),
       }),
     )
     .meta({ description: 'The first 100 things that the run waits for.' }),

@@ -3,6 +3,7 @@ import * as z from 'zod';
 
 import type { Workflow } from '../../../db/entities/workflow.ts';
 import { OVERLAPS, START_CAUSES, START_OUTCOMES } from '../../../contracts/schedules.ts';
+import { isRecord } from '../../../contracts/is-record.ts';
 import { checkScheduleLimit } from '../../../domain/limits.ts';
 import { startRun } from '../../../domain/runs/dispatch.ts';
 import { runLimits } from '../../../domain/runs/limits.ts';
@@ -64,10 +65,14 @@ const pastStart = z
 const scheduleRecord = z
   .object({
     workflow_id: uuid,
-    kind: z.enum(['every', 'cron', 'after']),
+    kind: z.enum(['every', 'cron', 'after', 'on']),
     cron: z.string().nullable().meta({ description: 'With its time zone; UTC if it names none.' }),
     every_seconds: z.number().nullable(),
     after_seconds: z.number().nullable().meta({ description: 'After the end of the last run.' }),
+    events: z
+      .array(z.string())
+      .nullable()
+      .meta({ description: 'Types of the events that start runs; `*` is any.' }),
     state: z.enum(['active', 'paused', 'blocked']),
     reason: z.string().nullable().meta({ description: 'Why it is blocked.' }),
     paused_at: timestamp.nullable(),
@@ -243,6 +248,16 @@ async function respond(
   };
 }
 
+function typesOf({ one, any, all }: Record<string, unknown>): string[] {
+  const filters = [one ?? any ?? all ?? []].flat();
+  const types = filters.map((filter) =>
+    isRecord(filter) && isRecord(filter['with']) ? filter['with']['type'] : null,
+  );
+  return [
+    ...new Set(types.length === 0 ? ['*'] : types.map((type) => (typeof type === 'string' ? type : '*'))),
+  ];
+}
+
 function presentSchedule(
   schedule: Scheduled,
   { next, last, mayChange }: { next: Date[] | null; last: PastStart[]; mayChange: boolean },
@@ -255,6 +270,7 @@ function presentSchedule(
     cron: times.kind === 'cron' ? times.cron : null,
     every_seconds: times.kind === 'every' ? times.ms / 1_000 : null,
     after_seconds: times.kind === 'after' ? times.ms / 1_000 : null,
+    events: times.kind === 'on' ? typesOf(times.on) : null,
     state: pausedAt !== null ? 'paused' : reason === null ? 'active' : 'blocked',
     reason,
     paused_at: pausedAt === null ? null : new Date(pausedAt).toISOString(),

@@ -1,10 +1,11 @@
 import { isRecord } from '../../../contracts/is-record.ts';
-import { at, own } from '../problems.ts';
+import { isLiteralText, MAX_FILTERS } from '../../../contracts/listening.ts';
+import { at, own, quote } from '../problems.ts';
 import type { Checker } from '../checker.ts';
 import { eventStrategy, iterator, readMode, taskBase } from '../common-shapes.ts';
 import { checkExport, checkOutput } from '../data-flow.ts';
 import { exact } from '../shape.ts';
-import { unsupported } from '../support.ts';
+import type { Place } from '../scope.ts';
 import { inTask, type Kind } from './kind.ts';
 import { declareVariables } from './variables.ts';
 
@@ -15,41 +16,57 @@ export const listenKind: Kind = {
     foreach: iterator.optional(),
   }),
   check(task, pointer, locals, checker) {
-    unsupported(checker, at(pointer, 'listen'), 'listen');
-    checkStrategy(own(task['listen'], 'to'), at(pointer, 'listen', 'to'), locals, checker);
+    checkStrategy(own(task['listen'], 'to'), at(pointer, 'listen', 'to'), inTask(locals), checker);
     checkIterator(task['foreach'], at(pointer, 'foreach'), locals, checker);
   },
 };
 
-export function checkStrategy(
-  strategy: unknown,
-  pointer: string,
-  locals: readonly string[],
-  checker: Checker,
-): void {
+export function checkStrategy(strategy: unknown, pointer: string, place: Place, checker: Checker): void {
   if (!isRecord(strategy)) return;
   for (const [key, filters] of Object.entries(strategy)) {
-    if (key === 'until' && typeof filters === 'string')
-      checker.expression(filters, at(pointer, key), inTask(locals));
-    else if (key === 'until') checkStrategy(filters, at(pointer, key), locals, checker);
-    else if (Array.isArray(filters))
-      for (const [index, filter] of filters.entries())
-        checkFilter(filter, at(pointer, key, index), locals, checker);
-    else checkFilter(filters, at(pointer, key), locals, checker);
+    const where = at(pointer, key);
+    if (key === 'until' && strategy['any'] === undefined)
+      checker.problems.warning(where, 'ignored', '"until" counts only beside "any"');
+    if (key === 'until' && typeof filters === 'string') checker.expression(filters, where, place);
+    else if (key === 'until') checkStrategy(filters, where, place, checker);
+    else if (!Array.isArray(filters)) checkFilter(filters, where, place, checker);
+    else if (filters.length > MAX_FILTERS)
+      checker.problems.error(where, 'too_many', `may have at most ${MAX_FILTERS} filters`);
+    else if (filters.length === 0 && key === 'all')
+      checker.problems.error(where, 'too_few', 'needs at least one filter');
+    else
+      for (const [index, filter] of filters.entries()) checkFilter(filter, at(where, index), place, checker);
   }
 }
 
-function checkFilter(filter: unknown, pointer: string, locals: readonly string[], checker: Checker): void {
+function checkFilter(filter: unknown, pointer: string, place: Place, checker: Checker): void {
   const attributes = own(filter, 'with');
-  if (isRecord(attributes)) {
-    for (const [key, value] of Object.entries(attributes))
-      checker.text(value, at(pointer, 'with', key), inTask(locals));
+  for (const [key, value] of isRecord(attributes) ? Object.entries(attributes) : []) {
+    const where = at(pointer, 'with', key);
+    if (!/^[a-z0-9]+$/.test(key))
+      checker.problems.error(where, 'not_allowed', `${quote(key)} is no name of an attribute of CloudEvents`);
+    checkPattern(value, where, place, checker);
   }
   const correlate = own(filter, 'correlate');
   if (!isRecord(correlate)) return;
   for (const [key, correlation] of Object.entries(correlate)) {
-    checker.expression(own(correlation, 'from'), at(pointer, 'correlate', key, 'from'), inTask(locals));
-    checker.text(own(correlation, 'expect'), at(pointer, 'correlate', key, 'expect'), inTask(locals));
+    checker.expression(own(correlation, 'from'), at(pointer, 'correlate', key, 'from'), place);
+    checker.text(own(correlation, 'expect'), at(pointer, 'correlate', key, 'expect'), place);
+  }
+}
+
+/** A literal, a regular expression, an expression, or data of them. */
+function checkPattern(value: unknown, pointer: string, place: Place, checker: Checker): void {
+  if (typeof value === 'object' && value !== null)
+    for (const [key, item] of Object.entries(value)) checkPattern(item, at(pointer, key), place, checker);
+  if (typeof value !== 'string') return;
+  checker.text(value, pointer, place);
+  if (value.includes('${') || isLiteralText(value)) return;
+  try {
+    RegExp(value, 'u');
+  } catch {
+    const message = `${quote(value)} is no regular expression, so only the same text fits`;
+    checker.problems.warning(pointer, 'no_pattern', message);
   }
 }
 

@@ -10,10 +10,8 @@ const schema = definitionSchema('https://cadenza.example.com/schemas/workflow.js
 
 /** Examples of the specification that need unsupported features, by feature. */
 const NEEDS: Record<string, string[]> = {
-  unsupported_listen: ['accumulate-room-readings', 'for', 'listen-to-*'],
   unsupported_call_asyncapi: ['call-asyncapi-*'],
   unsupported_grpc_file: ['call-grpc'],
-  unsupported_schedule_on: ['schedule-event-driven', 'set', 'set-expression'],
 };
 
 function needs(name: string): string[] {

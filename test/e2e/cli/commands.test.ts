@@ -177,6 +177,40 @@ test('a webhook is tested, and a delivery sent again', async () => {
   await delivered(2);
 });
 
+test('events are sent in, listed and bound, and inbound webhooks rotate their secret', async () => {
+  const sent = await ada.run([
+    'event',
+    'send',
+    '--type',
+    'made',
+    '--id',
+    '1',
+    '--data',
+    '{"n": 1}',
+    '-o',
+    'name',
+  ]);
+  expect(sent.exitCode).toBe(0);
+  const again = await ada.run(['event', 'send', '--type', 'made', '--id', '1']);
+  expect(again.stdout).toContain('no, it was there');
+  const listed = await ada.run(['event', 'list', '--type', 'made', '-o', 'name']);
+  expect(listed.stdout).toBe(sent.stdout);
+  expect((await ada.run(['event', 'get', sent.stdout.trim()])).stdout).toContain('{"n":1}');
+  const bound = await ada.run(['event', 'bind', 'urn:till', '-o', 'name']);
+  expect((await ada.run(['event', 'sources'])).stdout).toContain('urn:till');
+  expect((await ada.run(['event', 'unbind', bound.stdout.trim(), '--yes'])).exitCode).toBe(0);
+
+  for (const name of ['HOOK_OLD', 'HOOK_NEW'])
+    await asAda.put(`/secrets/${name}`, { value: 'a key of at least sixteen bytes' });
+  const create = ['hook', 'create', 'Issues', '--scheme', 'github', '--secret', 'HOOK_OLD', '-o', 'name'];
+  const hook = (await ada.run(create)).stdout.trim();
+  const rotated = await ada.run(['hook', 'update', hook, '--secret', 'HOOK_NEW']);
+  expect(rotated.stdout).toContain('HOOK_NEW, HOOK_OLD');
+  expect((await ada.run(['hook', 'update', hook, '--done', '--off'])).stdout).not.toContain('HOOK_OLD');
+  expect((await ada.run(['hook', 'list', '-o', 'name'])).stdout.trim()).toBe(hook);
+  expect((await ada.run(['hook', 'delete', hook, '--yes'])).exitCode).toBe(0);
+});
+
 test('a machine client is created, and logs in with the secret that is shown once', async () => {
   const created = await ada.run(['client', 'create', 'nightly', '--expires', '1h']);
   const { id, client_id: clientId, client_secret: secret, expires_at: expires } = created.json();

@@ -299,6 +299,7 @@ function screensOf(agentId: string): Screen[] {
     ['settings-clients', '/settings/clients', 'Create a client'],
     ['settings-secrets', '/settings/secrets', 'SERVICE_KEY'],
     ['settings-webhooks', '/settings/webhooks', 'Send a test'],
+    ['settings-events', '/settings/events', 'Create an inbound webhook'],
     ['settings-files', '/settings/files', 'Upload'],
     ['settings-health', '/settings/health', 'Database'],
     ['agent-missing', '/agents/0197a1b2-0000-7000-8000-000000000001', 'There is no such agent'],

@@ -28,6 +28,7 @@ const SETTINGS = [
   'clients',
   'secrets',
   'webhooks',
+  'events',
   'files',
   'users',
   'health',

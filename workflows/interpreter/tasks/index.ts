@@ -9,6 +9,7 @@ import { runDo } from './do.ts';
 import { runEmit } from './emit.ts';
 import { runFor } from './for.ts';
 import { runFork } from './fork.ts';
+import { runListen } from './listen.ts';
 import { runRaise } from './raise.ts';
 import { runRun } from './run.ts';
 import { runSet } from './set.ts';
@@ -31,7 +32,7 @@ const RUNNERS: { readonly [Kind in TaskKind]: Runner<Kind> | null } = {
   emit: runEmit,
   for: runFor,
   fork: runFork,
-  listen: null,
+  listen: runListen,
   raise: runRaise,
   run: runRun,
   set: (_execution, definition, _task, input, at) => runSet(definition, input, at),

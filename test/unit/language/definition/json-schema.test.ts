@@ -30,6 +30,7 @@ const OF_SHAPE = /^error (?:unknown_property|wrong_type|required|not_allowed|unk
 const BEYOND = [
   'emit with an attribute unknown to CloudEvents',
   'emit in another version of CloudEvents',
+  'listen with filters that cannot fit',
   'an unknown HTTP method',
   'headers as a text',
   'the grant password without one',

@@ -75,10 +75,10 @@ export const mistakes: Mistake[] = [
     expected: ['error unknown_property /foo: a definition has no property "foo"; known: document'],
   },
   {
-    title: 'a schedule by events',
-    change: (d) => (d.schedule = { on: { one: { with: { type: 'a' } } } }),
+    title: 'a schedule by events that reads what only runs have',
+    change: (d) => (d.schedule = { on: { one: { with: { type: '${ $context.kind }' } } } }),
     expected: [
-      'unsupported unsupported_schedule_on /schedule/on: schedule.on is not supported yet: start runs',
+      'error variable_not_available /schedule/on/one/with/type: $context does not exist in schedule.on',
     ],
   },
   {
@@ -515,10 +515,34 @@ export const mistakes: Mistake[] = [
   {
     title: 'listen without an event',
     change: (d) => (d.do[0].prepare = { listen: { to: {} } }),
+    expected: ['error invalid_value /do/0/prepare/listen/to: "to" needs exactly one of: all, any, one'],
+  },
+  {
+    title: 'listen with filters that cannot fit',
+    change: (d) =>
+      (d.do[0].prepare = {
+        listen: {
+          to: {
+            all: [
+              { with: { order_id: '1', data: { a: '${ .x + }' } }, correlate: { n: { from: '.data |' } } },
+              { with: { type: 'order.(paid' } },
+            ],
+            until: 'true',
+          },
+        },
+      }),
     expected: [
-      'error invalid_value /do/0/prepare/listen/to: "to" needs exactly one of: all, any, one',
-      'unsupported unsupported_listen',
+      'error not_allowed /do/0/prepare/listen/to/all/0/with/order_id',
+      'error expression /do/0/prepare/listen/to/all/0/with/data/a',
+      'error expression /do/0/prepare/listen/to/all/0/correlate/n/from',
+      'warning no_pattern /do/0/prepare/listen/to/all/1/with/type',
+      'warning ignored /do/0/prepare/listen/to/until',
     ],
+  },
+  {
+    title: 'listen to all of nothing',
+    change: (d) => (d.do[0].prepare = { listen: { to: { all: [] } } }),
+    expected: ['error too_few /do/0/prepare/listen/to/all: needs at least one filter'],
   },
 
   // calls

@@ -61,10 +61,13 @@ export function Waits({ run, steps }: { run: Run; steps: readonly Step[] }) {
   return (
     <p class={css['waits']}>
       {words.waitsFor}{' '}
-      {named.map(({ kind, task, id, until }, index) => {
+      {named.map(({ kind, task, id, until, events }, index) => {
         const askedMs = steps.find(({ humanTaskId }) => humanTaskId === (id ?? ''))?.askedMs ?? null;
         const name = task.split('/').at(-1) ?? task;
-        const text = words[`${kind === 'human' ? 'person' : kind}In`](name);
+        const text =
+          kind === 'event'
+            ? words.eventIn(name, events)
+            : words[kind === 'human' ? 'personIn' : 'timerIn'](name);
         return (
           <span key={task}>
             {index > 0 && ', '}

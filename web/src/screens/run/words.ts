@@ -28,7 +28,10 @@ export const words = {
     `A new run of revision ${revision}, from the start. The form has the input of this run.`,
   waitsFor: 'Waits for',
   personIn: (task: string) => `a person’s decision in ${task}`,
-  eventIn: (task: string) => `an event in ${task}`,
+  eventIn: (task: string, types: readonly string[] = []) =>
+    types.length === 0 || types.includes('*')
+      ? `an event in ${task}`
+      : `the event ${types.join(' or ')} in ${task}`,
   timerIn: (task: string) => `a timer in ${task}`,
   more: (count: number) => `and ${count} more`,
   views: { timeline: 'Timeline', diagram: 'Diagram', log: 'Log', data: 'Data' },

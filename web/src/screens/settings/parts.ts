@@ -8,6 +8,7 @@ export const NEEDS: Readonly<Record<SettingsPart, OperationId>> = {
   clients: 'listMyClients',
   secrets: 'listSecrets',
   webhooks: 'listWebhooks',
+  events: 'listReceivedEvents',
   files: 'listFiles',
   users: 'listUsers',
   health: 'getReadiness',

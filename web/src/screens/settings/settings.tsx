@@ -1,6 +1,7 @@
 /** What is one's own, and what admins look after: one screen with a part for each. */
 import type { ComponentType } from 'preact';
 
+import { lazy } from '../../app/lazy.tsx';
 import { settingsAddress, type SettingsPart } from '../../app/routes.ts';
 import { mayCall } from '../../data/session.ts';
 import page from '../../ui/page.module.css';
@@ -24,6 +25,7 @@ const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
   clients: Clients,
   secrets: Secrets,
   webhooks: Webhooks,
+  events: lazy(async () => (await import('./events.tsx')).Events),
   files: Files,
   users: Users,
   health: Health,

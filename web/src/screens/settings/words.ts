@@ -6,6 +6,7 @@ export const words = {
     clients: 'Machine clients',
     secrets: 'Secrets',
     webhooks: 'Webhooks',
+    events: 'Events',
     files: 'Files',
     users: 'Users',
     health: 'Health',

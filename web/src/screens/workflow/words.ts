@@ -35,8 +35,14 @@ export const words = {
   whole: 'whole definition',
   schedule: {
     title: 'Schedule',
-    times: (schedule: { cron: string | null; every_seconds: number | null; after_seconds: number | null }) =>
+    times: (schedule: {
+      cron: string | null;
+      every_seconds: number | null;
+      after_seconds: number | null;
+      events: string[] | null;
+    }) =>
       schedule.cron ??
+      (schedule.events === null ? null : `By events: ${schedule.events.join(', ')}`) ??
       (schedule.every_seconds === null
         ? `${lengthText((schedule.after_seconds ?? 0) * 1_000)} after the last run`
         : `Every ${lengthText(schedule.every_seconds * 1_000)}`),

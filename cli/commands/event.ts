@@ -1,0 +1,160 @@
+/** Events that are sent in, and who may send them. */
+import { randomUUID } from 'node:crypto';
+import { buildRouteMap } from '@stricli/core';
+
+import type {
+  AcceptedEvent,
+  CloudEvent,
+  EventSource,
+  ListedReceivedEvent,
+  ReceivedEvent,
+} from '../../client/index.ts';
+import { isRecord } from '../../contracts/is-record.ts';
+import { argument, command, type Context } from '../core/command.ts';
+import { usageError } from '../core/errors.ts';
+import { flag, text, texts } from '../core/flags.ts';
+import { confirm, parseDocument, readDocument } from '../core/input.ts';
+import { collect, listFlags } from '../core/lists.ts';
+import type { View } from '../core/table.ts';
+import { ago, oneLine } from '../core/text.ts';
+
+const acceptedView: View<AcceptedEvent> = {
+  columns: [
+    ['id', ({ id }) => id],
+    ['source', ({ source }) => oneLine(source)],
+    ['event', (event) => oneLine(event.event_id)],
+    ['type', ({ type }) => oneLine(type)],
+    ['new', ({ duplicate }) => (duplicate ? 'no, it was there' : 'yes')],
+  ],
+  name: ({ id }) => id,
+  none: 'No events.',
+};
+
+const receivedView: View<ListedReceivedEvent | ReceivedEvent> = {
+  columns: [
+    ['id', ({ id }) => id],
+    ['received', (event) => ago(event.received_at)],
+    ['type', ({ type }) => oneLine(type)],
+    ['source', ({ source }) => oneLine(source)],
+    ['event', (event) => oneLine(event.event_id)],
+  ],
+  name: ({ id }) => id,
+  none: 'No events.',
+};
+
+const send = command({
+  brief: 'Send an event in; without an id it gets a new one',
+  flags: {
+    type: text('Type, such as order.paid', 'TYPE'),
+    source: text('Source; default: cadenza-cli', 'URI'),
+    id: text('Id: the same source and id count once', 'ID'),
+    subject: text('Subject', 'TEXT'),
+    data: text('Data as JSON or YAML', 'JSON'),
+    file: text('A CloudEvent or a list of them, as JSON or YAML; - is standard input', 'FILE'),
+  },
+  run: async (cli, { type, source, id, subject, data, file }) => {
+    if ((type === undefined) === (file === undefined)) throw usageError('Give --type or --file.');
+    const given = file === undefined ? null : await readDocument(cli, file);
+    const own = {
+      type,
+      source: source ?? 'cadenza-cli',
+      id: id ?? randomUUID(),
+      ...(subject === undefined ? {} : { subject }),
+      ...(data === undefined ? {} : { data: await parseDocument(data, '--data') }),
+    };
+    const accepted: AcceptedEvent[] = [];
+    for (const event of given === null ? [own] : [given].flat()) {
+      // The server checks it.
+      const body = { specversion: '1.0', ...(isRecord(event) ? event : {}) } as CloudEvent;
+      accepted.push(...[await cli.client.call('publishEvent', { body, signal: cli.signal })].flat());
+    }
+    await cli.out.list(accepted, acceptedView);
+  },
+});
+
+const list = command({
+  brief: 'List the events that were sent in or emitted, newest first',
+  flags: {
+    ...listFlags,
+    type: text('Only this type', 'TYPE'),
+    source: text('Only this source', 'URI'),
+    since: text('Only those received after this time', 'TIME'),
+  },
+  run: async (cli, { type, source, since, ...flags }) => {
+    await cli.requireLogIn();
+    const query = { type, source, received_after: since };
+    const items = cli.client.items('listReceivedEvents', { query, signal: cli.signal });
+    await cli.out.list(await collect(cli, items, flags), receivedView);
+  },
+});
+
+const get = command({
+  brief: 'Show an event with its data',
+  arguments: [argument('EVENT', 'Id from cadenza event list')],
+  run: async (cli, _flags, id) => {
+    const event = await cli.client.call('getReceivedEvent', { path: { id }, signal: cli.signal });
+    await cli.out.record(event, {
+      ...receivedView,
+      columns: [...receivedView.columns, ['data', ({ event: whole }) => JSON.stringify(whole?.data ?? null)]],
+    });
+  },
+});
+
+const sourceView: View<EventSource> = {
+  columns: [
+    ['id', ({ id }) => id],
+    ['source', ({ source }) => oneLine(source)],
+    ['only from', ({ client_id: client, user_id: user }) => client ?? user ?? 'anyone of yours'],
+    ['shared with', (source) => source.shared_with],
+  ],
+  name: ({ id }) => id,
+  none: 'No sources.',
+};
+
+const sources = command({
+  brief: 'List the sources that you bind to a sender or share',
+  flags: listFlags,
+  run: async (cli, flags) => {
+    await cli.requireLogIn();
+    const items = cli.client.items('listEventSources', { signal: cli.signal });
+    await cli.out.list(await collect(cli, items, flags), sourceView);
+  },
+});
+
+const bind = command({
+  brief: 'Take events of a source from one sender only, or share them',
+  flags: {
+    client: text('Id of the machine client that may send it', 'ID'),
+    user: text('Id of the user who may send it', 'ID'),
+    share: texts('Id of a user whose workflows may get your events of it', 'ID'),
+  },
+  arguments: [argument('SOURCE', 'As in the events')],
+  run: async (cli, { client, user, share }, source) => {
+    const body = {
+      source,
+      client_id: client ?? null,
+      user_id: user ?? null,
+      shared_with: [...(share ?? [])],
+    };
+    const made = await cli.client.call('createEventSource', { body, signal: cli.signal });
+    await cli.out.record(made, sourceView);
+  },
+});
+
+const unbind = command({
+  brief: 'Take events of a source from anyone who may send yours again',
+  flags: { yes: flag('Do not ask') },
+  arguments: [argument('ID', 'From cadenza event sources')],
+  run: async (cli, { yes }, id) => {
+    await confirm(cli, `Delete the record of source ${id}?`, yes);
+    await cli.client.call('deleteEventSource', { path: { id }, signal: cli.signal });
+    cli.say(`Deleted the record of source ${id}.`);
+  },
+});
+
+const routes = { send, list, get, sources, bind, unbind };
+
+export const eventCommands = buildRouteMap<keyof typeof routes, Context>({
+  routes,
+  docs: { brief: 'Events that are sent in' },
+});

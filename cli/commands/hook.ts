@@ -1,0 +1,94 @@
+/** Inbound webhooks: addresses to which other services send theirs. */
+import { buildRouteMap } from '@stricli/core';
+
+import type { InboundWebhook } from '../../client/index.ts';
+import { HOOK_SCHEMES } from '../../contracts/hooks.ts';
+import { argument, command, type Context } from '../core/command.ts';
+import { usageError } from '../core/errors.ts';
+import { choice, flag, text } from '../core/flags.ts';
+import { confirm } from '../core/input.ts';
+import { collect, listFlags } from '../core/lists.ts';
+import type { View } from '../core/table.ts';
+import { ago, oneLine } from '../core/text.ts';
+
+const HOOK = argument('HOOK', 'Id of an inbound webhook');
+
+const hookView: View<InboundWebhook> = {
+  columns: [
+    ['id', ({ id }) => id],
+    ['name', ({ name }) => oneLine(name)],
+    ['scheme', ({ scheme }) => scheme],
+    ['secret', ({ secret, former_secret: former }) => (former === null ? secret : `${secret}, ${former}`)],
+    ['active', ({ active }) => (active ? 'yes' : 'no')],
+    ['last call', ({ last_received_at: at }) => (at === null ? 'never' : ago(at))],
+    ['url', ({ url }) => url],
+  ],
+  name: ({ id }) => id,
+  none: 'No inbound webhooks.',
+};
+
+const list = command({
+  brief: 'List your inbound webhooks',
+  flags: listFlags,
+  run: async (cli, flags) => {
+    await cli.requireLogIn();
+    const items = cli.client.items('listHooks', { signal: cli.signal });
+    await cli.out.list(await collect(cli, items, flags), hookView);
+  },
+});
+
+const create = command({
+  brief: 'Create an address for the webhooks of another service',
+  flags: {
+    scheme: choice('How the service signs', HOOK_SCHEMES),
+    secret: text('Name of your secret with the signing key', 'NAME'),
+    type: text('Type of the events; default: from the call', 'TYPE'),
+    source: text('Source of the events; default: the address', 'URI'),
+  },
+  arguments: [argument('NAME', 'What it is for')],
+  run: async (cli, { scheme, secret, type, source }, name) => {
+    if (scheme === undefined || secret === undefined) throw usageError('Give --scheme and --secret.');
+    const body = { name, scheme, secret, event_type: type ?? null, source: source ?? null };
+    await cli.out.record(await cli.client.call('createHook', { body, signal: cli.signal }), hookView);
+  },
+});
+
+const update = command({
+  brief: 'Change an inbound webhook: rotate its secret, turn it on or off',
+  flags: {
+    secret: text('Name of the new secret; the old one stays valid until --done', 'NAME'),
+    done: flag('End a rotation: only the current secret is valid'),
+    on: flag('Take calls'),
+    off: flag('Refuse all calls'),
+  },
+  arguments: [HOOK],
+  run: async (cli, { secret, done, on, off }, id) => {
+    if (on === true && off === true) throw usageError('Give --on or --off.');
+    const path = { id };
+    const before = await cli.client.call('getHook', { path, signal: cli.signal });
+    const body = {
+      ...(secret === undefined ? {} : { secret, former_secret: before.secret }),
+      ...(done === true ? { former_secret: null } : {}),
+      ...(on === true || off === true ? { active: on === true } : {}),
+    };
+    await cli.out.record(await cli.client.call('updateHook', { path, body, signal: cli.signal }), hookView);
+  },
+});
+
+const remove = command({
+  brief: 'Delete an inbound webhook',
+  flags: { yes: flag('Do not ask') },
+  arguments: [HOOK],
+  run: async (cli, { yes }, id) => {
+    await confirm(cli, `Delete inbound webhook ${id}?`, yes);
+    await cli.client.call('deleteHook', { path: { id }, signal: cli.signal });
+    cli.say(`Deleted inbound webhook ${id}.`);
+  },
+});
+
+const routes = { list, create, update, delete: remove };
+
+export const hookCommands = buildRouteMap<keyof typeof routes, Context>({
+  routes,
+  docs: { brief: 'Inbound webhooks: addresses for the webhooks of other services' },
+});

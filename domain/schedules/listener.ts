@@ -1,0 +1,91 @@
+/** The listener of a workflow's `schedule.on`. `em` is in the transaction that saves the workflow. */
+import { v7 as uuidv7 } from 'uuid';
+
+import type { ListenerSpec } from '../../contracts/listening.ts';
+import type { ScheduleTimes } from '../../contracts/schedules.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral } from '../../db/sql.ts';
+import { listenerSpec } from '../../language/definition/listening.ts';
+import type { EventConsumptionStrategy } from '../../language/definition/model.ts';
+import { ExpressionError, template } from '../../language/expressions/index.ts';
+import { insertKeys, NOTHING_YET, type ListenerRow } from '../events/listener-rows.ts';
+
+/** Replaces the listener, and forgets the starts that lack events. Without events there is none. */
+export async function listenFor(
+  em: EntityManager,
+  workflowId: string,
+  times: ScheduleTimes | null,
+): Promise<void> {
+  await em.execute('delete from listener where workflow_id = ?', [workflowId]);
+  if (times?.kind !== 'on') return;
+  const spec = specOf(times.on);
+  if (spec === null) return;
+  const id = uuidv7();
+  await em.execute(
+    `insert into listener (id, owner_id, workflow_id, spec, state, since)
+     select ?, owner_id, id, ?::json, ?::jsonb, clock_timestamp() from workflow where id = ?`,
+    [id, JSON.stringify(spec), JSON.stringify(NOTHING_YET), workflowId],
+  );
+  await indexListener(em, workflowId, { id, spec, state: NOTHING_YET });
+}
+
+/** Call after the senders of a workflow have changed. */
+export async function reindexSchedule(em: EntityManager, workflowId: string): Promise<void> {
+  const rows = await em.execute<Pick<ListenerRow, 'id' | 'spec' | 'state'>[]>(
+    `select id, spec, state from listener where workflow_id = ? and status = 'open' order by id for update`,
+    [workflowId],
+  );
+  for (const row of rows) {
+    await em.execute('delete from listener_key where listener_id = ?', [row.id]);
+    await indexListener(em, workflowId, row);
+  }
+}
+
+async function indexListener(
+  em: EntityManager,
+  workflowId: string,
+  row: Pick<ListenerRow, 'id' | 'spec' | 'state'>,
+): Promise<void> {
+  const [workflow] = await em.execute<{ senders: string[] }[]>(
+    'select to_json(event_senders || owner_id) as senders from workflow where id = ?',
+    [workflowId],
+  );
+  await insertKeys(em, row, [...new Set(workflow?.senders ?? [])]);
+}
+
+/** Null if it can take no event, because a correlation expects nothing. */
+function specOf(on: Record<string, unknown>): ListenerSpec | null {
+  try {
+    // The definition was checked when it was saved.
+    return listenerSpec(on as unknown as EventConsumptionStrategy, {
+      resolve: (text) => template(text, { mode: 'strict' }).first(null),
+      variables: {},
+      once: false,
+    });
+  } catch (error) {
+    if (error instanceof ExpressionError || (error instanceof Error && error.name === 'Error')) return null;
+    throw error;
+  }
+}
+
+/** What the new owner's events start from now on. */
+export async function handOverListeners(
+  em: EntityManager,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  const moved = await em.execute<{ id: string }[]>(
+    'update listener set owner_id = ? where owner_id = ? returning id',
+    [to, from],
+  );
+  const ids = arrayLiteral(moved.map(({ id }) => id));
+  await em.execute(
+    `insert into listener_key (sender_id, type, shape, value, listener_id)
+     select ?::uuid, type, shape, value, listener_id from listener_key
+      where listener_id = any(?::uuid[]) and sender_id = ? on conflict do nothing`,
+    [to, ids, from],
+  );
+  await em.execute('delete from listener_key where listener_id = any(?::uuid[]) and sender_id = ?', [
+    ids,
+    from,
+  ]);
+}

@@ -1,0 +1,260 @@
+/** Events that are sent in: by whom, by which webhooks, and the last ones. */
+import type {
+  CreateEventSourceRequest,
+  CreateHookRequest,
+  EventSource,
+  InboundWebhook,
+  ListedReceivedEvent,
+} from '../../../../client/index.ts';
+import { HOOK_SCHEMES } from '../../../../contracts/hooks.ts';
+import { client } from '../../data/api.ts';
+import { usePages } from '../../data/record-pages.ts';
+import { mayCall } from '../../data/session.ts';
+import { ListState } from '../../ui/list-state.tsx';
+import page from '../../ui/page.module.css';
+import { detailOf } from '../../ui/problem.tsx';
+import { Table, type Column } from '../../ui/table.tsx';
+import { complain } from '../../ui/toasts.tsx';
+import { When } from '../../ui/when.tsx';
+import { words } from './event-words.ts';
+import { FormDialog } from './form-dialog.tsx';
+import { Removal } from './removal.tsx';
+
+export function Events() {
+  return (
+    <>
+      <p class="muted">{words.help}</p>
+      <Hooks />
+      <Sources />
+      <Received />
+    </>
+  );
+}
+
+const hookSchema = {
+  type: 'object',
+  required: ['name', 'scheme', 'secret'],
+  properties: {
+    name: { type: 'string', title: words.name },
+    scheme: { type: 'string', enum: [...HOOK_SCHEMES], title: words.scheme },
+    secret: { type: 'string', title: words.secret, description: words.secretHelp },
+    event_type: { type: 'string', title: words.type, description: words.typeHelp },
+  },
+};
+
+function Hooks() {
+  const list = usePages(['hooks'], (cursor) =>
+    client.page('listHooks', { query: { cursor: cursor ?? undefined } }),
+  );
+  const create = async (body: Record<string, unknown>) => {
+    // The form's schema is that of the request.
+    await client.call('createHook', { body: body as CreateHookRequest });
+    await list.reload();
+  };
+  return (
+    <section>
+      <div class={page['actions']}>
+        <h2>{words.hooks}</h2>
+        {mayCall('createHook') && (
+          <FormDialog
+            id="hook"
+            button={words.newHook}
+            title={words.newHook}
+            submit={words.create}
+            schema={hookSchema}
+            onSubmit={create}
+          />
+        )}
+      </div>
+      <ListState list={list} empty={<p>{words.noHooks}</p>}>
+        <Table
+          label={words.hooks}
+          columns={hookColumns(() => list.reload())}
+          records={list.items.value}
+          keyOf={({ id }: InboundWebhook) => id}
+        />
+      </ListState>
+    </section>
+  );
+}
+
+function hookColumns(reload: () => Promise<void>): Column<InboundWebhook>[] {
+  const { name, url, scheme, secret, last } = words.hookColumns;
+  return [
+    { title: name, cell: (hook) => (hook.active ? hook.name : `${hook.name} (${words.off})`) },
+    { title: url, cell: (hook) => <code>{hook.url}</code>, minor: true },
+    { title: scheme, cell: (hook) => hook.scheme, minor: true },
+    {
+      title: secret,
+      cell: ({ secret: current, former_secret: former }) =>
+        former === null ? current : words.rotating(current, former),
+      minor: true,
+    },
+    {
+      title: last,
+      cell: ({ last_received_at: at }) => (at === null ? words.never : <When at={at} />),
+      minor: true,
+    },
+    { title: words.acts, end: true, cell: (hook) => <HookActs hook={hook} reload={reload} /> },
+  ];
+}
+
+function HookActs({ hook, reload }: { hook: InboundWebhook; reload: () => Promise<void> }) {
+  if (!mayCall('updateHook')) return null;
+  const path = { id: hook.id };
+  const change = async (body: { active?: boolean; secret?: string; former_secret?: string | null }) => {
+    await client.call('updateHook', { path, body });
+    await reload();
+  };
+  const act = (body: Parameters<typeof change>[0]) =>
+    void change(body).catch((error: unknown) => complain(detailOf(error)));
+  return (
+    <span class={page['actions']}>
+      {hook.former_secret === null ? (
+        <FormDialog
+          id={`rotate-${hook.id}`}
+          button={words.rotate}
+          title={words.rotateTitle}
+          help={words.rotateHelp}
+          submit={words.rotate}
+          schema={{
+            ...hookSchema,
+            required: ['secret'],
+            properties: { secret: hookSchema.properties.secret },
+          }}
+          onSubmit={(body) => change({ secret: String(body['secret']), former_secret: hook.secret })}
+        />
+      ) : (
+        <button type="button" onClick={() => act({ former_secret: null })}>
+          {words.endRotation}
+        </button>
+      )}
+      <button type="button" onClick={() => act({ active: !hook.active })}>
+        {hook.active ? words.turnOff : words.turnOn}
+      </button>
+      <Removal
+        title={words.deleteHook}
+        text={words.deleteHookText(hook.name)}
+        onAct={async () => {
+          await client.call('deleteHook', { path });
+          await reload();
+        }}
+      />
+    </span>
+  );
+}
+
+const sourceSchema = {
+  type: 'object',
+  required: ['source'],
+  properties: {
+    source: { type: 'string', title: words.source },
+    client_id: { type: 'string', title: words.client, description: words.clientHelp },
+    user_id: { type: 'string', title: words.user, description: words.userHelp },
+    shared_with: {
+      type: 'array',
+      items: { type: 'string' },
+      title: words.shared,
+      description: words.sharedHelp,
+    },
+  },
+};
+
+function Sources() {
+  const list = usePages(['event-sources'], (cursor) =>
+    client.page('listEventSources', { query: { cursor: cursor ?? undefined } }),
+  );
+  const create = async (body: Record<string, unknown>) => {
+    // The form's schema is that of the request.
+    await client.call('createEventSource', { body: body as CreateEventSourceRequest });
+    await list.reload();
+  };
+  const remove = async (id: string) => {
+    await client.call('deleteEventSource', { path: { id } });
+    await list.reload();
+  };
+  return (
+    <section>
+      <div class={page['actions']}>
+        <h2>{words.sources}</h2>
+        {mayCall('createEventSource') && (
+          <FormDialog
+            id="source"
+            button={words.newSource}
+            title={words.newSource}
+            help={words.sourcesHelp}
+            submit={words.create}
+            schema={sourceSchema}
+            onSubmit={create}
+          />
+        )}
+      </div>
+      <ListState list={list} empty={<p>{words.noSources}</p>}>
+        <Table
+          label={words.sources}
+          columns={sourceColumns(remove)}
+          records={list.items.value}
+          keyOf={({ id }: EventSource) => id}
+        />
+      </ListState>
+    </section>
+  );
+}
+
+function sourceColumns(remove: (id: string) => Promise<void>): Column<EventSource>[] {
+  const { source, from, shared } = words.sourceColumns;
+  return [
+    { title: source, cell: (record) => <code>{record.source}</code> },
+    { title: from, cell: ({ client_id: id, user_id: user }) => id ?? user ?? words.anyone, minor: true },
+    {
+      title: shared,
+      cell: ({ shared_with: users }) => (users.length === 0 ? '–' : words.people(users.length)),
+      minor: true,
+    },
+    {
+      title: words.acts,
+      end: true,
+      cell: ({ id, source: named }) =>
+        mayCall('deleteEventSource') && (
+          <Removal title={words.deleteSource} text={words.deleteSourceText(named)} onAct={() => remove(id)} />
+        ),
+    },
+  ];
+}
+
+function Received() {
+  const list = usePages(['received'], (cursor) =>
+    client.page('listReceivedEvents', { query: { cursor: cursor ?? undefined } }),
+  );
+  return (
+    <section>
+      <h2>{words.received}</h2>
+      <ListState list={list} empty={<p>{words.noEvents}</p>}>
+        <Table
+          label={words.received}
+          columns={eventColumns()}
+          records={list.items.value}
+          keyOf={({ id }: ListedReceivedEvent) => id}
+        />
+      </ListState>
+    </section>
+  );
+}
+
+function eventColumns(): Column<ListedReceivedEvent>[] {
+  const { type, source, id, at } = words.eventColumns;
+  return [
+    {
+      title: type,
+      cell: (event) => (
+        <details>
+          <summary>{event.type}</summary>
+          <pre>{JSON.stringify(event.event?.data ?? null, null, 2)}</pre>
+        </details>
+      ),
+    },
+    { title: source, cell: (event) => event.source, minor: true },
+    { title: id, cell: (event) => event.event_id, minor: true },
+    { title: at, cell: (event) => <When at={event.received_at} />, minor: true, end: true },
+  ];
+}
