@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isRecord } from '../contracts/is-record.ts';
 import type { CallHttpInput, RunActivities } from '../contracts/activities.ts';
 import { fault } from '../contracts/fault.ts';
-import { ExpressionError, template } from '../language/expressions/index.ts';
+import { defaultLimits, ExpressionError, template } from '../language/expressions/index.ts';
 import type { ActivityDeps, CallDeps } from './deps.ts';
 import { invokeOnce } from './invocation.ts';
 
@@ -39,6 +39,7 @@ export function callHttpActivity(deps: CallDeps): RunActivities['callHttp'] {
           sensitive,
           timeoutMs: input.timeout_ms,
           secret,
+          test: conditionsOf(input.scope ?? {}),
           ...calling,
         });
         return { output, ...(usage ? { usage: { ...usage } } : {}), ...(warnings ? { warnings } : {}) };
@@ -200,6 +201,33 @@ function evaluate(expression: string, variables: Scope, mode: 'strict' | 'loose'
       throw fault('expression', 'An expression that reads $secrets failed');
     throw error;
   }
+}
+
+/** Steps of all conditions of one call, a few seconds of the worker's time. */
+const MAX_CONDITION_STEPS = 20_000_000;
+
+/** Tests conditions of a subscription: everything except false and null is true in jq. */
+function conditionsOf(scope: Record<string, unknown>): (condition: string, value: unknown) => boolean {
+  let steps = MAX_CONDITION_STEPS;
+  const meter = (spent: number): void => void (steps -= spent);
+  return (condition, value) => {
+    try {
+      const left = Math.max(1, steps);
+      const limits = {
+        steps: Math.min(defaultLimits.steps, left),
+        regexSteps: Math.min(defaultLimits.regexSteps, left),
+      };
+      const options = { variables: scope, clock: () => new Date(), limits, meter };
+      const result: unknown = template(condition, { mode: 'loose' }).first(value, options);
+      return result !== false && result !== null && result !== undefined;
+    } catch (error) {
+      if (error instanceof ExpressionError)
+        throw fault('expression', `A condition of the subscription failed: ${error.message}`, {
+          cause: error,
+        });
+      throw error;
+    }
+  };
 }
 
 /** A secret that is a JSON object is an object for expressions (`$secrets.api.key`), any other a string. */

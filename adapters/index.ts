@@ -5,6 +5,7 @@ import type { McpCommands } from '../contracts/mcp-commands.ts';
 import type { Adapters, AgentAdapter } from '../domain/ports.ts';
 import { createA2aCaller } from './a2a/call-a2a.ts';
 import { createA2aAdapter } from './a2a/create-a2a-adapter.ts';
+import { createAsyncApiCaller } from './asyncapi/call-asyncapi.ts';
 import { createGrpcCaller } from './grpc/call-grpc.ts';
 import { authorizationOf } from './http/call-exchange.ts';
 import { createHttpCaller } from './http/call-http.ts';
@@ -32,6 +33,7 @@ export function createAdapters(deps: { egress: EgressPolicy; mcpCommands?: McpCo
   const caller = createHttpCaller(tools);
   const openApiCaller = createOpenApiCaller(tools);
   const a2aCaller = createA2aCaller(tools);
+  const asyncApiCaller = createAsyncApiCaller(tools);
   const grpcCaller = createGrpcCaller(tools);
   const mcpCaller = createMcpCaller({ ...tools, commands: deps.mcpCommands ?? {} });
   return {
@@ -42,6 +44,7 @@ export function createAdapters(deps: { egress: EgressPolicy; mcpCommands?: McpCo
     grpc: (call) => grpcCaller.grpc(call),
     mcp: (call) => mcpCaller.mcp(call),
     authorization: (policy, call) => authorizationOf(tools, policy, call),
+    asyncapi: (call) => asyncApiCaller.asyncapi(call),
     openFile: (request) => openRemoteFile(deps.egress, request),
   };
 }

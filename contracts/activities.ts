@@ -46,7 +46,7 @@ export interface InvokeAgentInput extends WithBatch, InvocationRef {
 }
 
 export interface CallHttpInput extends WithBatch, InvocationRef {
-  function: 'http' | 'openapi' | 'a2a' | 'grpc' | 'mcp';
+  function: 'http' | 'openapi' | 'a2a' | 'grpc' | 'mcp' | 'asyncapi';
   /**
    * `with` of the call, with URI templates filled, named authentications resolved, and all expressions
    * evaluated except those in `deferred`.
@@ -62,7 +62,7 @@ export interface CallHttpInput extends WithBatch, InvocationRef {
    * the deferred expressions, which then are all expressions.
    */
   input_from?: string | Record<string, unknown>;
-  /** Expression variables of the task; null unless expressions are deferred. */
+  /** Expression variables of the task; null unless the activity evaluates expressions. */
   scope: Record<string, unknown> | null;
   /** Names in the definition's `use.secrets`. */
   secrets: string[];

@@ -126,6 +126,8 @@ export interface HttpCall {
   timeoutMs: number;
   signal: AbortSignal;
   secret: (name: string) => Promise<string | null>;
+  /** Whether a condition of a subscription holds for a value. Throws `Fault` (expression). */
+  test?: (condition: string, value: unknown) => boolean;
   /** Secret values that expressions put into `with`; they are redacted from the output and from errors. */
   sensitive?: readonly string[];
 }
@@ -190,6 +192,7 @@ export interface Adapters {
   mcp(call: HttpCall): Promise<HttpResult>;
   /** `$authorization` of a call: what its authentication policy resolves to; null if it has none. */
   authorization(policy: unknown, call: HttpCall): Promise<{ scheme: string; parameter: string } | null>;
+  asyncapi(call: HttpCall): Promise<HttpResult>;
   /**
    * Applies the egress policy; throws `Fault`. A `Content-Length` above `maxBytes` is refused here; the
    * reader checks the bytes that arrive.

@@ -7,6 +7,7 @@ import type { HttpCall, HttpResult } from '../../domain/ports.ts';
 import { dslCredentials } from '../authentication/dsl-authentication.ts';
 import { headerSafe } from '../call-settings.ts';
 import { guardedCall, type CallGuard } from '../guarded-call.ts';
+import { guardedGet } from '../guarded-get.ts';
 import { endpointOf, type HttpTools } from '../http/call-exchange.ts';
 import { statusFault as httpStatusFault } from '../http/message.ts';
 import { exchangeMessages, MAX_BYTES, MAX_MESSAGES } from './exchange-messages.ts';
@@ -129,23 +130,9 @@ function typesOf(
   if (!URL.canParse(uri) || !/^https?:$/.test(new URL(uri).protocol))
     throw fault('configuration', 'The address of the .proto document must begin with http:// or https://');
   return serviceByDocument(uri, target.service, async (url) => {
-    const credentials = await dslCredentials(authentication, call, toolsOf(tools, guard));
-    const request = {
-      url,
-      method: 'GET',
-      headers: { accept: 'text/plain, */*;q=0.8', 'user-agent': 'Cadenza' },
-      maxBytes: MAX_PROTO_BYTES,
-      signal,
-    };
-    const send = (headers: Record<string, string>) =>
-      tools.egress.request({
-        ...request,
-        headers: { ...request.headers, ...headers },
-        timeoutMs: leftMs(),
-      });
-    let answer = await send(credentials.headers);
-    const again = answer.status === 401 ? credentials.challenged(answer, request) : null;
-    if (again !== null) answer = await send(again);
+    const headers = { accept: 'text/plain, */*;q=0.8' };
+    const request = { url, headers, maxBytes: MAX_PROTO_BYTES, authentication };
+    const answer = await guardedGet(tools, call, guard, request);
     if (answer.status === 404) return null;
     if (answer.status !== 200) throw httpStatusFault(answer, 'GET', sensitive);
     return new TextDecoder().decode(answer.bytes);

@@ -1,4 +1,7 @@
-/** OpenAPI documents: fetched under the egress policy, cached for a minute, then revalidated by ETag. */
+/**
+ * Documents of OpenAPI and AsyncAPI: fetched under the egress policy, cached for a minute, then revalidated
+ * by ETag.
+ */
 import { parse } from 'yaml';
 import { isRecord } from '../../contracts/is-record.ts';
 import { fault } from '../../contracts/fault.ts';
@@ -37,7 +40,8 @@ interface CachedDocument {
   bytes: number;
 }
 
-export function createDocumentSource(now: () => number = Date.now): DocumentSource {
+/** `kind` names the documents in errors. */
+export function createDocumentSource(now: () => number = Date.now, kind = 'OpenAPI'): DocumentSource {
   const kept = new Map<string, CachedDocument>();
 
   const keep = (url: string, entry: CachedDocument): void => {
@@ -74,21 +78,21 @@ export function createDocumentSource(now: () => number = Date.now): DocumentSour
         return before.document;
       }
       if (answer.status !== 200)
-        throw fault('communication', `${shown(url)}, the OpenAPI document, answered ${answer.status}`, {
+        throw fault('communication', `${shown(url)}, the ${kind} document, answered ${answer.status}`, {
           status: answer.status >= 400 ? answer.status : 502,
         });
-      const document = { url: answer.url, root: parsed(answer) };
+      const document = { url: answer.url, root: parsed(answer, kind) };
       if (shared) keep(url, { document, etag: answer.headers['etag'], until, bytes: answer.bytes.length });
       return document;
     },
   };
 }
 
-function parsed(answer: EgressResponse): Fields {
+function parsed(answer: EgressResponse, kind: string): Fields {
   const text = new TextDecoder().decode(answer.bytes);
   const isJson = /^\s*[[{]/.test(text);
   const invalidDocument = (why: string): Error =>
-    fault('configuration', `${shown(answer.url)} is not an OpenAPI document: ${why}`);
+    fault('configuration', `${shown(answer.url)} is not an ${kind} document: ${why}`);
   if (!isJson && answer.bytes.length > MAX_YAML_BYTES)
     throw invalidDocument(`YAML may have ${MAX_YAML_BYTES} bytes; larger documents are read as JSON only`);
   let value: unknown;

@@ -37,7 +37,12 @@ export const FUNCTION_FACTS = {
   },
   openapi: { catalog: 'dsl', taskType: 'call', notYet: null },
   grpc: { catalog: 'dsl', taskType: 'call', notYet: null },
-  asyncapi: { catalog: 'dsl', taskType: 'call', notYet: 'call.asyncapi' },
+  asyncapi: {
+    catalog: 'dsl',
+    taskType: 'call',
+    notYet: null,
+    lists: [['subscription', 'foreach', 'do']],
+  },
   a2a: { catalog: 'dsl', taskType: 'call', notYet: null },
   mcp: { catalog: 'dsl', taskType: 'call', notYet: null },
 } as const satisfies Readonly<Record<CallFunction, FunctionFacts>>;

@@ -1,6 +1,13 @@
 /** Types of the parameters (`with`) of functions that a `call` task can name. */
 import type { Delegate, Quorum } from '../../contracts/hitl.ts';
-import type { Duration, Endpoint, ExternalResource, ReferenceableAuthentication } from './model-common.ts';
+import type {
+  Duration,
+  Endpoint,
+  Export,
+  ExternalResource,
+  Output,
+  ReferenceableAuthentication,
+} from './model-common.ts';
 
 /** The arguments of each function that the platform brings. What has to know a new function follows. */
 export interface CallArguments {
@@ -10,7 +17,7 @@ export interface CallArguments {
   map: MapArguments;
   openapi: OpenApiArguments;
   grpc: GrpcArguments;
-  asyncapi: Record<string, unknown>;
+  asyncapi: AsyncApiArguments;
   a2a: A2aArguments;
   mcp: McpArguments;
 }
@@ -157,4 +164,28 @@ export interface McpArguments {
     options?: Record<string, string>;
   };
   client?: { name: string; version: string };
+}
+
+/** `call: asyncapi`. One of `channel` and `operation`, and one of `message` and `subscription`. */
+export interface AsyncApiArguments {
+  document: ExternalResource;
+  channel?: string;
+  operation?: string;
+  server?: { name: string; variables?: Record<string, unknown> };
+  protocol?: string;
+  message?: { payload?: Record<string, unknown>; headers?: Record<string, unknown> };
+  subscription?: {
+    filter?: string;
+    /** One of `amount`, `while` and `until`. */
+    consume: { amount?: number; for?: Duration; while?: string; until?: string };
+    foreach?: {
+      item?: string;
+      at?: string;
+      /** A task list. */
+      do?: unknown[];
+      output?: Output;
+      export?: Export;
+    };
+  };
+  authentication?: ReferenceableAuthentication;
 }

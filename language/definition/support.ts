@@ -11,7 +11,6 @@ export const INSTEAD = {
   'grpc.file':
     'a .proto document is fetched over http or https: serve it there, or omit "proto" if the server offers ' +
     'reflection',
-  'call.asyncapi': 'call: asyncapi is not supported yet: use call: http to a gateway in front of the broker',
   'schedule.combined': 'a schedule has one of "every", "cron", "after" and "on": write a workflow for each',
   'evaluate.language': 'expressions are jq: other languages are not supported',
   'schema.format': 'only JSON Schema (format: json) is supported',

@@ -186,7 +186,7 @@ const CALL_DETAILS: Readonly<Record<CallFunction, ((parameters: unknown) => stri
   map: (parameters) => `map: in ${text(own(parameters, 'in'))}`,
   openapi: null,
   grpc: (parameters) => `grpc ${text(own(parameters, 'method'))}`,
-  asyncapi: null,
+  asyncapi: (parameters) => `asyncapi ${text(own(parameters, 'operation') ?? own(parameters, 'channel'))}`,
   a2a: null,
   mcp: (parameters) => `mcp ${text(own(own(parameters, 'parameters'), 'name') ?? own(parameters, 'method'))}`,
 };

@@ -32,6 +32,16 @@ export async function startCounterpart(): Promise<TestServer> {
     if (request.path === '/missing') return sendJson(response, { error: 'missing' }, 404);
     if (request.path === '/openapi')
       return sendJson(response, { openapi: '3.0.0', paths: { '/ok': { get: { operationId: 'ok' } } } });
+    if (request.path === '/events') {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (const n of [1, 2, 3]) response.write(`data: {"n": ${n}}\n\n`);
+      return;
+    }
+    if (request.path === '/asyncapi') {
+      const servers = { main: { host: request.headers.host, protocol: 'http' } };
+      const channels = { events: { address: 'events' } };
+      return sendJson(response, { asyncapi: '3.0.0', servers, channels });
+    }
     sendJson(response, { ok: true });
   });
 }
@@ -223,6 +233,25 @@ export const scenarios: Record<string, Scenario> = {
       do: [
         { first: { run: { script: { language: 'js', code: 'console.error(1); console.log(2)' } } } },
         { alone: { run: { script: { language: 'js', code: 'console.log(3)' }, await: false } } },
+      ],
+    }),
+  }),
+  'subscription-foreach': async (stage) => ({
+    '': await toEnd(stage, {
+      do: [
+        {
+          follow: {
+            call: 'asyncapi',
+            with: {
+              document: { endpoint: `${stage.counterpart.url}/asyncapi` },
+              channel: 'events',
+              subscription: {
+                consume: { amount: 3 },
+                foreach: { do: [{ look: { set: { n: '${ .payload.n }' } } }, { ask: http(stage, '/ok') }] },
+              },
+            },
+          },
+        },
       ],
     }),
   }),

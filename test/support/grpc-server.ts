@@ -53,6 +53,8 @@ export interface ShopServer {
   seen: { method: string; metadata: Metadata; messages: Fields[] }[];
   /** Calls of `Follow` that have begun, and that the client cancelled. */
   following: { begun: number; cancelled: number };
+  /** How many calls of `Follow` are open. */
+  open(): number;
   /** Ends the open calls of `Follow`. */
   release(): void;
   close(): Promise<void>;
@@ -92,7 +94,9 @@ export async function startShop(
           display_name: `item ${number}${'x'.repeat(Number(watch['bytes'] ?? 0))}`,
           price: number,
         });
-      if (watch['forever'] !== true) stream.end();
+      if (watch['forever'] === true) return;
+      open.delete(stream);
+      stream.end();
     },
     Collect(stream, messages) {
       stream.write({ count: messages.length });
@@ -153,6 +157,7 @@ export async function startShop(
     port,
     seen,
     following,
+    open: () => open.size,
     release: () => open.forEach((stream) => stream.end()),
     close: async () => server.forceShutdown(),
   };

@@ -11,6 +11,7 @@ import {
 import { at, own } from '../problems.ts';
 import { checkAuthentication, checkDuration, checkEndpoint } from '../reusable.ts';
 import { exact, refuse } from '../shape.ts';
+import { checkWebAddress } from './call-http.ts';
 import { inTask, type Call } from './kind.ts';
 import { checkIterator } from './listen.ts';
 
@@ -36,9 +37,12 @@ const PROTOCOLS = [
   'ws',
 ];
 
+/** Those with a library and tests against a real counterpart. */
+const CALLABLE = ['http', 'ws', 'mqtt', 'mqtt5'];
+
 const consume = exact({
   for: duration.optional(),
-  amount: z.int().optional(),
+  amount: z.int().min(1, 'has to be at least 1').optional(),
   while: text.optional(),
   until: text.optional(),
 }).check((context) => {
@@ -70,6 +74,22 @@ export const asyncapiCall: Call = {
       at(pointer, 'document', 'endpoint'),
       locals,
       checker,
+      'allow',
+    );
+    checkWebAddress(own(parameters['document'], 'endpoint'), at(pointer, 'document', 'endpoint'), checker);
+    const { protocol } = parameters;
+    if (typeof protocol === 'string' && PROTOCOLS.includes(protocol) && !CALLABLE.includes(protocol))
+      checker.problems.unsupported(
+        at(pointer, 'protocol'),
+        'unsupported_asyncapi_protocol',
+        `${protocol} is not supported yet, only ${CALLABLE.join(', ')}: use call: http to a gateway`,
+      );
+    for (const key of ['channel', 'operation'])
+      checker.text(parameters[key], at(pointer, key), inTask(locals));
+    checker.template(
+      own(parameters['server'], 'variables'),
+      at(pointer, 'server', 'variables'),
+      inTask(locals, 'allow'),
     );
     checker.template(parameters['message'], at(pointer, 'message'), inTask(locals, 'allow'));
     checkAuthentication(parameters['authentication'], at(pointer, 'authentication'), locals, checker);

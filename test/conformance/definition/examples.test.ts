@@ -10,7 +10,6 @@ const schema = definitionSchema('https://cadenza.example.com/schemas/workflow.js
 
 /** Examples of the specification that need unsupported features, by feature. */
 const NEEDS: Record<string, string[]> = {
-  unsupported_call_asyncapi: ['call-asyncapi-*'],
   unsupported_grpc_file: ['call-grpc'],
 };
 

@@ -73,7 +73,7 @@ describe.each([
   });
 
   test('functions, their arguments, and tasks to go on with', () => {
-    const functions = ['agent', 'human', 'map', 'http', 'openapi', 'a2a', 'grpc', 'mcp', 'audit'];
+    const functions = ['agent', 'human', 'map', 'http', 'openapi', 'a2a', 'grpc', 'asyncapi', 'mcp', 'audit'];
     expect(offered(inTask(at.call))).toEqual(functions);
     expect(offered(inTask(at.arguments))).toEqual(['description', 'decisions', 'delegate']);
     expect(offered(inTask(at.context))).toEqual(['first', 'last']);

@@ -8,6 +8,7 @@ import { resolve, type At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { fault } from '../fault.ts';
 import { callAgent } from '../functions/agent.ts';
+import { callAsyncApi } from '../functions/asyncapi.ts';
 import { callGrpc } from '../functions/grpc.ts';
 import { callA2a, callHttp, callOpenApi } from '../functions/http.ts';
 import { callHuman } from '../functions/human.ts';
@@ -31,6 +32,7 @@ const RUNNERS: { readonly [Name in RunnableFunction]: FunctionRunner<Name> } = {
   map: callMap,
   openapi: callOpenApi,
   grpc: callGrpc,
+  asyncapi: callAsyncApi,
   a2a: callA2a,
   mcp: callMcp,
 };

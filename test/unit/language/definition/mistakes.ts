@@ -564,7 +564,7 @@ export const mistakes: Mistake[] = [
     change: (d) => (task(d, 'fetch').call = 'graphql'),
     expected: [
       'error unknown_function /do/1/fetch/call: there is no function "graphql"; known: notify, ' +
-        'http, agent, human, map, openapi, grpc, a2a, mcp',
+        'http, agent, human, map, openapi, grpc, asyncapi, a2a, mcp',
     ],
   },
   {
@@ -588,6 +588,7 @@ export const mistakes: Mistake[] = [
       Object.assign(task(d, 'fetch'), {
         call: 'grpc',
         with: {
+          proto: { endpoint: 'https://example.com/a.proto' },
           service: {
             name: 'a.B',
             host: 'example.com',

@@ -43,11 +43,11 @@ const ARGUMENTS: { readonly [Name in CallFunction]: readonly (keyof CallArgument
   openapi: ['document', 'operationId', 'parameters', 'authentication', 'output', 'redirect'],
   a2a: ['method', 'agentCard', 'server', 'parameters'],
   grpc: ['proto', 'service', 'method', 'arguments'],
-  asyncapi: [],
+  asyncapi: ['document', 'operation', 'message', 'subscription', 'server', 'protocol'],
   mcp: ['method', 'parameters', 'transport', 'timeout'],
 };
 /** Functions that runs can call. */
-const FUNCTIONS = Object.keys(ARGUMENTS).filter((name) => name !== 'asyncapi');
+const FUNCTIONS = Object.keys(ARGUMENTS);
 const OF_TASK = ['if', 'input', 'output', 'export', 'timeout', 'then', 'metadata'];
 const OF_DEFINITION = ['document', 'input', 'use', 'do', 'output', 'timeout'];
 const OF_USE = ['authentications', 'errors', 'functions', 'retries', 'secrets', 'timeouts'];

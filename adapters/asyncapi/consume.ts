@@ -1,0 +1,102 @@
+/** How many messages a subscription takes (dsl-reference.md "AsyncAPI Subscription Lifetime"). */
+import { setImmediate } from 'node:timers/promises';
+import { fault } from '../../contracts/fault.ts';
+import { reserveAnswer, SMALL_ANSWER_BYTES } from '../egress/answer-memory.ts';
+import { MAX_MESSAGE_BYTES, MAX_MESSAGES, tooMuch, type InboundMessage } from './message-queue.ts';
+import { valueAt } from './operation.ts';
+
+/** So many messages are looked at in one go. */
+const BREATH = 20;
+
+/** A message as the DSL has it. */
+export interface ConsumedMessage {
+  payload: unknown;
+  headers: Record<string, unknown>;
+  correlationId?: string;
+}
+
+export interface Consumption {
+  /** Of a message: whether it counts. */
+  filter: ((message: unknown) => boolean) | null;
+  amount: number | null;
+  /** Of the list of messages so far: whether to go on; asked after each message. */
+  while: ((messages: unknown) => boolean) | null;
+  /** Of the list of messages so far: whether it is enough; asked before each message. */
+  until: ((messages: unknown) => boolean) | null;
+  forMs: number | null;
+  /** See `AsyncOperation`. */
+  correlation: string | null;
+  signal: AbortSignal;
+}
+
+/** Throws `Fault` if the messages end before there are enough. */
+export async function consume(
+  source: AsyncIterable<InboundMessage>,
+  policy: Consumption,
+): Promise<ConsumedMessage[]> {
+  const { signal, forMs, amount } = policy;
+  const consumed: ConsumedMessage[] = [];
+  const messages = source[Symbol.asyncIterator]();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  const { promise: timeUp, resolve: endTime } = Promise.withResolvers<'late'>();
+  const timer = forMs === null ? undefined : setTimeout(() => endTime('late'), forMs);
+  let bytes = 0;
+  let received = 0;
+  try {
+    signal.throwIfAborted();
+    for (;;) {
+      if (policy.until?.(consumed) === true || (amount !== null && consumed.length >= amount))
+        return consumed;
+      const next = await Promise.race([messages.next(), timeUp, aborted]);
+      if (next === 'late') return consumed;
+      if (next.done === true)
+        throw fault('communication', `The subscription ended after ${consumed.length} messages`, {
+          status: 502,
+        });
+      // A full queue with costly conditions must not keep the process from anything else.
+      if (++received % BREATH === 0) await setImmediate();
+      const message = readable(next.value, policy.correlation);
+      if (policy.filter?.(message) === false) continue;
+      const before = bytes;
+      bytes += next.value.payload.length;
+      if (bytes > MAX_MESSAGE_BYTES) throw tooMuch(`${MAX_MESSAGE_BYTES} bytes`);
+      if (consumed.length >= MAX_MESSAGES) throw tooMuch(`${MAX_MESSAGES} messages`);
+      if (before <= SMALL_ANSWER_BYTES && bytes > SMALL_ANSWER_BYTES)
+        await reserveAnswer(MAX_MESSAGE_BYTES, signal);
+      consumed.push(message);
+      if (policy.while?.(consumed) === false) return consumed;
+    }
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+    aborted.catch(() => undefined);
+  }
+}
+
+/** JSON, else text, else base64. */
+function readable(
+  { payload, headers, correlationId }: InboundMessage,
+  location: string | null,
+): ConsumedMessage {
+  const message = { payload: contentOf(payload), headers };
+  const found = location === null ? undefined : valueAt(location, message);
+  const id = typeof found === 'string' || typeof found === 'number' ? String(found) : correlationId;
+  return id === undefined ? message : { ...message, correlationId: id };
+}
+
+function contentOf(payload: Uint8Array): unknown {
+  if (payload.length === 0) return null;
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(payload);
+  } catch {
+    return Buffer.from(payload).toString('base64');
+  }
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}

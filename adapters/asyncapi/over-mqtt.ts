@@ -1,0 +1,156 @@
+/** Messages over MQTT 3.1.1 and 5, at least once. */
+import type { IClientOptions, IClientPublishOptions, MqttClient } from 'mqtt';
+import { Fault, fault } from '../../contracts/fault.ts';
+import { connectionFault } from '../egress/connection-fault.ts';
+import { openPinnedSocket } from '../egress/open-pinned-socket.ts';
+import { MAX_MESSAGE_BYTES, tooMuch, type MessageQueue } from './message-queue.ts';
+import type { Connecting, OutboundMessage, Protocol } from './protocol.ts';
+
+const KEEPALIVE_SECONDS = 30;
+const CLOSE_MS = 2_000;
+/** Everything that a broker sends in one call; the library reads a packet before anybody can refuse it. */
+const MAX_RECEIVED_BYTES = 4 * MAX_MESSAGE_BYTES;
+
+export const overMqtt: Protocol = {
+  async send(connecting, message) {
+    const { target } = connecting;
+    const options = publishOptions(connecting, message);
+    const client = await connect(connecting, null);
+    try {
+      await within(connecting, client, () => client.publishAsync(target.address, message.payload, options));
+    } finally {
+      await leave(client);
+    }
+    return null;
+  },
+
+  async subscribe(connecting, queue) {
+    const { target } = connecting;
+    const client = await connect(connecting, queue);
+    client.on('message', (_topic, payload, { properties }) =>
+      queue.push({
+        payload,
+        headers: { ...properties?.userProperties },
+        ...(properties?.correlationData ? { correlationId: properties.correlationData.toString() } : {}),
+      }),
+    );
+    try {
+      const granted = await within(connecting, client, () =>
+        client.subscribeAsync(target.address, { qos: 1 }),
+      );
+      if (granted.some(({ qos }) => qos >= 128))
+        throw fault('authorization', `${target.host} refuses the subscription of ${target.address}`);
+    } catch (error) {
+      await leave(client);
+      throw error;
+    }
+    return () => leave(client);
+  },
+};
+
+function publishOptions({ target }: Connecting, { headers }: OutboundMessage): IClientPublishOptions {
+  const { qos, retain } = target.bindings;
+  const isCurrent = target.protocol === 'mqtt5';
+  if (Object.keys(headers).length > 0 && !isCurrent)
+    throw fault('configuration', 'Messages of MQTT 3 have no headers: use a server of the protocol mqtt5');
+  return {
+    qos: qos === 0 || qos === 2 ? qos : 1,
+    retain: retain === true,
+    ...(isCurrent ? { properties: { contentType: 'application/json', userProperties: headers } } : {}),
+  };
+}
+
+/** Resolves when the broker has accepted the connection. */
+async function connect(connecting: Connecting, queue: MessageQueue | null): Promise<MqttClient> {
+  const { egress, guard, target, account, credentials, id } = connecting;
+  const { MqttClient: Client } = await import('mqtt');
+  if (account === null && credentials['authorization'] !== undefined)
+    throw fault('configuration', 'MQTT knows the authentication "basic" only');
+  const origin = new URL(`${target.secure ? 'https' : 'http'}://${target.host}`);
+  const pinned = await egress.pin(origin.origin);
+  const socket = await openPinnedSocket(pinned, origin.hostname.replace(/^\[(.*)\]$/, '$1'), guard.signal);
+  const options: IClientOptions = {
+    protocolVersion: target.protocol === 'mqtt5' ? 5 : 4,
+    clientId: id,
+    clean: true,
+    keepalive: KEEPALIVE_SECONDS,
+    reconnectPeriod: 0,
+    connectTimeout: Math.min(guard.leftMs(), 30_000),
+    ...(target.protocol === 'mqtt5' ? { properties: { maximumPacketSize: MAX_RECEIVED_BYTES } } : {}),
+    ...account,
+  };
+  const client = new Client(() => socket, options);
+  let received = 0;
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.length;
+    if (received > MAX_RECEIVED_BYTES) {
+      queue?.fail(tooMuch(`${MAX_RECEIVED_BYTES} bytes`));
+      socket.destroy();
+    }
+  });
+  client.on('error', (error) => queue?.fail(failureOf(connecting, error)));
+  client.on('close', () => queue?.end());
+  try {
+    await within(
+      connecting,
+      client,
+      () => new Promise<void>((resolve) => client.once('connect', () => resolve())),
+    );
+    return client;
+  } catch (error) {
+    await leave(client);
+    throw error;
+  }
+}
+
+/** Ends with the call, and with the connection. */
+async function within<T>(connecting: Connecting, client: MqttClient, work: () => Promise<T>): Promise<T> {
+  const { signal } = connecting.guard;
+  signal.throwIfAborted();
+  const { promise: broken, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason);
+  const fail = (error: Error): void => reject(failureOf(connecting, error));
+  const close = (): void =>
+    reject(failureOf(connecting, Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
+  signal.addEventListener('abort', abort, { once: true });
+  client.on('error', fail);
+  client.on('close', close);
+  try {
+    return await Promise.race([work(), broken]);
+  } catch (error) {
+    throw error instanceof Fault || signal.aborted ? error : failureOf(connecting, error);
+  } finally {
+    signal.removeEventListener('abort', abort);
+    client.off('error', fail);
+    client.off('close', close);
+  }
+}
+
+/** MQTT 3.1.1 §3.2.2.3, MQTT 5 §3.2.2.2: why a broker refuses a connection. */
+const REFUSALS: Readonly<Record<number, 'authentication' | 'authorization'>> = {
+  4: 'authentication',
+  5: 'authorization',
+  134: 'authentication',
+  135: 'authorization',
+};
+
+function failureOf({ target, guard }: Connecting, error: unknown): Fault {
+  if (error instanceof Fault) return error;
+  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (typeof code !== 'number') return connectionFault({ url: `http://${target.host}` }, error);
+  const name = REFUSALS[code] ?? 'communication';
+  const reason = guard.sensitive.quote(error instanceof Error ? error.message : '', 200);
+  const status = name === 'authentication' ? 401 : name === 'authorization' ? 403 : 502;
+  return fault(name, `${target.host} refused: ${reason} (${code})`, { status, cause: error });
+}
+
+async function leave(client: MqttClient): Promise<void> {
+  client.on('error', () => undefined);
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, CLOSE_MS);
+  const ended = client.connected ? client.endAsync().catch(() => undefined) : Promise.resolve();
+  await Promise.race([ended, late]);
+  clearTimeout(timer);
+  client.stream.destroy();
+  client.end(true);
+}

@@ -1,0 +1,352 @@
+/** The DSL's `call: asyncapi` against real servers: HTTP, WebSocket, and MQTT brokers. */
+import { spawn } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect, createServer as createTcpServer, type AddressInfo } from 'node:net';
+import { Aedes, type Client as BrokerClient } from 'aedes';
+import { expect, test } from '@jest/globals';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { stringify } from 'yaml';
+import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
+import { template } from '../../../language/expressions/index.ts';
+import { closedAfterEach } from '../../support/closed-after-each.ts';
+import { faultOf, httpCall } from '../../support/agent-call.ts';
+import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
+import { ownPort } from '../../support/machine.ts';
+import { testUnless } from '../../support/outside.ts';
+import { until } from '../../support/platform.ts';
+
+const opened = closedAfterEach();
+
+interface Options {
+  secrets?: Record<string, string>;
+  timeoutMs?: number;
+  signal?: AbortSignal;
+  allow?: string[];
+  key?: string;
+}
+
+// Tests read any property of a result.
+async function call(
+  args: Record<string, unknown>,
+  { allow = ['127.0.0.1'], key, ...options }: Options = {},
+): Promise<any> {
+  const egress = opened(createEgressPolicy({ allow }));
+  const condition = (source: string, value: unknown): boolean =>
+    template(source, { mode: 'loose' }).first(value, { variables: {} }) === true;
+  const prepared = { ...httpCall(args, options), test: condition, ...(key ? { idempotencyKey: key } : {}) };
+  return (await createAdapters({ egress }).asyncapi(prepared)).output;
+}
+
+/** An HTTP server that serves a document, streams events, and takes messages. */
+async function serve(document: (server: TestServer) => unknown, yaml = false): Promise<TestServer> {
+  const server: TestServer = await startServer(({ path, method }, response) => {
+    if (path === '/doc') {
+      response.writeHead(200, { 'content-type': yaml ? 'application/yaml' : 'application/json' });
+      return void response.end((yaml ? stringify : JSON.stringify)(document(server)));
+    }
+    if (path === '/v1/orders' && method === 'GET') {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (const n of [1, 2, 3]) response.write(`id: ${n}\ndata: {"n": ${n}, "of": "orders"}\n\n`);
+      return undefined;
+    }
+    return sendJson(response, { took: path });
+  });
+  return opened(server);
+}
+
+const channels = {
+  orders: { address: 'orders', messages: { order: { correlationId: { location: '$message.payload#/of' } } } },
+  user: { address: 'users/{id}/mail', parameters: { id: { location: '$message.payload#/user/id' } } },
+};
+const operations = {
+  place: { action: 'receive', channel: { $ref: '#/channels/orders' } },
+  follow: { action: 'send', channel: { $ref: '#/channels/orders' } },
+  tell: { action: 'receive', channel: { $ref: '#/channels/user' }, bindings: { http: { method: 'PUT' } } },
+};
+const version3 = (servers: Record<string, unknown>) => ({ asyncapi: '3.0.0', servers, channels, operations });
+const overHttp = ({ port }: TestServer) =>
+  version3({
+    far: { host: 'far.example.com', protocol: 'kafka' },
+    near: {
+      host: '127.0.0.1:{port}',
+      pathname: '/{version}',
+      protocol: 'http',
+      variables: { port: { default: String(port) }, version: { default: 'v1', enum: ['v1', 'v2'] } },
+    },
+  });
+const at = ({ url }: { url: string }) => ({ document: { endpoint: `${url}/doc` } });
+
+test('over HTTP: messages are requests, subscriptions are server-sent events (3.0)', async () => {
+  const server = await serve(overHttp);
+  const message = { payload: { n: 1 }, headers: { 'x-kind': 'test' } };
+  expect(await call({ ...at(server), operation: 'place', message })).toEqual({ took: '/v1/orders' });
+  expect(server.seen.at(-1)).toMatchObject({
+    method: 'POST',
+    body: '{"n":1}',
+    headers: { 'x-kind': 'test' },
+  });
+  const mail = { payload: { user: { id: 'ada' } } };
+  const variables = { version: 'v2' };
+  const told = await call({
+    ...at(server),
+    operation: 'tell',
+    message: mail,
+    server: { name: 'near', variables },
+  });
+  expect(told).toEqual({ took: '/v2/users/ada/mail' });
+  expect(server.seen.at(-1)?.method).toBe('PUT');
+  const subscription = { filter: '${ .payload.n > 1 }', consume: { amount: 2 } };
+  expect(await call({ ...at(server), operation: 'follow', subscription })).toEqual([
+    { payload: { n: 2, of: 'orders' }, headers: { id: '2' }, correlationId: 'orders' },
+    { payload: { n: 3, of: 'orders' }, headers: { id: '3' }, correlationId: 'orders' },
+  ]);
+});
+
+test('the lifetime of a subscription: while, until, for, and the end of the call', async () => {
+  const server = await serve(overHttp);
+  const follow = (consume: Record<string, unknown>, options: Options = {}) =>
+    call({ ...at(server), operation: 'follow', subscription: { consume } }, options);
+  const numbers = (list: { payload: { n: number } }[]) => list.map(({ payload }) => payload.n);
+  expect(numbers(await follow({ while: 'length < 2' }))).toEqual([1, 2]);
+  expect(numbers(await follow({ until: '${ any(.payload.n == 3) }' }))).toEqual([1, 2, 3]);
+  expect(await follow({ until: 'length == 0' })).toEqual([]);
+  expect(numbers(await follow({ amount: 9, for_ms: 300 }))).toEqual([1, 2, 3]);
+  expect(await faultOf(follow({ amount: 9 }, { timeoutMs: 400 }))).toMatchObject({ kind: 'timeout' });
+  const cancel = new AbortController();
+  const following = follow({ amount: 9 }, { signal: cancel.signal });
+  await until(
+    async () => server.seen.filter(({ method, path }) => method === 'GET' && path !== '/doc').length,
+    (n) => n === 6,
+  );
+  cancel.abort(new Error('cancelled by the test'));
+  await expect(following).rejects.toThrow('cancelled by the test');
+});
+
+/** A WebSocket server that greets with `greetings`, and records what it gets. */
+async function serveSockets(greetings: unknown[]) {
+  const sockets = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+  const seen: { path: string; authorization: string | undefined; messages: string[]; open: boolean }[] = [];
+  sockets.on('connection', (socket: WebSocket, { url = '', headers }) => {
+    const entry = { path: url, authorization: headers.authorization, messages: [] as string[], open: true };
+    seen.push(entry);
+    socket.on('message', (data: Buffer) => entry.messages.push(data.toString()));
+    socket.on('close', () => (entry.open = false));
+    for (const greeting of greetings) socket.send(JSON.stringify(greeting));
+  });
+  await new Promise((resolve) => sockets.once('listening', resolve));
+  opened({
+    close: () =>
+      new Promise<void>((resolve) => {
+        sockets.clients.forEach((socket) => socket.terminate());
+        sockets.close(() => resolve());
+      }),
+  });
+  return { port: (sockets.address() as AddressInfo).port, seen };
+}
+
+test('over a WebSocket, with credentials, and nothing stays open', async () => {
+  const target = await serveSockets([{ n: 1 }, { n: 2 }, { n: 3 }]);
+  const server = await serve(
+    () => ({
+      asyncapi: '2.6.0',
+      servers: {
+        main: {
+          url: 'ws://127.0.0.1:{port}/live',
+          protocol: 'ws',
+          variables: { port: { default: String(target.port) } },
+        },
+      },
+      channels: {
+        '/orders': { publish: { operationId: 'place' }, subscribe: { operationId: 'follow' } },
+        '/read-only': { subscribe: {} },
+      },
+    }),
+    true,
+  );
+  const authentication = { bearer: { use: 'TOKEN' } };
+  const secrets = { TOKEN: 'token-of-sockets' };
+  const message = { payload: { n: 7 } };
+  expect(await call({ ...at(server), channel: 'orders', message, authentication }, { secrets })).toBeNull();
+  await until(async () => target.seen[0]?.messages.length === 1, Boolean);
+  expect(target.seen[0]).toMatchObject({
+    path: '/live/orders',
+    authorization: 'Bearer token-of-sockets',
+    messages: ['{"n":7}'],
+  });
+  const subscription = { consume: { amount: 2 } };
+  expect(await call({ ...at(server), operation: 'follow', protocol: 'ws', subscription })).toMatchObject([
+    { payload: { n: 1 } },
+    { payload: { n: 2 } },
+  ]);
+  await until(async () => target.seen.every(({ open }) => !open), Boolean);
+  expect(await faultOf(call({ ...at(server), channel: '/read-only', message }))).toMatchObject({
+    kind: 'configuration',
+    detail: expect.stringContaining('no publish operation'),
+  });
+  const headers = { a: 'b' };
+  expect(
+    await faultOf(call({ ...at(server), channel: 'orders', message: { ...message, headers } })),
+  ).toMatchObject({
+    detail: expect.stringContaining('no headers'),
+  });
+});
+
+async function serveBroker(account?: { username: string; password: string }) {
+  const broker = await Aedes.createBroker();
+  if (account)
+    broker.authenticate = (_client, username, password, done) =>
+      done(null, username === account.username && String(password) === account.password);
+  const tcp = createTcpServer(broker.handle);
+  await new Promise<void>((resolve) => tcp.listen(0, '127.0.0.1', resolve));
+  const published: { topic: string; payload: string }[] = [];
+  broker.on('publish', ({ topic, payload }, client: BrokerClient | null) => {
+    if (client !== null) published.push({ topic, payload: payload.toString() });
+  });
+  opened({
+    close: async () => {
+      await new Promise<void>((resolve) => broker.close(resolve));
+      tcp.close();
+    },
+  });
+  const publish = (topic: string, payload: string): Promise<void> =>
+    new Promise((resolve, reject) =>
+      broker.publish(
+        { cmd: 'publish', topic, payload: Buffer.from(payload), qos: 1, retain: false, dup: false },
+        (error) => (error ? reject(error) : resolve()),
+      ),
+    );
+  return { broker, port: (tcp.address() as AddressInfo).port, published, publish };
+}
+
+test('over MQTT: messages are acknowledged, subscriptions take any value of a parameter', async () => {
+  const account = { username: 'ada', password: 'password-of-mqtt' };
+  const { broker, port, published, publish } = await serveBroker(account);
+  const server = await serve(() => version3({ broker: { host: `127.0.0.1:${port}`, protocol: 'mqtt' } }));
+  const common = { ...at(server), authentication: { basic: { use: 'MQTT' } } };
+  const secrets = { MQTT: JSON.stringify(account) };
+  const message = { payload: { user: { id: 'ada' }, text: 'hello' } };
+  expect(await call({ ...common, operation: 'tell', message }, { secrets })).toBeNull();
+  expect(published).toEqual([{ topic: 'users/ada/mail', payload: JSON.stringify(message.payload) }]);
+
+  const subscribed = new Promise((resolve) => broker.once('subscribe', resolve));
+  const subscription = { consume: { amount: 2 } };
+  const following = call({ ...common, operation: 'tell', subscription }, { secrets });
+  await subscribed;
+  await publish('users/ada/mail', '{"n":1}');
+  await publish('users/ada/other', '{"n":2}');
+  await publish('users/bob/mail', 'plain');
+  expect(await following).toEqual([
+    { payload: { n: 1 }, headers: {} },
+    { payload: 'plain', headers: {} },
+  ]);
+  await until(
+    async () => broker.connectedClients,
+    (count) => count === 0,
+  );
+
+  const wrong = { MQTT: JSON.stringify({ ...account, password: 'wrong-password' }) };
+  const refused = await faultOf(call({ ...common, operation: 'tell', message }, { secrets: wrong }));
+  expect(refused).toMatchObject({ kind: 'authorization', status: 403 });
+  expect(refused.detail).not.toContain('wrong-password');
+});
+
+/** Debian's broker, the only one here that speaks MQTT 5. */
+const MOSQUITTO = '/usr/sbin/mosquitto';
+
+testUnless(existsSync(MOSQUITTO) ? undefined : 'mosquitto is not installed')(
+  'over MQTT 5, with headers and a correlation id',
+  async () => {
+    const port = await ownPort();
+    const settings = join(await mkdtemp(join(tmpdir(), 'mosquitto-')), 'settings');
+    writeFileSync(settings, `listener ${port} 127.0.0.1\nallow_anonymous true\n`);
+    const broker = spawn(MOSQUITTO, ['-c', settings], { stdio: 'ignore' });
+    opened({ close: async () => void broker.kill('SIGKILL') });
+    await until(async () => listens(port), Boolean);
+    const server = await serve(() => version3({ broker: { host: `127.0.0.1:${port}`, protocol: 'mqtt5' } }));
+    const message = { payload: { n: 1, of: 'five' }, headers: { 'x-kind': 'test' } };
+    const subscription = { consume: { amount: 1 } };
+    const following = call({ ...at(server), operation: 'follow', subscription });
+    // A subscription only sees what is sent after it, and this broker does not say when it is there.
+    const send = () => call({ ...at(server), operation: 'place', message }, { key: 'another' });
+    const sending = setInterval(() => void send(), 200);
+    expect(await following.finally(() => clearInterval(sending))).toEqual([
+      { payload: message.payload, headers: { 'x-kind': 'test' }, correlationId: 'five' },
+    ]);
+  },
+);
+
+function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => (socket.destroy(), resolve(true)));
+    socket.once('error', () => resolve(false));
+  });
+}
+
+test('a subscription that receives too much, or loses its broker, is an error', async () => {
+  const { broker, port, publish } = await serveBroker();
+  const server = await serve(() => version3({ broker: { host: `127.0.0.1:${port}`, protocol: 'mqtt' } }));
+  const subscription = { consume: { amount: 99 } };
+  /** Begins a subscription, and resolves when the broker has it. */
+  const begin = async (options: Options = {}) => {
+    const subscribed = new Promise((resolve) => broker.once('subscribe', resolve));
+    const following = call({ ...at(server), operation: 'follow', subscription }, options);
+    following.catch(() => undefined);
+    await subscribed;
+    return { following };
+  };
+  const large = await begin();
+  for (let n = 0; n < 3; n++) await publish('orders', JSON.stringify('x'.repeat(3_000_000)));
+  expect(await faultOf(large.following)).toMatchObject({
+    detail: 'The subscription received more than 8388608 bytes',
+  });
+  const cancel = new AbortController();
+  const cancelled = await begin({ signal: cancel.signal });
+  cancel.abort(new Error('cancelled by the test'));
+  await expect(cancelled.following).rejects.toThrow('cancelled by the test');
+  await until(
+    async () => broker.connectedClients,
+    (count) => count === 0,
+  );
+  const lost = await begin();
+  for (const client of Object.values(
+    (broker as unknown as { clients: Record<string, BrokerClient> }).clients,
+  ))
+    client.close();
+  expect(await faultOf(lost.following)).toMatchObject({
+    kind: 'communication',
+    detail: 'The subscription ended after 0 messages',
+  });
+});
+
+test('the egress policy holds for servers that a document names, and mistakes are named', async () => {
+  const { port } = await serveBroker();
+  const named = (protocol: string, host: string) => serve(() => version3({ s: { host, protocol } }));
+  const message = { payload: {} };
+  for (const protocol of ['http', 'ws', 'mqtt', 'mqtt5']) {
+    const server = await named(protocol, `127.0.0.2:${port}`);
+    expect(await faultOf(call({ ...at(server), operation: 'place', message }))).toMatchObject({
+      kind: 'authorization',
+      detail: expect.stringContaining('EGRESS_ALLOW'),
+    });
+  }
+  const detail = async (server: TestServer, args: Record<string, unknown>) =>
+    (await faultOf(call({ ...at(server), message, ...args }))).detail;
+  const kafka = await named('kafka', 'broker.example.com');
+  expect(await detail(kafka, { operation: 'place' })).toContain('its protocols are kafka');
+  const server = await serve(overHttp);
+  expect(await detail(server, { operation: 'plaec' })).toContain('it has place, follow, tell');
+  expect(await detail(server, { operation: 'place', server: { name: 'x' } })).toContain('it has far, near');
+  expect(await detail(server, { operation: 'place', protocol: 'mqtt' })).toContain('mqtt is wanted');
+  expect(await detail(server, { operation: 'tell' })).toContain('the parameter id');
+  const climbing = { payload: { user: { id: '../../admin' } } };
+  expect(await detail(server, { operation: 'tell', message: climbing })).toContain('no part of an address');
+  const bad = { name: 'near', variables: { version: 'v3' } };
+  expect(await detail(server, { operation: 'place', server: bad })).toContain('one of v1, v2');
+  expect(await detail(await serve(() => ({ openapi: '3.1.0' })), { operation: 'x' })).toContain(
+    'is not an AsyncAPI document',
+  );
+});
