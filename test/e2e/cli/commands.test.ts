@@ -294,7 +294,7 @@ test('dev applies a folder at each change, shows mistakes, follows runs, ends wi
   expect(log.at(-1).data.output).toEqual({ text: 'hello', to: 'Ada' });
 
   put('workflows/greet.yaml', 'do:\n  - a: { sett: 1 }\n');
-  await says('workflows/greet.yaml#/do/0/a');
+  await says('workflows/greet.yaml:2:10#/do/0/a');
   expect(await current()).toMatchObject({ revision: 1 });
 
   put('workflows/greet.yaml', greet('goodbye'));

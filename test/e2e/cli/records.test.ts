@@ -289,7 +289,7 @@ test('a folder is applied once, then unchanged; its export changes nothing; prun
   const offline = await cli.run(['apply', '-f', set, '-o', 'json']);
   expect([offline.exitCode, JSON.parse(offline.stderr).errors[0].pointer]).toEqual([
     1,
-    expect.stringContaining('workflows/score.yaml#/do/0/a'),
+    expect.stringContaining('workflows/score.yaml:2:10#/do/0/a'),
   ]);
   rmSync(join(set, 'workflows/score.yaml'));
   const refused = await cli.run(['apply', '-f', set, '-o', 'json']);
