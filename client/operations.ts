@@ -590,6 +590,10 @@ export type EventSource = {
 };
 export type ExecuteWorkflowRequest = {
   input_params?: Record<string, unknown>;
+  /** Unique for workflow and owner while the run lives. */
+  key?: string;
+  tags?: string[];
+  labels?: Record<string, string>;
 };
 export type File = {
   id: string;
@@ -1233,6 +1237,14 @@ export type RequiredAgent = {
   agent_id: string;
   version: string | null;
 };
+export type RetryRunRequest = {
+  /** A revision of the run's workflow. Default: that of the run. */
+  revision?: number;
+  /** Input of the task that the run continues with. Default: what it had. */
+  input?: unknown;
+  /** JSON pointer of the task to continue with. Default: the task that failed. */
+  from?: string;
+};
 export type ReviewMarketplaceItemRequest = {
   rating: number;
   text?: string | null;
@@ -1287,6 +1299,9 @@ export type RunFields = {
   owner_id: string;
   parent_run_id: string | null;
   retry_of: string | null;
+  key: string | null;
+  tags: string[];
+  labels: Record<string, string>;
   /** The time of its workflow's schedule. */
   scheduled_at: string | null;
   /** The first 100 events that started it, as in `GET /events/received/{id}`. */
@@ -1431,6 +1446,10 @@ export type RunTaskVisit = {
 };
 export type RunWorkflowRequest = {
   input_params?: Record<string, unknown>;
+  /** Unique for workflow and owner while the run lives. */
+  key?: string;
+  tags?: string[];
+  labels?: Record<string, string>;
 };
 export type Schedule = {
   workflow_id: string;
@@ -2542,6 +2561,12 @@ export interface Operations {
       owner_id?: string | undefined;
       /** A tag of the run's workflow. */
       tag?: string | undefined;
+      /** Tags of the run itself, separated by commas: all of them. */
+      run_tag?: string | undefined;
+      /** Labels of the run as `name=value`, separated by commas: all of them. */
+      label?: string | undefined;
+      /** The key that the run was started with. */
+      key?: string | undefined;
       /** Text in the workflow's name, or a run's whole id. */
       q?: string | undefined;
     };
@@ -2579,6 +2604,13 @@ export interface Operations {
     };
     body?: NoFields;
     answer: Run;
+  };
+  /** Get a diagram of the run with the state of its tasks, as Mermaid or (by `Accept`) SVG */
+  getRunDiagram: {
+    path: {
+      id: string;
+    };
+    answer: string;
   };
   /** Stream a run's log as Server-Sent Events */
   streamRunEvents: {
@@ -2621,7 +2653,7 @@ export interface Operations {
     path: {
       id: string;
     };
-    body?: NoFields;
+    body?: RetryRunRequest;
     answer: Run;
   };
   /** Suspend a run: running tasks finish, but no new ones start */
@@ -3196,6 +3228,7 @@ export const OPERATIONS = {
   getRunStats: { method: 'GET', path: '/runs/stats', role: 'viewer' },
   getRun: { method: 'GET', path: '/runs/{id}', role: 'viewer' },
   cancelRun: { method: 'POST', path: '/runs/{id}/cancel', role: 'builder' },
+  getRunDiagram: { method: 'GET', path: '/runs/{id}/diagram', role: 'viewer' },
   streamRunEvents: { method: 'GET', path: '/runs/{id}/events', role: 'viewer' },
   listRunLogs: { method: 'GET', path: '/runs/{id}/logs', role: 'viewer' },
   resumeRun: { method: 'POST', path: '/runs/{id}/resume', role: 'builder' },

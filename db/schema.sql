@@ -851,6 +851,10 @@ create table run (
   waiting_count integer not null default 0,
   scheduled_at timestamp with time zone,
   started_by uuid[],
+  key text,
+  tags text[] not null default '{}'::text[],
+  labels jsonb not null default '{}'::jsonb,
+  start_state json,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id),
   constraint run_parent_run_id_fkey FOREIGN KEY (parent_run_id) REFERENCES run(id),
@@ -858,7 +862,10 @@ create table run (
   constraint run_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id)
 );
 CREATE INDEX run_agent ON public.run USING btree (agent_id, id DESC) WHERE (agent_id IS NOT NULL);
+CREATE INDEX run_by_key ON public.run USING btree (key, id DESC) WHERE (key IS NOT NULL);
 CREATE INDEX run_finished ON public.run USING btree (finished_at) WHERE (finished_at IS NOT NULL);
+CREATE UNIQUE INDEX run_key ON public.run USING btree (workflow_id, owner_id, key) WHERE ((key IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'running'::text, 'waiting'::text, 'suspended'::text])));
+CREATE INDEX run_labels ON public.run USING gin (labels jsonb_path_ops) WHERE (labels <> '{}'::jsonb);
 CREATE INDEX run_live ON public.run USING btree (id) WHERE (status = ANY (ARRAY['running'::text, 'waiting'::text, 'suspended'::text]));
 CREATE INDEX run_live_owner ON public.run USING btree (owner_id) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text, 'waiting'::text, 'suspended'::text]));
 CREATE INDEX run_owner ON public.run USING btree (owner_id, id DESC);
@@ -868,6 +875,7 @@ CREATE INDEX run_retry_of ON public.run USING btree (retry_of) WHERE (retry_of I
 CREATE UNIQUE INDEX run_scheduled ON public.run USING btree (workflow_id, scheduled_at) WHERE (scheduled_at IS NOT NULL);
 CREATE INDEX run_scheduled_live ON public.run USING btree (workflow_id) WHERE ((scheduled_at IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'running'::text, 'waiting'::text, 'suspended'::text])));
 CREATE INDEX run_status ON public.run USING btree (status, id DESC);
+CREATE INDEX run_tags ON public.run USING gin (tags) WHERE (tags <> '{}'::text[]);
 CREATE INDEX run_workflow ON public.run USING btree (workflow_id, id DESC);
 CREATE TRIGGER run_ended AFTER UPDATE OF status ON public.run FOR EACH ROW WHEN (((new.status = ANY (ARRAY['cancelled'::text, 'faulted'::text])) AND (new.status <> old.status))) EXECUTE FUNCTION notify_ended_call();
 

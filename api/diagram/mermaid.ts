@@ -1,7 +1,11 @@
+import { STATE_COLOURS, type TaskStates } from './states.ts';
 import { diagramOf, type DiagramList, type DiagramTask } from '../../language/diagram/structure.ts';
 
-/** Renders a definition as a Mermaid flowchart. The author's texts can only become labels. */
-export function toMermaid(definition: unknown): string {
+/**
+ * Renders a definition as a Mermaid flowchart; `states` colours the tasks of a run. The author's texts can
+ * only become labels.
+ */
+export function toMermaid(definition: unknown, states: TaskStates = new Map()): string {
   const lines = ['flowchart TD', '  start((start))'];
   const root = diagramOf(definition);
   writeList(root, '  ', lines);
@@ -9,7 +13,25 @@ export function toMermaid(definition: unknown): string {
   const first = root.tasks[0];
   lines.push(`  start --> ${first === undefined ? 'finish' : first.id}`);
   writeEdges(root, lines, true);
+  writeStates(root, states, lines);
   return `${lines.join('\n')}\n`;
+}
+
+/** A class for each status, and the tasks that have it. */
+function writeStates(root: DiagramList, states: TaskStates, lines: string[]): void {
+  const byStatus = new Map<string, string[]>();
+  const add = ({ tasks }: DiagramList): void => {
+    for (const { id, pointer, groups } of tasks) {
+      const status = states.get(pointer)?.status;
+      if (status !== undefined) byStatus.set(status, [...(byStatus.get(status) ?? []), id]);
+      for (const { list } of groups) add(list);
+    }
+  };
+  add(root);
+  for (const [status, ids] of byStatus) {
+    lines.push(`  classDef ${status} stroke:${STATE_COLOURS[status] ?? '#777'},stroke-width:3px`);
+    lines.push(`  class ${ids.join(',')} ${status}`);
+  }
 }
 
 function writeList(list: DiagramList, indent: string, lines: string[]): void {

@@ -1,5 +1,6 @@
 import { CIRCLE, drawingOf, type Part, type TaskPart } from '../../language/diagram/drawing.ts';
 import { LABEL_SIZE } from '../../language/diagram/layout.ts';
+import { STATE_COLOURS, stateText, type TaskStates } from './states.ts';
 
 const COLOURS: Record<string, string> = {
   call: '#e8f0fe',
@@ -11,9 +12,9 @@ const COLOURS: Record<string, string> = {
 
 /**
  * Renders a definition as SVG without scripts, external fonts or styles. The output is deterministic. The
- * author's texts appear only as escaped text content.
+ * author's texts appear only as escaped text content. `states` colours the tasks of a run.
  */
-export function toSvg(definition: unknown): string {
+export function toSvg(definition: unknown, states: TaskStates = new Map()): string {
   const { width, height, start, end, parts } = drawingOf(definition);
   const lines = [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${round(width)}" height="${round(height)}"` +
@@ -23,16 +24,16 @@ export function toSvg(definition: unknown): string {
     `<rect width="100%" height="100%" fill="#fff"/>`,
     circle(start.x, start.y, false),
     circle(end.x, end.y, true),
-    ...parts.flatMap(draw),
+    ...parts.flatMap((part) => draw(part, states)),
     '</svg>',
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function draw(part: Part): string[] {
+function draw(part: Part, states: TaskStates): string[] {
   switch (part.kind) {
     case 'task':
-      return drawTask(part);
+      return drawTask(part, states);
     case 'group': {
       const { title, x, y, width, height } = part;
       const frame =
@@ -48,13 +49,17 @@ function draw(part: Part): string[] {
   }
 }
 
-function drawTask({ task, x, y, width, height }: TaskPart): string[] {
+function drawTask({ task, x, y, width, height }: TaskPart, states: TaskStates): string[] {
   const human = task.detail.startsWith('human');
   const fill = task.groups.length > 0 ? '#fafafa' : (COLOURS[human ? 'human' : task.kind] ?? '#f5f5f5');
   const dashed = task.kind === 'try' || task.kind === 'for' ? ' stroke-dasharray="4 3"' : '';
+  const colour = STATE_COLOURS[states.get(task.pointer)?.status ?? ''];
+  const stroke = colour === undefined ? 'stroke="#777"' : `stroke="${colour}" stroke-width="3"`;
+  const state = stateText(states, task.pointer);
+  const title = state === '' ? '' : `<title>${escape(`${task.name}: ${state}`)}</title>`;
   return [
     `<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" rx="6"` +
-      ` fill="${fill}" stroke="#777"${dashed}/>`,
+      ` fill="${fill}" ${stroke}${dashed}${title === '' ? '/>' : `>${title}</rect>`}`,
     text(x + width / 2, y + 18, 13, task.name, '#111', 'middle'),
     text(x + width / 2, y + 34, 11, task.detail === '' ? task.kind : task.detail, '#555', 'middle'),
   ];

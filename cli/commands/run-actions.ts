@@ -5,7 +5,8 @@ import type { ActOnRunsRequest, Operations, RunBatch } from '../../client/index.
 import type { Cli } from '../core/cli.ts';
 import { commandOfMany, type Context } from '../core/command.ts';
 import { CliError, EXIT, usageError, type ExitCode } from '../core/errors.ts';
-import { flag } from '../core/flags.ts';
+import { count, flag, text, texts, type ValuesOf } from '../core/flags.ts';
+import { readForm } from '../core/form.ts';
 import { confirm } from '../core/input.ts';
 import { runFilters, runQuery } from '../core/run-filters.ts';
 import { runView } from '../core/runs.ts';
@@ -41,32 +42,73 @@ const flags = {
   yes: flag('Do not ask before acting on many'),
 };
 
+const DETAILS =
+  'Names runs by their ids, or finds them: with --workflow, --tag and the other filters it acts on all ' +
+  `that fit, after a question. At most ${MAX_RUNS} runs.`;
+const MANY = { placeholder: 'RUN', brief: 'Ids of runs', records: 'run' } as const;
+
 export function runAction(action: Action, brief: string): Command<Context> {
   return commandOfMany({
     brief,
-    details:
-      'Names runs by their ids, or finds them: with --workflow, --tag and the other filters it acts on all ' +
-      `that fit, after a question. At most ${MAX_RUNS} runs.`,
+    details: DETAILS,
     flags,
-    many: { placeholder: 'RUN', brief: 'Ids of runs', records: 'run' },
-    run: async (cli, { every, yes, ...filters }, ids) => {
-      const isFiltered = every === true || Object.keys(runFilters).some((name) => isGiven(filters, name));
-      if (ids.length > 0 && isFiltered)
-        throw usageError('Name runs, or find them with filters, but not both.');
-      if (ids.length === 0 && !isFiltered) throw usageError('Name a run, or find runs with filters.');
-      const [only] = ids;
-      if (ids.length === 1 && only !== undefined) return actOnOne(cli, action, only);
-      const chosen = isFiltered ? await find(cli, action, filters) : [...new Set(ids)];
-      if (chosen.length > MAX_RUNS)
-        throw new CliError(`These are more than ${MAX_RUNS} runs. Narrow them.`, { code: 'too_many_runs' });
-      if (isFiltered && chosen.length === 0) return cli.say('No such runs.');
-      if (isFiltered || chosen.length > UNASKED) {
-        const what = chosen.length === 1 ? 'one run' : `${chosen.length} runs`;
-        await confirm(cli, `${action[0]?.toUpperCase()}${action.slice(1)} ${what}?`, yes);
-      }
-      return actOnMany(cli, action, chosen);
-    },
+    many: MANY,
+    run: (cli, given, ids) => act(cli, action, given, ids),
   });
+}
+
+/** With changes it acts on one run only. */
+export const retryRuns = commandOfMany({
+  brief: 'Continue failed runs, each with a new run from the failed task on',
+  details:
+    `${DETAILS} With --revision, --from or an input it retries one run, and people are asked again: it is ` +
+    'refused where a decision would be taken over.',
+  flags: {
+    ...flags,
+    revision: count('Revision of the workflow to continue with'),
+    from: text('JSON pointer of the task to continue with', 'TASK'),
+    input: texts('Field of the input of that task; a.b=c sets a field of a field', 'NAME=VALUE'),
+    file: text('That input: a file of JSON or YAML, - for standard input', 'FILE'),
+  },
+  letters: { i: 'input', f: 'file' },
+  many: MANY,
+  run: async (cli, { revision, from, input: pairs, file, ...given }, ids) => {
+    const input = await readForm(cli, { pairs, file }, {});
+    if (revision === undefined && from === undefined && input === undefined)
+      return act(cli, 'retry', given, ids);
+    const [id] = ids;
+    if (id === undefined || ids.length > 1) throw usageError('Name one run to retry it with changes.');
+    const body = {
+      ...(revision === undefined ? {} : { revision }),
+      ...(from === undefined ? {} : { from }),
+      ...(input === undefined ? {} : { input }),
+    };
+    const run = await cli.client.call('retryRun', { path: { id }, body, signal: cli.signal });
+    await cli.out.record(run, runView);
+    return EXIT.good;
+  },
+});
+
+async function act(
+  cli: Cli,
+  action: Action,
+  { every, yes, ...filters }: ValuesOf<typeof flags>,
+  ids: readonly string[],
+): Promise<ExitCode | void> {
+  const isFiltered = every === true || Object.keys(runFilters).some((name) => isGiven(filters, name));
+  if (ids.length > 0 && isFiltered) throw usageError('Name runs, or find them with filters, but not both.');
+  if (ids.length === 0 && !isFiltered) throw usageError('Name a run, or find runs with filters.');
+  const [only] = ids;
+  if (ids.length === 1 && only !== undefined) return actOnOne(cli, action, only);
+  const chosen = isFiltered ? await find(cli, action, filters) : [...new Set(ids)];
+  if (chosen.length > MAX_RUNS)
+    throw new CliError(`These are more than ${MAX_RUNS} runs. Narrow them.`, { code: 'too_many_runs' });
+  if (isFiltered && chosen.length === 0) return cli.say('No such runs.');
+  if (isFiltered || chosen.length > UNASKED) {
+    const what = chosen.length === 1 ? 'one run' : `${chosen.length} runs`;
+    await confirm(cli, `${action[0]?.toUpperCase()}${action.slice(1)} ${what}?`, yes);
+  }
+  return actOnMany(cli, action, chosen);
 }
 
 const isGiven = (filters: Readonly<Record<string, unknown>>, name: string): boolean =>

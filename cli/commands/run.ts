@@ -1,10 +1,10 @@
 /** Runs: start, watch, look, act. */
 import { buildRouteMap } from '@stricli/core';
 
-import type { LogEntry, Run } from '../../client/index.ts';
+import type { LogEntry, Operations, Run } from '../../client/index.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command, type Context } from '../core/command.ts';
-import { CliError, EXIT, type ExitCode } from '../core/errors.ts';
+import { CliError, EXIT, usageError, type ExitCode } from '../core/errors.ts';
 import { choice, flag, seconds, text, texts } from '../core/flags.ts';
 import { checkForm, readForm } from '../core/form.ts';
 import { confirm } from '../core/input.ts';
@@ -21,7 +21,7 @@ import {
   sayEnd,
   statsView,
 } from '../core/runs.ts';
-import { runAction } from './run-actions.ts';
+import { retryRuns, runAction } from './run-actions.ts';
 import { openPage } from './status.ts';
 
 const RUN = argument('RUN', 'Id of a run', 'run');
@@ -40,18 +40,40 @@ export const endFlags = {
 const start = command({
   brief: 'Start a run of a workflow',
   details: 'The input is checked against the schema of the workflow before anything starts.',
-  flags: { ...inputFlags, ...endFlags },
+  flags: {
+    ...inputFlags,
+    key: text('Start nothing while a run with this key and the same input lives: give that run', 'KEY'),
+    tag: texts('A tag to find the run by; may be repeated', 'TAG'),
+    label: texts('A label to find the run by; may be repeated', 'NAME=VALUE'),
+    ...endFlags,
+  },
   letters: { i: 'input', f: 'file', w: 'watch' },
   arguments: [argument('WORKFLOW', 'Name or id', 'workflow')],
-  run: async (cli, { input: pairs, file, ...end }, given) =>
-    toEnd(cli, await startRun(cli, given, { pairs, file }), end),
+  run: async (cli, { input: pairs, file, key, tag, label, ...end }, given) => {
+    const names = {
+      ...(key === undefined ? {} : { key }),
+      ...(tag === undefined ? {} : { tags: [...tag] }),
+      ...(label === undefined ? {} : { labels: labelsIn(label) }),
+    };
+    return toEnd(cli, await startRun(cli, given, { pairs, file }, names), end);
+  },
 });
+
+function labelsIn(pairs: readonly string[]): Record<string, string> {
+  const entries = pairs.map((pair): [string, string] => {
+    const at = pair.indexOf('=');
+    if (at < 1) throw usageError(`--label ${pair} is not name=value.`);
+    return [pair.slice(0, at), pair.slice(at + 1)];
+  });
+  return Object.fromEntries(entries);
+}
 
 /** Starts a run of the workflow with this name or id, if its input fits. */
 export async function startRun(
   cli: Cli,
   given: string,
   sources: { pairs?: readonly string[] | undefined; file: string | undefined },
+  names: Pick<NonNullable<Operations['runWorkflow']['body']>, 'key' | 'tags' | 'labels'> = {},
 ): Promise<Run> {
   const path = { id: await workflowId(cli, given) };
   const { input_schema: schema } = await cli.client.call('getWorkflow', { path, signal: cli.signal });
@@ -60,7 +82,7 @@ export async function startRun(
   return cli.client.call('runWorkflow', {
     path,
     // Checked by the server, which says what is wrong with anything but an object.
-    body: { input_params: input as Record<string, unknown> },
+    body: { input_params: input as Record<string, unknown>, ...names },
     idempotencyKey: crypto.randomUUID(),
     signal: cli.signal,
   });
@@ -205,7 +227,7 @@ const routes = {
   cancel: runAction('cancel', 'Cancel runs'),
   suspend: runAction('suspend', 'Suspend runs: tasks in progress finish, nothing new starts'),
   resume: runAction('resume', 'Resume suspended runs'),
-  retry: runAction('retry', 'Continue failed runs, each with a new run from the failed task on'),
+  retry: retryRuns,
   terminate,
   open,
 };

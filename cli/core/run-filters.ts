@@ -9,6 +9,9 @@ export const runFilters = {
   workflow: text('Runs of this workflow', 'WORKFLOW'),
   owner: text('Runs of this user, or me; admins see those of everybody', 'ID'),
   tag: text('Runs of workflows with this tag', 'TAG'),
+  runTag: text('Runs with these tags of their own, separated by commas', 'TAG'),
+  label: text('Runs with these labels, such as team=sales, separated by commas', 'NAME=VALUE'),
+  key: text('Runs that were started with this key', 'KEY'),
   after: text('Created after this time, such as 2027-01-31T18:00:00Z', 'TIME'),
   before: text('Created before this time', 'TIME'),
   search: text('Text in the name of the workflow', 'TEXT'),
@@ -17,13 +20,16 @@ type RunFilters = ValuesOf<typeof runFilters>;
 
 export async function runQuery(
   cli: Cli,
-  { status, workflow, owner, tag, after, before, search }: RunFilters,
+  { status, workflow, owner, tag, runTag, label, key, after, before, search }: RunFilters,
 ): Promise<NonNullable<Operations['listRuns']['query']>> {
   return {
     status,
     workflow_id: workflow === undefined ? undefined : await workflowId(cli, workflow),
     owner_id: owner,
     tag,
+    run_tag: runTag,
+    label,
+    key,
     created_after: after,
     created_before: before,
     q: search,

@@ -4,6 +4,8 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
+import { canonicalJson } from '../../contracts/canonical-json.ts';
+import { conflict } from '../errors.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT, LIVE_STATUSES } from '../../contracts/run-events.ts';
@@ -13,7 +15,21 @@ import { fileIdsIn, inheritFiles, linkFiles, shareFiles } from '../files/run-fil
 import { countDescendant, tooManyLiveRuns, type RunLimits } from './limits.ts';
 import { storable } from '../storable.ts';
 
-export interface NewRun {
+/** What callers may name a run by, to find it again. */
+export interface RunNames {
+  /** Unique for a workflow and owner while the run lives. */
+  key?: string | null | undefined;
+  tags?: string[] | undefined;
+  labels?: Record<string, string> | undefined;
+}
+
+export interface CreatedRun {
+  id: string;
+  /** False: a run with this id or key was there before. */
+  isNew: boolean;
+}
+
+export interface NewRun extends RunNames {
   id?: string;
   workflow_id: string | null;
   workflow_revision: number | null;
@@ -29,6 +45,8 @@ export interface NewRun {
   /** `detached`: the parent does not wait for it, and the parent's end does not end it. */
   parent?: { run_id: string; task: string; root_run_id: string; detached: boolean };
   retry_of?: string | null;
+  /** The state that a retry continues from, instead of the checkpoint of the run that it retries. */
+  start_state?: unknown;
   /** The time of the workflow's schedule that started it. */
   scheduled_at?: Date;
   /** Ids of the first events that started it. */
@@ -43,27 +61,49 @@ export interface NewRun {
   limits: RunLimits;
 }
 
+/** How often a start is tried again whose key was taken by a run that has ended meanwhile. */
+const KEY_ATTEMPTS = 3;
+
 /**
- * Creates row, pins and first event in one statement. @returns the run's id; an existing run is left
- * unchanged. The owner's live runs are counted without a lock, so concurrent starts can exceed the limit by
- * their own number. @throws AppError (429) at the owner's limit of live runs. @throws Fault at the root run's
- * limit of descendants
+ * Creates row, pins and first event in one statement. An existing run of that id, or a live one with that key
+ * and input, is left unchanged. The owner's live runs are counted without a lock, so concurrent starts can
+ * exceed the limit by their own number. @throws AppError (409) if the key is taken by a run with other input;
+ * (429) at the owner's limit of live runs. @throws Fault at the root run's limit of descendants
  */
-export async function createRun(em: EntityManager, run: NewRun): Promise<string> {
-  if (run.id !== undefined && (await exists(em, run.id))) return run.id;
+export async function createRun(em: EntityManager, run: NewRun): Promise<CreatedRun> {
+  if (run.id !== undefined && (await exists(em, run.id))) return { id: run.id, isNew: false };
   const id = run.id ?? uuidv7();
   const pins = await pinAll(em, run.rights_of, run.agents);
   if (run.parent) await countDescendant(em, run.parent.root_run_id, run.limits);
-  if (!(await insertRun(em, id, run, pins))) {
-    if (run.id !== undefined && (await exists(em, run.id))) return id;
-    throw tooManyLiveRuns(run.limits);
+  for (let attempt = 1; ; attempt++) {
+    const same = await findByKey(em, run);
+    if (same !== null) return { id: same, isNew: false };
+    if (await insertRun(em, id, run, pins)) break;
+    if (run.id !== undefined && (await exists(em, run.id))) return { id, isNew: false };
+    // Another start with the key has come first, unless the owner is at the limit.
+    if (!run.key || attempt === KEY_ATTEMPTS) throw tooManyLiveRuns(run.limits);
   }
   // These rows refer to the run's row, so they come after it.
   const files = fileIdsIn(run.input);
   await linkFiles(em, { id, owner_id: run.owner_id }, files);
   if (run.parent) await shareFiles(em, run.parent.run_id, id, files);
   if (run.retry_of) await inheritFiles(em, run.retry_of, id);
-  return id;
+  return { id, isNew: true };
+}
+
+/** @returns the live run with this key; null if there is none. @throws 409 if it is another start */
+async function findByKey(em: EntityManager, run: NewRun): Promise<string | null> {
+  if (!run.key) return null;
+  const [found] = await em.execute<{ id: string; input: unknown }[]>(
+    `select id, input from run
+      where workflow_id = ?::uuid and owner_id = ?::uuid and key = ? and ${isOneOf('status', LIVE_STATUSES)}`,
+    [run.workflow_id, run.owner_id, run.key],
+  );
+  if (!found) return null;
+  if (!run.retry_of && canonicalJson(found.input) === canonicalJson(storable(run.input))) return found.id;
+  throw conflict('key_in_use', `A live run of the workflow has this key, and other input.`, {
+    run_id: found.id,
+  });
 }
 
 async function exists(em: EntityManager, id: string): Promise<boolean> {
@@ -75,17 +115,18 @@ const INSERT_RUN = `
   with inserted as (
     insert into run (id, workflow_id, workflow_revision, workflow_name, definition, status, input,
            owner_id, parent_run_id, parent_task, detached, root_run_id, retry_of, agent_id,
-           next_start_at, last_seq, scheduled_at, started_by, initiator_ids)
+           next_start_at, last_seq, scheduled_at, started_by, key, tags, labels, start_state,
+           initiator_ids)
     select ?::uuid, ?::uuid, ?::int, ?, ?::json, 'pending', ?::json, ?::uuid, ?::uuid, ?, ?::boolean,
            ?::uuid, ?::uuid, ?::uuid, clock_timestamp() + interval '5 seconds', ?::int,
-           ?::timestamptz, ?::uuid[],
+           ?::timestamptz, ?::uuid[], ?, ?::text[], ?::jsonb, ?::json,
            array(select ?::uuid
                  union select unnest(b.initiator_ids || b.owner_id) from run b where b.id = any(?::uuid[]))
      where (select count(*) from (
               select from run
                where owner_id = ? and ${isOneOf('status', LIVE_STATUSES)}
                limit ?) live) < ?
-    on conflict (id) do nothing returning id, owner_id, workflow_id, created_at
+    on conflict do nothing returning id, owner_id, workflow_id, created_at
   ), counted as (
     insert into run_hour_change (run_id, owner_id, workflow_id, change, at)
     select id, owner_id, workflow_id, 'started', created_at from inserted
@@ -102,7 +143,7 @@ const INSERT_RUN = `
   )
   select pg_notify('run_event', id::text) from inserted`;
 
-/** @returns false if the run exists, or if its owner is at the limit of live runs */
+/** @returns false if the run exists, or one with its key, or if its owner is at the limit of live runs */
 async function insertRun(
   em: EntityManager,
   id: string,
@@ -127,6 +168,10 @@ async function insertRun(
     events.length,
     run.scheduled_at ?? null,
     run.started_by === undefined ? null : arrayLiteral(run.started_by),
+    run.key ?? null,
+    arrayLiteral(run.tags ?? []),
+    JSON.stringify(run.labels ?? {}),
+    run.start_state === undefined ? null : JSON.stringify(run.start_state),
     run.owner_id,
     arrayLiteral(runsBefore(run)),
     run.owner_id,

@@ -55,9 +55,11 @@ export async function invokeAgent(
     pin.found && pin.pinned.type === 'workflow' && pin.status !== 'inactive'
       ? await workflowOf(em, pin.pinned)
       : null;
-  if (workflow === null) return runAgent(em, actor, agent, input, { version, caller_run_id, limits });
+  if (workflow === null)
+    return (await runAgent(em, actor, agent, input, { version, caller_run_id, limits })).id;
   const warnings = pin.found ? deprecations(pin.pinned, pin.status) : [];
-  return runWorkflow(em, actor, workflow, input, { agent_id: agent.id, caller_run_id, warnings, limits });
+  const more = { agent_id: agent.id, caller_run_id, warnings, limits };
+  return (await runWorkflow(em, actor, workflow, input, more)).id;
 }
 
 /** Fail early, so the caller sees the reason instead of a faulted run. */

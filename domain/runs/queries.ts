@@ -37,6 +37,11 @@ export interface RunFilter {
   owner_id?: string | undefined;
   /** A tag of the run's workflow, if the actor can see that workflow. */
   tag?: string | undefined;
+  /** Tags of the run itself, all of them. */
+  run_tag?: string[] | undefined;
+  /** Labels of the run, all of them. */
+  label?: Record<string, string> | undefined;
+  key?: string | undefined;
   q?: string | undefined;
 }
 
@@ -61,6 +66,9 @@ export async function listRuns(
       actor.id,
     );
   }
+  if (filter.run_tag) where.add(`r.tags @> ?::text[] and r.tags <> '{}'`, arrayLiteral(filter.run_tag));
+  if (filter.label) where.add(`r.labels @> ?::jsonb and r.labels <> '{}'`, JSON.stringify(filter.label));
+  if (filter.key !== undefined) where.add('r.key = ?', filter.key);
   if (filter.workflow_id) where.add('r.workflow_id = ?', filter.workflow_id);
   if (filter.agent_id) {
     where.add(

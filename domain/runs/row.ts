@@ -19,6 +19,9 @@ export interface RunRow {
   parent_run_id: string | null;
   root_run_id: string;
   retry_of: string | null;
+  key: string | null;
+  tags: string[];
+  labels: Record<string, string>;
   /** The time of its workflow's schedule; null if the schedule did not start it. */
   scheduled_at: Date | null;
   /** Ids of the first events that started it. */
@@ -44,7 +47,8 @@ export const OPEN_COMMAND = `(select s.kind from run_signal s where s.run_id = r
 
 /** The columns of a run that are never large. */
 const SMALL_COLUMNS = `r.id, r.workflow_id, r.workflow_revision, r.workflow_name, r.status, r.waiting_count,
-  r.owner_id, r.parent_run_id, r.root_run_id, r.retry_of, r.scheduled_at,
+  r.owner_id, r.parent_run_id, r.root_run_id, r.retry_of, r.key, r.tags, r.labels,
+  r.scheduled_at,
   to_json(r.started_by) as started_by, r.agent_id, r.last_seq,
   (select e.data ->> 'execution' from run_event e
     where e.run_id = r.id and e.key = 'run:started') as temporal_run_id,

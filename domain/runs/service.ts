@@ -2,17 +2,15 @@
  * What callers can do with runs. Each function runs in the caller's transaction; the caller delivers the
  * returned signals after its commit.
  */
-import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
 import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
 import type { Actor } from '../auth/actor.ts';
 import { conflict, invalid } from '../errors.ts';
 import { checkAgainstSchema } from '../schema-check.ts';
-import { createRun } from './create.ts';
+import { createRun, type CreatedRun, type RunNames } from './create.ts';
 import { appendEvents, lockRun, serviceEvent } from './events.ts';
 import type { RunLimits } from './limits.ts';
-import { readRetrySource } from './retry-source.ts';
 import type { AgentReference } from './pins.ts';
 import { getRun } from './queries.ts';
 import { commandOutcome, type CommandKind } from './rights.ts';
@@ -37,8 +35,8 @@ export async function runWorkflow(
     started_by?: string[];
     warnings?: string[];
     limits: RunLimits;
-  },
-): Promise<string> {
+  } & RunNames,
+): Promise<CreatedRun> {
   mayRunWorkflow(workflow);
   const mismatches = await checkAgainstSchema(actor.id, workflow.input_schema, input);
   if (mismatches.length > 0) {
@@ -75,7 +73,7 @@ export async function runAgent(
     caller_run_id = null,
     limits,
   }: { version?: string | undefined; caller_run_id?: string | null; limits: RunLimits },
-): Promise<string> {
+): Promise<CreatedRun> {
   const reference: AgentReference = { agent: agent.id, ...(version === undefined ? {} : { version }) };
   const definition = {
     document: { dsl: '1.0.3', namespace: 'cadenza', name: 'invoke-agent', version: '1.0.0' },
@@ -183,31 +181,4 @@ export async function terminateRun(
       run_status: run.status,
     });
   return signals;
-}
-
-/**
- * Creates a run that continues at the failed task: same revision and input, agents pinned again. @throws 409
- * without a checkpoint
- */
-export async function retryRun(
-  em: EntityManager,
-  actor: Actor,
-  id: string,
-  limits: RunLimits,
-): Promise<string> {
-  const run = await getRun(em, actor, id);
-  if (run.status !== 'faulted')
-    throw conflict('run_not_faulted', `Only a faulted run can be retried; this one is ${run.status}.`, {
-      run_status: run.status,
-    });
-  const before = await readRetrySource(em, id);
-  if (!before?.hasCheckpoint)
-    throw conflict('no_checkpoint', 'The run left no state to continue from: start a new run.');
-  return createRun(em, {
-    ...before.source,
-    id: uuidv7(),
-    owner_id: actor.id,
-    retry_of: id,
-    limits,
-  });
 }

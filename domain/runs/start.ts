@@ -31,7 +31,7 @@ interface PinFacts {
 export async function readRunStart(em: EntityManager, runId: string): Promise<RunStart | null> {
   const [row] = await em.execute<StartRow[]>(
     `select r.id, r.workflow_name, r.owner_id, r.workflow_id, r.root_run_id,
-            r.definition, r.input, r.created_at, c.state as checkpoint,
+            r.definition, r.input, r.created_at, coalesce(r.start_state, c.state) as checkpoint,
             exists (select from file_fetch f where f.run_id = r.id) as fetches,
             (select json_agg(json_build_object(
                       'reference', p.reference, 'type', p.snapshot -> 'type',

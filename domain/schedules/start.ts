@@ -133,7 +133,7 @@ export async function createScheduledRun(
   const owner: Actor = { id: owner_id, username: '', roles: [], groups: [] };
   try {
     const workflow = await getRunnable(em, owner, wanted.workflowId);
-    const runId = await runWorkflow(em, owner, workflow, input, {
+    const { id: runId } = await runWorkflow(em, owner, workflow, input, {
       limits: wanted.limits,
       scheduled_at: wanted.at,
       ...(started_by === undefined ? {} : { started_by }),

@@ -35,6 +35,11 @@ const ROUTES = {
     if (before < failures) throw Object.assign(new Error('busy, come back later'), { status: 503 });
     return { answered_after: before + 1 };
   },
+  '/book': ({ what = 'nothing', full }) => {
+    if (what === full) throw Object.assign(new Error(`no ${what} is left`), { status: 409 });
+    return { booking: `${what}-1` };
+  },
+  '/cancel': ({ booking = 'nothing' }) => ({ cancelled: booking }),
   /** Requires the token. */
   '/orders': ({ item = 'nothing' }, { authorization = '' }) => {
     if (!/^Bearer .{8,}$/.test(authorization))

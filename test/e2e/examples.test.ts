@@ -204,6 +204,16 @@ const cases: Record<string, () => Promise<void>> = {
     });
     expect([status, output.answered_after]).toEqual(['completed', null]);
   },
+  saga: async () => {
+    expect((await runToEnd('saga', { service: writerUrl }))['output']).toEqual({
+      booked: { hotel: 'hotel-1', flight: 'flight-1', car: 'car-1' },
+    });
+    const { output } = await runToEnd('saga', { service: writerUrl, full: 'car' });
+    expect(output).toMatchObject({ booked: null, undone: ['flight-1', 'hotel-1'] });
+    expect((await runToEnd('saga', { service: writerUrl, full: 'flight' }))['output'].undone).toEqual([
+      'hotel-1',
+    ]);
+  },
   'competing-agents': async () => {
     const run = await runToEnd('competing-agents', {});
     expect(run['output']).toEqual({ winner: 'left' });

@@ -202,6 +202,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   listRunTaskGroups: readRun,
   listRunLogs: readRun,
   streamRunEvents: readRun,
+  getRunDiagram: readRun,
   cancelRun: steerRun,
   suspendRun: steerRun,
   resumeRun: steerRun,

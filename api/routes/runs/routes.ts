@@ -14,7 +14,8 @@ import {
 } from '../../../domain/runs/queries.ts';
 import { healWorkflow, mayHeal } from '../../../domain/marketplace/heal.ts';
 import { getRunnable } from '../../../domain/runs/runnable.ts';
-import { commandRun, retryRun, runWorkflow, terminateRun } from '../../../domain/runs/service.ts';
+import { retryRun } from '../../../domain/runs/retry.ts';
+import { commandRun, runWorkflow, terminateRun } from '../../../domain/runs/service.ts';
 import type { CommandKind } from '../../../domain/runs/rights.ts';
 import type { AppDeps } from '../../deps.ts';
 import { preferredWaitSeconds } from '../../conditional.ts';
@@ -41,11 +42,16 @@ import {
   presentTaskVisit,
 } from './presenter.ts';
 import {
+  labelFilter,
   logEntrySchema,
   logLevel,
+  runKey,
+  runLabels,
   runSchema,
   runStatus,
   runSummarySchema,
+  runTag,
+  runTags,
   runTaskSchema,
   runTaskStatus,
   taskGroupSchema,
@@ -53,6 +59,7 @@ import {
 } from './schemas.ts';
 import { agentRunEndpoints } from './agent-runs.ts';
 import { batchEndpoint } from './batch.ts';
+import { runDiagramEndpoint } from './diagram.ts';
 import { replayWaiting } from './replay.ts';
 import { runStatsEndpoint } from './stats.ts';
 import { streamRun } from './stream.ts';
@@ -89,12 +96,31 @@ const listQuery = z.object({
   created_before: instant.optional(),
   owner_id: personOrMe.optional(),
   tag: text({ min: 1, max: 100 }).optional().meta({ description: "A tag of the run's workflow." }),
+  run_tag: listOf(runTag).meta({ description: 'Tags of the run itself, separated by commas: all of them.' }),
+  label: labelFilter,
+  key: runKey.optional().meta({ description: 'The key that the run was started with.' }),
   q: text({ max: 200 }).optional().meta({ description: "Text in the workflow's name, or a run's whole id." }),
 });
 
 const WAIT_DESCRIPTION =
   'With `Prefer: wait=N` the response waits up to N seconds (at most 60) for the run to end.';
-const runBody = z.object({ input_params: jsonObject.default({}) });
+const runBody = z.object({
+  input_params: jsonObject.default({}),
+  key: runKey.optional(),
+  tags: runTags.optional(),
+  labels: runLabels.optional(),
+});
+const retryBody = z.object({
+  revision: z.int().min(1).max(MAX_INT).optional().meta({
+    description: "A revision of the run's workflow. Default: that of the run.",
+  }),
+  input: z.unknown().optional().meta({
+    description: 'Input of the task that the run continues with. Default: what it had.',
+  }),
+  from: text({ min: 1, max: MAX_REFERENCE }).optional().meta({
+    description: 'JSON pointer of the task to continue with. Default: the task that failed.',
+  }),
+});
 
 export function runsEndpoints(deps: AppDeps): Endpoint[] {
   const runRoute = (path: string, operationId: string, summary: string): Endpoint =>
@@ -108,8 +134,8 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       role: 'builder',
       params: idParams,
       body: runBody,
-      responses: { 201: runSchema },
-      errors: [404, 422],
+      responses: { 200: runSchema, 201: runSchema },
+      errors: [404, 409, 422],
       async handler(c) {
         const found = await getRunnable(c.em, c.actor, c.params.id);
         const workflow =
@@ -117,11 +143,13 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
             ? await getRunnable(c.em, c.actor, found.id)
             : found;
         const caller_run_id = await callingRunByHeader(c.em, c.ctx.get('Idempotency-Key'));
-        const runId = await runWorkflow(c.em, c.actor, workflow, c.body.input_params, {
+        const { input_params: input, ...names } = c.body;
+        const { id, isNew } = await runWorkflow(c.em, c.actor, workflow, input, {
+          ...names,
           caller_run_id,
           limits: runLimits(deps.env),
         });
-        return respondStarted(deps, c, runId);
+        return respondStarted(deps, c, id, isNew ? 201 : 200);
       },
       headers: ['Prefer'],
       onReplay: (c, first) => replayWaiting(deps, c, first),
@@ -333,6 +361,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       handler: (c) => streamRun(deps, c),
     }),
 
+    runDiagramEndpoint(),
     batchEndpoint(deps),
     command('cancel', 'Cancel a run'),
     command('suspend', 'Suspend a run: running tasks finish, but no new ones start'),
@@ -372,13 +401,17 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       tags: ['runs'],
       role: 'builder',
       params: idParams,
-      body: emptyBody,
+      description:
+        'With `revision`, `input` or `from` people are asked again: 409 if a decision would be taken over, ' +
+        'or if the revision lacks the place.',
+      body: retryBody,
       responses: { 201: runSchema },
-      errors: [404, 409],
+      errors: [404, 409, 422],
       async handler(c) {
         await getRun(c.em, c.actor, c.params.id);
         c.checkSyntax();
-        return respondStarted(deps, c, await retryRun(c.em, c.actor, c.params.id, runLimits(deps.env)));
+        const runId = await retryRun(c.em, c.actor, c.params.id, runLimits(deps.env), c.body);
+        return respondStarted(deps, c, runId);
       },
       headers: ['Prefer'],
       onReplay: (c, first) => replayWaiting(deps, c, first),

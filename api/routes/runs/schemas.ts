@@ -2,11 +2,39 @@ import * as z from 'zod';
 import { RUN_STATUSES, RUN_TASK_STATUSES } from '../../../contracts/run-events.ts';
 import { listedRecord } from '../../listed.ts';
 import { RUN_ACTIONS } from '../../../domain/runs/rights.ts';
-import { jsonObject, timestamp, uuid } from '../../schemas.ts';
+import { jsonObject, text, timestamp, uuid } from '../../schemas.ts';
 
 export const runStatus = z.enum(RUN_STATUSES);
 export const runTaskStatus = z.enum(RUN_TASK_STATUSES);
 export const logLevel = z.enum(['debug', 'info', 'warn', 'error']);
+
+const MAX_NAMES = 20;
+const LABEL_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/;
+
+export const runKey = text({ min: 1, max: 200 }).meta({
+  description: 'Unique for workflow and owner while the run lives.',
+});
+export const runTag = text({ min: 1, max: 100 }).refine((tag) => !tag.includes(','), 'has a comma');
+export const runTags = z
+  .array(runTag)
+  .max(MAX_NAMES)
+  .transform((tags) => [...new Set(tags)]);
+const labelName = z.string().regex(LABEL_NAME, 'has 1 to 63 letters, digits and . _ / -');
+const labelValue = text({ max: 200 }).refine((value) => !value.includes(','), 'has a comma');
+export const runLabels = z
+  .record(labelName, labelValue)
+  .refine((labels) => Object.keys(labels).length <= MAX_NAMES, `has at most ${MAX_NAMES} labels`);
+
+/** `name=value` pairs in a query parameter. */
+export const labelFilter = z
+  .string()
+  .transform((value) => Object.fromEntries(value.split(',').map((pair) => pair.split(/=(.*)/s, 2))))
+  .pipe(runLabels)
+  .optional()
+  .meta({
+    description: 'Labels of the run as `name=value`, separated by commas: all of them.',
+    type: 'string',
+  });
 
 /** The error of the specification's DSL reference, section "Error". */
 const dslErrorSchema = z
@@ -100,6 +128,9 @@ const runFields = z.object({
   owner_id: uuid,
   parent_run_id: uuid.nullable(),
   retry_of: uuid.nullable(),
+  key: z.string().nullable(),
+  tags: z.array(z.string()),
+  labels: z.record(z.string(), z.string()),
   scheduled_at: timestamp.nullable().meta({ description: "The time of its workflow's schedule." }),
   started_by: z
     .array(uuid)

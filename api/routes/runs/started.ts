@@ -22,12 +22,14 @@ export function presenterOf({ env }: AppDeps, actor: Actor): RunPresenter {
 }
 
 /**
- * Responds 201 with the run. Its workflow starts after the commit; if that fails, the reconciler starts it.
+ * Responds 201 with the run, 200 if it was there before. Its workflow starts after the commit; if that fails,
+ * the reconciler starts it.
  */
 export async function respondStarted(
   deps: AppDeps,
   c: EndpointContext,
   runId: string,
+  status: 200 | 201 = 201,
 ): Promise<EndpointResponse> {
   const run = await getRun(c.em, c.actor, runId);
   const seconds = preferredWaitSeconds(c.ctx);
@@ -37,10 +39,10 @@ export async function respondStarted(
       nothingIfSessionEnded,
     );
     if (body === null) return;
-    return { status: 201, body, headers: { 'Preference-Applied': `wait=${seconds}` } };
+    return { status, body, headers: { 'Preference-Applied': `wait=${seconds}` } };
   });
   return {
-    status: 201,
+    status,
     body: await presentRun(c.em, presenterOf(deps, c.actor), run),
     headers: { Location: `/runs/${runId}` },
   };

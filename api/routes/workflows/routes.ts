@@ -1,7 +1,6 @@
 import * as z from 'zod';
 
-import { toMermaid } from '../../diagram/mermaid.ts';
-import { toSvg } from '../../diagram/svg.ts';
+import { diagramResponses, respondDiagram } from '../../diagram/respond.ts';
 import type { EntityManager } from '../../../db/orm.ts';
 import { ResourceSession } from '../../../domain/registry/external-resources.ts';
 import { mayChangeWorkflow } from '../../../domain/registry/workflow-policy.ts';
@@ -339,24 +338,11 @@ function revisionEndpoints(): Endpoint[] {
       tags,
       role: 'viewer',
       params: idParams,
-      responses: {
-        200: media({ 'text/vnd.mermaid': z.string(), 'text/plain': z.string(), 'image/svg+xml': z.string() }),
-      },
+      responses: diagramResponses,
       handler: async (c) => {
         const { revision } = await getWorkflow(c.em, c.actor, c.params.id);
         const definition = withTexts(revision.definition, await shownNames(c.em, c.actor, revision.agents));
-        const type = c.ctx.accepts(['text/vnd.mermaid', 'text/plain', 'image/svg+xml']) || 'text/vnd.mermaid';
-        const svg = type === 'image/svg+xml';
-        return {
-          status: 200,
-          type: String(type),
-          body: svg ? toSvg(definition) : toMermaid(definition),
-          headers: {
-            Vary: 'Accept',
-            'X-Content-Type-Options': 'nosniff',
-            ...(svg ? { 'Content-Security-Policy': "default-src 'none'; sandbox" } : {}),
-          },
-        };
+        return respondDiagram(c, definition);
       },
     }),
   ];

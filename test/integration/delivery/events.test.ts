@@ -102,7 +102,7 @@ const transaction = <T>(work: (em: EntityManager) => Promise<T>): Promise<T> =>
   app.orm.em.fork().transactional(work);
 
 async function newRun(user: TestUser): Promise<string> {
-  return transaction((em) =>
+  const { id } = await transaction((em) =>
     createRun(em, {
       workflow_id: null,
       workflow_revision: null,
@@ -115,6 +115,7 @@ async function newRun(user: TestUser): Promise<string> {
       limits: runLimits(app.env),
     }),
   );
+  return id;
 }
 
 let notes = 0;

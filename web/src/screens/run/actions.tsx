@@ -27,7 +27,9 @@ const COMMANDS = {
   terminate: 'terminateRun',
 } as const satisfies Record<string, keyof typeof OPERATIONS>;
 type Command = keyof typeof COMMANDS;
-type Asking = 'cancel' | 'retry' | 'again' | null;
+type Asking = 'cancel' | 'retry' | 'changes' | 'again' | null;
+
+const RetryChanges = lazy(async () => (await import('./retry-changes.tsx')).RetryChanges);
 
 export function Actions({ run }: { run: Run }) {
   const asking = useSignal<Asking>(null);
@@ -81,10 +83,27 @@ export function Actions({ run }: { run: Run }) {
       )}
       <CancelDialog run={run} asking={asking} onAct={act} />
       <RetryDialog asking={asking} onAct={act} />
-      <Dialog open={asking.value === 'again'} title={words.againTitle} onClose={() => close(asking, 'again')}>
-        <RunAgain run={run} onStarted={() => (asking.value = null)} />
-      </Dialog>
+      <StartDialogs run={run} asking={asking} />
     </div>
+  );
+}
+
+/** Those that start another run. */
+function StartDialogs({ run, asking }: { run: Run; asking: Signal<Asking> }) {
+  const done = () => (asking.value = null);
+  return (
+    <>
+      <Dialog
+        open={asking.value === 'changes'}
+        title={words.changesTitle}
+        onClose={() => close(asking, 'changes')}
+      >
+        <RetryChanges run={run} onStarted={done} />
+      </Dialog>
+      <Dialog open={asking.value === 'again'} title={words.againTitle} onClose={() => close(asking, 'again')}>
+        <RunAgain run={run} onStarted={done} />
+      </Dialog>
+    </>
   );
 }
 
@@ -167,6 +186,9 @@ function RetryDialog({ asking, onAct }: DialogProps) {
       <div class={page['actions']}>
         <button type="button" class="primary" onClick={() => onAct('retry')}>
           {words.retryNow}
+        </button>
+        <button type="button" onClick={() => (asking.value = 'changes')}>
+          {words.changes}
         </button>
         <button type="button" onClick={() => (asking.value = 'again')}>
           {words.actions.again}

@@ -42,6 +42,9 @@ export function Header({ run, workedMs }: Props) {
             </span>
           )}
           <span>{words.by(personName(run.owner_id))}</span>
+          {marksOf(run).map((mark) => (
+            <code key={mark}>{mark}</code>
+          ))}
           {run.parent_run_id !== null && <a href={runAddress(run.parent_run_id)}>{words.parent}</a>}
           {run.retry_of !== null && <a href={runAddress(run.retry_of)}>{words.retryOf}</a>}
           {run.temporal.url !== null && <a href={run.temporal.url}>{words.temporal}</a>}
@@ -50,6 +53,11 @@ export function Header({ run, workedMs }: Props) {
       <Actions run={run} />
     </header>
   );
+}
+
+function marksOf({ key, tags, labels }: Run): string[] {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return [...(key === null ? [] : [key]), ...tags, ...pairs];
 }
 
 /** More waits are counted only. */

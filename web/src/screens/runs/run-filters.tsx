@@ -10,6 +10,7 @@ import { words } from './words.ts';
 /** Workflows to choose from, the newest first; runs of others are found by name. */
 const MAX_WORKFLOWS = 200;
 const MAX_TAG_LENGTH = 100;
+const MAX_MARK_LENGTH = 270;
 
 interface Props {
   filter: RunFilter;
@@ -45,6 +46,14 @@ export function RunFilters({ filter, seesAll }: Props) {
         maxLength={MAX_TAG_LENGTH}
         value={filter.tag}
         onInput={(event) => setQuery({ tag: event.currentTarget.value }, 'replace')}
+      />
+      <input
+        class={css['tag']}
+        aria-label={words.mark}
+        placeholder={words.markHint}
+        maxLength={MAX_MARK_LENGTH}
+        value={filter.mark}
+        onInput={(event) => setQuery({ mark: event.currentTarget.value }, 'replace')}
       />
     </>
   );

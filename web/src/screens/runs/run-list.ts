@@ -31,23 +31,26 @@ export interface RunFilter {
   /** Id of a user, or `me`. */
   owner: string;
   tag: string;
+  /** A tag of the run itself, or a label as `name=value`. */
+  mark: string;
   since: string;
   q: string;
 }
 
 export function filterOf(query: Query): RunFilter {
-  const { status = '', workflow = '', owner = '', tag = '', since = '', q = '' } = query;
-  return { status, workflow, owner, tag, since: Object.hasOwn(PERIODS_MS, since) ? since : '', q };
+  const { status = '', workflow = '', owner = '', tag = '', mark = '', since = '', q = '' } = query;
+  return { status, workflow, owner, tag, mark, since: Object.hasOwn(PERIODS_MS, since) ? since : '', q };
 }
 
 /** The filter as parameters of the API. */
-export function queryOf({ status, workflow, owner, tag, since, q }: RunFilter, nowMs: number) {
+export function queryOf({ status, workflow, owner, tag, mark, since, q }: RunFilter, nowMs: number) {
   const period = PERIODS_MS[since];
   return {
     ...(status === '' ? {} : { status }),
     ...(workflow === '' ? {} : { workflow_id: workflow }),
     ...(owner === '' ? {} : { owner_id: owner }),
     ...(tag === '' ? {} : { tag }),
+    ...(mark === '' ? {} : mark.includes('=') ? { label: mark } : { run_tag: mark }),
     ...(period === undefined ? {} : { created_after: new Date(nowMs - period).toISOString() }),
     ...(q === '' ? {} : { q }),
   };

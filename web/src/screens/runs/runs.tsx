@@ -90,7 +90,7 @@ function runList(filter: RunFilter): LiveList<ListedRun> {
   return new LiveList<ListedRun>({
     key: ['runs', ...Object.values(filter)],
     kind: 'run',
-    matchedByServer: filter.q !== '' || filter.tag !== '',
+    matchedByServer: filter.q !== '' || filter.tag !== '' || filter.mark !== '',
     shows: (run) => showsRun(filter, run, user.value?.id ?? '', Date.now()),
     compare: compareRuns,
     read: (cursor) =>
@@ -168,13 +168,14 @@ function takeResults(list: LiveList<ListedRun>, selection: Selection, results: R
   );
 }
 
-function filterTexts({ status, workflow, owner, tag, since, q }: RunFilter): string[] {
+function filterTexts({ status, workflow, owner, tag, mark, since, q }: RunFilter): string[] {
   return [
     status,
     workflow === '' ? '' : words.otherWorkflow.toLowerCase(),
     owner === '' ? '' : (words.owners[owner] ?? words.otherOwner(personName(owner))).toLowerCase(),
     (words.periods[since] ?? '').toLowerCase(),
     tag === '' ? '' : words.tagged(tag),
+    mark === '' ? '' : words.marked(mark),
     q === '' ? '' : `“${q}”`,
   ];
 }

@@ -21,6 +21,9 @@ export const words = {
     Record<string, string>
   >,
   tag: 'Tag',
+  mark: 'Tag or label of the run',
+  markHint: 'team=sales',
+  marked: (mark: string) => `run ${mark}`,
   tagged: (tag: string) => `tag ${tag}`,
   list: 'Runs',
   empty: 'No runs yet. A run starts when somebody runs a workflow or calls an agent.',
