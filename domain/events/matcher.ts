@@ -266,7 +266,7 @@ async function offer(
 }
 
 /** Which of the sender's events the owners of listeners may read. */
-export async function readableBy(
+async function readableBy(
   em: EntityManager,
   sender: string,
   listeners: readonly Pick<ListenerRow, 'owner_id'>[],
