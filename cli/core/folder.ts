@@ -153,7 +153,7 @@ async function readResource(
 }
 
 /** `workflows/pay.yaml:4:7`, as editors and terminals open it. */
-export function placed(path: string, pointer: string, placeOf: YamlText['placeOf'] | undefined): string {
+function placed(path: string, pointer: string, placeOf: YamlText['placeOf'] | undefined): string {
   const place = placeOf?.(pointer);
   return place ? `${path}:${place.line}:${place.column}` : path;
 }

@@ -8,7 +8,7 @@ import { parseFunctionName } from './call-function.ts';
 import { at, own } from './problems.ts';
 import { taskKindOf } from './task-kind.ts';
 
-export type ResourceKind = 'function' | 'schema';
+type ResourceKind = 'function' | 'schema';
 
 /** A place that names a resource. */
 export interface ResourceReference {
@@ -37,7 +37,7 @@ export interface Resource {
 
 const WEB = /^https?:\/\//i;
 
-export function isFunctionUrl(call: string): boolean {
+function isFunctionUrl(call: string): boolean {
   return WEB.test(call);
 }
 
@@ -76,7 +76,7 @@ export function rawAddress(address: string): string {
 }
 
 /** The task in a file of a function: the task itself, or an object whose only property is the task. */
-export function taskOfFunction(document: unknown): Record<string, unknown> | null {
+function taskOfFunction(document: unknown): Record<string, unknown> | null {
   if (!isRecord(document)) return null;
   if (taskKindOf(document) !== undefined) return document;
   const [only, ...others] = Object.values(document);

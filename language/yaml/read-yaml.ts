@@ -24,8 +24,8 @@ export const MAX_YAML_CHARACTERS = 512 * 1024;
 /** Words, marks and line ends of a text, as the lexer counts them. */
 export const MAX_YAML_LEXEMES = 200_000;
 /** As bodies of JSON. */
-export const MAX_YAML_DEPTH = 64;
-export const MAX_YAML_ALIASES = 100;
+const MAX_YAML_DEPTH = 64;
+const MAX_YAML_ALIASES = 100;
 /** Values that aliases copy, in all. */
 export const MAX_YAML_COPIES = 10_000;
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { keepIdle } from '../../support/http-server.ts';
 
-export const SERVICE = 'https://service.test';
+const SERVICE = 'https://service.test';
 
 export interface ScenarioServices {
   /** Value of EGRESS_HOST_MAP. */
