@@ -4,9 +4,10 @@
 --
 -- The caller computes all columns (domain/runs/event-columns.ts and projection-columns.ts). `p_events` has
 -- with each event: `task_status`, if the event changes the row of its task; `starts` and `ends`, of the task;
--- `counts_usage`; `decision`, if it reports one as received or applied. `p_projection` is the run's status,
--- and what follows from it; it counts if its counter is newer than the row's. `parent_signal` in it is for
--- the parent, if the waits for people change. `p_acks` are signals that the run has received.
+-- `counts_usage`; `decision`, if it reports one as received or applied; `begins`, of the run; `emits`.
+-- `p_projection` is the run's status, and what follows from it; it counts if its counter is newer than the
+-- row's. `parent_signal` in it is for the parent, if the waits for people change. `p_acks` are signals that
+-- the run has received.
 --
 -- A run began when its log says so, hence no step of it is longer than the run.
 --
@@ -37,9 +38,11 @@ begin
       select i.* from rows from (
         json_to_recordset(p_events)
           as (key text, type text, at timestamptz, level text, task text, message text, data json,
-              visit int, task_status text, starts boolean, ends boolean, counts_usage boolean, decision text)
+              visit int, task_status text, starts boolean, ends boolean, counts_usage boolean, decision text,
+              begins boolean)
       ) with ordinality as i (key, type, at, level, task, message, data,
-                              visit, task_status, starts, ends, counts_usage, decision, ord)
+                              visit, task_status, starts, ends, counts_usage, decision,
+                              begins, ord)
     ), fresh as (
       select *, r.last_seq + row_number() over (order by ord) as seq from incoming i
        where not exists (select 1 from run_event e where e.run_id = p_run and e.key = i.key)
@@ -110,7 +113,7 @@ begin
        where d.id = i.id
     )
     select count(*), count(*) filter (where starts),
-           min(at) filter (where type = 'io.serverlessworkflow.workflow.started.v1')
+           min(at) filter (where begins)
       into added, tasks_added, began from fresh;
   end if;
 

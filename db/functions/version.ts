@@ -1,4 +1,4 @@
 // Written by `npm run schema`: the UTC minute of the last change of a function.
 // `migrate` never replaces functions of a higher version.
-export const functionsVersion = 202611230300;
-export const functionsDigest = '7d90c3f306c9fd9b19a0206b367e83aab4355efd09ea261ab6998eea1bd04665';
+export const functionsVersion = 202611230331;
+export const functionsDigest = 'dc712582674a87f972b49ee7b732e7eb49fb35cc26c681893b929c159ed23a84';

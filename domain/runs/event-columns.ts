@@ -16,11 +16,14 @@ interface EventColumns {
   counts_usage?: true;
   /** What the event reports of the decision `data.decision_id`. */
   decision?: 'received' | 'applied';
+  /** The run begins at the event's time. */
+  begins?: true;
   /** `data.event` is for listeners of the run's owner. */
   emits?: true;
 }
 
 const COLUMNS: Partial<Record<string, EventColumns>> = {
+  [EVENT.runStarted]: { begins: true },
   [EVENT.taskStarted]: { task_status: 'running', starts: true },
   [EVENT.taskCompleted]: { task_status: 'completed', ends: true, counts_usage: true },
   [EVENT.taskFaulted]: { task_status: 'faulted', ends: true },

@@ -27,6 +27,8 @@ test.each([
   [EVENT.agentPinned, { task_status: 'running', visit: 2 }],
   [EVENT.decisionReceived, { decision: 'received' }],
   [EVENT.decisionApplied, { decision: 'applied' }],
+  [EVENT.runStarted, { begins: true }],
+  [EVENT.eventEmitted, { emits: true }],
   [EVENT.taskRetried, {}],
   [EVENT.runCompleted, {}],
 ])('%s sets %j', (type, columns) => {
