@@ -292,6 +292,7 @@ describe('continue-as-new', () => {
     expect((await client.post('/workflows', { name: 'child', definition: child })).body.runnable).toBe(true);
     const { id } = await startRun(client, {
       do: [
+        { before: { set: {}, export: { as: '{kept: {by: "all"}}' } } },
         {
           all: {
             fork: {
@@ -299,7 +300,7 @@ describe('continue-as-new', () => {
                 {
                   sub: {
                     run: { workflow: { namespace: 'can', name: 'child', version: '1.0.0' } },
-                    export: { as: '{sub: .}' },
+                    export: { as: '$context + {sub: ., kept: {by: "sub"}}' },
                   },
                 },
                 { person: ask },
@@ -307,7 +308,7 @@ describe('continue-as-new', () => {
                   loop: {
                     for: { in: '[range(200)]' },
                     do: [{ add: { set: '${ {sum: ((.sum // 0) + $item)} }' } }],
-                    export: { as: '{loop: .sum}' },
+                    export: { as: '$context + {loop: .sum}' },
                   },
                 },
                 { timer: { do: [{ pause: { wait: { seconds: 1 } } }, { s: { set: '"paused"' } }] } },
@@ -341,7 +342,7 @@ describe('continue-as-new', () => {
       status: 'completed',
       output: {
         all: [{ child: 'approve' }, 'reject', { sum: 19_900 }, 'paused'],
-        context: { sub: { child: 'approve' }, loop: 19_900 },
+        context: { kept: { by: 'sub' }, sub: { child: 'approve' }, loop: 19_900 },
       },
     });
     gapless(run);

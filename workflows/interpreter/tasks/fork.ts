@@ -7,6 +7,7 @@ import { DslFault, RunLimitFault } from '../fault.ts';
 import { pointer } from '../pointer.ts';
 import { entry } from '../run-list.ts';
 import { runTask } from '../run-task.ts';
+import { sameJson } from '../same-json.ts';
 import { bounded } from '../size.ts';
 import type { Branch } from '../state.ts';
 
@@ -104,12 +105,16 @@ function isHandledFault(error: unknown): boolean {
   return error instanceof DslFault && !(error instanceof RunLimitFault);
 }
 
-/** Applies the branch's changes to `base`; other keys stay as earlier branches left them. */
+/**
+ * Applies the branch's changes to `base`; other keys stay as earlier branches left them. Values are compared,
+ * because after continue-as-new what is the same is no longer the same object.
+ */
 function merge(base: unknown, current: unknown, branch: unknown): unknown {
   if (branch === base) return current;
-  if (!isRecord(base) || !isRecord(current) || !isRecord(branch)) return branch;
+  if (!isRecord(base) || !isRecord(current) || !isRecord(branch))
+    return sameJson(branch, base) ? current : branch;
   const merged = { ...current };
-  for (const [key, value] of Object.entries(branch)) if (value !== base[key]) merged[key] = value;
+  for (const [key, value] of Object.entries(branch)) if (!sameJson(value, base[key])) merged[key] = value;
   for (const key of Object.keys(base)) if (!Object.hasOwn(branch, key)) delete merged[key];
   return merged;
 }
