@@ -1,5 +1,7 @@
 /** Hands over what a user owns, for example after the user was disabled. */
 import type { EntityManager } from '../../db/orm.ts';
+import { LIVE_STATUSES } from '../../contracts/run-events.ts';
+import { isOneOf } from '../../db/sql.ts';
 import { invalid } from '../errors.ts';
 import { handOverSources } from '../events/sources.ts';
 import { handOverHooks } from '../hooks/service.ts';
@@ -55,6 +57,7 @@ export async function transferOwnership(
   const { copied, renamed } = await handOverSecrets(em, encryption, args);
   await renameInAgents(em, args.from, renamed);
   await renameInWorkflows(em, actor, args.from, renamed);
+  await freeRunKeys(em, args);
   const counts = { agent: 0, workflow: 0, run: 0, hitl_task: 0, file: 0, delivery_target: 0 };
   for (const table of owned) {
     const rows = await em.execute<object[]>(
@@ -82,4 +85,16 @@ export async function transferOwnership(
     secrets: copied,
     secrets_renamed: renamed,
   };
+}
+
+/** A live run loses its key where the new owner has a live run of the workflow with that key. */
+async function freeRunKeys(em: EntityManager, { from, to }: { from: string; to: string }): Promise<void> {
+  const isLive = (run: string): string => isOneOf(`${run}.status`, LIVE_STATUSES);
+  await em.execute(
+    `update run r set key = null
+       from run o
+      where r.owner_id = ? and r.key is not null and ${isLive('r')}
+        and o.owner_id = ? and o.workflow_id = r.workflow_id and o.key = r.key and ${isLive('o')}`,
+    [from, to],
+  );
 }

@@ -84,7 +84,7 @@ export async function createRun(em: EntityManager, run: NewRun): Promise<Created
     if (!run.key || attempt === KEY_ATTEMPTS) throw tooManyLiveRuns(run.limits);
   }
   // These rows refer to the run's row, so they come after it.
-  const files = fileIdsIn(run.input);
+  const files = fileIdsIn([run.input, run.start_state]);
   await linkFiles(em, { id, owner_id: run.owner_id }, files);
   if (run.parent) await shareFiles(em, run.parent.run_id, id, files);
   if (run.retry_of) await inheritFiles(em, run.retry_of, id);

@@ -2,6 +2,7 @@
  * Moves the state of a faulted run to another revision, or to another task, before a retry continues from it.
  * The frames are those of `workflows/interpreter/state.ts`; here they are read as far as places need it.
  */
+import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { at as pointerOf, own } from '../../language/definition/problems.ts';
 import { conflict } from '../errors.ts';
@@ -24,6 +25,9 @@ interface Frame {
   attempts?: { list?: ListFrame; caught?: { list?: ListFrame } };
   body?: Frame;
   child?: { detached?: true; created: boolean };
+  listen?: { list?: ListFrame };
+  /** By the extensions of the definition, in their order. */
+  extensions?: unknown[];
 }
 
 interface Branch {
@@ -48,6 +52,10 @@ interface OpenList {
   repeats: boolean;
   /** It stands for one branch of a fork, which no other task of the list follows. */
   isBranch?: true;
+  /** It belongs to an item of a map, beside which others have run the same tasks. */
+  isOfItem: boolean;
+  /** Another list is under way in its task. */
+  holds?: true;
 }
 
 /** Where a retry continues. */
@@ -60,10 +68,14 @@ export interface Place {
 export class Places {
   readonly #lists: OpenList[] = [];
   readonly #functions: { old: unknown; now: unknown };
+  readonly #sameExtensions: boolean;
+  #isInItem = false;
 
   /** Moves the state, in place. @throws conflict where the new definition lacks a place of it */
   constructor(checkpoint: Checkpoint, old: unknown, now: unknown) {
-    this.#functions = { old: own(own(old, 'use'), 'functions'), now: own(own(now, 'use'), 'functions') };
+    const [use, useNow] = [own(old, 'use'), own(now, 'use')];
+    this.#functions = { old: own(use, 'functions'), now: own(useNow, 'functions') };
+    this.#sameExtensions = canonicalJson(own(use, 'extensions')) === canonicalJson(own(useNow, 'extensions'));
     const { list } = checkpoint.root;
     if (list) this.#list(list, own(old, 'do'), own(now, 'do'), '/do', '/do', false);
   }
@@ -83,10 +95,7 @@ export class Places {
   get #leaves(): Place[] {
     return this.#lists.flatMap((list) => {
       const { child, index } = list.list;
-      const holds = this.#lists.some(({ pointer }) =>
-        pointer.startsWith(`${pointerOf(list.pointer, index, nameAt(list.tasks, index) ?? '')}/`),
-      );
-      return child === undefined || holds ? [] : [{ list, index, frame: child }];
+      return child === undefined || list.holds ? [] : [{ list, index, frame: child }];
     });
   }
 
@@ -107,6 +116,13 @@ export class Places {
     if (found.length > 1)
       throw conflict('several_places', `Several items of a map are under way at ${reference}.`);
     return { list, index, frame: index === list.list.index ? list.list.child : undefined };
+  }
+
+  /** The pointer of a place's task in the old definition; null if that has no such task. */
+  before({ list, index }: Omit<Place, 'frame'>): string | null {
+    const name = nameAt(list.tasks, index) ?? '';
+    const first = list.tasksBefore.findIndex((item) => isRecord(item) && Object.hasOwn(item, name));
+    return first < 0 ? null : pointerOf(list.before, first, name);
   }
 
   /** Whether the run comes to a task, by its old pointer, again: it is not taken over. */
@@ -137,21 +153,34 @@ export class Places {
       name === undefined
         ? tasks.length
         : tasks.findIndex((item) => isRecord(item) && Object.hasOwn(item, name));
+    if (name === undefined && list.child) throw moved(pointer, 'its tasks are not known');
     if (index < 0) throw moved(pointerOf(before, list.index, name ?? ''), `${pointer} has no task "${name}"`);
     const indexBefore = list.index;
     list.index = index;
-    // A function is one step of the list that calls it.
-    if (!pointer.startsWith('/use/'))
-      this.#lists.push({ list, pointer, before, tasks, tasksBefore, repeats });
+    const open: OpenList = { list, pointer, before, tasks, tasksBefore, repeats, isOfItem: this.#isInItem };
+    this.#add(open);
     if (!list.child || name === undefined) return;
+    this.#inside(open, list.child, name, indexBefore, index);
+  }
+
+  /** A function is one step of the list that calls it. */
+  #add(open: OpenList): void {
+    if (!open.pointer.startsWith('/use/')) this.#lists.push(open);
+  }
+
+  /** The task that a list is at, and the lists in it. */
+  #inside(open: OpenList, frame: Frame, name: string, indexBefore: number, index: number): void {
+    const { pointer, before, tasks, tasksBefore, repeats } = open;
+    const count = this.#lists.length;
     this.#task(
-      list.child,
+      frame,
       own(tasksBefore[indexBefore], name),
       own(tasks[index], name),
       pointerOf(before, indexBefore, name),
       pointerOf(pointer, index, name),
       repeats,
     );
+    if (this.#lists.length > count) open.holds = true;
   }
 
   #task(frame: Frame, old: unknown, now: unknown, before: string, pointer: string, repeats: boolean): void {
@@ -159,6 +188,7 @@ export class Places {
     if (kind !== kindNow) throw moved(before, `it is now a task of kind "${kindNow}"`);
     if (kind === 'call' && own(old, 'call') !== own(now, 'call'))
       throw moved(before, `it now calls "${String(own(now, 'call'))}"`);
+    if (frame.extensions && !this.#sameExtensions) throw moved(before, 'its extensions have changed');
     // A child run has decisions of its own.
     if (frame.child && !(frame.child.detached && frame.child.created)) delete frame.child;
     const inner = (list: ListFrame | undefined, path: string[], again: boolean): void => {
@@ -167,11 +197,17 @@ export class Places {
       this.#list(list, from, to, pointerOf(before, ...path), pointerOf(pointer, ...path), again);
     };
     inner(frame.list, ['do'], repeats);
-    inner(frame.loop?.list, ['do'], repeats || (frame.loop?.index ?? 0) > 0);
+    // A call that receives messages has the position in its foreach there, too.
+    const looped = kind === 'call' ? ['with', 'subscription', 'foreach', 'do'] : ['do'];
+    inner(frame.loop?.list, looped, repeats || (frame.loop?.index ?? 0) > 0);
     if (frame.attempts?.caught) inner(frame.attempts.caught.list, ['catch', 'do'], repeats);
     else inner(frame.attempts?.list, ['try'], repeats);
+    inner(frame.listen?.list, ['foreach', 'do'], true);
+    const isInItem = this.#isInItem;
+    this.#isInItem ||= frame.map !== undefined;
     for (const item of Object.values(frame.map?.open ?? {}))
       inner(item.list, ['with', 'do'], repeats || (frame.map?.next ?? 0) > 1);
+    this.#isInItem = isInItem;
     if (frame.fork) this.#fork(frame.fork, old, now, before, pointer, repeats);
     if (frame.body) {
       const name = String(own(old, 'call'));
@@ -205,24 +241,18 @@ export class Places {
       if (!branch.done) {
         const place = pointerOf(pointer, 'fork', 'branches');
         const placeBefore = pointerOf(before, 'fork', 'branches');
-        const list = branchAsList(branch, index);
-        this.#lists.push({
-          list,
+        const open: OpenList = {
+          list: branchAsList(branch, index),
           pointer: place,
           before: placeBefore,
           tasks: to ?? [],
           tasksBefore: from ?? [],
           repeats,
           isBranch: true,
-        });
-        this.#task(
-          branch.frame,
-          own(from?.[indexBefore], name),
-          own(to?.[index], name),
-          pointerOf(placeBefore, indexBefore, name),
-          pointerOf(place, index, name),
-          repeats,
-        );
+          isOfItem: this.#isInItem,
+        };
+        this.#add(open);
+        this.#inside(open, branch.frame, name, indexBefore, index);
       }
       return [branch];
     });

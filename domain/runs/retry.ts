@@ -2,8 +2,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import type { Actor } from '../auth/actor.ts';
-import { conflict } from '../errors.ts';
+import { isAdmin, type Actor } from '../auth/actor.ts';
+import { conflict, forbidden } from '../errors.ts';
 import { createRun } from './create.ts';
 import type { RunLimits } from './limits.ts';
 import { getRun } from './queries.ts';
@@ -63,6 +63,7 @@ async function moved(
   source: RetrySource,
   { revision, input, from }: RetryOptions,
 ): Promise<Partial<RetrySource> & { start_state: Checkpoint }> {
+  mayChange(actor, source);
   const target = revision === undefined ? null : await revisionOf(em, actor, source, revision);
   const checkpoint = await readCheckpoint(em, runId);
   const places = new Places(checkpoint, source.definition, target?.definition ?? source.definition);
@@ -71,9 +72,20 @@ async function moved(
   const given = input === undefined ? undefined : { value: input };
   if (place) {
     const isKnown = given !== undefined || place.frame !== undefined;
-    continueWith(place, given, isKnown ? null : await inputOf(em, runId, from ?? ''));
+    continueWith(place, given, isKnown ? null : await inputOf(em, runId, places, place));
   } else if (given) continueWith(places.only, given, null);
   return { ...target, start_state: checkpoint };
+}
+
+/**
+ * A changed retry passes by what the definition has before its place: checks, approvals. So only those who
+ * may change the workflow, whose rights the run uses, may ask for one. @throws 403
+ */
+function mayChange(actor: Actor, { rights_of }: RetrySource): void {
+  if (rights_of === actor.id || isAdmin(actor)) return;
+  throw forbidden(
+    'Only the owner of the workflow and admins may retry its runs with another revision, input or task.',
+  );
 }
 
 /** @throws 404 without such a revision, 422 if it cannot run */
@@ -137,7 +149,16 @@ async function checkDecisions(
 }
 
 /** The input that the task had when it started last. @throws 409 if it never did, or if the log omits it */
-async function inputOf(em: EntityManager, runId: string, reference: string): Promise<unknown> {
+async function inputOf(
+  em: EntityManager,
+  runId: string,
+  places: Places,
+  place: Omit<Place, 'frame'>,
+): Promise<unknown> {
+  const reference = places.before(place);
+  if (reference === null) throw conflict('no_input', 'The run does not know the task: give its "input".');
+  if (place.list.isOfItem)
+    throw conflict('no_input', `Other items of the map have run ${reference} too: give its "input".`);
   const [row] = await em.execute<{ data: Record<string, unknown> }[]>(
     `with recursive chain as (
        select id, retry_of, 0 as depth from run where id = ?

@@ -131,6 +131,21 @@ describe('a retry', () => {
     expect((await endOf(builder, (await retry(run, {})).body))['status']).toBe('completed');
   });
 
+  test('with changes is for who may change the workflow: it could pass by an approval', async () => {
+    broken.add('/before');
+    const workflow = await workflowOf({
+      do: [{ before: call('/before') }, { ask: humanTask('Pay?') }, { pay: call('/pay') }],
+    });
+    expect((await builder.patch(`/workflows/${workflow}`, { visibility: 'public' })).status).toBe(200);
+    const other = await platform.as(await platform.createUser({ roles: ['builder'] }));
+    const run = await endOf(other, (await other.post(`/workflows/${workflow}/run`)).body);
+    const as = (body: object) => other.post(`/runs/${run['id']}/retry`, body);
+    for (const changes of [{ from: '/do/2/pay', input: {} }, { input: {} }, { revision: 1 }])
+      expect((await as(changes)).status).toBe(403);
+    expect((await endOf(other, (await as({})).body))['status']).toBe('faulted');
+    expect(calls).not.toContain('/pay');
+  });
+
   test('with a new input names one of the tasks that it would continue with', async () => {
     broken.add('/fails');
     const branches = [{ one: call('/fails') }, { two: { do: [{ ask: humanTask('Never asked') }] } }];

@@ -402,8 +402,8 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       role: 'builder',
       params: idParams,
       description:
-        'With `revision`, `input` or `from` people are asked again: 409 if a decision would be taken over, ' +
-        'or if the revision lacks the place.',
+        'With `revision`, `input` or `from`, which only the owner of the workflow and admins may give, ' +
+        'people are asked again: 409 if a decision would be taken over, or if the revision lacks the place.',
       body: retryBody,
       responses: { 201: runSchema },
       errors: [404, 409, 422],

@@ -94,6 +94,21 @@ test('a transfer moves agents and workflows with their secrets, and renames coll
   expect((await heir.get(`/marketplace/items/${item.id}`)).body.publisher.id).toBe(to.id);
 });
 
+test('a live run whose key the new owner uses already is handed over without it', async () => {
+  const [giver, taker] = [await t.createUser(), await t.createUser()];
+  const workflow = await createdWorkflow(admin, { do: [{ a: httpTask('https://a.example') }] });
+  expect((await admin.patch(`/workflows/${workflow.id}`, { visibility: 'public' })).status).toBe(200);
+  const start = async (user: TestUser, key: string): Promise<string> =>
+    (await (await t.as(user)).post(`/workflows/${workflow.id}/run`, { key })).body.id;
+  const [same, other] = [await start(giver, 'order-1'), await start(giver, 'order-2')];
+  const kept = await start(taker, 'order-1');
+  expect((await admin.post(`/users/${giver.id}/transfer`, { to: taker.id })).status).toBe(200);
+  const keys = await Promise.all(
+    [same, other, kept].map(async (id) => (await admin.get(`/runs/${id}`)).body.key),
+  );
+  expect(keys).toEqual([null, 'order-2', 'order-1']);
+});
+
 test('a transfer gets 401, 403, 404 for an unknown user and 422 for an unknown recipient', async () => {
   const path = `/users/${from.id}/transfer`;
   expect((await t.anonymous.post(path, { to: to.id })).status).toBe(401);
