@@ -1,6 +1,6 @@
 import { isRecord } from '../../contracts/is-record.ts';
 
-/** Whether two JSON values are equal, however deep they are. What they share is compared once, by identity. */
+/** Whether two JSON values are equal, however deep they are. What they share is compared by identity. */
 export function sameJson(left: unknown, right: unknown): boolean {
   const pairs: [unknown, unknown][] = [[left, right]];
   for (let pair = pairs.pop(); pair; pair = pairs.pop()) {
