@@ -4,6 +4,9 @@ import type { HttpCall, HttpResult } from '../domain/ports.ts';
 import { withoutSecrets } from './call-settings.ts';
 import { createSensitive, type Sensitive } from './secrets/sensitive.ts';
 
+/** Counterparts and their documents choose the names that messages repeat. */
+const MAX_DETAIL_LENGTH = 4_000;
+
 export interface CallGuard {
   sensitive: Sensitive;
   /** Aborts when the call is cancelled, and at its time limit. */
@@ -38,6 +41,11 @@ export async function guardedCall(
     if (call.signal.aborted) throw call.signal.reason;
     if (deadline.aborted && !(error instanceof Fault))
       throw fault('timeout', `${counterpart} did not answer within ${call.timeoutMs} ms`, { cause: error });
-    throw withoutSecrets(error, sensitive);
+    throw shortened(withoutSecrets(error, sensitive));
   }
+}
+
+function shortened(error: unknown): unknown {
+  if (!(error instanceof Fault) || (error.error.detail?.length ?? 0) <= MAX_DETAIL_LENGTH) return error;
+  return new Fault({ ...error.error, detail: `${error.error.detail?.slice(0, MAX_DETAIL_LENGTH)}…` });
 }

@@ -2,11 +2,21 @@
 import { setImmediate } from 'node:timers/promises';
 import { fault } from '../../contracts/fault.ts';
 import { reserveAnswer, SMALL_ANSWER_BYTES } from '../egress/answer-memory.ts';
-import { MAX_MESSAGE_BYTES, MAX_MESSAGES, tooMuch, type InboundMessage } from './message-queue.ts';
+import {
+  MAX_MESSAGE_BYTES,
+  MAX_MESSAGES,
+  sizeOf,
+  tooMuch,
+  type InboundMessage,
+  type MessageQueue,
+} from './message-queue.ts';
 import { valueAt } from './operation.ts';
 
 /** So many messages are looked at in one go. */
 const BREATH = 20;
+
+/** A timer for longer ends at once. A call ends before. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** A message as the DSL has it. */
 export interface ConsumedMessage {
@@ -30,18 +40,19 @@ export interface Consumption {
 }
 
 /** Throws `Fault` if the messages end before there are enough. */
-export async function consume(
-  source: AsyncIterable<InboundMessage>,
-  policy: Consumption,
-): Promise<ConsumedMessage[]> {
+export async function consume(source: MessageQueue, policy: Consumption): Promise<ConsumedMessage[]> {
   const { signal, forMs, amount } = policy;
   const consumed: ConsumedMessage[] = [];
   const messages = source[Symbol.asyncIterator]();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = (): void => reject(signal.reason);
+  const abort = (): void =>
+    source.stop({ error: signal.reason instanceof Error ? signal.reason : new Error('aborted') });
   signal.addEventListener('abort', abort, { once: true });
-  const { promise: timeUp, resolve: endTime } = Promise.withResolvers<'late'>();
-  const timer = forMs === null ? undefined : setTimeout(() => endTime('late'), forMs);
+  let isLate = false;
+  const endTime = (): void => {
+    isLate = true;
+    source.stop({ error: null });
+  };
+  const timer = forMs === null ? undefined : setTimeout(endTime, Math.min(forMs, MAX_TIMER_MS));
   let bytes = 0;
   let received = 0;
   try {
@@ -49,8 +60,8 @@ export async function consume(
     for (;;) {
       if (policy.until?.(consumed) === true || (amount !== null && consumed.length >= amount))
         return consumed;
-      const next = await Promise.race([messages.next(), timeUp, aborted]);
-      if (next === 'late') return consumed;
+      const next = await messages.next();
+      if (isLate) return consumed;
       if (next.done === true)
         throw fault('communication', `The subscription ended after ${consumed.length} messages`, {
           status: 502,
@@ -60,7 +71,7 @@ export async function consume(
       const message = readable(next.value, policy.correlation);
       if (policy.filter?.(message) === false) continue;
       const before = bytes;
-      bytes += next.value.payload.length;
+      bytes += sizeOf(next.value);
       if (bytes > MAX_MESSAGE_BYTES) throw tooMuch(`${MAX_MESSAGE_BYTES} bytes`);
       if (consumed.length >= MAX_MESSAGES) throw tooMuch(`${MAX_MESSAGES} messages`);
       if (before <= SMALL_ANSWER_BYTES && bytes > SMALL_ANSWER_BYTES)
@@ -71,7 +82,6 @@ export async function consume(
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', abort);
-    aborted.catch(() => undefined);
   }
 }
 

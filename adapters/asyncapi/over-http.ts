@@ -62,22 +62,46 @@ function urlOf({ secure, host, path, address }: Connecting['target']): string {
 
 /** HTML Living Standard "Server-sent events": the data of each event is a message. */
 async function readEvents(chunks: AsyncIterable<Uint8Array>, queue: MessageQueue): Promise<void> {
-  const decoder = new TextDecoder();
-  let rest = '';
-  for await (const chunk of chunks) {
-    rest += decoder.decode(chunk, { stream: true });
-    const blocks = rest.split(/\r?\n\r?\n|\r\r/);
-    rest = blocks.pop() ?? '';
-    if (rest.length > MAX_EVENT_LENGTH)
-      throw fault('communication', `An event has more than ${MAX_EVENT_LENGTH} characters`, { status: 502 });
-    for (const block of blocks) {
-      const fields = block.split(/\r?\n|\r/).map((line): [string, string] => {
-        const [, name = '', value = ''] = /^([^:]*)(?:: ?([\s\S]*))?$/.exec(line) ?? [];
-        return [name, value];
-      });
-      const data = fields.flatMap(([name, value]) => (name === 'data' ? [value] : []));
-      const headers = Object.fromEntries(fields.filter(([name]) => name === 'id' || name === 'event'));
+  let data: string[] = [];
+  let headers: Record<string, string> = {};
+  let length = 0;
+  for await (const line of linesOf(chunks)) {
+    length += line.length + 1;
+    if (length > MAX_EVENT_LENGTH) throw tooLong();
+    if (line === '') {
       if (data.length > 0) queue.push({ payload: Buffer.from(data.join('\n')), headers });
+      [data, headers, length] = [[], {}, 0];
+      continue;
     }
+    const [, name = '', value = ''] = /^([^:]*)(?:: ?([\s\S]*))?$/.exec(line) ?? [];
+    if (name === 'data') data.push(value);
+    if (name === 'id' || name === 'event') headers[name] = value;
   }
+}
+
+/** Each part of a line is looked at once, however small the parts are in which it arrives. */
+async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let parts: string[] = [];
+  let length = 0;
+  let afterReturn = false;
+  for await (const chunk of chunks) {
+    const decoded = decoder.decode(chunk, { stream: true });
+    // The end of a line may be split across chunks.
+    const text = afterReturn && decoded.startsWith('\n') ? decoded.slice(1) : decoded;
+    if (decoded !== '') afterReturn = decoded.endsWith('\r');
+    parts.push(text);
+    length += text.length;
+    if (/[\r\n]/.test(text)) {
+      const lines = parts.join('').split(/\r\n|\r|\n/);
+      const rest = lines.pop() ?? '';
+      [parts, length] = [[rest], rest.length];
+      yield* lines;
+    }
+    if (length > MAX_EVENT_LENGTH) throw tooLong();
+  }
+}
+
+function tooLong(): Error {
+  return fault('communication', `An event has more than ${MAX_EVENT_LENGTH} characters`, { status: 502 });
 }

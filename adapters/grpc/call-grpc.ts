@@ -11,6 +11,7 @@ import { guardedGet } from '../guarded-get.ts';
 import { endpointOf, type HttpTools } from '../http/call-exchange.ts';
 import { statusFault as httpStatusFault } from '../http/message.ts';
 import { exchangeMessages, MAX_BYTES, MAX_MESSAGES } from './exchange-messages.ts';
+import { jsonSizeOf } from './json-size.ts';
 import { openChannel } from './open-channel.ts';
 import { MAX_PROTO_BYTES, serviceByDocument } from './proto-document.ts';
 import { serviceByReflection } from './reflection.ts';
@@ -20,6 +21,8 @@ import { isServiceError, statusFault } from './status-fault.ts';
 const TLS_PORT = 443;
 /** The library's deadline may be over this long before our own clock says so. */
 const CLOCKS_MS = 500;
+/** Of all answers together. */
+const MAX_JSON_SIZE = 2 * MAX_BYTES;
 
 interface Target {
   service: string;
@@ -171,6 +174,7 @@ async function invoke(
     deadline: new Date(Date.now() + leftMs()),
     signal,
   });
+  checkJsonSize(method, answers);
   const messages = answers.map((answer) => decoded(method, answer, registry, target));
   if (isServerStream(method)) return messages;
   const [message] = messages;
@@ -194,6 +198,18 @@ function decoded(
       status: 502,
       cause: error,
     });
+  }
+}
+
+/** Before anything is decoded: a few bytes can become thousands of values. */
+function checkJsonSize({ name, output }: DescMethod, answers: readonly Uint8Array[]): void {
+  let size = 0;
+  for (const answer of answers) {
+    size += jsonSizeOf(output, answer, MAX_JSON_SIZE - size);
+    if (size > MAX_JSON_SIZE)
+      throw fault('communication', `${name} answered with more than ${MAX_JSON_SIZE} characters of JSON`, {
+        status: 502,
+      });
   }
 }
 

@@ -47,7 +47,7 @@ class ProtoLoader {
   async load(): Promise<string> {
     const text = await this.#read(this.#url);
     if (text === null) throw fault('communication', `${shown(this.#url)} was not found`, { status: 404 });
-    const path = decodeURIComponent(new URL(this.#url).pathname.split('/').pop() ?? '') || 'main.proto';
+    const path = new URL(this.#url).pathname.split('/').pop() || 'main.proto';
     const pending = [...this.#parse(path, text)];
     this.#folders = foldersOf(this.#url, this.#files.get(path)?.packageName ?? '');
     for (let next = pending.shift(); next !== undefined; next = pending.shift())
@@ -59,15 +59,15 @@ class ProtoLoader {
   descriptors(): Map<string, FileDescriptorProto> {
     try {
       this.#root.resolveAll();
+      return new Map(
+        [...this.#files].map(([path, file]) => {
+          const imports = file.imports.filter((name) => !this.#missing.has(name));
+          return [path, descriptorOf({ ...file, imports }, this.#root)];
+        }),
+      );
     } catch (error) {
       throw this.#refusal(this.#url, error);
     }
-    return new Map(
-      [...this.#files].map(([path, file]) => {
-        const imports = file.imports.filter((name) => !this.#missing.has(name));
-        return [path, descriptorOf({ ...file, imports }, this.#root)];
-      }),
-    );
   }
 
   /** @returns the imports of that file */
@@ -82,10 +82,10 @@ class ProtoLoader {
     if (this.#files.size + this.#missing.size >= MAX_FILES)
       throw fault('configuration', `${shown(this.#url)} needs more than ${MAX_FILES} files`);
     for (const folder of this.#folders) {
-      const url = new URL(path, folder);
+      const url = URL.canParse(path, folder) ? new URL(path, folder).href : '';
       // An import is a path below the folder, so it never leads to another server.
-      if (!url.href.startsWith(folder)) continue;
-      const text = await this.#read(url.href);
+      if (!url.startsWith(folder)) continue;
+      const text = await this.#read(url);
       if (text !== null) return this.#parse(path, text);
     }
     this.#missing.add(path);

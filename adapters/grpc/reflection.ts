@@ -14,6 +14,8 @@ import { serviceIn, WELL_KNOWN_FILES, type ServiceTypes } from './service-source
 import { isServiceError } from './status-fault.ts';
 
 const MAX_FILES = 200;
+/** Of all descriptions of one call. Once decoded they take many times that. */
+const MAX_DESCRIPTOR_BYTES = 2 * 1024 * 1024;
 const VERSIONS = ['v1', 'v1alpha'] as const;
 
 type Version = (typeof VERSIONS)[number];
@@ -52,30 +54,35 @@ async function describe(
   call: ReflectionCall,
 ): Promise<ServiceTypes> {
   const files = new Map<string, FileDescriptorProto>();
-  const ask = (question: Question): Promise<FileDescriptorProto[]> =>
-    filesFor(client, version, question, host, call);
+  let bytes = 0;
+  const ask = async (question: Question): Promise<FileDescriptorProto[]> => {
+    const descriptors = await filesFor(client, version, question, host, call);
+    for (const descriptor of descriptors) bytes += descriptor.length;
+    const tooMany = `The description of ${name} needs more than`;
+    if (bytes > MAX_DESCRIPTOR_BYTES)
+      throw fault('configuration', `${tooMany} ${MAX_DESCRIPTOR_BYTES} bytes`);
+    const answer = descriptors.map((descriptor) => fileIn(descriptor, host));
+    for (const file of answer) files.set(file.name, file);
+    if (files.size > MAX_FILES) throw fault('configuration', `${tooMany} ${MAX_FILES} files`);
+    return answer;
+  };
   const found = await ask({ field: SYMBOL_FIELD, value: name });
-  for (const file of found) files.set(file.name, file);
   const main = found.find(({ package: prefix, service }) =>
     service.some((candidate) => [prefix, candidate.name].filter(Boolean).join('.') === name),
   );
   if (main === undefined)
     throw fault('configuration', `${host} describes no service ${JSON.stringify(name)}`);
-  const pending = found.flatMap(({ dependency }) => dependency);
-  for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
+  // Grows while it is read.
+  const wanted = new Set(found.flatMap(({ dependency }) => dependency));
+  for (const next of wanted) {
     if (files.has(next) || WELL_KNOWN_FILES.has(next)) continue;
-    if (files.size >= MAX_FILES)
-      throw fault('configuration', `The description of ${name} needs more than ${MAX_FILES} files`);
     const more = await ask({ field: FILE_NAME_FIELD, value: next });
     if (!more.some((file) => file.name === next))
       throw fault(
         'configuration',
         `${host} does not describe ${JSON.stringify(next)}, which ${name} imports`,
       );
-    for (const file of more) {
-      files.set(file.name, file);
-      pending.push(...file.dependency);
-    }
+    for (const { dependency } of more) for (const path of dependency) wanted.add(path);
   }
   return serviceIn(main, files, name, host);
 }
@@ -96,7 +103,7 @@ async function filesFor(
   { field, value }: Question,
   host: string,
   call: ReflectionCall,
-): Promise<FileDescriptorProto[]> {
+): Promise<Uint8Array[]> {
   const [answer] = await exchangeMessages(client, {
     ...call,
     path: `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
@@ -106,19 +113,28 @@ async function filesFor(
     throw fault('communication', `${host} did not answer the question of server reflection`, { status: 502 });
   try {
     const [descriptors] = lengthDelimited(answer, DESCRIPTORS_FIELD);
-    if (descriptors)
-      return lengthDelimited(descriptors, 1).map((bytes) => {
-        const file = fromBinary(FileDescriptorProtoSchema, bytes);
-        nameInJson(file.messageType);
-        return file;
-      });
+    if (descriptors) return lengthDelimited(descriptors, 1);
   } catch (error) {
-    throw fault('communication', `${host} answered server reflection with invalid data`, {
-      status: 502,
-      cause: error,
-    });
+    throw invalid(host, error);
   }
   throw fault('configuration', `${host} describes nothing by the name ${JSON.stringify(value)}`);
+}
+
+function fileIn(bytes: Uint8Array, host: string): FileDescriptorProto {
+  try {
+    const file = fromBinary(FileDescriptorProtoSchema, bytes);
+    nameInJson(file.messageType);
+    return file;
+  } catch (error) {
+    throw invalid(host, error);
+  }
+}
+
+function invalid(host: string, cause: unknown): Error {
+  return fault('communication', `${host} answered server reflection with invalid data`, {
+    status: 502,
+    cause,
+  });
 }
 
 /** Compilers write the names in JSON; some libraries that describe services leave them out. */
@@ -129,11 +145,11 @@ function nameInJson(messages: readonly DescriptorProto[]): void {
   }
 }
 
-/** The values of one field of an encoded message. */
+/** The values of one field of an encoded message; no more than could be used. */
 function lengthDelimited(message: Uint8Array, field: number): Uint8Array[] {
   const reader = new BinaryReader(message);
   const values: Uint8Array[] = [];
-  while (reader.pos < reader.len) {
+  while (reader.pos < reader.len && values.length <= MAX_FILES) {
     const [number, type] = reader.tag();
     if (number === field && type === WireType.LengthDelimited) values.push(reader.bytes());
     else reader.skip(type, number);

@@ -97,7 +97,9 @@ function parsed(answer: EgressResponse, kind: string): Fields {
     throw invalidDocument(`YAML may have ${MAX_YAML_BYTES} bytes; larger documents are read as JSON only`);
   let value: unknown;
   try {
-    value = isJson ? JSON.parse(text) : parse(text, { maxAliasCount: 100, logLevel: 'error' });
+    // The check for unique keys compares each key with all others: minutes for a hostile document.
+    const limits = { maxAliasCount: 100, uniqueKeys: false, logLevel: 'error' } as const;
+    value = isJson ? JSON.parse(text) : parse(text, limits);
   } catch {
     throw invalidDocument(`it is not valid ${isJson ? 'JSON' : 'YAML'}`);
   }

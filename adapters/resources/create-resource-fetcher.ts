@@ -52,7 +52,9 @@ function parsed(bytes: Uint8Array): unknown {
   let value: unknown;
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    value = /^\s*[[{]/.test(text) ? JSON.parse(text) : parse(text, { maxAliasCount: 100, logLevel: 'error' });
+    // The check for unique keys compares each key with all others: many seconds for a hostile document.
+    const limits = { maxAliasCount: 100, uniqueKeys: false, logLevel: 'error' } as const;
+    value = /^\s*[[{]/.test(text) ? JSON.parse(text) : parse(text, limits);
     // Aliases could make one value of a few bytes huge, and anchors a value that contains itself.
     if (JSON.stringify(value).length > 4 * MAX_RESOURCE_BYTES) throw new Error('too large');
   } catch {

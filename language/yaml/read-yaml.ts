@@ -12,6 +12,7 @@ import {
   Lexer,
   LineCounter,
   Parser,
+  visit,
   type Alias,
   type CST,
   type Document,
@@ -69,9 +70,9 @@ export function readYaml(text: string): YamlText {
   const document = compose(text, lines, placeAt);
   const { contents } = document;
   if (contents === null) throw new YamlError('malformed_yaml', 'the text is empty', START);
-  const reader = new Reader(document, placeAt);
-  const value = reader.valueOf(contents, 1);
-  return { value, placeOf: (pointer) => placeAt(offsetOf(document, contents, pointer)) };
+  const copied = copiedBy(document);
+  const value = new Reader(copied, placeAt).valueOf(contents, 1);
+  return { value, placeOf: (pointer) => placeAt(offsetOf(copied, contents, pointer)) };
 }
 
 const STOP = new Error('the text has a mistake');
@@ -149,17 +150,37 @@ const CORE_TAGS = new Set(
   ['map', 'seq', 'str', 'int', 'float', 'bool', 'null'].map((name) => `tag:yaml.org,2002:${name}`),
 );
 
+/** What an alias copies. */
+type Copied = (alias: Alias) => Node | undefined;
+
+/** One walk serves all aliases: that of the library for each of them takes too long for a hostile text. */
+function copiedBy(document: Document): Copied {
+  let found: Map<Alias, Node | undefined> | null = null;
+  const walk = (): Map<Alias, Node | undefined> => {
+    const anchors = new Map<string, Node>();
+    const copied = new Map<Alias, Node | undefined>();
+    visit(document, {
+      Node: (_key, node) => {
+        if (isAlias(node)) copied.set(node, anchors.get(node.source));
+        else if (node.anchor !== undefined) anchors.set(node.anchor, node);
+      },
+    });
+    return copied;
+  };
+  return (alias) => (found ??= walk()).get(alias);
+}
+
 /** Makes the value of a document. */
 class Reader {
-  readonly #document: Document;
+  readonly #copied: Copied;
   readonly #placeAt: (offset: number) => Place;
   readonly #open = new Set<Node>();
   #aliases = 0;
   #copies = 0;
   #copying = false;
 
-  constructor(document: Document, placeAt: (offset: number) => Place) {
-    this.#document = document;
+  constructor(copied: Copied, placeAt: (offset: number) => Place) {
+    this.#copied = copied;
     this.#placeAt = placeAt;
   }
 
@@ -219,7 +240,7 @@ class Reader {
     this.#aliases += 1;
     if (this.#aliases > MAX_YAML_ALIASES)
       throw this.#refused(alias, 'too_many_aliases', `there may be at most ${MAX_YAML_ALIASES} aliases`);
-    const node = alias.resolve(this.#document);
+    const node = this.#copied(alias);
     if (node === undefined) throw this.#refused(alias, 'malformed_yaml', 'there is no such anchor before');
     if (this.#open.has(node))
       throw this.#refused(alias, 'malformed_yaml', 'an alias cannot be inside of what it copies');
@@ -239,13 +260,13 @@ class Reader {
   }
 }
 
-function offsetOf(document: Document, contents: Node, pointer: string): number {
+function offsetOf(copied: Copied, contents: Node, pointer: string): number {
   let node: Node = contents;
   let offset = 0;
   for (const token of pointer.split('/').slice(1)) {
     const name = token.replaceAll('~1', '/').replaceAll('~0', '~');
     // The place of a copied part is where it is written.
-    const target: unknown = isAlias(node) ? node.resolve(document) : node;
+    const target: unknown = isAlias(node) ? copied(node) : node;
     const [at, inner] = step(target, name);
     if (at === undefined) return offset;
     offset = at;

@@ -4,7 +4,10 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect, createServer as createTcpServer, type AddressInfo } from 'node:net';
+import { createHash } from 'node:crypto';
+import { createServer } from 'node:http';
+import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { Aedes, type Client as BrokerClient } from 'aedes';
 import { expect, test } from '@jest/globals';
 import { WebSocketServer, type WebSocket } from 'ws';
@@ -14,7 +17,7 @@ import { template } from '../../../language/expressions/index.ts';
 import { closedAfterEach } from '../../support/closed-after-each.ts';
 import { faultOf, httpCall } from '../../support/agent-call.ts';
 import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
-import { ownPort } from '../../support/machine.ts';
+import { ownPort, processorClock } from '../../support/machine.ts';
 import { testUnless } from '../../support/outside.ts';
 import { until } from '../../support/platform.ts';
 
@@ -114,12 +117,13 @@ test('the lifetime of a subscription: while, until, for, and the end of the call
   expect(numbers(await follow({ until: '${ any(.payload.n == 3) }' }))).toEqual([1, 2, 3]);
   expect(await follow({ until: 'length == 0' })).toEqual([]);
   expect(numbers(await follow({ amount: 9, for_ms: 300 }))).toEqual([1, 2, 3]);
-  expect(await faultOf(follow({ amount: 9 }, { timeoutMs: 400 }))).toMatchObject({ kind: 'timeout' });
+  for (const consume of [{ amount: 9 }, { amount: 9, for_ms: 2 ** 31 }])
+    expect(await faultOf(follow(consume, { timeoutMs: 400 }))).toMatchObject({ kind: 'timeout' });
   const cancel = new AbortController();
   const following = follow({ amount: 9 }, { signal: cancel.signal });
   await until(
     async () => server.seen.filter(({ method, path }) => method === 'GET' && path !== '/doc').length,
-    (n) => n === 6,
+    (n) => n === 7,
   );
   cancel.abort(new Error('cancelled by the test'));
   await expect(following).rejects.toThrow('cancelled by the test');
@@ -192,6 +196,86 @@ test('over a WebSocket, with credentials, and nothing stays open', async () => {
   ).toMatchObject({
     detail: expect.stringContaining('no headers'),
   });
+});
+
+/** A server of WebSockets that sends the text `1`, and never answers the end of a connection. */
+async function serveRudely() {
+  const seen = { begun: 0, ended: 0 };
+  const server = createServer().on('upgrade', ({ headers }, socket: Socket) => {
+    seen.begun += 1;
+    const key = `${headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
+    const accept = createHash('sha1').update(key).digest('base64');
+    socket.write(
+      'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+        `Sec-WebSocket-Accept: ${accept}\r\n\r\n`,
+    );
+    socket.write(Buffer.from([0x81, 1, 0x31]));
+    socket.on('error', () => undefined).on('end', () => socket.destroy());
+    socket.on('close', () => (seen.ended += 1)).resume();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  opened({ close: async () => void server.close() });
+  return { port: (server.address() as AddressInfo).port, seen };
+}
+
+test('a server that never closes its WebSocket keeps neither the call nor the connection', async () => {
+  const { port, seen } = await serveRudely();
+  const server = await serve(() => version3({ s: { host: `127.0.0.1:${port}`, protocol: 'ws' } }));
+  const subscribed = (amount: number, timeoutMs = 30_000) =>
+    call({ ...at(server), operation: 'follow', subscription: { consume: { amount } } }, { timeoutMs });
+  expect(await subscribed(1)).toEqual([{ payload: 1, headers: {} }]);
+  expect(await faultOf(subscribed(2, 300))).toMatchObject({ kind: 'timeout' });
+  expect(await call({ ...at(server), operation: 'follow', message: { payload: {} } })).toBeNull();
+  await until(
+    async () => seen,
+    ({ begun, ended }) => begun === 3 && ended === 3,
+  );
+});
+
+test('server-sent events count with all their fields, however they are cut into pieces', async () => {
+  const pieces = ['id: 1\r', '\ndata: a\r\nda', 'ta: b\r', '\n\r', '\n', ': note\n\ndata:c\r\r'];
+  const large = `event: ${'x'.repeat(1_000_000)}\ndata: 1\n\n`;
+  const events: TestServer = opened(
+    await startServer(async ({ path }, response) => {
+      if (path === '/doc') return sendJson(response, overHttp(events));
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (const piece of [...pieces, ...Array<string>(9).fill(large)]) {
+        response.write(piece);
+        await setImmediate();
+      }
+      return undefined;
+    }),
+  );
+  const follow = (amount: number) =>
+    call({ ...at(events), operation: 'follow', subscription: { consume: { amount } } });
+  expect(await follow(2)).toEqual([
+    { payload: 'a\nb', headers: { id: '1' } },
+    { payload: 'c', headers: {} },
+  ]);
+  expect(await faultOf(follow(99))).toMatchObject({
+    detail: 'The subscription received more than 8388608 bytes',
+  });
+});
+
+test('a hostile document takes little time, and what it names does not fill messages', async () => {
+  const names = Array.from({ length: 40_000 }, (_, n) => `k${n}: 1`).join('\n');
+  const server = await startServer(({ path }, response) => {
+    response.writeHead(200, { 'content-type': 'application/yaml' });
+    response.end(
+      path === '/doc'
+        ? `asyncapi: 3.0.0\n${names}`
+        : JSON.stringify({ asyncapi: '3.0.0', operations: { ['x'.repeat(1_000_000)]: {} } }),
+    );
+  });
+  opened(server);
+  const message = { payload: {} };
+  const clock = processorClock();
+  expect(await faultOf(call({ ...at(server), operation: 'a', message }))).toMatchObject({
+    detail: `${server.url}/doc has no operation "a"`,
+  });
+  expect(clock()).toBeLessThan(4_000);
+  const long = { document: { endpoint: `${server.url}/long` } };
+  expect((await faultOf(call({ ...long, operation: 'a', message }))).detail).toHaveLength(4_001);
 });
 
 async function serveBroker(account?: { username: string; password: string }) {

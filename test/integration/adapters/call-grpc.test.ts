@@ -1,4 +1,6 @@
 /** The DSL's `call: grpc` against real servers. */
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js';
 import { expect, test } from '@jest/globals';
 import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
 import { closedAfterEach } from '../../support/closed-after-each.ts';
@@ -127,6 +129,7 @@ test('mistakes are named', async () => {
   const broken = await documents({
     '/broken.proto': 'syntax = "proto3"; message {',
     '/none.proto': 'syntax = "proto3"; message A { B b = 1; }',
+    '/%zz.proto': 'syntax = "proto3"; import "http://["; message A { B b = 1; }',
   });
   const at = service(target);
   const detail = async (args: Record<string, unknown>) => {
@@ -150,6 +153,9 @@ test('mistakes are named', async () => {
   expect(await detail({ ...at, ...proto(broken, '/none.proto'), method: 'Place' })).toContain(
     "no such Type or Enum 'B'",
   );
+  expect(await detail({ ...at, ...proto(broken, '/%zz.proto'), method: 'Place' })).toContain(
+    'these imports were not found: http://[',
+  );
   expect(await detail({ ...at, ...proto(broken, '/absent.proto'), method: 'Place' })).toContain(
     'was not found',
   );
@@ -162,6 +168,46 @@ test('mistakes are named', async () => {
     status: 503,
   });
 });
+
+test('a server that describes itself at great length is refused', async () => {
+  const file = new BinaryWriter().tag(1, WireType.LengthDelimited).string('a.proto');
+  file.tag(2, WireType.LengthDelimited).string('a');
+  const method = new BinaryWriter().tag(1, WireType.LengthDelimited).string('S').finish();
+  file.tag(6, WireType.LengthDelimited).bytes(method);
+  for (let n = 0; n < 250_000; n++) file.tag(3, WireType.LengthDelimited).string('a.proto');
+  const descriptors = new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(file.finish()).finish();
+  const answer = new BinaryWriter().tag(4, WireType.LengthDelimited).bytes(descriptors).finish();
+  const port = await describe(Buffer.from(answer));
+  const target = { name: 'a.S', host: '127.0.0.1', port };
+  expect(await faultOf(call({ service: target, method: 'x' }))).toMatchObject({
+    kind: 'configuration',
+    detail: 'The description of a.S needs more than 2097152 bytes',
+  });
+});
+
+/** A server whose reflection has one answer for everything. */
+async function describe(answer: Buffer): Promise<number> {
+  const same = (bytes: Buffer): Buffer => bytes;
+  const codec = { requestSerialize: same, requestDeserialize: same };
+  const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+  const streams = { requestStream: true, responseStream: true } as const;
+  const server = new Server();
+  server.addService(
+    { info: { path, ...streams, ...codec, responseSerialize: same, responseDeserialize: same } },
+    {
+      info: (stream: ServerDuplexStream<Buffer, Buffer>) => {
+        stream.on('data', () => stream.write(answer));
+        stream.on('end', () => stream.end());
+      },
+    },
+  );
+  opened({ close: async () => server.forceShutdown() });
+  return new Promise((resolve, reject) =>
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) =>
+      error ? reject(error) : resolve(port),
+    ),
+  );
+}
 
 test('the egress policy holds for the server and its documents, whatever TLS is used', async () => {
   const target = await shop({ reflection: 'v1' });

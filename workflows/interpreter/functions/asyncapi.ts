@@ -6,6 +6,7 @@ import type { Env, Execution, Outcome, Task } from '../execution.ts';
 import { pointer } from '../pointer.ts';
 import { listFrame, runList } from '../run-list.ts';
 import { toMs } from '../run-task.ts';
+import { bounded } from '../size.ts';
 import { endpointIn, policyIn, uriIsText } from './endpoint.ts';
 import { call, callLimitMs, requestOf, type Check } from './http.ts';
 
@@ -106,7 +107,7 @@ async function forEach(
       task.env.scope.context = context;
     }
     outputs.push(value);
-    loop.data = [...outputs];
+    loop.data = bounded([...outputs], 'the output', task.ref);
     if (result.end) return { output: loop.data, then: 'end' };
     delete loop.list;
     loop.index++;

@@ -111,6 +111,14 @@ test.each([
   else expect(result).toEqual(expect.stringMatching(new RegExp(`^${code}: `)));
 });
 
+test('places behind aliases of a large text are found in bounded time', () => {
+  const chain = Array.from({ length: 12 }, (_, n) => `a${n + 1}: &a${n + 1} {x: *a${n}}`).join('\n');
+  const clock = processorClock();
+  const { placeOf } = readYaml(`f: [${repeated('x,', 100_000)}]\na0: &a0 {x: 1}\n${chain}`);
+  for (let n = 0; n < 200; n++) expect(placeOf(`/a12${'/x'.repeat(13)}`)).toEqual({ line: 2, column: 10 });
+  expect(clock()).toBeLessThan(3_000);
+});
+
 test('the bounds fit the largest definition that people write', () => {
   expect([MAX_YAML_CHARACTERS, MAX_YAML_LEXEMES, MAX_YAML_COPIES]).toEqual([524_288, 200_000, 10_000]);
   const tasks = Array.from(
