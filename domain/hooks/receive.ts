@@ -7,7 +7,7 @@ import { acceptEvents, type Accepted, type InboundCloudEvent } from '../events/i
 import type { Encryption } from '../secrets/encryption.ts';
 import { resolveSecret } from '../secrets/service.ts';
 import type { Hook } from './service.ts';
-import { isGenuine, requestId, textOf, type HookRequest } from './verify.ts';
+import { isGenuine, requestId, secretProblem, textOf, type HookRequest } from './verify.ts';
 
 export interface HookCall extends HookRequest {
   /** Without parameters. */
@@ -48,7 +48,8 @@ export async function receiveCall(
   const secrets: string[] = [];
   for (const name of names) {
     const secret = await resolveSecret(em, encryption, known.owner_id, name);
-    if (secret !== null) secrets.push(secret);
+    // A secret may have been stored anew since the webhook was saved.
+    if (secret !== null && secretProblem(known.scheme, secret) === null) secrets.push(secret);
   }
   const genuine = isGenuine(known.scheme, call, {
     secrets: secrets.length > 0 ? secrets : [''],

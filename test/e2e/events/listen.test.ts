@@ -218,6 +218,13 @@ test("others' events reach a run only if both sides say so", async () => {
   });
   const { id } = workflow.body;
   expect((await other.patch(`/workflows/${id}/event-senders`, { users: [sender.id] })).status).toBe(404);
+  // Nobody listens to somebody who shares nothing with them.
+  const refused = await client.patch(`/workflows/${id}/event-senders`, { users: [owner.id, sender.id] });
+  expect([refused.status, refused.body.errors]).toMatchObject([
+    422,
+    [{ pointer: '/users/1', code: 'shares_nothing' }],
+  ]);
+  await other.post('/event-sources', { source: 'urn:other', shared_with: [owner.id] });
   const listed = await client.patch(`/workflows/${id}/event-senders`, { users: [sender.id] });
   expect([listed.status, listed.body]).toEqual([200, { users: [sender.id] }]);
   const run = (await client.post(`/workflows/${id}/run`, {})).body;
