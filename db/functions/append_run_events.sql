@@ -122,9 +122,10 @@ begin
   if added > 0 and position('"emits":true' in p_events::text) > 0 then
     insert into inbound_event (id, owner_id, source, event_id, type, subject, at, event, run_id)
     select gen_random_uuid(), r.owner_id, e.event ->> 'source', e.event ->> 'id', e.event ->> 'type',
-           e.event ->> 'subject', (e.event ->> 'time')::timestamptz, e.event, p_run
-      from (select i.data -> 'event' as event
-              from json_to_recordset(p_events) as i (key text, data json, emits boolean)
+           e.event ->> 'subject', e.emitted_at, e.event, p_run
+      from (select i.data -> 'event' as event, i.emitted_at
+              from json_to_recordset(p_events)
+                     as i (key text, data json, emits boolean, emitted_at timestamptz)
              where i.emits
                and exists (select from run_event f
                             where f.run_id = p_run and f.key = i.key and f.seq > r.last_seq)) e

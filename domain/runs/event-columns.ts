@@ -2,7 +2,10 @@
  * The columns that an event sets in other tables than the log. TypeScript decides them; the SQL function
  * `append_run_events` stores them with the event.
  */
+import { isRecord } from '../../contracts/is-record.ts';
+import { utcTime } from '../../contracts/instant.ts';
 import { EVENT, type NewRunEvent, type RunTaskStatus } from '../../contracts/run-events.ts';
+import { identityProblem } from '../events/identity.ts';
 import { storable } from '../storable.ts';
 
 interface EventColumns {
@@ -20,6 +23,8 @@ interface EventColumns {
   begins?: true;
   /** `data.event` is for listeners of the run's owner. */
   emits?: true;
+  /** The event's own time; null if PostgreSQL has no such time. */
+  emitted_at?: string | null;
 }
 
 const COLUMNS: Partial<Record<string, EventColumns>> = {
@@ -42,13 +47,22 @@ export function eventRows(events: readonly NewRunEvent[]): string {
 }
 
 export function columnsOf({ type, task, data }: NewRunEvent): EventColumns & { visit?: unknown } {
-  const { task_status: status, counts_usage: counts, ...columns } = COLUMNS[type] ?? {};
+  const { task_status: status, counts_usage: counts, emits, ...columns } = COLUMNS[type] ?? {};
   const { visit, usage } = data;
   return {
     ...columns,
     ...(status && task !== null && isSet(visit) ? { task_status: status, visit } : {}),
     ...(counts && isSet(usage) ? { counts_usage: counts } : {}),
+    ...(emits ? emitted(data['event']) : {}),
   };
+}
+
+/** Events that are too long for listeners are in the log only. */
+function emitted(event: unknown): Pick<EventColumns, 'emits' | 'emitted_at'> {
+  if (!isRecord(event)) return {};
+  const { id, source, type, time } = event;
+  if (identityProblem({ id: String(id), source: String(source), type: String(type) }) !== null) return {};
+  return { emits: true, emitted_at: typeof time === 'string' ? utcTime(time) : null };
 }
 
 function isSet(value: unknown): boolean {

@@ -1,5 +1,5 @@
 /** Events from outside: their senders, batches, sources that are bound, and inbound webhooks. */
-import { createHash, createHmac } from 'node:crypto';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { HookScheme } from '../../contracts/hooks.ts';
@@ -105,6 +105,19 @@ test('events of a bound source are taken from its client only, and no client unb
   });
   expect(changed.body).toMatchObject({ client_id: null, shared_with: [bound.body.owner_id] });
   expect((await send(owner, event('f2', { source }))).status).toBe(202);
+});
+
+test('an event has to fit into the indexes', async () => {
+  const long = (bytes: number): string => randomBytes(bytes).toString('base64url').slice(0, bytes);
+  const reply = await batch(owner, [
+    event('fits', { source: long(2_000) }),
+    event(long(900), { source: long(2_000) }),
+    event('wide', { type: '語'.repeat(900) }),
+  ]);
+  expect([reply.status, reply.body.errors.map(({ pointer }: any) => pointer)]).toEqual([
+    422,
+    ['/1/id', '/2/type'],
+  ]);
 });
 
 test('nobody sends events as a run or as an inbound webhook', async () => {
@@ -230,6 +243,12 @@ test('a hook needs a secret of its owner, and takes forms, texts, bytes and chal
     ['chat', 'urn:chat', 'plain'],
     ['chat', 'urn:chat', '{"broken'],
   ]);
+  // A secret that was stored anew, and is no key, signs nothing.
+  const weak = await createHook('standard');
+  await owner.put('/secrets/NEW', { value: '!' });
+  const forged = signed('standard', '{}', { key: 'whsec_', id: 'forged' });
+  expect((await call(weak.body.id, '{}', forged)).status).toBe(401);
+  await owner.put('/secrets/NEW', { value: KEYS.NEW });
   const huge = 'x'.repeat(2_200_000);
   expect((await call(hook.id, huge, signed('slack', huge))).status).toBe(413);
   expect((await app.anonymous.get(`/hooks/${hook.id}`)).status).toBe(401);

@@ -4,6 +4,7 @@ import * as z from 'zod';
 
 import { isRecord } from '../../../contracts/is-record.ts';
 import { AppError, badRequest, invalid, MAX_LISTED_ERRORS, type FieldError } from '../../../domain/errors.ts';
+import { identityProblem } from '../../../domain/events/identity.ts';
 import type { InboundCloudEvent } from '../../../domain/events/inbound.ts';
 import { BODY_LIMIT_BYTES, decodeText, parseJson, readRawBody, type RawBody } from '../../middleware/body.ts';
 import { parseBody } from '../../middleware/guard.ts';
@@ -43,6 +44,9 @@ export const cloudEventSchema = z
         });
       }
     }
+    const tooLong = identityProblem(event);
+    if (tooLong !== null)
+      context.addIssue({ code: 'custom', path: [tooLong.attribute], message: tooLong.message });
     if (event.data !== undefined && event.data_base64 !== undefined) {
       context.addIssue({ code: 'custom', path: ['data_base64'], message: 'cannot be combined with data' });
     }

@@ -28,7 +28,6 @@ test.each([
   [EVENT.decisionReceived, { decision: 'received' }],
   [EVENT.decisionApplied, { decision: 'applied' }],
   [EVENT.runStarted, { begins: true }],
-  [EVENT.eventEmitted, { emits: true }],
   [EVENT.taskRetried, {}],
   [EVENT.runCompleted, {}],
 ])('%s sets %j', (type, columns) => {
@@ -59,4 +58,15 @@ test('rows hold the event, its columns, and only what PostgreSQL can store', () 
       starts: true,
     },
   ]);
+});
+
+test('an emitted event is for listeners with a time that PostgreSQL has, unless it is too long', () => {
+  const emitted = { id: '1', source: 'urn:a', type: 'b' };
+  const columns = (more: object) => columnsOf(event(EVENT.eventEmitted, { event: { ...emitted, ...more } }));
+  expect(columns({ time: '2026-01-01T00:00:00+20:00' })).toEqual({
+    emits: true,
+    emitted_at: '2025-12-31T04:00:00Z',
+  });
+  expect(columns({ time: '0000-01-01T00:00:00Z' })).toEqual({ emits: true, emitted_at: null });
+  expect([columns({ id: 'x'.repeat(2_500) }), columns({ type: 'x'.repeat(2_501) })]).toEqual([{}, {}]);
 });
