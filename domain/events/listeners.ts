@@ -16,6 +16,7 @@ import {
   type StoredEvent,
 } from './listener-rows.ts';
 import type { Attributes } from './match.ts';
+import { createRests } from './rests.ts';
 
 export interface NewListener {
   id: string;
@@ -37,8 +38,11 @@ interface Audience {
 
 const PAGE = 100;
 /** How far back the first of the runs is looked for. */
-const MAX_RETRIES = 100;
+export const MAX_RETRIES = 100;
 const PAGE_BYTES = 4 * 1024 * 1024;
+/** What one transaction reads of an inbox. The run is locked meanwhile. */
+const INBOX_MS = 1_000;
+const INBOX_EVENTS = 5_000;
 
 /** @returns the first events, and up to which event the retried run has worked. Repeating it is harmless. */
 export async function openListener(
@@ -117,7 +121,8 @@ async function workedOn(
 }
 
 /**
- * The events after `after`. Without any, the run is told of the next one by a signal.
+ * The events after `after`. Without any, the run is told of the next one by a signal, unless there may be
+ * more in its inbox.
  */
 export async function takeEvents(
   em: EntityManager,
@@ -140,42 +145,56 @@ async function nextEvents(
     current = await readInbox(em, current, audience);
     taken = await readTaken(em, current, after);
   }
-  const isWaiting = taken.events.length === 0 && !taken.done;
+  const isWaiting = taken.events.length === 0 && !taken.done && current.inbox_at === null;
   if (current.signalled === isWaiting)
     await em.execute('update listener set signalled = ? where id = ?', [!isWaiting, row.id]);
   return { ...taken, more: !isWaiting && !taken.done };
 }
 
 /**
- * Offers the listener the events since its run began, page by page, until it has enough. After the last page
- * it takes part in what comes (`catchUp` finds what came in between).
+ * Offers the listener the events since its run began, page by page, until it has enough or it is time for
+ * others; the run then asks again. After the last page it takes part in what comes (`catchUp` finds what
+ * came in between).
  */
 async function readInbox(em: EntityManager, row: ListenerRow, audience: Audience): Promise<ListenerRow> {
   const open = new OpenListener(row);
   // The run is being answered, so it need not be told.
   open.row.signalled = true;
-  let { inbox_at: at, inbox_id: id, seen_below: seenBelow } = row;
+  let { inbox_at: at, inbox_id: id } = row;
+  const until = performance.now() + INBOX_MS;
+  let seen = 0;
+  const isOver = (): boolean =>
+    open.row.status !== 'open' ||
+    open.taken >= MAX_TAKEN ||
+    seen >= INBOX_EVENTS ||
+    performance.now() > until;
+  const rest = createRests();
   const [snapshot] = await em.execute<{ oldest: string }[]>(
     'select pg_snapshot_xmin(pg_current_snapshot())::text as oldest',
   );
-  while (at !== null && open.row.status === 'open' && open.taken < MAX_TAKEN) {
-    const page = await inboxPage(em, row, audience, { after: [at, id], limit: PAGE });
-    for (const event of page) {
-      if (open.row.status !== 'open' || open.taken >= MAX_TAKEN) break;
+  // What was being stored when the pages before were read, and belongs there.
+  const missed = await lateEvents(em, row, audience);
+  for await (const event of readEach(em, missed)) open.offer(event);
+  do {
+    if (at === null || open.row.status !== 'open') break;
+    const page = await inboxPage(em, row, audience, [at, id]);
+    for await (const event of readEach(em, page)) {
       open.offer(event);
       [at, id] = [event.place, event.id];
+      seen++;
+      await rest();
+      if (isOver()) break;
     }
-    if (page.length > 0) continue;
-    at = null;
-    // The oldest that can have been open when the first page was read.
-    seenBelow = snapshot?.oldest ?? null;
-  }
+    if (page.length === 0) at = null;
+  } while (!isOver());
   await saveListeners(em, new Map([[row.id, row]]), [open]);
+  // The oldest transaction that can have been open when the first of these pages was read.
+  const next = { inbox_at: at, inbox_id: at === null ? null : id, seen_below: snapshot?.oldest ?? null };
   await em.execute(
     `update listener set inbox_at = ?::timestamptz, inbox_id = ?, seen_below = ?::xid8 where id = ?`,
-    [at, at === null ? null : id, seenBelow, row.id],
+    [next.inbox_at, next.inbox_id, next.seen_below, row.id],
   );
-  return { ...open.row, inbox_at: at, inbox_id: id, seen_below: seenBelow };
+  return { ...open.row, ...next };
 }
 
 /**
@@ -186,60 +205,98 @@ async function readInbox(em: EntityManager, row: ListenerRow, audience: Audience
 export async function catchUp(em: EntityManager, id: string): Promise<string[]> {
   const [row] = await lockListeners(em, [id]);
   if (!row || row.run_id === null || row.status !== 'open' || row.seen_below === null) return [];
-  const audience = await audienceOf(em, row.run_id);
+  // The next page looks for them.
+  if (row.inbox_at !== null) return [];
   const open = new OpenListener(row);
-  for (const event of await inboxPage(em, row, audience, { since: row.seen_below })) open.offer(event);
+  const late = await lateEvents(em, row, await audienceOf(em, row.run_id));
+  const rest = createRests();
+  for await (const event of readEach(em, late)) {
+    open.offer(event);
+    await rest();
+  }
   const signals = await saveListeners(em, new Map([[id, row]]), [open]);
   await em.execute('update listener set seen_below = null where id = ?', [id]);
   return signals;
 }
 
-type Place = { after: [string, string | null]; limit: number } | { since: string };
+interface InboxEvent {
+  id: string;
+  /** When it was received. */
+  place: string;
+  bytes: number;
+}
 
-/** Events that the run may read and has not taken, in the order in which they were received. */
-async function inboxPage(
+const FIELDS = 'i.id, i.received_at::text as place, octet_length(i.event::text) as bytes';
+
+/** Events that transactions have stored which were open when earlier pages, or all, had been read. */
+async function lateEvents(
   em: EntityManager,
-  { spec, since }: ListenerRow,
-  { runs, owner_id: ownerId, senders }: Audience,
-  place: Place,
-): Promise<(StoredEvent & { place: string })[]> {
-  const types = typesOfSpec(spec);
-  const [where, values] =
-    'since' in place
-      ? ['i.tx >= ?::xid8', [place.since]]
-      : ['(i.received_at, i.id) > (?::timestamptz, ?::uuid)', place.after];
-  const found = await em.execute<{ id: string; place: string; bytes: number }[]>(
-    `select i.id, i.received_at::text as place, octet_length(i.event::text) as bytes from inbound_event i
-      where i.owner_id = any(?::uuid[]) and ${where} and i.received_at >= ?::timestamptz
+  row: ListenerRow,
+  audience: Audience,
+): Promise<readonly InboxEvent[]> {
+  if (row.seen_below === null) return [];
+  const types = typesOfSpec(row.spec);
+  return em.execute<InboxEvent[]>(
+    `select ${FIELDS} from inbound_event i
+      where i.owner_id = any(?::uuid[]) and i.tx >= ?::xid8
         and (?::text[] is null or i.type = any(?::text[]))
-        and (i.owner_id = ? or ${SHARED})
-        and not exists (select from listener_event e join listener l on l.id = e.listener_id
-                         where e.event_id = i.id and l.run_id = any(?::uuid[]))
-      order by i.received_at, i.id ${'limit' in place ? 'limit ?' : ''}`,
+        and (?::timestamptz is null or (i.received_at, i.id) <= (?::timestamptz, ?::uuid)) and ${WANTED}
+      order by i.received_at, i.id`,
     [
-      arrayLiteral(senders),
-      ...values,
-      since,
+      arrayLiteral(audience.senders),
+      row.seen_below,
       types && arrayLiteral(types),
       types && arrayLiteral(types),
-      ownerId,
-      ownerId,
-      ownerId,
-      arrayLiteral(runs),
-      ...('limit' in place ? [place.limit] : []),
+      row.inbox_at,
+      row.inbox_at,
+      row.inbox_id,
+      ...wanted(row, audience),
     ],
   );
-  let bytes = 0;
-  const few = found.filter((event, index) => (bytes += event.bytes) <= PAGE_BYTES || index === 0);
-  const events = await em.execute<{ id: string; event: Attributes }[]>(
-    'select id, event from inbound_event where id = any(?::uuid[])',
-    [arrayLiteral(few.map(({ id }) => id))],
+}
+
+/** The next events in the order in which they were received. Each sender and type is read by the index. */
+async function inboxPage(
+  em: EntityManager,
+  row: ListenerRow,
+  audience: Audience,
+  after: readonly [string, string | null],
+): Promise<readonly InboxEvent[]> {
+  const types = typesOfSpec(row.spec);
+  return em.execute<InboxEvent[]>(
+    `select ${FIELDS}
+       from unnest(?::uuid[]) as s (owner_id)
+            cross join unnest(?::text[]) as t (type)
+            cross join lateral (
+              select i.id, i.received_at, i.event from inbound_event i
+               where i.owner_id = s.owner_id and ${types === null ? '' : 'i.type = t.type and'}
+                     (i.received_at, i.id) > (?::timestamptz, ?::uuid) and ${WANTED}
+               order by i.received_at, i.id limit ${PAGE}) i
+      order by i.received_at, i.id limit ${PAGE}`,
+    [arrayLiteral(audience.senders), arrayLiteral(types ?? ['']), ...after, ...wanted(row, audience)],
   );
-  const byId = new Map(events.map(({ id, event }) => [id, event]));
-  return few.flatMap((row) => {
-    const event = byId.get(row.id);
-    return event ? [{ ...row, event }] : [];
-  });
+}
+
+/** A few at a time, whatever their size. */
+async function* readEach(
+  em: EntityManager,
+  found: readonly InboxEvent[],
+): AsyncGenerator<StoredEvent & InboxEvent> {
+  for (let rest = found; rest.length > 0;) {
+    let bytes = 0;
+    const tooMany = rest.findIndex((event, index) => (bytes += event.bytes) > PAGE_BYTES || index >= PAGE);
+    const few = tooMany < 0 ? rest : rest.slice(0, Math.max(1, tooMany));
+    const events = await em.execute<{ id: string; event: Attributes }[]>(
+      'select id, event from inbound_event where id = any(?::uuid[])',
+      [arrayLiteral(few.map(({ id }) => id))],
+    );
+    const byId = new Map(events.map(({ id, event }) => [id, event]));
+    for (const row of few) {
+      const event = byId.get(row.id);
+      if (event) yield { ...row, event };
+    }
+    rest = rest.slice(few.length);
+  }
 }
 
 /** SQL: `i`, an event of another user, is for the user `?`, whose own records of the source admit it. */
@@ -249,6 +306,16 @@ export const SHARED = `(
   and not exists (select from event_source b
                    where b.owner_id = ?::uuid and b.source = i.source
                      and (b.client_id is not null or b.user_id <> i.owner_id)))`;
+
+/** SQL: `i`, an event since the run began, is for the run, and neither it nor one that it retries has it. */
+const WANTED = `i.received_at >= ?::timestamptz and (i.owner_id = ? or ${SHARED})
+  and not exists (select from listener_event e join listener l on l.id = e.listener_id
+                   where e.event_id = i.id and l.run_id = any(?::uuid[]))`;
+
+/** The values of `WANTED`. */
+function wanted({ since }: ListenerRow, { runs, owner_id: ownerId }: Audience): string[] {
+  return [since, ownerId, ownerId, ownerId, arrayLiteral(runs)];
+}
 
 /** The types that a listener takes; null if it may take any. */
 function typesOfSpec({ filters, until }: ListenerSpec): string[] | null {

@@ -13,6 +13,7 @@ import {
   type StrategySpec,
 } from '../../contracts/listening.ts';
 import { compile, ExpressionError, template } from '../../language/expressions/index.ts';
+import { storable } from '../storable.ts';
 
 export type Attributes = Record<string, unknown>;
 
@@ -78,12 +79,17 @@ function matches(
   }
   const values = { ...bound };
   for (const { name, from, expect } of filter.correlate) {
-    const value = correlationText(evaluate(from, 'loose', event, variables));
+    const value = correlationOf(from, event, variables);
     const expected = expect ?? (Object.hasOwn(values, name) ? values[name] : undefined);
     if (value === null || (expected !== undefined && value !== expected)) return null;
     values[name] = value;
   }
   return values;
+}
+
+/** The value of a correlation, as PostgreSQL can store it; null if the event has none. */
+function correlationOf(from: string, event: Attributes, variables: Attributes): string | null {
+  return storable(correlationText(evaluate(from, 'loose', event, variables)));
 }
 
 /** An object fits if each of its members does; what it does not name does not matter. */
@@ -206,7 +212,7 @@ export function valueOf({ attributes, from }: Shape, event: Attributes): string 
     values.push(text);
   }
   for (const source of from) {
-    const text = correlationText(evaluate(source, 'loose', event, {}));
+    const text = correlationOf(source, event, {});
     if (text === null) return null;
     values.push(text);
   }

@@ -3,7 +3,6 @@
  * that sends it does not wait, and a listener that opens meanwhile finds it in one way or the other
  * (docs/adr/0033). The events of a sender are matched in their order, by one process at a time.
  */
-import { setImmediate } from 'node:timers/promises';
 import { TERMINAL_STATUSES } from '../../contracts/run-events.ts';
 import { inParallel } from '../in-parallel.ts';
 import { TemporalUnavailable } from '../ports.ts';
@@ -19,8 +18,9 @@ import {
   type ListenerRow,
   type StoredEvent,
 } from './listener-rows.ts';
-import { SHARED } from './listeners.ts';
+import { MAX_RETRIES, SHARED } from './listeners.ts';
 import { typesOf, valueOf, type Shape } from './match.ts';
+import { createRests } from './rests.ts';
 
 export interface MatchDeps extends DispatchDeps {
   logger: { warn(details: object, message: string): void };
@@ -38,7 +38,8 @@ interface InboundRow extends StoredEvent {
 const BATCH = 100;
 const BATCH_BYTES = 8 * 1024 * 1024;
 const SENDERS = 50;
-const SENDERS_AT_ONCE = 4;
+/** Fewer than the smallest pool has connections: each holds one while it uses others. */
+const SENDERS_AT_ONCE = 3;
 /** Listeners that one transaction locks. */
 const PAGE = 500;
 const MAX_SHAPES = 1_000;
@@ -46,37 +47,47 @@ const SIGNALS_AT_ONCE = 10;
 
 /** Matches a batch of each sender who has events. @returns whether there may be more */
 export async function matchEvents(deps: MatchDeps): Promise<boolean> {
-  const senders = await sendersWithEvents(deps.orm.em.fork());
-  let more = senders.length === SENDERS;
-  await inParallel(senders, SENDERS_AT_ONCE, async (sender) => {
-    // The lock ends with its connection, so a killed process holds nobody up.
-    try {
-      const matched = await deps.orm.em.fork().transactional(async (em) => {
-        const [lock] = await em.execute<{ ours: boolean }[]>(
-          `select pg_try_advisory_xact_lock(hashtextextended('inbound events of ' || ?, 0)) as ours`,
-          [sender],
-        );
-        return lock?.ours === true ? matchSender(deps, sender) : 0;
-      });
-      if (matched > 0) more = true;
-    } catch (error) {
-      // The others do not wait for it.
-      deps.logger.warn({ err: error, owner_id: sender }, 'cannot match events with listeners, trying again');
-    }
-  });
-  return more;
+  let more = false;
+  let after = FIRST;
+  for (;;) {
+    const senders = await sendersWithEvents(deps.orm.em.fork(), after);
+    await inParallel(senders, SENDERS_AT_ONCE, async (sender) => {
+      if ((await matchBatch(deps, sender)) > 0) more = true;
+    });
+    const last = senders.at(-1);
+    if (last === undefined || senders.length < SENDERS) return more;
+    after = last;
+  }
 }
 
-async function sendersWithEvents(em: EntityManager): Promise<string[]> {
+async function matchBatch(deps: MatchDeps, sender: string): Promise<number> {
+  try {
+    // The lock ends with its connection, so a killed process holds nobody up.
+    return await deps.orm.em.fork().transactional(async (em) => {
+      const [lock] = await em.execute<{ ours: boolean }[]>(
+        `select pg_try_advisory_xact_lock(hashtextextended('inbound events of ' || ?, 0)) as ours`,
+        [sender],
+      );
+      return lock?.ours === true ? matchSender(deps, sender) : 0;
+    });
+  } catch (error) {
+    // The others do not wait for it.
+    deps.logger.warn({ err: error, owner_id: sender }, 'cannot match events with listeners, trying again');
+    return 0;
+  }
+}
+
+async function sendersWithEvents(em: EntityManager, after: string): Promise<string[]> {
   const rows = await em.execute<{ owner_id: string }[]>(
     `with recursive sender as (
-       (select owner_id from inbound_event where matched_at is null order by owner_id limit 1)
+       (select owner_id from inbound_event where matched_at is null and owner_id > ?
+         order by owner_id limit 1)
        union all
        select next.owner_id from sender cross join lateral (
          select i.owner_id from inbound_event i
           where i.matched_at is null and i.owner_id > sender.owner_id order by i.owner_id limit 1) next)
      select owner_id from sender limit ?`,
-    [SENDERS],
+    [after, SENDERS],
   );
   return rows.map(({ owner_id }) => owner_id);
 }
@@ -163,18 +174,6 @@ async function probesOf(em: EntityManager, sender: string, events: readonly Inbo
   return probes;
 }
 
-const WORK_MS = 10;
-
-/** Filters are written by users: whatever they cost, the process goes on with other work in between. */
-function createRests(): () => Promise<void> {
-  let since = performance.now();
-  return async () => {
-    if (performance.now() - since < WORK_MS) return;
-    await setImmediate();
-    since = performance.now();
-  };
-}
-
 /** The indexes of the events that each listener may take. */
 type Found = Map<string, Set<number>>;
 
@@ -211,7 +210,8 @@ async function findListeners(
   return { found, rest };
 }
 
-type Candidate = ListenerRow & { opened: number };
+/** With the times from which its events count, and since which it is open. */
+type Candidate = ListenerRow & { opened: number; created: number };
 
 async function offerToRuns(
   deps: MatchDeps,
@@ -235,19 +235,15 @@ async function offer(
   ids: readonly string[],
 ): Promise<string[]> {
   const rows = await em.execute<Candidate[]>(
-    `select ${LISTENER_COLUMNS}, extract(epoch from l.since)::float8 as opened from listener l
+    `select ${LISTENER_COLUMNS}, extract(epoch from l.since)::float8 as opened,
+            extract(epoch from l.created_at)::float8 as created from listener l
       where l.id = any(?::uuid[]) and l.status = 'open' and l.inbox_at is null
         and exists (select from run r where r.id = l.run_id and ${isNoneOf('r.status', TERMINAL_STATUSES)})
       order by l.id for update`,
     [arrayLiteral(ids)],
   );
   if (rows.length === 0) return [];
-  const taken = await em.execute<{ listener_id: string; event_id: string }[]>(
-    `select listener_id, event_id from listener_event
-      where listener_id = any(?::uuid[]) and event_id = any(?::uuid[])`,
-    [arrayLiteral(rows.map(({ id }) => id)), arrayLiteral(events.map(({ id }) => id))],
-  );
-  const isTaken = new Set(taken.map(({ listener_id, event_id }) => `${listener_id} ${event_id}`));
+  const isTaken = await takenBefore(em, rows, events);
   const readable = await readableBy(em, sender, rows, events);
   const listeners: OpenListener[] = [];
   const rest = createRests();
@@ -263,6 +259,44 @@ async function offer(
     }
   }
   return saveListeners(em, new Map(rows.map((row) => [row.id, row])), listeners);
+}
+
+/**
+ * What each listener has taken; of events from before it was open also what its run, or one that this run
+ * retries, has taken by another `listen`.
+ */
+async function takenBefore(
+  em: EntityManager,
+  rows: readonly Candidate[],
+  events: readonly InboundRow[],
+): Promise<Set<string>> {
+  const ids = arrayLiteral(events.map(({ id }) => id));
+  const own = await em.execute<{ listener_id: string; event_id: string }[]>(
+    `select listener_id, event_id from listener_event
+      where listener_id = any(?::uuid[]) and event_id = any(?::uuid[])`,
+    [arrayLiteral(rows.map(({ id }) => id)), ids],
+  );
+  const earliest = Math.min(...events.map(({ received }) => received));
+  const opened = new Map(rows.map(({ id, created }) => [id, created]));
+  const late = rows.filter(({ created }) => created > earliest).map(({ id }) => id);
+  const ofRuns =
+    late.length === 0
+      ? []
+      : await em.execute<{ listener_id: string; event_id: string; received: number }[]>(
+          `with recursive chain as (
+             select id as listener_id, run_id, 1 as place from listener where id = any(?::uuid[])
+             union all
+             select c.listener_id, r.retry_of, c.place + 1 from chain c join run r on r.id = c.run_id
+              where r.retry_of is not null and c.place < ${MAX_RETRIES})
+           select distinct c.listener_id, e.event_id, extract(epoch from i.received_at)::float8 as received
+             from chain c join listener o on o.run_id = c.run_id
+                  join listener_event e on e.listener_id = o.id
+                  join inbound_event i on i.id = e.event_id
+            where e.event_id = any(?::uuid[])`,
+          [arrayLiteral(late), ids],
+        );
+  const before = ofRuns.filter(({ listener_id: id, received }) => received < (opened.get(id) ?? 0));
+  return new Set([...own, ...before].map(({ listener_id, event_id }) => `${listener_id} ${event_id}`));
 }
 
 /** Which of the sender's events the owners of listeners may read. */

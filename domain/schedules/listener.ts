@@ -10,22 +10,34 @@ import type { EventConsumptionStrategy } from '../../language/definition/model.t
 import { ExpressionError, template } from '../../language/expressions/index.ts';
 import { insertKeys, NOTHING_YET, type ListenerRow } from '../events/listener-rows.ts';
 
-/** Replaces the listener, and forgets the starts that lack events. Without events there is none. */
+/**
+ * Replaces the listener, and forgets the starts that lack events; those that have all and wait go on waiting.
+ * Without events there is none.
+ */
 export async function listenFor(
   em: EntityManager,
   workflowId: string,
   times: ScheduleTimes | null,
 ): Promise<void> {
-  await em.execute('delete from listener where workflow_id = ?', [workflowId]);
-  if (times?.kind !== 'on') return;
-  const spec = specOf(times.on);
-  if (spec === null) return;
+  const spec = times?.kind === 'on' ? specOf(times.on) : null;
+  if (spec === null) {
+    await em.execute('delete from listener where workflow_id = ?', [workflowId]);
+    return;
+  }
   const id = uuidv7();
   await em.execute(
     `insert into listener (id, owner_id, workflow_id, spec, state, since)
      select ?, owner_id, id, ?::json, ?::jsonb, clock_timestamp() from workflow where id = ?`,
     [id, JSON.stringify(spec), JSON.stringify(NOTHING_YET), workflowId],
   );
+  await em.execute(`update listener set part_of = ? where workflow_id = ? and status = 'done'`, [
+    id,
+    workflowId,
+  ]);
+  await em.execute(`delete from listener where workflow_id = ? and status <> 'done' and id <> ?`, [
+    workflowId,
+    id,
+  ]);
   await indexListener(em, workflowId, { id, spec, state: NOTHING_YET });
 }
 

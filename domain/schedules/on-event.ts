@@ -15,14 +15,16 @@ import {
   type StoredEvent,
 } from '../events/listener-rows.ts';
 import { consume, isUntil, type Attributes, type Consumption } from '../events/match.ts';
+import { createRests } from '../events/rests.ts';
 import type { RunLimits } from '../runs/limits.ts';
 import { hasLiveRun, readSchedule, type ScheduleRow } from './row.ts';
 import { closedBy, createScheduledRun, noteStart } from './start.ts';
 
 /** Starts of one schedule that lack events or wait. */
 const MAX_PARTS = 1_000;
-/** Events of one start. */
+/** Events of one start, and their bytes: they are the input of one run. */
 const MAX_EVENTS = 1_000;
+const MAX_EVENT_BYTES = 4 * 1024 * 1024;
 /** Events that the record of the run names. */
 const NAMED_EVENTS = 100;
 const NOT_RUNNABLE = 'The definition has problems, or uses what is not supported yet.';
@@ -51,22 +53,26 @@ export async function startByEvent(em: EntityManager, arrival: Arrival): Promise
       where l.workflow_id = ? and l.status = 'open' order by l.part_of nulls last, l.id for update`,
     [workflowId],
   );
-  const found = taking(rows, event);
+  const found = await taking(rows, event);
   if (found === null || !(await counts(em, workflowId, event))) return null;
   const closed = closedBy(schedule) ?? (schedule.runnable ? null : NOT_RUNNABLE);
   if (closed !== null) return skip(em, schedule, closed);
   const { row, consumption } = found;
   const part = row.part_of === null ? await newPart(em, schedule, row, consumption) : row;
   if (part === null) return null;
-  const isDone = await addEvent(em, schedule, part, event, consumption);
-  return isDone ? startPart(em, schedule, part.id, limits) : null;
+  const added = await addEvent(em, schedule, part, event, consumption);
+  if (added !== 'too large') return added === 'done' ? startPart(em, schedule, part.id, limits) : null;
+  await removePart(em, part.id);
+  return skip(em, schedule, `The events of a start have more than ${MAX_EVENT_BYTES} bytes.`, 'failed');
 }
 
-function taking(
+async function taking(
   rows: readonly ListenerRow[],
   event: StoredEvent,
-): { row: ListenerRow; consumption: Consumption } | null {
+): Promise<{ row: ListenerRow; consumption: Consumption } | null> {
+  const rest = createRests();
   for (const row of rows) {
+    await rest();
     const consumption = consume(row.spec, row.state, event.event);
     // What only ends a start begins none.
     if (consumption && !(consumption.role === 'until' && row.part_of === null)) return { row, consumption };
@@ -82,8 +88,13 @@ async function counts(em: EntityManager, workflowId: string, { id }: StoredEvent
   return rows.length > 0;
 }
 
-async function skip(em: EntityManager, { workflow_id: id }: EventSchedule, reason: string): Promise<null> {
-  await noteStart(em, { workflowId: id, at: await nextPlace(em, id), cause: 'event' }, 'skipped', reason);
+async function skip(
+  em: EntityManager,
+  { workflow_id: id }: EventSchedule,
+  reason: string,
+  outcome: 'skipped' | 'failed' = 'skipped',
+): Promise<null> {
+  await noteStart(em, { workflowId: id, at: await nextPlace(em, id), cause: 'event' }, outcome, reason);
   return null;
 }
 
@@ -117,14 +128,14 @@ async function newPart(
   return part;
 }
 
-/** @returns whether the start has all its events */
+/** @returns whether the start has all its events. One with `any` begins with those that it has. */
 async function addEvent(
   em: EntityManager,
   { times }: EventSchedule,
   part: ListenerRow,
   event: StoredEvent,
   { role, state, done }: Consumption,
-): Promise<boolean> {
+): Promise<'open' | 'done' | 'too large'> {
   const seq = part.last_seq + 1;
   await em.execute('insert into listener_event (listener_id, event_id, seq, role) values (?, ?, ?, ?)', [
     part.id,
@@ -133,8 +144,11 @@ async function addEvent(
     role,
   ]);
   const { until } = times;
+  const isLarge = (await bytesOf(em, part.id)) > MAX_EVENT_BYTES;
+  if (isLarge && part.spec.mode === 'all') return 'too large';
   const isDone =
     done ||
+    isLarge ||
     seq >= MAX_EVENTS ||
     (until !== null && isUntil(until, read(await eventsOf(em, part.id), times.read), part.spec.variables));
   await em.execute(`update listener set state = ?::jsonb, last_seq = ?, status = ? where id = ?`, [
@@ -154,7 +168,16 @@ async function addEvent(
       { ...part, state },
       senders.map(({ sender_id }) => sender_id),
     );
-  return isDone;
+  return isDone ? 'done' : 'open';
+}
+
+async function bytesOf(em: EntityManager, listenerId: string): Promise<number> {
+  const [row] = await em.execute<{ bytes: number }[]>(
+    `select coalesce(sum(octet_length(i.event::text)), 0)::int as bytes
+       from listener_event e join inbound_event i on i.id = e.event_id where e.listener_id = ?`,
+    [listenerId],
+  );
+  return row?.bytes ?? 0;
 }
 
 interface StartingEvent {

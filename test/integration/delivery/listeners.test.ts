@@ -1,0 +1,198 @@
+/** Listeners as rows: what they find when they open, and what reaches them while others commit. */
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
+
+import type { ListenerSpec } from '../../../contracts/listening.ts';
+import { EVENT } from '../../../contracts/run-events.ts';
+import { acceptEvents, type InboundCloudEvent } from '../../../domain/events/inbound.ts';
+import { catchUp, openListener, takeEvents } from '../../../domain/events/listeners.ts';
+import { matchEvents } from '../../../domain/events/matcher.ts';
+import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
+import { runLimits } from '../../../domain/runs/limits.ts';
+import { noTemporal, startTestApp, type Client, type TestApp } from '../../support/app.ts';
+
+let app: TestApp;
+let client: Client;
+let owner: string;
+const warnings: object[] = [];
+
+beforeAll(async () => {
+  app = await startTestApp();
+  client = await app.as('builder');
+  owner = (await app.user('builder')).id;
+});
+afterAll(() => app.close());
+
+let count = 0;
+const event = (type: string, data: unknown = null): InboundCloudEvent => ({
+  specversion: '1.0',
+  id: `e${++count}`,
+  source: 'urn:test',
+  type,
+  data,
+});
+const accept = (...events: InboundCloudEvent[]) =>
+  app.orm.em.fork().transactional((em) => acceptEvents(em, { owner_id: owner }, events));
+const match = async (): Promise<void> => {
+  const logger = { warn: (details: object) => void warnings.push(details) };
+  while (await matchEvents({ orm: app.orm, temporal: noTemporal, limits: runLimits(app.env), logger }));
+  expect(warnings).toEqual([]);
+};
+const specOf = (
+  type: string,
+  more: object = {},
+  correlate: ListenerSpec['filters'][0]['correlate'] = [],
+) => ({
+  mode: 'one' as const,
+  filters: [{ with: { type, ...more }, correlate }],
+  goes_on: false,
+  variables: {},
+  once: true,
+});
+
+async function startRun(): Promise<string> {
+  const definition = { do: [{ keep: { set: { a: 1 } } }] };
+  const { body } = await client.post('/workflows', { name: 'Listens', definition });
+  return (await client.post(`/workflows/${body.id}/run`, {})).body.id;
+}
+
+const open = (runId: string, spec: ListenerSpec) => {
+  const id = uuidv7();
+  const listener = { id, run_id: runId, task: '/do/0/wait', visit: 1, spec };
+  return app.orm.em
+    .fork()
+    .transactional((em) => openListener(em, listener))
+    .then((taken) => ({ id, data: taken.events.map((each) => each.event['data']), ...taken }));
+};
+const take = (runId: string, id: string, after = 0) =>
+  app.orm.em.fork().transactional((em) => takeEvents(em, { id, run_id: runId, after }));
+const takenBy = async (id: string): Promise<unknown[]> => {
+  const rows = await app.orm.em.fork().execute<{ data: unknown }[]>(
+    `select i.event -> 'data' as data from listener_event e join inbound_event i on i.id = e.event_id
+        where e.listener_id = ? order by e.seq`,
+    [id],
+  );
+  return rows.map(({ data }) => data);
+};
+
+test('what a run has taken from its inbox is not offered to its next listen', async () => {
+  const run = await startRun();
+  await accept(event('twice', 1));
+  expect(await open(run, specOf('twice'))).toMatchObject({ data: [1], done: true });
+  const second = await open(run, specOf('twice'));
+  expect(second).toMatchObject({ data: [], done: false, more: false });
+  await match();
+  expect(await takenBy(second.id)).toEqual([]);
+  await accept(event('twice', 2));
+  await match();
+  expect(await takenBy(second.id)).toEqual([2]);
+});
+
+test('a long inbox is read in parts, and misses nothing that is stored meanwhile', async () => {
+  const run = await startRun();
+  const late = app.orm.em.fork();
+  await late.begin();
+  await acceptEvents(late, { owner_id: owner }, [event('long', 'wanted')]);
+  await app.orm.em.fork().execute(
+    `insert into inbound_event (id, owner_id, source, event_id, type, event)
+     select gen_random_uuid(), ?, 'urn:many', n::text, 'long',
+            json_build_object('id', n::text, 'source', 'urn:many', 'type', 'long', 'data', n)
+       from generate_series(1, 5_100) n`,
+    [owner],
+  );
+  const first = await open(run, specOf('long', { data: 'wanted' }));
+  expect(first).toMatchObject({ data: [], done: false, more: true });
+  await late.commit();
+  let taken = await take(run, first.id);
+  while (taken.more) taken = await take(run, first.id);
+  expect(taken).toMatchObject({ done: true, events: [{ event: { data: 'wanted' } }] });
+  await app.orm.em.fork().execute(`update inbound_event set matched_at = now() where type = 'long'`);
+});
+
+test('what was being stored while a listener opened is found afterwards, however large it is', async () => {
+  const run = await startRun();
+  const late = app.orm.em.fork();
+  await late.begin();
+  const large = Array.from({ length: 5 }, () => event('large', randomBytes(750_000).toString('base64')));
+  await acceptEvents(late, { owner_id: owner }, [...large, event('large', 'wanted')]);
+  const { id, more } = await open(run, specOf('large', { data: 'wanted' }));
+  expect(more).toBe(false);
+  await late.commit();
+  expect(await app.orm.em.fork().transactional((em) => catchUp(em, id))).toHaveLength(1);
+  expect(await takenBy(id)).toEqual(['wanted']);
+  await match();
+});
+
+test('a correlation with a value that the database cannot store holds nobody up', async () => {
+  const run = await startRun();
+  const correlation = { name: 'odd', from: '[0] | implode', plain: true };
+  const odd = await open(run, specOf('odd', {}, [correlation]));
+  const plain = await open(await startRun(), specOf('odd'));
+  await accept(event('odd', 1));
+  await match();
+  expect([await takenBy(odd.id), await takenBy(plain.id)]).toEqual([[1], [1]]);
+});
+
+test('an emitted event that listeners cannot get stays in the log, and holds no run up', async () => {
+  const run = await startRun();
+  const emit = (key: string, more: object) => {
+    const emitted = { ...event('emitted', key), ...more };
+    return serviceEvent({ key, type: EVENT.eventEmitted, message: key, data: { event: emitted } });
+  };
+  const long = randomBytes(4_000).toString('base64');
+  const events = [
+    emit('long', { id: long }),
+    emit('zone', { time: '2026-01-01T00:00:00+20:00' }),
+    emit('year', { time: '0000-01-01T00:00:00Z' }),
+  ];
+  const { closed } = await app.orm.em
+    .fork()
+    .transactional((em) => appendEvents(em, run, { events, projection: null, acks: [] }));
+  expect(closed).toBe(false);
+  const received = await app.orm.em
+    .fork()
+    .execute<{ data: string; at: string | null }[]>(
+      `select event ->> 'data' as data, at::text from inbound_event where type = 'emitted' order by 1`,
+    );
+  expect(received).toEqual([
+    { data: 'year', at: null },
+    { data: 'zone', at: '2025-12-31 04:00:00+00' },
+  ]);
+});
+
+test('a start begins with the events that it has, or fails, before they are too many bytes', async () => {
+  const schedule = async (on: object): Promise<string> => {
+    const definition = { schedule: { on }, do: [{ keep: { set: { a: 1 } } }] };
+    const { body } = await client.post('/workflows', { name: 'Gathers', definition });
+    expect([body.runnable, body.problems]).toEqual([true, []]);
+    return body.id;
+  };
+  const filter = { with: { type: 'big' } };
+  const any = await schedule({ any: [filter], until: 'false' });
+  const all = await schedule({ all: [filter, filter, filter, filter] });
+  for (let n = 0; n < 3; n++) await accept(event('big', 'x'.repeat(1_500_000)));
+  await match();
+  const [run] = (await client.get(`/runs?workflow_id=${any}`)).body;
+  expect(run.started_by).toHaveLength(3);
+  const { last } = (await client.get(`/workflows/${all}/schedule`)).body;
+  expect(last).toMatchObject([{ outcome: 'failed', detail: expect.stringContaining('bytes') }]);
+});
+
+test('a new revision keeps the starts that have their events and wait', async () => {
+  const on = { one: { with: { type: 'waits' } } };
+  const definition = { schedule: { on, read: 'data' }, do: [{ keep: { set: { a: 1 } } }] };
+  const { body } = await client.post('/workflows', { name: 'Waits', definition });
+  await client.patch(`/workflows/${body.id}/schedule`, { overlap: 'buffer_one' });
+  await accept(event('waits', 1), event('waits', 2));
+  await match();
+  const changed = { ...definition, do: [{ keep: { set: { a: 2 } } }] };
+  expect((await client.patch(`/workflows/${body.id}`, { definition: changed })).status).toBe(200);
+  const parts = await app.orm.em.fork().execute<{ id: string; status: string }[]>(
+    `select l.id, l.status from listener l join listener whole on whole.id = l.part_of
+        where l.workflow_id = ? and whole.status = 'open'`,
+    [body.id],
+  );
+  expect(parts.map(({ status }) => status)).toEqual(['done']);
+  expect(await takenBy(parts[0]?.id ?? '')).toEqual([2]);
+});
