@@ -10,6 +10,7 @@ import { validateDefinition, type Problem } from '../../language/definition/vali
 import { template } from '../../language/expressions/index.ts';
 import { inParallel } from '../in-parallel.ts';
 import type { ResourceFetcher } from '../ports.ts';
+import { storable } from '../storable.ts';
 
 /** What was fetched for one definition, and what could not be fetched. */
 export interface FetchedResources {
@@ -64,14 +65,17 @@ export class ResourceSession {
         try {
           const fetched = await this.#fetch(reference, definition);
           const { kind, url, pointer } = reference;
-          resources.push({ kind, name: reference.name, url, pointer, ...fetched });
+          const document = storable(fetched.document);
+          resources.push({ kind, name: reference.name, url, pointer, ...fetched, document });
           if (old !== undefined && old.digest !== fetched.digest)
             problems.push(changedProblem(reference, old, fetched.digest));
         } catch (error) {
           if (!(error instanceof Fault)) throw error;
           failed.add(keyOf(reference));
-          if (old !== undefined) resources.push({ ...old, pointer: reference.pointer });
-          problems.push(failedProblem(reference, error, old));
+          // What came from another address does not stand for this one.
+          const kept = old?.url === reference.url ? old : undefined;
+          if (kept !== undefined) resources.push({ ...kept, pointer: reference.pointer });
+          problems.push(failedProblem(reference, error, kept));
         }
       });
     }

@@ -48,14 +48,21 @@ function checkExternalSchema(
   const place = at(pointer, 'resource');
   const endpoint = own(resource, 'endpoint');
   const uri = isRecord(endpoint) ? endpoint['uri'] : endpoint;
-  checkAuthentication(own(endpoint, 'authentication'), at(place, 'endpoint', 'authentication'), [], checker);
+  const authentication = own(endpoint, 'authentication');
+  // Whatever this place names is fetched, so a fetched function could send the secrets of others anywhere.
+  if (
+    authentication !== undefined &&
+    checker.refuseFetched(at(place, 'endpoint', 'authentication'), 'a schema with an authentication')
+  )
+    return;
+  checkAuthentication(authentication, at(place, 'endpoint', 'authentication'), [], checker);
   if (typeof uri !== 'string' || uri === '') return;
   const found = checker.resource({
     kind: 'schema',
     name: uri,
     url: rawAddress(uri),
     pointer: place,
-    authentication: own(endpoint, 'authentication'),
+    authentication,
   });
   if (found === undefined) return;
   const document = at(pointer, 'document');

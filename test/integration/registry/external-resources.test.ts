@@ -94,6 +94,11 @@ test('saving again refreshes: a change is a new revision, an outage keeps what w
     [expect.objectContaining({ code: 'resource_not_refreshed', severity: 'warning' })],
   ]);
   expect(other.resources).toEqual(changed.resources);
+  // What one address gave does not stand for another.
+  const moved = definition({ use: { catalogs: { team: { endpoint: 'https://team.test/other' } } } });
+  expect((await save(moved)).body.problems).toEqual([
+    expect.objectContaining({ code: 'resource_refused', severity: 'error' }),
+  ]);
   // Other fields fetch nothing.
   server.seen.length = 0;
   expect((await builder.patch(`/workflows/${workflow.id}`, { description: 'new' })).status).toBe(200);
@@ -126,6 +131,12 @@ test.each([
   expect(workflow.problems).toEqual([
     expect.objectContaining({ code: 'resource_refused', pointer: '/do/0/a/call', severity: 'error' }),
   ]);
+});
+
+test('a fetched function with a text that cannot be stored is a mistake like others', async () => {
+  file = JSON.stringify({ call: 'agent', with: { agent: 'nobody\0' } });
+  const workflow = await created();
+  expect(workflow.runnable).toBe(false);
 });
 
 test('a definition fetches a limited number of resources', async () => {

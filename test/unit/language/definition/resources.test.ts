@@ -93,6 +93,20 @@ test.each([
     },
     'secret_in_fetched_function',
   ],
+  [
+    'a schema with an authentication',
+    {
+      set: { a: 1 },
+      input: {
+        schema: {
+          resource: {
+            endpoint: { uri: 'https://x.y/s.json', authentication: { bearer: { use: 'KEY' } } },
+          },
+        },
+      },
+    },
+    'secret_in_fetched_function',
+  ],
   ['no task', { hello: 'world' }, 'not_a_function'],
   ['itself', { call: CALL }, 'function_cycle'],
 ])('a fetched function with %s is refused where it is called', (_, document, code) => {
@@ -108,6 +122,24 @@ test.each([
     ]),
   );
   expect(problems.every(({ pointer }) => pointer === '/do/0/tell/call')).toBe(true);
+});
+
+test.each([
+  { use: 'shop' },
+  { bearer: { use: 'KEY' } },
+  { basic: { username: 'a', password: '${ $secrets.KEY }' } },
+])('nothing is fetched with %j because a fetched function says so', (authentication) => {
+  const schema = (endpoint: unknown) => ({
+    set: { a: 1 },
+    input: { schema: { resource: { endpoint } } },
+  });
+  const resourcesOf = (document: object) =>
+    validateDefinition(
+      { ...base, use: { ...base.use, authentications: { shop: { bearer: { use: 'KEY' } } } } },
+      { resources: [resource(document)] },
+    ).references.resources;
+  expect(resourcesOf(schema({ uri: 'https://x.y/s.json', authentication }))).toEqual([]);
+  expect(resourcesOf(schema('https://x.y/s.json'))).toHaveLength(1);
 });
 
 test('a fetched schema runs as the document, and its mistakes are those of the resource', () => {
