@@ -12,6 +12,7 @@ type Settings = Pick<
   | 'FILES_S3_ENDPOINT'
   | 'FILES_S3_BUCKET'
   | 'BASE_URL'
+  | 'SANDBOX_ENGINE'
   | 'HOST'
   | 'PORT'
   | 'EGRESS_DENY'
@@ -23,6 +24,8 @@ export function ownServers(env: Settings): OwnServers {
   if (env.TEMPORAL_ADDRESS !== undefined) servers.push(splitPort(env.TEMPORAL_ADDRESS));
   if (env.TEMPORAL_UI_URL !== undefined) servers.push(serverOf(env.TEMPORAL_UI_URL));
   if (env.WORKER_METRICS_ADDRESS !== undefined) servers.push(splitPort(env.WORKER_METRICS_ADDRESS));
+  // Whoever can call it is root on its host.
+  if (env.SANDBOX_ENGINE?.startsWith('http')) servers.push(serverOf(env.SANDBOX_ENGINE));
   if (env.FILES_S3_ENDPOINT !== undefined) {
     const store = serverOf(env.FILES_S3_ENDPOINT);
     servers.push(store, { ...store, host: `${env.FILES_S3_BUCKET ?? ''}.${store.host}` });

@@ -120,6 +120,7 @@ test('ownServers() finds every server that the settings name', () => {
     FILES_S3_ENDPOINT: 'http://minio:9000',
     FILES_S3_BUCKET: 'files',
     EGRESS_DENY: 'grafana, 10.0.0.0/8,[fd00::1]:80,*.corp.example:443',
+    SANDBOX_ENGINE: 'http://engine.internal:2375',
     BASE_URL: 'https://cadenza.example.com',
     HOST: '0.0.0.0',
     PORT: '3001',
@@ -132,6 +133,7 @@ test('ownServers() finds every server that the settings name', () => {
       { host: '0.0.0.0', port: 9464 },
       { host: 'minio', port: 9000 },
       { host: 'files.minio', port: 9000 },
+      { host: 'engine.internal', port: 2375 },
       { host: 'grafana', port: null },
       { host: '10.0.0.0/8', port: null },
       { host: '[fd00::1]', port: 80 },
@@ -142,6 +144,7 @@ test('ownServers() finds every server that the settings name', () => {
     { host: 'cadenza.example.com', port: 443 },
     { host: '0.0.0.0', port: 3001 },
   ]);
+  expect(read({ DATABASE_URL: 'postgres://a/x', SANDBOX_ENGINE: 'unix:///run/d' }).servers).toHaveLength(2);
   for (const [url, host, port] of [
     ['postgres:///x?host=/run/postgresql', '127.0.0.1', 5432],
     ['postgres://u@a:1/x?host=b&port=2', 'b', 2],
