@@ -213,5 +213,7 @@ async function keepFault(
 ): Promise<void> {
   const outcome: CallOutcome = { key, ended: { error }, required: true };
   if (short) return outcomes.add(runId, outcome);
-  await failInvocation(orm.em.fork(), runId, key, error);
+  // Another attempt of the same call has ended otherwise: the repeat finds that outcome.
+  if (!(await failInvocation(orm.em.fork(), runId, key, error)))
+    throw new Error('another outcome of this call is stored');
 }

@@ -186,16 +186,20 @@ export async function finishInvocation(
   return stored.length > 0;
 }
 
+/** Stores the failure of a call at once. @returns false if an outcome was stored before */
 export async function failInvocation(
   em: EntityManager,
   runId: string,
   key: string,
   error: DslError,
-): Promise<void> {
-  await em.execute(
-    `update invocation set finished_at = clock_timestamp(), error = ?::json where run_id = ? and key = ?`,
+): Promise<boolean> {
+  const stored = await em.execute<object[]>(
+    `update invocation set finished_at = clock_timestamp(), error = ?::json
+      where run_id = ? and key = ? and finished_at is null
+     returning key`,
     [JSON.stringify(storable(error)), runId, key],
   );
+  return stored.length > 0;
 }
 
 /** A call that waits for its answer; `task` is null for a call of the run as a whole. */

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { EVENT } from '../../../contracts/run-events.ts';
 import { createOrm, type Orm } from '../../../db/orm.ts';
 import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
+import { failInvocation, finishInvocation } from '../../../domain/runs/invocations.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { insertRun } from '../../support/human-tasks.ts';
 
@@ -51,6 +52,23 @@ test('64 parents that end together with their children all close, without a dead
   expect(
     await rows(`select status, count(*)::int as runs from run where owner_id = ? group by status`, [owner]),
   ).toEqual([{ status: 'completed', runs: 2 * PAIRS }]);
+});
+
+test('a call that has ended keeps its outcome, whatever another attempt of it says later', async () => {
+  const { id: owner } = await app.user('builder');
+  const run = await insertRun(orm, { owner, status: 'running' });
+  const em = orm.em.fork();
+  await em.execute(`insert into invocation (run_id, key) values (?, 'a'), (?, 'b')`, [run, run]);
+  const error = { type: 'about:blank', status: 500 };
+  expect(await finishInvocation(em, run, 'a', { output: 1 })).toBe(true);
+  expect(await failInvocation(em, run, 'a', error)).toBe(false);
+  expect(await failInvocation(em, run, 'b', error)).toBe(true);
+  expect(await finishInvocation(em, run, 'b', { output: 1 })).toBe(false);
+  const kept = await rows(`select key, result, error from invocation where run_id = ? order by key`, [run]);
+  expect(kept).toEqual([
+    { key: 'a', result: { output: 1 }, error: null },
+    { key: 'b', result: null, error },
+  ]);
 });
 
 test('no database function locks a run for update', async () => {
