@@ -75,7 +75,8 @@ async function rightsOf({ orm }: ActivityDeps, runId: string): Promise<string> {
   return run?.owner_id ?? '';
 }
 
-const ADDRESS = /^(?:(?:\/document|\/agentCard|\/proto|\/transport\/http)?\/endpoint|\/server)(?:\/uri)?$/;
+const ADDRESS =
+  /^(?:(?:\/document|\/agentCard|\/proto|\/source|\/transport\/http)?\/endpoint|\/server)(?:\/uri)?$/;
 
 type DeferringCall = Pick<CallHttpInput, 'with' | 'deferred' | 'scope' | 'secrets' | 'input_from'>;
 

@@ -42,11 +42,12 @@ export interface Refusal {
   message: string;
 }
 
-/** Values with `${` are skipped: they are checked when they are known. */
+/** Values with `${` are skipped, unless all are `known`: when the process starts. */
 export function refusals(
   kind: ProcessKind,
   configured: Readonly<Record<string, unknown>>,
   { scripts, containers }: ProcessPolicy,
+  known = false,
 ): Refusal[] {
   const isPython = kind === 'script' && configured['language'] === 'python';
   if (kind === 'script' && !isPython) return scripts ? [] : off('run: script is switched off here (SCRIPTS)');
@@ -60,7 +61,7 @@ export function refusals(
     return containers.shell_image === null
       ? off(`${what}: no image is configured (SANDBOX_SHELL_IMAGE)`)
       : [];
-  return containerRefusals(configured, containers);
+  return containerRefusals(configured, containers, known);
 }
 
 function off(message: string): Refusal[] {
@@ -70,10 +71,11 @@ function off(message: string): Refusal[] {
 function containerRefusals(
   { image, pullPolicy, ports, volumes }: Readonly<Record<string, unknown>>,
   policy: ContainerPolicy,
+  known: boolean,
 ): Refusal[] {
   const found: Refusal[] = [];
-  if (isLiteral(image) && !policy.images.some((pattern) => matches(pattern, image)))
-    found.push({ key: 'image', message: `the image ${image} may not run here (SANDBOX_IMAGES)` });
+  if ((known || isLiteral(image)) && !mayRun(image, policy))
+    found.push({ key: 'image', message: `the image ${String(image)} may not run here (SANDBOX_IMAGES)` });
   const pull = PULL_POLICIES.findIndex((one) => one === pullPolicy);
   if (pull > PULL_POLICIES.indexOf(policy.pull))
     found.push({
@@ -94,6 +96,11 @@ function containerRefusals(
         message: `the volume ${volume} may not be mounted here (SANDBOX_VOLUMES)`,
       });
   return found;
+}
+
+/** An image that is no text is refused: a number could be the id of any image of the engine. */
+function mayRun(image: unknown, { images }: ContainerPolicy): boolean {
+  return typeof image === 'string' && images.some((pattern) => matches(pattern, image));
 }
 
 function isLiteral(value: unknown): value is string {

@@ -1,6 +1,7 @@
 /**
  * Removes containers that nothing needs: those of calls whose outcome is stored or whose run is over, and
- * those that a lost worker left. Every worker with an engine does it; a repeat changes nothing.
+ * those that a lost worker left. Ends those that nobody ends at their limit. Every worker with an engine does
+ * it; a repeat changes nothing.
  */
 import type { Sandbox } from '../adapters/sandbox/containers.ts';
 import type { Logger } from '../config/logger.ts';
@@ -51,11 +52,16 @@ export async function removeContainers(
     fork(),
     containers.map(({ key }) => key),
   );
+  // Their call may be open, and it may have been given up while its worker was lost.
+  for (const { id, overdue } of containers) if (overdue) await sandbox.kill(id);
   const now = Date.now();
   const left = containers.filter(({ key, createdAt, removeAt }) => {
     if (open.has(key) || now - createdAt.getTime() < youngMs) return false;
     return removeAt === null || removeAt.getTime() <= now;
   });
-  for (const { id } of left) await sandbox.remove(id);
+  const failures: unknown[] = [];
+  for (const { id } of left) await sandbox.remove(id).catch((error: unknown) => failures.push(error));
+  // One that the engine cannot remove does not keep the others.
+  if (failures.length > 0) throw failures[0];
   return left.length;
 }

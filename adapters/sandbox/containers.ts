@@ -4,7 +4,7 @@
  */
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fault } from '../../contracts/fault.ts';
+import { fault, Fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { CallProgress } from '../../domain/ports.ts';
 import {
@@ -36,6 +36,8 @@ export interface Sandbox {
   release(key: string): Promise<void>;
   /** All containers of this installation on the engine, of any worker. */
   list(): Promise<Kept[]>;
+  /** Ends a container, which stays. Harmless if it is gone. */
+  kill(id: string): Promise<void>;
   /** Ends and removes a container. Harmless if it is gone. */
   remove(id: string): Promise<void>;
   version(): Promise<string>;
@@ -49,6 +51,8 @@ interface Kept {
   createdAt: Date;
   /** When it may be removed after its end; null while it runs, or if it never started. */
   removeAt: Date | null;
+  /** It runs longer than a container may, so no worker follows it. */
+  overdue: boolean;
 }
 
 interface State {
@@ -73,6 +77,9 @@ interface Begun {
 /** After the end of a container, for the rest of its output. */
 const DRAIN_MS = 5_000;
 
+/** After the limit of time, for the worker that follows the container. */
+const OVERDUE_MS = 60_000;
+
 /** @param installationId tells the containers of several installations on one engine apart */
 export function createSandbox(settings: SandboxSettings, installationId: () => Promise<string>): Sandbox {
   const api = createEngineApi(settings.engine);
@@ -95,10 +102,11 @@ export function createSandbox(settings: SandboxSettings, installationId: () => P
       const kept: Kept[] = [];
       for (const id of ids) {
         const state = await inspect(api, id);
-        if (state) kept.push(keptOf(state));
+        if (state) kept.push(keptOf(state, settings));
       }
       return kept;
     },
+    kill: (id) => kill(api, id),
     remove: (id) => remove(api, id),
     version: () => api.version(),
     close: () => api.close(),
@@ -122,9 +130,11 @@ async function runInContainer(
     return { ...result, code: ended.code };
   } catch (error) {
     if (error instanceof Busy) throw error;
-    // If only this worker stops, the container goes on, and the repeat of the call continues it.
-    if (!call.signal.aborted) await kill(api, name);
-    else if ((await call.cancelRequested?.()) !== false) await remove(api, name);
+    // Only a fault ends the call. If this worker stops or loses the connection, the container goes on, and
+    // the repeat of the call continues it.
+    if (!call.signal.aborted) {
+      if (error instanceof Fault) await kill(api, name);
+    } else if ((await call.cancelRequested?.()) !== false) await remove(api, name);
     throw error;
   }
 }
@@ -220,13 +230,14 @@ async function follow(
   const limitMs = Math.min(seconds * 1000, timeoutMs);
   const late = AbortSignal.timeout(Math.max(1, limitMs - (Date.now() - startedAt)));
   const over = AbortSignal.any([signal, late]);
+  const reading = new AbortController();
   try {
-    const reading = new AbortController();
-    const output = read(api, id, AbortSignal.any([over, reading.signal]), outputBytes, whole);
+    const still = AbortSignal.any([over, reading.signal]);
+    const output = read(api, id, still, outputBytes, whole);
     // It may fail before it is awaited.
     output.catch(() => {});
     const ended = api.call('POST', `/containers/${id}/wait?condition=not-running`, undefined, {
-      signal: over,
+      signal: still,
     });
     await Promise.race([ended, output.then(() => ended)]);
     void sleep(DRAIN_MS, undefined, { ref: false }).then(() => reading.abort(new Error('no more output')));
@@ -234,7 +245,12 @@ async function follow(
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (late.aborted) throw fault('timeout', `The container did not end within ${limitMs / 1000} s`);
+    // A repeat would not get it either.
+    if (reading.signal.aborted)
+      throw fault('communication', 'The container engine did not deliver the output in time');
     throw error;
+  } finally {
+    reading.abort(new Error('nobody waits for the container'));
   }
 }
 
@@ -283,7 +299,7 @@ function keepSecondsOf(labels: Record<string, unknown>): number {
   return Number(labels[LABEL.keepSeconds]) || 0;
 }
 
-function keptOf({ id, status, startedAt, endedAt, labels }: State): Kept {
+function keptOf({ id, status, startedAt, endedAt, labels }: State, { seconds }: SandboxSettings): Kept {
   const running = status === 'running' || status === 'paused' || status === 'restarting';
   const hasEnded = !running && startedAt > 0;
   return {
@@ -291,6 +307,7 @@ function keptOf({ id, status, startedAt, endedAt, labels }: State): Kept {
     key: String(labels[LABEL.key]),
     running,
     createdAt: new Date(String(labels['created'])),
+    overdue: running && Date.now() > startedAt + seconds * 1000 + OVERDUE_MS,
     removeAt: hasEnded ? new Date(endedAt + keepSecondsOf(labels) * 1000) : null,
   };
 }

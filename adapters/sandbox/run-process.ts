@@ -41,7 +41,7 @@ export function createProcessRunner(
       await sandbox?.release(key);
     },
     async run(call) {
-      const [refused] = refusals(call.kind, call.with, policy);
+      const [refused] = refusals(call.kind, call.with, policy, true);
       if (refused) throw fault('configuration', sentence(refused.message));
       const sensitive = createSensitive();
       for (const value of call.sensitive ?? []) sensitive.protect(value, '<SECRET>');
@@ -152,7 +152,13 @@ function mountsOf(volumes: unknown, allowed: readonly string[]): SandboxCall['mo
 function keepSecondsOf(lifetime: unknown): number {
   const { cleanup, after } = isRecord(lifetime) ? lifetime : {};
   if (cleanup === 'never') return Number.MAX_SAFE_INTEGER;
-  return cleanup === 'eventually' ? Math.ceil(durationToMs(after) / 1000) : 0;
+  if (cleanup !== 'eventually') return 0;
+  try {
+    return Math.ceil(durationToMs(after) / 1000);
+  } catch (error) {
+    // Anything but a fault would be repeated for ever.
+    throw fault('configuration', `lifetime.after: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 function sentence(message: string): string {

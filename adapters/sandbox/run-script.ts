@@ -89,6 +89,8 @@ function createPool(): { run(input: ScriptInput, signal: AbortSignal): Promise<S
         return output;
       } finally {
         for (const event of ['message', 'error', 'exit']) thread.removeAllListeners(event);
+        // Without a listener, a thread that runs out of memory as it is ended would end the worker, too.
+        thread.on('error', () => {});
         // An engine at a limit may hold much memory, or not be able to go on.
         if (output?.stopped === null) keep(thread);
         else void thread.terminate();

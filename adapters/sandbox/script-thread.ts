@@ -137,7 +137,8 @@ function described(vm: QuickJS, host: JSValueHandle, reason: JSValueHandle): str
 }
 
 function moduleOf(name: string): string {
-  const source = MODULES[name.replace(/^node:/, '')];
+  const known = name.replace(/^node:/, '');
+  const source = Object.hasOwn(MODULES, known) ? MODULES[known] : undefined;
   if (source !== undefined) return source;
   const error = new Error(`there is no module ${JSON.stringify(name)}: only node:fs and node:process`);
   // The script sees it, and it names files of the worker.

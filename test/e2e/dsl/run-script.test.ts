@@ -132,7 +132,11 @@ test('with await: false the run goes on, and the script runs in a run of its own
     { code: `console.log(process.argv[2])`, arguments: ['${ .name }'] },
     { await: false },
   );
-  const parent = await run(definition, { name: '${ "not evaluated" }' });
+  const extension = { extend: 'run', before: [{ note: { set: { noted: true } } }] };
+  const parent = await run(
+    { ...definition, use: { extensions: [{ notes: extension }] } },
+    { name: '${ "not evaluated" }' },
+  );
   expect(parent).toMatchObject({ status: 'completed', output: { name: '${ "not evaluated" }' } });
   const [child] = await until(
     async () => (await builder.get(`/runs?parent_run_id=${parent['id']}`)).body as RunRecord[],
@@ -140,6 +144,9 @@ test('with await: false the run goes on, and the script runs in a run of its own
   );
   const ended = await endOf(builder, (await builder.get(`/runs/${child?.['id']}`)).body);
   expect(ended).toMatchObject({ status: 'completed', output: '${ "not evaluated" }\n' });
+  const namesOf = (record: RunRecord): string[] => record['tasks'].map(({ name }: RunRecord) => name);
+  // The extension runs around the task, and not again around what it started.
+  expect([namesOf(parent).toSorted(), namesOf(ended)]).toEqual([['compute', 'note'], ['compute']]);
 });
 
 test('what the installation does not run is said when a definition is saved', async () => {

@@ -96,7 +96,7 @@ test('a script ends with the exit code that Node would give', async () => {
 test('a script has no files, modules, network or engine, and no names of our files', async () => {
   const code = `
     const failures = [];
-    for (const name of ['node:child_process', 'https://example.com/a.js', './a.js'])
+    for (const name of ['node:child_process', 'https://example.com/a.js', './a.js', 'constructor'])
       await import(name).catch((error) => failures.push(String(error), String(error.stack)));
     const { readFileSync } = await import('fs');
     try { readFileSync('/etc/passwd') } catch (error) { failures.push(error.message) }
@@ -105,6 +105,7 @@ test('a script has no files, modules, network or engine, and no names of our fil
       Object.keys(global), Object.keys(process), global.__write, global.__exit, global.__input);`;
   const { stdout, code: exit } = await run(code);
   expect(stdout).toContain('a script has no files');
+  expect(stdout).toContain('there is no module "constructor"');
   expect(stdout).not.toContain('script-thread');
   expect(stdout).not.toMatch(/root:|file:/);
   expect(stdout).toContain('undefined undefined undefined undefined');

@@ -117,6 +117,8 @@ async function detached(
   { run, kind, resolved, deferred, task, input }: Detached,
 ): Promise<Outcome> {
   const { document, use } = execution.definition;
+  // The extensions run around this task, and not once more in the other run.
+  const { extensions: _extensions, ...others } = use ?? {};
   const secrets = new Map(deferred.map((one) => [one.pointer, one.expression]));
   const values: Record<string, unknown> = {};
   const refer = (value: unknown, where: string): unknown => {
@@ -134,7 +136,7 @@ async function detached(
   };
   const definition = {
     document,
-    ...(use === undefined ? {} : { use }),
+    ...(use === undefined ? {} : { use: others }),
     do: [{ [task.name]: { run: { return: run.return ?? 'stdout', [kind]: refer(resolved, '') } } }],
   };
   const id = await startChild(execution, task, { definition }, values);
