@@ -4,6 +4,7 @@ import { buildRouteMap } from '@stricli/core';
 import type { LogEntry, Operations, Run } from '../../client/index.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command, type Context } from '../core/command.ts';
+import { diagramFlags, draw } from '../core/diagram.ts';
 import { CliError, EXIT, usageError, type ExitCode } from '../core/errors.ts';
 import { choice, flag, seconds, text, texts } from '../core/flags.ts';
 import { checkForm, readForm } from '../core/form.ts';
@@ -217,11 +218,19 @@ const open = command({
   },
 });
 
+const diagram = command({
+  brief: 'Draw a run with the state of its tasks, as Mermaid or SVG',
+  flags: diagramFlags,
+  arguments: [RUN],
+  run: (cli, flags, id) => draw(cli, 'getRunDiagram', id, flags),
+});
+
 const routes = {
   start,
   list,
   stats,
   get,
+  diagram,
   watch,
   logs,
   cancel: runAction('cancel', 'Cancel runs'),

@@ -2,6 +2,7 @@
 import { buildRouteMap } from '@stricli/core';
 
 import { argument, command, optional, type Context } from '../core/command.ts';
+import { diagramFlags, draw } from '../core/diagram.ts';
 import { EXIT, usageError } from '../core/errors.ts';
 import { flag, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
@@ -49,15 +50,9 @@ const get = command({
 
 const diagram = command({
   brief: 'Draw the definition, as Mermaid or SVG',
-  flags: { svg: flag('SVG instead of Mermaid') },
+  flags: diagramFlags,
   arguments: [WORKFLOW],
-  run: async (cli, { svg }, given) => {
-    const path = { id: await workflowId(cli, given) };
-    const accept = svg === true ? 'image/svg+xml' : 'text/vnd.mermaid, text/plain;q=0.9';
-    cli.out.text(
-      await cli.client.call('getWorkflowDiagram', { path, headers: { accept }, signal: cli.signal }),
-    );
-  },
+  run: async (cli, flags, given) => draw(cli, 'getWorkflowDiagram', await workflowId(cli, given), flags),
 });
 
 const revisions = command({

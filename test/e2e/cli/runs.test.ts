@@ -94,10 +94,12 @@ test('somebody starts a run, decides its task, and the watching process sees the
     5,
     { code: 'already_decided', decision: { decision: 'approve' } },
   ]);
-  const [steps, errors] = await Promise.all([
+  const [steps, errors, drawn] = await Promise.all([
     cli.run(['run', 'logs', run, '--step', 'check', '--jq', '.task']),
     cli.run(['run', 'logs', run, '--level', 'error']),
+    cli.run(['run', 'diagram', run, '--svg']),
   ]);
+  expect(drawn.stdout).toMatch(/<svg.*completed/s);
   expect(new Set(steps.stdout.trim().split('\n'))).toEqual(new Set(['/do/0/check']));
   expect(errors.stdout).toBe('');
 });
