@@ -55,6 +55,10 @@ const HOSTS = [
   'https://external-service.example.com',
   'https://example.com',
   'https://raw.githubusercontent.com',
+  'https://fake.com',
+  'https://fake-chat-api.com',
+  'https://virtual-wf-powered-race.com',
+  'https://hospital.example.com',
   'http://keycloak',
 ];
 
@@ -122,6 +126,8 @@ function other(request: string, url: URL): { status: number; body: unknown } | n
     case 'PUT fake-hospital.com/api/v3/alert/nurses':
     case 'PUT fake-hospital.com/api/v3/alert/doctor':
       return ok({ alerted: url.pathname.split('/').at(-1) });
+    case 'POST hospital.example.com/api/v1/notify':
+      return ok({ notified: 1 });
     case 'POST superbet-casinos.com/api/bet/on/football':
       return ok({ placed: true });
     case 'PUT petstore.swagger.io/v2/pet/':

@@ -158,10 +158,10 @@ inBrowser('an admin filters runs by owner, workflow, time and tag, and the addre
   await page.getByLabel('When').selectOption('Last 24 hours');
   await gone(page, 'P-2');
   await row(page, 'P-3').waitFor();
-  await page.getByLabel('Tag').fill('ledger');
+  await page.getByLabel('Tag', { exact: true }).fill('ledger');
   await page.getByText('Nothing matches this workflow, last 24 hours, tag ledger.').waitFor();
   await page.getByRole('button', { name: 'Clear filters' }).click();
-  await page.getByLabel('Tag').fill('ledger');
+  await page.getByLabel('Tag', { exact: true }).fill('ledger');
   await gone(page, 'P-2');
   await row(page, 'P-1').waitFor();
   expect(new URL(page.url()).search).toBe('?tag=ledger');

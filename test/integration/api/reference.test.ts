@@ -46,8 +46,10 @@ inBrowser('finds operations, shows examples, and sends requests as the signed-in
   await page.goto(`${app.url}/docs`);
   await page.getByText('Signed in as ada').waitFor();
   const operations = page.locator('.opblock');
-  await operations.first().waitFor();
-  expect(await operations.count()).toBeGreaterThan(100);
+  await until(
+    () => operations.count(),
+    (count) => count > 100,
+  );
   /** Lists the operations that match, and opens one of them. */
   const open = async (words: string, id: string): Promise<void> => {
     await page.locator('.operation-filter-input').fill(words);
