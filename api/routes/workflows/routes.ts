@@ -169,8 +169,8 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
         const [problems = []] = await versionProblems(c.em, [
           { owner_id: c.actor.id, agents: checked.agents },
         ]);
-        const all = written({ ...checked, problems: [...checked.problems, ...problems] }, sent);
-        return { status: 200, body: presentVerdict(all, []) };
+        const ofVersions = written({ ...checked, problems }, sent).problems;
+        return { status: 200, body: presentVerdict(written(checked, sent), ofVersions) };
       },
     }),
     endpoint({

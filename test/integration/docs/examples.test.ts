@@ -108,7 +108,8 @@ describe('definitions', () => {
   beforeAll(async () => {
     author = await app.as(await app.createUser({ username: 'author', roles: ['builder'] }));
     await author.put('/secrets/CATALOG_TOKEN', { value: 'a long value' });
-    for (const name of ['summariser', 'web-search', 'archive-search', 'slow-agent'])
+    const agents = ['summariser', 'web-search', 'archive-search', 'slow-agent', 'reader'];
+    for (const name of [...agents, 'hotel', 'flight', 'cancel-hotel'])
       await author.post(
         '/agents',
         agentBody({ name, configuration: { endpoint: 'https://agents.example.com' } }),

@@ -146,12 +146,12 @@ test('an invalid definition is stored as a draft with its problems', async () =>
     ],
   });
   const unsupported = await create({
-    definition: { evaluate: { mode: 'loose' }, do: [{ a: { set: { b: 1 } } }] },
+    definition: { evaluate: { language: 'js' }, do: [{ a: { set: { b: 1 } } }] },
   });
   expect(unsupported).toMatchObject({
     valid: true,
     runnable: false,
-    problems: [{ severity: 'unsupported', code: 'unsupported_evaluate_mode' }],
+    problems: [{ severity: 'unsupported', code: 'unsupported_evaluate_language' }],
   });
   const empty = await create({ definition: {} });
   expect(empty).toMatchObject({ valid: false, problems: [{ pointer: '/do', code: 'required' }] });
