@@ -105,7 +105,7 @@ describe('starting a run', () => {
     expect(refused.status).toBe(422);
     expect(refused.body.code).toBe('workflow_invalid');
     expect(refused.body.errors[0].pointer).toContain('/do/0/a');
-    const unsupported = await create({ do: [{ a: { set: {} } }], evaluate: { language: 'js' } });
+    const unsupported = await create({ do: [{ a: { set: { b: 1 } } }], evaluate: { language: 'js' } });
     expect((await builder.post(`/workflows/${unsupported}/run`, {})).body.code).toBe('workflow_not_runnable');
   });
 
