@@ -1,5 +1,5 @@
 /** PostgreSQL's indexes hold entries of 2,704 bytes. */
-export const MAX_INDEXED_BYTES = 2_500;
+const MAX_INDEXED_BYTES = 2_500;
 
 /** Why an event cannot be stored for listeners; null if it can. */
 export function identityProblem(event: {
