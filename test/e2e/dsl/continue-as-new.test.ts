@@ -292,7 +292,7 @@ describe('continue-as-new', () => {
     expect((await client.post('/workflows', { name: 'child', definition: child })).body.runnable).toBe(true);
     const { id } = await startRun(client, {
       do: [
-        { before: { set: {}, export: { as: '{kept: {by: "all"}}' } } },
+        { before: { set: { n: 0 }, export: { as: '{kept: {by: "all"}}' } } },
         {
           all: {
             fork: {
