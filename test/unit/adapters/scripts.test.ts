@@ -129,7 +129,8 @@ test('every endless script ends at its time', async () => {
   const endless = [
     `for (;;);`,
     `try { for (;;); } catch {} finally { for (;;); }`,
-    `const again = () => Promise.resolve().then(again); await again()`,
+    // Each job forgets the one before; a chain of promises could reach the memory's bound first.
+    `const again = () => void Promise.resolve().then(again); again(); await new Promise(() => {})`,
     `/^(a+)+$/.test('a'.repeat(40) + 'b')`,
     `[1, 2].sort(() => { for (;;); })`,
     `Error.prototype.toString = () => { for (;;); }; throw new Error('x')`,
