@@ -8,9 +8,9 @@ import type {
 } from '../contracts/activities.ts';
 import { fault } from '../contracts/fault.ts';
 import type { ProcessResult } from '../domain/ports.ts';
-import { declaredSecrets, withDeferred } from './call-http.ts';
 import type { CallDeps } from './deps.ts';
 import { invokeOnce } from './invocation.ts';
+import { declaredSecrets, withDeferred } from './secret-arguments.ts';
 
 /** Characters of a stream in the run's log, from its end. */
 const LOGGED = 4_000;

@@ -1,24 +1,12 @@
 /** What definitions may run as processes, and with which limits, from the settings. */
-import type { ProcessPolicy } from '../contracts/process-policy.ts';
+import type { ProcessPolicy, SandboxSettings } from '../contracts/process-policy.ts';
 import type { Env } from './env.ts';
 
 export interface ProcessSettings {
   policy: ProcessPolicy;
   scripts: { threads: number; memoryMib: number; seconds: number };
   /** Null: no engine. */
-  sandbox: SandboxLimits | null;
-}
-
-interface SandboxLimits {
-  engine: string;
-  user: string;
-  network: string | null;
-  memoryMib: number;
-  cpus: number;
-  pids: number;
-  seconds: number;
-  atOnce: number;
-  keepHours: number;
+  sandbox: SandboxSettings | null;
 }
 
 export function processSettings(env: Env): ProcessSettings {

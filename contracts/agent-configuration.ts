@@ -2,6 +2,7 @@
  * Keys of an agent's `configuration` that the platform uses, by agent kind (docs/agents.md). Other keys are
  * kept.
  */
+import { escapeToken } from './json-pointer.ts';
 import * as z from 'zod';
 import { didYouMean } from './suggest.ts';
 import { credentialProblems } from './credential-keys.ts';
@@ -166,16 +167,13 @@ export function configurationWarnings(agent: CheckedAgent): ConfigurationWarning
   const unknown = Object.keys(configuration)
     .filter((key) => !known.includes(key) && !namesCredential(key) && key !== 'a2a')
     .map((key) => ({
-      pointer: `/configuration/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+      pointer: `/configuration/${escapeToken(key)}`,
       message:
         `"${key}" is not a key that agents of this kind use${didYouMean(key, known) || ';'} ` +
         `it is kept and has no effect (known: ${known.join(', ')})`,
     }));
   const invalid = (schema.safeParse(configuration).error?.issues ?? []).map((issue) => ({
-    pointer: [
-      '/configuration',
-      ...issue.path.map((key) => String(key).replaceAll('~', '~0').replaceAll('/', '~1')),
-    ].join('/'),
+    pointer: ['/configuration', ...issue.path.map((key) => escapeToken(String(key)))].join('/'),
     message: `${issue.message}; invoking the agent will fault`,
   }));
   const credentials =

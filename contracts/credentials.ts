@@ -3,6 +3,7 @@
  * format. Credentials found by key or position are moved to the secret store when an agent is saved. Those
  * found only by format give a warning.
  */
+import { escapeToken } from './json-pointer.ts';
 import { placeholderNames, unboundName } from './placeholders.ts';
 
 /** Matches a key without separators. `tokenizer` and `secretary` are other words. */
@@ -105,7 +106,7 @@ export function credentialsIn(value: unknown, pointer: string, found: string[] =
     if (looksLikeCredential(value)) found.push(pointer);
   } else if (typeof value === 'object' && value !== null) {
     for (const [key, item] of Object.entries(value))
-      credentialsIn(item, `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`, found);
+      credentialsIn(item, `${pointer}/${escapeToken(key)}`, found);
   }
   return found;
 }
@@ -129,12 +130,7 @@ export function credentialsInDefinition(definition: unknown): string[] {
     } else if (typeof value === 'object' && value !== null) {
       for (const [name, item] of Object.entries(value)) {
         const below = Array.isArray(value) ? key : name;
-        walk(
-          item,
-          below,
-          sent || SENT_PARTS.has(name),
-          `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
-        );
+        walk(item, below, sent || SENT_PARTS.has(name), `${pointer}/${escapeToken(name)}`);
       }
     }
   };

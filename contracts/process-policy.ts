@@ -33,6 +33,25 @@ interface ContainerPolicy {
   python_image: string | null;
 }
 
+/** How containers run. */
+export interface SandboxSettings {
+  /** Address of the engine: `unix:///…`, `http://…` or `https://…`. */
+  engine: string;
+  /** The user of every container, as `uid:gid`. */
+  user: string;
+  /** A network of the engine; null: none. */
+  network: string | null;
+  memoryMib: number;
+  cpus: number;
+  pids: number;
+  /** The longest that a container runs. */
+  seconds: number;
+  /** Containers that one worker runs at once. */
+  atOnce: number;
+  /** The longest that an ended container is kept. */
+  keepHours: number;
+}
+
 /** What runs if the installation says nothing. */
 export const DEFAULT_POLICY: ProcessPolicy = { scripts: true, containers: null };
 

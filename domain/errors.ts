@@ -1,4 +1,5 @@
 /** The error that services throw. `kind` decides the HTTP status, in api/middleware/errors.ts. */
+import { escapeToken } from '../contracts/json-pointer.ts';
 
 export type ErrorKind =
   | 'bad_request'
@@ -118,7 +119,7 @@ export class OAuthError extends AppError {
 
 /** A JSON pointer (RFC 6901) from its segments. */
 export function jsonPointer(path: readonly PropertyKey[]): string {
-  return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+  return path.map((part) => `/${escapeToken(String(part))}`).join('');
 }
 
 function cutError({ pointer, message, ...others }: FieldError): FieldError {

@@ -1,4 +1,5 @@
 /** Finds in an AsyncAPI document, of 2.x or 3.x, where the messages of an operation go. */
+import { pointerTokens } from '../../contracts/json-pointer.ts';
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { fieldsOf, listOf, shown, textOf, type ApiDocument, type Fields } from '../openapi/document.ts';
@@ -266,8 +267,7 @@ export function valueAt(location: string, message: { payload: unknown; headers: 
   const [, part = '', pointer = ''] = /^\$message\.(header|payload)(?:#(.*))?$/.exec(location) ?? [];
   if (part === '') return undefined;
   let value: unknown = part === 'header' ? message.headers : message.payload;
-  for (const key of pointer.split('/').slice(1)) {
-    const name = key.replaceAll('~1', '/').replaceAll('~0', '~');
+  for (const name of pointerTokens(pointer)) {
     value =
       typeof value === 'object' && value !== null && Object.hasOwn(value, name)
         ? (value as Fields)[name]

@@ -2,6 +2,7 @@
  * Resolves `$ref` (a URI with an RFC 6901 pointer as its fragment) when it is met, so nothing is expanded
  * that a call does not need.
  */
+import { pointerTokens } from '../../contracts/json-pointer.ts';
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { shown, textOf, type ApiDocument, type Fields } from './document.ts';
@@ -72,8 +73,5 @@ function keysOf(pointer: string): string[] {
   } catch {
     // The pointer is not percent-encoded.
   }
-  return decoded
-    .split('/')
-    .slice(1)
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return pointerTokens(decoded);
 }

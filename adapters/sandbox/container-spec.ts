@@ -1,23 +1,6 @@
 /** How a container is made: the image with its isolation, as the engine's API has it. */
 import { createHash } from 'node:crypto';
-
-export interface SandboxSettings {
-  /** Address of the engine: `unix:///…`, `http://…` or `https://…`. */
-  engine: string;
-  /** The user of every container, as `uid:gid`. */
-  user: string;
-  /** A network of the engine; null: none. */
-  network: string | null;
-  memoryMib: number;
-  cpus: number;
-  pids: number;
-  /** The longest that a container runs. */
-  seconds: number;
-  /** Containers that one worker runs at once. */
-  atOnce: number;
-  /** The longest that an ended container is kept. */
-  keepHours: number;
-}
+import type { SandboxSettings } from '../../contracts/process-policy.ts';
 
 /** One process in a container of its own. */
 export interface SandboxRequest {

@@ -2,18 +2,13 @@
  * Runs processes in containers of a Docker engine. The container of a call has a name that follows from its
  * key, so the call's repeat, after its worker was lost, continues the same container.
  */
+import type { SandboxSettings } from '../../contracts/process-policy.ts';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fault, Fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { CallProgress } from '../../domain/ports.ts';
-import {
-  containerName,
-  containerSpec,
-  LABEL,
-  type SandboxRequest,
-  type SandboxSettings,
-} from './container-spec.ts';
+import { containerName, containerSpec, LABEL, type SandboxRequest } from './container-spec.ts';
 import { createEngineApi, messageOf, type EngineApi } from './engine-api.ts';
 import { collectOutput, type Collected } from './multiplexed.ts';
 import { createTurns } from './turns.ts';

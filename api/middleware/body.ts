@@ -99,6 +99,9 @@ function tooLarge(limitBytes: number): AppError {
   return new AppError('too_large', 'body_too_large', `The body is larger than ${limit}.`);
 }
 
+/** JSON, and the types that end in `+json`. */
+export const isJsonType = (type: string): boolean => /^(application|text)\/([\w.-]+\+)?json$/.test(type);
+
 /** `application/yaml`, its `+yaml` forms, and the names that RFC 9512 deprecates. */
 export const isYaml = (type: string): boolean =>
   /^application\/(?:x-yaml|yaml|[\w.-]+\+yaml)$/.test(type) || /^text\/(?:vnd\.|x-)?yaml$/.test(type);

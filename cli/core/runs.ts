@@ -1,4 +1,5 @@
 /** How runs are shown and followed. */
+import { unescapeToken } from '../../contracts/json-pointer.ts';
 import type { LogEntry, Run, RunStats, RunSummary, RunTask } from '../../client/index.ts';
 import type { Cli } from './cli.ts';
 import { EXIT, type ExitCode } from './errors.ts';
@@ -184,5 +185,4 @@ function lengthText(ms: number): string {
 }
 
 /** Name of a task by its JSON pointer. */
-export const lastPart = (pointer: string): string =>
-  (pointer.split('/').at(-1) ?? '').replaceAll('~1', '/').replaceAll('~0', '~');
+export const lastPart = (pointer: string): string => unescapeToken(pointer.split('/').at(-1) ?? '');

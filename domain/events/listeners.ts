@@ -5,6 +5,7 @@
 import { isLiteralText, MAX_TAKEN, type ListenerSpec, type TakenEvents } from '../../contracts/listening.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
+import { MAX_RETRIES } from '../runs/limits.ts';
 import {
   insertKeys,
   lockListeners,
@@ -37,8 +38,6 @@ interface Audience {
 }
 
 const PAGE = 100;
-/** How far back the first of the runs is looked for. */
-export const MAX_RETRIES = 100;
 const PAGE_BYTES = 4 * 1024 * 1024;
 /** What one transaction reads of an inbox. The run is locked meanwhile. */
 const INBOX_MS = 1_000;

@@ -9,7 +9,7 @@ import { TemporalUnavailable } from '../ports.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, isNoneOf } from '../../db/sql.ts';
 import { deliverSignals, startRun, type DispatchDeps } from '../runs/dispatch.ts';
-import type { RunLimits } from '../runs/limits.ts';
+import { MAX_RETRIES, type RunLimits } from '../runs/limits.ts';
 import { startByEvent } from '../schedules/on-event.ts';
 import {
   LISTENER_COLUMNS,
@@ -18,7 +18,7 @@ import {
   type ListenerRow,
   type StoredEvent,
 } from './listener-rows.ts';
-import { MAX_RETRIES, SHARED } from './listeners.ts';
+import { SHARED } from './listeners.ts';
 import { typesOf, valueOf, type Shape } from './match.ts';
 import { createRests } from './rests.ts';
 

@@ -6,12 +6,11 @@ import type { EntityManager } from '../../db/orm.ts';
 import type { NewHumanTask, RequestedContext } from '../../contracts/activities.ts';
 import type { ContextEntry } from '../../contracts/hitl.ts';
 import { EVENT, type RunTaskStatus } from '../../contracts/run-events.ts';
+import { MAX_RETRIES } from '../runs/limits.ts';
 import { storable } from '../storable.ts';
 
 /** All values of a task, in bytes of JSON. Each is at most as large as an output in the log. */
 const MAX_VALUES_BYTES = 64 * 1024;
-/** How many runs back a retry looks for a step that it took over. */
-const MAX_RETRIES = 100;
 
 /**
  * Fills in the context of a task that has been created in this transaction. Call it after the batch's events

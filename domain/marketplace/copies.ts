@@ -12,7 +12,8 @@ import { createWorkflow } from '../registry/workflow-service.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { withBindings } from './agent-configuration.ts';
 import type { AgentContent, WorkflowContent } from './content.ts';
-import { bindSecrets, withTexts } from '../registry/definition-secrets.ts';
+import { withValues } from '../../language/definition/resources.ts';
+import { bindSecrets } from '../registry/definition-secrets.ts';
 
 export interface Copy {
   ref_id: string;
@@ -73,7 +74,7 @@ export async function copyWorkflow(
     agentId,
   }: Source<WorkflowContent> & { agentId: (agent: WorkflowContent['agents'][number]) => string },
 ): Promise<Copy> {
-  const named = withTexts(
+  const named = withValues(
     content.definition,
     new Map(content.agents.map((agent) => [agent.pointer, agentId(agent)])),
   );

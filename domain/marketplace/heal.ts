@@ -3,6 +3,7 @@
  * are available, a new revision names them, with the rights of the workflow's owner. For a copy from the
  * marketplace they are chosen as at its installation.
  */
+import { pointerTokens } from '../../contracts/json-pointer.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { RequiredAgent } from '../../db/entities/marketplace-item.ts';
 import { MarketplaceVersion } from '../../db/entities/marketplace-version.ts';
@@ -11,7 +12,7 @@ import { LockMode, type EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
 import type { Problem } from '../../language/definition/validate.ts';
 import { checkDefinition } from '../registry/workflow-definitions.ts';
-import { withTexts } from '../registry/definition-secrets.ts';
+import { withValues } from '../../language/definition/resources.ts';
 import { getRevision, updateWorkflow, type WorkflowState } from '../registry/workflow-service.ts';
 import { existingAgent } from './required-agents.ts';
 
@@ -75,7 +76,7 @@ export async function missingAgents(
   return revision.problems
     .filter(({ code }) => code === 'unknown_agent')
     .flatMap(({ pointer }): MissingAgent[] => {
-      const call = valueAt(revision.definition, pointer.split('/').slice(1, -1));
+      const call = valueAt(revision.definition, pointerTokens(pointer).slice(0, -1));
       const { agent: id, version: wanted = null } = isRecord(call) ? call : {};
       const required = version?.requires.agents.find(
         (agent) => agent.agent_id === id && agent.version === wanted,
@@ -92,7 +93,7 @@ export async function useAgents(
   ids: ReadonlyMap<string, string>,
 ): Promise<WorkflowState> {
   if (ids.size === 0) return state;
-  return updateWorkflow(em, owner, state, { definition: withTexts(state.revision.definition, ids) });
+  return updateWorkflow(em, owner, state, { definition: withValues(state.revision.definition, ids) });
 }
 
 /** Rights to agents depend on the user's id, not on roles. */
@@ -102,9 +103,8 @@ function ownerOf({ owner_id }: Workflow): Actor {
 
 function valueAt(value: unknown, keys: readonly string[]): unknown {
   return keys.reduce<unknown>((holder, key) => {
-    const plain = key.replaceAll('~1', '/').replaceAll('~0', '~');
-    return typeof holder === 'object' && holder !== null && Object.hasOwn(holder, plain)
-      ? Reflect.get(holder, plain)
+    return typeof holder === 'object' && holder !== null && Object.hasOwn(holder, key)
+      ? Reflect.get(holder, key)
       : undefined;
   }, value);
 }

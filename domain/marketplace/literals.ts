@@ -3,6 +3,7 @@
  * publisher's secret store, a text that looks like a known kind of credential, and a literal under a key that
  * names one.
  */
+import { escapeToken } from '../../contracts/json-pointer.ts';
 import {
   isLiteral,
   KNOWN_CREDENTIALS,
@@ -101,15 +102,7 @@ export function literalsIn(
       const credential = credentialIn(name, own);
       // The key itself is the secret, so the pointer must not contain it.
       if (credential !== null) found.push({ pointer, ...credential });
-      else
-        literalsIn(
-          item,
-          own,
-          options,
-          `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
-          name,
-          found,
-        );
+      else literalsIn(item, own, options, `${pointer}/${escapeToken(name)}`, name, found);
     }
   }
   return found;

@@ -2,6 +2,7 @@
  * Prepares a workflow's definition for an item and for an installed copy: finds the secrets that it reads,
  * and rebinds them to other names.
  */
+import { escapeToken } from '../../contracts/json-pointer.ts';
 import { validateDefinition } from '../../language/definition/validate.ts';
 
 type JsonObject = Record<string, unknown>;
@@ -56,10 +57,7 @@ export function bindSecrets(
     }
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [
-        key,
-        walk(item, `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`),
-      ]),
+      Object.entries(value).map(([key, item]) => [key, walk(item, `${pointer}/${escapeToken(key)}`)]),
     );
   };
   // The assertion holds: `walk` turns objects into objects.
@@ -73,21 +71,4 @@ export function bindSecrets(
 function secretNames(definition: JsonObject): string[] {
   const { definition: checked, references } = validateDefinition(definition);
   return [...new Set([...(checked.use?.secrets ?? []), ...references.secrets.map(({ name }) => name)])];
-}
-
-/** A copy with other texts at the given JSON pointers (RFC 6901). */
-export function withTexts(definition: JsonObject, texts: ReadonlyMap<string, string>): JsonObject {
-  const copy = structuredClone(definition);
-  for (const [pointer, text] of texts) {
-    const path = pointer
-      .split('/')
-      .slice(1)
-      .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
-    const last = path.pop();
-    let holder: unknown = copy;
-    for (const key of path)
-      holder = typeof holder === 'object' && holder !== null ? Reflect.get(holder, key) : null;
-    if (last !== undefined && typeof holder === 'object' && holder !== null) Reflect.set(holder, last, text);
-  }
-  return copy;
 }

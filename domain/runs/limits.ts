@@ -8,6 +8,9 @@ import { standardError, type DslError } from '../../contracts/dsl-error.ts';
 import { fault } from '../../contracts/fault.ts';
 import { AppError } from '../errors.ts';
 
+/** How many runs back one looks for what a retry has taken over. */
+export const MAX_RETRIES = 100;
+
 export interface RunLimits {
   /** Runs below one root run. */
   maxDescendants: number;

@@ -2,6 +2,7 @@
  * Moves the state of a faulted run to another revision, or to another task, before a retry continues from it.
  * The frames are those of `workflows/interpreter/state.ts`; here they are read as far as places need it.
  */
+import { pointerTokens } from '../../contracts/json-pointer.ts';
 import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { at as pointerOf, own } from '../../language/definition/problems.ts';
@@ -101,7 +102,7 @@ export class Places {
 
   /** The task of a list that is under way. @throws conflict if it is in none */
   find(reference: string): Omit<Place, 'frame'> & { frame: Frame | undefined } {
-    const segments = parsePointer(reference);
+    const segments = pointerTokens(reference);
     const pointer = pointerOf('', ...segments.slice(0, -2));
     const index = Number(segments.at(-2));
     const found = this.#lists.filter(
@@ -294,11 +295,4 @@ function nameAt(tasks: readonly unknown[], index: number): string | undefined {
 
 function moved(task: string, why: string): ReturnType<typeof conflict> {
   return conflict('place_changed', `The revision cannot continue at ${task}: ${why}.`, { task });
-}
-
-function parsePointer(pointer: string): string[] {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
 }

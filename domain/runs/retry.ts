@@ -5,7 +5,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { conflict, forbidden } from '../errors.ts';
 import { createRun } from './create.ts';
-import type { RunLimits } from './limits.ts';
+import { MAX_RETRIES, type RunLimits } from './limits.ts';
 import { getRun } from './queries.ts';
 import { continueWith, Places, type Checkpoint, type Place } from './retry-place.ts';
 import { readRetrySource, type RetrySource } from './retry-source.ts';
@@ -20,8 +20,6 @@ export interface RetryOptions {
   from?: string | undefined;
 }
 
-/** How many runs back decisions and inputs are looked for. */
-const MAX_RETRIES = 100;
 /** How many decided tasks a refusal names. */
 const MAX_NAMED = 20;
 

@@ -1,3 +1,4 @@
+import { escapeToken } from '../../contracts/json-pointer.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 export type Severity = 'error' | 'unsupported' | 'warning';
 
@@ -92,7 +93,7 @@ export function firstProblems(found: readonly Problem[]): Problem[] {
 /** Appends reference tokens to a JSON Pointer, escaped by RFC 6901. */
 export function at(pointer: string, ...tokens: readonly PropertyKey[]): string {
   let result = pointer;
-  for (const token of tokens) result += `/${String(token).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  for (const token of tokens) result += `/${escapeToken(String(token))}`;
   return result;
 }
 

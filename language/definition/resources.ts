@@ -3,6 +3,7 @@
  * (dsl-reference.md "Catalog", "External Resource"). They are fetched when a definition is saved, pinned by
  * digest and written into the definition that runs, so a run fetches nothing.
  */
+import { pointerTokens } from '../../contracts/json-pointer.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { parseFunctionName } from './call-function.ts';
 import { at, own } from './problems.ts';
@@ -109,18 +110,15 @@ export function functionPlace(name: string): string {
   return at('/use/functions', name);
 }
 
-/** A copy with other values at the given JSON pointers. */
-export function withValues(
-  definition: Record<string, unknown>,
+/** A copy with other values at the given JSON pointers; without any, the definition itself. */
+export function withValues<T extends Record<string, unknown>>(
+  definition: T,
   values: ReadonlyMap<string, unknown>,
-): Record<string, unknown> {
+): T {
   if (values.size === 0) return definition;
   const copy = structuredClone(definition);
   for (const [pointer, value] of values) {
-    const path = pointer
-      .split('/')
-      .slice(1)
-      .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+    const path = pointerTokens(pointer);
     const last = path.pop();
     let holder: unknown = copy;
     for (const key of path)

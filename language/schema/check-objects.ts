@@ -1,4 +1,5 @@
 /** Keywords for the properties of an object. */
+import { escapeToken } from '../../contracts/json-pointer.ts';
 import type { Checking, Evaluated } from './checking.ts';
 import { matches } from './check-plain.ts';
 import { isObject, isSchema, own, type SchemaObject } from './resources.ts';
@@ -19,7 +20,7 @@ export function checkObjectParts(
   const byPattern = isObject(patterns) ? Object.entries(patterns) : [];
   const part = (schemaOf: unknown, key: string): void => {
     mine?.properties.add(key);
-    fits = check.run(schemaOf, value[key], `${pointer}/${encode(key)}`, null) && fits;
+    fits = check.run(schemaOf, value[key], `${pointer}/${escapeToken(key)}`, null) && fits;
   };
   for (const key of Object.keys(value)) {
     check.budget.spend(1);
@@ -59,8 +60,4 @@ function checkDependent(
     if (Object.hasOwn(value, key)) fits = check.run(part, value, pointer, mine) && fits;
   }
   return fits;
-}
-
-function encode(key: string): string {
-  return key.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -2,6 +2,7 @@
  * Describes errors in a submitted form for the person who filled it in: the field by its title, and what is
  * wrong.
  */
+import { escapeToken, pointerTokens, unescapeToken } from '../../contracts/json-pointer.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { Mismatch, Violation } from './validate-json.ts';
 
@@ -22,7 +23,7 @@ export function formErrors(form: Schema, found: readonly Violation[]): FormError
   return found.map((violation) => {
     const path = pathOf(violation);
     return {
-      pointer: `/payload${path.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')}`,
+      pointer: `/payload${path.map((key) => `/${escapeToken(key)}`).join('')}`,
       code: 'form_mismatch',
       message: `${nameOf(form, path)} ${faultIn(violation.mismatch)}`,
     };
@@ -30,10 +31,7 @@ export function formErrors(form: Schema, found: readonly Violation[]): FormError
 }
 
 function pathOf({ pointer, mismatch }: Violation): string[] {
-  const path = pointer
-    .split('/')
-    .slice(1)
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const path = pointerTokens(pointer);
   return mismatch?.keyword === 'required' ? [...path, String(mismatch.expected)] : path;
 }
 
@@ -70,10 +68,7 @@ function alternatives(form: Schema, schema: Schema, depth = 0): Schema[] {
 
 function referred(form: Schema, reference: string): unknown {
   if (!reference.startsWith('#/')) return reference === '#' ? form : undefined;
-  const keys = reference
-    .slice(2)
-    .split('/')
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const keys = reference.slice(2).split('/').map(unescapeToken);
   return keys.reduce<unknown>(
     (holder, key) => (isRecord(holder) && Object.hasOwn(holder, key) ? holder[key] : undefined),
     form,

@@ -1,4 +1,5 @@
 /** Resolves references of a JSON Schema: collects its resources (`$id`) and anchors once. */
+import { fragmentToken } from '../../contracts/json-pointer.ts';
 
 export type SchemaObject = Record<string, unknown>;
 export type Schema = SchemaObject | boolean;
@@ -97,7 +98,7 @@ export function resolveReference(
   }
   let current: unknown = target.root;
   for (const token of fragment.split('/').slice(1)) {
-    const key = unescape(token);
+    const key = fragmentToken(token);
     current = Array.isArray(current)
       ? current[Number(key)]
       : isObject(current)
@@ -110,12 +111,4 @@ export function resolveReference(
 
 export function own(object: SchemaObject, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
-}
-
-function unescape(token: string): string {
-  try {
-    return decodeURIComponent(token).replaceAll('~1', '/').replaceAll('~0', '~');
-  } catch {
-    return token;
-  }
 }

@@ -3,6 +3,7 @@
  * patterns compile, references resolve within the document. Other keywords are annotations, which the
  * standard allows; one that resembles a keyword gives a warning.
  */
+import { fragmentToken } from '../../contracts/json-pointer.ts';
 import { closest } from '../../contracts/suggest.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { at, own, quote } from '../definition/problems.ts';
@@ -222,7 +223,7 @@ class SchemaCheck {
     if (!fragment.startsWith('/')) return;
     let current = this.#root;
     for (const token of fragment.slice(1).split('/')) {
-      const key = unescape(token);
+      const key = fragmentToken(token);
       current = Array.isArray(current) ? current[Number(key)] : own(current, key);
     }
     if (current === undefined) this.#error(place, `${quote(content)} leads to nothing`);
@@ -234,13 +235,5 @@ class SchemaCheck {
 
   #add(problem: SchemaProblem): void {
     if (this.problems.length < MAX_PROBLEMS) this.problems.push(problem);
-  }
-}
-
-function unescape(token: string): string {
-  try {
-    return decodeURIComponent(token).replaceAll('~1', '/').replaceAll('~0', '~');
-  } catch {
-    return token;
   }
 }

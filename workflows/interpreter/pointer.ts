@@ -1,7 +1,6 @@
 /** RFC 6901: appends segments to a JSON pointer. */
+import { escapeToken } from '../../contracts/json-pointer.ts';
+
 export function pointer(base: string, ...segments: (string | number)[]): string {
-  return (
-    base +
-    segments.map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
-  );
+  return base + segments.map((segment) => `/${escapeToken(String(segment))}`).join('');
 }

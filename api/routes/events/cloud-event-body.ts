@@ -6,7 +6,14 @@ import { isRecord } from '../../../contracts/is-record.ts';
 import { AppError, badRequest, invalid, MAX_LISTED_ERRORS, type FieldError } from '../../../domain/errors.ts';
 import { identityProblem } from '../../../domain/events/identity.ts';
 import type { InboundCloudEvent } from '../../../domain/events/inbound.ts';
-import { BODY_LIMIT_BYTES, decodeText, parseJson, readRawBody, type RawBody } from '../../middleware/body.ts';
+import {
+  BODY_LIMIT_BYTES,
+  decodeText,
+  isJsonType,
+  parseJson,
+  readRawBody,
+  type RawBody,
+} from '../../middleware/body.ts';
 import { parseBody } from '../../middleware/guard.ts';
 import { text, writtenInstant } from '../../schemas.ts';
 
@@ -137,8 +144,7 @@ function decoded(value: string): string {
 
 function dataOf(raw: RawBody): Record<string, unknown> {
   if (raw.bytes.length === 0) return {};
-  if (/^(application|text)\/([\w.-]+\+)?json$/.test(raw.type))
-    return { data: parseJson(decodeText(raw.bytes)) };
+  if (isJsonType(raw.type)) return { data: parseJson(decodeText(raw.bytes)) };
   if (raw.type.startsWith('text/')) return { data: decodeText(raw.bytes) };
   return { data_base64: raw.bytes.toString('base64') };
 }

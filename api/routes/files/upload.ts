@@ -1,4 +1,5 @@
 /** Streams an upload to the file store, raw or as `multipart/form-data`. */
+import { escapeToken } from '../../../contracts/json-pointer.ts';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { Busboy } from '@fastify/busboy';
@@ -178,7 +179,7 @@ function withoutEmpty(described: Described): Described {
 function fieldError(field: string, code: string, message: string): AppError {
   return invalid([
     {
-      pointer: `/${field.toWellFormed().replaceAll('\0', '').replaceAll('~', '~0').replaceAll('/', '~1')}`,
+      pointer: `/${escapeToken(field.toWellFormed().replaceAll('\0', ''))}`,
       code,
       message,
     },

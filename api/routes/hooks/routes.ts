@@ -19,7 +19,14 @@ import { secretName } from '../../../domain/secrets/service.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
-import { BODY_LIMIT_BYTES, decodeText, parseJson, readRawBody, unstorable } from '../../middleware/body.ts';
+import {
+  BODY_LIMIT_BYTES,
+  decodeText,
+  isJsonType,
+  parseJson,
+  readRawBody,
+  unstorable,
+} from '../../middleware/body.ts';
 import { byId, readPage } from '../../paging.ts';
 import { idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 
@@ -245,7 +252,7 @@ async function readCall(ctx: Context): Promise<HookCall> {
 function readData(body: Buffer, contentType: string): unknown {
   if (body.length === 0) return undefined;
   try {
-    const isJson = /^(application|text)\/([\w.-]+\+)?json$/.test(contentType);
+    const isJson = isJsonType(contentType);
     const isForm = contentType === 'application/x-www-form-urlencoded';
     if (!isJson && !isForm && !contentType.startsWith('text/')) return body;
     const decoded = decodeText(body);

@@ -1,5 +1,5 @@
 /** The picture of a run: its definition, with the state of each task. */
-import { withTexts } from '../../../domain/registry/definition-secrets.ts';
+import { withValues } from '../../../language/definition/resources.ts';
 import { shownNames } from '../../../domain/registry/workflow-agents.ts';
 import { getRunPicture } from '../../../domain/runs/picture.ts';
 import { diagramResponses, respondDiagram } from '../../diagram/respond.ts';
@@ -20,7 +20,7 @@ export function runDiagramEndpoint(): Endpoint {
     errors: [404],
     async handler(c) {
       const { definition, agents, states } = await getRunPicture(c.em, c.actor, c.params.id);
-      return respondDiagram(c, withTexts(definition, await shownNames(c.em, c.actor, agents)), states);
+      return respondDiagram(c, withValues(definition, await shownNames(c.em, c.actor, agents)), states);
     },
   });
 }

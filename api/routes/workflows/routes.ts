@@ -26,7 +26,7 @@ import { timesOf } from '../../../language/definition/schedule.ts';
 import { tellTemporal } from '../../../domain/schedules/reconcile.ts';
 import { writeYaml } from '../../../language/yaml/write-yaml.ts';
 import type { AppDeps } from '../../deps.ts';
-import { withTexts } from '../../../domain/registry/definition-secrets.ts';
+import { withValues } from '../../../language/definition/resources.ts';
 import { shownNames } from '../../../domain/registry/workflow-agents.ts';
 import { healWorkflow, mayHeal } from '../../../domain/marketplace/heal.ts';
 import { checkIfMatch, etag, mergePatch } from '../../conditional.ts';
@@ -228,8 +228,8 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
         if (updated.workflow.revision !== revision) {
           checkRevisionLimit(deps.env, updated.workflow.revision);
           await checkSchedules(deps, c, updated);
+          tellOfSchedule(deps, c, updated);
         }
-        if (updated.workflow.revision !== revision) tellOfSchedule(deps, c, updated);
         return answerWith(c, updated);
       },
     }),
@@ -341,7 +341,7 @@ function revisionEndpoints(): Endpoint[] {
       responses: diagramResponses,
       handler: async (c) => {
         const { revision } = await getWorkflow(c.em, c.actor, c.params.id);
-        const definition = withTexts(revision.definition, await shownNames(c.em, c.actor, revision.agents));
+        const definition = withValues(revision.definition, await shownNames(c.em, c.actor, revision.agents));
         return respondDiagram(c, definition);
       },
     }),

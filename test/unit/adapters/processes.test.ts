@@ -1,6 +1,6 @@
 /** What a worker checks of a process before it starts, and when a lost engine ends one. */
 import { expect, test } from '@jest/globals';
-import { withDeferred } from '../../../activities/call-http.ts';
+import { withDeferred } from '../../../activities/secret-arguments.ts';
 import { createEgressPolicy } from '../../../adapters/egress/create-egress-policy.ts';
 import { createSandbox, type Sandbox } from '../../../adapters/sandbox/containers.ts';
 import { createProcessRunner } from '../../../adapters/sandbox/run-process.ts';

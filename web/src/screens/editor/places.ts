@@ -1,4 +1,5 @@
 /** Where in a text the parts of its value stand, by JSON pointer. */
+import { escapeToken } from '../../../../contracts/json-pointer.ts';
 
 export interface Place {
   /** What to mark: the name of a property with its plain value, or the first line of anything else. */
@@ -25,7 +26,7 @@ export interface ReadText {
 }
 
 export function pointerAt(pointer: string, key: string | number): string {
-  return `${pointer}/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  return `${pointer}/${escapeToken(String(key))}`;
 }
 
 /** The place of a pointer, or of the nearest part around it that the text has. */

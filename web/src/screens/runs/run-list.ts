@@ -1,4 +1,5 @@
 /** What the list of runs asks the server for, and what it shows of a run. */
+import { unescapeToken } from '../../../../contracts/json-pointer.ts';
 import type { Run, RunBatch, RunSummary } from '../../../../client/index.ts';
 import type { Query } from '../../app/routes.ts';
 import { words } from './words.ts';
@@ -83,7 +84,7 @@ export function waitText(run: Pick<ListedRun, 'status' | 'waiting_on'>): string 
 
 /** Name of a task by its JSON pointer. */
 function taskName(pointer: string): string {
-  return (pointer.split('/').at(-1) ?? '').replaceAll('~1', '/').replaceAll('~0', '~');
+  return unescapeToken(pointer.split('/').at(-1) ?? '');
 }
 
 export const BULK_ACTIONS = ['suspend', 'resume', 'retry', 'cancel'] as const;

@@ -1,4 +1,5 @@
 /** Turns a JSON Schema into the fields of a form, and what was entered into the value to send. */
+import { escapeToken } from '../../../../contracts/json-pointer.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
@@ -180,7 +181,7 @@ function readEntry(
 }
 
 function pointerOf(name: string): string {
-  return `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  return `/${escapeToken(name)}`;
 }
 
 /** The first problem of each field: of its value, or of anything inside it. */
