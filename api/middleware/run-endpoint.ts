@@ -55,12 +55,13 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
         ? idempotencyScope(ctx, actor, read.bytes, deps.fingerprint)
         : null;
 
+    const request = readingOf(endpoint, ctx, read);
     const prepared = endpoint.prepare
-      ? await prepare(endpoint, makeContext(deps, endpoint, ctx, deps.fork(), read, []))
+      ? await prepare(endpoint, makeContext(deps, endpoint, ctx, deps.fork(), request, []))
       : undefined;
     const attempt = async (em: EntityManager) => {
       const actions: AfterCommit[] = [];
-      const c = makeContext(deps, endpoint, ctx, em, read, actions, prepared);
+      const c = makeContext(deps, endpoint, ctx, em, request, actions, prepared);
       const first = scope ? await claimKey(em, scope) : null;
       if (first) {
         return { response: first, actions, replayed: true, c };
@@ -127,15 +128,15 @@ async function readBodyOrError(ctx: Context, endpoint: Endpoint): Promise<RawBod
   }
 }
 
-function makeContext(
-  deps: RunDeps,
-  endpoint: Endpoint,
-  ctx: Context,
-  em: EntityManager,
-  read: RawBody | AppError | null,
-  actions: AfterCommit[],
-  prepared?: unknown,
-): EndpointContext<never, never, never> {
+interface Reading {
+  syntax(): Syntax;
+  query(): unknown;
+  body(): unknown;
+  measure<T>(work: () => T): T;
+}
+
+/** Query and body of a request. Each is read once, when `prepare` or the handler first asks for it. */
+function readingOf(endpoint: Endpoint, ctx: Context, read: RawBody | AppError | null): Reading {
   const syntax = once(() => {
     parsedQuery();
     return read === null ? NO_BODY : measured(read, () => parseSyntax(read, endpoint));
@@ -150,6 +151,23 @@ function makeContext(
       throw yaml !== null && error instanceof AppError ? withPlaces(error, yaml) : error;
     }
   });
+  return {
+    syntax,
+    query: parsedQuery,
+    body: parsedBody,
+    measure: (work) => (read === null ? work() : measured(read, work)),
+  };
+}
+
+function makeContext(
+  deps: RunDeps,
+  endpoint: Endpoint,
+  ctx: Context,
+  em: EntityManager,
+  request: Reading,
+  actions: AfterCommit[],
+  prepared?: unknown,
+): EndpointContext<never, never, never> {
   // `never`: only the endpoint's own handler receives this context, and its types match these schemas.
   return {
     em,
@@ -157,17 +175,17 @@ function makeContext(
     actor: ctx.state['actor'],
     params: parseParams(endpoint, ctx['params']),
     get query() {
-      return parsedQuery();
+      return request.query();
     },
     get body() {
-      return parsedBody();
+      return request.body();
     },
-    checkSyntax: () => void syntax(),
-    readBody: () => readBody(parsedBody),
+    checkSyntax: () => void request.syntax(),
+    readBody: () => readBody(() => request.body()),
     get yaml() {
-      return syntax().yaml;
+      return request.syntax().yaml;
     },
-    measure: (work: () => unknown) => (read === null ? work() : measured(read, work)),
+    measure: <T>(work: () => T): T => request.measure(work),
     ctx,
     requestId: ctx.state['requestId'],
     baseUrl: deps.baseUrl,
