@@ -58,10 +58,12 @@ export async function getRunnable(
   workflowId: string,
   revision: number | null = null,
 ): Promise<Runnable> {
+  const maySee = (one: Runnable | null): one is Runnable =>
+    one !== null && (one.visibility === 'public' || one.owner_id === actor.id || isAdmin(actor));
   const workflow = await read(em, workflowId, revision);
-  if (!workflow || (workflow.visibility !== 'public' && workflow.owner_id !== actor.id && !isAdmin(actor)))
-    throw notFound('workflow');
-  return workflow;
+  if (maySee(workflow)) return workflow;
+  const lacksRevision = revision !== null && maySee(await read(em, workflowId, null));
+  throw notFound(lacksRevision ? `revision of the workflow: ${revision}` : 'workflow');
 }
 
 /** @throws 422 with the definition's problems */

@@ -5,11 +5,13 @@ import type { Page } from 'playwright-core';
 
 import type { Client, TestUser } from '../../support/app.ts';
 import { keepPicture } from '../../support/chromium.ts';
-import { consoleTests, expectScreensFit, type Screen } from '../../support/console.ts';
+import { consoleTests, expectFits, expectScreensFit, type Screen } from '../../support/console.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
 import { until, type TestPlatform } from '../../support/platform.ts';
 
 const password = 'correct horse battery staple';
+/** Where the service has a function of workflows. */
+const FUNCTION = '/double.yaml';
 let platform: TestPlatform;
 let service: TestServer;
 let ada: TestUser;
@@ -17,7 +19,8 @@ let asAda: Client;
 
 const { inBrowser, visit } = consoleTests(async (started) => {
   platform = started;
-  service = await startServer(({ body }, response) => {
+  service = await startServer(({ body, path }, response) => {
+    if (path === FUNCTION) return void response.end('set: { n: "${ .n * 2 }" }');
     const { text } = JSON.parse(body || '{}');
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify({ summary: `short: ${text}` }));
@@ -219,6 +222,66 @@ inBrowser('the settings: secrets, clients, webhooks with their deliveries, and f
   expect(await page.getByRole('link', { name: 'Users' }).count()).toBe(0);
   await open('/settings/users');
   await page.getByText('This needs the role admin.').waitFor();
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('a source of events is shared and changed, and a workflow hears others', async () => {
+  const bob = await platform.createUser({ username: 'bob', roles: ['builder'] });
+  const { page, complaints, open } = await visit(ada);
+  const dialog = page.getByRole('dialog').filter({ visible: true });
+  await open('/settings/events');
+  await click(page, 'Add a source');
+  await dialog.getByRole('textbox', { name: /^Source/ }).fill('/shop');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  const row = page.getByRole('row', { name: /\/shop/ });
+  const change = () => row.getByRole('button', { name: 'Change' }).click();
+  const save = () => dialog.getByRole('button', { name: 'Save' }).click();
+  await change();
+  await dialog.getByLabel('Share with').fill(bob.id);
+  await save();
+  await row.getByText('1 user').waitFor();
+  await change();
+  await dialog.getByLabel('Description').fill('Ours');
+  const [source] = (await asAda.get('/event-sources')).body;
+  await asAda.patch(`/event-sources/${source.id}`, { shared_with: [] });
+  await save();
+  await dialog.getByRole('button', { name: 'Show what is saved now, and drop my changes' }).click();
+  await until(
+    () => dialog.getByLabel('Share with').inputValue(),
+    (shared) => shared === '',
+  );
+  // The browser itself notes the refusal.
+  expect(complaints.splice(0)).toEqual([expect.stringContaining('412')]);
+  await dialog.getByLabel('Description').fill('Ours');
+  await save();
+  await dialog.waitFor({ state: 'detached' });
+  const { body: saved } = await asAda.get(`/event-sources/${source.id}`);
+  expect(saved).toMatchObject({ source: '/shop', shared_with: [], description: 'Ours' });
+
+  // Only who shares a source can be named as a sender.
+  const { body: me } = await asAda.get('/users/me');
+  const asBob = await platform.as(bob);
+  expect((await asBob.post('/event-sources', { source: '/bob', shared_with: [me.id] })).status).toBe(201);
+  const { body: workflow } = await asAda.post('/workflows', {
+    name: 'By orders',
+    definition: {
+      schedule: { on: { one: { with: { type: 'order.paid' } } } },
+      do: [{ twice: { call: `${service.url}${FUNCTION}`, with: { n: 1 } } }],
+    },
+  });
+  await open(`/workflows/${workflow.id}`);
+  await page.getByText('By events: order.paid').waitFor();
+  const pinned = page.getByRole('list', { name: 'From elsewhere' });
+  await pinned.getByText(`${service.url}${FUNCTION}`).waitFor();
+  await pinned.getByText(workflow.resources[0].digest).waitFor();
+  const senders = page.getByRole('heading', { name: 'Events of others' }).locator('..');
+  await senders.getByText('Only events of its owner reach it.').waitFor();
+  await senders.getByRole('button', { name: 'Change' }).click();
+  await dialog.getByLabel('Users').fill(bob.id);
+  await save();
+  await senders.getByRole('listitem').getByText('bob').waitFor();
+  expect((await asAda.get(`/workflows/${workflow.id}/event-senders`)).body).toEqual({ users: [bob.id] });
+  await expectFits(page, 'workflow-of-events');
   expect(complaints).toEqual([]);
 });
 

@@ -6,7 +6,7 @@ import type { LogEntry } from '../../../client/index.ts';
 import { foldRun } from '../../../web/src/screens/run/fold-run.ts';
 import type { Client, TestUser } from '../../support/app.ts';
 import { accessibilityProblems, keepPicture, type Visit, type VisitOptions } from '../../support/chromium.ts';
-import { consoleTests, expectScreensFit, type Screen } from '../../support/console.ts';
+import { consoleTests, expectFits, expectScreensFit, type Screen } from '../../support/console.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
 import { readLog } from '../../support/run-log.ts';
 import { startRun, until } from '../../support/platform.ts';
@@ -245,6 +245,47 @@ inBrowser('a failed run is retried from the failed step, and seen to its end', a
   await decide(retried);
   await page.locator('h1 ~ p').getByText('completed').waitFor();
   await step(page, /^completed settle/).waitFor();
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('a failed run is retried by another revision, from another step, with another input', async () => {
+  failures = 1000;
+  const { id: run, workflow_id: workflow } = await startRun(builder, order(), { order: 'F-2' });
+  await becomes(run, 'faulted');
+  const definition = { do: [...order().do.slice(0, 4), { settle: { set: { done: 'anew' } } }] };
+  expect((await builder.patch(`/workflows/${workflow}`, { definition })).body.revision).toBe(2);
+  const { page, complaints, open } = await visit();
+  await open(`/runs/${run}`);
+  await step(page, /^faulted count http · try 5/).waitFor();
+  await page.keyboard.press('R');
+  const dialog = page.getByRole('dialog').filter({ visible: true });
+  await dialog.getByRole('button', { name: 'Change something…' }).click();
+  await dialog.getByLabel('Revision').fill('2');
+  await dialog.getByLabel('Continue with step').fill('/do/3/review');
+  await dialog.getByLabel('Its input, as JSON').fill('{"order": ');
+  const retry = dialog.getByRole('button', { name: 'Retry', exact: true });
+  await retry.click();
+  await dialog.getByText('The input is not JSON.').waitFor();
+  await dialog.getByLabel('Its input, as JSON').fill('{"order": "F-3"}');
+  await dialog.getByLabel('Revision').fill('7');
+  await retry.click();
+  await dialog
+    .getByRole('alert')
+    .getByText(/revision/)
+    .waitFor();
+  expect(complaints.splice(0)).toEqual([expect.stringContaining('404')]);
+  await expectFits(page, 'run-retry-with-changes');
+  await dialog.getByLabel('Revision').fill('2');
+  await retry.click();
+  await page.getByRole('link', { name: 'Retry of' }).waitFor();
+  const retried = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+  await step(page, /^waiting review/).waitFor();
+  const { body: review } = await builder.get(`/runs/${retried}/tasks/${view('/do/3/review')}`);
+  expect(review.input).toEqual({ order: 'F-3' });
+  await decide(retried);
+  await becomes(retried, 'completed');
+  const { body: record } = await builder.get(`/runs/${retried}`);
+  expect(record).toMatchObject({ retry_of: run, workflow_revision: 2, output: { done: 'anew' } });
   expect(complaints).toEqual([]);
 });
 

@@ -194,7 +194,7 @@ inBrowser('a definition is written in YAML too, and a broken text keeps the last
   await open(`/workflows/${id}/edit`);
   await page.getByLabel('Language of the text').selectOption('YAML');
   await page.locator('.cm-content').getByText('order:').waitFor();
-  await page.getByText('Comments are not kept').waitFor();
+  await page.getByText('saved as it is written').waitFor();
   const written = 'do:\n- settle:\n    set:\n      done: yes-in-yaml # a comment\n';
   await page.getByLabel('Language of the text').selectOption('JSON');
   await page.locator('.cm-content').getByText('"order"').first().waitFor();
@@ -221,6 +221,54 @@ inBrowser('a definition is written in YAML too, and a broken text keeps the last
   expect(saved).not.toHaveProperty('input');
   expect(await page.locator('.cm-content').innerText()).toContain('# a comment');
   expect(complaints).toEqual([]);
+});
+
+inBrowser('comments of YAML are kept, and whoever switches to JSON is told that they go', async () => {
+  const text = '# Greets.\ndo:\n  - greet: # the only step\n      set: { text: hello }\n';
+  const { id } = await create('Commented', text);
+  const kept = async () => (await asAda.get(`/workflows/${id}/definition`)).body;
+  const { page, complaints, open } = await visit(ada);
+  await open(`/workflows/${id}/edit?view=changes`);
+  const language = page.getByLabel('Language of the text');
+  const code = page.locator('.cm-content');
+  // Nobody has chosen a language: the text is shown as it was written.
+  await code.getByText('# the only step').waitFor();
+  expect(await language.inputValue()).toBe('yaml');
+  await page.getByText('There is no difference').waitFor();
+  const changed = text.replace('the only step', 'says hello');
+  await write(page, changed);
+  const difference = page.getByRole('region', { name: 'From revision 1 to this text' });
+  await difference.getByText('removed: - greet: # the only step').waitFor();
+  await difference.getByText('added: - greet: # says hello').waitFor();
+  await page.keyboard.press('Control+s');
+  await page.getByText('Commented is saved as revision 2.').waitFor();
+  expect(await kept()).toBe(changed);
+  await page.keyboard.press('Control+s');
+  await page.getByText('Nothing has changed.').waitFor();
+
+  await language.selectOption('JSON');
+  const dialog = page.getByRole('dialog').filter({ visible: true });
+  await dialog.getByText('JSON has no comments.').waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await dialog.getByRole('button', { name: 'Stay with YAML' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  expect(await language.inputValue()).toBe('yaml');
+  await language.selectOption('JSON');
+  await dialog.getByRole('button', { name: 'Switch to JSON' }).click();
+  await code.getByText('"greet"').waitFor();
+  expect(await language.inputValue()).toBe('json');
+  // Nothing was saved as JSON, so the text comes back.
+  await page.reload();
+  await code.getByText('# says hello').waitFor();
+  await asAda.patch(`/workflows/${id}`, { definition: `${changed}# theirs\n` });
+  await write(page, `${changed}# mine\n`);
+  await page.keyboard.press('Control+s');
+  await dialog.getByText('removed: # theirs').waitFor();
+  await dialog.getByText('added: # mine').waitFor();
+  await dialog.getByRole('button', { name: 'Take theirs' }).click();
+  await code.getByText('# theirs').waitFor();
+  // The browser itself notes the refusal.
+  expect(complaints).toEqual([expect.stringContaining('412')]);
 });
 
 inBrowser('of two people who save one workflow, the second sees what the first has changed', async () => {

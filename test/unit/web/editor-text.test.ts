@@ -7,8 +7,9 @@ import { checkText } from '../../../web/src/screens/editor/check.ts';
 import { layOutJson, readJson } from '../../../web/src/screens/editor/json-text.ts';
 import { mergePatchOf } from '../../../web/src/screens/editor/merge-patch.ts';
 import { placeOf, taskAt } from '../../../web/src/screens/editor/places.ts';
-import { layOutYaml, readYaml, writeYaml } from '../../../web/src/screens/editor/yaml-text.ts';
+import { hasComments, layOutYaml, readYaml } from '../../../web/src/screens/editor/yaml-text.ts';
 import { mergePatch } from '../../../api/conditional.ts';
+import { writeYaml } from '../../../language/yaml/write-yaml.ts';
 
 test('JSON is read as JSON.parse reads it, at every place', () => {
   fc.assert(
@@ -64,6 +65,20 @@ test('what is written as YAML is the same definition', () => {
       expect(readYaml(writeYaml(plain)).value).toEqual(plain);
     }),
   );
+});
+
+test.each([
+  ['a: 1 # why\n', true],
+  ['# why\na: 1\n', true],
+  ['a: | # why\n  text\n', true],
+  ['a: [1, # why\n 2]\n', true],
+  ['a: [\n  # broken\n', true],
+  ['a: b#c\nd: "# e"\nf: \'# g\'\n', false],
+  ['a: |\n  # text\nb: >\n  # text\n', false],
+  ['|\n# text\n', false],
+  ['{"a": "# b"}', false],
+])('%j has comments: %j', (text, expected) => {
+  expect(hasComments(text)).toBe(expected);
 });
 
 test('a text is laid out without a change of what it says', () => {

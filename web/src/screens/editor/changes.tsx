@@ -2,13 +2,9 @@
 import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
 
-import type { WorkflowRevision } from '../../../../client/index.ts';
-import { client } from '../../data/api.ts';
-import { useQuery } from '../../data/query.ts';
-import { ProblemText } from '../../ui/problem.tsx';
-import { TextDiff } from '../../ui/text-diff/text-diff.tsx';
 import css from './editor.module.css';
 import type { EditorModel } from './model.ts';
+import { RevisionDiff } from './revision-diff.tsx';
 import { words } from './words.ts';
 
 /** Older ones can be compared on the page of the workflow. */
@@ -24,14 +20,7 @@ function Compared({ model, id, newest }: { model: EditorModel; id: string; newes
   const select = useId();
   const chosen = useSignal<number | null>(null);
   const revision = chosen.value ?? newest;
-  const { data, error } = useQuery<WorkflowRevision>({
-    queryKey: ['revision', id, revision],
-    // A revision never changes.
-    staleTime: Infinity,
-    queryFn: ({ signal }) => client.call('getWorkflowRevision', { path: { id, revision }, signal }),
-  });
   const offered = Array.from({ length: Math.min(newest, MAX_OFFERED) }, (_, index) => newest - index);
-  const definition = model.checked.value?.definition;
   return (
     <div class={css['playground']}>
       <label for={select}>{words.changes.against}</label>
@@ -46,15 +35,7 @@ function Compared({ model, id, newest }: { model: EditorModel; id: string; newes
           </option>
         ))}
       </select>
-      {error !== null && <ProblemText error={error} />}
-      {definition === undefined && <p class="muted">{words.changes.unreadable}</p>}
-      {data !== undefined && definition !== undefined && (
-        <TextDiff
-          before={JSON.stringify(data.definition, null, 2)}
-          after={JSON.stringify(definition, null, 2)}
-          label={words.changes.comparison(revision)}
-        />
-      )}
+      <RevisionDiff model={model} id={id} revision={revision} label={words.changes.comparison(revision)} />
     </div>
   );
 }

@@ -6,6 +6,7 @@ import { layOutJson, readJson } from './json-text.ts';
 
 /** YAML and the evaluation of expressions are loaded when they are first needed. */
 const yaml = () => import('./yaml-text.ts');
+const yamlWriter = () => import('../../../../language/yaml/write-yaml.ts');
 const evaluation = () => import('./evaluate.ts');
 
 addEventListener('message', ({ data }: MessageEvent<Request>) => {
@@ -28,6 +29,8 @@ async function answer(request: Request): Promise<unknown> {
       return layOut(request);
     case 'write':
       return write(request.value, request.format);
+    case 'hasComments':
+      return (await yaml()).hasComments(request.text);
     case 'evaluate':
       return (await evaluation()).evaluate(request.expression, request.input);
   }
@@ -59,5 +62,5 @@ async function layOut({ text, from, to }: Extract<Request, { kind: 'layOut' }>):
 }
 
 async function write(value: unknown, format: Format): Promise<string> {
-  return format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : (await yaml()).writeYaml(value);
+  return format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : (await yamlWriter()).writeYaml(value);
 }

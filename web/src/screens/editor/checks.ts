@@ -29,6 +29,8 @@ export interface Requests {
   /** The text laid out anew, or in another format; null if it cannot be read. */
   layOut: { ask: { text: string; from: Format; to: Format }; answer: string | null };
   write: { ask: { value: unknown; format: Format }; answer: string };
+  /** Whether a text of YAML has comments. */
+  hasComments: { ask: { text: string }; answer: boolean };
   evaluate: { ask: { expression: string; input: string }; answer: { output: string } | { problem: string } };
 }
 

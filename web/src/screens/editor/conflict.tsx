@@ -1,11 +1,11 @@
 /** Somebody else has saved the workflow since this text was opened. */
-import { lazy } from '../../app/lazy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
+import { detailOf } from '../../ui/problem.tsx';
+import { complain } from '../../ui/toasts.tsx';
 import css from './editor.module.css';
 import type { Base, EditorModel } from './model.ts';
+import { RevisionDiff } from './revision-diff.tsx';
 import { words } from './words.ts';
-
-const TextDiff = lazy(async () => (await import('../../ui/text-diff/text-diff.tsx')).TextDiff);
 
 interface Props {
   model: EditorModel;
@@ -25,9 +25,10 @@ export function Conflict({ model, onOverwrite }: Props) {
         <>
           <p>{words.conflict.text}</p>
           <div class={css['conflict']}>
-            <TextDiff
-              before={JSON.stringify(theirs.workflow.definition, null, 2)}
-              after={JSON.stringify(model.definition.value, null, 2)}
+            <RevisionDiff
+              model={model}
+              id={theirs.workflow.id}
+              revision={theirs.workflow.revision}
               label={words.conflict.comparison}
             />
           </div>
@@ -42,7 +43,10 @@ export function Conflict({ model, onOverwrite }: Props) {
             >
               {words.conflict.overwrite}
             </button>
-            <button type="button" onClick={() => void model.take(theirs)}>
+            <button
+              type="button"
+              onClick={() => void model.take(theirs).catch((error: unknown) => complain(detailOf(error)))}
+            >
               {words.conflict.take}
             </button>
             <button type="button" onClick={close}>

@@ -1,9 +1,11 @@
 /** What is edited, whether it is saved, and what one can do with it. */
+import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
 
 import { isMac, keyName } from '../../app/key-names.ts';
 import { ListLink } from '../../app/record-path.tsx';
 import { workflowAddress } from '../../app/routes.ts';
+import { Confirm } from '../../ui/confirm.tsx';
 import page from '../../ui/page.module.css';
 import { complain } from '../../ui/toasts.tsx';
 import type { Format } from './checks.ts';
@@ -21,9 +23,6 @@ const FORMATS: readonly Format[] = ['json', 'yaml'];
 
 export function Header({ model, onSave, onRun }: Props) {
   const workflow = model.base.value?.workflow;
-  const layOut = async (to: Format) => {
-    if (!(await model.layOut(to))) complain(words.unreadable);
-  };
   return (
     <header class={css['header']}>
       <div class={page['heading']}>
@@ -44,23 +43,8 @@ export function Header({ model, onSave, onRun }: Props) {
         </p>
       </div>
       <div class={page['actions']}>
-        <select
-          aria-label={words.formatLabel}
-          value={model.format.value}
-          onChange={(event) => {
-            const to = event.currentTarget.value === 'yaml' ? 'yaml' : 'json';
-            // A text that cannot be read keeps its language.
-            event.currentTarget.value = model.format.value;
-            void layOut(to);
-          }}
-        >
-          {FORMATS.map((format) => (
-            <option key={format} value={format}>
-              {words.formats[format]}
-            </option>
-          ))}
-        </select>
-        <button type="button" onClick={() => void layOut(model.format.value)}>
+        <FormatChoice model={model} />
+        <button type="button" onClick={() => void layOut(model, model.format.value)}>
           {words.layOut} <kbd>{isMac ? '⌥⇧F' : 'Alt Shift F'}</kbd>
         </button>
         <button type="button" disabled={model.isBusy.value} onClick={onRun}>
@@ -71,6 +55,47 @@ export function Header({ model, onSave, onRun }: Props) {
         </button>
       </div>
     </header>
+  );
+}
+
+async function layOut(model: EditorModel, to: Format): Promise<void> {
+  if (!(await model.layOut(to))) complain(words.unreadable);
+}
+
+/** Comments of YAML go with a change to JSON, so that is asked first. */
+function FormatChoice({ model }: { model: EditorModel }) {
+  const isAsked = useSignal(false);
+  const choose = async (to: Format) => {
+    if (to === 'json' && (await model.hasComments())) isAsked.value = true;
+    else await layOut(model, to);
+  };
+  return (
+    <>
+      <select
+        aria-label={words.formatLabel}
+        value={model.format.value}
+        onChange={(event) => {
+          const to = event.currentTarget.value === 'yaml' ? 'yaml' : 'json';
+          // A text that cannot be read keeps its language.
+          event.currentTarget.value = model.format.value;
+          void choose(to);
+        }}
+      >
+        {FORMATS.map((format) => (
+          <option key={format} value={format}>
+            {words.formats[format]}
+          </option>
+        ))}
+      </select>
+      <Confirm
+        title={isAsked.value ? words.dropComments.title : null}
+        text={words.dropComments.text}
+        act={words.dropComments.drop}
+        back={words.dropComments.keep}
+        onAct={() => layOut(model, 'json')}
+        onClose={() => (isAsked.value = false)}
+      />
+    </>
   );
 }
 

@@ -18,9 +18,17 @@ export interface Base {
   etag: string | null;
 }
 
-interface Kept {
+interface Shown {
   text: string;
   format: Format;
+}
+
+/** A text that can be read, with what it means. */
+interface Written extends Shown {
+  definition: Record<string, unknown>;
+}
+
+interface Kept extends Shown {
   name: string;
   etag: string | null;
   at: string;
@@ -84,9 +92,7 @@ export class EditorModel {
   async open(): Promise<void> {
     const id = this.id.value;
     try {
-      if (id !== null) this.base.value = await this.#read(id);
-      const definition = this.base.value?.workflow.definition ?? NEW_TEXT;
-      await this.#show(definition, this.base.value?.workflow.name ?? words.firstName);
+      await this.#show(id === null ? null : await this.#read(id));
       // Only this class writes the entry.
       const kept = keptText(this.#userId, id ?? 'new') as Kept | null;
       if (kept !== null && kept.text !== this.text.value) this.#bringBack(kept);
@@ -137,14 +143,19 @@ export class EditorModel {
   async layOut(to: Format): Promise<boolean> {
     const text = await this.worker.ask('layOut', { text: this.text.value, from: this.format.value, to });
     if (text === null) return false;
-    const wasChanged = this.isChanged.value;
+    // The same definition in another language is no change, and that of JSON is saved without its layout.
+    const isChange = this.isChanged.value || (to === 'yaml' && this.format.value === to);
     this.format.value = to;
     this.text.value = text;
-    // The same definition in another language is no change.
-    if (!wasChanged) this.#savedText.value = text;
+    if (!isChange) this.#savedText.value = text;
     localStorage.setItem(FORMAT_KEY, to);
     this.edit({});
     return true;
+  }
+
+  /** Whether the text has comments, which JSON cannot have. */
+  async hasComments(): Promise<boolean> {
+    return this.format.value === 'yaml' && this.worker.ask('hasComments', { text: this.text.value });
   }
 
   /** Takes the text as it is for one in another language. */
@@ -171,11 +182,13 @@ export class EditorModel {
     if (this.isBusy.value) return 'unchanged';
     this.isBusy.value = true;
     try {
+      // Somebody may type on meanwhile.
+      const [text, format, name] = [this.text.value, this.format.value, this.name.value.trim()];
       const checked = await this.check();
       if (checked?.definition === undefined) return { refused: words.unreadable };
-      const name = this.name.value.trim();
       if (name === '') return { refused: words.nameMissing };
-      return await this.#send(name, checked.definition, over ?? this.base.value);
+      const written = { text, format, definition: checked.definition };
+      return await this.#send(name, written, over ?? this.base.value);
     } finally {
       this.isBusy.value = false;
     }
@@ -183,10 +196,9 @@ export class EditorModel {
 
   /** Forgets the text, and shows a state of the workflow. */
   async take(base: Base | null): Promise<void> {
-    this.base.value = base;
+    await this.#show(base);
     this.conflict.value = null;
     this.#forget();
-    await this.#show(base?.workflow.definition ?? NEW_TEXT, base?.workflow.name ?? words.firstName);
     await this.check();
   }
 
@@ -195,10 +207,21 @@ export class EditorModel {
     await this.take(id === null ? null : await this.#read(id));
   }
 
-  async #send(name: string, definition: Record<string, unknown>, base: Base | null): Promise<Saved> {
-    const [text, id] = [this.text.value, this.id.value];
+  /** A revision in a language: as YAML it is what its author wrote, if that was YAML. */
+  async textOfRevision(id: string, revision: number, format: Format): Promise<string> {
+    if (format === 'yaml') {
+      const source = await this.#sourceOf(id, revision);
+      if (!isJson(source)) return source;
+    }
+    const { definition } = await client.call('getWorkflowRevision', { path: { id, revision } });
+    return this.#write(definition, format);
+  }
+
+  async #send(name: string, written: Written, base: Base | null): Promise<Saved> {
+    const { text, format } = written;
+    const id = this.id.value;
     if (base === null || id === null) {
-      const body = { name, definition };
+      const body = { name, definition: format === 'yaml' ? text : written.definition };
       // The same text sent again, such as after a lost answer, is the same workflow.
       const content = JSON.stringify(body);
       if (this.#sent.content !== content) this.#sent = { content, key: randomKey() };
@@ -206,11 +229,11 @@ export class EditorModel {
       this.#saved({ workflow: created.record, etag: created.etag }, text);
       return 'saved';
     }
-    const { patch, lost } = mergePatchOf(base.workflow.definition, definition);
-    if (lost[0] !== undefined) return { refused: words.nullLost(lost[0]) };
+    const { change, lost } = this.#changeOf(written, base);
+    if (lost !== undefined) return { refused: words.nullLost(lost) };
     const body = {
       // The server looks again at what it refused: an agent may be there by now.
-      ...(Object.keys(patch).length === 0 && base.workflow.valid ? {} : { definition: patch }),
+      ...(isEmpty(change) && base.workflow.valid ? {} : { definition: change }),
       ...(name === base.workflow.name ? {} : { name }),
     };
     if (Object.keys(body).length === 0) {
@@ -229,6 +252,20 @@ export class EditorModel {
     }
   }
 
+  /** What to send of a definition: the text of YAML, whose comments count too, or a merge patch. */
+  #changeOf(
+    { text, format, definition }: Written,
+    base: Base,
+  ): { change: Record<string, unknown> | string; lost?: string | undefined } {
+    if (format === 'yaml') {
+      // The server keeps the text that it has.
+      const isSame = base === this.base.value && text === this.#savedText.value;
+      return { change: isSame ? {} : text };
+    }
+    const { patch, lost } = mergePatchOf(base.workflow.definition, definition);
+    return { change: patch, lost: lost[0] };
+  }
+
   #saved(base: Base, text: string): void {
     this.#forget();
     this.base.value = base;
@@ -245,15 +282,42 @@ export class EditorModel {
     return { workflow: record, etag };
   }
 
-  async #show(definition: unknown, name: string): Promise<void> {
-    const format = this.format.value;
-    const text =
-      format === 'json'
-        ? `${JSON.stringify(definition, null, 2)}\n`
-        : await this.worker.ask('write', { value: definition, format });
+  /** Shows what is saved, or a new workflow. */
+  async #show(base: Base | null): Promise<void> {
+    const { text, format } =
+      base === null
+        ? { text: await this.#write(NEW_TEXT, this.format.value), format: this.format.value }
+        : await this.#shownOf(base);
+    this.base.value = base;
+    this.format.value = format;
     this.text.value = text;
     this.#savedText.value = text;
-    this.name.value = name;
+    this.name.value = base?.workflow.name ?? words.firstName;
+  }
+
+  /** What somebody wrote as YAML is shown as it is; anything else in the language that one prefers. */
+  async #shownOf({ workflow: { id, revision, definition } }: Base): Promise<Shown> {
+    const [source, generated] = await Promise.all([
+      this.#sourceOf(id, revision),
+      // Without the worker, one can still read.
+      this.#write(definition, 'yaml').catch(() => null),
+    ]);
+    const format = this.format.value;
+    const isWritten = source !== generated && !isJson(source);
+    if (isWritten) return { text: source, format: 'yaml' };
+    if (format === 'yaml') return { text: generated ?? source, format };
+    return { text: await this.#write(definition, format), format };
+  }
+
+  /** The text of a revision as it was sent; of one that was sent without, the server writes YAML. */
+  #sourceOf(id: string, revision: number): Promise<string> {
+    return client.call('getWorkflowText', { path: { id }, query: { revision } });
+  }
+
+  async #write(definition: unknown, format: Format): Promise<string> {
+    return format === 'json'
+      ? `${JSON.stringify(definition, null, 2)}\n`
+      : this.worker.ask('write', { value: definition, format });
   }
 
   #bringBack(kept: Kept): void {
@@ -307,5 +371,20 @@ export class EditorModel {
   #after(what: 'check' | 'server' | 'keep', ms: number, act: () => void): void {
     clearTimeout(this.#timers[what]);
     this.#timers[what] = setTimeout(act, ms);
+  }
+}
+
+function isEmpty(change: Record<string, unknown> | string): boolean {
+  return typeof change === 'object' && Object.keys(change).length === 0;
+}
+
+/** JSON is YAML too, but it has no comments. */
+function isJson(text: string): boolean {
+  if (!/^\s*\{/.test(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
   }
 }

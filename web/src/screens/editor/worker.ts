@@ -30,6 +30,8 @@ export class CheckWorker {
   readonly #worker = new Worker(policy?.createScriptURL(workerUrl) ?? workerUrl, { type: 'module' });
   readonly #waiting = new Map<number, Waiting>();
   #last = 0;
+  /** Its script has not been loaded: the server is away, or has a newer console. */
+  #isBroken = false;
 
   constructor() {
     this.#worker.addEventListener('message', ({ data }: MessageEvent<Reply>) => {
@@ -39,6 +41,7 @@ export class CheckWorker {
       else waiting?.resolve(data.answer);
     });
     this.#worker.addEventListener('error', () => {
+      this.#isBroken = true;
       for (const { reject } of this.#waiting.values()) reject(new Error('the worker has failed'));
       this.#waiting.clear();
     });
@@ -48,6 +51,7 @@ export class CheckWorker {
     kind: Kind,
     ask: Requests[Kind]['ask'],
   ): Promise<Requests[Kind]['answer']> {
+    if (this.#isBroken) return Promise.reject(new Error('the worker has failed'));
     this.#last += 1;
     const id = this.#last;
     return new Promise((resolve, reject) => {

@@ -1,13 +1,14 @@
-/** Reads YAML with the place of each part, as the server reads YAML, and writes it. */
+/** Reads YAML with the place of each part, as the server reads YAML, and lays it out. */
 import {
+  CST,
   isAlias,
   isCollection,
   isMap,
   isPair,
   isScalar,
   isSeq,
+  Lexer,
   parseDocument,
-  stringify,
   type Document,
   type Node,
 } from 'yaml';
@@ -74,6 +75,13 @@ export function layOutYaml(text: string): string | null {
   return document.errors.length > 0 ? null : document.toString({ lineWidth: 110 });
 }
 
-export function writeYaml(value: unknown): string {
-  return stringify(value, { lineWidth: 110 });
+/** Comments are not part of the value, so they are lost in JSON. */
+export function hasComments(text: string): boolean {
+  let before = '';
+  for (const lexeme of new Lexer().lex(text)) {
+    // The text of a scalar follows its mark.
+    if (lexeme.startsWith('#') && before !== CST.SCALAR) return true;
+    before = lexeme;
+  }
+  return false;
 }

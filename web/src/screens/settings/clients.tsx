@@ -4,11 +4,11 @@ import type { ClientFields, RegisteredClient } from '../../../../client/index.ts
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { mayCall } from '../../data/session.ts';
+import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import { Table, type Column } from '../../ui/table.tsx';
 import { When } from '../../ui/when.tsx';
-import { FormDialog } from './form-dialog.tsx';
 import { Removal } from './removal.tsx';
 import { ShownOnce } from './shown-once.tsx';
 import { words } from './words.ts';

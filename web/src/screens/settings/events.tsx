@@ -10,6 +10,7 @@ import { HOOK_SCHEMES } from '../../../../contracts/hooks.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { mayCall } from '../../data/session.ts';
+import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import { detailOf } from '../../ui/problem.tsx';
@@ -17,8 +18,9 @@ import { Table, type Column } from '../../ui/table.tsx';
 import { complain } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
 import { words } from './event-words.ts';
-import { FormDialog } from './form-dialog.tsx';
 import { Removal } from './removal.tsx';
+import { SourceEdit } from './source-edit.tsx';
+import { sourceSchema } from './source-schema.ts';
 
 export function Events() {
   return (
@@ -144,22 +146,6 @@ function HookActs({ hook, reload }: { hook: InboundWebhook; reload: () => Promis
   );
 }
 
-const sourceSchema = {
-  type: 'object',
-  required: ['source'],
-  properties: {
-    source: { type: 'string', title: words.source },
-    client_id: { type: 'string', title: words.client, description: words.clientHelp },
-    user_id: { type: 'string', title: words.user, description: words.userHelp },
-    shared_with: {
-      type: 'array',
-      items: { type: 'string' },
-      title: words.shared,
-      description: words.sharedHelp,
-    },
-  },
-};
-
 function Sources() {
   const list = usePages(['event-sources'], (cursor) =>
     client.page('listEventSources', { query: { cursor: cursor ?? undefined } }),
@@ -192,7 +178,7 @@ function Sources() {
       <ListState list={list} empty={<p>{words.noSources}</p>}>
         <Table
           label={words.sources}
-          columns={sourceColumns(remove)}
+          columns={sourceColumns(remove, () => list.reload())}
           records={list.items.value}
           keyOf={({ id }: EventSource) => id}
         />
@@ -201,7 +187,10 @@ function Sources() {
   );
 }
 
-function sourceColumns(remove: (id: string) => Promise<void>): Column<EventSource>[] {
+function sourceColumns(
+  remove: (id: string) => Promise<void>,
+  reload: () => Promise<void>,
+): Column<EventSource>[] {
   const { source, from, shared } = words.sourceColumns;
   return [
     { title: source, cell: (record) => <code>{record.source}</code> },
@@ -215,8 +204,15 @@ function sourceColumns(remove: (id: string) => Promise<void>): Column<EventSourc
       title: words.acts,
       end: true,
       cell: ({ id, source: named }) =>
-        mayCall('deleteEventSource') && (
-          <Removal title={words.deleteSource} text={words.deleteSourceText(named)} onAct={() => remove(id)} />
+        mayCall('updateEventSource') && (
+          <span class={page['actions']}>
+            <SourceEdit id={id} onSaved={reload} />
+            <Removal
+              title={words.deleteSource}
+              text={words.deleteSourceText(named)}
+              onAct={() => remove(id)}
+            />
+          </span>
         ),
     },
   ];

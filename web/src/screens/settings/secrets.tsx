@@ -2,12 +2,12 @@ import type { Secret } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { mayCall } from '../../data/session.ts';
+import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import { Table, type Column } from '../../ui/table.tsx';
 import { tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
-import { FormDialog } from './form-dialog.tsx';
 import { Removal } from './removal.tsx';
 import { words } from './words.ts';
 

@@ -5,12 +5,12 @@ import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { patchOf } from '../../ui/form-sections.ts';
 import { Choice, SearchField, type Option } from '../../ui/filters.tsx';
+import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
 import type { Schema } from '../../ui/schema-form/fields.ts';
 import { Table, type Column } from '../../ui/table.tsx';
 import { tell } from '../../ui/toasts.tsx';
-import { FormDialog } from './form-dialog.tsx';
 import { words } from './words.ts';
 
 const STATUSES = ['active', 'disabled'] as const;

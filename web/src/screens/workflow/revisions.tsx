@@ -12,6 +12,7 @@ import table from '../../ui/table.module.css';
 import { TextDiff } from '../../ui/text-diff/text-diff.tsx';
 import { When } from '../../ui/when.tsx';
 import { WorkflowState } from '../../ui/workflow-state.tsx';
+import { Pinned } from './pinned.tsx';
 import { words } from './words.ts';
 import css from './workflow.module.css';
 
@@ -138,6 +139,7 @@ function Comparison({ id, before, after }: { id: string; before: number; after: 
     <section class={page['part']}>
       <h2>{label}</h2>
       <TextDiff before={textOf(left.data)} after={textOf(right.data)} label={label} />
+      {right.data.resources !== undefined && <Pinned resources={right.data.resources} />}
     </section>
   );
 }

@@ -1,4 +1,4 @@
-/** When the workflow's runs start by the clock, and what became of the last times. */
+/** What starts the workflow's runs, the clock or events, and what became of the last times. */
 import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
 

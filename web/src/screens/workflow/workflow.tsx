@@ -32,6 +32,8 @@ import css from './workflow.module.css';
 
 const Revisions = lazy(async () => (await import('./revisions.tsx')).Revisions);
 const ScheduleCard = lazy(async () => (await import('./schedule.tsx')).ScheduleCard);
+const Pinned = lazy(async () => (await import('./pinned.tsx')).Pinned);
+const EventSendersCard = lazy(async () => (await import('./event-senders.tsx')).EventSendersCard);
 const Details = lazy(async () => (await import('./details.tsx')).Details);
 const Share = lazy(async () => (await import('../../ui/share/share.tsx')).Share);
 
@@ -220,6 +222,7 @@ function Overview({ workflow }: { workflow: Workflow }) {
       <div class={css['column']}>
         <Picture workflow={workflow} />
         <Problems workflow={workflow} />
+        {workflow.resources !== undefined && <Pinned resources={workflow.resources} />}
         <Health workflowId={workflow.id} />
         <LatestRuns workflowId={workflow.id} />
       </div>
@@ -240,15 +243,22 @@ function Overview({ workflow }: { workflow: Workflow }) {
             <p class="muted">{workflow.runnable ? words.mayNotStart : words.cannotStart}</p>
           )}
         </section>
-        {isByClock(workflow) && <ScheduleCard workflow={workflow} />}
+        {isScheduled(workflow) && <ScheduleCard workflow={workflow} />}
+        {workflow.can.includes('update') && takesEvents(workflow) && <EventSendersCard workflow={workflow} />}
       </div>
     </div>
   );
 }
 
 /** Without a schedule, runs start by hand only. */
-function isByClock({ definition: { schedule } }: Workflow): boolean {
-  return isRecord(schedule) && ['every', 'cron', 'after'].some((kind) => kind in schedule);
+function isScheduled({ definition: { schedule } }: Workflow): boolean {
+  return isRecord(schedule) && ['every', 'cron', 'after', 'on'].some((kind) => kind in schedule);
+}
+
+/** Events start it, or it seems to listen for them. */
+function takesEvents({ definition }: Workflow): boolean {
+  const { schedule } = definition;
+  return (isRecord(schedule) && 'on' in schedule) || JSON.stringify(definition).includes('"listen":');
 }
 
 /** The definition as a picture. A click shows what the task says. */

@@ -1,9 +1,9 @@
 /** A button that opens a form in a dialog. */
 import { useSignal } from '@preact/signals';
 
-import { Dialog } from '../../ui/dialog.tsx';
-import { RecordForm } from '../../ui/record-form.tsx';
-import type { Schema } from '../../ui/schema-form/fields.ts';
+import { Dialog } from './dialog.tsx';
+import { RecordForm } from './record-form.tsx';
+import type { Schema } from './schema-form/fields.ts';
 
 interface Props {
   /** Prefix of the ids of its controls. */

@@ -1,0 +1,9 @@
+export const words = {
+  title: 'Events of others',
+  none: 'Only events of its owner reach it.',
+  help: 'Their events reach this workflow if they also share the source with its owner, in their settings.',
+  users: 'Users',
+  usersHelp: 'Ids of users, one a line.',
+  change: 'Change',
+  save: 'Save',
+};
