@@ -238,8 +238,11 @@ export interface TemporalGateway {
   putSchedule(schedule: WantedSchedule): Promise<string | null>;
   /** Harmless if there is none. */
   deleteSchedule(workflowId: string): Promise<void>;
-  /** The next ten times; none while it is paused, null if Temporal has no such schedule. */
-  nextTimes(workflowId: string): Promise<Date[] | null>;
+  /**
+   * The next ten times; none while it is paused, null if Temporal has no such schedule, or still has an
+   * earlier generation of it some seconds later.
+   */
+  nextTimes(workflowId: string, generation: string): Promise<Date[] | null>;
   /** The schedule's times from `from` to `to`, both included; Temporal names at most 1,000. */
   timesBetween(workflowId: string, from: Date, to: Date): Promise<Date[]>;
   ping(): Promise<boolean>;
@@ -256,6 +259,8 @@ export interface WantedSchedule {
   paused: boolean;
   catch_up_seconds: number;
   jitter_seconds: number;
+  /** Grows with each change. */
+  generation: string;
 }
 
 /** Sends deliveries: POST to URLs that users named. */

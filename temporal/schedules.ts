@@ -3,9 +3,11 @@ import {
   ScheduleAlreadyRunning,
   ScheduleNotFoundError,
   type Client,
+  type ScheduleHandle,
   type ScheduleOptions,
 } from '@temporalio/client';
 import proto from '@temporalio/proto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { MIN_CATCH_UP_SECONDS } from '../contracts/schedules.ts';
 import { SCHEDULED_START_WORKFLOW, scheduledStartId, scheduleOfWorkflow } from '../contracts/temporal.ts';
 import type { TemporalGateway, WantedSchedule } from '../domain/ports.ts';
@@ -14,6 +16,8 @@ import { refusalOf } from './grpc-failures.ts';
 const MAX_SUMMARY_LENGTH = 200;
 /** Temporal gives as many. */
 const NEXT_TIMES = 10;
+/** Temporal answers an update before the schedule has taken it. */
+const UNTIL_TAKEN_MS = [50, 100, 200, 400, 800, 1_600];
 
 type ScheduleCalls = Pick<TemporalGateway, 'putSchedule' | 'deleteSchedule' | 'nextTimes' | 'timesBetween'>;
 
@@ -36,15 +40,25 @@ export function scheduleCalls(
         }
       }),
     deleteSchedule: (workflowId) => call(() => unlessMissing(undefined, () => handle(workflowId).delete())),
-    nextTimes: (workflowId) =>
-      call(() =>
-        unlessMissing(null, async () => {
-          const { state, info } = await handle(workflowId).describe();
-          return state.paused ? [] : info.nextActionTimes.slice(0, NEXT_TIMES);
-        }),
-      ),
+    nextTimes: (workflowId, generation) =>
+      call(() => unlessMissing(null, () => nextTimes(handle(workflowId), noteOf(generation)))),
     timesBetween: (workflowId, from, to) => call(() => timesBetween(client, workflowId, from, to)),
   };
+}
+
+/** Null if the schedule has not taken what it was told last. */
+async function nextTimes(schedule: ScheduleHandle, note: string): Promise<Date[] | null> {
+  for (const waitMs of [...UNTIL_TAKEN_MS, 0]) {
+    const { state, info } = await schedule.describe();
+    if (state.note === note) return state.paused ? [] : info.nextActionTimes.slice(0, NEXT_TIMES);
+    await sleep(waitMs);
+  }
+  return null;
+}
+
+/** Temporal keeps it beside the schedule, and its UI shows it. */
+function noteOf(generation: string): string {
+  return `Generation ${generation} of the schedule in Cadenza`;
 }
 
 async function putSchedule(client: Client, wanted: Wanted): Promise<void> {
@@ -82,7 +96,7 @@ function optionsOf(wanted: WantedSchedule, taskQueue: string) {
       args: [],
       staticSummary: `Schedule of ${name}`.slice(0, MAX_SUMMARY_LENGTH),
     },
-    state: { paused: wanted.paused },
+    state: { paused: wanted.paused, note: noteOf(wanted.generation) },
   } satisfies ScheduleOptions;
 }
 

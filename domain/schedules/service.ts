@@ -71,7 +71,7 @@ export async function nextTimes(
     return next === null ? [] : [next];
   }
   try {
-    return await temporal.nextTimes(id);
+    return await temporal.nextTimes(id, schedule.generation);
   } catch (error) {
     if (error instanceof TemporalUnavailable) return null;
     throw error;
