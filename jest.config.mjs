@@ -20,7 +20,10 @@ export default {
   },
   // Only what hangs may take so long: other work on the machine makes every test several times slower.
   testTimeout: 300_000,
-  maxWorkers: 2,
+  // Tests of faults mostly wait, so there are more than processors.
+  maxWorkers: 3,
+  // Jest keeps the modules of every test file that a process has run: a large heap makes all tests slower.
+  workerIdleMemoryLimit: '1200MB',
   // The default of 500 ms is too short on a busy machine, and then says that tests leak.
   workerGracefulExitTimeout: 15_000,
 };
