@@ -797,6 +797,10 @@ export type InboundWebhook = {
   tolerance_seconds: number;
   active: boolean;
   last_received_at: string | null;
+  /** When a call was refused last. */
+  last_refused_at: string | null;
+  /** Why it was refused. Of several within five seconds, the first. */
+  last_refusal: ('unsigned' | 'wrong_signature' | 'old_signature' | 'no_secret' | 'inactive') | null;
   created_at: string;
   updated_at: string;
 };
@@ -1315,7 +1319,7 @@ export type RunFields = {
     url: string | null;
   };
   /** What the caller can currently do with the run. */
-  can: ('cancel' | 'suspend' | 'resume' | 'retry' | 'terminate')[];
+  can: ('cancel' | 'suspend' | 'resume' | 'retry' | 'retry_with_changes' | 'run_again' | 'terminate')[];
   /** Number of entries in its log. */
   last_seq: number;
   created_at: string;

@@ -540,7 +540,10 @@ create table inbound_hook (
   last_received_at timestamp with time zone,
   created_at timestamp with time zone not null default clock_timestamp(),
   updated_at timestamp with time zone not null default clock_timestamp(),
+  last_refused_at timestamp with time zone,
+  last_refusal text,
   constraint inbound_hook_pkey PRIMARY KEY (id),
+  constraint inbound_hook_last_refusal_check CHECK ((last_refusal = ANY (ARRAY['unsigned'::text, 'wrong_signature'::text, 'old_signature'::text, 'no_secret'::text, 'inactive'::text]))),
   constraint inbound_hook_scheme_check CHECK ((scheme = ANY (ARRAY['github'::text, 'stripe'::text, 'slack'::text, 'standard'::text]))),
   constraint inbound_hook_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE
 );

@@ -59,7 +59,8 @@ export function authMiddleware(
     const found = await identify(ctx);
     if (typeof found === 'string') {
       await countAnonymous(ctx);
-      if (!anonymousToo || found === 'invalid_token') throw unauthorized(ctx, found, deps.issuer);
+      const isWrong = found === 'invalid_token' || found === 'another_user';
+      if (!anonymousToo || isWrong) throw unauthorized(ctx, found, deps.issuer);
       ctx.state['actor'] = anonymous;
       await next();
       return;
@@ -75,7 +76,7 @@ export function authMiddleware(
 }
 
 /** Why a request has no user. */
-type Unidentified = 'token_required' | 'invalid_token' | 'foreign_page' | 'session_ended';
+type Unidentified = 'token_required' | 'invalid_token' | 'foreign_page' | 'session_ended' | 'another_user';
 
 /** Finds the user of a request: by its token, else by the cookie of a browser's session. */
 function identification(
@@ -151,6 +152,7 @@ const REASONS: Record<Unidentified, string> = {
   invalid_token: 'The access token is invalid or has expired.',
   foreign_page: "The session cookie is accepted only on requests from this server's own pages.",
   session_ended: 'The session has ended. Log in again.',
+  another_user: 'Somebody else has logged in to this browser since the page was drawn.',
 };
 
 /** RFC 6750 section 3. By default, what ended the session of an identified caller. */

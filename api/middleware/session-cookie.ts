@@ -36,12 +36,15 @@ function cookie(baseUrl: string, value: string, maxAgeSeconds: number): string {
   );
 }
 
+/** The user for whom a page was drawn, by id. Another tab may have logged in somebody else meanwhile. */
+const USER_HEADER = 'cadenza-user';
+
 /** Finds the user of a browser's session, or says why the request has none. */
 export async function identifyByCookie(
   em: EntityManager,
   ctx: Context,
   baseUrl: string,
-): Promise<CookieCaller | 'token_required' | 'foreign_page' | 'session_ended'> {
+): Promise<CookieCaller | 'token_required' | 'foreign_page' | 'session_ended' | 'another_user'> {
   const secret = sessionSecretOf(ctx, baseUrl);
   if (secret === null) return 'token_required';
   if (!isFromOwnPage(ctx, baseUrl)) return 'foreign_page';
@@ -49,7 +52,10 @@ export async function identifyByCookie(
   // No cache may keep the answer for the next user of this browser.
   ctx.set('Cache-Control', 'private, no-cache');
   if (caller?.prolonged) ctx.append('Set-Cookie', setSessionCookie(baseUrl, secret));
-  return caller ?? 'session_ended';
+  const meant = ctx.get(USER_HEADER);
+  return caller !== null && meant !== '' && meant !== caller.actor.id
+    ? 'another_user'
+    : (caller ?? 'session_ended');
 }
 
 /**

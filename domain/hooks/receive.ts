@@ -1,13 +1,13 @@
 /** Turns a call of an inbound webhook into a CloudEvent of the webhook's owner. */
 import { CLOUD_EVENT_TYPE } from '../events/cloud-event.ts';
 import { isRecord } from '../../contracts/is-record.ts';
-import type { HookScheme } from '../../contracts/hooks.ts';
+import type { HookRefusal, HookScheme } from '../../contracts/hooks.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { acceptEvents, type Accepted, type InboundCloudEvent } from '../events/inbound.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { resolveSecret } from '../secrets/service.ts';
 import type { Hook } from './service.ts';
-import { isGenuine, requestId, secretProblem, textOf, type HookRequest } from './verify.ts';
+import { refusalOf, requestId, secretProblem, textOf, type HookRequest } from './verify.ts';
 
 export interface HookCall extends HookRequest {
   /** Without parameters. */
@@ -17,7 +17,7 @@ export interface HookCall extends HookRequest {
 }
 
 /** Slack asks once whether the address belongs to the receiver. */
-export type Received = { accepted: Accepted } | { challenge: string };
+export type Received = { accepted: Accepted } | { challenge: string } | { refused: HookRefusal };
 
 /** So that the time to answer does not tell whether there is such a webhook. */
 const NOBODY: Hook = {
@@ -32,17 +32,19 @@ const NOBODY: Hook = {
   tolerance_seconds: 0,
   active: false,
   last_received_at: null,
+  last_refused_at: null,
+  last_refusal: null,
   created_at: new Date(0),
   updated_at: new Date(0),
 };
 
-/** In the caller's transaction. @returns null for any call that is not genuine, whatever is wrong with it */
+/** In the caller's transaction. The caller of a refused call must not learn the reason. */
 export async function receiveCall(
   em: EntityManager,
   encryption: Encryption,
   hook: (Hook & { owner_active: boolean }) | null,
   call: HookCall,
-): Promise<Received | null> {
+): Promise<Received> {
   const known = hook ?? { ...NOBODY, owner_active: false };
   const names = [known.secret, known.former_secret].filter((name) => name !== null);
   const secrets: string[] = [];
@@ -51,12 +53,14 @@ export async function receiveCall(
     // A secret may have been stored anew since the webhook was saved.
     if (secret !== null && secretProblem(known.scheme, secret) === null) secrets.push(secret);
   }
-  const genuine = isGenuine(known.scheme, call, {
+  const refused = refusalOf(known.scheme, call, {
     secrets: secrets.length > 0 ? secrets : [''],
     toleranceSeconds: known.tolerance_seconds,
     now: new Date(),
   });
-  if (!genuine || secrets.length === 0 || !known.active || !known.owner_active) return null;
+  if (!known.active || !known.owner_active) return { refused: 'inactive' };
+  if (secrets.length === 0) return { refused: 'no_secret' };
+  if (refused !== null) return { refused };
   const challenge = textOf(call.data, 'challenge');
   if (known.scheme === 'slack' && textOf(call.data, 'type') === 'url_verification' && challenge !== null)
     return { challenge };

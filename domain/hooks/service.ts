@@ -1,7 +1,7 @@
 /** Inbound webhooks: addresses to which other services send their webhooks. */
 import { v7 as uuidv7 } from 'uuid';
 
-import type { HookScheme } from '../../contracts/hooks.ts';
+import type { HookRefusal, HookScheme } from '../../contracts/hooks.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
@@ -26,6 +26,8 @@ export interface Hook {
   tolerance_seconds: number;
   active: boolean;
   last_received_at: Date | null;
+  last_refused_at: Date | null;
+  last_refusal: HookRefusal | null;
   created_at: Date;
   updated_at: Date;
 }
@@ -39,7 +41,8 @@ export type HookFields = Pick<
 };
 
 const COLUMNS = `h.id, h.owner_id, h.name, h.scheme, h.secret, h.former_secret, h.source, h.event_type,
-  h.tolerance_seconds, h.active, h.last_received_at, h.created_at, h.updated_at`;
+  h.tolerance_seconds, h.active, h.last_received_at, h.last_refused_at, h.last_refusal, h.created_at,
+  h.updated_at`;
 
 interface HookContext {
   em: EntityManager;
@@ -126,6 +129,19 @@ export async function updateHook(context: HookContext, before: Hook, fields: Hoo
       fields.active,
       before.id,
     ],
+  );
+}
+
+/** Of more refusals within this time, the first is kept: anybody can call an address. */
+const REFUSAL_SECONDS = 5;
+
+/** Keeps why a call was refused, for the owner. */
+export async function noteRefusal(em: EntityManager, id: string, reason: HookRefusal): Promise<void> {
+  await em.execute(
+    `update inbound_hook set last_refused_at = clock_timestamp(), last_refusal = ?
+      where id = ? and (last_refused_at is null
+                        or last_refused_at < clock_timestamp() - ? * interval '1 second')`,
+    [reason, id, REFUSAL_SECONDS],
   );
 }
 

@@ -4,7 +4,7 @@
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
-import type { HookScheme } from '../../contracts/hooks.ts';
+import type { HookRefusal, HookScheme } from '../../contracts/hooks.ts';
 
 export interface HookRequest {
   /** By lower-case name. */
@@ -63,16 +63,16 @@ function timed(time: string, signatures: Buffer[], content: Buffer): Signed | nu
 }
 
 /**
- * Whether one of the secrets signed the request, and did so at most `toleranceSeconds` ago or ahead. The time
- * this takes does not depend on the secrets.
+ * Null if one of the secrets signed the request, at most `toleranceSeconds` ago or ahead. The time this takes
+ * does not depend on the secrets.
  */
-export function isGenuine(
+export function refusalOf(
   scheme: HookScheme,
   request: HookRequest,
   { secrets, toleranceSeconds, now }: { secrets: readonly string[]; toleranceSeconds: number; now: Date },
-): boolean {
+): HookRefusal | null {
   const signed = READERS[scheme](request);
-  if (signed === null) return false;
+  if (signed === null) return 'unsigned';
   let isSigned = false;
   for (const secret of secrets) {
     const expected = createHmac('sha256', keyOf(scheme, secret)).update(signed.content).digest();
@@ -81,7 +81,8 @@ export function isGenuine(
   }
   const { timestamp } = signed;
   const isRecent = timestamp === null || Math.abs(now.getTime() / 1_000 - timestamp) <= toleranceSeconds;
-  return isSigned && isRecent;
+  if (!isSigned) return 'wrong_signature';
+  return isRecent ? null : 'old_signature';
 }
 
 /** Secrets of Standard Webhooks are base64 after their prefix; those of the others are used as they are. */

@@ -2,13 +2,14 @@
 import { v7 as uuidv7 } from 'uuid';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import { isAdmin, type Actor } from '../auth/actor.ts';
+import type { Actor } from '../auth/actor.ts';
 import { conflict, forbidden } from '../errors.ts';
 import { createRun } from './create.ts';
 import { MAX_RETRIES, type RunLimits } from './limits.ts';
 import { getRun } from './queries.ts';
 import { continueWith, Places, type Checkpoint, type Place } from './retry-place.ts';
 import { readRetrySource, type RetrySource } from './retry-source.ts';
+import { mayChangeRetry } from './rights.ts';
 import { getRunnable, mayRunWorkflow } from './runnable.ts';
 
 export interface RetryOptions {
@@ -61,7 +62,7 @@ async function moved(
   source: RetrySource,
   { revision, input, from }: RetryOptions,
 ): Promise<Partial<RetrySource> & { start_state: Checkpoint }> {
-  mayChange(actor, source);
+  requireChange(actor, source);
   const target = revision === undefined ? null : await revisionOf(em, actor, source, revision);
   const checkpoint = await readCheckpoint(em, runId);
   const places = new Places(checkpoint, source.definition, target?.definition ?? source.definition);
@@ -75,12 +76,9 @@ async function moved(
   return { ...target, start_state: checkpoint };
 }
 
-/**
- * A changed retry passes by what the definition has before its place: checks, approvals. So only those who
- * may change the workflow, whose rights the run uses, may ask for one. @throws 403
- */
-function mayChange(actor: Actor, { rights_of }: RetrySource): void {
-  if (rights_of === actor.id || isAdmin(actor)) return;
+/** @throws 403 */
+function requireChange(actor: Actor, { rights_of }: RetrySource): void {
+  if (mayChangeRetry(actor, rights_of)) return;
   throw forbidden(
     'Only the owner of the workflow and admins may retry its runs with another revision, input or task.',
   );

@@ -2,6 +2,14 @@ import { listedColumns, type ListView } from '../../db/large-fields.ts';
 import type { DslError } from '../../contracts/dsl-error.ts';
 import type { RunStatus, WaitingOn } from '../../contracts/run-events.ts';
 
+/** What a run's workflow, as it is now, says about the rights to the run. */
+interface RunWorkflow {
+  owner_id: string;
+  visibility: 'private' | 'public';
+  /** Whether its current revision can be run. */
+  runnable: boolean;
+}
+
 /** A run's row as queries return it. */
 export interface RunRow {
   id: string;
@@ -36,6 +44,8 @@ export interface RunRow {
   open_command: string | null;
   /** Whether there is a state from which it can be retried. */
   has_checkpoint: boolean;
+  /** Null for the run of an agent. */
+  workflow: RunWorkflow | null;
   created_at: Date;
   started_at: Date | null;
   finished_at: Date | null;
@@ -54,6 +64,10 @@ const SMALL_COLUMNS = `r.id, r.workflow_id, r.workflow_revision, r.workflow_name
     where e.run_id = r.id and e.key = 'run:started') as temporal_run_id,
   ${OPEN_COMMAND} as open_command,
   r.status = 'faulted' and exists (select from run_checkpoint c where c.run_id = r.id) as has_checkpoint,
+  (select json_build_object('owner_id', w.owner_id, 'visibility', w.visibility,
+                            'runnable', w.archived_at is null and v.runnable)
+     from workflow w join workflow_revision v on v.workflow_id = w.id and v.revision = w.revision
+    where w.id = r.workflow_id) as workflow,
   r.created_at, r.started_at, r.finished_at,
   (select coalesce(jsonb_object_agg(used.name, used.total), '{}')
      from (select k.name, sum((u.usage ->> k.name)::numeric) as total

@@ -14,9 +14,9 @@ const ROUTES = {
   '/draft': ({ topic = 'nothing', remark }) => ({
     text: `${topic}: three things that everybody should know${remark ? ` (${remark})` : ''}.`,
   }),
-  '/publish': ({ text = '' }) => ({
+  '/publish': ({ text = '', headline = text.split(':')[0] }) => ({
     published: true,
-    url: `https://example.com/posts/${encodeURIComponent(text.split(':')[0])}`,
+    url: `https://example.com/posts/${encodeURIComponent(headline)}`,
   }),
   '/research': ({ topic = 'nothing', angle = 'all' }) => ({
     angle,

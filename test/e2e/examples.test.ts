@@ -134,6 +134,10 @@ const cases: Record<string, () => Promise<void>> = {
       status: 'completed',
       output: { published: true, url: 'https://example.com/posts/Otters' },
     });
+    const named = await start('review-and-publish', { topic: 'Otters' });
+    const payload = { headline: 'At home' };
+    await decide(builder, await taskOf(named, builder), { decision: 'approve', payload });
+    expect((await ended(named))['output']).toMatchObject({ url: 'https://example.com/posts/At%20home' });
     const rejected = await start('review-and-publish', { topic: 'Newts' });
     await decide(builder, await taskOf(rejected, builder), { decision: 'reject', comment: 'No newts' });
     expect(await ended(rejected)).toMatchObject({

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { HookScheme } from '../../contracts/hooks.ts';
 import { createClient, startTestApp, type Client, type Reply, type TestApp } from '../support/app.ts';
+import { until } from '../support/platform.ts';
 
 const password = 'correct horse battery';
 let app: TestApp;
@@ -216,6 +217,29 @@ test.each<{ scheme: HookScheme; body: object; type: string; eventId: string | nu
   await owner.patch(`/hooks/${hook.id}`, { active: false });
   expect(await refused(call(hook.id, text, headers))).toEqual(unknown);
   expect(await received(hook.id)).toHaveLength(2);
+});
+
+test('the owner of a hook sees why a call was refused last, and nobody else does', async () => {
+  await owner.put('/secrets/GONE', { value: KEYS.NEW });
+  const { body: hook } = await createHook('stripe', { secret: 'GONE' });
+  const refusalOf = async (headers: Record<string, string>): Promise<string> => {
+    await app.orm.em.fork().execute('update inbound_hook set last_refused_at = null where id = ?', [hook.id]);
+    expect((await call(hook.id, '{}', headers)).status).toBe(401);
+    const record = await until(
+      async () => (await owner.get(`/hooks/${hook.id}`)).body,
+      ({ last_refused_at: at }) => at !== null,
+    );
+    return record.last_refusal;
+  };
+  expect(await refusalOf({})).toBe('unsigned');
+  expect(await refusalOf(signed('stripe', '{}', { key: KEYS.OLD }))).toBe('wrong_signature');
+  expect(await refusalOf(signed('stripe', '{}', { ago: 400 }))).toBe('old_signature');
+  await owner.patch(`/hooks/${hook.id}`, { active: false });
+  expect(await refusalOf(signed('stripe', '{}'))).toBe('inactive');
+  await owner.patch(`/hooks/${hook.id}`, { active: true });
+  await owner.delete('/secrets/GONE');
+  expect(await refusalOf(signed('stripe', '{}'))).toBe('no_secret');
+  expect((await other.get(`/hooks/${hook.id}`)).status).toBe(404);
 });
 
 test('a hook needs a secret of its owner, and takes forms, texts, bytes and challenges', async () => {

@@ -61,6 +61,8 @@ export interface Visit {
 export interface VisitOptions {
   viewport?: typeof wide;
   dark?: boolean;
+  /** A device whose screen is touched. */
+  touch?: boolean;
 }
 
 /** A window of its own, logged in as the user, if one is given. */
@@ -68,12 +70,14 @@ export async function visitConsole(
   browser: Browser,
   app: TestApp,
   user: TestUser | null,
-  { viewport = wide, dark = false }: VisitOptions = {},
+  { viewport = wide, dark = false, touch = false }: VisitOptions = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
     viewport,
     colorScheme: dark ? 'dark' : 'light',
     reducedMotion: 'reduce',
+    hasTouch: touch,
+    isMobile: touch,
   });
   if (user !== null) {
     const [name = '', value = ''] = (await sessionCookie(app, user)).split('=');

@@ -36,6 +36,7 @@ export function sessionEndpoints(deps: Pick<AppDeps, 'env' | 'encryption'>): End
         'The cookie is `__Host-cadenza` over HTTPS and `cadenza` over plain HTTP. ' +
         'It counts on requests without `Authorization` from pages of this server: ' +
         '`Sec-Fetch-Site: same-origin` (`none` too for GET), else an `Origin` of this server. ' +
+        'With `Cadenza-User: <id>` a request is 401 `another_user` if the session is of another user. ' +
         'A session ends 30 days after its last use. ' +
         'Failed logins are limited as for `POST /auth/token`.',
       tags: ['console'],

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import * as z from 'zod';
 
-import { HOOK_SCHEMES } from '../../../contracts/hooks.ts';
+import { HOOK_REFUSALS, HOOK_SCHEMES } from '../../../contracts/hooks.ts';
 import { checkHookLimit } from '../../../domain/limits.ts';
 import { AppError } from '../../../domain/errors.ts';
 import { receiveCall, type HookCall } from '../../../domain/hooks/receive.ts';
@@ -12,6 +12,7 @@ import {
   findHook,
   getHook,
   listHooks,
+  noteRefusal,
   updateHook,
   type Hook,
 } from '../../../domain/hooks/service.ts';
@@ -64,6 +65,11 @@ const hookRecord = z
     tolerance_seconds: z.int(),
     active: z.boolean(),
     last_received_at: timestamp.nullable(),
+    last_refused_at: timestamp.nullable().meta({ description: 'When a call was refused last.' }),
+    last_refusal: z
+      .enum(HOOK_REFUSALS)
+      .nullable()
+      .meta({ description: 'Why it was refused. Of several within five seconds, the first.' }),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -232,8 +238,15 @@ function receiveEndpoint(deps: AppDeps): Endpoint {
         const hook = uuid.safeParse(c.params.id).success ? await findHook(em, c.params.id) : null;
         return receiveCall(em, deps.encryption, hook, call);
       });
-      if (received === null)
+      if ('refused' in received) {
+        const { id } = c.params;
+        // Not before the answer, whose time must not tell whether there is such a webhook.
+        if (uuid.safeParse(id).success)
+          void noteRefusal(c.em.fork(), id, received.refused).catch((error: unknown) =>
+            deps.logger.warn({ err: error, hook: id }, 'cannot note a refused call'),
+          );
         throw new AppError('unauthorized', 'invalid_signature', 'The call is not signed as it has to be.');
+      }
       if ('challenge' in received) return { status: 200, body: { challenge: received.challenge } };
       return { status: 202, body: {} };
     },
@@ -274,7 +287,7 @@ function tagOf({ id, updated_at: at }: Hook): string {
 
 function presentHook(hook: Hook, baseUrl: string): z.input<typeof hookRecord> {
   const { id, owner_id, name, scheme: signed, secret: current, former_secret, event_type } = hook;
-  const { last_received_at: lastAt } = hook;
+  const { last_received_at: lastAt, last_refused_at: refusedAt } = hook;
   return {
     id,
     owner_id,
@@ -288,6 +301,8 @@ function presentHook(hook: Hook, baseUrl: string): z.input<typeof hookRecord> {
     tolerance_seconds: hook.tolerance_seconds,
     active: hook.active,
     last_received_at: lastAt === null ? null : new Date(lastAt).toISOString(),
+    last_refused_at: refusedAt === null ? null : new Date(refusedAt).toISOString(),
+    last_refusal: hook.last_refusal,
     created_at: new Date(hook.created_at).toISOString(),
     updated_at: new Date(hook.updated_at).toISOString(),
   };

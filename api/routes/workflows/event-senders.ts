@@ -3,7 +3,8 @@ import * as z from 'zod';
 
 import { getEventSenders, setEventSenders } from '../../../domain/registry/workflow-senders.ts';
 import { getWorkflowForChange } from '../../../domain/registry/workflow-service.ts';
-import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { checkIfMatch, etag } from '../../conditional.ts';
+import { endpoint, type Endpoint, type EndpointResponse } from '../../endpoint.ts';
 import { idParams, uuid } from '../../schemas.ts';
 
 const tags = ['workflows'];
@@ -26,7 +27,7 @@ export function eventSenderEndpoints(): Endpoint[] {
       errors: [403],
       handler: async (c) => {
         await c.em.transactional((em) => getWorkflowForChange(em, c.actor, c.params.id));
-        return { status: 200, body: { users: await getEventSenders(c.em, c.params.id) } };
+        return respond(c.params.id, await getEventSenders(c.em, c.params.id));
       },
     }),
     endpoint({
@@ -42,13 +43,23 @@ export function eventSenderEndpoints(): Endpoint[] {
       params: idParams,
       body: senders,
       responses: { 200: senders },
-      errors: [403],
+      errors: [403, 412],
       handler: async (c) => {
-        await getWorkflowForChange(c.em, c.actor, c.params.id);
+        const { id } = c.params;
+        await getWorkflowForChange(c.em, c.actor, id);
+        checkIfMatch(c.ctx, tagOf(id, await getEventSenders(c.em, id)));
         const users = [...new Set(c.body.users)];
-        await setEventSenders(c.em, c.params.id, users);
-        return { status: 200, body: { users } };
+        await setEventSenders(c.em, id, users);
+        return respond(id, users);
       },
     }),
   ];
+}
+
+function respond(workflowId: string, users: string[]): EndpointResponse {
+  return { status: 200, body: { users }, headers: { ETag: tagOf(workflowId, users) } };
+}
+
+function tagOf(workflowId: string, users: readonly string[]): string {
+  return etag('event senders', workflowId, ...users.map((id) => id.toLowerCase()));
 }

@@ -4,7 +4,8 @@ import type { Page } from 'playwright-core';
 
 import { createClient, type Client, type TestUser } from '../../support/app.ts';
 import { accessibilityProblems, keepPicture, phone, sidewaysScroll, wide } from '../../support/chromium.ts';
-import { consoleTests, expectScreensFit, type Screen } from '../../support/console.ts';
+import { sessionCookie } from '../../support/browser.ts';
+import { consoleTests, expectFits, expectScreensFit, type Screen } from '../../support/console.ts';
 import { startRun, until, type TestPlatform } from '../../support/platform.ts';
 import { foldRun } from '../../../web/src/screens/run/fold-run.ts';
 
@@ -108,10 +109,16 @@ inBrowser('somebody logs in, decides the waiting task, and sees the run end', as
   await page.getByRole('link', { name: 'test' }).click();
   await page.getByRole('link', { name: 'decision in review' }).click();
   await page.getByRole('button', { name: 'Approve' }).click();
-  await page.getByText('Refund A-1?: approve').waitFor();
-  await page.getByRole('link', { name: 'Runs' }).click();
+  await page.getByText('Decided “Approve” for “Refund A-1?”.').waitFor();
+  // The note leads to what came of it.
+  await page.getByRole('link', { name: 'See the run' }).first().click();
+  await page.getByText('Result {"done":true}').waitFor();
+  await page.keyboard.press('u');
   await page.getByRole('row', { name: /completed.*A-1/ }).waitFor();
   expect(await isOver(run)).toBe('completed');
+  await page.setViewportSize(phone);
+  await page.getByRole('row', { name: /completed.*A-1/ }).waitFor();
+  await page.setViewportSize(wide);
   await page.getByRole('button', { name: 'tess' }).click();
   await page.getByRole('button', { name: 'Log out' }).click();
   await page.getByRole('heading', { name: 'Log in to Cadenza' }).waitFor();
@@ -137,9 +144,18 @@ inBrowser('the tour works by keyboard alone on a phone', async () => {
   await page.keyboard.press('Enter');
   await heading(page, 'Refund P-1?').waitFor();
   await page.keyboard.press('a');
+  await page.getByText('Press Enter to send “Approve”, or Esc to leave it.').waitFor();
+  await expectFits(page, 'task-prepared');
+  await page.keyboard.press('Escape');
+  await page.getByText('Press Enter').waitFor({ state: 'detached' });
+  await page.keyboard.press('a');
   await page.keyboard.press('Enter');
-  await page.getByText('Refund P-1?: approve').waitFor();
+  await page.getByText('Decided “Approve” for “Refund P-1?”.').waitFor();
   expect(await isOver(run)).toBe('completed');
+  // Whoever may not see the run sees their task, now decided.
+  await page.getByText('Your last decision: “Approve” for “Refund P-1?”.').waitFor();
+  await page.keyboard.press('o');
+  await page.getByText('Decided: “Approve”, by thomas.').waitFor();
   expect(complaints).toEqual([]);
 });
 
@@ -209,6 +225,61 @@ inBrowser('one key decides for those who want that, and can be taken back until 
   expect(body.output).toEqual({ done: true });
   expect(body.logs.filter((entry: any) => entry.message.includes('decided'))).toHaveLength(1);
   expect(complaints).toEqual([]);
+});
+
+inBrowser(
+  'a tap on a phone can be taken back until it is sent, and is sent when the page is left',
+  async () => {
+    const definition: any = structuredClone(refund);
+    definition.do[1].review.with.candidates.users = ['tina'];
+    const run = await start(definition, 'T-1');
+    await isWaiting(run);
+    const tina = await platform.createUser({ username: 'tina', roles: ['approver'] });
+    const { page, complaints, open } = await visit(tina, { viewport: phone, touch: true });
+    await open('/inbox');
+    await row(page, 'Refund T-1?').tap();
+    await expectFits(page, 'task-touched');
+    expect(await page.locator('kbd').filter({ visible: true }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Reject' }).tap();
+    await page.getByText('“Reject” for “Refund T-1?” is sent in 5 s.').waitFor();
+    await keepPicture(page, 'task-held');
+    await page.getByRole('button', { name: 'Take it back' }).tap();
+    await heading(page, 'Refund T-1?').waitFor();
+    await page.getByRole('button', { name: 'Approve' }).tap();
+    await page.getByRole('button', { name: 'Take it back' }).waitFor();
+    expect(await status(run)).toBe('waiting');
+    await page.goto('about:blank');
+    expect(await isOver(run)).toBe('completed');
+    const { body } = await builder.get(`/runs/${run}`);
+    expect(body.logs.filter((entry: any) => entry.message.includes('decided'))).toHaveLength(1);
+    expect(complaints).toEqual([]);
+  },
+);
+
+inBrowser('nothing is sent for a user after another tab has logged in somebody else', async () => {
+  const run = await start(refund, 'U-1');
+  await isWaiting(run);
+  const { page, open } = await visit(ada);
+  await open('/inbox?q=U-1');
+  await heading(page, 'Refund U-1?').waitFor();
+  await page.getByLabel('Comment').fill('As Ada');
+  // As another tab would, without a word to this one.
+  const [name = '', value = ''] = (await sessionCookie(platform, grace)).split('=');
+  await page.context().addCookies([{ name, value, url: platform.url, sameSite: 'Strict', httpOnly: true }]);
+  const refused = page.waitForResponse((response) => response.url().endsWith('/decision'));
+  await page.getByRole('button', { name: 'Approve' }).click();
+  expect((await refused).status()).toBe(401);
+  await page.getByText('grace has logged in to this browser.').waitFor();
+  await heading(page, 'Refund U-1?').waitFor();
+  expect(await page.getByLabel('Comment').inputValue()).toBe('');
+  expect(await status(run)).toBe('waiting');
+  // From now on it is hers.
+  await page.getByRole('button', { name: 'Approve' }).click();
+  expect(await isOver(run)).toBe('completed');
+  const { body } = await builder.get(`/runs/${run}`);
+  expect(body.logs.filter((entry: any) => entry.message.includes('decided'))).toEqual([
+    expect.objectContaining({ message: expect.stringContaining('grace decided approve') }),
+  ]);
 });
 
 inBrowser('people have names, and a task is delegated to one of them', async () => {
@@ -338,7 +409,7 @@ inBrowser('a decision that is made while the server is away is kept, and counts 
     (count) => count >= 2,
   );
   isAway = false;
-  await page.getByText('Refund O-1?: approve').waitFor();
+  await page.getByText('Decided “Approve” for “Refund O-1?”.').waitFor();
   expect(new Set(keys).size).toBe(1);
   expect(await isOver(run)).toBe('completed');
 });

@@ -116,6 +116,13 @@ inBrowser('a schedule is seen, paused, resumed, and starts a run by hand', async
   await card.getByRole('link', { name: 'started' }).waitFor();
   await card.getByRole('button', { name: 'Resume' }).click();
   await card.getByText('· active').waitFor();
+  await card.getByRole('button', { name: 'Past times…' }).click();
+  const dialog = page.getByRole('dialog').filter({ visible: true });
+  const local = (ms: number) => new Date(ms).toLocaleString('sv').slice(0, 16).replace(' ', 'T');
+  await dialog.getByLabel('From').fill(local(Date.now() - 3 * 86_400_000));
+  await dialog.getByLabel('To').fill(local(Date.now() - 60_000));
+  await dialog.getByRole('button', { name: 'Start them' }).click();
+  await page.getByText('3 past times have their runs.').waitFor();
   await keepPicture(page, 'workflow-schedule');
   expect(complaints).toEqual([]);
 });
@@ -129,10 +136,10 @@ inBrowser('a workflow shows its revisions and what changed between two of them',
   await page.getByRole('heading', { name: 'Grows', exact: true }).waitFor();
   await page.keyboard.press('2');
   const difference = page.getByRole('region', { name: 'From revision 2 to revision 3' });
-  await difference.getByText('removed: "step": 2').waitFor();
-  await difference.getByText('added: "step": 3').waitFor();
+  await difference.getByText('removed: step: 2').waitFor();
+  await difference.getByText('added: step: 3').waitFor();
   await page.getByLabel('Compare from revision 1').check();
-  await page.getByRole('region', { name: 'From revision 1 to revision 3' }).getByText('"step": 1').waitFor();
+  await page.getByRole('region', { name: 'From revision 1 to revision 3' }).getByText('step: 1').waitFor();
   await keepPicture(page, 'workflow-revisions');
   await page.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
@@ -391,7 +398,8 @@ inBrowser(
         ['editor-start', `/workflows/${workflow.id}/edit?view=start`, 'Amount'],
         ['editor-try', `/workflows/${workflow.id}/edit?view=try`, 'Data as JSON'],
         ['editor-changes', `/workflows/${workflow.id}/edit?view=changes`, 'There is no difference'],
-        ['workflow-definition', `/workflows/${workflow.id}?view=definition`, '"settle"'],
+        ['workflow-definition', `/workflows/${workflow.id}?view=definition`, 'settle:'],
+        ['workflow-json', `/workflows/${workflow.id}?view=definition&as=json`, '"settle":'],
       ],
     );
   },

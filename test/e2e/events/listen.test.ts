@@ -225,8 +225,12 @@ test("others' events reach a run only if both sides say so", async () => {
     [{ pointer: '/users/1', code: 'shares_nothing' }],
   ]);
   await other.post('/event-sources', { source: 'urn:other', shared_with: [owner.id] });
-  const listed = await client.patch(`/workflows/${id}/event-senders`, { users: [sender.id] });
+  const nobody = (await client.get(`/workflows/${id}/event-senders`)).headers.get('etag') ?? '';
+  const list = (users: string[]) =>
+    client.patch(`/workflows/${id}/event-senders`, { users }, { headers: { 'if-match': nobody } });
+  const listed = await list([sender.id]);
   expect([listed.status, listed.body]).toEqual([200, { users: [sender.id] }]);
+  expect((await list([])).status).toBe(412);
   const run = (await client.post(`/workflows/${id}/run`, {})).body;
   await listening(run);
   // What counts is who may read it when it is matched.

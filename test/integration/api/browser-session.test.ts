@@ -63,6 +63,26 @@ test('a log-in answers with the user and a cookie that scripts cannot read', asy
   expect([read.status, read.headers.get('cache-control')]).toEqual([200, 'private, no-cache']);
 });
 
+test('a request for another user than that of the session does nothing', async () => {
+  const [ada, grace] = [await register(), await register()];
+  const page = await loggedIn(grace.username);
+  const meant = (id: string) => ({ headers: { 'cadenza-user': id } });
+  const body = { name: 'For Ada', definition: { do: [] } };
+  for (const ask of [
+    () => page.post('/workflows', body, meant(ada.id)),
+    () => page.get('/workflows', meant(ada.id)),
+    () => page.get('/console/session', meant(ada.id)),
+    () => page.delete('/console/session', meant(ada.id)),
+  ]) {
+    const { status, body: problem } = await ask();
+    expect([status, problem.code]).toEqual([401, 'another_user']);
+  }
+  expect((await page.get('/workflows', meant(grace.id))).body).toEqual([]);
+  expect((await page.get('/console/session', meant(grace.id))).body.id).toBe(grace.id);
+  // A token is of one user for ever.
+  expect((await admin.get('/users/me', meant(ada.id))).status).toBe(200);
+});
+
 test('over HTTPS the cookie is Secure and bound to the host', async () => {
   const secure = await startTestApp({
     databaseUrl: app.databaseUrl,

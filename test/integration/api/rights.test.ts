@@ -56,14 +56,14 @@ async function agent(state: string): Promise<string> {
   return body.id;
 }
 
-async function workflow(state: string): Promise<string> {
+async function workflow(state: string, author = asOwner): Promise<string> {
   const broken = { do: [{ hello: { shout: true } }] };
   const definitionOfState = state.includes('invalid')
     ? broken
     : state.includes('unsupported')
       ? { do: [{ go: { run: { script: { language: 'js', code: '1' } } } }] }
       : definition;
-  const { body } = await asOwner.post('/workflows', {
+  const { body } = await author.post('/workflows', {
     name: `workflow-${++counter}`,
     definition: definitionOfState,
     visibility: state.includes('public') ? 'public' : 'private',
@@ -81,8 +81,19 @@ async function run(state: string): Promise<string> {
       id,
       command,
     ]);
-  if (state.includes('checkpoint'))
-    await sql(`insert into run_checkpoint (run_id, state) values (?, '{}')`, [id]);
+  const checkpoint = { scope: {}, root: { list: { index: 0, data: null, child: { raw: null } } } };
+  if (state.includes('checkpoint')) {
+    await sql('update run set definition = ?::jsonb where id = ?', [JSON.stringify(definition), id]);
+    await sql('insert into run_checkpoint (run_id, state) values (?, ?::jsonb)', [
+      id,
+      JSON.stringify(checkpoint),
+    ]);
+  }
+  if (state.includes('workflow')) {
+    const of = await workflow(state, state.includes("admin's") ? asAdmin : asOwner);
+    await sql('update run set workflow_id = ?, workflow_revision = 1 where id = ?', [of, id]);
+    if (state.includes('deleted')) await asOwner.delete(`/workflows/${of}`);
+  }
   return id;
 }
 
@@ -140,10 +151,26 @@ const kinds: Record<string, Kind> = {
       'suspended, asked to resume',
       'running, asked to cancel',
       'suspended, asked to cancel',
+      'completed, of a workflow',
+      'running, of a public workflow',
+      'completed, of an invalid workflow',
+      'completed, of a deleted workflow',
+      "faulted, with a checkpoint, of an admin's workflow",
+      "faulted, with a checkpoint, of an admin's public workflow",
     ],
-    actions: Object.fromEntries(
-      ['cancel', 'suspend', 'resume', 'retry', 'terminate'].map((action) => [action, post('/runs', action)]),
-    ),
+    actions: {
+      ...Object.fromEntries(
+        ['cancel', 'suspend', 'resume', 'retry', 'terminate'].map((action) => [
+          action,
+          post('/runs', action),
+        ]),
+      ),
+      retry_with_changes: post('/runs', 'retry', { input: {} }),
+      run_again: async (who, id) => {
+        const seen = await who.get(`/runs/${id}`);
+        return seen.status === 200 ? who.post(`/workflows/${seen.body.workflow_id}/run`, {}) : seen;
+      },
+    },
   },
   item: {
     path: '/marketplace/items',

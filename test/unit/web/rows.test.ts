@@ -43,7 +43,7 @@ test('a loop is one row with its rounds, until it is opened: then each round sta
     [`${loop}#1`, 0, 3, 7],
     ['/do/1/last#1', 0, null, 1],
   ]);
-  expect(closed[0]?.loop).toEqual({ isOpen: false, times: 3, faulted: 1 });
+  expect(closed[0]?.loop).toEqual({ isOpen: false, times: 3, going: 0, faulted: 1 });
   const opened = rowsOf(looping, new Set([`${loop}#1`]));
   expect(shown(opened)).toEqual([
     [`${loop}#1`, 0, 3, 1],
@@ -53,6 +53,21 @@ test('a loop is one row with its rounds, until it is opened: then each round sta
     ]),
     ['/do/1/last#1', 0, null, 1],
   ]);
+});
+
+test('a map says how many of its items are under way', () => {
+  const map = '/do/0/all';
+  const item = (index: number): Entry => [
+    0,
+    EVENT.taskStarted,
+    `${map}/with/do/0/ask`,
+    { name: 'ask', type: 'agent', visit: index + 1, attempt: 1, items: [index] },
+  ];
+  const log = [start(map, 'map'), item(0), item(1), item(2), end(`${map}/with/do/0/ask`, 2)];
+  const loopsOf = (...entries: Entry[]) =>
+    rowsOf(foldRun(logOf(...entries)).steps, new Set()).map(({ loop: found }) => found);
+  expect(loopsOf(...log)).toEqual([{ isOpen: false, times: 3, going: 2, faulted: 0 }]);
+  expect(loopsOf(...log, end(map, 1))).toMatchObject([{ times: 3, going: 0 }]);
 });
 
 test('a task that the flow comes back to often is one row, and few visits are rows of their own', () => {

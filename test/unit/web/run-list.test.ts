@@ -26,6 +26,7 @@ test('the address is the filter, and what it does not know is ignored', () => {
     status: 'faulted',
     owner: 'me',
     tag: 'money',
+    key: 'A-1',
     since: 'PT1H',
     workflow: 'w',
     q: 'x',
@@ -34,6 +35,7 @@ test('the address is the filter, and what it does not know is ignored', () => {
     status: 'faulted',
     owner_id: 'me',
     tag: 'money',
+    key: 'A-1',
     created_after: '2026-01-01T23:00:00.000Z',
     workflow_id: 'w',
     q: 'x',
@@ -52,6 +54,8 @@ test('a run that changes is shown if the filter asks for it', () => {
   ];
   expect(changed.map((one) => showsRun(filter, one, 'me', now))).toEqual([true, false, false, false]);
   expect(changed.map((one) => showsRun(filterOf({}), one, 'me', now))).toEqual([true, true, true, true]);
+  const keyed = [run({ key: 'A-1' }), run({ key: null })];
+  expect(keyed.map((one) => showsRun(filterOf({ key: 'A-1' }), one, 'me', now))).toEqual([true, false]);
 });
 
 test('an action is for the runs that can take it, and says what became of them', () => {

@@ -8,6 +8,7 @@ import {
   prepareJson,
   refusedFields,
 } from '../../../web/src/ui/start-form/input.ts';
+import { firstMarks, readMarks } from '../../../web/src/ui/start-form/marks.ts';
 import { loadCheck } from '../../../web/src/ui/schema-form/form-check.ts';
 
 beforeAll(loadCheck);
@@ -73,4 +74,20 @@ test('a run is started again with the input that it had, and what no field shows
   ]);
   expect(JSON.parse(text)).toEqual({ amount: 5, trace: 'x' });
   expect(firstInput(null, undefined)).toEqual({ entries: {}, text: '', rest: {} });
+});
+
+test('key, tags and labels are read as people write them, and what is wrong with them names them', () => {
+  expect(readMarks({ key: ' A-1 ', tags: 'urgent, ,by mail', labels: 'team = sales,note=a=b, odd' })).toEqual(
+    {
+      key: 'A-1',
+      tags: ['urgent', 'by mail'],
+      labels: { team: 'sales', note: 'a=b', odd: '' },
+    },
+  );
+  expect(readMarks(firstMarks(undefined))).toEqual({});
+  const like = { tags: ['urgent'], labels: { team: 'sales' } };
+  expect(readMarks(firstMarks(like))).toEqual(like);
+  expect(refusedFields([{ pointer: '/labels/-x', message: 'is no name' }])).toEqual([
+    { pointer: '', message: 'Labels: is no name' },
+  ]);
 });

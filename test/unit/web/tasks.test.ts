@@ -3,6 +3,8 @@ import { beforeAll, expect, test } from '@jest/globals';
 
 import { prepareDecision } from '../../../web/src/screens/inbox/prepare.ts';
 import {
+  decisionKey,
+  decisionLabel,
   filterOf,
   neighbourOf,
   sharedDecisions,
@@ -51,6 +53,19 @@ test.each<[Parameters<typeof taskOrder>[0], string[]]>([
     task({ id: 'a' }),
   ];
   expect(tasks.toSorted(taskOrder(sort)).map(({ id }) => id)).toEqual(order);
+});
+
+test('a decision has the words of its task, and a key', () => {
+  const decisions = [{ id: 'more', label: 'ask for more', requires_comment: true }];
+  expect(['more', 'gone'].map((id) => decisionLabel(task({ decisions }), id))).toEqual([
+    'Ask for more',
+    'Gone',
+  ]);
+  expect([decisionKey('approve', 3), decisionKey('more', 8), decisionKey('more', 9)]).toEqual([
+    'a',
+    '9',
+    null,
+  ]);
 });
 
 test('after a decision the next task is chosen, at the end the one before', () => {

@@ -1,12 +1,19 @@
 import { useEffect } from 'preact/hooks';
 
-import { readSession, user } from '../data/session.ts';
+import { readSession, user, whenUserLeaves } from '../data/session.ts';
 import { LogIn } from '../screens/login/login.tsx';
 import { SessionOver } from '../screens/login/session-over.tsx';
 import { ProblemText } from '../ui/problem.tsx';
-import { Toasts } from '../ui/toasts.tsx';
+import { clearNotes, tell, Toasts } from '../ui/toasts.tsx';
 import { Shell } from './shell.tsx';
 import { start, startProblem } from './start.ts';
+import { words } from './words.ts';
+
+whenUserLeaves(() => {
+  clearNotes();
+  const next = user.value;
+  if (next) tell(words.loggedInAs(next.display_name ?? next.username));
+});
 
 export function App() {
   useEffect(() => void start(readSession), []);
@@ -15,7 +22,8 @@ export function App() {
     return startProblem.value === null ? null : <ProblemText error={startProblem.value} />;
   return (
     <>
-      {user.value === null ? <LogIn /> : <Shell user={user.value} />}
+      {/* What somebody has begun is not there for the next user. */}
+      {user.value === null ? <LogIn /> : <Shell key={user.value.id} user={user.value} />}
       <SessionOver />
       <Toasts />
     </>

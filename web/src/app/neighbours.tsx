@@ -75,6 +75,9 @@ export function Neighbours({ list, id }: { list: ListName; id: string }) {
     >
       <span class="hidden-text">{text}</span>
       <kbd aria-hidden="true">{key}</kbd>
+      <span class="touch-only" aria-hidden="true">
+        {by < 0 ? '‹' : '›'}
+      </span>
     </button>
   );
   return (

@@ -15,6 +15,7 @@ export const words = {
   keys: 'Keyboard shortcuts',
   theme: 'Light or dark',
   logOut: 'Log out',
+  loggedInAs: (name: string) => `${name} has logged in to this browser.`,
   close: 'Close',
   live: 'live',
   reconnecting: 'Reconnecting…',

@@ -2,14 +2,50 @@
 import { signal } from '@preact/signals';
 
 import { createClient } from '../../../client/index.ts';
+import { isRecord } from '../../../contracts/is-record.ts';
 
 /** The server has refused a request because the session is over. */
 export const sessionOver = signal(false);
 
+/** Names the user for whom the page is drawn. Empty for a request that is not about a certain one. */
+export const USER_HEADER = 'cadenza-user';
+
+let drawnFor: string | null = null;
+let onAnotherUser: () => void = () => undefined;
+
+/** From now on the server refuses requests if the session of this browser is of another user. */
+export function sendAs(userId: string | null): void {
+  drawnFor = userId;
+}
+
+/** @param act called when the server has refused a request because another tab has logged in somebody else */
+export function whenAnotherUser(act: () => void): void {
+  onAnotherUser = act;
+}
+
+/** A request that outlives its page may have 64 KiB, in bytes. */
+const MAX_KEPT_CHARACTERS = 20_000;
+
 export const client = createClient({
-  fetch: async (...request) => {
-    const response = await fetch(...request);
-    if (response.status === 401) sessionOver.value = true;
+  fetch: async (url, init = {}) => {
+    const headers = new Headers(init.headers);
+    if (drawnFor !== null && !headers.has(USER_HEADER)) headers.set(USER_HEADER, drawnFor);
+    const isShort = typeof init.body === 'string' && init.body.length < MAX_KEPT_CHARACTERS;
+    // A page that nobody sees may be gone before the server has answered.
+    const response = await fetch(url, { ...init, headers, keepalive: document.hidden && isShort });
+    if (response.status === 401) {
+      if (await isForAnother(response)) onAnotherUser();
+      else sessionOver.value = true;
+    }
     return response;
   },
 });
+
+async function isForAnother(response: Response): Promise<boolean> {
+  // Whoever sent the request reads the body too.
+  const problem: unknown = await response
+    .clone()
+    .json()
+    .catch(() => null);
+  return isRecord(problem) && problem['code'] === 'another_user';
+}

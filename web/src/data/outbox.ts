@@ -89,11 +89,17 @@ class Outbox {
     return this.sending.value.findLast(isHeld);
   }
 
-  /** Sends what is held, before the user leaves. Resolves when it is sent, or after a while. */
-  async sendHeld(): Promise<void> {
-    if (this.lastHeld() === undefined) return;
+  /** Sends what is held: it cannot be taken back any more. @returns false if nothing is held */
+  release(): boolean {
+    if (this.lastHeld() === undefined) return false;
     this.#set(this.sending.value.map((decision) => ({ ...decision, heldUntil: 0 })));
     this.#wake();
+    return true;
+  }
+
+  /** Sends what is held, before the user leaves. Resolves when it is sent, or after a while. */
+  async sendHeld(): Promise<void> {
+    if (!this.release()) return;
     for (let waitedMs = 0; this.sending.value.length > 0 && waitedMs < LAST_MS; waitedMs += LOOK_MS)
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
@@ -197,3 +203,8 @@ async function isOutdated({ taskId, seen }: Sending): Promise<boolean> {
 }
 
 export const outbox = new Outbox();
+
+// A page that nobody sees may never come back, and whoever has left it has decided.
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) outbox.release();
+});

@@ -2,7 +2,7 @@
 import { effect, signal, untracked } from '@preact/signals';
 
 import type { OperationId, User } from '../../../client/index.ts';
-import { client, sessionOver } from './api.ts';
+import { client, sendAs, sessionOver, USER_HEADER, whenAnotherUser } from './api.ts';
 import { cache } from './query.ts';
 import { forgetTexts } from './kept-texts.ts';
 import { outbox } from './outbox.ts';
@@ -16,15 +16,18 @@ export function mayCall(id: OperationId): boolean {
   return isAllowed(id, user.value?.roles ?? []);
 }
 
+effect(() => sendAs(user.value?.id ?? null));
+
 /** Tells the other tabs of this browser who is logged in. */
 const tabs = new BroadcastChannel('cadenza-session');
-tabs.onmessage = () => {
-  // A request that is refused says so too.
-  readSession().catch(() => undefined);
-};
+// A request that is refused says so too.
+const readAgain = () => void readSession().catch(() => undefined);
+tabs.onmessage = readAgain;
+whenAnotherUser(readAgain);
 
+/** Finds out who is logged in here now. */
 export async function readSession(): Promise<void> {
-  const found = (await client.call('getSession')) ?? null;
+  const found = (await client.call('getSession', { headers: { [USER_HEADER]: '' } })) ?? null;
   user.value = found;
   if (found === null) return;
   sessionOver.value = false;

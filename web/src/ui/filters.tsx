@@ -1,5 +1,6 @@
 /** Controls of a list's filter: each is a parameter of the address. */
 import { setQuery } from '../app/router.ts';
+import { isTouch } from './touch.ts';
 import { words } from './words.ts';
 
 /** What was chosen in the list may not be in the next one. */
@@ -18,7 +19,7 @@ export function SearchField({ label, value }: SearchProps) {
     <input
       type="search"
       aria-label={label}
-      placeholder={words.searchHint}
+      placeholder={words.searchHint(isTouch.value)}
       maxLength={255}
       value={value}
       onInput={({ currentTarget }) => filterBy('q', currentTarget.value, 'replace')}

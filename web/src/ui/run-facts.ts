@@ -11,6 +11,12 @@ export function subjectOf(input: unknown): string {
     .join(' · ');
 }
 
+/** Its key, tags and labels. */
+export function marksOf({ key, tags, labels }: Pick<Run, 'key' | 'tags' | 'labels'>): string[] {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return [...(key === null ? [] : [key]), ...tags, ...pairs];
+}
+
 /** How long the run has taken so far. */
 export function lengthOf(run: Pick<Run, 'started_at' | 'finished_at'>, nowMs: number): number | null {
   if (run.started_at === null) return null;

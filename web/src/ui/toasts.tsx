@@ -11,21 +11,30 @@ interface Toast {
   link?: { href: string; text: string };
   /** A button; the note closes with it. */
   action?: { text: string; act: () => void };
+  /** How long it is shown, as a line that gets shorter. */
+  forMs?: number;
 }
 
 const toasts = signal<readonly Toast[]>([]);
 const SHOWN_MS = 6_000;
+/** Of a note that leads somewhere. */
+const LINKED_MS = 12_000;
 const MAX_SHOWN = 4;
 let last = 0;
 
 export function tell(text: string, link?: Toast['link']): void {
   const id = add({ text, isProblem: false, ...(link === undefined ? {} : { link }) });
-  setTimeout(() => close(id), SHOWN_MS);
+  setTimeout(() => close(id), link === undefined ? SHOWN_MS : LINKED_MS);
+}
+
+/** Removes all notes. */
+export function clearNotes(): void {
+  toasts.value = [];
 }
 
 /** A note with a way to take back what it tells, for as long as that is possible. @returns what closes it */
 export function offer(text: string, action: NonNullable<Toast['action']>, forMs: number): () => void {
-  const id = add({ text, isProblem: false, action });
+  const id = add({ text, isProblem: false, action, forMs });
   setTimeout(() => close(id), forMs);
   return () => close(id);
 }
@@ -47,9 +56,12 @@ function close(id: number): void {
 export function Toasts() {
   return (
     <div class={css['stack']} role="status">
-      {toasts.value.map(({ id, text, isProblem, link, action }) => (
+      {toasts.value.map(({ id, text, isProblem, link, action, forMs }) => (
         <div key={id} class={`${css['toast']} ${isProblem ? css['problem'] : ''}`}>
           <span>{text}</span>
+          {forMs !== undefined && (
+            <i class={css['left']} style={{ animationDuration: `${forMs}ms` }} aria-hidden="true" />
+          )}
           {link !== undefined && <a href={link.href}>{link.text}</a>}
           {action !== undefined && (
             <button

@@ -1,10 +1,11 @@
 /** Words of the parts that the screens of records share. */
 export const words = {
-  searchHint: 'Search  /',
+  searchHint: (isTouch: boolean) => (isTouch ? 'Search' : 'Search  /'),
   noneMatches: (filter: string) => `Nothing matches ${filter}.`,
   clear: 'Clear filters',
   more: 'Show more',
   cancel: 'Cancel',
+  reload: 'Show what is saved now, and drop my changes',
   needs: (role: string) => `This needs the role ${role}. An admin can give it to you.`,
   copy: 'Copy',
   copied: 'Copied',

@@ -3,6 +3,7 @@ import { computed, signal } from '@preact/signals';
 
 import { ApiError, type DefinitionProblem, type Workflow } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
+import { isJson } from '../../data/definition-text.ts';
 import { forgetText, keepText, keptText } from '../../data/kept-texts.ts';
 import { cache } from '../../data/query.ts';
 import { randomKey } from '../../data/random-key.ts';
@@ -376,15 +377,4 @@ export class EditorModel {
 
 function isEmpty(change: Record<string, unknown> | string): boolean {
   return typeof change === 'object' && Object.keys(change).length === 0;
-}
-
-/** JSON is YAML too, but it has no comments. */
-function isJson(text: string): boolean {
-  if (!/^\s*\{/.test(text)) return false;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

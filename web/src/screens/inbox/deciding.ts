@@ -1,15 +1,16 @@
 /** Decisions of the inbox: they leave the list at once, and come back with a reason if they are refused. */
-import { batch } from '@preact/signals';
+import { batch, signal } from '@preact/signals';
 
 import type { ApiError, HumanTask } from '../../../../client/index.ts';
 import { navigate, query, setQuery } from '../../app/router.ts';
-import { inboxAddress } from '../../app/routes.ts';
+import { inboxAddress, runAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import type { LiveList } from '../../data/live-list.ts';
 import { outbox, type Outcome, type Sending } from '../../data/outbox.ts';
 import { readPersonName } from '../../data/people.ts';
 import { cache } from '../../data/query.ts';
 import { randomKey } from '../../data/random-key.ts';
+import { whenUserLeaves } from '../../data/session.ts';
 import { nowMs } from '../../ui/clock.ts';
 import { focusDrawn } from '../../ui/focus.ts';
 import { isNarrow } from '../../ui/narrow.ts';
@@ -19,7 +20,7 @@ import { relativeTime } from '../../ui/time.ts';
 import { complain, offer, tell } from '../../ui/toasts.tsx';
 import { changeDraft, draftOf, dropDraft, setProblems } from './drafts.ts';
 import { asksForm, prepareDecision } from './prepare.ts';
-import { neighbourOf, type Task } from './tasks.ts';
+import { decisionLabel, neighbourOf, type Task } from './tasks.ts';
 import { words } from './words.ts';
 
 export interface InboxState {
@@ -30,12 +31,24 @@ export interface InboxState {
   currentId: () => string | null;
 }
 
+interface Decided {
+  title: string;
+  label: string;
+  /** Its run; the task itself for those who may not see the run. */
+  link: { href: string; text: string };
+}
+
+/** What was decided here last; null before the first decision. */
+export const lastDecided = signal<Decided | null>(null);
+
+whenUserLeaves(() => (lastDecided.value = null));
+
 export function select(id: string | null): void {
   setQuery({ task: id ?? undefined }, 'replace');
 }
 
 /** As drawn after what the caller has just changed: an empty list has nothing to focus. */
-function focusList(): void {
+export function focusList(): void {
   queueMicrotask(() => {
     const list = document.querySelector<HTMLElement>('[role=listbox]') ?? document.getElementById('main');
     list?.focus();
@@ -68,7 +81,7 @@ function send(inbox: InboxState, task: Task, decision: string, heldMs: number): 
   focusList();
 }
 
-/** A decision that one key has made can be taken back before it is sent. */
+/** A decision that one key or one tap has made can be taken back before it is sent. */
 export const HELD_MS = 5_000;
 
 /** What closes the note of each decision that is held. */
@@ -78,7 +91,10 @@ function offerBack(task: Task, decision: string, key: string): void {
   const act = () => {
     if (!takeBack(key, task.id)) complain(words.tooLate(task.title));
   };
-  offered.set(key, offer(words.held(task.title, decision), { text: words.takeBack, act }, HELD_MS));
+  offered.set(
+    key,
+    offer(words.held(task.title, decisionLabel(task, decision)), { text: words.takeBack, act }, HELD_MS),
+  );
   setTimeout(() => offered.delete(key), HELD_MS);
 }
 
@@ -89,12 +105,21 @@ export function takeBack(key: string, taskId: string): boolean {
   return isBack;
 }
 
-export function takeAnswer(list: LiveList<Task>, { taskId, title, body }: Sending, outcome: Outcome): void {
+export function takeAnswer(
+  list: LiveList<Task>,
+  { key, taskId, title, body }: Sending,
+  outcome: Outcome,
+): void {
+  offered.get(key)?.();
   if (outcome !== 'changed' && 'task' in outcome) {
+    const { task } = outcome;
     dropDraft(taskId);
-    cache.setQueryData(['task', taskId], outcome.task);
-    list.put(outcome.task);
-    tell(words.sent(title, body.decision));
+    cache.setQueryData(['task', taskId], task);
+    list.put(task);
+    const label = decisionLabel(task, body.decision);
+    const link = linkAfter(task);
+    lastDecided.value = { title, label, link };
+    tell((task.decision === null ? words.voted : words.sent)(title, label), link);
     return;
   }
   void cache.invalidateQueries({ queryKey: ['task', taskId] });
@@ -104,6 +129,13 @@ export function takeAnswer(list: LiveList<Task>, { taskId, title, body }: Sendin
   }
   setProblems(taskId, outcome.error.errors);
   void reasonOf(outcome.error).then((reason) => refuse(taskId, title, reason));
+}
+
+/** Where one sees what comes of a decision. */
+function linkAfter({ id, run_id: runId, can }: HumanTask): Decided['link'] {
+  return can.includes('see_run')
+    ? { href: runAddress(runId), text: words.openRun }
+    : { href: inboxAddress({ ...query.value, task: id }), text: words.openDecided };
 }
 
 function refuse(taskId: string, title: string, reason: string): void {

@@ -5,7 +5,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import type { HumanTask } from '../../../../client/index.ts';
 import { useKeys, type KeyTexts } from '../../app/keys.ts';
 import { navigate, query, setQuery } from '../../app/router.ts';
-import { runAddress } from '../../app/routes.ts';
+import { runAddress, runsAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { LiveList } from '../../data/live-list.ts';
 import { outbox } from '../../data/outbox.ts';
@@ -14,8 +14,19 @@ import { cache } from '../../data/query.ts';
 import { user } from '../../data/session.ts';
 import { isNarrow } from '../../ui/narrow.ts';
 import { useTitle } from '../../ui/title.ts';
-import { decide, decideMany, HELD_MS, select, takeAnswer, takeBack, type InboxState } from './deciding.ts';
-import { changeDraft } from './drafts.ts';
+import { tell } from '../../ui/toasts.tsx';
+import {
+  decide,
+  decideMany,
+  focusList,
+  HELD_MS,
+  lastDecided,
+  select,
+  takeAnswer,
+  takeBack,
+  type InboxState,
+} from './deciding.ts';
+import { changeDraft, draftOf } from './drafts.ts';
 import css from './inbox.module.css';
 import { TaskDetail } from './task-detail.tsx';
 import { TaskList } from './task-list.tsx';
@@ -74,7 +85,7 @@ export function Inbox() {
             key={selected}
             id={selected}
             listed={list.items.value.find(({ id }) => id === selected)}
-            onDecide={(task, decision) => decide(inbox, task, decision)}
+            onDecide={(task, decision, isTap) => decide(inbox, task, decision, isTap ? HELD_MS : 0)}
           />
         )}
       </section>
@@ -145,25 +156,38 @@ function useInboxKeys(inbox: InboxState): void {
     c: press('claim'),
     d: press('delegate'),
     m: press('comment'),
-    o: () => {
-      const task = current();
-      if (task?.can.includes('see_run')) navigate(runAddress(task.run_id));
-    },
+    o: () => openRun(shownTask(inbox)),
     z: () => {
       const held = outbox.lastHeld();
       if (held !== undefined) takeBack(held.key, held.taskId);
     },
     'mod+Enter': press('armed'),
     Escape: () => {
-      if (inbox.picked.value.size > 0) inbox.picked.value = new Set();
+      const task = current();
+      if (task !== undefined && draftOf(task).armed !== null) {
+        changeDraft(task, { armed: null });
+        focusList();
+      } else if (inbox.picked.value.size > 0) inbox.picked.value = new Set();
       else setQuery({ task: undefined });
     },
   };
-  useKeys(keys, keyTexts(current()));
+  useKeys(keys, keyTexts(shownTask(inbox)));
+}
+
+/** Without a task: the run that was decided last, or all runs. */
+function openRun(task: Task | undefined): void {
+  if (task === undefined) navigate(lastDecided.value?.link.href ?? runsAddress());
+  else if (task.can.includes('see_run')) navigate(runAddress(task.run_id));
+  else tell(words.noRun);
 }
 
 function currentTask(inbox: InboxState): Task | undefined {
   return inbox.tasks().find(({ id }) => id === inbox.currentId());
+}
+
+/** Also one that is no longer in the list, such as a decided one. */
+function shownTask(inbox: InboxState): Task | undefined {
+  return currentTask(inbox) ?? cache.getQueryData<HumanTask>(['task', inbox.currentId() ?? '']);
 }
 
 /** `a`, `r` and the digits. */
@@ -200,7 +224,7 @@ function keyTexts(task: Task | undefined): KeyTexts {
   const { can, prepare } = words.shortcuts;
   const isQuick = choices.value.decides === 'one_key';
   const always = { ...words.shortcuts.always, ...(isQuick ? { z: words.takeBack } : {}) };
-  if (task === undefined) return always;
+  if (task === undefined) return { ...always, o: words.shortcuts.last };
   const acts = Object.entries(ACTIONS).filter(([act]) => task.can.some((one) => one === act));
   const decisions = task.can.includes('decide') ? (task.decisions ?? []) : [];
   const letters: Readonly<Record<string, string>> = { approve: 'a', reject: 'r' };

@@ -9,6 +9,7 @@ import { query } from '../../app/router.ts';
 import { inboxAddress, runAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { personName } from '../../data/people.ts';
+import { choices } from '../../data/preferences.ts';
 import { useQuery } from '../../data/query.ts';
 import { FormattedText } from '../../ui/formatted-text.tsx';
 import { ProblemText } from '../../ui/problem.tsx';
@@ -16,6 +17,7 @@ import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
 import { fieldsOf, problemsByField } from '../../ui/schema-form/fields.ts';
 import { SchemaForm } from '../../ui/schema-form/schema-form.tsx';
 import { StatusText } from '../../ui/status.tsx';
+import { isTap } from '../../ui/touch.ts';
 import { Value } from '../../ui/value.tsx';
 import { When } from '../../ui/when.tsx';
 import { changeDraft, draftOf } from './drafts.ts';
@@ -23,14 +25,15 @@ import { Handover } from './handover.tsx';
 import css from './inbox.module.css';
 import { LedHere } from './led-here.tsx';
 import { claimText, KeyOf } from './task-list.tsx';
-import { isWhole, labelOf, type Task } from './tasks.ts';
+import { decisionKey, decisionLabel, isWhole, labelOf, type Task } from './tasks.ts';
 import { words } from './words.ts';
 
 interface Props {
   id: string;
   /** The task as the list has it, which may lack large fields. */
   listed: Task | undefined;
-  onDecide: (task: HumanTask, decision: string) => void;
+  /** @param isTap a finger slips easily, so the decision can be taken back for a while */
+  onDecide: (task: HumanTask, decision: string, isTap: boolean) => void;
 }
 
 export function TaskDetail({ id, listed, onDecide }: Props) {
@@ -78,7 +81,13 @@ function Detail({ task, onDecide }: { task: HumanTask; onDecide: Props['onDecide
         <p class={css['cannot']}>
           {task.decision === null
             ? (words.cannot[task.cannot.decide ?? ''] ?? words.cannotDecide)
-            : words.decided(task.decision.decision, personName(task.decision.decided_by))}
+            : words.decided(
+                decisionLabel(task, task.decision.decision),
+                personName(task.decision.decided_by),
+              )}{' '}
+          {task.decision !== null && task.can.includes('see_run') && (
+            <a href={runAddress(task.run_id)}>{words.result}</a>
+          )}
         </p>
       )}
       <Handover task={task} />
@@ -267,24 +276,29 @@ function Buttons({
     seen.value = armed;
   }, [armed]);
   const [first] = task.decisions;
+  const isQuick = choices.value.decides === 'one_key';
   return (
     <div class={css['buttons']}>
-      {task.decisions.map(({ id, label }) => (
+      {task.decisions.map(({ id, label }, index) => (
         <button
           key={id}
           ref={id === armed ? armedButton : null}
           type="button"
           class={id === (armed ?? first?.id) ? 'primary' : ''}
           data-act={id === (armed ?? first?.id) ? 'armed' : undefined}
-          onClick={() => onDecide(task, id)}
+          onClick={(event) => onDecide(task, id, id !== armed && isTap(event))}
           onBlur={() => {
             if (id === armed) changeDraft(task, { armed: null });
           }}
         >
-          {labelOf({ label })}{' '}
-          {id === armed ? <kbd aria-hidden="true">{words.enter}</kbd> : <KeyOf decision={id} />}
+          {labelOf({ label })}
+          {id !== armed && <KeyOf name={decisionKey(id, index)} />}
+          {(id === armed || (!isQuick && decisionKey(id, index) !== null)) && <KeyOf name={words.enter} />}
         </button>
       ))}
+      <p class={css['armed']} role="status">
+        {armed !== null && words.armed(decisionLabel(task, armed))}
+      </p>
     </div>
   );
 }

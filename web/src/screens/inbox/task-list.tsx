@@ -1,8 +1,9 @@
 import { navigate, query, setQuery } from '../../app/router.ts';
-import { inboxAddress } from '../../app/routes.ts';
+import { inboxAddress, runsAddress } from '../../app/routes.ts';
 import type { LiveList } from '../../data/live-list.ts';
 import { SavedViews } from '../../app/saved-views.tsx';
 import { personName } from '../../data/people.ts';
+import { choices } from '../../data/preferences.ts';
 import { user } from '../../data/session.ts';
 import { nowMs } from '../../ui/clock.ts';
 import { density } from '../../ui/density.ts';
@@ -12,8 +13,10 @@ import { ProblemText } from '../../ui/problem.tsx';
 import { StatusMark } from '../../ui/status.tsx';
 import { relativeTime, roundLength } from '../../ui/time.ts';
 import { VirtualList } from '../../ui/virtual-list.tsx';
+import { lastDecided } from './deciding.ts';
 import css from './inbox.module.css';
 import {
+  decisionKey,
   isFiltered,
   isOverdue,
   labelOf,
@@ -48,7 +51,7 @@ export function TaskList(props: Props) {
           <span>{words.selected(chosen.length)}</span>
           {sharedDecisions(chosen).map(({ id, label }) => (
             <button key={id} type="button" onClick={() => props.onBulk(id)}>
-              {labelOf({ label })} <KeyOf decision={id} />
+              {labelOf({ label })} <KeyOf name={decisionKey(id)} />
             </button>
           ))}
           <button type="button" class="plain" onClick={props.onClearPicked}>
@@ -93,7 +96,7 @@ function Footer({ count }: { count: string }) {
   return (
     <footer class={css['footer']}>
       <span class={css['hints']} aria-hidden="true">
-        {words.keys.map((entry) => (
+        {words.keys(choices.value.decides === 'one_key').map((entry) => (
           <span key={entry[0]}>
             {entry.slice(0, -1).map((key) => (
               <kbd key={key}>{key}</kbd>
@@ -165,12 +168,25 @@ function ListState({ filter, list, tasks }: Props) {
   return (
     <div class={css['state']}>
       <p>{isFiltered(filter) ? words.filteredEmpty : words.empty}</p>
+      <Last />
       {isFiltered(filter) && (
         <button type="button" onClick={() => navigate(inboxAddress({ sort: query.value['sort'] }))}>
           {words.clear}
         </button>
       )}
     </div>
+  );
+}
+
+/** The way on from an empty inbox. */
+function Last() {
+  const last = lastDecided.value;
+  return (
+    <p>
+      {last !== null && `${words.last(last.title, last.label)} `}
+      <a href={last?.link.href ?? runsAddress()}>{last?.link.text ?? words.allRuns}</a>{' '}
+      <kbd aria-hidden="true">o</kbd>
+    </p>
   );
 }
 
@@ -239,7 +255,6 @@ function Deadline({ task }: { task: Task }) {
   );
 }
 
-export function KeyOf({ decision }: { decision: string }) {
-  if (decision === 'approve') return <kbd aria-hidden="true">a</kbd>;
-  return decision === 'reject' ? <kbd aria-hidden="true">r</kbd> : null;
+export function KeyOf({ name }: { name: string | null }) {
+  return name === null ? null : <kbd aria-hidden="true">{name}</kbd>;
 }

@@ -88,6 +88,20 @@ export function isWhole(task: Task): task is HumanTask {
   return !('omitted' in task) || task.omitted.length === 0;
 }
 
+/** How the task calls one of its decisions. */
+export function decisionLabel({ decisions = [] }: Pick<Task, 'decisions'>, id: string): string {
+  return labelOf(decisions.find((one) => one.id === id) ?? { label: id });
+}
+
+const DIGITS = 9;
+
+/** The key of a decision; null without one. @param index in its task; without, digits are no keys */
+export function decisionKey(id: string, index = DIGITS): string | null {
+  if (id === 'approve') return 'a';
+  if (id === 'reject') return 'r';
+  return index < DIGITS ? String(index + 1) : null;
+}
+
 /** `approve`, a decision without a label of its own, is shown as `Approve`. */
 export function labelOf({ label }: { label: string }): string {
   return label.slice(0, 1).toUpperCase() + label.slice(1);

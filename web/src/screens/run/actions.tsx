@@ -1,7 +1,7 @@
 /** Suspend, resume, retry, run again, cancel, terminate: each with a key, and asked before it ends something. */
 import { useSignal, type Signal } from '@preact/signals';
 
-import { OPERATIONS, type Run } from '../../../../client/index.ts';
+import type { OPERATIONS, Run } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
 import { lazy } from '../../app/lazy.tsx';
 import { navigate } from '../../app/router.ts';
@@ -9,8 +9,6 @@ import { runAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { cache } from '../../data/query.ts';
 import { randomKey } from '../../data/random-key.ts';
-import { isAllowed } from '../../data/rights.ts';
-import { user } from '../../data/session.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import page from '../../ui/page.module.css';
 import { detailOf } from '../../ui/problem.tsx';
@@ -39,7 +37,7 @@ export function Actions({ run }: { run: Run }) {
     if (!isBusy.value) void send(run, command, isBusy);
   };
   const may = (command: Command) => run.can.includes(command);
-  const isOver = run.finished_at !== null && run.workflow_id !== null && mayStart();
+  const isOver = run.finished_at !== null && run.can.includes('run_again');
   const ask = (what: Asking) => (asking.value = what);
   const { actions } = words;
   useKeys(
@@ -82,7 +80,7 @@ export function Actions({ run }: { run: Run }) {
         </Button>
       )}
       <CancelDialog run={run} asking={asking} onAct={act} />
-      <RetryDialog asking={asking} onAct={act} />
+      <RetryDialog run={run} asking={asking} onAct={act} />
       <StartDialogs run={run} asking={asking} />
     </div>
   );
@@ -105,10 +103,6 @@ function StartDialogs({ run, asking }: { run: Run; asking: Signal<Asking> }) {
       </Dialog>
     </>
   );
-}
-
-function mayStart(): boolean {
-  return isAllowed('runWorkflow', user.value?.roles ?? []);
 }
 
 /** A dialog that gives way to another one closes too, and must not end that. */
@@ -179,7 +173,7 @@ function CancelDialog({ run, asking, onAct }: DialogProps & { run: Run }) {
   );
 }
 
-function RetryDialog({ asking, onAct }: DialogProps) {
+function RetryDialog({ run: { can }, asking, onAct }: DialogProps & { run: Run }) {
   return (
     <Dialog open={asking.value === 'retry'} title={words.retryTitle} onClose={() => close(asking, 'retry')}>
       <p>{words.retryText}</p>
@@ -187,12 +181,16 @@ function RetryDialog({ asking, onAct }: DialogProps) {
         <button type="button" class="primary" onClick={() => onAct('retry')}>
           {words.retryNow}
         </button>
-        <button type="button" onClick={() => (asking.value = 'changes')}>
-          {words.changes}
-        </button>
-        <button type="button" onClick={() => (asking.value = 'again')}>
-          {words.actions.again}
-        </button>
+        {can.includes('retry_with_changes') && (
+          <button type="button" onClick={() => (asking.value = 'changes')}>
+            {words.changes}
+          </button>
+        )}
+        {can.includes('run_again') && (
+          <button type="button" onClick={() => (asking.value = 'again')}>
+            {words.actions.again}
+          </button>
+        )}
       </div>
     </Dialog>
   );

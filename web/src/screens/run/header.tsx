@@ -1,9 +1,12 @@
 /** What run this is, what it waits for, why it failed, and what one can do about it. */
+import { useMemo } from 'preact/hooks';
+
 import type { Run } from '../../../../client/index.ts';
-import { inboxAddress, runAddress } from '../../app/routes.ts';
+import { inboxAddress, runAddress, settingsAddress } from '../../app/routes.ts';
 import { personName } from '../../data/people.ts';
 import { nowMs } from '../../ui/clock.ts';
 import page from '../../ui/page.module.css';
+import { marksOf } from '../../ui/run-facts.ts';
 import { StatusText } from '../../ui/status.tsx';
 import { exactTime, lengthText, roundLength } from '../../ui/time.ts';
 import { When } from '../../ui/when.tsx';
@@ -11,6 +14,9 @@ import { Actions } from './actions.tsx';
 import type { Step } from './fold-run.ts';
 import css from './run.module.css';
 import { words } from './words.ts';
+
+/** A run that waited for more has them all in its input. */
+const NAMED_EVENTS = 3;
 
 interface Props {
   run: Run;
@@ -45,6 +51,11 @@ export function Header({ run, workedMs }: Props) {
           {marksOf(run).map((mark) => (
             <code key={mark}>{mark}</code>
           ))}
+          {run.started_by?.slice(0, NAMED_EVENTS).map((event) => (
+            <a key={event} href={settingsAddress('events', { event })}>
+              {words.startedBy}
+            </a>
+          ))}
           {run.parent_run_id !== null && <a href={runAddress(run.parent_run_id)}>{words.parent}</a>}
           {run.retry_of !== null && <a href={runAddress(run.retry_of)}>{words.retryOf}</a>}
           {run.temporal.url !== null && <a href={run.temporal.url}>{words.temporal}</a>}
@@ -53,11 +64,6 @@ export function Header({ run, workedMs }: Props) {
       <Actions run={run} />
     </header>
   );
-}
-
-function marksOf({ key, tags, labels }: Run): string[] {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-  return [...(key === null ? [] : [key]), ...tags, ...pairs];
 }
 
 /** More waits are counted only. */
@@ -101,5 +107,24 @@ export function ProblemOf({ error }: { error: NonNullable<Run['error']> }) {
       <p>{error.detail ?? error.type}</p>
       {error.instance !== undefined && <code>{error.instance}</code>}
     </section>
+  );
+}
+
+/** More of it is in the view of the data. */
+const SHOWN_RESULT = 160;
+
+/** What came of a run, for those who look for nothing else. */
+export function Result({ run: { id, output } }: { run: Run }) {
+  // It can be large.
+  const text = useMemo(
+    () => (typeof output === 'string' ? output : JSON.stringify(output ?? null)),
+    [output],
+  );
+  return (
+    <p class={css['result']}>
+      <strong>{words.result}</strong>{' '}
+      <code>{text.length > SHOWN_RESULT ? `${text.slice(0, SHOWN_RESULT).toWellFormed()}…` : text}</code>{' '}
+      <a href={runAddress(id, { view: 'data' })}>{words.wholeResult}</a>
+    </p>
   );
 }

@@ -6,6 +6,7 @@ import { useMemo, useRef } from 'preact/hooks';
 import type { LogEntry } from '../../../../client/index.ts';
 import { useKeys } from '../../app/keys.ts';
 import { clockTime, exactTime } from '../../ui/time.ts';
+import { isTouch } from '../../ui/touch.ts';
 import { VirtualList } from '../../ui/virtual-list.tsx';
 import type { Step } from './fold-run.ts';
 import { LEVELS, matching, plainText, type Level } from './log-lines.ts';
@@ -91,7 +92,7 @@ function Filters({ level, text, isPlain, children }: FiltersProps) {
       <input
         type="search"
         aria-label={words.searchLog}
-        placeholder={words.searchHint}
+        placeholder={words.searchHint(isTouch.value)}
         value={text.value}
         onInput={({ currentTarget }) => (text.value = currentTarget.value)}
       />

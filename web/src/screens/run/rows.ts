@@ -15,7 +15,10 @@ export interface Row {
 
 interface Loop {
   isOpen: boolean;
+  /** Rounds that have started. */
   times: number;
+  /** Items of a map that are under way, side by side. */
+  going: number;
   /** How many of the hidden steps failed. */
   faulted: number;
 }
@@ -50,9 +53,11 @@ export function rowsOf(steps: readonly Step[], opened: ReadonlySet<string>): Row
     }
     const isOpen = opened.has(step.key);
     const hidden = isOpen ? [] : withInner(children, childrenOf);
-    const rounds = Map.groupBy(children, ({ reference }) => reference).values();
-    const times = Math.max(...[...rounds].map(({ length }) => length));
-    rows.push({ key: step.key, step, depth, loop: loopOf(isOpen, times, hidden), covers: [step, ...hidden] });
+    const rounds = [...Map.groupBy(children, ({ reference }) => reference).values()];
+    const times = Math.max(...rounds.map(({ length }) => length));
+    const going = step.type === 'map' && step.endMs === null ? itemsUnderWay(children) : 0;
+    const loop = loopOf(isOpen, { times, going }, hidden);
+    rows.push({ key: step.key, step, depth, loop, covers: [step, ...hidden] });
     // In the order in which they ran, or of the items, so that each round stays together.
     const inOrder = step.type === 'map' ? byItem(children) : children;
     if (isOpen) for (const child of inOrder) addStep(child, more);
@@ -65,7 +70,7 @@ export function rowsOf(steps: readonly Step[], opened: ReadonlySet<string>): Row
     const key = `all ${first.key}`;
     const isOpen = opened.has(key);
     const hidden = isOpen ? [] : withInner(visits, childrenOf);
-    const loop = loopOf(isOpen, visits.length, hidden);
+    const loop = loopOf(isOpen, { times: visits.length, going: 0 }, hidden);
     rows.push({ key, step, depth: step.depth + more, loop, covers: hidden });
     if (isOpen) for (const visit of visits) addStep(visit, more + 1);
   };
@@ -99,6 +104,10 @@ function withInner(steps: readonly Step[], childrenOf: (step: Step) => readonly 
   return steps.flatMap((step) => [step, ...withInner(childrenOf(step), childrenOf)]);
 }
 
-function loopOf(isOpen: boolean, times: number, hidden: readonly Step[]): Loop {
-  return { isOpen, times, faulted: hidden.filter(({ status }) => status === 'faulted').length };
+function itemsUnderWay(steps: readonly Step[]): number {
+  return new Set(steps.filter(({ endMs }) => endMs === null).map(({ items }) => items.at(-1))).size;
+}
+
+function loopOf(isOpen: boolean, rounds: Pick<Loop, 'times' | 'going'>, hidden: readonly Step[]): Loop {
+  return { isOpen, ...rounds, faulted: hidden.filter(({ status }) => status === 'faulted').length };
 }

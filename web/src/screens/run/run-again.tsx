@@ -27,6 +27,7 @@ export function RunAgain({ run, onStarted }: { run: Run; onStarted: () => void }
         workflowId={id}
         schema={data.input_schema}
         earlier={run.input_params}
+        like={run}
         onStarted={(started) => {
           onStarted();
           navigate(runAddress(started.id));

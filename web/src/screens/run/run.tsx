@@ -18,7 +18,7 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { useTitle } from '../../ui/title.ts';
 import { Data } from './data.tsx';
 import { foldRun, type RunFold, type Step } from './fold-run.ts';
-import { Header, ProblemOf, Waits } from './header.tsx';
+import { Header, ProblemOf, Result, Waits } from './header.tsx';
 import { Inspector } from './inspector.tsx';
 import { Log } from './log.tsx';
 import { entriesOf } from './log-lines.ts';
@@ -105,6 +105,7 @@ function Loaded({ run, stream }: { run: Run; stream: RunStream }) {
       <Header run={run} workedMs={scrub.isLive ? workedMs(fold, endMs) : null} />
       <Waits run={run} steps={fold.steps} />
       {run.error !== null && <ProblemOf error={run.error} />}
+      {run.status === 'completed' && view !== 'data' && <Result run={run} />}
       {stream.error.value !== null && <ProblemText error={stream.error.value} />}
       {after > 0 && (
         <p class={css['waits']} role="status">

@@ -174,7 +174,8 @@ function RowView({ id, row, place, isChosen, endMs, axis, bars, onChoose, onTogg
         <span class={css['type']}>{notesOf(row).join(' · ')}</span>
         {loop !== null && (
           <span class={css['times']} onClick={(event) => (event.stopPropagation(), onToggle(row))}>
-            {loop.isOpen ? '▾' : '▸'} {words.times(loop.times)}
+            {loop.isOpen ? '▾' : '▸'}{' '}
+            {loop.going > 0 ? words.going(loop.times, loop.going) : words.times(loop.times)}
           </span>
         )}
         <span class={css['length']}>{lengthText(lengthOf(row, endMs))}</span>

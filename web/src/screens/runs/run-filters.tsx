@@ -11,6 +11,7 @@ import { words } from './words.ts';
 const MAX_WORKFLOWS = 200;
 const MAX_TAG_LENGTH = 100;
 const MAX_MARK_LENGTH = 270;
+const MAX_KEY_LENGTH = 200;
 
 interface Props {
   filter: RunFilter;
@@ -39,23 +40,44 @@ export function RunFilters({ filter, seesAll }: Props) {
           ...Object.keys(PERIODS_MS).map((period): Option => [period, words.periods[period] ?? period]),
         ]}
       />
-      <input
-        class={css['tag']}
-        aria-label={words.tag}
-        placeholder={words.tag}
-        maxLength={MAX_TAG_LENGTH}
-        value={filter.tag}
-        onInput={(event) => setQuery({ tag: event.currentTarget.value }, 'replace')}
-      />
-      <input
-        class={css['tag']}
-        aria-label={words.mark}
-        placeholder={words.markHint}
+      <TextFilter name="tag" label={words.tag} maxLength={MAX_TAG_LENGTH} value={filter.tag} />
+      <TextFilter
+        name="mark"
+        label={words.mark}
+        hint={words.markHint}
         maxLength={MAX_MARK_LENGTH}
         value={filter.mark}
-        onInput={(event) => setQuery({ mark: event.currentTarget.value }, 'replace')}
+      />
+      <TextFilter
+        name="key"
+        label={words.key}
+        hint={words.keyHint}
+        maxLength={MAX_KEY_LENGTH}
+        value={filter.key}
       />
     </>
+  );
+}
+
+interface TextProps {
+  /** The parameter of the address. */
+  name: string;
+  label: string;
+  hint?: string;
+  maxLength: number;
+  value: string;
+}
+
+function TextFilter({ name, label, hint = label, maxLength, value }: TextProps) {
+  return (
+    <input
+      class={css['tag']}
+      aria-label={label}
+      placeholder={hint}
+      maxLength={maxLength}
+      value={value}
+      onInput={(event) => setQuery({ [name]: event.currentTarget.value }, 'replace')}
+    />
   );
 }
 

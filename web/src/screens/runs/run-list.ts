@@ -34,17 +34,19 @@ export interface RunFilter {
   tag: string;
   /** A tag of the run itself, or a label as `name=value`. */
   mark: string;
+  key: string;
   since: string;
   q: string;
 }
 
 export function filterOf(query: Query): RunFilter {
-  const { status = '', workflow = '', owner = '', tag = '', mark = '', since = '', q = '' } = query;
-  return { status, workflow, owner, tag, mark, since: Object.hasOwn(PERIODS_MS, since) ? since : '', q };
+  const { status = '', workflow = '', owner = '', tag = '', mark = '', key = '', since = '', q = '' } = query;
+  const known = Object.hasOwn(PERIODS_MS, since) ? since : '';
+  return { status, workflow, owner, tag, mark, key, since: known, q };
 }
 
 /** The filter as parameters of the API. */
-export function queryOf({ status, workflow, owner, tag, mark, since, q }: RunFilter, nowMs: number) {
+export function queryOf({ status, workflow, owner, tag, mark, key, since, q }: RunFilter, nowMs: number) {
   const period = PERIODS_MS[since];
   return {
     ...(status === '' ? {} : { status }),
@@ -52,6 +54,7 @@ export function queryOf({ status, workflow, owner, tag, mark, since, q }: RunFil
     ...(owner === '' ? {} : { owner_id: owner }),
     ...(tag === '' ? {} : { tag }),
     ...(mark === '' ? {} : mark.includes('=') ? { label: mark } : { run_tag: mark }),
+    ...(key === '' ? {} : { key }),
     ...(period === undefined ? {} : { created_after: new Date(nowMs - period).toISOString() }),
     ...(q === '' ? {} : { q }),
   };
@@ -59,7 +62,7 @@ export function queryOf({ status, workflow, owner, tag, mark, since, q }: RunFil
 
 /** Whether a run that has changed belongs in the list. */
 export function showsRun(
-  { status, workflow, owner, since }: RunFilter,
+  { status, workflow, owner, key, since }: RunFilter,
   run: ListedRun,
   userId: string,
   nowMs: number,
@@ -67,6 +70,7 @@ export function showsRun(
   if (status !== '' && run.status !== status) return false;
   if (owner !== '' && run.owner_id !== (owner === 'me' ? userId : owner)) return false;
   if (nowMs - Date.parse(run.created_at) > (PERIODS_MS[since] ?? Infinity)) return false;
+  if (key !== '' && run.key !== key) return false;
   return workflow === '' || run.workflow_id === workflow;
 }
 

@@ -13,7 +13,7 @@ import { LiveList } from '../../data/live-list.ts';
 import { personName } from '../../data/people.ts';
 import { user } from '../../data/session.ts';
 import { nowMs } from '../../ui/clock.ts';
-import { lengthOf, subjectOf } from '../../ui/run-facts.ts';
+import { lengthOf, marksOf, subjectOf } from '../../ui/run-facts.ts';
 import { StatusText } from '../../ui/status.tsx';
 import table from '../../ui/table.module.css';
 import { lengthText } from '../../ui/time.ts';
@@ -168,7 +168,7 @@ function takeResults(list: LiveList<ListedRun>, selection: Selection, results: R
   );
 }
 
-function filterTexts({ status, workflow, owner, tag, mark, since, q }: RunFilter): string[] {
+function filterTexts({ status, workflow, owner, tag, mark, key, since, q }: RunFilter): string[] {
   return [
     status,
     workflow === '' ? '' : words.otherWorkflow.toLowerCase(),
@@ -176,6 +176,7 @@ function filterTexts({ status, workflow, owner, tag, mark, since, q }: RunFilter
     (words.periods[since] ?? '').toLowerCase(),
     tag === '' ? '' : words.tagged(tag),
     mark === '' ? '' : words.marked(mark),
+    key === '' ? '' : words.keyed(key),
     q === '' ? '' : `“${q}”`,
   ];
 }
@@ -259,8 +260,13 @@ function Row({ run, isSelected, onSelect, seesAll }: RowProps) {
       </td>
       <td class={css['workflow']}>
         <a href={runAddress(run.id)}>{run.workflow_name}</a>
+        <span class={css['below']}>
+          <Subject subject={subject} run={run} />
+        </span>
       </td>
-      <td class={css['subject']}>{subject}</td>
+      <td class={css['subject']}>
+        <Subject subject={subject} run={run} />
+      </td>
       <td class={css['waits']}>{waitText(run)}</td>
       {seesAll && <td class={css['owner']}>{personName(run.owner_id)}</td>}
       <td class={css['length']}>{length === null ? '' : lengthText(length)}</td>
@@ -268,5 +274,17 @@ function Row({ run, isSelected, onSelect, seesAll }: RowProps) {
         <When at={run.created_at} />
       </td>
     </tr>
+  );
+}
+
+/** What tells a run apart from others of its workflow. */
+function Subject({ subject, run }: { subject: string; run: ListedRun }) {
+  return (
+    <>
+      {subject}{' '}
+      {marksOf(run).map((mark) => (
+        <code key={mark}>{mark} </code>
+      ))}
+    </>
   );
 }

@@ -7,6 +7,8 @@ import type {
   ListedReceivedEvent,
 } from '../../../../client/index.ts';
 import { HOOK_SCHEMES } from '../../../../contracts/hooks.ts';
+import { query, setQuery } from '../../app/router.ts';
+import { settingsAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { mayCall } from '../../data/session.ts';
@@ -18,11 +20,15 @@ import { Table, type Column } from '../../ui/table.tsx';
 import { complain } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
 import { words } from './event-words.ts';
+import { ReceivedEvent } from './received-event.tsx';
 import { Removal } from './removal.tsx';
+import css from './settings.module.css';
 import { SourceEdit } from './source-edit.tsx';
 import { sourceSchema } from './source-schema.ts';
 
 export function Events() {
+  const event = query.value['event'];
+  if (event !== undefined) return <ReceivedEvent key={event} id={event} />;
   return (
     <>
       <p class="muted">{words.help}</p>
@@ -81,7 +87,7 @@ function Hooks() {
 }
 
 function hookColumns(reload: () => Promise<void>): Column<InboundWebhook>[] {
-  const { name, url, scheme, secret, last } = words.hookColumns;
+  const { name, url, scheme, secret, last, refused } = words.hookColumns;
   return [
     { title: name, cell: (hook) => (hook.active ? hook.name : `${hook.name} (${words.off})`) },
     { title: url, cell: (hook) => <code>{hook.url}</code>, minor: true },
@@ -97,8 +103,20 @@ function hookColumns(reload: () => Promise<void>): Column<InboundWebhook>[] {
       cell: ({ last_received_at: at }) => (at === null ? words.never : <When at={at} />),
       minor: true,
     },
+    { title: refused, cell: (hook) => <Refusal hook={hook} />, text: true },
     { title: words.acts, end: true, cell: (hook) => <HookActs hook={hook} reload={reload} /> },
   ];
+}
+
+/** Its last call may have been refused: what was received before says nothing about it. */
+function Refusal({ hook }: { hook: InboundWebhook }) {
+  const { last_refused_at: at, last_refusal: reason } = hook;
+  if (at === null || reason === null) return words.never;
+  return (
+    <>
+      {words.refusals[reason]}, <When at={at} />
+    </>
+  );
 }
 
 function HookActs({ hook, reload }: { hook: InboundWebhook; reload: () => Promise<void> }) {
@@ -218,14 +236,43 @@ function sourceColumns(
   ];
 }
 
+/** As long as the API takes them. */
+const MAX_FILTER_LENGTH = 1_000;
+const FILTERS = ['type', 'source'] as const;
+
 function Received() {
-  const list = usePages(['received'], (cursor) =>
-    client.page('listReceivedEvents', { query: { cursor: cursor ?? undefined } }),
+  const { type = '', source = '' } = query.value;
+  const list = usePages(['received', type, source], (cursor) =>
+    client.page('listReceivedEvents', {
+      query: {
+        cursor: cursor ?? undefined,
+        ...(type === '' ? {} : { type }),
+        ...(source === '' ? {} : { source }),
+      },
+    }),
   );
   return (
     <section>
       <h2>{words.received}</h2>
-      <ListState list={list} empty={<p>{words.noEvents}</p>}>
+      <search class={page['filters']}>
+        {FILTERS.map((name) => (
+          <input
+            key={name}
+            class={css['filter']}
+            aria-label={words.filters[name]}
+            placeholder={words.filters[name]}
+            maxLength={MAX_FILTER_LENGTH}
+            value={query.value[name] ?? ''}
+            onInput={({ currentTarget }) => setQuery({ [name]: currentTarget.value }, 'replace')}
+          />
+        ))}
+      </search>
+      <ListState
+        list={list}
+        filter={[type, source].filter((part) => part !== '').join(', ')}
+        onClear={() => setQuery({ type: undefined, source: undefined })}
+        empty={<p>{words.noEvents}</p>}
+      >
         <Table
           label={words.received}
           columns={eventColumns()}
@@ -242,12 +289,7 @@ function eventColumns(): Column<ListedReceivedEvent>[] {
   return [
     {
       title: type,
-      cell: (event) => (
-        <details>
-          <summary>{event.type}</summary>
-          <pre>{JSON.stringify(event.event?.data ?? null, null, 2)}</pre>
-        </details>
-      ),
+      cell: (event) => <a href={settingsAddress('events', { event: event.id })}>{event.type}</a>,
     },
     { title: source, cell: (event) => event.source, minor: true },
     { title: id, cell: (event) => event.event_id, minor: true },

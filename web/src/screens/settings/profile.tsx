@@ -81,8 +81,8 @@ function Password({ username }: { username: string }) {
               new_password: String(body['new_password']),
             },
           });
-          tell(words.passwordChanged);
           await readSession();
+          tell(words.passwordChanged);
         }}
       >
         <input type="text" autocomplete="username" value={username} readOnly hidden />

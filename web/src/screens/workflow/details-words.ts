@@ -8,5 +8,4 @@ export const words = {
   tagsHelp: 'One a line.',
   save: 'Save',
   saved: 'The details are saved.',
-  reload: 'Show what is saved now, and drop my changes',
 };

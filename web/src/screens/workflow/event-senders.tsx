@@ -1,11 +1,14 @@
 /** Other users whose events reach the workflow. */
+import { useSignal } from '@preact/signals';
+
 import type { EventSenders, Workflow } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
 import { personName } from '../../data/people.ts';
 import { cache, useQuery } from '../../data/query.ts';
-import { FormDialog } from '../../ui/form-dialog.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
 import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
+import { TaggedForm } from '../../ui/tagged-form.tsx';
 import { words } from './event-senders-words.ts';
 import css from './workflow.module.css';
 
@@ -17,6 +20,8 @@ const schema = {
 };
 
 export function EventSendersCard({ workflow: { id } }: { workflow: Workflow }) {
+  const isOpen = useSignal(false);
+  const close = () => (isOpen.value = false);
   const queryKey = ['event-senders', id];
   const path = { id };
   const { data, error, refetch } = useQuery<EventSenders>({
@@ -25,11 +30,6 @@ export function EventSendersCard({ workflow: { id } }: { workflow: Workflow }) {
   });
   if (data === undefined)
     return error === null ? null : <ProblemText error={error} retry={() => void refetch()} />;
-  const save = async (body: Record<string, unknown>) => {
-    // The form's schema is that of the request; without an entry it has no list.
-    const users = (body['users'] ?? []) as string[];
-    cache.setQueryData(queryKey, await client.call('setEventSenders', { path, body: { users } }));
-  };
   return (
     <section class={`${page['part']} ${css['card']}`}>
       <h2>{words.title}</h2>
@@ -43,16 +43,29 @@ export function EventSendersCard({ workflow: { id } }: { workflow: Workflow }) {
         </ul>
       )}
       <div class={page['actions']}>
-        <FormDialog
-          id="senders"
-          button={words.change}
-          title={words.title}
-          help={words.help}
-          submit={words.save}
-          schema={schema}
-          values={{ users: data.users }}
-          onSubmit={save}
-        />
+        <button type="button" onClick={() => (isOpen.value = true)}>
+          {words.change}
+        </button>
+        <Dialog open={isOpen.value} title={words.title} onClose={close}>
+          <p class="muted">{words.help}</p>
+          <TaggedForm<EventSenders>
+            id="senders"
+            queryKey={['event-senders-edit', id]}
+            read={(signal) => client.tagged('getEventSenders', { path, signal })}
+            schema={schema}
+            valuesOf={({ users }) => ({ users })}
+            submit={words.save}
+            save={async (body, headers) => {
+              // The form's schema is that of the request.
+              const changed = body as unknown as EventSenders;
+              cache.setQueryData(
+                queryKey,
+                await client.call('setEventSenders', { path, body: changed, headers }),
+              );
+            }}
+            onClose={close}
+          />
+        </Dialog>
       </div>
     </section>
   );

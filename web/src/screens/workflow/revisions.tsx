@@ -13,6 +13,7 @@ import { TextDiff } from '../../ui/text-diff/text-diff.tsx';
 import { When } from '../../ui/when.tsx';
 import { WorkflowState } from '../../ui/workflow-state.tsx';
 import { Pinned } from './pinned.tsx';
+import { useText } from './use-text.ts';
 import { words } from './words.ts';
 import css from './workflow.module.css';
 
@@ -130,7 +131,16 @@ function Row({ listed, current, before, after }: RowProps) {
 }
 
 function Comparison({ id, before, after }: { id: string; before: number; after: number }) {
-  const [left, right] = [useRevision(id, before), useRevision(id, after)];
+  const [left, right, { data: shown }] = [
+    useText(id, before),
+    useText(id, after),
+    useQuery<WorkflowRevision>({
+      queryKey: ['workflow revision', id, after],
+      // A revision never changes.
+      staleTime: Infinity,
+      queryFn: ({ signal }) => client.call('getWorkflowRevision', { path: { id, revision: after }, signal }),
+    }),
+  ];
   const error = left.error ?? right.error;
   if (error !== null) return <ProblemText error={error} />;
   if (left.data === undefined || right.data === undefined) return <div aria-busy="true" />;
@@ -138,21 +148,8 @@ function Comparison({ id, before, after }: { id: string; before: number; after: 
   return (
     <section class={page['part']}>
       <h2>{label}</h2>
-      <TextDiff before={textOf(left.data)} after={textOf(right.data)} label={label} />
-      {right.data.resources !== undefined && <Pinned resources={right.data.resources} />}
+      <TextDiff before={left.data} after={right.data} label={label} />
+      {shown?.resources !== undefined && <Pinned resources={shown.resources} />}
     </section>
   );
-}
-
-function useRevision(id: string, revision: number) {
-  return useQuery<WorkflowRevision>({
-    queryKey: ['revision', id, revision],
-    // A revision never changes.
-    staleTime: Infinity,
-    queryFn: ({ signal }) => client.call('getWorkflowRevision', { path: { id, revision }, signal }),
-  });
-}
-
-function textOf({ definition }: WorkflowRevision): string {
-  return JSON.stringify(definition, null, 2);
 }

@@ -4,9 +4,10 @@ import { useId } from 'preact/hooks';
 
 import type { Schedule, Workflow } from '../../../../client/index.ts';
 import { navigate } from '../../app/router.ts';
-import { runAddress } from '../../app/routes.ts';
+import { runAddress, runsAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { cache, useQuery } from '../../data/query.ts';
+import { FormDialog } from '../../ui/form-dialog.tsx';
 import page from '../../ui/page.module.css';
 import { detailOf, ProblemText } from '../../ui/problem.tsx';
 import { exactTime } from '../../ui/time.ts';
@@ -82,6 +83,43 @@ function Times({ schedule: { next, last } }: { schedule: Schedule }) {
   );
 }
 
+const time = (title: string) => ({ type: 'string', format: 'date-time', title });
+const backfillSchema = {
+  type: 'object',
+  required: ['from', 'to'],
+  properties: { from: time(words.schedule.from), to: time(words.schedule.to) },
+};
+
+/** Events come when they come, and a run that follows another has no time before that has ended. */
+const HAS_TIMES: ReadonlySet<Schedule['kind']> = new Set(['cron', 'every']);
+
+function Backfill({ schedule: { workflow_id: id } }: { schedule: Schedule }) {
+  return (
+    <FormDialog
+      id="backfill"
+      button={words.schedule.backfill}
+      title={words.schedule.backfillTitle}
+      help={words.schedule.backfillHelp}
+      submit={words.schedule.backfillStart}
+      schema={backfillSchema}
+      onSubmit={async ({ from, to }) => {
+        const body = { from: String(from), to: String(to) };
+        const starts = await client.call('backfillSchedule', { path: { id }, body });
+        tell(words.schedule.backfilled(starts.length), {
+          href: runsAddress({ workflow: id }),
+          text: words.allRuns,
+        });
+      }}
+    />
+  );
+}
+
+async function startNow(path: { id: string }): Promise<void> {
+  const run = await client.call('triggerSchedule', { path, body: {} });
+  navigate(runAddress(run.id));
+  tell(words.started(run.workflow_name));
+}
+
 function Controls({ schedule, take }: { schedule: Schedule; take: (next: Schedule) => void }) {
   const id = useId();
   const isBusy = useSignal(false);
@@ -121,19 +159,14 @@ function Controls({ schedule, take }: { schedule: Schedule; take: (next: Schedul
         <button type="button" disabled={isBusy.value} onClick={() => void change({ paused: !isPaused })}>
           {isPaused ? words.schedule.resume : words.schedule.pause}
         </button>
-        <button
-          type="button"
-          disabled={isBusy.value}
-          onClick={() =>
-            void act(async () => {
-              const run = await client.call('triggerSchedule', { path, body: {} });
-              navigate(runAddress(run.id));
-              tell(words.started(run.workflow_name));
-            })
-          }
-        >
-          {words.schedule.trigger}
-        </button>
+        {schedule.can.includes('trigger') && (
+          <button type="button" disabled={isBusy.value} onClick={() => void act(() => startNow(path))}>
+            {words.schedule.trigger}
+          </button>
+        )}
+        {schedule.can.includes('backfill') && HAS_TIMES.has(schedule.kind) && (
+          <Backfill schedule={schedule} />
+        )}
       </div>
     </>
   );

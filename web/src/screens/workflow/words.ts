@@ -55,6 +55,14 @@ export const words = {
     pause: 'Pause',
     resume: 'Resume',
     trigger: 'Start now',
+    backfill: 'Past times…',
+    backfillTitle: 'Start the runs of past times',
+    backfillHelp: 'A time that has a run starts no other one. At most 100 times, which may overlap.',
+    from: 'From',
+    to: 'To',
+    backfillStart: 'Start them',
+    backfilled: (count: number) =>
+      count === 1 ? '1 past time has its run.' : `${count} past times have their runs.`,
   },
   health: 'Health',
   runs: 'Latest runs',
@@ -70,5 +78,6 @@ export const words = {
   olderRevisions: 'Show older ones',
   comparison: (before: number, after: number) => `From revision ${before} to revision ${after}`,
   onlyRevision: 'There is one revision. A change of the definition makes the next one.',
-  definition: 'Definition as JSON',
+  definition: 'Definition',
+  language: 'Language of the definition',
 };

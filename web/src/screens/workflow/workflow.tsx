@@ -30,6 +30,7 @@ import { partAt } from './part-at.ts';
 import { words } from './words.ts';
 import css from './workflow.module.css';
 
+const Definition = lazy(async () => (await import('./definition.tsx')).Definition);
 const Revisions = lazy(async () => (await import('./revisions.tsx')).Revisions);
 const ScheduleCard = lazy(async () => (await import('./schedule.tsx')).ScheduleCard);
 const Pinned = lazy(async () => (await import('./pinned.tsx')).Pinned);
@@ -101,11 +102,7 @@ function Loaded({ workflow }: { workflow: Workflow }) {
       >
         {view === 'overview' && <Overview workflow={workflow} />}
         {view === 'revisions' && <Revisions workflow={workflow} />}
-        {view === 'definition' && (
-          <pre class={css['definition']} role="region" aria-label={words.definition} tabIndex={0}>
-            {JSON.stringify(workflow.definition, null, 2)}
-          </pre>
-        )}
+        {view === 'definition' && <Definition key={workflow.revision} workflow={workflow} />}
       </Tabs>
     </>
   );

@@ -9,6 +9,8 @@ import {
 import { formProblems, readForm } from '../schema-form/form-check.ts';
 import { words } from './words.ts';
 
+const MARKS = ['key', 'tags', 'labels'] as const;
+
 export type InputSchema = Record<string, unknown> | boolean | null;
 export type Prepared = { input: Record<string, unknown>; problems: FieldProblem[] };
 
@@ -61,10 +63,12 @@ export function prepareJson(schema: InputSchema | undefined, text: string): Prep
 
 /** Problems of a refused start; its pointers are into the request. */
 export function refusedFields(errors: readonly FieldProblem[]): FieldProblem[] {
-  return errors.map(({ pointer, message }) => ({
-    pointer: pointer.replace(/^\/input_params(?=\/|$)/, ''),
-    message,
-  }));
+  return errors.map(({ pointer, message }) => {
+    const mark = MARKS.find((name) => pointer.split('/')[1] === name);
+    return mark === undefined
+      ? { pointer: pointer.replace(/^\/input_params(?=\/|$)/, ''), message }
+      : { pointer: '', message: `${words.marks[mark]}: ${message}` };
+  });
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -9,6 +9,8 @@ import { ProblemText } from '../problem.tsx';
 import { fieldsOf, problemsByField, type Entries, type FieldProblem } from '../schema-form/fields.ts';
 import { loadCheck } from '../schema-form/form-check.ts';
 import { SchemaForm } from '../schema-form/schema-form.tsx';
+import { MarkFields } from './mark-fields.tsx';
+import { firstMarks, readMarks } from './marks.ts';
 import { firstInput, formOf, prepareFields, prepareJson, refusedFields, type InputSchema } from './input.ts';
 import css from './start-form.module.css';
 import { words } from './words.ts';
@@ -18,13 +20,15 @@ interface Props {
   schema: InputSchema | undefined;
   /** Input of an earlier run, which fills the form. */
   earlier?: unknown;
+  /** Its tags and labels are those of the new run too, unless they are changed. */
+  like?: Pick<Run, 'tags' | 'labels'>;
   onStarted: (run: Run) => void;
 }
 
 export function StartForm(props: Props) {
   const id = useId();
   const form = useRef<HTMLFormElement>(null);
-  const { fieldSchema, entries, text, problems, refusal, isBusy, submit } = useStart(props);
+  const { fieldSchema, entries, text, marks, problems, refusal, isBusy, submit } = useStart(props);
   useLayoutEffect(() => {
     if (problems.value.length > 0) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   }, [problems.value]);
@@ -62,6 +66,7 @@ export function StartForm(props: Props) {
             {message}
           </p>
         ))}
+      <MarkFields id={id} marks={marks} />
       {refusal.value !== null && <ProblemText error={refusal.value} />}
       <div class={css['actions']}>
         <button class="primary" disabled={isBusy.value}>
@@ -73,16 +78,17 @@ export function StartForm(props: Props) {
 }
 
 /** What was entered, what is wrong with it, and sending it. */
-function useStart({ workflowId, schema, earlier, onStarted }: Props) {
+function useStart({ workflowId, schema, earlier, like, onStarted }: Props) {
   const fieldSchema = formOf(schema);
   const first = useMemo(() => firstInput(fieldSchema, earlier), []);
   const entries = useSignal<Entries>(first.entries);
   const text = useSignal(first.text);
+  const marks = useSignal(firstMarks(like));
   const problems = useSignal<readonly FieldProblem[]>([]);
   const refusal = useSignal<unknown>(null);
   const isBusy = useSignal(false);
   // A repeated start of the same input, such as after a lost answer, starts one run.
-  const attempt = useRef({ input: '', key: randomKey() });
+  const attempt = useRef({ content: '', key: randomKey() });
   const submit = async () => {
     await loadCheck();
     const prepared =
@@ -92,16 +98,17 @@ function useStart({ workflowId, schema, earlier, onStarted }: Props) {
     refusal.value = null;
     problems.value = prepared.problems;
     if (prepared.problems.length > 0) return;
-    const input = JSON.stringify(prepared.input);
-    if (attempt.current.input !== input) attempt.current = { input, key: randomKey() };
+    const body = { input_params: prepared.input, ...readMarks(marks.value) };
+    const content = JSON.stringify(body);
+    if (attempt.current.content !== content) attempt.current = { content, key: randomKey() };
     isBusy.value = true;
     try {
       const run = await client.call('runWorkflow', {
         path: { id: workflowId },
-        body: { input_params: prepared.input },
+        body,
         idempotencyKey: attempt.current.key,
       });
-      attempt.current = { input: '', key: randomKey() };
+      attempt.current = { content: '', key: randomKey() };
       onStarted(run);
     } catch (error) {
       if (error instanceof ApiError && error.errors.length > 0) problems.value = refusedFields(error.errors);
@@ -110,7 +117,7 @@ function useStart({ workflowId, schema, earlier, onStarted }: Props) {
       isBusy.value = false;
     }
   };
-  return { fieldSchema, entries, text, problems, refusal, isBusy, submit };
+  return { fieldSchema, entries, text, marks, problems, refusal, isBusy, submit };
 }
 
 interface JsonProps {
