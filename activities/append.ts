@@ -8,9 +8,12 @@ import { isTerminal } from '../contracts/run-events.ts';
 import { appendEvents, lockRun } from '../domain/runs/events.ts';
 import type { ActivityDeps } from './deps.ts';
 
+/** What an append needs. */
+type AppendDeps = Pick<ActivityDeps, 'orm' | 'temporal' | 'logger' | 'limits'>;
+
 /** Appends, then calls `change` in the same transaction. Does nothing if the run has ended. */
 export async function appendAnd(
-  deps: ActivityDeps,
+  deps: AppendDeps,
   { run_id, batch }: WithBatch,
   change: (em: EntityManager) => Promise<unknown> = async () => {},
 ): Promise<Appended> {
@@ -29,7 +32,7 @@ export async function appendAnd(
  * follows the batch, for what depends on its events.
  */
 export async function changeAndAppend(
-  deps: ActivityDeps,
+  deps: AppendDeps,
   { run_id, batch }: WithBatch,
   change: (em: EntityManager) => Promise<unknown>,
   complete: (em: EntityManager) => Promise<unknown>,
@@ -48,7 +51,7 @@ export async function changeAndAppend(
 
 /** Like `appendAnd`, for activities that must not continue if the run has ended. */
 export async function appendOrStop(
-  deps: ActivityDeps,
+  deps: AppendDeps,
   input: WithBatch,
   change?: (em: EntityManager) => Promise<unknown>,
 ): Promise<void> {

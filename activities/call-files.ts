@@ -15,6 +15,14 @@ export interface FilesOfCall extends CallFiles {
   storeFailure(): FileStoreUnavailable | FileContentMissing | null;
 }
 
+/** As `CallFiles` has it. */
+export async function openFile(files: FilesOfRun, fileId: string): ReturnType<CallFiles['open']> {
+  const file = await files.find(fileId);
+  if (!file) return null;
+  const { id, name, media_type, size } = file;
+  return { name, media_type, size, chunks: async () => files.chunksOf(id) };
+}
+
 export function callFiles(deps: ActivityDeps, runId: string, timeoutMs: number): FilesOfCall {
   const files = new FilesOfRun(deps, runId);
   let sentBytes = 0;
@@ -34,12 +42,7 @@ export function callFiles(deps: ActivityDeps, runId: string, timeoutMs: number):
       for await (const chunk of files.chunksOf(file.id)) chunks.push(Buffer.from(chunk));
       return { bytes: Buffer.concat(chunks), name: file.name, media_type: file.media_type };
     },
-    async open(fileId) {
-      const file = await files.find(fileId);
-      if (!file) return null;
-      const { id, name, media_type, size } = file;
-      return { name, media_type, size, chunks: async () => files.chunksOf(id) };
-    },
+    open: (fileId) => openFile(files, fileId),
     async link(fileId) {
       const file = await files.find(fileId);
       return file && deps.fileLink(file.id, Math.ceil(timeoutMs / 1000) + LINK_MARGIN_SECONDS);

@@ -40,6 +40,15 @@ export interface ActivityDeps {
   secret(ownerId: string, name: string): Promise<string | null>;
 }
 
+/** What a call of a counterpart needs besides the counterpart. */
+export type InvocationDeps = Pick<
+  CallDeps,
+  'orm' | 'calls' | 'shortCalls' | 'temporal' | 'logger' | 'limits' | 'outcomes'
+>;
+
+/** What processes need. */
+export type ProcessDeps = InvocationDeps & Pick<CallDeps, 'processes' | 'files' | 'secret'>;
+
 /** What the activities share that call counterparts and end runs. */
 export interface CallDeps extends ActivityDeps {
   outcomes: Outcomes;

@@ -4,20 +4,22 @@ import type { StoredFile } from '../db/entities/stored-file.ts';
 import { AppError } from '../domain/errors.ts';
 import { FileContentMissing, FileStoreUnavailable } from '../domain/files/ports.ts';
 import { linkFiles, readableFiles } from '../domain/files/run-files.ts';
-import { MAX_FILE_BYTES, readFile, storeFile } from '../domain/files/service.ts';
+import { addFile, MAX_FILE_BYTES, readFile, receiveFile, storeFile } from '../domain/files/service.ts';
 import type { FileReference } from '../domain/ports.ts';
 import type { ActivityDeps } from './deps.ts';
 
 type EntityManager = ReturnType<ActivityDeps['orm']['em']['fork']>;
 
+type FileDeps = Pick<ActivityDeps, 'orm' | 'files'>;
+
 /** The files that a run may read or add, by the rights of its owner. */
 export class FilesOfRun {
-  readonly #deps: ActivityDeps;
+  readonly #deps: FileDeps;
   readonly #runId: string;
   /** The last failure of the file store. */
   storeFailure: FileStoreUnavailable | FileContentMissing | null = null;
 
-  constructor(deps: ActivityDeps, runId: string) {
+  constructor(deps: FileDeps, runId: string) {
     this.#deps = deps;
     this.#runId = runId;
   }
@@ -43,6 +45,29 @@ export class FilesOfRun {
     }
   }
 
+  /** Stores a file under this id, unless it is there already. */
+  async storeOnce(
+    id: string,
+    content: AsyncIterable<Uint8Array>,
+    { name, media_type }: { name: string; media_type: string },
+  ): Promise<FileReference> {
+    const stored = await nullIfRefused(readFile(this.#fork(), id));
+    if (stored) return referenceTo(stored);
+    const upload = await receiveFile(this.#deps.files, content, { id }).catch((error: unknown) => {
+      throw this.#noteFailure(error);
+    });
+    try {
+      const file = { owner_id: await this.#ownerId(), run_id: this.#runId, name, media_type };
+      return await this.#fork().transactional(async (em) => {
+        // Another attempt of the same call waits for this one, and then finds the file.
+        await em.execute('select pg_advisory_xact_lock(hashtextextended(?, 0))', [id]);
+        return referenceTo((await nullIfRefused(readFile(em, id))) ?? (await addFile(em, upload, file)));
+      });
+    } finally {
+      await upload.discard();
+    }
+  }
+
   async store(
     content: Uint8Array | AsyncIterable<Uint8Array>,
     { name, media_type }: { name: string; media_type: string },
@@ -55,8 +80,7 @@ export class FilesOfRun {
         name,
         media_type,
       });
-      const { id: file_id, size, sha256 } = file;
-      return { file_id, name: file.name, media_type: file.media_type, size, sha256 };
+      return referenceTo(file);
     } catch (error) {
       if (error instanceof AppError && error.kind === 'too_large')
         throw fault('communication', `A file of the answer is larger than ${MAX_FILE_BYTES} bytes`, {
@@ -83,6 +107,10 @@ export class FilesOfRun {
   #fork(): EntityManager {
     return this.#deps.orm.em.fork();
   }
+}
+
+function referenceTo({ id, name, media_type, size, sha256 }: StoredFile): FileReference {
+  return { file_id: id, name, media_type, size, sha256 };
 }
 
 function isStoreFailure(error: unknown): error is FileStoreUnavailable | FileContentMissing {

@@ -1,6 +1,6 @@
 /** Composes the activities, which perform all side effects; one file each. */
 import type { DeliveryActivities, RunActivities } from '../contracts/activities.ts';
-import type { ActivityDeps } from './deps.ts';
+import type { ActivityDeps, ProcessDeps } from './deps.ts';
 import { callHttpActivity } from './call-http.ts';
 import { childRunActivities } from './child-runs.ts';
 import { deliveryActivities } from './deliver-next.ts';
@@ -17,6 +17,13 @@ import { runProcessActivity } from './run-process.ts';
 import { sweepFilesActivity } from './sweep-files.ts';
 
 export type { ActivityDeps } from './deps.ts';
+
+/** For workers that run processes only. */
+export function createProcessActivities(
+  given: Omit<ProcessDeps, 'outcomes'>,
+): Pick<RunActivities, 'runProcess'> {
+  return { runProcess: runProcessActivity({ ...given, outcomes: createOutcomes(given) }) };
+}
 
 export function createActivities(given: ActivityDeps): RunActivities & DeliveryActivities {
   const deps = { ...given, outcomes: createOutcomes(given) };

@@ -23,7 +23,7 @@ import {
   type Begun,
   type CallOutcome,
 } from '../domain/runs/invocations.ts';
-import type { CallDeps } from './deps.ts';
+import type { InvocationDeps } from './deps.ts';
 import { bounded } from './short-calls.ts';
 import { failureOf, underWay, type UnderWay } from './under-way.ts';
 
@@ -58,7 +58,7 @@ interface InvocationRow {
 }
 
 export async function invokeOnce(
-  deps: CallDeps,
+  deps: InvocationDeps,
   input: InvocationInput,
   invocation: Invocation,
 ): Promise<Invoked> {
@@ -76,7 +76,7 @@ export async function invokeOnce(
 
 /** Makes the call, unless its outcome is known. */
 async function callOrRecall(
-  deps: CallDeps,
+  deps: InvocationDeps,
   row: InvocationRow,
   input: InvocationInput,
   invocation: Invocation,
@@ -104,14 +104,14 @@ async function callOrRecall(
 }
 
 /** Nothing depends on its success: what is left is removed later. */
-async function release(deps: CallDeps, { key }: InvocationRow, invocation: Invocation): Promise<void> {
+async function release(deps: InvocationDeps, { key }: InvocationRow, invocation: Invocation): Promise<void> {
   await invocation
     .stored?.(key)
     .catch((error: unknown) => deps.logger.warn({ err: error }, 'a call left something'));
 }
 
 async function callNow(
-  deps: CallDeps,
+  deps: InvocationDeps,
   { runId, key }: InvocationRow,
   input: InvocationInput,
   invocation: Invocation,
@@ -148,7 +148,7 @@ async function callNow(
  * if an earlier build of this history has gone another way.
  */
 async function begin(
-  deps: CallDeps,
+  deps: InvocationDeps,
   { runId, key }: InvocationRow,
   { batch, task, name, visit, attempt }: InvocationInput,
   { pin, identity }: Invocation,
@@ -179,7 +179,7 @@ function digestOf(identity: unknown): string {
   return createHash('sha256').update(JSON.stringify(identity)).digest('hex');
 }
 
-async function cancelRequested(deps: CallDeps, runId: string, call: UnderWay): Promise<boolean> {
+async function cancelRequested(deps: InvocationDeps, runId: string, call: UnderWay): Promise<boolean> {
   if (call.ended()) return true;
   const { cancelRequested: requested, notFound } = call.context.cancellationDetails ?? {};
   // Temporal forgets an activity together with its workflow, so a cancelled run may have ended before this
@@ -192,7 +192,7 @@ async function cancelRequested(deps: CallDeps, runId: string, call: UnderWay): P
  * statement of the run stores it. A large result is stored before its memory share is returned.
  */
 async function keepResult(
-  { orm, outcomes }: CallDeps,
+  { orm, outcomes }: InvocationDeps,
   { runId, key }: InvocationRow,
   { short }: InvocationInput,
   result: Invoked,
@@ -206,7 +206,7 @@ async function keepResult(
 }
 
 async function keepFault(
-  { orm, outcomes }: CallDeps,
+  { orm, outcomes }: InvocationDeps,
   { runId, key }: InvocationRow,
   { short }: InvocationInput,
   { error }: Fault,

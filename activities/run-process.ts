@@ -7,17 +7,19 @@ import type {
   Written,
 } from '../contracts/activities.ts';
 import { fault } from '../contracts/fault.ts';
-import type { ProcessResult } from '../domain/ports.ts';
-import type { CallDeps } from './deps.ts';
+import type { ProcessResult, ProcessStream } from '../domain/ports.ts';
+import type { ProcessDeps } from './deps.ts';
 import { invokeOnce } from './invocation.ts';
+import { processFiles } from './process-files.ts';
+import { logFiles, processLog } from './process-log.ts';
 import { declaredSecrets, withDeferred } from './secret-arguments.ts';
 
-/** Characters of a stream in the run's log, from its end. */
-const LOGGED = 4_000;
+/** Characters of a stream in the run's log, from its end, of a process that was too quick for a live log. */
+const LOGGED = 8 * 1024;
 /** Characters of standard error in an error's text. */
 const QUOTED = 500;
 
-const WHOLE: Record<ProcessReturn, readonly ('stdout' | 'stderr')[]> = {
+const WHOLE: Record<ProcessReturn, readonly ProcessStream[]> = {
   stdout: ['stdout'],
   stderr: ['stderr'],
   all: ['stdout', 'stderr'],
@@ -25,7 +27,7 @@ const WHOLE: Record<ProcessReturn, readonly ('stdout' | 'stderr')[]> = {
   none: [],
 };
 
-export function runProcessActivity(deps: CallDeps): RunActivities['runProcess'] {
+export function runProcessActivity(deps: ProcessDeps): RunActivities['runProcess'] {
   return (input) => {
     const secret = declaredSecrets(deps, input);
     return invokeOnce(deps, input, {
@@ -39,6 +41,8 @@ export function runProcessActivity(deps: CallDeps): RunActivities['runProcess'] 
         const { args, sensitive } = await withDeferred(input, secret);
         const result = await deps.processes.run({
           kind: input.process,
+          log: processLog(deps, input, calling),
+          files: processFiles(deps, input.run_id, calling.idempotencyKey),
           with: args,
           whole: WHOLE[input.return],
           sensitive,
@@ -46,6 +50,7 @@ export function runProcessActivity(deps: CallDeps): RunActivities['runProcess'] 
           secret,
           ...calling,
         });
+        await logFiles(deps, input, result.files ?? []);
         return outcome(input, result);
       },
     });
@@ -66,10 +71,15 @@ function outcome({ return: returned, process }: RunProcessInput, result: Process
     const said = stderr.trim().slice(-QUOTED);
     throw fault('runtime', `The ${process} ended with exit code ${code}${said === '' ? '' : `: ${said}`}`);
   }
-  return { output: outputOf(returned, result), written: writtenOf(returned, result) };
+  const { logged, warnings } = result;
+  return {
+    output: outputOf(returned, result),
+    ...(logged ? {} : { written: writtenOf(returned, result) }),
+    ...(warnings.length > 0 ? { warnings } : {}),
+  };
 }
 
-function outputOf(returned: ProcessReturn, { code, stdout, stderr }: ProcessResult): unknown {
+function outputOf(returned: ProcessReturn, { code, stdout, stderr, files }: ProcessResult): unknown {
   switch (returned) {
     case 'stdout':
       return stdout;
@@ -78,7 +88,7 @@ function outputOf(returned: ProcessReturn, { code, stdout, stderr }: ProcessResu
     case 'code':
       return code;
     case 'all':
-      return { code, stdout, stderr };
+      return { code, stdout, stderr, ...(files === null ? {} : { files }) };
     case 'none':
       return null;
   }

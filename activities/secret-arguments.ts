@@ -8,7 +8,7 @@ import type { ActivityDeps } from './deps.ts';
 
 /** Reads the secrets that the definition declares, and no others. */
 export function declaredSecrets(
-  deps: ActivityDeps,
+  deps: Pick<ActivityDeps, 'orm' | 'secret'>,
   input: Pick<CallHttpInput, 'run_id' | 'secrets'>,
 ): (name: string) => Promise<string | null> {
   // Read only if a secret is needed.
@@ -24,7 +24,7 @@ export function declaredSecrets(
 }
 
 /** A workflow's calls use its owner's secrets, whoever runs it. */
-async function rightsOf({ orm }: ActivityDeps, runId: string): Promise<string> {
+async function rightsOf({ orm }: Pick<ActivityDeps, 'orm'>, runId: string): Promise<string> {
   const [run] = await orm.em.fork().execute<{ owner_id: string }[]>(
     `select coalesce(w.owner_id, r.owner_id) as owner_id
        from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,

@@ -66,6 +66,7 @@ const app = createApp({
     baseUrl: env.BASE_URL,
     maxRunEvents: env.RUN_MAX_EVENTS,
     shortCallMs: env.RUN_SHORT_CALL_MS,
+    processQueue: env.SANDBOX_TASK_QUEUE,
   }),
   runEvents: createRunEventWatcher(env.DATABASE_URL, logger),
   files,

@@ -120,10 +120,22 @@ const schema = z.object({
   SCRIPT_THREADS: z.coerce.number().int().min(1).max(64).default(2),
   SCRIPT_MEMORY_MIB: z.coerce.number().int().min(4).max(1_024).default(64),
   SCRIPT_SECONDS: z.coerce.number().int().min(1).max(3_600).default(10),
+  SANDBOX_TASK_QUEUE: z
+    .string()
+    .regex(/^[\w.-]{1,200}$/, 'must be a name such as sandbox')
+    .optional(),
   SANDBOX_ENGINE: z
     .string()
     .regex(/^(?:unix:\/\/\/\S+|https?:\/\/[^\s/]+)$/, 'must be unix:///path, or http(s)://host:port')
     .optional(),
+  SANDBOX_TOKEN: capability().optional(),
+  SANDBOX_GUARD_ADDRESS: z
+    .string()
+    .regex(
+      /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:]+\]):\d{1,5}$/,
+      'must be address:port such as 127.0.0.1:2375',
+    )
+    .default('127.0.0.1:2375'),
   SANDBOX_IMAGES: list(z.string()).default([]),
   SANDBOX_PULL: z.enum(['never', 'ifNotPresent', 'always']).default('ifNotPresent'),
   SANDBOX_SHELL_IMAGE: z.string().optional(),
@@ -236,6 +248,35 @@ export function loadServerEnv(source: EnvSource = variables()): ServerEnv {
   if (ENCRYPTION_KEYS.length === 0) problems.push({ name: 'ENCRYPTION_KEYS', message });
   if (!DATABASE_URL || !TEMPORAL_ADDRESS || problems.length > 0) return exitWithProblems(problems);
   return { ...env, DATABASE_URL, TEMPORAL_ADDRESS };
+}
+
+/** Settings of a sandbox worker. */
+type SandboxEnv = ServerEnv & { SANDBOX_TASK_QUEUE: string; SANDBOX_ENGINE: string };
+
+/** Like `loadServerEnv`, for sandbox workers, which also require their task queue and an engine. */
+export function loadSandboxEnv(source: EnvSource = variables()): SandboxEnv {
+  const env = loadServerEnv(source);
+  const { SANDBOX_TASK_QUEUE, SANDBOX_ENGINE } = env;
+  const problems: EnvProblem[] = [];
+  const message = 'is required by sandbox workers';
+  if (!SANDBOX_TASK_QUEUE) problems.push({ name: 'SANDBOX_TASK_QUEUE', message });
+  if (!SANDBOX_ENGINE) problems.push({ name: 'SANDBOX_ENGINE', message });
+  if (!SANDBOX_TASK_QUEUE || !SANDBOX_ENGINE) return exitWithProblems(problems);
+  return { ...env, SANDBOX_TASK_QUEUE, SANDBOX_ENGINE };
+}
+
+/** Settings of the guard before an engine, which needs neither a database nor Temporal nor keys. */
+export function loadGuardEnv(
+  source: EnvSource = variables(),
+): Env & { SANDBOX_TOKEN: string; socketPath: string } {
+  const env = loadEnv(source);
+  const { SANDBOX_TOKEN, SANDBOX_ENGINE } = env;
+  const problems: EnvProblem[] = [];
+  if (!SANDBOX_TOKEN) problems.push({ name: 'SANDBOX_TOKEN', message: 'is required by the guard' });
+  if (SANDBOX_ENGINE?.startsWith('unix://') !== true)
+    problems.push({ name: 'SANDBOX_ENGINE', message: 'must be the socket of the engine, as unix:///path' });
+  if (!SANDBOX_TOKEN || problems.length > 0) return exitWithProblems(problems);
+  return { ...env, SANDBOX_TOKEN, socketPath: (SANDBOX_ENGINE ?? '').slice('unix://'.length) };
 }
 
 /**

@@ -2,13 +2,15 @@
 import type { ProcessPolicy, SandboxSettings } from '../contracts/process-policy.ts';
 import type { Env } from './env.ts';
 
-export interface ProcessSettings {
+export interface ProcessSettings<S = SandboxSettings | null> {
   policy: ProcessPolicy;
   scripts: { threads: number; memoryMib: number; seconds: number };
   /** Null: no engine. */
-  sandbox: SandboxSettings | null;
+  sandbox: S;
 }
 
+export function processSettings(env: Env & { SANDBOX_ENGINE: string }): ProcessSettings<SandboxSettings>;
+export function processSettings(env: Env): ProcessSettings;
 export function processSettings(env: Env): ProcessSettings {
   const { SANDBOX_ENGINE: engine } = env;
   return {
@@ -23,11 +25,13 @@ export function processSettings(env: Env): ProcessSettings {
         ? null
         : {
             engine,
+            token: env.SANDBOX_TOKEN,
             user: env.SANDBOX_USER,
             network: env.SANDBOX_NETWORK ?? null,
             memoryMib: env.SANDBOX_MEMORY_MIB,
             cpus: env.SANDBOX_CPUS,
             pids: env.SANDBOX_PIDS,
+            filesImage: env.SANDBOX_SHELL_IMAGE ?? null,
             seconds: env.SANDBOX_SECONDS,
             atOnce: env.SANDBOX_CONCURRENCY,
             keepHours: env.SANDBOX_KEEP_HOURS,

@@ -76,6 +76,8 @@ export type ProcessReturn = 'stdout' | 'stderr' | 'code' | 'all' | 'none';
 export interface RunProcessInput extends Omit<CallHttpInput, 'function'> {
   process: ProcessKind;
   return: ProcessReturn;
+  /** Of the items of `call: map` around it, for its entries in the log. */
+  items?: number[];
 }
 
 export interface Invoked {
@@ -84,7 +86,7 @@ export interface Invoked {
   agent_id?: string;
   agent_version?: string;
   warnings?: string[];
-  /** What a process wrote and the task does not return, for the run's log. */
+  /** What a process wrote and the task does not return, if its log was not written meanwhile. */
   written?: Written[];
   /**
    * Set for agents of type `workflow`: no call was made; the caller starts this child run and uses its

@@ -56,6 +56,10 @@ export const LOG_TEXT = {
   eventEmitted: (task: string, type: string) => `${task} emitted ${type}`,
   agentPinned: (agent: string, version: string) => `${agent} ${version} is pinned from here on`,
   processOutput: (task: string, stream: string, text: string) => `${task} wrote to ${stream}: ${text}`,
+  processWaits: (task: string, queue: string, seconds: number) =>
+    `${task} waits: within ${seconds} s no worker of the task queue ${queue} has taken it. ` +
+    'Either none runs or all are busy.',
+  processFiles: (task: string, names: readonly string[]) => `${task} left ${names.join(', ')}`,
   childCreated: {
     byTask: (task: string, childRunId: string) => `${task}: child run ${childRunId}`,
     completedBefore: (childRunId: string) => `Child run ${childRunId} had already completed`,

@@ -37,6 +37,8 @@ interface ContainerPolicy {
 export interface SandboxSettings {
   /** Address of the engine: `unix:///…`, `http://…` or `https://…`. */
   engine: string;
+  /** What a guard before the engine asks for. */
+  token?: string | undefined;
   /** The user of every container, as `uid:gid`. */
   user: string;
   /** A network of the engine; null: none. */
@@ -44,6 +46,8 @@ export interface SandboxSettings {
   memoryMib: number;
   cpus: number;
   pids: number;
+  /** What keeps the folder for files, with `/bin/sh` and `sleep`; null: containers have none. */
+  filesImage: string | null;
   /** The longest that a container runs. */
   seconds: number;
   /** Containers that one worker runs at once. */
@@ -157,6 +161,7 @@ function matches(pattern: string, image: string): boolean {
   return true;
 }
 
-function tagged(image: string): string {
+/** An image without a tag is `latest`. */
+export function tagged(image: string): string {
   return /[:@*][^/]*$/.test(image) ? image : `${image}:latest`;
 }

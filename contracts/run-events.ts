@@ -83,6 +83,8 @@ export const EVENT = {
   agentPinned: 'io.cadenza.agent.pinned.v1',
   agentWarning: 'io.cadenza.agent.warning.v1',
   processOutput: 'io.cadenza.process.output.v1',
+  processWaits: 'io.cadenza.process.waits.v1',
+  processFiles: 'io.cadenza.process.files.v1',
   childCreated: 'io.cadenza.child.created.v1',
   childDone: 'io.cadenza.child.done.v1',
   hitlCreated: 'io.cadenza.hitl.task-created.v1',

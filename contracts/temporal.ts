@@ -110,6 +110,8 @@ export interface RunArgs {
   max_events?: number;
   /** Absent for runs without short calls, such as those of earlier code. */
   short_calls?: ShortCallRules;
+  /** The task queue of processes that need a container engine; absent: the run's own. */
+  process_queue?: string;
   /** Interpreter state carried over a continue-as-new. */
   state?: unknown;
 }

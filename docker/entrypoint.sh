@@ -5,10 +5,12 @@ cd "$(dirname "$0")/.."
 case "${1:-}" in
   api) exec node --enable-source-maps api/main.ts ;;
   worker) exec node --enable-source-maps worker/main.ts ;;
+  sandbox) exec node --enable-source-maps worker/sandbox.ts ;;
+  engine-guard) exec node --enable-source-maps worker/engine-guard.ts ;;
   rotate-keys) exec node --enable-source-maps worker/rotate-keys.ts ;;
   migrate) exec node --enable-source-maps db/migrate.ts ;;
   *)
-    echo "usage: api | worker | migrate | rotate-keys" >&2
+    echo "usage: api | worker | sandbox | engine-guard | migrate | rotate-keys" >&2
     exit 64
     ;;
 esac

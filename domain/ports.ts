@@ -141,7 +141,41 @@ export interface ProcessCall extends HttpCall {
   /** As for `AgentCall`. */
   cancelRequested?: () => Promise<boolean>;
   /** The streams that the task returns. A process that writes more than their limit is a fault. */
-  whole: readonly ('stdout' | 'stderr')[];
+  whole: readonly ProcessStream[];
+  log: ProcessLog;
+  files: ProcessFiles;
+}
+
+export type ProcessStream = 'stdout' | 'stderr';
+
+/** Bytes of each stream that are in the run's log. `cut`: the log takes no more. */
+export interface LoggedBytes extends Record<ProcessStream, number> {
+  cut: boolean;
+}
+
+export interface LoggedText {
+  stream: ProcessStream;
+  text: string;
+}
+
+/** The run's log, for what a process writes while it runs. */
+export interface ProcessLog {
+  /** By earlier attempts of the call. */
+  logged: LoggedBytes;
+  /**
+   * Adds entries, and notes that they are `from` these bytes `to` those. Adds nothing if the log has other
+   * bytes by now, because another attempt of the call is under way, and if the run is over.
+   */
+  append(texts: readonly LoggedText[], from: LoggedBytes, to: LoggedBytes): Promise<void>;
+}
+
+export interface ProcessFiles {
+  open: CallFiles['open'];
+  /** Stores a file of the process. A repeat of the call gets the file that was stored under this name. */
+  store(
+    chunks: AsyncIterable<Uint8Array>,
+    file: { name: string; media_type: string },
+  ): Promise<FileReference>;
 }
 
 export interface ProcessRunner {
@@ -157,7 +191,13 @@ export interface ProcessResult {
   stdout: string;
   stderr: string;
   /** The streams of which only the beginning is kept. */
-  cut: readonly ('stdout' | 'stderr')[];
+  cut: readonly ProcessStream[];
+  /** The run's log has what the process wrote. */
+  logged: boolean;
+  /** Null: the process had no folder for them. */
+  files: FileReference[] | null;
+  /** For the run's log. */
+  warnings: string[];
 }
 
 /** A file at a URL that a user named. */

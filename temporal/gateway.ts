@@ -27,6 +27,8 @@ export interface GatewayOptions {
   maxRunEvents?: number;
   /** The longest timeout of a short call; 0 and absent: a run makes none. */
   shortCallMs?: number;
+  /** The task queue of processes that need a container engine. Default: the run's own. */
+  processQueue?: string | undefined;
 }
 
 const CALL_TIMEOUT_MS = 5_000;
@@ -121,7 +123,7 @@ async function unlessGone<T>(gone: T, run: () => Promise<T>): Promise<T> {
 
 function runArgs(
   run: RunStart,
-  { baseUrl, maxRunEvents, shortCallMs = 0 }: GatewayOptions,
+  { baseUrl, maxRunEvents, shortCallMs = 0, processQueue }: GatewayOptions,
   attributes: boolean,
 ): RunArgs & { run_id: string } {
   return {
@@ -131,6 +133,7 @@ function runArgs(
     search_attributes: attributes,
     ...(maxRunEvents === undefined ? {} : { max_events: maxRunEvents }),
     ...(shortCallMs > 0 ? { short_calls: { version: 1, timeout_ms: shortCallMs } } : {}),
+    ...(processQueue === undefined ? {} : { process_queue: processQueue }),
   };
 }
 

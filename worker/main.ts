@@ -86,6 +86,7 @@ const temporal = createGateway({
   baseUrl: env.BASE_URL,
   maxRunEvents: env.RUN_MAX_EVENTS,
   shortCallMs: env.RUN_SHORT_CALL_MS,
+  processQueue: env.SANDBOX_TASK_QUEUE,
 });
 const encryption = createEncryption(env.ENCRYPTION_KEYS);
 const egress = createEgressPolicy({
@@ -97,7 +98,9 @@ const adapters = createAdapters({ egress, mcpCommands: env.MCP_COMMANDS });
 const processes = processSettings(env);
 let installation: Promise<string> | null = null;
 const installationId = (): Promise<string> => (installation ??= readInstallationId(orm.em.fork()));
-const sandbox = processes.sandbox && createSandbox(processes.sandbox, installationId);
+// Otherwise the sandbox workers have the engine (worker/sandbox.ts).
+const hasEngine = env.SANDBOX_TASK_QUEUE === undefined;
+const sandbox = hasEngine && processes.sandbox ? createSandbox(processes.sandbox, installationId) : null;
 const keys = createSigningKeys(() => orm.em.fork(), encryption);
 const kinds = createDeliveryKinds({ orm, encryption, keys, baseUrl: env.BASE_URL });
 const endedCalls = createEndedCallListener(env.DATABASE_URL, logger);
@@ -131,7 +134,8 @@ await settleStart({
     process.exit(1);
   },
 });
-await announceProcessPolicy(orm.em.fork(), processes.policy);
+const { scripts, containers } = processes.policy;
+await announceProcessPolicy(orm.em.fork(), hasEngine ? { scripts, containers } : { scripts });
 const reaper = sandbox && startContainerReaper({ sandbox, fork: () => orm.em.fork(), logger });
 const [workflowBundle, connection] = await Promise.all([
   bundleWorkflows({ logger: temporalLogger(logger), cacheDir: join(env.DATA_DIR, 'bundles') }),

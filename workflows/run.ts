@@ -67,6 +67,7 @@ async function execute(args: RunArgs, cancelRequested: Promise<never>): Promise<
     runExtended,
     shortCall,
     shortCallRules: args.short_calls,
+    processQueue: args.process_queue,
     shown: (status) => describe(status.status, status.waiting_on),
     url: args.run_url,
     maxEvents: args.max_events ?? DEFAULT_MAX_EVENTS,

@@ -18,6 +18,8 @@ export interface SandboxRequest {
   /** Port of the engine's host → port of the container. */
   ports: Readonly<Record<string, string>>;
   mounts: readonly { source: string; target: string; writable: boolean }[];
+  /** Go into the folder `/files/in`; null: the process has no folder for files. */
+  files: readonly SandboxFile[] | null;
   /** Shown to operators in the labels. */
   title: string;
   /** Seconds that the container stays after its end. */
@@ -28,8 +30,15 @@ export interface SandboxRequest {
   whole: readonly ('stdout' | 'stderr')[];
 }
 
+export interface SandboxFile {
+  /** Without folders, and different from the others'. */
+  name: string;
+  size: number;
+  chunks(): Promise<AsyncIterable<Uint8Array>>;
+}
+
 const MIB = 1024 * 1024;
-/** Of `/tmp`, the only folder that can be written to. It counts as memory. */
+/** Of `/tmp`, the only folder besides `/files/out` that can be written to. It counts as memory. */
 const TMP_MIB = 64;
 
 export const LABEL = {
@@ -37,12 +46,19 @@ export const LABEL = {
   key: 'io.cadenza.invocation',
   title: 'io.cadenza.task',
   keepSeconds: 'io.cadenza.keep-seconds',
+  /** Of a container that only keeps a folder for files. */
+  folder: 'io.cadenza.folder',
 } as const;
 
 /** Equal for a repeated call, and different in every installation that uses the engine. */
 export function containerName(installationId: string, key: string): string {
   const hash = createHash('sha256').update(`${installationId}\n${key}`).digest('hex');
   return `cadenza-${hash.slice(0, 40)}`;
+}
+
+/** The container that keeps the folder for files of the container of this name. */
+export function keeperName(name: string): string {
+  return `${name}-files`;
 }
 
 /** The body of `POST /containers/create`. `imageCommand`: what the image runs by itself. */
@@ -89,6 +105,9 @@ export function containerSpec(
       NanoCpus: Math.round(settings.cpus * 1e9),
       PidsLimit: settings.pids,
       Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }],
+      ...(request.files === null
+        ? {}
+        : { VolumesFrom: [keeperName(containerName(installationId, request.key))] }),
       LogConfig: { Type: 'json-file', Config: { 'max-size': '64m', 'max-file': '1' } },
     },
   };

@@ -8,8 +8,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fault, Fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { CallProgress } from '../../domain/ports.ts';
-import { containerName, containerSpec, LABEL, type SandboxRequest } from './container-spec.ts';
-import { createEngineApi, messageOf, type EngineApi } from './engine-api.ts';
+import { FOLDER, makeFolder, takeFiles } from './container-files.ts';
+import {
+  containerName,
+  containerSpec,
+  keeperName,
+  LABEL,
+  type SandboxFile,
+  type SandboxRequest,
+} from './container-spec.ts';
+import { createEngineApi, EngineAway, messageOf, type EngineApi } from './engine-api.ts';
 import { collectOutput, type Collected } from './multiplexed.ts';
 import { createTurns } from './turns.ts';
 
@@ -18,10 +26,17 @@ export interface SandboxCall extends SandboxRequest {
   /** Asked once `signal` is aborted. False: another worker continues the call. */
   cancelRequested?: () => Promise<boolean>;
   progress?: CallProgress;
+  /** Called before the output comes from its beginning. */
+  onBegin?: () => void;
+  onOutput?: (stream: 'stdout' | 'stderr', bytes: Uint8Array) => void;
+  /** Gets each file of `/files/out`; in a repeat of the call again. */
+  takeFile?: (name: string, chunks: AsyncIterable<Uint8Array>) => Promise<void>;
 }
 
 interface SandboxResult extends Collected {
   code: number;
+  /** What lies in `/files/out` and is no plain file. */
+  leftOut: string[];
 }
 
 export interface Sandbox {
@@ -72,19 +87,27 @@ interface Begun {
 /** After the end of a container, for the rest of its output. */
 const DRAIN_MS = 5_000;
 
+const PULL_MS = 600_000;
+
+/** How long a call waits for an engine that does not answer, and how often it asks. */
+const AWAY_MS = 30_000;
+const AWAY_PAUSE_MS = 1_000;
+
 /** After the limit of time, for the worker that follows the container. */
 const OVERDUE_MS = 60_000;
 
 /** @param installationId tells the containers of several installations on one engine apart */
 export function createSandbox(settings: SandboxSettings, installationId: () => Promise<string>): Sandbox {
-  const api = createEngineApi(settings.engine);
+  const api = createEngineApi(settings.engine, settings.token);
   const turns = createTurns(settings.atOnce);
   return {
     run: (call) =>
       turns.take(call.signal, async () => runInContainer(api, settings, await installationId(), call)),
     async release(key) {
-      const state = await inspect(api, containerName(await installationId(), key));
+      const name = containerName(await installationId(), key);
+      const state = await inspect(api, name);
       if (state && keepSecondsOf(state.labels) === 0) await remove(api, state.id);
+      await remove(api, keeperName(name));
     },
     async list() {
       const filters = JSON.stringify({ label: [`${LABEL.installation}=${await installationId()}`] });
@@ -108,39 +131,77 @@ export function createSandbox(settings: SandboxSettings, installationId: () => P
   };
 }
 
+/** An engine that starts anew is waited for; its containers have ended then. */
 async function runInContainer(
   api: EngineApi,
   settings: SandboxSettings,
   installationId: string,
   call: SandboxCall,
 ): Promise<SandboxResult> {
+  const memory: Memory = { fed: isRecord(call.progress?.kept) && call.progress.kept['fed'] === true };
+  let [awaySince, awayAt] = [0, 0];
+  for (;;) {
+    try {
+      return await attempt(api, settings, installationId, call, memory);
+    } catch (error) {
+      if (!(error instanceof EngineAway) || call.signal.aborted) throw error;
+      const now = Date.now();
+      if (now - awayAt > AWAY_MS) awaySince = now;
+      awayAt = now;
+      if (now - awaySince > AWAY_MS) throw error;
+      await sleep(AWAY_PAUSE_MS, undefined, { signal: call.signal }).catch(() => {});
+    }
+  }
+}
+
+/** What a call knows of its container. */
+interface Memory {
+  /** It got its whole input. */
+  fed: boolean;
+}
+
+async function attempt(
+  api: EngineApi,
+  settings: SandboxSettings,
+  installationId: string,
+  call: SandboxCall,
+  memory: Memory,
+): Promise<SandboxResult> {
   const name = containerName(installationId, call.key);
   try {
-    const begun = (await continued(api, name, call)) ?? (await begin(api, settings, installationId, call));
+    const begun =
+      (await continued(api, name, call, memory)) ??
+      (await begin(api, settings, installationId, call, memory));
     const result = await follow(api, begun.state, settings, call).finally(() => begun.input?.destroy());
     const ended = await inspect(api, name);
     if (!ended || ended.status === 'running')
       throw fault('runtime', 'The container was removed by others while it ran');
     if (ended.outOfMemory) throw fault('runtime', `The container needs more than ${settings.memoryMib} MiB`);
-    return { ...result, code: ended.code };
+    const take = call.takeFile ?? (async () => {});
+    const leftOut = call.files === null ? [] : await takeFiles(api, name, take, call.signal);
+    return { ...result, code: ended.code, leftOut };
   } catch (error) {
-    if (error instanceof Busy) throw error;
+    if (error instanceof Busy || (error instanceof EngineAway && !call.signal.aborted)) throw error;
     // Only a fault ends the call. If this worker stops or loses the connection, the container goes on, and
     // the repeat of the call continues it.
     if (!call.signal.aborted) {
       if (error instanceof Fault) await kill(api, name);
-    } else if ((await call.cancelRequested?.()) !== false) await remove(api, name);
+    } else if ((await call.cancelRequested?.()) !== false) await removeBoth(api, name);
     throw error;
   }
 }
 
 /** The container of an earlier attempt; null if there is none, or if it did not get its whole input. */
-async function continued(api: EngineApi, name: string, call: SandboxCall): Promise<Begun | null> {
+async function continued(
+  api: EngineApi,
+  name: string,
+  call: SandboxCall,
+  { fed }: Memory,
+): Promise<Begun | null> {
   const state = await inspect(api, name);
   if (!state) return null;
-  const isFed = call.stdin === null || isRecord(call.progress?.kept);
-  if (state.startedAt > 0 && isFed) return { state, input: null };
-  await remove(api, state.id);
+  if (state.startedAt > 0 && (call.stdin === null || fed)) return { state, input: null };
+  await removeBoth(api, name);
   return null;
 }
 
@@ -149,10 +210,12 @@ async function begin(
   settings: SandboxSettings,
   installationId: string,
   call: SandboxCall,
+  memory: Memory,
 ): Promise<Begun> {
   const name = containerName(installationId, call.key);
   if (call.pull === 'always') await pull(api, call.image, call.signal);
-  const imageCommand = await commandOfImage(api, call);
+  const imageCommand = await commandOfImage(api, call, call.image);
+  if (call.files !== null) await beginFolder(api, settings, installationId, call, call.files);
   const spec = containerSpec(call, settings, installationId, imageCommand);
   const created = await api.call('POST', `/containers/create?name=${name}`, spec);
   if (created.status === 409) throw new Busy('Another attempt of the same call is under way');
@@ -165,7 +228,7 @@ async function begin(
       throw fault('runtime', `The container could not be started: ${messageOf(started)}`);
     const state = await inspect(api, name);
     if (!state) throw fault('runtime', 'The container was removed by others while it started');
-    if (input !== null) feed(input, call);
+    if (input !== null) feed(input, call, memory);
     return { state, input };
   } catch (error) {
     input?.destroy();
@@ -173,11 +236,29 @@ async function begin(
   }
 }
 
+/** An attempt that was lost before its container began may have left a folder. */
+async function beginFolder(
+  api: EngineApi,
+  settings: SandboxSettings,
+  installationId: string,
+  call: SandboxCall,
+  files: readonly SandboxFile[],
+): Promise<void> {
+  if (settings.filesImage === null)
+    throw fault('configuration', `${FOLDER} needs an image that keeps it (SANDBOX_SHELL_IMAGE)`);
+  await commandOfImage(api, call, settings.filesImage);
+  const { key, title, signal } = call;
+  const name = containerName(installationId, key);
+  await remove(api, keeperName(name));
+  await makeFolder(api, { name, installationId, key, title }, settings, files, signal);
+}
+
 /** Writes the input while the process runs, which may end without reading it. */
-function feed(input: Duplex, { stdin, progress }: SandboxCall): void {
+function feed(input: Duplex, { stdin, progress }: SandboxCall, memory: Memory): void {
   input.on('error', () => {});
   input.resume();
   input.end(stdin, () => {
+    memory.fed = true;
     // Without this note, a repeat of the call begins anew.
     void progress?.keep({ fed: true }).catch(() => {});
   });
@@ -187,15 +268,15 @@ function feed(input: Duplex, { stdin, progress }: SandboxCall): void {
  * What the image runs by itself, if arguments are to follow it. Pulls the image if it is missing. An entry
  * point takes the arguments directly.
  */
-async function commandOfImage(api: EngineApi, call: SandboxCall): Promise<readonly string[]> {
-  const path = `/images/${encodeURIComponent(call.image)}/json`;
+async function commandOfImage(api: EngineApi, call: SandboxCall, image: string): Promise<readonly string[]> {
+  const path = `/images/${encodeURIComponent(image)}/json`;
   let found = await api.call('GET', path);
-  if (found.status === 404 && call.pull === 'ifNotPresent') {
-    await pull(api, call.image, call.signal);
+  if (found.status === 404 && call.pull !== 'never') {
+    await pull(api, image, call.signal);
     found = await api.call('GET', path);
   }
   if (found.status !== 200)
-    throw fault('configuration', `The engine has no image ${call.image}: ${messageOf(found)}`);
+    throw fault('configuration', `The engine has no image ${image}: ${messageOf(found)}`);
   const config = isRecord(found.body) ? found.body['Config'] : null;
   const { Entrypoint: entrypoint, Cmd: command } = isRecord(config) ? config : {};
   const hasEntrypoint = call.entrypoint !== undefined || (Array.isArray(entrypoint) && entrypoint.length > 0);
@@ -203,6 +284,17 @@ async function commandOfImage(api: EngineApi, call: SandboxCall): Promise<readon
 }
 
 async function pull(api: EngineApi, image: string, signal: AbortSignal): Promise<void> {
+  const late = AbortSignal.timeout(PULL_MS);
+  try {
+    await pullNow(api, image, AbortSignal.any([signal, late]));
+  } catch (error) {
+    if (late.aborted && !signal.aborted)
+      throw fault('timeout', `The image ${image} could not be pulled within ${PULL_MS / 60_000} minutes`);
+    throw error;
+  }
+}
+
+async function pullNow(api: EngineApi, image: string, signal: AbortSignal): Promise<void> {
   const [, name = image, tag] = /^([^@]+?)(?::([^:/@]+))?$/.exec(image) ?? [];
   const version = image.includes('@') ? '' : `&tag=${tag ?? 'latest'}`;
   const query = `fromImage=${encodeURIComponent(name)}${version}`;
@@ -220,7 +312,7 @@ async function follow(
   api: EngineApi,
   { id, startedAt }: State,
   { seconds }: SandboxSettings,
-  { timeoutMs, signal, outputBytes, whole }: SandboxCall,
+  { timeoutMs, signal, outputBytes, whole, onBegin, onOutput }: SandboxCall,
 ): Promise<Collected> {
   const limitMs = Math.min(seconds * 1000, timeoutMs);
   const late = AbortSignal.timeout(Math.max(1, limitMs - (Date.now() - startedAt)));
@@ -228,7 +320,8 @@ async function follow(
   const reading = new AbortController();
   try {
     const still = AbortSignal.any([over, reading.signal]);
-    const output = read(api, id, still, outputBytes, whole);
+    onBegin?.();
+    const output = read(api, id, still, { outputBytes, whole, onOutput });
     // It may fail before it is awaited.
     output.catch(() => {});
     const ended = api.call('POST', `/containers/${id}/wait?condition=not-running`, undefined, {
@@ -249,12 +342,15 @@ async function follow(
   }
 }
 
+interface Reading {
+  onOutput: SandboxCall['onOutput'];
+}
+
 async function read(
   api: EngineApi,
   id: string,
   signal: AbortSignal,
-  maxBytes: number,
-  whole: readonly ('stdout' | 'stderr')[],
+  { outputBytes, whole, onOutput }: Pick<SandboxCall, 'outputBytes' | 'whole'> & Reading,
 ): Promise<Collected> {
   const { status, body } = await api.stream(
     'GET',
@@ -263,10 +359,11 @@ async function read(
   );
   if (status !== 200) throw fault('communication', `The engine gave no output of the container (${status})`);
   const tooLong = (cut: readonly ('stdout' | 'stderr')[]): boolean => whole.some((one) => cut.includes(one));
-  const collected = await collectOutput(body, maxBytes, (cut) => tooLong(cut) || cut.length === 2);
+  const isEnough = (cut: readonly ('stdout' | 'stderr')[]): boolean => tooLong(cut) || cut.length === 2;
+  const collected = await collectOutput(body, outputBytes, isEnough, onOutput);
   if (tooLong(collected.cut)) {
     const streams = collected.cut.filter((stream) => whole.includes(stream)).join(' and ');
-    throw fault('runtime', `The container wrote more than ${maxBytes} bytes to ${streams}`);
+    throw fault('runtime', `The container wrote more than ${outputBytes} bytes to ${streams}`);
   }
   return collected;
 }
@@ -302,13 +399,21 @@ function keptOf({ id, status, startedAt, endedAt, labels }: State, { seconds }: 
     key: String(labels[LABEL.key]),
     running,
     createdAt: new Date(String(labels['created'])),
-    overdue: running && Date.now() > startedAt + seconds * 1000 + OVERDUE_MS,
+    // The files of a container wait for the worker that takes them, however late it is.
+    overdue:
+      running && labels[LABEL.folder] === undefined && Date.now() > startedAt + seconds * 1000 + OVERDUE_MS,
     removeAt: hasEnded ? new Date(endedAt + keepSecondsOf(labels) * 1000) : null,
   };
 }
 
 async function kill(api: EngineApi, name: string): Promise<void> {
   await api.call('POST', `/containers/${name}/kill`).catch(() => null);
+}
+
+/** A container, and the folder for its files. */
+async function removeBoth(api: EngineApi, name: string): Promise<void> {
+  await remove(api, name);
+  await remove(api, keeperName(name));
 }
 
 async function remove(api: EngineApi, id: string): Promise<void> {

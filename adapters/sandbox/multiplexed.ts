@@ -11,11 +11,15 @@ export interface Collected {
   cut: ('stdout' | 'stderr')[];
 }
 
-/** Keeps the first `maxBytes` of each stream. Ends early if `isEnough` says so after a stream was cut. */
+/**
+ * Keeps the first `maxBytes` of each stream, and passes on all as it comes. Ends early if `isEnough` says so
+ * after a stream was cut.
+ */
 export async function collectOutput(
   body: AsyncIterable<Uint8Array>,
   maxBytes: number,
   isEnough: (cut: readonly ('stdout' | 'stderr')[]) => boolean,
+  onOutput: (stream: 'stdout' | 'stderr', bytes: Uint8Array) => void = () => {},
 ): Promise<Collected> {
   const kept = { stdout: [] as Uint8Array[], stderr: [] as Uint8Array[] };
   const bytes = { stdout: 0, stderr: 0 };
@@ -39,6 +43,7 @@ export async function collectOutput(
       const part = rest.subarray(0, left);
       rest = rest.subarray(part.length);
       left -= part.length;
+      onOutput(stream, part);
       const fits = part.subarray(0, maxBytes - bytes[stream]);
       // A copy: the part belongs to a buffer of the connection.
       if (fits.length > 0) kept[stream].push(Buffer.from(fits));

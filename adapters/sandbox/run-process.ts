@@ -3,14 +3,19 @@ import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { refusals, type ProcessPolicy } from '../../contracts/process-policy.ts';
 import { durationToMs } from '../../language/definition/duration.ts';
-import type { ProcessCall, ProcessResult, ProcessRunner } from '../../domain/ports.ts';
+import type { ProcessCall, ProcessRunner, ProcessStream } from '../../domain/ports.ts';
 import { withoutSecrets } from '../call-settings.ts';
 import { createTokenSource } from '../authentication/oauth-token.ts';
 import type { EgressPolicy } from '../egress/egress.ts';
 import { createHttpCaller } from '../http/call-http.ts';
 import { createSensitive } from '../secrets/sensitive.ts';
+import { FOLDER } from './container-files.ts';
+import type { SandboxFile } from './container-spec.ts';
 import type { Sandbox, SandboxCall } from './containers.ts';
-import { createScriptRunner, type Script, type ScriptSettings } from './run-script.ts';
+import { createLiveLog, type LiveLog } from './live-log.ts';
+import { contentsOf, createFilesOut, filesOf, once, type FilesOut } from './process-files.ts';
+import { createScriptRunner, type Script, type ScriptRunner, type ScriptSettings } from './run-script.ts';
+import { environmentOf, textOf, textsOf } from './texts.ts';
 
 export interface ProcessSettings {
   policy: ProcessPolicy;
@@ -30,11 +35,20 @@ export function createProcessRunner(
 ): ProcessRunner {
   const runner = createScriptRunner(scripts);
   const http = createHttpCaller({ egress, tokens: createTokenSource(egress) });
-  const start = (call: ProcessCall, code: string): Promise<ProcessResult> => {
-    if (isJavaScript(call)) return runner.run(scriptOf(call, code), call.signal);
+  const start = async (call: ProcessCall, code: string, live: LiveLog, out: FilesOut): Promise<Ended> => {
+    const given = await filesOf(call, code);
+    const withPaths = { ...call, with: given.with };
+    if (isJavaScript(call)) return runScript(runner, withPaths, code, given.files, live, out);
     if (sandbox === null)
       throw fault('configuration', 'This worker has no container engine (SANDBOX_ENGINE)');
-    return sandbox.run(containerOf(call, code, policy.containers));
+    const ended = await sandbox.run({
+      ...containerOf(withPaths, code, policy.containers),
+      files: given.files,
+      onBegin: () => live.begin(),
+      onOutput: (stream, bytes) => live.write(stream, bytes),
+      takeFile: (name, chunks) => out.take(name, chunks),
+    });
+    return { ...ended, leftOut: given.files === null ? null : ended.leftOut };
   };
   return {
     async release(key) {
@@ -46,14 +60,52 @@ export function createProcessRunner(
       const sensitive = createSensitive();
       for (const value of call.sensitive ?? []) sensitive.protect(value, '<SECRET>');
       const clean = (text: string): string => String(sensitive.clean(text));
+      const live = createLiveLog(call.log, sensitive, call.whole);
+      const out = createFilesOut(call.files, sensitive);
       try {
-        const { code, stdout, stderr, cut } = await start(call, await codeOf(call, http));
-        return { code, stdout: clean(stdout), stderr: clean(stderr), cut };
+        const ended = await start(call, await codeOf(call, http), live, out);
+        const { code, stdout, stderr, cut } = ended;
+        const logged = await live.end(code !== 0);
+        const files = ended.leftOut === null ? null : out.files;
+        const warnings = (ended.leftOut ?? []).map(
+          (name) => `${FOLDER}/out/${clean(name)} is no plain file and was left out`,
+        );
+        return { code, stdout: clean(stdout), stderr: clean(stderr), cut, logged, files, warnings };
       } catch (error) {
+        // What ended the process is told even if its log cannot be written.
+        if (!call.signal.aborted) await live.end(true).catch(() => {});
         throw withoutSecrets(error, sensitive);
+      } finally {
+        live.stop();
       }
     },
   };
+}
+
+/** How a process ended; `leftOut` is null if it had no folder for files. */
+interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+  cut: readonly ProcessStream[];
+  leftOut: readonly string[] | null;
+}
+
+async function runScript(
+  runner: ScriptRunner,
+  call: ProcessCall,
+  code: string,
+  files: readonly SandboxFile[] | null,
+  live: LiveLog,
+  out: FilesOut,
+): Promise<Ended> {
+  const script = { ...scriptOf(call, code), files: files === null ? null : await contentsOf(files) };
+  live.begin();
+  const { files: left, ...ended } = await runner.run(script, call.signal, (stream, text) =>
+    live.write(stream, Buffer.from(text)),
+  );
+  for (const { name, bytes } of left) await out.take(name, once(bytes));
+  return { ...ended, leftOut: files === null ? null : [] };
 }
 
 /** The code of a script, which may have to be fetched; empty for others. */
@@ -75,13 +127,18 @@ function scriptOf({ with: configured, timeoutMs, whole }: ProcessCall, code: str
     argv: textsOf(configured['arguments']),
     env: environmentOf(configured['environment']),
     stdin: textOf(configured['stdin']),
+    files: null,
     timeoutMs,
     outputBytes: MAX_BYTES,
     whole,
   };
 }
 
-function containerOf(call: ProcessCall, code: string, policy: ProcessPolicy['containers']): SandboxCall {
+function containerOf(
+  call: ProcessCall,
+  code: string,
+  policy: ProcessPolicy['containers'],
+): Omit<SandboxCall, 'files'> {
   const { stdin, arguments: values, environment, lifetime, name } = call.with;
   const { cancelRequested, progress, timeoutMs, whole, signal } = call;
   return {
@@ -163,19 +220,4 @@ function keepSecondsOf(lifetime: unknown): number {
 
 function sentence(message: string): string {
   return message.charAt(0).toUpperCase() + message.slice(1);
-}
-
-function textsOf(values: unknown): string[] {
-  return Array.isArray(values) ? values.map(textOf) : [];
-}
-
-function environmentOf(values: unknown): Record<string, string> {
-  if (!isRecord(values)) return {};
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, textOf(value)]));
-}
-
-/** An expression can give any value: text as it is, nothing as the empty text, others as JSON. */
-function textOf(value: unknown): string {
-  if (typeof value === 'string') return value;
-  return value === undefined || value === null ? '' : JSON.stringify(value);
 }

@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import { fault } from '../../contracts/fault.ts';
 import { createTurns } from './turns.ts';
-import type { ScriptInput, ScriptOutput } from './script-types.ts';
+import type { ScriptInput, ScriptOutput, ScriptProgress } from './script-types.ts';
 
 export interface ScriptSettings {
   /** Scripts that run at once. */
@@ -16,7 +16,7 @@ export interface ScriptSettings {
   seconds: number;
 }
 
-export type Script = Pick<ScriptInput, 'code' | 'argv' | 'env' | 'stdin'> & {
+export type Script = Pick<ScriptInput, 'code' | 'argv' | 'env' | 'stdin' | 'files'> & {
   /** Milliseconds until the task's own deadline. */
   timeoutMs: number;
   outputBytes: number;
@@ -24,9 +24,14 @@ export type Script = Pick<ScriptInput, 'code' | 'argv' | 'env' | 'stdin'> & {
 };
 
 export interface ScriptRunner {
-  /** @throws Fault at a limit, and the signal's reason */
-  run(script: Script, signal: AbortSignal): Promise<ScriptOutput>;
+  /**
+   * `onOutput` gets the first part of the output as it comes. @throws Fault at a limit, and the signal's
+   * reason
+   */
+  run(script: Script, signal: AbortSignal, onOutput?: OnOutput): Promise<ScriptOutput>;
 }
+
+type OnOutput = (stream: 'stdout' | 'stderr', text: string) => void;
 
 const MIB = 1024 * 1024;
 /** The thread ends the script at the limit. One that cannot is terminated this much later. */
@@ -34,21 +39,21 @@ const GRACE_MS = 1_000;
 /** A thread without work ends after this time. */
 const IDLE_MS = 60_000;
 
-const CRASHED: ScriptOutput = { code: 1, stdout: '', stderr: '', cut: [], stopped: 'crash' };
+const CRASHED: ScriptOutput = { code: 1, stdout: '', stderr: '', cut: [], stopped: 'crash', files: [] };
 
 export function createScriptRunner({ threads, memoryMib, seconds }: ScriptSettings): ScriptRunner {
   const turns = createTurns(threads);
   const pool = createPool();
   let compiled: Promise<WebAssembly.Module> | null = null;
   return {
-    run({ timeoutMs, outputBytes, whole, ...script }, signal) {
+    run({ timeoutMs, outputBytes, whole, ...script }, signal, onOutput = () => {}) {
       const deadline = performance.now() + timeoutMs;
       return turns.take(signal, async () => {
         const wasm = await (compiled ??= compile());
         const timeMs = Math.min(seconds * 1000, deadline - performance.now());
         if (timeMs <= 0) throw fault('timeout', 'The script did not get its turn in time');
         const limits = { memoryBytes: memoryMib * MIB, timeMs, outputBytes, whole };
-        const output = await pool.run({ ...script, wasm, limits }, signal);
+        const output = await pool.run({ ...script, wasm, limits }, signal, onOutput);
         throwAtLimit(output, limits);
         return output;
       });
@@ -62,7 +67,9 @@ async function compile(): Promise<WebAssembly.Module> {
 }
 
 /** Keeps the threads of scripts that ended by themselves for the next ones. */
-function createPool(): { run(input: ScriptInput, signal: AbortSignal): Promise<ScriptOutput> } {
+function createPool(): {
+  run(input: ScriptInput, signal: AbortSignal, onOutput: OnOutput): Promise<ScriptOutput>;
+} {
   const idle = new Map<Worker, NodeJS.Timeout>();
   const take = (): Worker => {
     const [kept] = idle;
@@ -81,11 +88,11 @@ function createPool(): { run(input: ScriptInput, signal: AbortSignal): Promise<S
     idle.set(thread, setTimeout(end, IDLE_MS).unref());
   };
   return {
-    async run(input, signal) {
+    async run(input, signal, onOutput) {
       const thread = take();
       let output: ScriptOutput | null = null;
       try {
-        output = await inThread(thread, input, signal);
+        output = await inThread(thread, input, signal, onOutput);
         return output;
       } finally {
         for (const event of ['message', 'error', 'exit']) thread.removeAllListeners(event);
@@ -112,7 +119,12 @@ function startThread(): Worker {
   return thread;
 }
 
-async function inThread(thread: Worker, input: ScriptInput, signal: AbortSignal): Promise<ScriptOutput> {
+async function inThread(
+  thread: Worker,
+  input: ScriptInput,
+  signal: AbortSignal,
+  onOutput: OnOutput,
+): Promise<ScriptOutput> {
   signal.throwIfAborted();
   let timer: NodeJS.Timeout | undefined;
   let abort = (): void => {};
@@ -122,7 +134,10 @@ async function inThread(thread: Worker, input: ScriptInput, signal: AbortSignal)
       signal.addEventListener('abort', abort, { once: true });
       const late = (): void => resolve({ ...CRASHED, stopped: 'time' });
       timer = setTimeout(late, input.limits.timeMs + GRACE_MS);
-      thread.once('message', resolve);
+      thread.on('message', (message: ScriptOutput | ScriptProgress) => {
+        if (!('written' in message)) resolve(message);
+        else for (const { stream, text } of message.written) onOutput(stream, text);
+      });
       thread.once('error', () => resolve(CRASHED));
       thread.once('exit', () => resolve(CRASHED));
       thread.postMessage(input);

@@ -1,11 +1,14 @@
 /**
- * What a script finds in QuickJS besides the language: `console`, a little of Node's `process`, and standard
- * input. It runs inside the sandbox, before the script; it can be changed by the script and trusts nothing.
+ * What a script finds in QuickJS besides the language: `console`, a little of Node's `process`, standard
+ * input, and the files of `/files`. It runs inside the sandbox, before the script; it can be changed by the
+ * script and trusts nothing.
  */
 
 /** The part of `node:fs` and `node:process` that can be imported. */
 export const MODULES: Readonly<Record<string, string>> = {
-  fs: 'const { fs } = globalThis.__host; export const { readFileSync } = fs; export default fs;',
+  fs:
+    'const { fs } = globalThis.__host; export default fs; ' +
+    'export const { existsSync, readFileSync, readdirSync, writeFileSync } = fs;',
   process:
     'const { process } = globalThis.__host; export default process; ' +
     'export const { argv, env, exit, stdin, stdout, stderr } = process;',
@@ -16,7 +19,8 @@ export const PRELUDE = `(() => {
   const { argv, env, stdin } = JSON.parse(globalThis.__input);
   const write = globalThis.__write;
   const leave = globalThis.__exit;
-  for (const name of ['__input', '__write', '__exit']) delete globalThis[name];
+  const files = globalThis.__files;
+  for (const name of ['__input', '__write', '__exit', '__files']) delete globalThis[name];
   const shown = (value) => {
     if (typeof value === 'string') return value;
     if (typeof value === 'bigint') return value + 'n';
@@ -43,10 +47,22 @@ export const PRELUDE = `(() => {
     exit,
     exitCode: undefined,
   };
+  const asked = (what, path, data) => {
+    const answer = files(what, String(path), data);
+    if (typeof answer === 'string' && answer[0] === '!') throw new Error(answer.slice(1));
+    return typeof answer === 'string' ? answer.slice(1) : answer;
+  };
   const fs = {
-    readFileSync(file) {
+    existsSync(path) {
+      try { fs.readFileSync(path); return true; } catch { return false; }
+    },
+    readFileSync(file, options) {
       if (file === 0 || file === '/dev/stdin') return stdin;
-      throw new Error('a script has no files: only its standard input can be read, as readFileSync(0)');
+      return asked(options === undefined || options === null ? 'bytes' : 'text', file);
+    },
+    readdirSync: (path) => JSON.parse(asked('names', path)),
+    writeFileSync: (path, data) => {
+      asked('write', path, typeof data === 'string' || ArrayBuffer.isView(data) ? data : String(data));
     },
   };
   const console = { log: out, info: out, debug: out, error: err, warn: err, trace: err };

@@ -4,7 +4,9 @@
  */
 import { parentPort } from 'node:worker_threads';
 import { EvalFlags, JSException, QuickJS, type JSValueHandle } from 'quickjs-wasi';
+import { createScriptFiles, type ScriptFiles } from './script-files.ts';
 import { MODULES, PRELUDE } from './script-prelude.ts';
+import { createReporter, type Reporter } from './script-reporter.ts';
 import type { ScriptInput, ScriptOutput } from './script-types.ts';
 
 type Stream = 'stdout' | 'stderr';
@@ -26,7 +28,8 @@ class Thrown extends Error {
 class Unsettled extends Error {}
 
 async function runScript(input: ScriptInput): Promise<ScriptOutput> {
-  const script = createScript(input.limits);
+  const reporter = createReporter((progress) => parentPort?.postMessage(progress));
+  const script = createScript(input.limits, reporter);
   const vm = await QuickJS.create({
     wasm: input.wasm,
     memoryLimit: input.limits.memoryBytes,
@@ -37,22 +40,25 @@ async function runScript(input: ScriptInput): Promise<ScriptOutput> {
     // The engine's own messages go nowhere.
     wasi: () => ({ fd_write: () => 8 }),
   });
-  const host = prepare(vm, input, script);
+  const files = createScriptFiles(input.files);
+  const host = prepare(vm, input, script, files);
   try {
     await settle(vm, () => vm.evalCode(input.code, 'script', EvalFlags.TYPE_MODULE));
     if (!script.isOver()) script.exit(Number(vm.callFunction(host, vm.undefined).toString()));
   } catch (error) {
-    if (script.isOver()) return script.output;
+    if (script.isOver()) return { ...script.output, files: files.left() };
     if (error instanceof Unsettled) script.fail(UNSETTLED, error.message);
     else if (error instanceof Thrown) script.fail(1, described(vm, host, error.reason));
     else throw error;
+  } finally {
+    reporter.flush();
   }
-  return script.output;
+  return { ...script.output, files: files.left() };
 }
 
 /** The output of a script, and whether it is over. */
 interface ScriptState {
-  readonly output: ScriptOutput;
+  readonly output: Omit<ScriptOutput, 'files'>;
   isOver(): boolean;
   write(stream: Stream, text: string): void;
   exit(code: number): void;
@@ -60,12 +66,16 @@ interface ScriptState {
   fail(code: number, text: string): void;
 }
 
-function createScript({ timeMs, outputBytes, whole }: ScriptInput['limits']): ScriptState {
+function createScript(
+  { timeMs, outputBytes, whole }: ScriptInput['limits'],
+  reporter: Reporter,
+): ScriptState {
   const deadline = performance.now() + timeMs;
-  const output: ScriptOutput = { code: 0, stdout: '', stderr: '', cut: [], stopped: null };
+  const output: ScriptState['output'] = { code: 0, stdout: '', stderr: '', cut: [], stopped: null };
   const written = { stdout: 0, stderr: 0 };
   let exited = false;
   const isOver = (): boolean => {
+    reporter.tick();
     if (!exited && output.stopped === null && performance.now() > deadline) output.stopped = 'time';
     return exited || output.stopped !== null;
   };
@@ -74,6 +84,7 @@ function createScript({ timeMs, outputBytes, whole }: ScriptInput['limits']): Sc
     const bytes = Buffer.byteLength(text);
     const room = outputBytes - written[stream];
     written[stream] += bytes;
+    reporter.write(stream, text);
     if (bytes <= room) output[stream] += text;
     else {
       // Without the character that does not fit.
@@ -97,7 +108,12 @@ function createScript({ timeMs, outputBytes, whole }: ScriptInput['limits']): Sc
 }
 
 /** Gives the script what it finds. @returns the prelude's function for the host */
-function prepare(vm: QuickJS, { argv, env, stdin }: ScriptInput, script: ScriptState): JSValueHandle {
+function prepare(
+  vm: QuickJS,
+  { argv, env, stdin }: ScriptInput,
+  script: ScriptState,
+  files: ScriptFiles,
+): JSValueHandle {
   vm.setProp(vm.global, '__input', vm.newString(JSON.stringify({ argv, env, stdin })));
   const write = vm.newFunction('__write', (fd, text) => {
     if (fd?.isNumber && text?.isString)
@@ -110,7 +126,35 @@ function prepare(vm: QuickJS, { argv, env, stdin }: ScriptInput, script: ScriptS
     return vm.undefined;
   });
   vm.setProp(vm.global, '__exit', exit);
+  vm.setProp(vm.global, '__files', fileFunction(vm, files));
   return vm.evalCode(PRELUDE, 'prelude');
+}
+
+/** `__files(what, path, data)`; a text that begins with `!` is an error. */
+function fileFunction(vm: QuickJS, files: ScriptFiles): JSValueHandle {
+  return vm.newFunction('__files', (what, path, data) => {
+    try {
+      const at = path?.toString() ?? '';
+      switch (what?.toString()) {
+        case 'bytes':
+          return vm.newUint8Array(files.read(at));
+        case 'text':
+          return vm.newString(`=${Buffer.from(files.read(at)).toString('utf8')}`);
+        case 'names':
+          return vm.newString(`=${JSON.stringify(files.names(at))}`);
+        default:
+          files.write(at, data?.isString === true ? Buffer.from(data.toString()) : bytesOf(data));
+          return vm.newString('=');
+      }
+    } catch (error) {
+      return vm.newString(`!${error instanceof Error ? error.message : String(error)}`);
+    }
+  });
+}
+
+function bytesOf(data: JSValueHandle | undefined): Uint8Array {
+  if (data === undefined) throw new Error('a file needs a text or bytes');
+  return data.toUint8Array();
 }
 
 /** Runs a module, and what it has left to do. @throws Thrown, Unsettled */
@@ -146,7 +190,7 @@ function moduleOf(name: string): string {
   throw error;
 }
 
-const crashed: ScriptOutput = { code: 1, stdout: '', stderr: '', cut: [], stopped: 'crash' };
+const crashed: ScriptOutput = { code: 1, stdout: '', stderr: '', cut: [], stopped: 'crash', files: [] };
 
 parentPort?.on('message', (input: ScriptInput) => {
   void runScript(input)

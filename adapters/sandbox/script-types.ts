@@ -6,7 +6,15 @@ export interface ScriptInput {
   argv: readonly string[];
   env: Readonly<Record<string, string>>;
   stdin: string;
+  /** In `/files/in`; null: the script has no folder for files. */
+  files: readonly ScriptFile[] | null;
   limits: ScriptLimits;
+}
+
+/** Without folders in its name. */
+export interface ScriptFile {
+  name: string;
+  bytes: Uint8Array;
 }
 
 interface ScriptLimits {
@@ -26,4 +34,11 @@ export interface ScriptOutput {
   cut: ('stdout' | 'stderr')[];
   /** Which limit ended the script; `crash`: the engine itself failed. */
   stopped: 'time' | 'memory' | 'output' | 'crash' | null;
+  /** What it left in `/files/out`. */
+  files: ScriptFile[];
+}
+
+/** What a script has written since the last message. */
+export interface ScriptProgress {
+  written: { stream: 'stdout' | 'stderr'; text: string }[];
 }

@@ -23,6 +23,8 @@ export interface Redactor {
    * longest form has.
    */
   redactStream: (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;
+  /** Where a secret may have begun that the bytes do not end; their length if there is none. */
+  openEnd: (bytes: Uint8Array) => number;
 }
 
 interface Form {
@@ -59,6 +61,7 @@ export function createRedactor(): Redactor {
     secretNumber: (value) => numbers.get(value) ?? numbers.get(-value) ?? null,
     redactBytes: (bytes) => redactedBytes(bytes, byteForms.sorted()),
     redactStream: (chunks) => redactedStream(chunks, byteForms.sorted()),
+    openEnd: (bytes) => openEndOf(bytes, byteForms.sorted()),
   };
 }
 
@@ -202,6 +205,19 @@ function redactedBytes(bytes: Uint8Array, forms: readonly Form[]): Uint8Array {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
   const spans = spansIn(text, forms);
   return spans.length === 0 ? bytes : Buffer.from(replaced(text, spans), 'latin1');
+}
+
+function openEndOf(bytes: Uint8Array, forms: readonly Form[]): number {
+  const longest = Math.max(0, ...forms.map(({ text }) => text.length));
+  const from = Math.max(0, bytes.length - longest);
+  const end = lowered(Buffer.from(bytes.subarray(from)).toString('latin1'));
+  const starts = forms.map(({ text }) => {
+    const first = text.charAt(0);
+    let start = end.indexOf(first, Math.max(0, end.length - text.length + 1));
+    while (start >= 0 && !text.startsWith(end.slice(start))) start = end.indexOf(first, start + 1);
+    return start < 0 ? end.length : start;
+  });
+  return from + Math.min(end.length, ...starts);
 }
 
 /** Everything except the end, where a secret may have begun. */

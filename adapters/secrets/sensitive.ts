@@ -23,6 +23,8 @@ export interface Sensitive {
   /** Adds a value to redact from responses and messages, with the name that replaces it. */
   protect: (value: string, shownAs: string) => void;
   redact: (text: string) => string;
+  /** Where a secret may have begun that the bytes do not end; their length if there is none. */
+  openEnd: (bytes: Uint8Array) => number;
   /**
    * A counterpart's text as one line for a message: redacted completely first, then cut to `maxLength`
    * characters.
@@ -33,6 +35,8 @@ export interface Sensitive {
    * Fault if it is nested too deeply.
    */
   clean: (value: unknown) => unknown;
+  /** `redact` for a stream of bytes, whatever they are. */
+  redactStream: (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;
   /** Stores files of the response with redacted names, and with redacted content if they are text. */
   cleanFiles: (files: CallFiles) => CallFiles;
 }
@@ -66,7 +70,7 @@ export async function loadSensitive(
 }
 
 export function createSensitive(values: ReadonlyMap<string, string> = new Map()): Sensitive {
-  const { protect, redact, secretNumber, redactBytes, redactStream } = createRedactor();
+  const { protect, redact, secretNumber, redactBytes, redactStream, openEnd } = createRedactor();
   for (const [name, value] of values)
     for (const part of [value, ...textsIn(value)]) protect(part, `<${name}>`);
 
@@ -120,6 +124,8 @@ export function createSensitive(values: ReadonlyMap<string, string> = new Map())
     fill: (text) => replacePlaceholders(text, value),
     protect,
     redact,
+    openEnd,
+    redactStream,
     quote,
     clean: (data) => clean(data, 0),
     cleanFiles,

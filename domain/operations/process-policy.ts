@@ -14,8 +14,12 @@ interface Announced extends ProcessPolicy {
   engine?: { answers: boolean; at: string };
 }
 
-export async function announceProcessPolicy(em: EntityManager, policy: ProcessPolicy): Promise<void> {
-  await em.execute('update maintenance set process_policy = ?::jsonb', [JSON.stringify(policy)]);
+/** Workers that run only scripts, or only containers, announce their part. */
+export async function announceProcessPolicy(em: EntityManager, part: Partial<ProcessPolicy>): Promise<void> {
+  await em.execute(`update maintenance set process_policy = coalesce(process_policy, ?::jsonb) || ?::jsonb`, [
+    JSON.stringify(DEFAULT_POLICY),
+    JSON.stringify(part),
+  ]);
 }
 
 export async function readProcessPolicy(em: EntityManager): Promise<ProcessPolicy> {

@@ -7,7 +7,7 @@ import type { InvocationRef, Invoked } from '../../contracts/activities.ts';
 import type { DslError } from '../../contracts/dsl-error.ts';
 import { BROKEN_TASK_STATUSES, TERMINAL_STATUSES, type EventBatch } from '../../contracts/run-events.ts';
 import type { Actor } from '../auth/actor.ts';
-import type { PinnedAgent } from '../ports.ts';
+import type { LoggedBytes, PinnedAgent } from '../ports.ts';
 import { maySeeAgent, type Ownership } from '../registry/agent-policy.ts';
 import { storable } from '../storable.ts';
 import type { TreeCount } from './limits.ts';
@@ -134,17 +134,46 @@ export async function progressOf(em: EntityManager, runId: string, key: string):
   return row?.progress ?? null;
 }
 
+/** Adds to what was kept before. */
 export async function keepProgress(
   em: EntityManager,
   runId: string,
   key: string,
   progress: Record<string, unknown>,
 ): Promise<void> {
-  await em.execute(`update invocation set progress = ?::json where run_id = ? and key = ?`, [
-    JSON.stringify(storable(progress)),
-    runId,
-    key,
-  ]);
+  await em.execute(
+    `update invocation set progress = (coalesce(progress::jsonb, '{}') || ?::jsonb)::json
+      where run_id = ? and key = ?`,
+    [JSON.stringify(storable(progress)), runId, key],
+  );
+}
+
+/**
+ * Notes that the run's log has the output of a process up to `to`, if it had it up to `from`. @returns false
+ * if another attempt has logged meanwhile. In the transaction that adds the entries.
+ */
+export async function moveLogged(
+  em: EntityManager,
+  runId: string,
+  key: string,
+  from: LoggedBytes,
+  to: LoggedBytes,
+): Promise<boolean> {
+  const rows = await em.execute<object[]>(
+    `update invocation
+        set progress = (coalesce(progress::jsonb, '{}') || jsonb_build_object('logged', ?::jsonb))::json
+      where run_id = ? and key = ? and finished_at is null
+        and coalesce(progress::jsonb -> 'logged', ?::jsonb) = ?::jsonb
+     returning key`,
+    [
+      JSON.stringify(to),
+      runId,
+      key,
+      JSON.stringify({ stdout: 0, stderr: 0, cut: false }),
+      JSON.stringify(from),
+    ],
+  );
+  return rows.length > 0;
 }
 
 /** Whether the run has ended, so that nothing waits for its calls any more. */

@@ -1,11 +1,20 @@
 /** `run: container` and `run: shell` on a real engine, end to end, and processes whose worker is killed. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { createEngineGuard } from '../../adapters/sandbox/engine-guard.ts';
 import { createSandbox } from '../../adapters/sandbox/containers.ts';
 import { processSettings } from '../../config/process-settings.ts';
 import { readInstallationId } from '../../domain/operations/installation.ts';
 import { removeContainers } from '../../worker/container-reaper.ts';
 import type { Client } from '../support/app.ts';
-import { IMAGE, startContainerEngine, type ContainerEngine } from '../support/container-engine.ts';
+import {
+  IMAGE,
+  PYTHON_IMAGE,
+  startContainerEngine,
+  type ContainerEngine,
+} from '../support/container-engine.ts';
 import { skip } from '../support/outside.ts';
 import {
   endOf,
@@ -26,6 +35,7 @@ function withEngine(engine: ContainerEngine): void {
   const settings = {
     SANDBOX_ENGINE: engine.address,
     SANDBOX_IMAGES: 'cadenza-test:*',
+    SANDBOX_PYTHON_IMAGE: PYTHON_IMAGE,
     SANDBOX_PULL: 'never',
     SANDBOX_SHELL_IMAGE: IMAGE,
     SANDBOX_MEMORY_MIB: '32',
@@ -125,6 +135,194 @@ function withEngine(engine: ContainerEngine): void {
     await gone();
   });
 
+  test('the five values that a process returns, and what nothing waits for', async () => {
+    const command = 'echo out; echo err >&2; exit 4';
+    const returned = async (value: string): Promise<unknown> =>
+      (await run({ do: [{ work: { run: { shell: { command }, return: value } } }] }))['output'];
+    expect(await Promise.all(['stderr', 'code', 'all'].map(returned))).toEqual([
+      'err\n',
+      4,
+      { code: 4, stdout: 'out\n', stderr: 'err\n' },
+    ]);
+    const quiet = await run(contained({ command: 'echo out; echo why >&2' }, { return: 'none' }));
+    expect(quiet).toMatchObject({ output: null });
+    expect(messagesOf(quiet)).toEqual(
+      expect.arrayContaining(['work wrote to stdout: out', 'work wrote to stderr: why']),
+    );
+    const parent = await run(contained({ command: 'echo alone' }, { await: false }), { from: 'parent' });
+    expect(parent).toMatchObject({ status: 'completed', output: { from: 'parent' } });
+    const [child] = await until(
+      async () => (await builder.get(`/runs?parent_run_id=${parent['id']}`)).body as RunRecord[],
+      (children) => children.length === 1,
+    );
+    const ended = await endOf(builder, (await builder.get(`/runs/${child?.['id']}`)).body);
+    expect(ended).toMatchObject({ status: 'completed', output: 'alone\n' });
+  });
+
+  test('Python runs in its image, with arguments, input and files', async () => {
+    if (!engine.hasPython) return;
+    const code = `import sys, os
+text = sys.stdin.read()
+with open('/files/out/report.json', 'w') as f: f.write('{"n": %d}' % len(text))
+print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
+    const script = { language: 'python', code, arguments: ['a b'], environment: { PLACE: 'x' }, stdin: 'in' };
+    const { output } = await run({ do: [{ work: { run: { script, return: 'all' } } }] });
+    expect(output).toMatchObject({ code: 0, stdout: `3 ['a b'] x in\n` });
+    const { body } = await builder.get(`/files/${output.files[0].file_id}`);
+    expect(body).toEqual({ n: 2 });
+  });
+
+  test('files go in by reference, and come out as files of the run', async () => {
+    const upload = async (name: string, content: string): Promise<RunRecord> => {
+      const { body } = await builder.post('/files', content, {
+        headers: { 'content-type': 'text/plain', 'content-disposition': `attachment; filename="${name}"` },
+      });
+      return { file_id: body.id, name: body.name };
+    };
+    const [first, second] = [await upload('a b.txt', 'first'), await upload('a b.txt', 'second')];
+    const command = `cat "$1" "$SECOND"; ls -ln /files | grep -c '^d'
+      touch "$1" /files/x /files/in/x 2>/dev/null || echo protected
+      ln -s /etc/passwd /files/out/link; mkdir /files/out/deep; echo 1 > /files/out/deep/inner
+      cat "$1" > /files/out/copy.txt; printf '\\377\\000' > '/files/out/raw.bin'`;
+    const definition = contained(
+      { command, arguments: ['${ .first }'], environment: { SECOND: '${ .second }' } },
+      { return: 'all' },
+    );
+    const ended = await run(definition, { first, second });
+    expect(ended).toMatchObject({
+      status: 'completed',
+      output: { stdout: 'firstsecond2\nprotected\n', files: expect.any(Array) },
+    });
+    const files: RunRecord[] = ended['output'].files;
+    expect(files.map(({ name, media_type: type, size }) => [name, type, size]).toSorted()).toEqual([
+      ['copy.txt', 'text/plain', 5],
+      ['raw.bin', 'application/octet-stream', 2],
+    ]);
+    expect(messagesOf(ended)).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^work left (?:copy.txt, raw.bin|raw.bin, copy.txt)$/),
+        '/files/out/link is no plain file and was left out',
+        '/files/out/deep is no plain file and was left out',
+      ]),
+    );
+    const { body: ofRun } = await builder.get(`/files?run_id=${ended['id']}`);
+    expect(ofRun.map(({ name }: RunRecord) => name).toSorted()).toEqual([
+      'a b.txt',
+      'a b.txt',
+      'copy.txt',
+      'raw.bin',
+    ]);
+    await gone();
+    expect(engine.docker('volume', 'ls', '-q')).toBe('');
+    expect(
+      await run(definition, { first: { file_id: '01890000-0000-7000-8000-000000000000' }, second }),
+    ).toMatchObject({
+      status: 'faulted',
+      error: { detail: expect.stringMatching(/^There is no file .* that the run's owner may read$/) },
+    });
+  });
+
+  test('the limits of files are errors, whatever a container does', async () => {
+    const detailOf = async (command: string): Promise<unknown> =>
+      (await run(contained({ command })))['error']?.detail;
+    const many = 'for i in 1 2 3 4 5 6; do for j in 1 2 3 4 5 6; do echo > /files/out/$i-$j; done; done';
+    expect(await detailOf(many)).toBe('The container left more than 32 files in /files/out');
+    expect(await detailOf('truncate -s 1099511627776 /files/out/hole')).toBe(
+      'The container left more than 64 MiB in /files/out',
+    );
+    expect(await detailOf('mkdir /files/out/d; truncate -s 1099511627776 /files/out/d/hole')).toBe(
+      'The container left more than 64 MiB in /files/out',
+    );
+    // It counts as memory of the container.
+    expect(await detailOf('dd if=/dev/zero of=/files/out/large bs=1M count=100')).toMatch(
+      /needs more than 32 MiB|No space left/,
+    );
+    await gone();
+    expect(engine.docker('volume', 'ls', '-q')).toBe('');
+  });
+
+  test('what a container writes is in the log while it runs, without secrets', async () => {
+    await builder.put('/secrets/BOX_KEY', { value: 'a-very-secret-value' });
+    const command = `echo "step 1 $KEY"; while ! ls /files/out | grep -q never; do
+      [ -e /tmp/x ] && exit 0; sleep 1; touch /tmp/y; n=$((n+1)); [ $n = 8 ] && touch /tmp/x; done`;
+    const definition = {
+      use: { secrets: ['BOX_KEY'] },
+      ...contained({ command, environment: { KEY: '${ $secrets.BOX_KEY }' } }),
+    };
+    const started = await startRun(builder, definition);
+    const log = async (): Promise<RunRecord> => (await builder.get(`/runs/${started['id']}`)).body;
+    const during = await until(log, (record) => messagesOf(record).some((line) => line.includes('step 1')));
+    expect(during['status']).toBe('running');
+    const ended = await endOf(builder, started);
+    expect(messagesOf(ended).filter((line) => line.includes('step 1'))).toEqual([
+      'work wrote to stdout: step 1 <SECRET>',
+    ]);
+    expect(JSON.stringify(ended)).not.toContain('very-secret');
+  });
+
+  test('much output, and what is no text, harms nobody', async () => {
+    const loud = contained({ command: 'yes 0123456789abcdef | head -c 200000000 >&2' }, { return: 'code' });
+    const ended = await run(loud);
+    expect(ended).toMatchObject({ status: 'completed', output: 0 });
+    expect(messagesOf(ended).filter((line) => line.endsWith('… truncated'))).toHaveLength(1);
+    expect(JSON.stringify(ended['logs']).length).toBeLessThan(400_000);
+    expect(engine.bytesKept()).toBeLessThan(300_000_000);
+    const binary = contained({ command: `printf 'a\\377\\000b'` });
+    expect(await run(binary)).toMatchObject({ status: 'completed', output: 'a\ufffd\\u0000b' });
+  });
+
+  test('a container that forks without end, or ignores SIGTERM, is ended', async () => {
+    const bomb = await run(contained({ command: 'f() { f | f & }; f; sleep 2; exit 0' }, { return: 'code' }));
+    expect(bomb['status']).toBe('completed');
+    const deaf = await startRun(
+      builder,
+      contained({ command: `trap '' TERM INT; while true; do sleep 1; done` }),
+    );
+    await until(
+      async () => engine.containers(),
+      (ids) => ids.length === 1,
+    );
+    await builder.post(`/runs/${deaf['id']}/cancel`, {});
+    expect(await endOf(builder, deaf)).toMatchObject({ status: 'cancelled' });
+    await gone();
+  });
+
+  test('an image that is missing is an error with each pull policy', async () => {
+    const sandboxSettings = processSettings(platform.env).sandbox ?? neverNull();
+    const sandbox = createSandbox(sandboxSettings, async () => 'another');
+    const detailOf = async (pull: 'never' | 'ifNotPresent' | 'always'): Promise<string> => {
+      const call = { ...CALL, pull, image: 'cadenza.invalid/missing:1', key: `missing ${pull}` };
+      return String(await sandbox.run(call).catch((error: unknown) => error));
+    };
+    expect(await detailOf('never')).toContain('The engine has no image cadenza.invalid/missing:1');
+    expect(await detailOf('ifNotPresent')).toContain('cadenza.invalid/missing:1 could not be pulled');
+    expect(await detailOf('always')).toContain('cadenza.invalid/missing:1 could not be pulled');
+    await sandbox.close();
+  });
+
+  test('50 containers take turns', async () => {
+    const definition = {
+      do: [
+        {
+          all: {
+            call: 'map',
+            with: {
+              in: '[range(50)]',
+              concurrency: 50,
+              do: [{ one: { run: { shell: { command: 'echo $1', arguments: ['${ $item }'] } } } }],
+            },
+          },
+        },
+      ],
+    };
+    const ended = await run(definition);
+    expect(ended).toMatchObject({
+      status: 'completed',
+      output: Array.from({ length: 50 }, (_, index) => `${index}\n`),
+    });
+    await gone();
+  });
+
   test('what may not run here is said when a definition is saved', async () => {
     const problemsOf = async (container: object): Promise<unknown> => {
       const { body } = await builder.post('/workflows/validate', { definition: contained(container) });
@@ -193,7 +391,131 @@ function withEngine(engine: ContainerEngine): void {
     engine.docker('rm', '-f', String(kept), foreign);
   });
 
+  test('a container whose engine is killed is followed or ended, and new ones run', async () => {
+    const started = await startRun(builder, contained({ command: 'echo begun; sleep 5; echo done' }));
+    await until(
+      async () => engine.containers(),
+      (ids) => ids.length === 1,
+    );
+    await engine.restart();
+    const ended = await endOf(builder, started);
+    // An engine without "live-restore" ends what ran before.
+    if (ended['status'] === 'completed') expect(ended['output']).toBe('begun\ndone\n');
+    else expect(ended['error'].detail).toMatch(/^The container ended with exit code \d+/);
+    expect(await run(contained({}))).toMatchObject({ output: 'by itself\n' });
+    await gone();
+  });
+
+  test('the guard before the engine lets everything through that Cadenza does', async () => {
+    const { policy, sandbox: own } = processSettings(platform.env);
+    const guarded = own ?? neverNull();
+    const token = 't'.repeat(32);
+    const refused: string[] = [];
+    const guard = createEngineGuard({
+      socketPath: engine.address.slice('unix://'.length),
+      token,
+      policy,
+      settings: guarded,
+      refused: (what) => refused.push(what),
+    });
+    await new Promise<void>((resolve) => guard.listen(0, '127.0.0.1', resolve));
+    const { port } = guard.address() as AddressInfo;
+    const sandbox = createSandbox(
+      { ...guarded, engine: `http://127.0.0.1:${port}`, token },
+      async () => 'own',
+    );
+    const files: string[] = [];
+    const chunks = async (): Promise<AsyncIterable<Uint8Array>> => Readable.from([Buffer.from('12345')]);
+    const command = 'cat; cat /files/in/a; echo "$1 $KEY" >&2; echo out > /files/out/b';
+    const call = {
+      ...CALL,
+      entrypoint: ['/bin/sh', '-c', command, 'sh'],
+      arguments: ['one'],
+      env: { KEY: 'a=b' },
+      stdin: 'x'.repeat(300_000),
+      outputBytes: 1_000_000,
+      files: [{ name: 'a', size: 5, chunks }],
+      takeFile: async (name: string, content: AsyncIterable<Uint8Array>) => {
+        files.push(`${name}: ${await text(content)}`);
+      },
+    };
+    const ended = await sandbox.run(call);
+    expect({ ...ended, stdout: ended.stdout.replaceAll('x', '').trim() }).toEqual({
+      code: 0,
+      stdout: '12345',
+      stderr: 'one a=b\n',
+      cut: [],
+      leftOut: [],
+    });
+    expect([files, ended.stdout.length]).toEqual([['b: out\n'], 300_005]);
+    expect((await sandbox.list()).map(({ key }) => key)).toEqual(['call', 'call']);
+    await sandbox.release('call');
+    expect(await sandbox.list()).toEqual([]);
+    const sleeping = { key: 'late', entrypoint: ['/bin/sleep', '60'], arguments: [], timeoutMs: 500 };
+    const late = sandbox.run({ ...call, ...sleeping });
+    await expect(late).rejects.toThrow('did not end within');
+    await sandbox.release('late');
+    expect([await sandbox.version(), refused]).toEqual([expect.any(String), []]);
+    await sandbox.close();
+    guard.closeAllConnections();
+    guard.close();
+    await gone();
+  });
+
+  test('with a queue of their own, only sandbox workers run containers, and their lack is told', async () => {
+    const queued = { ...settings, SANDBOX_TASK_QUEUE: 'sandbox-test' };
+    const other = await startTestPlatform({ env: queued });
+    const person = await other.as('builder');
+    const script = { run: { script: { language: 'js', code: `console.log('here')` } } };
+    const definition = { do: [{ here: script }, ...contained({ command: 'echo there' }).do] };
+    const started = await startRun(person, definition);
+    const read = async (): Promise<RunRecord> => (await person.get(`/runs/${started['id']}`)).body;
+    const waiting = await until(read, (record) => messagesOf(record).some((line) => line.includes('waits')));
+    expect(messagesOf(waiting).slice(-2)).toEqual([
+      'work started',
+      'work waits: within 30 s no worker of the task queue sandbox-test has taken it. ' +
+        'Either none runs or all are busy.',
+    ]);
+    expect(waiting['status']).toBe('running');
+    expect(engine.containers()).toEqual([]);
+    const worker = await startProgram('sandbox', other, queued);
+    expect(await endOf(person, started)).toMatchObject({ status: 'completed', output: 'there\n' });
+    const slow = await startRun(person, contained({ command: 'echo a >&2; sleep 4; echo b >&2' }));
+    await until(
+      async () => engine.containers(),
+      (ids) => ids.length === 1,
+    );
+    await worker.kill();
+    await worker.start();
+    expect(await endOf(person, slow)).toMatchObject({ status: 'completed', output: '' });
+    await gone();
+    await worker.kill();
+    await other.close();
+  });
+
   describe('when the worker is killed', () => {
+    test('its log has each line once, and its files are stored once', async () => {
+      await platform.stopWorker();
+      const worker = await startProgram('worker', platform, settings);
+      const command = `for i in 1 2 3 4 5 6 7 8; do echo "line $i" >&2; sleep 1; done
+        echo content > /files/out/a.txt`;
+      const started = await startRun(builder, contained({ command }, { return: 'all' }));
+      const read = async (): Promise<RunRecord> => (await builder.get(`/runs/${started['id']}`)).body;
+      await until(read, (record) => messagesOf(record).some((line) => line.includes('line 3')));
+      await worker.kill();
+      await worker.start();
+      const ended = await endOf(builder, started);
+      expect(ended).toMatchObject({ status: 'completed', output: { code: 0, files: [{ name: 'a.txt' }] } });
+      const lines = ended['logs'].flatMap(({ data }: RunRecord) =>
+        data?.stream === 'stderr' ? String(data.text).trimEnd().split('\n') : [],
+      );
+      expect(lines).toEqual([1, 2, 3, 4, 5, 6, 7, 8].map((n) => `line ${n}`));
+      expect((await builder.get(`/files?run_id=${started['id']}`)).body).toHaveLength(1);
+      await gone();
+      await worker.kill();
+      await platform.startWorker();
+    });
+
     test('a container goes on, a script runs again, and each has one result', async () => {
       await platform.stopWorker();
       const worker = await startProgram('worker', platform, settings);
@@ -233,6 +555,29 @@ function withEngine(engine: ContainerEngine): void {
       await platform.startWorker();
     });
   });
+}
+
+/** For the sandbox without a platform. */
+const CALL = {
+  image: IMAGE,
+  pull: 'never' as const,
+  key: 'call',
+  arguments: [],
+  env: {},
+  stdin: null,
+  ports: {},
+  mounts: [],
+  files: null,
+  title: '',
+  keepSeconds: 0,
+  timeoutMs: 60_000,
+  outputBytes: 1_000,
+  whole: [],
+  signal: new AbortController().signal,
+};
+
+function messagesOf(record: RunRecord): string[] {
+  return record['logs'].map(({ message }: RunRecord) => String(message));
 }
 
 function neverNull(): never {

@@ -39,6 +39,8 @@ const platform = await startTestPlatform({
     temporal: { address: server.address, namespace: 'default', uiUrl: '', taskQueue: 'cadenza' },
   },
   dataConverter: {},
+  // No worker serves this queue.
+  env: { SANDBOX_ENGINE: 'unix:///none', SANDBOX_SHELL_IMAGE: 'none', SANDBOX_TASK_QUEUE: 'sandbox' },
 });
 const { connection, workflow } = createTemporalClient({ address: server.address, namespace: 'default' });
 

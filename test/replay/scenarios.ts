@@ -236,6 +236,16 @@ export const scenarios: Record<string, Scenario> = {
       ],
     }),
   }),
+  'process-waits': async (stage) => {
+    const builder = await stage.platform.as('builder');
+    const waiting = await started(stage, { do: [{ work: { run: { shell: { command: 'true' } } } }] });
+    await until(
+      async () => (await builder.get(`/runs/${waiting['id']}`)).body,
+      ({ logs }: RunRecord) => logs.some(({ type }: RunRecord) => type === 'io.cadenza.process.waits.v1'),
+    );
+    await builder.post(`/runs/${waiting['id']}/cancel`, {});
+    return { '': await ended(stage, waiting) };
+  },
   'subscription-foreach': async (stage) => ({
     '': await toEnd(stage, {
       do: [

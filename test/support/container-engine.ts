@@ -3,6 +3,7 @@ import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_pr
 import {
   closeSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -11,7 +12,7 @@ import {
   symlinkSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface ContainerEngine {
@@ -19,12 +20,20 @@ export interface ContainerEngine {
   /** Ids of all containers. */
   containers(): string[];
   docker(...args: string[]): string;
+  /** `kill -9`, and another in its place on the same data. */
+  restart(): Promise<void>;
+  /** Bytes of all that the engine keeps: images, logs, containers. */
+  bytesKept(): number;
+  /** Whether there is an image with Python, made of this machine's. */
+  hasPython: boolean;
   stop(): Promise<void>;
 }
 
 export const IMAGE = 'cadenza-test:1';
+export const PYTHON_IMAGE = 'cadenza-python:1';
 
-const PROGRAMS = ['sh', 'cat', 'echo', 'sleep', 'id', 'touch', 'wget', 'grep', 'head', 'tr', 'wc', 'yes'];
+const PROGRAMS =
+  'sh cat echo sleep id touch wget grep head tr wc yes ls ln mkdir printf dd truncate true'.split(' ');
 const START_MS = 40_000;
 
 /** Or why there is none. */
@@ -39,10 +48,14 @@ export async function startContainerEngine(): Promise<ContainerEngine | string> 
   const log = openSync(join(folder, 'log'), 'w');
   const options = ['--iptables=false', '--ip6tables=false', '--bridge=none', `--host=${address}`];
   const folders = ['data-root', 'exec-root', 'pidfile'].map((name) => `--${name}=${join(folder, name)}`);
-  const daemon = spawn('dockerd', [...options, ...folders], { stdio: ['ignore', log, log] });
-  closeSync(log);
+  const start = (): ChildProcess =>
+    spawn('dockerd', [...options, ...folders], { stdio: ['ignore', log, log] });
+  let daemon = start();
   const stop = async (): Promise<void> => {
-    await end(daemon);
+    await end(daemon, 'SIGTERM');
+    closeSync(log);
+    // One that was killed leaves its mount.
+    spawnSync('umount', [join(folder, 'data-root')]);
     rmSync(folder, { recursive: true, force: true });
   };
   const docker = (...args: string[]): string =>
@@ -52,7 +65,19 @@ export async function startContainerEngine(): Promise<ContainerEngine | string> 
     await stop();
     return hindrance;
   }
+  const restart = async (): Promise<void> => {
+    await end(daemon, 'SIGKILL');
+    // Otherwise the next one takes what is left of its containerd for one that runs.
+    for (const left of ['pidfile', 'exec-root/containerd/containerd.pid'])
+      rmSync(join(folder, left), { force: true });
+    daemon = start();
+    const problem = await begin(daemon, address, join(folder, 'log'));
+    if (problem !== null) throw new Error(problem);
+  };
+  const bytesKept = (): number =>
+    Number.parseInt(execFileSync('du', ['-sb', join(folder, 'data-root')], { encoding: 'utf8' }));
   importImage(join(folder, 'root'), busybox, docker);
+  const hasPython = importPython(join(folder, 'python'), docker);
   const probe = spawnSync('docker', [
     '-H',
     address,
@@ -67,7 +92,8 @@ export async function startContainerEngine(): Promise<ContainerEngine | string> 
     await stop();
     return `the engine runs no container: ${String(probe.stderr).slice(0, 300)}`;
   }
-  return { address, docker, stop, containers: () => lines(docker('ps', '-aq', '--no-trunc')) };
+  const containers = (): string[] => lines(docker('ps', '-aq', '--no-trunc'));
+  return { address, docker, stop, restart, bytesKept, hasPython, containers };
 }
 
 async function begin(daemon: ChildProcess, address: string, log: string): Promise<string | null> {
@@ -89,10 +115,35 @@ function importImage(root: string, busybox: string, docker: (...args: string[]) 
   docker('import', '--change', 'CMD ["/bin/echo", "by", "itself"]', archive, IMAGE);
 }
 
-async function end(daemon: ChildProcess): Promise<void> {
+/** This machine's Python with its own modules. @returns false if there is none */
+function importPython(root: string, docker: (...args: string[]) => string): boolean {
+  const asked = 'import sys, sysconfig; print(sys.executable); print(sysconfig.get_path("stdlib"))';
+  const found = spawnSync('python3', ['-c', asked], { encoding: 'utf8' });
+  const [program, modules] = found.status === 0 ? lines(found.stdout.trim()) : [];
+  if (program === undefined || modules === undefined) return false;
+  const libraries = [...execFileSync('ldd', [program], { encoding: 'utf8' }).matchAll(/(\/\S+) \(/g)];
+  for (const path of [program, modules, ...libraries.map(([, library = '']) => library)]) {
+    mkdirSync(join(root, dirname(path)), { recursive: true });
+    cpSync(path, join(root, path), { recursive: true, dereference: true, filter: isModule });
+  }
+  mkdirSync(join(root, 'bin'), { recursive: true });
+  if (!existsSync(join(root, 'bin/python3'))) symlinkSync(program, join(root, 'bin/python3'));
+  execFileSync('tar', ['-C', root, '-cf', `${root}.tar`, '.']);
+  docker('import', `${root}.tar`, PYTHON_IMAGE);
+  return true;
+}
+
+/** Not the tests and packages, which are large, nor links that lead nowhere. */
+function isModule(path: string): boolean {
+  return (
+    existsSync(path) && !/\/(?:test|dist-packages|site-packages|__pycache__|idlelib|config-[^/]*)$/.test(path)
+  );
+}
+
+async function end(daemon: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   const ended = new Promise<void>((resolve) => daemon.once('exit', () => resolve()));
   if (daemon.exitCode !== null) return;
-  daemon.kill('SIGTERM');
+  daemon.kill(signal);
   await ended;
 }
 

@@ -138,6 +138,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     taskQueue: temporal.taskQueue,
     baseUrl: TEST_BASE_URL,
     ...(maxRunEvents === undefined ? {} : { maxRunEvents: Number(maxRunEvents) }),
+    processQueue: options.env?.['SANDBOX_TASK_QUEUE'],
     shortCallMs: Number(options.env?.['RUN_SHORT_CALL_MS'] ?? process.env['TEST_SHORT_CALL_MS'] ?? 5_000),
   });
   const payloadCodec = options.dataConverter

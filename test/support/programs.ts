@@ -24,9 +24,11 @@ export interface Program {
   start(): Promise<void>;
 }
 
+const ENTRIES = { api: 'api/main.ts', worker: 'worker/main.ts', sandbox: 'worker/sandbox.ts' };
+
 /** Started; an api answers. End it by `kill`. */
 export async function startProgram(
-  kind: 'api' | 'worker',
+  kind: keyof typeof ENTRIES,
   platform: TestPlatform,
   more: Record<string, string> = {},
 ): Promise<Program> {
@@ -60,7 +62,7 @@ export async function startProgram(
       return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
     },
     async start() {
-      child = spawn(process.execPath, [fileURLToPath(new URL(`../../${kind}/main.ts`, import.meta.url))], {
+      child = spawn(process.execPath, [fileURLToPath(new URL(`../../${ENTRIES[kind]}`, import.meta.url))], {
         stdio: 'ignore',
         env: settings,
       });

@@ -1,4 +1,5 @@
 /** Activity proxies, one for each retry class, with its reason. */
+import { ActivityFailure, TimeoutFailure } from '@temporalio/common';
 import {
   ActivityCancellationType,
   CancellationScope,
@@ -53,6 +54,36 @@ export function calling(timeoutMs: number, summary: string): typeof database {
     retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' },
     summary,
   });
+}
+
+/**
+ * Processes that workers of another task queue run. The activity fails if none of them takes it within
+ * `waitMs`; the call has not begun then.
+ */
+export function callingOn(
+  taskQueue: string,
+  waitMs: number,
+  timeoutMs: number,
+  summary: string,
+): Pick<typeof database, 'runProcess'> {
+  return proxyActivities<Pick<RunActivities, 'runProcess'>>({
+    taskQueue,
+    scheduleToStartTimeout: waitMs,
+    startToCloseTimeout: timeoutMs + MARGIN_MS,
+    heartbeatTimeout: '15s',
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+    retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' },
+    summary,
+  });
+}
+
+/** Whether no worker has taken an activity within its `waitMs`. */
+export function isUntaken(error: unknown): boolean {
+  return (
+    error instanceof ActivityFailure &&
+    error.cause instanceof TimeoutFailure &&
+    error.cause.timeoutType === 'SCHEDULE_TO_START'
+  );
 }
 
 /**

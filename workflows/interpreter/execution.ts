@@ -103,6 +103,8 @@ export interface ExecutionPorts {
   shortCall: ShortCallRunner;
   /** Absent: the run makes no short calls. */
   shortCallRules?: ShortCallRules | undefined;
+  /** The task queue of processes that need a container engine; absent: the run's own. */
+  processQueue?: string | undefined;
 }
 
 export class Execution {
@@ -114,6 +116,7 @@ export class Execution {
   /** The source of emitted events that name none. */
   readonly url: string;
   readonly maxEvents: number;
+  readonly processQueue: string | undefined;
   readonly definition: Definition;
   readonly extensions: readonly ListedExtension[];
   readonly state: RunState;
@@ -145,6 +148,7 @@ export class Execution {
     });
     this.start = start;
     this.maxEvents = ports.maxEvents;
+    this.processQueue = ports.processQueue;
     this.url = ports.url ?? `/runs/${start.run_id}`;
     // The assertion holds: the definition was validated when the run was created.
     this.definition = start.definition as Definition;

@@ -112,6 +112,52 @@ test('a secret reaches the script, and neither its output nor its log', async ()
   expect(JSON.stringify(ended['logs'])).toContain('wrote to stderr: <SECRET>');
 });
 
+test('a failed script has what it wrote in the log, each stream in order', async () => {
+  const code = `console.log('one'); console.error('two'); console.log('three'); process.exit(3)`;
+  const ended = await run(scripted({ code }));
+  expect(ended).toMatchObject({
+    status: 'faulted',
+    error: { detail: 'The script ended with exit code 3: two' },
+  });
+  const written = ended['logs'].filter(({ type }: RunRecord) => type === 'io.cadenza.process.output.v1');
+  expect(written.map(({ level, message, data }: RunRecord) => [level, message, data.visit])).toEqual([
+    ['info', 'compute wrote to stdout: one', 1],
+    ['warn', 'compute wrote to stderr: two', 1],
+    ['info', 'compute wrote to stdout: three', 1],
+  ]);
+});
+
+test('files go into a script by reference, and those that it leaves become files of the run', async () => {
+  const { body: file } = await builder.post('/files', 'first line', {
+    headers: { 'content-type': 'text/plain', 'content-disposition': 'attachment; filename="a b.txt"' },
+  });
+  const code = `import { readFileSync, writeFileSync } from 'node:fs';
+    console.log(process.argv[2]);
+    writeFileSync('/files/out/upper.txt', readFileSync(process.argv[2], 'utf8').toUpperCase());`;
+  const definition = scripted({ code, arguments: ['${ .file }'] }, { return: 'all' });
+  const ended = await run(definition, { file: { file_id: file.id, name: file.name } });
+  const [left] = ended['output'].files;
+  expect(ended['output']).toEqual({
+    code: 0,
+    stdout: '/files/in/a b.txt\n',
+    stderr: '',
+    files: [
+      { file_id: left.file_id, name: 'upper.txt', media_type: 'text/plain', size: 10, sha256: left.sha256 },
+    ],
+  });
+  expect(ended['logs'].map(({ message }: RunRecord) => message)).toContain('compute left upper.txt');
+  expect((await builder.get(`/files/${left.file_id}`)).body).toBe('FIRST LINE');
+  const names = (await builder.get(`/files?run_id=${ended['id']}`)).body.map(({ name }: RunRecord) => name);
+  expect(names.toSorted()).toEqual(['a b.txt', 'upper.txt']);
+  // Another user's file is not there.
+  const other = await platform.as('admin');
+  const hidden = await other.post('/files', 'hidden', { headers: { 'content-type': 'text/plain' } });
+  expect(await run(definition, { file: { file_id: hidden.body.id } })).toMatchObject({
+    status: 'faulted',
+    error: { detail: expect.stringMatching(/^There is no file .* that the run's owner may read$/) },
+  });
+});
+
 test('a script can come from an endpoint, with its authentication', async () => {
   const fetched = (path: string) =>
     scripted({

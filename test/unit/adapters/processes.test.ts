@@ -16,6 +16,8 @@ const CALL = {
   timeoutMs: 60_000,
   signal: new AbortController().signal,
   secret: async () => null,
+  log: { logged: { stdout: 0, stderr: 0, cut: false }, append: async () => {} },
+  files: { open: async () => null, store: () => Promise.reject(new Error('no files here')) },
 };
 const CONTAINERS = {
   images: ['tools:*'],
@@ -82,7 +84,7 @@ test('a container outlives the connection to its engine', async () => {
   });
   const limits = { memoryMib: 8, cpus: 1, pids: 1, seconds: 60, atOnce: 1, keepHours: 1 };
   const sandbox = createSandbox(
-    { engine: engine.url, user: '1:1', network: null, ...limits },
+    { engine: engine.url, user: '1:1', network: null, filesImage: null, ...limits },
     async () => 'installation',
   );
   const call = {
@@ -94,6 +96,7 @@ test('a container outlives the connection to its engine', async () => {
     stdin: null,
     ports: {},
     mounts: [],
+    files: null,
     title: '',
     keepSeconds: 0,
     timeoutMs: 60_000,

@@ -12,21 +12,22 @@ const impatient = createScriptRunner({ threads: 2, memoryMib: 32, seconds: 0.3 }
 
 function run(
   code: string,
-  more: Partial<Script> & { by?: typeof runner } = {},
+  more: Partial<Script> & { by?: typeof runner; onOutput?: Parameters<typeof runner.run>[2] } = {},
   signal = new AbortController().signal,
 ): Promise<ScriptOutput> {
-  const { by = runner, ...changes } = more;
+  const { by = runner, onOutput, ...changes } = more;
   const script: Script = {
     code,
     argv: [],
     env: {},
     stdin: '',
+    files: null,
     timeoutMs: 600_000,
     outputBytes: 100_000,
     whole: ['stdout'],
     ...changes,
   };
-  return by.run(script, signal);
+  return by.run(script, signal, onOutput);
 }
 
 async function faultOf(code: string, more: Parameters<typeof run>[1] = {}): Promise<unknown> {
@@ -66,7 +67,59 @@ test('a script reads its arguments, its environment and its input, as Node has t
     stderr: '{"a":[1]} 2n undefined shown\n',
     cut: [],
     stopped: null,
+    files: [],
   });
+});
+
+test('a script reads the files that it gets, and leaves others', async () => {
+  const code = `
+    import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+    const failure = (work) => { try { work(); return 'none'; } catch (error) { return error.message; } };
+    const bytes = readFileSync('/files/in/a.bin');
+    console.log(bytes instanceof Uint8Array, bytes.length, readFileSync('/files/in/a.bin', 'utf8'));
+    console.log(readdirSync('/files/in').join(), existsSync('/files/in/b'), existsSync('/files/out/x'));
+    writeFileSync('/files/out/text.txt', 'Grüße');
+    writeFileSync('/files/out/bytes', new Uint8Array([0, 255]));
+    console.log(readFileSync('/files/out/text.txt', 'utf8'), readdirSync('/files/out').length);
+    console.log(failure(() => writeFileSync('/files/in/new', 'x')));
+    console.log(failure(() => writeFileSync('/files/out/../x', 'x')));
+    console.log(failure(() => readFileSync('/etc/passwd')));
+    console.log(failure(() => writeFileSync('/files/out/large', 'x'.repeat(8 * 1024 * 1024))));
+    for (let i = 2; i < 32; i++) writeFileSync('/files/out/' + i, '');
+    console.log(failure(() => writeFileSync('/files/out/more', '')));`;
+  const files = [{ name: 'a.bin', bytes: Buffer.from('ä!') }];
+  const { stdout, files: left } = await run(code, { files });
+  expect(stdout.trim().split('\n')).toEqual([
+    'true 3 ä!',
+    'a.bin false false',
+    'Grüße 2',
+    'a script can write to /files/out only',
+    '"../x" cannot be the name of a file',
+    'there is no file "/etc/passwd": a script has /files/in and /files/out only',
+    'the files of a script have at most 8388608 bytes',
+    'a script leaves at most 32 files',
+  ]);
+  expect(left.slice(0, 2).map(({ name, bytes }) => [name, Buffer.from(bytes).toString('hex')])).toEqual([
+    ['text.txt', Buffer.from('Grüße').toString('hex')],
+    ['bytes', '00ff'],
+  ]);
+  expect(await run(`import { readFileSync } from 'fs'; readFileSync('/files/in/a')`)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('only its standard input can be read'),
+    files: [],
+  });
+});
+
+test('what a script writes is told while it runs, in order', async () => {
+  const told: string[] = [];
+  const ending = new AbortController();
+  const note = (stream: string, text: string): void => {
+    told.push(`${stream}: ${text}`);
+    if (text.includes('3')) ending.abort(new Error('all is told'));
+  };
+  const code = `console.log(1); console.error(2); console.log(3); for (;;);`;
+  await expect(run(code, { onOutput: note }, ending.signal)).rejects.toThrow('all is told');
+  expect(told).toEqual(['stdout: 1\n', 'stderr: 2\n', 'stdout: 3\n']);
 });
 
 test('the language is ES2024', async () => {

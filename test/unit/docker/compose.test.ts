@@ -33,11 +33,13 @@ describe('docker-compose.yml', () => {
     expect(Object.keys(services).toSorted()).toEqual(
       [
         'api',
+        'engine-guard',
         'grafana',
         'migrate',
         'object-storage',
         'postgres',
         'prometheus',
+        'sandbox-worker',
         'temporal',
         'temporal-namespace',
         'temporal-schema',
@@ -74,7 +76,9 @@ describe('docker-compose.yml', () => {
       for (const [source = ''] of mounts.map((mount) => mount.split(':'))) {
         expect([
           source,
-          source.startsWith('./') ? existsSync(join(root, source)) : source in volumes,
+          source.startsWith('./')
+            ? existsSync(join(root, source))
+            : source in volumes || source === '/var/run/docker.sock',
         ]).toEqual([source, true]);
       }
     },
@@ -84,27 +88,31 @@ describe('docker-compose.yml', () => {
     for (const port of all.flatMap(([, { ports = [] }]) => ports)) expect(port).toMatch(/^127\.0\.0\.1:/);
   });
 
-  test.each(['api', 'worker', 'migrate'])('gives %s only settings that are known and valid', (name) => {
-    const { environment = {} } = services[name]!;
-    expect(Object.keys(environment).filter((setting) => !settingNames.includes(setting))).toEqual([]);
-    const given: Record<string, string> = {
-      POSTGRES_PASSWORD: 'secret',
-      FILES_S3_SECRET_ACCESS_KEY: 'secret',
-      ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`,
-      ADMIN_PASSWORD: 'a long password',
-      METRICS_TOKEN: 'm'.repeat(32),
-    };
-    const source = Object.fromEntries(
-      Object.entries(environment).map(([setting, value]) => [
-        setting,
-        String(value).replaceAll(
-          /\$\{(\w+)(?::?[-?]([^}]*))?\}/g,
-          (_match, variable: string, fallback = '') => given[variable] ?? String(fallback),
-        ),
-      ]),
-    );
-    expect(parseEnv(source)).toHaveProperty('env');
-  });
+  test.each(['api', 'worker', 'migrate', 'sandbox-worker', 'engine-guard'])(
+    'gives %s only settings that are known and valid',
+    (name) => {
+      const { environment = {} } = services[name]!;
+      expect(Object.keys(environment).filter((setting) => !settingNames.includes(setting))).toEqual([]);
+      const given: Record<string, string> = {
+        POSTGRES_PASSWORD: 'secret',
+        FILES_S3_SECRET_ACCESS_KEY: 'secret',
+        ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`,
+        ADMIN_PASSWORD: 'a long password',
+        METRICS_TOKEN: 'm'.repeat(32),
+        SANDBOX_TOKEN: 's'.repeat(32),
+      };
+      const source = Object.fromEntries(
+        Object.entries(environment).map(([setting, value]) => [
+          setting,
+          String(value).replaceAll(
+            /\$\{(\w+)(?::?[-?]([^}]*))?\}/g,
+            (_match, variable: string, fallback = '') => given[variable] ?? String(fallback),
+          ),
+        ]),
+      );
+      expect(parseEnv(source)).toHaveProperty('env');
+    },
+  );
 
   test('reads no variable that .env.example lacks', () => {
     const example = read('.env.example');
@@ -123,6 +131,16 @@ describe('docker-compose.yml', () => {
     });
     expect(services['object-storage']?.volumes).toEqual(['object-storage:/data/cadenza']);
     expect(services['object-storage']?.command?.slice(-2)).toEqual(['posix', '/data']);
+  });
+
+  test('gives the socket of the engine to the guard alone, which has no other secret', () => {
+    const mounting = all.filter(([, { volumes: mounts = [] }]) => mounts.join(' ').includes('docker.sock'));
+    expect(mounting.map(([name]) => name)).toEqual(['engine-guard']);
+    const { environment = {} } = services['engine-guard']!;
+    expect(Object.keys(environment).filter((name) => !/^(?:SANDBOX_|LOG_LEVEL)/.test(name))).toEqual([]);
+    expect(services['sandbox-worker']?.environment).toMatchObject({
+      SANDBOX_ENGINE: 'http://engine-guard:2375',
+    });
   });
 
   test('registers the search attributes that the code uses', () => {
@@ -209,6 +227,9 @@ describe('the image', () => {
 
   test('has an entry point that refuses an unknown command', () => {
     const run = spawnSync('sh', [join(root, 'docker/entrypoint.sh'), 'everything'], { encoding: 'utf8' });
-    expect([run.status, run.stderr]).toEqual([64, 'usage: api | worker | migrate | rotate-keys\n']);
+    expect([run.status, run.stderr]).toEqual([
+      64,
+      'usage: api | worker | sandbox | engine-guard | migrate | rotate-keys\n',
+    ]);
   });
 });

@@ -4,10 +4,10 @@
  */
 import { LOG_TEXT } from '../../../contracts/log-texts.ts';
 import type { Invoked, RunProcessInput } from '../../../contracts/activities.ts';
-import { PROCESS_KINDS } from '../../../contracts/process-policy.ts';
+import { PROCESS_KINDS, type ProcessKind } from '../../../contracts/process-policy.ts';
 import { EVENT } from '../../../contracts/run-events.ts';
 import type { RunConfiguration, RunScript } from '../../../language/definition/model.ts';
-import { calling } from '../activities.ts';
+import { calling, callingOn, isUntaken, writing } from '../activities.ts';
 import type { At } from '../data-flow.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { fault } from '../fault.ts';
@@ -17,6 +17,11 @@ import { startChild } from './child.ts';
 import { endpointIn, uriIsText } from './endpoint.ts';
 import { resolveDeferring } from './http.ts';
 import { invoke, outcomeOf } from './invoke.ts';
+
+/** How long an attempt to find a worker lasts: the first, which the log tells, those after it, and all. */
+const FIRST_WAIT_MS = 30_000;
+const NEXT_WAIT_MS = 600_000;
+const MAX_WAIT_MS = 24 * 3_600_000;
 
 /** Longer than any limit of the installation or the task, which end the process earlier. */
 const PROCESS_TIMEOUT_MS = 24 * 3_600_000;
@@ -46,12 +51,54 @@ export async function runProcess(
     scope: deferred.length > 0 ? { ...at.variables, input } : null,
     secrets: execution.definition.use?.secrets ?? [],
     timeout_ms: PROCESS_TIMEOUT_MS,
+    ...(task.env.items && { items: task.env.items.map(({ index }) => index) }),
   };
+  const queue = needsEngine(kind, configured) ? execution.processQueue : undefined;
+  // Its own workers may be away, and the log says already that it has begun.
+  if (queue !== undefined) await writeLog(execution, task);
   const result = await invoke(execution, task, { input: request }, (batch) =>
-    calling(PROCESS_TIMEOUT_MS, `${task.name}: ${kind}`).runProcess({ ...request, batch }),
+    queue === undefined
+      ? calling(PROCESS_TIMEOUT_MS, `${task.name}: ${kind}`).runProcess({ ...request, batch })
+      : runOn(execution, queue, task, { ...request, batch }),
   );
   logWritten(execution, task, result);
   return outcomeOf(execution, task, result);
+}
+
+function needsEngine(kind: ProcessKind, { language }: Configured): boolean {
+  return kind !== 'script' || language === 'python';
+}
+
+function writeLog(execution: Execution, task: Task): Promise<unknown> {
+  const { run_id } = execution.start;
+  return execution.journal.carry({ strand: task.env.strand }, (batch) =>
+    writing((activities) => activities.appendEvents({ run_id, batch })),
+  );
+}
+
+/** Waits for a worker of the queue, and says so in the log if that takes long. */
+async function runOn(
+  execution: Execution,
+  queue: string,
+  task: Task,
+  input: RunProcessInput,
+): Promise<Invoked> {
+  const summary = `${task.name}: ${input.process}`;
+  for (let [waitedMs, waitMs] = [0, FIRST_WAIT_MS]; ; waitMs = NEXT_WAIT_MS) {
+    try {
+      return await callingOn(queue, waitMs, PROCESS_TIMEOUT_MS, summary).runProcess(input);
+    } catch (error) {
+      if (!isUntaken(error)) throw error;
+      waitedMs += waitMs;
+      if (waitedMs >= MAX_WAIT_MS)
+        throw fault('timeout', `No worker of the task queue ${queue} has taken the process`, task.ref);
+      if (waitMs !== FIRST_WAIT_MS) continue;
+      const message = LOG_TEXT.processWaits(task.name, queue, FIRST_WAIT_MS / 1000);
+      execution.journal.add(
+        execution.taskEvent(task, EVENT.processWaits, `waits:${task.attempt}`, message, { level: 'warn' }),
+      );
+    }
+  }
 }
 
 /** With expressions evaluated, except in a script's code: a `${` in it belongs to the script. */

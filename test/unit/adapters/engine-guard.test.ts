@@ -1,0 +1,198 @@
+/** The guard before a container engine: what reaches the engine, whoever has the guard's token. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { containerName, containerSpec, LABEL } from '../../../adapters/sandbox/container-spec.ts';
+import { createEngineGuard } from '../../../adapters/sandbox/engine-guard.ts';
+import type { SandboxSettings } from '../../../contracts/process-policy.ts';
+
+const TOKEN = 't'.repeat(32);
+const SETTINGS: SandboxSettings = {
+  engine: '',
+  user: '65534:65534',
+  network: null,
+  filesImage: 'shell:1',
+  memoryMib: 64,
+  cpus: 1,
+  pids: 10,
+  seconds: 60,
+  atOnce: 1,
+  keepHours: 1,
+};
+const POLICY = {
+  scripts: true,
+  containers: {
+    images: ['tools:*'],
+    pull: 'ifNotPresent' as const,
+    network: false,
+    ports: [],
+    volumes: ['models'],
+    shell_image: 'shell:1',
+    python_image: null,
+  },
+};
+const REQUEST = {
+  key: 'call',
+  title: 'work',
+  image: 'tools:1',
+  pull: 'never' as const,
+  entrypoint: ['/bin/sh', '-c', 'echo $1', 'sh'],
+  arguments: ['a=b'],
+  env: { KEY: 'a=b' },
+  stdin: 'in',
+  ports: {},
+  mounts: [{ source: 'models', target: '/models', writable: false }],
+  files: [],
+  keepSeconds: 5,
+  timeoutMs: 0,
+  outputBytes: 0,
+  whole: [],
+};
+const NAME = containerName('own', 'call');
+const SPEC = containerSpec(REQUEST, SETTINGS, 'own', []);
+
+let folder: string;
+let engine: Server;
+let guard: Server;
+let seen: { method: string; url: string; body: unknown }[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'cadenza-guard-'));
+  const socketPath = join(folder, 'engine.sock');
+  engine = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method = '', url = '' } = request;
+      const text = Buffer.concat(chunks).toString();
+      seen.push({ method, url, body: text === '' ? null : (JSON.parse(text) as unknown) });
+      const foreign = { Config: { Labels: {} } };
+      const ours = { Config: { Labels: { [LABEL.installation]: 'own' } } };
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify(url.includes('f'.repeat(64)) ? foreign : ours));
+    });
+  }).listen(socketPath);
+  guard = createEngineGuard({ socketPath, token: TOKEN, policy: POLICY, settings: SETTINGS });
+  await new Promise<void>((resolve) => guard.listen(0, '127.0.0.1', resolve));
+});
+afterAll(() => {
+  for (const server of [guard, engine]) {
+    server.closeAllConnections();
+    server.close();
+  }
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The answer's status and message, and what the engine was asked to do. */
+async function ask(method: string, path: string, body?: unknown, token = TOKEN): Promise<unknown[]> {
+  seen = [];
+  const { port } = guard.address() as AddressInfo;
+  const response = await fetch(`http://127.0.0.1:${port}/v1.41${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}` },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const { message } = (await response.json()) as { message?: string };
+  return [response.status, message, seen.filter(({ url }) => !/containers\/[\w-]+\/json$/.test(url))];
+}
+
+const created = (body: unknown) => [{ method: 'POST', url: `/v1.41/containers/create?name=${NAME}`, body }];
+
+test('the engine gets the container that Cadenza describes', async () => {
+  const answer = await ask('POST', `/containers/create?name=${NAME}`, SPEC);
+  expect(answer).toEqual([200, undefined, created(SPEC)]);
+});
+
+test('nothing that a caller adds or raises reaches the engine', async () => {
+  const hostile = {
+    ...SPEC,
+    User: '0:0',
+    NetworkDisabled: false,
+    Privileged: true,
+    HostConfig: {
+      ...(SPEC['HostConfig'] as object),
+      Privileged: true,
+      CapAdd: ['ALL'],
+      CapDrop: [],
+      NetworkMode: 'host',
+      PidMode: 'host',
+      ReadonlyRootfs: false,
+      Memory: 0,
+      Devices: [{ PathOnHost: '/dev/sda' }],
+      Mounts: [{ Type: 'bind', Source: '/', Target: '/host' }],
+      VolumesFrom: ['another'],
+      SecurityOpt: ['seccomp=unconfined'],
+    },
+  };
+  expect(await ask('POST', `/containers/create?name=${NAME}`, hostile)).toEqual([
+    200,
+    undefined,
+    created(SPEC),
+  ]);
+});
+
+test.each([
+  ['an image', { ...SPEC, Image: 'alpine' }, 'the image alpine may not run here (SANDBOX_IMAGES)'],
+  [
+    'a volume',
+    { ...SPEC, HostConfig: { Binds: ['/:/host:rw'] } },
+    'the volume / may not be mounted here (SANDBOX_VOLUMES)',
+  ],
+  [
+    'a port',
+    { ...SPEC, HostConfig: { PortBindings: { '80/tcp': [{ HostPort: '80' }] } } },
+    expect.stringContaining('the port 80 '),
+  ],
+  ['no label', { ...SPEC, Labels: {} }, 'a container needs the labels of Cadenza'],
+  [
+    'another name',
+    { ...SPEC, Labels: { ...(SPEC['Labels'] as object), [LABEL.key]: 'other' } },
+    'the name of the container does not fit its labels',
+  ],
+])('a container with %s that the guard does not know is refused', async (_what, body, message) => {
+  expect(await ask('POST', `/containers/create?name=${NAME}`, body)).toEqual([403, message, []]);
+});
+
+test.each([
+  ['POST', `/containers/${NAME}/exec`],
+  ['GET', '/containers/json?all=1'],
+  ['GET', '/info'],
+  ['GET', '/images/json'],
+  ['GET', '/images/alpine/json'],
+  ['POST', '/images/create?fromImage=alpine&tag=latest'],
+  ['POST', '/images/create?fromSrc=http://example.com/image.tar'],
+  ['POST', '/containers/../build'],
+  ['POST', '/volumes/create'],
+  ['PUT', `/containers/${NAME}-files/archive?path=/`],
+  ['GET', `/containers/${NAME}/archive?path=/files/out`],
+  ['DELETE', `/containers/${'f'.repeat(64)}?force=1`],
+  ['POST', `/containers/${'f'.repeat(64)}/kill`],
+])('%s %s is refused', async (method, path) => {
+  expect(await ask(method, path)).toEqual([403, expect.any(String), []]);
+});
+
+test('without the token nothing passes', async () => {
+  for (const token of ['', 'x'.repeat(32)])
+    expect(await ask('GET', '/version', undefined, token)).toEqual([401, 'the token is wrong', []]);
+});
+
+test('what Cadenza asks passes, with its own parameters only', async () => {
+  const urlOf = async (method: string, path: string): Promise<unknown> => {
+    const [status, , asked] = await ask(method, path);
+    expect(status).toBe(200);
+    return (asked as typeof seen).map(({ url }) => url.replace('/v1.41', ''));
+  };
+  expect(await urlOf('GET', '/version')).toEqual(['/version']);
+  expect(await urlOf('DELETE', `/containers/${NAME}?force=1&v=1&link=1`)).toEqual([
+    `/containers/${NAME}?force=1&v=1`,
+  ]);
+  expect(await urlOf('GET', `/containers/${NAME}/logs?follow=1&stdout=1&tail=1`)).toEqual([
+    `/containers/${NAME}/logs?follow=1&stdout=1&stderr=1`,
+  ]);
+  expect(await urlOf('POST', '/images/create?fromImage=tools&tag=2&fromSrc=x')).toEqual([
+    '/images/create?fromImage=tools&tag=2',
+  ]);
+});
