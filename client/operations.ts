@@ -183,7 +183,7 @@ export type AppliedResource = {
   /** Id of the record. */
   id: string;
   set: string;
-  kind: 'agent' | 'workflow' | 'webhook';
+  kind: 'agent' | 'workflow' | 'webhook' | 'hook' | 'event_source';
   name: string;
   applied_by: UserReference;
   /** When the set last changed it. */
@@ -197,7 +197,7 @@ export type ApplyPlan = {
   digest: string;
   /** In the order in which it is applied. */
   plan: {
-    kind: 'agent' | 'workflow' | 'webhook';
+    kind: 'agent' | 'workflow' | 'webhook' | 'hook' | 'event_source';
     name: string;
     /** Null in a dry run for what would be created. */
     id: string | null;
@@ -205,12 +205,17 @@ export type ApplyPlan = {
     action: 'create' | 'update' | 'unchanged' | 'archive' | 'keep';
     /** Names of the fields that an update changes. */
     changes: string[];
+    /**
+     * Such as a source of functions that is not available now: its content of the revision
+     * before is kept.
+     */
+    warnings: PlanWarning[];
   }[];
 };
 export type ApplySetRequest = {
   /** Name of the set; each user's sets are separate. */
   set: string;
-  resources: (AgentResource | WorkflowResource | WebhookResource)[];
+  resources: (AgentResource | WorkflowResource | WebhookResource | HookResource | EventSourceResource)[];
   /** Archive what the set has made before and does not name any more. */
   prune?: boolean;
   /** Only answer with the plan. */
@@ -588,6 +593,18 @@ export type EventSource = {
   created_at: string;
   updated_at: string;
 };
+export type EventSourceResource = {
+  kind: 'event_source';
+  /** `source` of the events, as it is sent. */
+  source: string;
+  /** Only this machine client of yours may send it. */
+  client_id?: string | null;
+  /** Only this user may send it; another user only what they share with you. */
+  user_id?: string | null;
+  /** Users whose workflows may get your events of it. */
+  shared_with?: string[];
+  description?: string | null;
+};
 export type ExecuteWorkflowRequest = {
   input_params?: Record<string, unknown>;
   /** Unique for workflow and owner while the run lives. */
@@ -621,6 +638,23 @@ export type GetOpenApiResponse = {
 export type HookAnswer = {
   /** What Slack asked for. */
   challenge?: string;
+};
+export type HookResource = {
+  kind: 'hook';
+  name: string;
+  /** How the sender signs its calls. */
+  scheme: 'github' | 'stripe' | 'slack' | 'standard';
+  /** Name of one of the owner's secrets; its value signs the calls. */
+  secret: string;
+  /** Calls that are signed with it are taken too, during a rotation. */
+  former_secret?: string | null;
+  /** Of the events. Default: the webhook's own address. */
+  source?: string | null;
+  /** Of the events. Default: from the call, such as `com.github.pull_request.opened`. */
+  event_type?: string | null;
+  /** How old, or ahead, the time of a signature may be. GitHub signs none. */
+  tolerance_seconds?: number;
+  active?: boolean;
 };
 export type HumanDecision = {
   id: string;
@@ -1125,6 +1159,12 @@ export type PinnedResource = {
   /** `sha256:` and the digest of the content. */
   digest: string;
   bytes: number;
+};
+export type PlanWarning = {
+  /** Leads into the resource. */
+  pointer: string;
+  code: string;
+  message: string;
 };
 export type Preferences = Record<string, unknown>;
 export type Problem = {
@@ -2055,7 +2095,7 @@ export interface Operations {
     body?: NoFields;
     answer: AgentVersion;
   };
-  /** Apply a set of agents, workflows and webhooks: all of it or nothing */
+  /** Apply a set of agents, workflows, webhooks and event sources: all of it or nothing */
   applySet: { body: ApplySetRequest; answer: ApplyPlan };
   /** List what the caller's sets have made, oldest first */
   listAppliedResources: {

@@ -158,7 +158,7 @@ create table applied_resource (
   archived_at timestamp with time zone,
   constraint applied_resource_pkey PRIMARY KEY (id),
   constraint applied_resource_owner_id_set_name_kind_name_key UNIQUE (owner_id, set_name, kind, name),
-  constraint applied_resource_kind_check CHECK ((kind = ANY (ARRAY['agent'::text, 'workflow'::text, 'webhook'::text]))),
+  constraint applied_resource_kind_check CHECK ((kind = ANY (ARRAY['agent'::text, 'workflow'::text, 'webhook'::text, 'hook'::text, 'event_source'::text]))),
   constraint applied_resource_applied_by_fkey FOREIGN KEY (applied_by) REFERENCES user_account(id) ON DELETE CASCADE,
   constraint applied_resource_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE
 );

@@ -2,7 +2,7 @@
 import type { Command, CommandContext, RouteMap } from '@stricli/core';
 
 import { createApp } from '../cli/app.ts';
-import { commonFlags } from '../cli/core/flags.ts';
+import { commonFlags, flagName } from '../cli/core/flags.ts';
 
 type Target = Command<CommandContext> | RouteMap<CommandContext>;
 type Flag = NonNullable<Command<CommandContext>['parameters']['flags']>[string];
@@ -63,7 +63,7 @@ function positionalsOf(positional: Command<CommandContext>['parameters']['positi
 function flagLines(flags: Readonly<Record<string, Flag>>, letters: Letters): string[] {
   return Object.entries(flags).map(([name, given]) => {
     const letter = Object.entries(letters).find(([, flag]) => flag === name)?.[0];
-    const word = `--${name.replaceAll(/[A-Z]/g, (upper) => `-${upper.toLowerCase()}`)}`;
+    const word = flagName(name);
     const value = 'values' in given ? given.values.join('|') : given.placeholder;
     const shown = [letter === undefined ? word : `-${letter}, ${word}`, ...(value ? [value] : [])].join(' ');
     const many = 'variadic' in given && given.variadic ? ' (repeatable)' : '';

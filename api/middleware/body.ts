@@ -135,8 +135,11 @@ export function decodeText(bytes: Buffer): string {
   }
 }
 
-/** @throws 400 for invalid JSON, and for JSON nested deeper than 64 levels */
-export function parseJson(source: string): unknown {
+/**
+ * @param takesYaml whether the same could be sent as YAML
+ * @throws 400 for invalid JSON, and for JSON nested deeper than 64 levels
+ */
+export function parseJson(source: string, takesYaml = false): unknown {
   checkDepth(source);
   try {
     const value: unknown = JSON.parse(source);
@@ -145,7 +148,8 @@ export function parseJson(source: string): unknown {
   } catch (error) {
     throw badRequest(
       'malformed_json',
-      `The body is not valid JSON: ${error instanceof Error ? error.message : 'unreadable'}`,
+      `The body is not valid JSON: ${error instanceof Error ? error.message : 'unreadable'}` +
+        (takesYaml && !/^\s*[[{]/.test(source) ? '. Send YAML as application/yaml.' : ''),
     );
   }
 }

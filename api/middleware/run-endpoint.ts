@@ -251,7 +251,8 @@ function parseSyntax(read: RawBody | AppError, endpoint: Endpoint): Syntax {
   }
   if (endpoint.yaml !== undefined && isYaml(read.type))
     return readYamlBody(text, { form: endpoint.yaml, isNew: endpoint.method === 'POST' });
-  return { value: /\bjson$/.test(read.type) ? parseJson(text) : text, yaml: null };
+  const isJson = /\bjson$/.test(read.type);
+  return { value: isJson ? parseJson(text, endpoint.yaml !== undefined) : text, yaml: null };
 }
 
 /** Media type of the body. A missing body counts as JSON unless an accepted type was sent. */

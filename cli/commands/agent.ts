@@ -1,42 +1,26 @@
 /** Agents. */
-import { buildRouteMap, type Command } from '@stricli/core';
+import { buildRouteMap } from '@stricli/core';
 
-import type { Agent, AgentVersion, CreateAgentRequest, ListedAgent } from '../../client/index.ts';
-import { argument, command, type Context } from '../core/command.ts';
-import { text } from '../core/flags.ts';
+import type { CreateAgentRequest, UpdateAgentRequest } from '../../client/index.ts';
+import { AGENT, agentView, sayWarnings } from '../core/agents.ts';
+import { argument, command, optional, type Context } from '../core/command.ts';
+import { usageError } from '../core/errors.ts';
+import { choice, flag, text, texts } from '../core/flags.ts';
 import { checkForm, readForm } from '../core/form.ts';
-import { readRecord } from '../core/input.ts';
+import { confirm, readRecord } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { agentId } from '../core/names.ts';
-import type { View } from '../core/table.ts';
-import { endFlags, inputFlags, toEnd } from './run.ts';
-
-const AGENT = argument('AGENT', 'Name or id', 'agent');
-const VERSION = argument('VERSION', 'Such as 1.2.0');
-
-const agentView: View<ListedAgent | Agent> = {
-  columns: [
-    ['id', ({ id }) => id],
-    ['name', ({ name }) => name],
-    ['type', (agent) => agent.display_type],
-    ['status', ({ status }) => status],
-    ['version', (agent) => agent.published_version ?? `${agent.version} (draft)`],
-    ['visibility', ({ visibility }) => visibility],
-  ],
-  name: ({ id }) => id,
-  none: 'No agents yet: cadenza agent create FILE',
-};
-
-type VersionRow = Pick<AgentVersion, 'version' | 'status' | 'created_at' | 'published_at'>;
-const versionView: View<VersionRow> = {
-  columns: [
-    ['version', ({ version }) => version],
-    ['status', ({ status }) => status],
-    ['created', (row) => row.created_at],
-    ['published', (row) => row.published_at],
-  ],
-  name: ({ version }) => version,
-};
+import {
+  deleteSkill,
+  deprecate,
+  draft,
+  publish,
+  setSkill,
+  skills,
+  version as versionCommand,
+  versions,
+} from './agent-parts.ts';
+import { checkEnd, endFlags, inputFlags, toEnd } from './run.ts';
 
 const list = command({
   brief: 'List own and public agents, newest first',
@@ -71,23 +55,51 @@ const create = command({
     // The server checks the fields, and names each that is wrong.
     const body = (await readRecord(cli, file)) as unknown as CreateAgentRequest;
     const agent = await cli.client.call('createAgent', { body, signal: cli.signal });
-    for (const { pointer, message } of agent.warnings) cli.say(`warning at ${pointer}: ${message}`);
+    sayWarnings(cli, agent);
     await cli.out.record(agent, agentView);
   },
 });
 
-type VersionAction = 'publishAgentVersion' | 'deprecateAgentVersion';
+const update = command({
+  brief: 'Change an agent: the fields of a file, and those of flags',
+  details:
+    'Fields that are not given stay. Another configuration or schema of a published version needs a higher ' +
+    '`version` in the file.',
+  flags: {
+    description: text('What it does', 'TEXT'),
+    visibility: choice('Who can see it', ['private', 'public']),
+    status: choice('active, or inactive: it is not called any more', ['active', 'inactive', 'deprecated']),
+    tag: texts('Tag; these replace all others', 'TAG'),
+  },
+  arguments: [AGENT, optional('FILE', 'Fields as YAML or JSON, - for standard input')],
+  run: async (cli, { description, visibility, status, tag }, given, file) => {
+    // The server checks the fields, and names each that is wrong.
+    const body: UpdateAgentRequest = {
+      ...(file === undefined ? {} : await readRecord(cli, file)),
+      ...(description === undefined ? {} : { description }),
+      ...(visibility === undefined ? {} : { visibility }),
+      ...(status === undefined ? {} : { status }),
+      ...(tag === undefined ? {} : { tags: [...tag] }),
+    };
+    if (Object.keys(body).length === 0) throw usageError('Give a FILE or a flag with what changes.');
+    const path = { id: await agentId(cli, given) };
+    const agent = await cli.client.call('updateAgent', { path, body, signal: cli.signal });
+    sayWarnings(cli, agent);
+    await cli.out.record(agent, agentView);
+  },
+});
 
-function versionAction(id: VersionAction, brief: string): Command<Context> {
-  return command({
-    brief,
-    arguments: [AGENT, VERSION],
-    run: async (cli, _flags, given, version) => {
-      const path = { id: await agentId(cli, given), version };
-      await cli.out.record(await cli.client.call(id, { path, signal: cli.signal }), versionView);
-    },
-  });
-}
+const remove = command({
+  brief: 'Delete an agent with its versions and skills; refused while runs use it',
+  flags: { yes: flag('Do not ask') },
+  arguments: [AGENT],
+  run: async (cli, { yes }, given) => {
+    const path = { id: await agentId(cli, given) };
+    await confirm(cli, `Delete agent ${given} with its versions?`, yes);
+    await cli.client.call('deleteAgent', { path, signal: cli.signal });
+    cli.say(`Deleted agent ${given}.`);
+  },
+});
 
 const invoke = command({
   brief: 'Invoke an agent, which starts a run',
@@ -96,6 +108,7 @@ const invoke = command({
   letters: { i: 'input', f: 'file', w: 'watch' },
   arguments: [AGENT],
   run: async (cli, { input: pairs, file, version, ...end }, given) => {
+    checkEnd(end);
     const path = { id: await agentId(cli, given) };
     const { input_schema: schema } = await cli.client.call('getAgent', { path, signal: cli.signal });
     const input = await readForm(cli, { pairs, file }, schema);
@@ -120,32 +133,14 @@ const card = command({
   },
 });
 
-const versions = command({
-  brief: 'List the versions of an agent, newest first',
-  flags: listFlags,
+const docs = command({
+  brief: 'Print the documentation of an agent as its author has written it (Markdown)',
   arguments: [AGENT],
-  run: async (cli, flags, given) => {
+  run: async (cli, _flags, given) => {
     const path = { id: await agentId(cli, given) };
-    const items = cli.client.items('listAgentVersions', { path, query: pageOf(flags), signal: cli.signal });
-    await cli.out.list(await collect(cli, items, flags), versionView);
-  },
-});
-
-const skills = command({
-  brief: 'List the skills of an agent',
-  flags: listFlags,
-  arguments: [AGENT],
-  run: async (cli, flags, given) => {
-    const path = { id: await agentId(cli, given) };
-    const items = cli.client.items('listAgentSkills', { path, query: pageOf(flags), signal: cli.signal });
-    await cli.out.list(await collect(cli, items, flags), {
-      columns: [
-        ['name', ({ name }) => name],
-        ['description', ({ description }) => description],
-        ['tags', ({ tags }) => tags],
-      ],
-      name: ({ name }) => name,
-    });
+    const headers = { accept: 'text/markdown' };
+    const text = await cli.client.call('getAgentDocumentation', { path, headers, signal: cli.signal });
+    cli.out.text(text);
   },
 });
 
@@ -153,12 +148,19 @@ const routes = {
   list,
   get,
   create,
-  publish: versionAction('publishAgentVersion', 'Publish a draft, which makes it immutable'),
-  deprecate: versionAction('deprecateAgentVersion', 'Deprecate a published version; it stays usable'),
+  update,
+  delete: remove,
+  draft,
+  publish,
+  deprecate,
+  versions,
+  version: versionCommand,
+  skills,
+  setSkill,
+  deleteSkill,
   invoke,
   card,
-  versions,
-  skills,
+  docs,
 };
 
 export const agentCommands = buildRouteMap<keyof typeof routes, Context>({

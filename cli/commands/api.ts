@@ -3,7 +3,7 @@ import { apiErrorOf } from '../../client/problem.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
-import { count, flag, text, texts } from '../core/flags.ts';
+import { count, flag, refuseFlags, text, texts } from '../core/flags.ts';
 import { readForm } from '../core/form.ts';
 import { readDocument } from '../core/input.ts';
 
@@ -22,6 +22,7 @@ export const apiCommand = command({
   letters: { f: 'file', i: 'input' },
   arguments: [argument('METHOD', 'Such as GET'), argument('PATH', 'Such as /runs?status=waiting')],
   run: async (cli, flags, method, path) => {
+    if (flags.paginate !== true) refuseFlags(flags, ['maxPages'], 'without --paginate');
     const body =
       flags.input === undefined && flags.file !== undefined
         ? await readDocument(cli, flags.file)

@@ -2,21 +2,16 @@
 import { randomUUID } from 'node:crypto';
 import { buildRouteMap } from '@stricli/core';
 
-import type {
-  AcceptedEvent,
-  CloudEvent,
-  EventSource,
-  ListedReceivedEvent,
-  ReceivedEvent,
-} from '../../client/index.ts';
+import type { AcceptedEvent, CloudEvent, ListedReceivedEvent, ReceivedEvent } from '../../client/index.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
-import { flag, text, texts } from '../core/flags.ts';
-import { confirm, parseDocument, readDocument } from '../core/input.ts';
-import { collect, listFlags } from '../core/lists.ts';
+import { refuseFlags, text } from '../core/flags.ts';
+import { parseDocument, readDocument } from '../core/input.ts';
+import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago, oneLine } from '../core/text.ts';
+import { allow, bind, disallow, senders, sources, unbind } from './event-sources.ts';
 
 const acceptedView: View<AcceptedEvent> = {
   columns: [
@@ -52,8 +47,11 @@ const send = command({
     data: text('Data as JSON or YAML', 'JSON'),
     file: text('A CloudEvent or a list of them, as JSON or YAML; - is standard input', 'FILE'),
   },
-  run: async (cli, { type, source, id, subject, data, file }) => {
-    if ((type === undefined) === (file === undefined)) throw usageError('Give --type or --file.');
+  run: async (cli, { file, ...fields }) => {
+    const { type, source, id, subject, data } = fields;
+    if (type === undefined && file === undefined) throw usageError('Give --type or --file.');
+    if (file !== undefined)
+      refuseFlags(fields, ['type', 'source', 'id', 'subject', 'data'], 'together with --file');
     const given = file === undefined ? null : await readDocument(cli, file);
     const own = {
       type,
@@ -82,7 +80,7 @@ const list = command({
   },
   run: async (cli, { type, source, since, ...flags }) => {
     await cli.requireLogIn();
-    const query = { type, source, received_after: since };
+    const query = { type, source, received_after: since, ...pageOf(flags) };
     const items = cli.client.items('listReceivedEvents', { query, signal: cli.signal });
     await cli.out.list(await collect(cli, items, flags), receivedView);
   },
@@ -100,59 +98,7 @@ const get = command({
   },
 });
 
-const sourceView: View<EventSource> = {
-  columns: [
-    ['id', ({ id }) => id],
-    ['source', ({ source }) => oneLine(source)],
-    ['only from', ({ client_id: client, user_id: user }) => client ?? user ?? 'anyone of yours'],
-    ['shared with', (source) => source.shared_with],
-  ],
-  name: ({ id }) => id,
-  none: 'No sources.',
-};
-
-const sources = command({
-  brief: 'List the sources that you bind to a sender or share',
-  flags: listFlags,
-  run: async (cli, flags) => {
-    await cli.requireLogIn();
-    const items = cli.client.items('listEventSources', { signal: cli.signal });
-    await cli.out.list(await collect(cli, items, flags), sourceView);
-  },
-});
-
-const bind = command({
-  brief: 'Take events of a source from one sender only, or share them',
-  flags: {
-    client: text('Id of the machine client that may send it', 'ID'),
-    user: text('Id of the user who may send it', 'ID'),
-    share: texts('Id of a user whose workflows may get your events of it', 'ID'),
-  },
-  arguments: [argument('SOURCE', 'As in the events')],
-  run: async (cli, { client, user, share }, source) => {
-    const body = {
-      source,
-      client_id: client ?? null,
-      user_id: user ?? null,
-      shared_with: [...(share ?? [])],
-    };
-    const made = await cli.client.call('createEventSource', { body, signal: cli.signal });
-    await cli.out.record(made, sourceView);
-  },
-});
-
-const unbind = command({
-  brief: 'Take events of a source from anyone who may send yours again',
-  flags: { yes: flag('Do not ask') },
-  arguments: [argument('ID', 'From cadenza event sources')],
-  run: async (cli, { yes }, id) => {
-    await confirm(cli, `Delete the record of source ${id}?`, yes);
-    await cli.client.call('deleteEventSource', { path: { id }, signal: cli.signal });
-    cli.say(`Deleted the record of source ${id}.`);
-  },
-});
-
-const routes = { send, list, get, sources, bind, unbind };
+const routes = { send, list, get, sources, bind, unbind, senders, allow, disallow };
 
 export const eventCommands = buildRouteMap<keyof typeof routes, Context>({
   routes,

@@ -19,7 +19,10 @@ export const exprCommand = command({
     argument('EXPRESSION', 'Such as .items[].name'),
     optional('FILE', 'Input. Default: standard input'),
   ],
-  run: async (cli, { raw, nullInput, arg = [] }, expression, file = '-') => {
+  run: async (cli, { raw, nullInput, arg = [] }, expression, given) => {
+    if (nullInput === true && given !== undefined)
+      throw usageError(`${given} is not read with --null-input.`);
+    const file = given ?? '-';
     const input = nullInput ? null : await parseDocument(await readText(cli, file), file);
     const variables = Object.fromEntries(
       arg.map((pair) => {

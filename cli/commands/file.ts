@@ -9,8 +9,9 @@ import { buildRouteMap } from '@stricli/core';
 import type { File } from '../../client/index.ts';
 import { apiErrorOf } from '../../client/problem.ts';
 import { argument, command, type Context } from '../core/command.ts';
-import { CliError } from '../core/errors.ts';
-import { choice, text } from '../core/flags.ts';
+import { CliError, usageError } from '../core/errors.ts';
+import { choice, flag, seconds, text } from '../core/flags.ts';
+import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
@@ -84,7 +85,65 @@ const download = command({
   },
 });
 
-export const fileCommands = buildRouteMap<'list' | 'upload' | 'download', Context>({
-  routes: { list, upload, download },
-  docs: { brief: 'Files: upload and download' },
+const FILE = argument('ID', 'Id of a file', 'file');
+
+const get = command({
+  brief: 'Show what is known of a file',
+  arguments: [FILE],
+  run: async (cli, _flags, id) => {
+    await cli.out.record(await cli.client.call('getFile', { path: { id }, signal: cli.signal }), fileView);
+  },
+});
+
+const update = command({
+  brief: 'Rename a file, or change who can see it',
+  flags: {
+    name: text('New name', 'NAME'),
+    visibility: choice('Who can see it', ['private', 'public']),
+  },
+  arguments: [FILE],
+  run: async (cli, { name, visibility }, id) => {
+    if (name === undefined && visibility === undefined) throw usageError('Give --name or --visibility.');
+    const body = {
+      ...(name === undefined ? {} : { name }),
+      ...(visibility === undefined ? {} : { visibility }),
+    };
+    const changed = await cli.client.call('updateFile', { path: { id }, body, signal: cli.signal });
+    await cli.out.record(changed, fileView);
+  },
+});
+
+const link = command({
+  brief: 'Create a temporary link that downloads a file without a log-in',
+  flags: { expires: seconds('How long it works, such as 1h') },
+  arguments: [FILE],
+  run: async (cli, { expires }, id) => {
+    const body = expires === undefined ? {} : { expires_in: expires };
+    const made = await cli.client.call('createFileLink', { path: { id }, body, signal: cli.signal });
+    await cli.out.record(made, {
+      columns: [
+        ['url', ({ url }) => url],
+        ['expires', ({ expires_at: at }) => ago(at)],
+      ],
+      name: ({ url }) => url,
+    });
+  },
+});
+
+const remove = command({
+  brief: 'Delete a file',
+  flags: { yes: flag('Do not ask') },
+  arguments: [FILE],
+  run: async (cli, { yes }, id) => {
+    await confirm(cli, `Delete file ${id}?`, yes);
+    await cli.client.call('deleteFile', { path: { id }, signal: cli.signal });
+    cli.say(`Deleted file ${id}.`);
+  },
+});
+
+const routes = { list, get, upload, download, update, link, delete: remove };
+
+export const fileCommands = buildRouteMap<keyof typeof routes, Context>({
+  routes,
+  docs: { brief: 'Files: upload, download, share' },
 });

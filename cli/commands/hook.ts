@@ -5,13 +5,15 @@ import type { InboundWebhook } from '../../client/index.ts';
 import { HOOK_SCHEMES } from '../../contracts/hooks.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
-import { choice, flag, text } from '../core/flags.ts';
+import { choice, flag, seconds, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
-import { collect, listFlags } from '../core/lists.ts';
+import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago, oneLine } from '../core/text.ts';
 
-const HOOK = argument('HOOK', 'Id of an inbound webhook');
+const HOOK = argument('HOOK', 'Id of an inbound webhook', 'hook');
+
+const tolerance = seconds('How old, or ahead, the time of a signature may be, such as 5m');
 
 const hookView: View<InboundWebhook> = {
   columns: [
@@ -32,8 +34,16 @@ const list = command({
   flags: listFlags,
   run: async (cli, flags) => {
     await cli.requireLogIn();
-    const items = cli.client.items('listHooks', { signal: cli.signal });
+    const items = cli.client.items('listHooks', { query: pageOf(flags), signal: cli.signal });
     await cli.out.list(await collect(cli, items, flags), hookView);
+  },
+});
+
+const get = command({
+  brief: 'Show an inbound webhook',
+  arguments: [HOOK],
+  run: async (cli, _flags, id) => {
+    await cli.out.record(await cli.client.call('getHook', { path: { id }, signal: cli.signal }), hookView);
   },
 });
 
@@ -44,11 +54,19 @@ const create = command({
     secret: text('Name of your secret with the signing key', 'NAME'),
     type: text('Type of the events; default: from the call', 'TYPE'),
     source: text('Source of the events; default: the address', 'URI'),
+    tolerance,
   },
   arguments: [argument('NAME', 'What it is for')],
-  run: async (cli, { scheme, secret, type, source }, name) => {
+  run: async (cli, { scheme, secret, type, source, tolerance: age }, name) => {
     if (scheme === undefined || secret === undefined) throw usageError('Give --scheme and --secret.');
-    const body = { name, scheme, secret, event_type: type ?? null, source: source ?? null };
+    const body = {
+      name,
+      scheme,
+      secret,
+      event_type: type ?? null,
+      source: source ?? null,
+      ...(age === undefined ? {} : { tolerance_seconds: age }),
+    };
     await cli.out.record(await cli.client.call('createHook', { body, signal: cli.signal }), hookView);
   },
 });
@@ -56,20 +74,29 @@ const create = command({
 const update = command({
   brief: 'Change an inbound webhook: rotate its secret, turn it on or off',
   flags: {
+    name: text('What it is for', 'NAME'),
     secret: text('Name of the new secret; the old one stays valid until --done', 'NAME'),
     done: flag('End a rotation: only the current secret is valid'),
     on: flag('Take calls'),
     off: flag('Refuse all calls'),
+    type: text('Type of the events', 'TYPE'),
+    source: text('Source of the events', 'URI'),
+    tolerance,
   },
   arguments: [HOOK],
-  run: async (cli, { secret, done, on, off }, id) => {
+  run: async (cli, { secret, done, on, off, name, type, source, tolerance: age }, id) => {
     if (on === true && off === true) throw usageError('Give --on or --off.');
     const path = { id };
-    const before = await cli.client.call('getHook', { path, signal: cli.signal });
+    const { secret: current } = await cli.client.call('getHook', { path, signal: cli.signal });
     const body = {
-      ...(secret === undefined ? {} : { secret, former_secret: before.secret }),
+      // The same command again must not make the new secret the old one too.
+      ...(secret === undefined || secret === current ? {} : { secret, former_secret: current }),
       ...(done === true ? { former_secret: null } : {}),
       ...(on === true || off === true ? { active: on === true } : {}),
+      ...(name === undefined ? {} : { name }),
+      ...(type === undefined ? {} : { event_type: type }),
+      ...(source === undefined ? {} : { source }),
+      ...(age === undefined ? {} : { tolerance_seconds: age }),
     };
     await cli.out.record(await cli.client.call('updateHook', { path, body, signal: cli.signal }), hookView);
   },
@@ -86,7 +113,7 @@ const remove = command({
   },
 });
 
-const routes = { list, create, update, delete: remove };
+const routes = { list, get, create, update, delete: remove };
 
 export const hookCommands = buildRouteMap<keyof typeof routes, Context>({
   routes,

@@ -5,7 +5,7 @@ import { command, optional } from '../core/command.ts';
 import type { Cli } from '../core/cli.ts';
 import { DEFAULT_URL } from '../core/config-file.ts';
 import { CliError, EXIT, usageError } from '../core/errors.ts';
-import { flag, text, type ValuesOf } from '../core/flags.ts';
+import { flag, refuseFlags, text, type ValuesOf } from '../core/flags.ts';
 import { ask, readSecret } from '../core/input.ts';
 import { OAuthRefusal, postForm, requestTokens, type Tokens } from '../core/oauth.ts';
 import { clientForm, serverUrl, Session } from '../core/session.ts';
@@ -70,6 +70,8 @@ async function logIn(
   const { username, clientId, device } = given;
   if ([username, clientId, device].filter((one) => one !== undefined).length > 1)
     throw usageError('Choose one of --device, --username and --client-id.');
+  if (username === undefined) refuseFlags(given, ['passwordStdin'], 'without --username');
+  if (clientId === undefined) refuseFlags(given, ['clientSecretStdin'], 'without --client-id');
   if (username !== undefined) {
     const password = given.passwordStdin
       ? await readSecret(cli)

@@ -1,35 +1,16 @@
 /** The marketplace. */
 import { buildRouteMap } from '@stricli/core';
 
-import type {
-  ListedMarketplaceItem,
-  MarketplaceItem,
-  MissingParts,
-  SubmitMarketplaceItemRequest,
-} from '../../client/index.ts';
+import type { MarketplaceItem, MissingParts, SubmitMarketplaceItemRequest } from '../../client/index.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
 import { choice, count, flag, text, texts } from '../core/flags.ts';
+import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { agentId, workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
-
-const ITEM = argument('ITEM', 'Id of an item', 'item');
-
-const itemView: View<ListedMarketplaceItem | MarketplaceItem> = {
-  columns: [
-    ['id', ({ id }) => id],
-    ['kind', ({ kind }) => kind],
-    ['name', ({ name }) => name],
-    ['version', ({ version }) => version],
-    ['status', ({ status }) => status],
-    ['publisher', ({ publisher }) => publisher.username],
-    ['rating', ({ rating }) => (rating.average === null ? '' : `${rating.average} (${rating.count})`)],
-    ['installs', ({ installs }) => installs],
-  ],
-  name: ({ id }) => id,
-  none: 'No items.',
-};
+import { ago } from '../core/text.ts';
+import { approve, ITEM, itemView, reject, version } from './market-review.ts';
 
 const search = command({
   brief: 'Find approved items, and your own in any status',
@@ -59,6 +40,8 @@ const get = command({
         ['summary', ({ summary }) => summary],
         ['needs secrets', ({ requires }) => requires?.secrets],
         ['needs agents', ({ requires }) => requires?.agents.map(({ agent }) => agent)],
+        ['digest', ({ digest }) => digest],
+        ['versions', ({ versions }) => versions.map(({ version, status }) => `${version} ${status}`)],
       ],
     } satisfies View<MarketplaceItem>);
   },
@@ -129,6 +112,24 @@ const install = command({
   },
 });
 
+const plan = command({
+  brief: 'Show what an installation would use: secrets to bind, and agents',
+  arguments: [ITEM],
+  run: async (cli, _flags, id) => {
+    const found = await cli.client.call('planMarketplaceInstall', { path: { id }, signal: cli.signal });
+    await cli.out.record(found, {
+      columns: [
+        ['version', (one) => one.version],
+        ['copy', ({ copy }) => copy && `you have it: ${copy.name}`],
+        ['secrets', ({ secrets }) => secrets.map(({ name }) => name)],
+        ['agents', ({ agents }) => agents.map(({ agent, use }) => `${agent} (${use})`)],
+        ['digest', ({ digest }) => digest],
+      ],
+      name: (one) => one.version,
+    });
+  },
+});
+
 const missingLines = ({ secrets, agents, workflows }: MissingParts): string[] => [
   ...secrets.map((name) => `Missing secret ${name}: cadenza secret set ${name}`),
   ...agents.map(({ agent }) => `Missing agent ${agent}.`),
@@ -146,27 +147,55 @@ const review = command({
   },
 });
 
-const approve = command({
-  brief: 'Approve a version, so that everybody can install it; for admins',
-  flags: { version: text('Default: the latest that waits', 'VERSION') },
+const reviews = command({
+  brief: 'List what people who installed an item say of it, newest first',
+  flags: listFlags,
   arguments: [ITEM],
-  run: async (cli, { version }, id) => {
-    const body = version === undefined ? {} : { version };
-    await cli.out.record(await cli.client.call('approveMarketplaceItem', { path: { id }, body }), itemView);
+  run: async (cli, flags, id) => {
+    const items = cli.client.items('listMarketplaceReviews', {
+      path: { id },
+      query: pageOf(flags),
+      signal: cli.signal,
+    });
+    await cli.out.list(await collect(cli, items, flags), {
+      columns: [
+        ['rating', ({ rating }) => rating],
+        ['by', ({ user }) => user.username],
+        ['version', ({ version }) => version],
+        ['changed', (one) => ago(one.updated_at)],
+        ['text', ({ text: words }) => words],
+      ],
+      name: ({ id: reviewId }) => reviewId,
+      wraps: true,
+      none: 'No reviews.',
+    });
   },
 });
 
-const reject = command({
-  brief: 'Reject a version, with a reason for the publisher; for admins',
-  flags: { version: text('Default: the latest that waits', 'VERSION') },
-  arguments: [ITEM, argument('REASON', 'Why')],
-  run: async (cli, { version }, id, reason) => {
-    const body = { reason, ...(version === undefined ? {} : { version }) };
-    await cli.out.record(await cli.client.call('rejectMarketplaceItem', { path: { id }, body }), itemView);
+const withdraw = command({
+  brief: 'Withdraw an item of yours; installed copies stay',
+  flags: { yes: flag('Do not ask') },
+  arguments: [ITEM],
+  run: async (cli, { yes }, id) => {
+    await confirm(cli, `Withdraw item ${id}?`, yes);
+    await cli.client.call('withdrawMarketplaceItem', { path: { id }, signal: cli.signal });
+    cli.say(`Withdrew item ${id}.`);
   },
 });
 
-const routes = { search, get, submit, install, review, approve, reject };
+const routes = {
+  search,
+  get,
+  version,
+  submit,
+  withdraw,
+  plan,
+  install,
+  review,
+  reviews,
+  approve,
+  reject,
+};
 
 export const marketCommands = buildRouteMap<keyof typeof routes, Context>({
   routes,

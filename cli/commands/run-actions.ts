@@ -5,7 +5,7 @@ import type { ActOnRunsRequest, Operations, RunBatch } from '../../client/index.
 import type { Cli } from '../core/cli.ts';
 import { commandOfMany, type Context } from '../core/command.ts';
 import { CliError, EXIT, usageError, type ExitCode } from '../core/errors.ts';
-import { count, flag, text, texts, type ValuesOf } from '../core/flags.ts';
+import { count, flag, refuseFlags, text, texts, type ValuesOf } from '../core/flags.ts';
 import { readForm } from '../core/form.ts';
 import { confirm } from '../core/input.ts';
 import { runFilters, runQuery } from '../core/run-filters.ts';
@@ -41,6 +41,9 @@ const flags = {
   every: flag('All that you may act on, if nothing else narrows them'),
   yes: flag('Do not ask before acting on many'),
 };
+
+/** Flags that find runs. */
+const FINDING = [...Object.keys(runFilters), 'every'];
 
 const DETAILS =
   'Names runs by their ids, or finds them: with --workflow, --tag and the other filters it acts on all ' +
@@ -78,6 +81,7 @@ export const retryRuns = commandOfMany({
       return act(cli, 'retry', given, ids);
     const [id] = ids;
     if (id === undefined || ids.length > 1) throw usageError('Name one run to retry it with changes.');
+    refuseFlags(given, FINDING, 'together with the id of a run');
     const body = {
       ...(revision === undefined ? {} : { revision }),
       ...(from === undefined ? {} : { from }),
@@ -95,8 +99,8 @@ async function act(
   { every, yes, ...filters }: ValuesOf<typeof flags>,
   ids: readonly string[],
 ): Promise<ExitCode | void> {
+  if (ids.length > 0) refuseFlags({ ...filters, every }, FINDING, 'together with ids of runs');
   const isFiltered = every === true || Object.keys(runFilters).some((name) => isGiven(filters, name));
-  if (ids.length > 0 && isFiltered) throw usageError('Name runs, or find them with filters, but not both.');
   if (ids.length === 0 && !isFiltered) throw usageError('Name a run, or find runs with filters.');
   const [only] = ids;
   if (ids.length === 1 && only !== undefined) return actOnOne(cli, action, only);

@@ -6,7 +6,7 @@ import type { Cli } from '../core/cli.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { diagramFlags, draw } from '../core/diagram.ts';
 import { CliError, EXIT, usageError, type ExitCode } from '../core/errors.ts';
-import { choice, flag, seconds, text, texts } from '../core/flags.ts';
+import { choice, flag, refuseFlags, seconds, text, texts, type ValuesOf } from '../core/flags.ts';
 import { checkForm, readForm } from '../core/form.ts';
 import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
@@ -23,6 +23,7 @@ import {
   statsView,
 } from '../core/runs.ts';
 import { retryRuns, runAction } from './run-actions.ts';
+import { task, tasks } from './run-tasks.ts';
 import { openPage } from './status.ts';
 
 const RUN = argument('RUN', 'Id of a run', 'run');
@@ -51,6 +52,7 @@ const start = command({
   letters: { i: 'input', f: 'file', w: 'watch' },
   arguments: [argument('WORKFLOW', 'Name or id', 'workflow')],
   run: async (cli, { input: pairs, file, key, tag, label, ...end }, given) => {
+    checkEnd(end);
     const names = {
       ...(key === undefined ? {} : { key }),
       ...(tag === undefined ? {} : { tags: [...tag] }),
@@ -89,12 +91,15 @@ export async function startRun(
   });
 }
 
+type EndFlags = ValuesOf<typeof endFlags>;
+
+/** Before the run starts. @throws CliError */
+export function checkEnd({ watch, wait }: EndFlags): void {
+  if (watch === true) refuseFlags({ wait }, ['wait'], 'together with --watch');
+}
+
 /** Follows or waits for a run that has just started, if the user wants it. */
-export async function toEnd(
-  cli: Cli,
-  run: Run,
-  { watch, wait }: { watch: boolean | undefined; wait: number | undefined },
-): Promise<ExitCode> {
+export async function toEnd(cli: Cli, run: Run, { watch, wait }: EndFlags): Promise<ExitCode> {
   if (watch === true) {
     cli.say(`Run ${run.id}`);
     return followRun(cli, run.id);
@@ -230,6 +235,8 @@ const routes = {
   list,
   stats,
   get,
+  tasks,
+  task,
   diagram,
   watch,
   logs,

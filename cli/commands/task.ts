@@ -1,7 +1,7 @@
 /** Human tasks. */
 import { buildRouteMap, type Command } from '@stricli/core';
 
-import type { HumanTaskBatch, Problem } from '../../client/index.ts';
+import type { HumanTaskAuditEntry, HumanTaskBatch, Problem } from '../../client/index.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command, commandOfMany, type Context } from '../core/command.ts';
 import { EXIT, usageError, type ExitCode } from '../core/errors.ts';
@@ -151,14 +151,64 @@ const comment = command({
   },
 });
 
+const auditView: View<HumanTaskAuditEntry> = {
+  columns: [
+    ['at', ({ at }) => at],
+    ['action', ({ action: done }) => done],
+    [
+      'by',
+      ({ actor, as_admin: asAdmin }) => `${actor?.username ?? 'the run'}${asAdmin ? ' (as admin)' : ''}`,
+    ],
+    ['via', ({ via }) => via],
+    ['data', ({ data }) => (Object.keys(data).length === 0 ? '' : data)],
+  ],
+  name: ({ id }) => id,
+  wraps: true,
+};
+
+const audit = command({
+  brief: 'List who did what with a task, oldest first',
+  flags: listFlags,
+  arguments: [TASK],
+  run: async (cli, flags, id) => {
+    const items = cli.client.items('listHumanTaskAudit', {
+      path: { id },
+      query: pageOf(flags),
+      signal: cli.signal,
+    });
+    await cli.out.list(await collect(cli, items, flags), auditView);
+  },
+});
+
+const summary = command({
+  brief: 'Count the tasks that you can decide, are overdue, or that you have claimed',
+  run: async (cli) => {
+    await cli.requireLogIn();
+    await cli.out.record(await cli.client.call('getHumanTaskSummary', { signal: cli.signal }), {
+      columns: [
+        ['open', ({ open }) => countText(open)],
+        ['overdue', ({ overdue }) => countText(overdue)],
+        ['claimed by me', (counts) => countText(counts.claimed_by_me)],
+      ],
+      name: ({ open }) => String(open),
+    });
+  },
+});
+
+/** The server stops counting here. */
+const MAX_COUNTED = 1_000;
+const countText = (count: number): string => (count < MAX_COUNTED ? String(count) : `${MAX_COUNTED} or more`);
+
 const routes = {
   list,
+  summary,
   get,
   decide: decideCommand,
   claim: action('claimHumanTask', 'Claim a task, so that nobody else decides it'),
   release: action('releaseHumanTask', 'Release a task that you claimed'),
   delegate,
   comment,
+  audit,
 };
 
 export const taskCommands = buildRouteMap<keyof typeof routes, Context>({

@@ -1,7 +1,7 @@
 /** Users, for admins; and your own machine clients. */
 import { buildRouteMap } from '@stricli/core';
 
-import type { Client } from '../../client/operations.ts';
+import type { Client, UpdateUserRequest } from '../../client/operations.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import type { Cli } from '../core/cli.ts';
 import { CliError, usageError } from '../core/errors.ts';
@@ -56,15 +56,20 @@ const create = command({
   arguments: [argument('USERNAME', 'Such as ada')],
   run: async (cli, { email, role = [], group = [], passwordStdin }, username) => {
     if (email === undefined) throw usageError('Give --email.');
-    const roles = ROLES.filter((one) => role.includes(one));
-    if (roles.length !== role.length || roles.length === 0)
-      throw usageError(`Give --role, one of ${ROLES.join(', ')}.`);
+    const roles = rolesIn(role);
     const hidden = { hidden: true };
     const password = passwordStdin === true ? await readSecret(cli) : await ask(cli, 'Password: ', hidden);
     const body = { username, email, roles, groups: [...group], password };
     await cli.out.record(await cli.client.call('createUser', { body, signal: cli.signal }), userView);
   },
 });
+
+function rolesIn(given: readonly string[]): (typeof ROLES)[number][] {
+  const roles = ROLES.filter((one) => given.includes(one));
+  if (roles.length !== new Set(given).size || roles.length === 0)
+    throw usageError(`Give --role, one of ${ROLES.join(', ')}.`);
+  return roles;
+}
 
 const status = (value: 'active' | 'disabled', brief: string) =>
   command({
@@ -77,10 +82,82 @@ const status = (value: 'active' | 'disabled', brief: string) =>
     },
   });
 
+const update = command({
+  brief: 'Change a user; for admins',
+  details: 'Roles and groups replace all others. A new password ends all sessions of the user.',
+  flags: {
+    username: text('New username', 'NAME'),
+    email: text('E-mail address', 'ADDRESS'),
+    name: text('Display name', 'TEXT'),
+    role: texts(`One of ${ROLES.join(', ')}`, 'ROLE'),
+    group: texts('Group', 'NAME'),
+    noGroups: flag('Take the user out of all groups'),
+    passwordStdin: flag('Read a new password from standard input'),
+  },
+  arguments: [USER],
+  run: async (cli, { username, email, name, role, group, noGroups, passwordStdin }, given) => {
+    if (group !== undefined && noGroups === true) throw usageError('Choose one of --group and --no-groups.');
+    const body: UpdateUserRequest = {
+      ...(username === undefined ? {} : { username }),
+      ...(email === undefined ? {} : { email }),
+      ...(name === undefined ? {} : { display_name: name }),
+      ...(role === undefined ? {} : { roles: rolesIn(role) }),
+      ...(group === undefined && noGroups !== true ? {} : { groups: [...(group ?? [])] }),
+      ...(passwordStdin === true ? { password: await readSecret(cli) } : {}),
+    };
+    if (Object.keys(body).length === 0) throw usageError('Give a flag with what changes.');
+    const path = { id: await userId(cli, given) };
+    await cli.out.record(await cli.client.call('updateUser', { path, body, signal: cli.signal }), userView);
+  },
+});
+
+const transfer = command({
+  brief: 'Hand over all that a user owns to another; for admins',
+  details:
+    'Agents, workflows, runs, files, webhooks and marketplace items get the new owner, undecided tasks the ' +
+    'new assignee. Secrets are copied.',
+  flags: { yes: flag('Do not ask') },
+  arguments: [USER, argument('TO', 'Id or username of the new owner', 'person')],
+  run: async (cli, { yes }, given, to) => {
+    const [path, body] = [{ id: await userId(cli, given) }, { to: await userId(cli, to) }];
+    await confirm(cli, `Hand over all that ${given} owns to ${to}?`, yes);
+    const idempotencyKey = crypto.randomUUID();
+    const moved = await cli.client.call('transferUser', { path, body, idempotencyKey, signal: cli.signal });
+    await cli.out.value(moved);
+  },
+});
+
+const clients = command({
+  brief: 'List the machine clients of a user; for admins',
+  flags: listFlags,
+  arguments: [USER],
+  run: async (cli, flags, given) => {
+    const path = { id: await userId(cli, given) };
+    const items = cli.client.items('listUserClients', { path, query: pageOf(flags), signal: cli.signal });
+    await cli.out.list(await collect(cli, items, flags), clientView);
+  },
+});
+
+const deleteUserClient = command({
+  brief: 'Delete a machine client of a user; for admins',
+  flags: { yes: flag('Do not ask') },
+  arguments: [USER, argument('ID', 'Id of the record')],
+  run: async (cli, { yes }, given, client) => {
+    const path = { id: await userId(cli, given), client_id: client };
+    await confirm(cli, `Delete machine client ${client} of ${given}?`, yes);
+    await cli.client.call('deleteUserClient', { path, signal: cli.signal });
+    cli.say(`Deleted machine client ${client}.`);
+  },
+});
+
 const userRoutes = {
   list,
   get,
   create,
+  update,
+  transfer,
+  clients,
+  deleteClient: deleteUserClient,
   disable: status('disabled', 'Disable a user, who loses access within a second; for admins'),
   enable: status('active', 'Enable a user again; for admins'),
 };

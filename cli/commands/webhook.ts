@@ -1,10 +1,11 @@
 /** Webhooks and their deliveries. */
 import { buildRouteMap } from '@stricli/core';
 
-import type { Delivery, Webhook } from '../../client/index.ts';
-import { argument, command, type Context } from '../core/command.ts';
-import { choice, flag, text } from '../core/flags.ts';
-import { confirm } from '../core/input.ts';
+import { type Delivery, type UpdateWebhookRequest, type Webhook } from '../../client/index.ts';
+import { argument, command, optional, type Context } from '../core/command.ts';
+import { usageError } from '../core/errors.ts';
+import { choice, flag, refuseFlags, text } from '../core/flags.ts';
+import { confirm, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
@@ -67,6 +68,41 @@ const create = command({
   },
 });
 
+const get = command({
+  brief: 'Show a webhook',
+  arguments: [WEBHOOK],
+  run: async (cli, _flags, id) => {
+    const found = await cli.client.call('getWebhook', { path: { id }, signal: cli.signal });
+    await cli.out.record(found, webhookView);
+  },
+});
+
+const update = command({
+  brief: 'Change a webhook: where it sends, what, and whether; its deliveries stay',
+  flags: {
+    url: text('Where events are sent', 'URL'),
+    types: text('Event types, separated by commas; all for every type', 'TYPES'),
+    description: text('What it is for', 'TEXT'),
+    secretStdin: flag('Read a new secret from standard input'),
+    on: flag('Send events; deliveries that wait are tried again'),
+    off: flag('Send no events'),
+  },
+  arguments: [WEBHOOK],
+  run: async (cli, { url, types, description, secretStdin, on, off }, id) => {
+    if (on === true && off === true) throw usageError('Choose one of --on and --off.');
+    const body: UpdateWebhookRequest = {
+      ...(url === undefined ? {} : { url }),
+      ...(types === undefined ? {} : { types: types === 'all' ? null : types.split(',') }),
+      ...(description === undefined ? {} : { description }),
+      ...(secretStdin === true ? { secret: await readSecret(cli) } : {}),
+      ...(on === true || off === true ? { active: on === true } : {}),
+    };
+    if (Object.keys(body).length === 0) throw usageError('Give a flag with what changes.');
+    const changed = await cli.client.call('updateWebhook', { path: { id }, body, signal: cli.signal });
+    await cli.out.record(changed, webhookView);
+  },
+});
+
 const remove = command({
   brief: 'Delete a webhook',
   flags: { yes: flag('Do not ask') },
@@ -103,17 +139,47 @@ const deliveries = command({
   },
 });
 
-const redeliver = command({
-  brief: 'Send a delivery again',
+const delivery = command({
+  brief: 'Show a delivery with the body that is sent',
   arguments: [WEBHOOK, argument('DELIVERY', 'Id of a delivery')],
-  run: async (cli, _flags, id, delivery) => {
-    const path = { id, delivery_id: delivery };
+  run: async (cli, _flags, id, one) => {
+    const path = { id, delivery_id: one };
+    await cli.out.value(await cli.client.call('getWebhookDelivery', { path, signal: cli.signal }));
+  },
+});
+
+const redeliver = command({
+  brief: 'Send a delivery again, or with --failed all that were given up',
+  details: 'With --failed at most 1,000, oldest first: those that have not arrived since.',
+  flags: {
+    failed: flag('All failed deliveries'),
+    since: text('With --failed: only those after this time, such as 2027-01-31T18:00:00Z', 'TIME'),
+  },
+  arguments: [WEBHOOK, optional('DELIVERY', 'Id of a delivery')],
+  run: async (cli, { failed, since }, id, one) => {
+    if ((failed === true) === (one !== undefined)) throw usageError('Give a DELIVERY or --failed.');
+    if (one === undefined) {
+      const body = since === undefined ? {} : { since };
+      const counted = await cli.client.call('redeliverFailedWebhookDeliveries', {
+        path: { id },
+        body,
+        idempotencyKey: crypto.randomUUID(),
+        signal: cli.signal,
+      });
+      await cli.out.record(counted, {
+        columns: [['redelivered', ({ redelivered }) => redelivered]],
+        name: ({ redelivered }) => String(redelivered),
+      });
+      return;
+    }
+    refuseFlags({ since }, ['since'], 'without --failed');
+    const path = { id, delivery_id: one };
     const again = await cli.client.call('redeliverWebhookDelivery', { path, signal: cli.signal });
     await cli.out.record(again, deliveryView);
   },
 });
 
-const routes = { list, create, delete: remove, test, deliveries, redeliver };
+const routes = { list, get, create, update, delete: remove, test, deliveries, delivery, redeliver };
 
 export const webhookCommands = buildRouteMap<keyof typeof routes, Context>({
   routes,

@@ -9,8 +9,8 @@ import { isRecord } from '../../contracts/is-record.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command, commandOfMany } from '../core/command.ts';
 import { CliError, EXIT, usageError } from '../core/errors.ts';
-import { choice, count, text, texts } from '../core/flags.ts';
-import { confirm, definitionIn, readDefinition, sentDefinition } from '../core/input.ts';
+import { choice, count, flag, text, texts } from '../core/flags.ts';
+import { confirm, definitionIn, readDefinition, sentDefinition, type DefinitionFile } from '../core/input.ts';
 import { workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import { oneLine, styleOf } from '../core/text.ts';
@@ -144,14 +144,15 @@ export const validate = commandOfMany({
   brief: 'Check definitions without a server; exits with 3 if one is not valid',
   details:
     'Uses the validator of the server. Names of agents are not looked up. Functions and schemas from ' +
-    'elsewhere are not fetched, which a warning says.',
+    'elsewhere are not fetched, which a warning says. With --server the server checks, and does both.',
+  flags: { server: flag('Let the server check: also names of agents, and what is fetched') },
   many: { placeholder: 'FILE', brief: 'A definition of YAML or JSON, - for standard input', minimum: 1 },
-  run: async (cli, _flags, files) => {
-    const { validateDefinition } = await import('../../language/definition/validate.ts');
+  run: async (cli, { server }, files) => {
     const problems: FileProblem[] = [];
     for (const file of files) {
       const read = await readDefinition(cli, file);
-      const found = withPlaces(validateDefinition(read.definition).problems, read);
+      const check = server === true ? problemsAtServer : problemsHere;
+      const found = withPlaces(await check(cli, read), read);
       problems.push(...found.map((one) => ({ file, ...one })));
     }
     await cli.out.list(problems, problemView);
@@ -160,6 +161,16 @@ export const validate = commandOfMany({
     return errors === 0 ? EXIT.good : EXIT.no;
   },
 });
+
+async function problemsHere(_cli: Cli, { definition }: DefinitionFile): Promise<DefinitionProblem[]> {
+  const { validateDefinition } = await import('../../language/definition/validate.ts');
+  return validateDefinition(definition).problems;
+}
+
+async function problemsAtServer(cli: Cli, read: DefinitionFile): Promise<DefinitionProblem[]> {
+  const body = { definition: sentDefinition(read) };
+  return (await cli.client.call('validateWorkflow', { body, signal: cli.signal })).problems;
+}
 
 const problemView: View<FileProblem> = {
   columns: [

@@ -61,6 +61,21 @@ export function secondsIn(input: string): number {
   return Number(match[1]) * (SECONDS[match[2] || 's'] ?? 1);
 }
 
+/** As it is typed: `--max-pages`. */
+export const flagName = (name: string): string =>
+  `--${name.replaceAll(/[A-Z]/g, (upper) => `-${upper.toLowerCase()}`)}`;
+
+/** @throws CliError if one of these flags is given, which would have no effect `because` */
+export function refuseFlags(
+  given: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+  because: string,
+): void {
+  const unused = names.filter((name) => given[name] !== undefined).map(flagName);
+  if (unused.length > 0)
+    throw usageError(`${unused.join(', ')} ${unused.length === 1 ? 'has' : 'have'} no effect ${because}.`);
+}
+
 /** Every command has them. */
 export const commonFlags = {
   output: choice('Form of the data. Default: table on a terminal, else json', FORMATS),

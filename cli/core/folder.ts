@@ -1,6 +1,6 @@
 /**
- * A set of resources as a folder: `workflows/*.yaml` are plain definitions, `agents/*.yaml` and
- * `webhooks/*.yaml` the fields of the API, `cadenza.yaml` names the set.
+ * A set of resources as a folder: `workflows/*.yaml` are plain definitions, the files of the other folders
+ * the fields of the API, `cadenza.yaml` names the set.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve } from 'node:path';
@@ -12,11 +12,23 @@ import { parseDocument, parseText, sentDefinition } from './input.ts';
 import { safeJson } from './text.ts';
 import { safeYaml } from './output.ts';
 
-type Kind = 'agent' | 'workflow' | 'webhook';
+/** Where the resources of each kind are. */
+const FOLDERS = {
+  agent: 'agents',
+  workflow: 'workflows',
+  webhook: 'webhooks',
+  hook: 'hooks',
+  event_source: 'event-sources',
+} as const;
+type Kind = keyof typeof FOLDERS;
+// The keys of the object above.
+const KINDS = Object.keys(FOLDERS) as readonly Kind[];
+/** Where `readFolder` looks. */
+export const RESOURCE_FOLDERS = Object.values(FOLDERS);
 
+/** As the server takes it. */
 export interface Resource extends Record<string, unknown> {
   kind: Kind;
-  name: string;
 }
 
 interface ResourceFile {
@@ -32,15 +44,14 @@ export interface Folder {
   files: ResourceFile[];
 }
 
-const KINDS: readonly Kind[] = ['agent', 'workflow', 'webhook'];
-/** Where `readFolder` looks. */
-export const RESOURCE_FOLDERS = KINDS.map((kind) => `${kind}s`);
 const SETTINGS = 'cadenza.yaml';
 /** The server takes as much in one request. */
 const MAX_FILES = 200;
 const MAX_BYTES = 2 * 1024 * 1024;
 /** Characters of the name of a set, as the server takes it. */
 const MAX_SET_NAME = 100;
+/** Characters of a file's name before its ending. */
+const MAX_FILE_NAME = 100;
 const EXTENSIONS = ['.yaml', '.yml', '.json'];
 
 /** @throws CliError with every mistake that can be found without the server, each with its file */
@@ -51,7 +62,7 @@ export async function readFolder(folder: string): Promise<Folder> {
   const mistakes: { pointer: string; code: string; message: string }[] = [];
   const files: ResourceFile[] = [];
   for (const kind of KINDS)
-    for (const path of filesIn(join(folder, `${kind}s`))) {
+    for (const path of filesIn(join(folder, FOLDERS[kind]))) {
       const read = await readResource(kind, path, settings);
       if (Array.isArray(read)) mistakes.push(...read);
       else files.push({ path, resource: read });
@@ -124,7 +135,10 @@ async function readResource(
   const text = readFileSync(path, 'utf8');
   const { value, placeOf } = await parseText(text, path);
   if (!isRecord(value)) return [{ pointer: path, code: 'wrong_type', message: 'is no object' }];
-  const shared = kind === 'webhook' || visibility === undefined ? {} : { visibility };
+  // Its `source` names it.
+  if (kind === 'event_source') return { ...value, kind };
+  const isShared = (kind === 'agent' || kind === 'workflow') && visibility !== undefined;
+  const shared = isShared ? { visibility } : {};
   if (kind !== 'workflow') {
     const name = typeof value['name'] === 'string' ? value['name'] : basename(path, extname(path));
     return { ...shared, ...value, kind, name };
@@ -161,15 +175,19 @@ function placed(path: string, pointer: string, placeOf: YamlText['placeOf'] | un
 /** Writes a resource where `readFolder` finds it. @returns its path */
 export async function writeResource(
   folder: string,
-  { kind, name, ...fields }: Resource,
-  format: 'yaml' | 'json',
+  name: string,
+  { kind, ...fields }: Resource,
+  { format, taken }: { format: 'yaml' | 'json'; taken: Set<string> },
 ): Promise<string> {
-  const content = kind === 'workflow' ? fields['definition'] : { name, ...fields };
+  const content = kind === 'workflow' ? fields['definition'] : fields;
   // The text of a definition, as its author has written it.
   const text = kind === 'workflow' && format === 'yaml' ? fields['text'] : undefined;
   // A name may contain anything; a file's may not.
   const safe = name.replaceAll(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'unnamed';
-  const path = join(folder, `${kind}s`, `${safe}.${format}`);
+  const inFolder = join(folder, FOLDERS[kind], safe.slice(0, MAX_FILE_NAME));
+  let path = `${inFolder}.${format}`;
+  for (let n = 2; taken.has(path.toLowerCase()); n++) path = `${inFolder}-${n}.${format}`;
+  taken.add(path.toLowerCase());
   mkdirSync(dirname(path), { recursive: true });
   if (typeof text === 'string') writeFileSync(path, text);
   else writeFileSync(path, `${format === 'json' ? safeJson(content, 2) : await safeYaml(content)}\n`);

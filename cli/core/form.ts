@@ -16,31 +16,64 @@ export async function readForm(cli: Cli, { pairs = [], file }: Given, schema: un
   const base = file === undefined ? undefined : await readDocument(cli, file);
   if (pairs.length === 0) return base;
   if (base !== undefined && !isRecord(base)) throw usageError('-i needs an object in the file of -f.');
-  return pairs.reduce((value, pair) => withPair(value, pair, isRecord(schema) ? schema : {}), base ?? {});
+  const parse = await parserFor(pairs);
+  const given = isRecord(schema) ? schema : {};
+  return pairs.reduce((value, pair) => withPair(value, pair, given, parse), base ?? {});
+}
+
+/** JSON, or also YAML such as `[a, b]`. Undefined for anything else. */
+type Parse = (text: string) => unknown;
+
+async function parserFor(pairs: readonly string[]): Promise<Parse> {
+  if (!pairs.some((pair) => /=\s*[[{]/.test(pair))) return parseJson;
+  const { readYaml, YamlError } = await import('../../language/yaml/read-yaml.ts');
+  return (text) => {
+    const value = parseJson(text);
+    if (value !== undefined || !/^\s*[[{]/.test(text)) return value;
+    try {
+      return readYaml(text).value;
+    } catch (error) {
+      if (error instanceof YamlError) return undefined;
+      throw error;
+    }
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
 }
 
 /** `address.city=Bonn` sets a field of a field. The schema tells texts from numbers. */
-function withPair(value: Record<string, unknown>, pair: string, schema: Schema): Record<string, unknown> {
+function withPair(
+  value: Record<string, unknown>,
+  pair: string,
+  schema: Schema,
+  parse: Parse,
+): Record<string, unknown> {
   const at = pair.indexOf('=');
   if (at < 1) throw usageError(`-i ${pair} is not name=value.`);
   const own = propertyOf(schema, pair.slice(0, at));
   // A field's name may contain dots itself.
   const path = own === undefined ? pair.slice(0, at).split('.') : [pair.slice(0, at)];
-  return withField(value, path, pair.slice(at + 1), schema);
+  return withField(value, path, pair.slice(at + 1), { schema, parse });
 }
 
 function withField(
   value: Record<string, unknown>,
   [name = '', ...rest]: readonly string[],
   text: string,
-  schema: Schema,
+  { schema, parse }: { schema: Schema; parse: Parse },
 ): Record<string, unknown> {
   const property = propertyOf(schema, name);
   const inner = Object.hasOwn(value, name) ? value[name] : undefined;
   const field =
     rest.length === 0
-      ? valueOf(text, property)
-      : withField(isRecord(inner) ? inner : {}, rest, text, property ?? {});
+      ? valueOf(text, property, parse)
+      : withField(isRecord(inner) ? inner : {}, rest, text, { schema: property ?? {}, parse });
   // A computed key is always an own property, even if it is `__proto__`.
   return { ...value, [name]: field };
 }
@@ -52,17 +85,16 @@ function propertyOf(schema: Schema, name: string): Schema | undefined {
   return isRecord(property) ? property : undefined;
 }
 
-/** JSON where the schema allows anything but text, else the text itself. */
-export function valueOf(text: string, property: Schema | undefined): unknown {
+/** JSON where the schema allows anything but text, YAML where it wants a list or an object, else the text. */
+export function valueOf(text: string, property: Schema | undefined, parse: Parse = parseJson): unknown {
   const types = [property?.['type']].flat();
   if (types.includes('string') && types.length === 1) return text;
   const values = Array.isArray(property?.['enum']) ? property['enum'] : [];
   if (values.includes(text)) return text;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text;
-  }
+  const isStructure =
+    types.some((type) => type === 'array' || type === 'object') && !types.includes('string');
+  const parsed = isStructure ? parse(text) : parseJson(text);
+  return parsed === undefined ? text : parsed;
 }
 
 /** @throws CliError with each field, in the words that the server and the console use */

@@ -7,6 +7,7 @@ import { isRecord } from '../../contracts/is-record.ts';
 import type { YamlText } from '../../language/yaml/read-yaml.ts';
 import type { Cli, Surroundings } from './cli.ts';
 import { CliError, usageError } from './errors.ts';
+import { oneLine } from './text.ts';
 
 /** Text of a file; `-` is standard input. */
 export async function readText(cli: Cli, path: string): Promise<string> {
@@ -119,6 +120,7 @@ export async function ask(cli: Cli, question: string, { hidden = false } = {}): 
 export async function confirm(cli: Cli, question: string, yes: boolean | undefined): Promise<void> {
   if (yes === true) return;
   if (!cli.isInteractive) throw usageError(`${question} Confirm it with --yes.`);
-  if (!/^y(es)?$/i.test((await ask(cli, `${question} [y/N] `)).trim()))
+  // It may quote names that other people gave.
+  if (!/^y(es)?$/i.test((await ask(cli, `${oneLine(question)} [y/N] `)).trim()))
     throw new CliError('Nothing was changed.', { code: 'not_confirmed' });
 }

@@ -1,6 +1,6 @@
 /** Lists from the server, with a bound unless the user wants everything. */
 import type { Cli } from './cli.ts';
-import { count, flag, type ValuesOf } from './flags.ts';
+import { count, flag, refuseFlags, type ValuesOf } from './flags.ts';
 
 const DEFAULT_LIMIT = 50;
 
@@ -14,9 +14,10 @@ const MAX_PAGE = 200;
 type ListFlags = ValuesOf<typeof listFlags>;
 
 /** Pages that hold all that is shown, and one more, which tells that there is more. */
-export const pageOf = ({ limit = DEFAULT_LIMIT, all }: ListFlags): { limit: number } => ({
-  limit: all === true ? MAX_PAGE : Math.min(limit + 1, MAX_PAGE),
-});
+export function pageOf({ limit, all }: ListFlags): { limit: number } {
+  if (all === true) refuseFlags({ limit }, ['limit'], 'together with --all');
+  return { limit: all === true ? MAX_PAGE : Math.min((limit ?? DEFAULT_LIMIT) + 1, MAX_PAGE) };
+}
 
 /** The first records; says on stderr if there are more. */
 export async function collect<T>(

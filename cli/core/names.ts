@@ -32,6 +32,29 @@ export async function agentId(cli: Cli, given: string): Promise<string> {
   });
 }
 
+/** A person by username. @throws CliError */
+export async function personId(cli: Cli, given: string): Promise<string> {
+  if (isId(given)) return given;
+  const { signal } = cli;
+  const named = ({ id, username }: { id: string; username: string }): Named => ({ id, name: username });
+  const found = cli.client.items('listPeople', { query: { q: given }, signal });
+  const people = async function* () {
+    for await (const person of found) yield named(person);
+  };
+  return only('user', given, people(), async () => {
+    const { items } = await cli.client.page('listPeople', { query: { limit: COMPARED }, signal });
+    return items.map(named);
+  });
+}
+
+/** Usernames of these users, or the id of one who has no account any more. */
+export async function usernamesOf(cli: Cli, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const query = { ids: ids.join(','), limit: COMPARED };
+  const { items } = await cli.client.page('listPeople', { query, signal: cli.signal });
+  return ids.map((id) => items.find((person) => person.id === id)?.username ?? id);
+}
+
 /** Names that an unknown one is compared with: the newest. */
 const COMPARED = 200;
 

@@ -55,6 +55,14 @@ const FINDERS = {
     const { items } = await cli.client.page('listWebhooks', { query: { limit: LIMIT }, signal });
     return items.map(({ id, url }) => ({ word: id, brief: url }));
   },
+  hook: async (cli, _text, signal) => {
+    const { items } = await cli.client.page('listHooks', { query: { limit: LIMIT }, signal });
+    return items.map(({ id, name }) => ({ word: id, brief: name }));
+  },
+  source: async (cli, _text, signal) => {
+    const { items } = await cli.client.page('listEventSources', { query: { limit: LIMIT }, signal });
+    return items.map(({ id, source }) => ({ word: id, brief: source }));
+  },
   client: async (cli, _text, signal) => {
     const { items } = await cli.client.page('listMyClients', { query: { limit: LIMIT }, signal });
     return items.map(({ id, name }) => ({ word: id, brief: name }));

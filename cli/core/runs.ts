@@ -68,7 +68,7 @@ function headLines(run: Run, paint: Paint): string[] {
   return [`${name}  ${colored(run.status, paint)}  ${took}`.trimEnd(), paint('dim', run.id)];
 }
 
-const errorText = ({ title, detail, type }: NonNullable<Run['error']>): string =>
+export const errorText = ({ title, detail, type }: NonNullable<Run['error']>): string =>
   [title ?? type, detail].filter((part) => part !== undefined).join(': ');
 
 interface Branch {
@@ -172,12 +172,12 @@ const colored = (status: string, paint: Paint): string => {
   return style === undefined ? status : paint(style, status);
 };
 
-function duration(from: string | null, to: string | null, now = Date.now()): string {
+export function duration(from: string | null, to: string | null, now = Date.now()): string {
   if (from === null) return '';
   return lengthText((to === null ? now : Date.parse(to)) - Date.parse(from));
 }
 
-function lengthText(ms: number): string {
+export function lengthText(ms: number): string {
   if (ms < 10_000) return `${(Math.max(ms, 0) / 1_000).toFixed(1)}s`;
   const seconds = Math.round(ms / 1_000);
   if (seconds < 120) return `${seconds}s`;

@@ -11,7 +11,7 @@ const QUIET_MS = 100;
 /** Files that never rest do not keep others waiting. */
 const LONGEST_MS = 2_000;
 
-/** Watches the folder and its folders of resources, not what lies deeper: four watchers at most. */
+/** Watches the folder and its folders of resources, not what lies deeper: six watchers at most. */
 export class FolderWatch {
   readonly #folder: string;
   readonly #watched = new Map<string, { inode: number; watcher: FSWatcher }>();

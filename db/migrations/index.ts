@@ -19,6 +19,7 @@ import { Migration202611230236WorkflowSource } from './202611230236-workflow-sou
 import { Migration202611230254Listeners } from './202611230254-listeners.ts';
 import { Migration202611230245RunSteering } from './202611230245-run-steering.ts';
 import { Migration202611230555HookRefusals } from './202611230555-hook-refusals.ts';
+import { Migration202611230545AppliedHooks } from './202611230545-applied-hooks.ts';
 
 /**
  * Append-only, in the order in which they run. The name is what the database remembers: never rename one that
@@ -48,6 +49,7 @@ export const migrations = [
   { name: '202611230254-listeners', class: Migration202611230254Listeners },
   { name: '202611230245-run-steering', class: Migration202611230245RunSteering },
   { name: '202611230555-hook-refusals', class: Migration202611230555HookRefusals },
+  { name: '202611230545-applied-hooks', class: Migration202611230545AppliedHooks },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -2,47 +2,25 @@
  * Applies a set of resources: makes the actor's records equal to them, all or none. A set changes only what
  * it has made itself (docs/apply.md).
  */
-import { createHash } from 'node:crypto';
-import { canonicalJson } from '../../contracts/canonical-json.ts';
-import { AppError, conflict, type FieldError } from '../errors.ts';
+import { AppError } from '../errors.ts';
+import { REFRESH_CODES } from '../registry/external-resources.ts';
 import { agentApplier } from './agents.ts';
 import { lockSets, madeBySets, noteApplied, noteArchived, rowsOfSet, type AppliedRow } from './applied.ts';
+import { eventSourceApplier } from './event-sources.ts';
+import { hookApplier } from './hooks.ts';
 import { orderOf } from './order.ts';
+import {
+  checkPlan,
+  digestOf,
+  type Applied,
+  type ApplyRequest,
+  type PlanItem,
+  type PlanWarning,
+} from './plan.ts';
+import { KIND_WORDS, namePointer, pointerOf, refusal, type ResourceProblem } from './problems.ts';
 import type { Applier, ApplyContext, Resource, ResourceKind } from './resources.ts';
 import { webhookApplier } from './webhooks.ts';
 import { workflowApplier } from './workflows.ts';
-
-export const PLAN_ACTIONS = ['create', 'update', 'unchanged', 'archive', 'keep'] as const;
-
-export interface PlanItem {
-  kind: ResourceKind;
-  name: string;
-  /** Null for a record that a dry run would create. */
-  id: string | null;
-  action: (typeof PLAN_ACTIONS)[number];
-  /** Names of the fields that an update changes. */
-  changes: string[];
-}
-
-export interface ApplyRequest {
-  set: string;
-  resources: Resource[];
-  prune: boolean;
-  dry_run: boolean;
-  /** The digest of the plan that the caller has seen. */
-  digest?: string | undefined;
-}
-
-export interface Applied {
-  digest: string;
-  plan: PlanItem[];
-}
-
-/** A problem of a resource; `pointer` leads into the request. */
-interface ResourceProblem extends FieldError {
-  kind: ResourceKind;
-  name: string;
-}
 
 const MAX_PROBLEMS = 200;
 
@@ -61,7 +39,7 @@ export async function applySet(
   if (request.dry_run) await em.execute('savepoint dry_run');
   const applying = new Applying(context, request, rows);
   const plan = [...(await applying.applyAll()), ...(await applying.prune())];
-  const digest = digestOf(request, plan);
+  const digest = digestOf(request, plan, context.fetched);
   if (request.dry_run) {
     await em.execute('rollback to savepoint dry_run');
     em.clear();
@@ -130,7 +108,8 @@ class Applying {
         await state.archive();
         await noteArchived(this.#context.em, row);
       }
-      plan.push({ kind, name, id, action: this.#request.prune ? 'archive' : 'keep', changes: [] });
+      const action = this.#request.prune ? 'archive' : 'keep';
+      plan.push({ kind, name, id, action, changes: [], warnings: [] });
     }
     return plan;
   }
@@ -139,10 +118,21 @@ class Applying {
     const seen = new Set<string>();
     for (const [index, { kind, name }] of this.#request.resources.entries()) {
       const key = `${kind}:${name}`;
-      if (seen.has(key)) this.#add(index, '/name', 'duplicate', `the set names the ${kind} ${name} twice`);
+      if (seen.has(key))
+        this.#add(
+          index,
+          namePointer(kind),
+          'duplicate',
+          `the set names the ${KIND_WORDS[kind]} ${name} twice`,
+        );
       seen.add(key);
       if (circular.includes(index))
-        this.#add(index, '', 'circular', `the ${kind} ${name} depends on itself through other resources`);
+        this.#add(
+          index,
+          '',
+          'circular',
+          `the ${KIND_WORDS[kind]} ${name} depends on itself through other resources`,
+        );
     }
     if (this.#problems.length > 0) throw refusal(this.#problems);
   }
@@ -155,6 +145,10 @@ class Applying {
         return this.#applyWith(workflowApplier, resource);
       case 'webhook':
         return this.#applyWith(webhookApplier, resource);
+      case 'hook':
+        return this.#applyWith(hookApplier, resource);
+      case 'event_source':
+        return this.#applyWith(eventSourceApplier, resource);
     }
   }
 
@@ -169,7 +163,8 @@ class Applying {
     if (changes.length > 0) await applier.update(context, state, resource);
     if (changes.length > 0 || row.archived_at !== null)
       await noteApplied(context.em, context.actor, this.#request.set, { kind, name, id });
-    return { kind, name, id, action: changes.length > 0 ? 'update' : 'unchanged', changes };
+    const action = changes.length > 0 ? 'update' : 'unchanged';
+    return { kind, name, id, action, changes, warnings: this.#warningsOf(resource) };
   }
 
   /** An equal record that a person made counts as unchanged, and stays theirs. */
@@ -184,16 +179,25 @@ class Applying {
     );
     for (const { id, state } of others.filter((each) => !ofSets.has(each.id)))
       if ((await applier.changes(context, state, resource)).length === 0)
-        return { kind, name, id, action: 'unchanged', changes: [] };
+        return { kind, name, id, action: 'unchanged', changes: [], warnings: this.#warningsOf(resource) };
     if (applier.isNamed && others.length > 0) {
-      const message = `you have another ${kind} ${name}, which this set did not make and does not change`;
+      const other = `${KIND_WORDS[kind]} ${name}`;
+      const message = `you have another ${other}, which this set did not make and does not change`;
       throw new AppError('invalid', 'not_of_this_set', message, {
-        errors: [{ pointer: '/name', code: 'not_of_this_set', message }],
+        errors: [{ pointer: namePointer(kind), code: 'not_of_this_set', message }],
       });
     }
     const id = await applier.create(context, resource);
     await noteApplied(context.em, context.actor, this.#request.set, { kind, name, id });
-    return { kind, name, id, action: 'create', changes: [] };
+    return { kind, name, id, action: 'create', changes: [], warnings: this.#warningsOf(resource) };
+  }
+
+  /** What has changed at the source of a definition's functions, or could not be fetched now. */
+  #warningsOf({ kind, name }: Resource): PlanWarning[] {
+    if (kind !== 'workflow') return [];
+    return (this.#context.fetched.get(name)?.problems ?? [])
+      .filter(({ code }) => REFRESH_CODES.includes(code))
+      .map(({ pointer, code, message }) => ({ pointer: `/definition${pointer}`, code, message }));
   }
 
   async #find(kind: ResourceKind, id: string): Promise<{ archive(): Promise<void> } | null> {
@@ -203,8 +207,18 @@ class Applying {
       const state = await applier.find(this.#context, id);
       return state && { archive: () => applier.archive(this.#context, state) };
     };
-    if (kind === 'agent') return found(agentApplier);
-    return kind === 'workflow' ? found(workflowApplier) : found(webhookApplier);
+    switch (kind) {
+      case 'agent':
+        return found(agentApplier);
+      case 'workflow':
+        return found(workflowApplier);
+      case 'webhook':
+        return found(webhookApplier);
+      case 'hook':
+        return found(hookApplier);
+      case 'event_source':
+        return found(eventSourceApplier);
+    }
   }
 
   /** A resource whose dependency failed does not report that the dependency is missing. */
@@ -223,33 +237,4 @@ class Applying {
     const { kind, name } = resource;
     this.#problems.push({ kind, name, pointer: `/resources/${index}${pointer}`, code, message });
   }
-}
-
-function pointerOf(kind: ResourceKind, code: string): string {
-  return kind === 'agent' && code.startsWith('version_') ? '/version' : '';
-}
-
-function refusal(problems: readonly ResourceProblem[]): AppError {
-  const detail = 'Nothing was applied, because some resources have problems.';
-  const errors = problems.map(({ pointer, code, message }) => ({ pointer, code, message }));
-  return new AppError('invalid', 'not_applicable', detail, { errors, extra: { problems } });
-}
-
-/** Equal for equal requests on equal records; ids of records that do not exist yet do not count. */
-function digestOf({ set, resources }: ApplyRequest, plan: readonly PlanItem[]): string {
-  const shown = plan.map((item) => (item.action === 'create' ? { ...item, id: null } : item));
-  return createHash('sha256')
-    .update(canonicalJson({ set, resources, plan: shown }))
-    .digest('hex');
-}
-
-/** Whoever prunes must have seen what is archived. */
-function checkPlan({ digest: seen }: ApplyRequest, digest: string, plan: readonly PlanItem[]): void {
-  const archives = plan.some(({ action }) => action === 'archive');
-  if (seen === digest || (seen === undefined && !archives)) return;
-  const [code, detail] =
-    seen === undefined
-      ? ['plan_required', 'Pruning needs the digest of its plan: do a dry run first, and send its digest.']
-      : ['plan_changed', 'The plan is not the one of this digest any more: look at it again.'];
-  throw conflict(code, detail, { digest, plan });
 }

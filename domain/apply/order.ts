@@ -40,7 +40,7 @@ export function orderOf(resources: readonly Resource[]): Ordered {
 /** `kind:name` of what the resource may name. */
 function namesIn(resource: Resource): Set<string> {
   if (resource.kind === 'workflow') return agentsIn(resource.fields.definition);
-  if (resource.kind === 'webhook') return new Set();
+  if (resource.kind !== 'agent') return new Set();
   const workflow = resource.fields.configuration?.['workflow_id'];
   return new Set(typeof workflow === 'string' ? [workflow] : []);
 }

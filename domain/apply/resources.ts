@@ -2,13 +2,15 @@
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
 import type { FieldError } from '../errors.ts';
+import type { SourceFields } from '../events/sources.ts';
+import type { HookFields } from '../hooks/service.ts';
 import type { Limits } from '../limits.ts';
 import type { AgentFields, SkillFields } from '../registry/agent-service.ts';
 import type { NewWorkflow } from '../registry/workflow-service.ts';
 import type { FetchedResources } from '../registry/external-resources.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 
-export const RESOURCE_KINDS = ['agent', 'workflow', 'webhook'] as const;
+export const RESOURCE_KINDS = ['agent', 'workflow', 'webhook', 'hook', 'event_source'] as const;
 export type ResourceKind = (typeof RESOURCE_KINDS)[number];
 
 export interface AgentResource {
@@ -38,7 +40,21 @@ export interface WebhookResource {
   secret: string | null;
 }
 
-export type Resource = AgentResource | WorkflowResource | WebhookResource;
+/** An inbound webhook. */
+export interface HookResource {
+  kind: 'hook';
+  name: string;
+  fields: HookFields;
+}
+
+export interface EventSourceResource {
+  kind: 'event_source';
+  name: string;
+  fields: SourceFields;
+}
+
+export type Resource =
+  AgentResource | WorkflowResource | WebhookResource | HookResource | EventSourceResource;
 
 /** What all appliers work with; `em` is in the caller's transaction. */
 export interface ApplyContext {
@@ -46,6 +62,10 @@ export interface ApplyContext {
   actor: Actor;
   encryption: Encryption;
   limits: Limits;
+  /** Of the API, without a slash at its end. */
+  baseUrl: string;
+  /** @throws 403 for a machine client: none may bind or unbind sources */
+  checkPerson(): void;
   /** @throws 422 for an address to which nothing may be delivered */
   checkAddress(url: string): Promise<void>;
   /** What the definitions of workflows take from elsewhere, by the workflow's name. */

@@ -1,7 +1,9 @@
+import type { Resource as PinnedContent } from '../../language/definition/resources.ts';
 import type { Problem } from '../../language/definition/validate.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { Workflow } from '../../db/entities/workflow.ts';
-import { LockMode } from '../../db/orm.ts';
+import { LockMode, type EntityManager } from '../../db/orm.ts';
+import type { Actor } from '../auth/actor.ts';
 import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { invalid, type FieldError } from '../errors.ts';
 import { timesOf } from '../../language/definition/schedule.ts';
@@ -90,6 +92,30 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
     if (workflow.archived_at === null) await archiveWorkflow(em, workflow);
   },
 };
+
+/**
+ * What the workflow that the set has made under this name, or else the actor's own of this name, has pinned:
+ * it stands in for a source that is not available now.
+ */
+export async function pinnedBefore(
+  em: EntityManager,
+  actor: Actor,
+  set: string,
+  name: string,
+): Promise<PinnedContent[]> {
+  const [row] = await em.execute<{ resources: PinnedContent[] | null }[]>(
+    `select r.resources from workflow w
+       join workflow_revision r on r.workflow_id = w.id and r.revision = w.revision
+      where w.id = coalesce(
+        (select a.resource_id from applied_resource a
+           join workflow made on made.id = a.resource_id and made.owner_id = a.owner_id
+          where a.owner_id = ? and a.set_name = ? and a.kind = 'workflow' and a.name = ?),
+        (select own.id from workflow own
+          where own.owner_id = ? and own.name = ? and own.archived_at is null order by own.id limit 1))`,
+    [actor.id, set, name, actor.id, name],
+  );
+  return row?.resources ?? [];
+}
 
 /** @throws 422 with every error of the definition, and every secret that it reads and the actor lacks */
 async function checkRunnable(

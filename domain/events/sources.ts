@@ -73,6 +73,32 @@ export async function getSource(
   return row;
 }
 
+/** One of the owner's, locked. */
+export async function findOwnSource(
+  em: EntityManager,
+  ownerId: string,
+  id: string,
+): Promise<EventSource | null> {
+  const [row] = await em.execute<EventSource[]>(
+    `select ${COLUMNS} from event_source where id = ? and owner_id = ? for update`,
+    [id, ownerId],
+  );
+  return row ?? null;
+}
+
+/** The owner's record of a source. */
+export async function findOwnSourceOf(
+  em: EntityManager,
+  ownerId: string,
+  source: string,
+): Promise<EventSource | null> {
+  const [row] = await em.execute<EventSource[]>(
+    `select ${COLUMNS} from event_source where owner_id = ? and source = ?`,
+    [ownerId, source],
+  );
+  return row ?? null;
+}
+
 /** The caller's own, newest first. */
 export async function listSources(em: EntityManager, actor: Actor, page: KeysetPage): Promise<EventSource[]> {
   return em.execute<EventSource[]>(
@@ -174,6 +200,14 @@ export async function checkSources(
       `Events of the source ${JSON.stringify(bound.source)} are accepted from another sender only.`,
       'source_bound',
     );
+}
+
+/** @throws 422 for a source that nobody can bind or share */
+export function checkForeignSource(source: string, baseUrl: string): void {
+  if (isPlatformSource(source, baseUrl))
+    throw invalid([
+      { pointer: '/source', code: 'reserved_source', message: 'is a source of the platform itself' },
+    ]);
 }
 
 /** Runs and inbound webhooks are sources of events that nobody else may send. */

@@ -89,6 +89,23 @@ export async function getHook(
   return row;
 }
 
+/** One of the owner's, locked. */
+export async function findOwnHook(em: EntityManager, ownerId: string, id: string): Promise<Hook | null> {
+  const [row] = await em.execute<Hook[]>(
+    `select ${COLUMNS} from inbound_hook h where h.id = ? and h.owner_id = ? for update`,
+    [id, ownerId],
+  );
+  return row ?? null;
+}
+
+/** The oldest of the owner's with this name. */
+export async function findOwnHooksByName(em: EntityManager, ownerId: string, name: string): Promise<Hook[]> {
+  return em.execute<Hook[]>(
+    `select ${COLUMNS} from inbound_hook h where h.owner_id = ? and h.name = ? order by h.id limit 10`,
+    [ownerId, name],
+  );
+}
+
 /** For a call without a token. */
 export async function findHook(
   em: EntityManager,
@@ -145,6 +162,13 @@ export async function noteRefusal(em: EntityManager, id: string, reason: HookRef
   );
 }
 
+/** Its secrets may be gone. */
+export async function deactivateHook(em: EntityManager, { id }: Hook): Promise<void> {
+  await em.execute('update inbound_hook set active = false, updated_at = clock_timestamp() where id = ?', [
+    id,
+  ]);
+}
+
 export async function deleteHook(em: EntityManager, { id }: Hook): Promise<void> {
   await em.execute('delete from inbound_hook where id = ?', [id]);
 }
@@ -164,6 +188,9 @@ export async function handOverHooks(
   );
 }
 
+/** Source of the events of an inbound webhook that names none: its address. */
+export const hookSource = (baseUrl: string, id: string): string => `${baseUrl}/hooks/${id}`;
+
 /** @returns the source */
 async function checkFields(
   { em, encryption, baseUrl }: HookContext,
@@ -181,7 +208,7 @@ async function checkFields(
         : secretProblem(fields.scheme, value);
     if (message !== null) throw invalid([{ pointer: `/${key}`, code: 'invalid_secret', message }]);
   }
-  const own = `${baseUrl}/hooks/${hook.id}`;
+  const own = hookSource(baseUrl, hook.id);
   const source = fields.source ?? own;
   if (source !== own && source !== known) {
     const sender = { owner_id: hook.owner_id };

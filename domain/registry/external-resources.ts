@@ -24,23 +24,34 @@ interface Source {
   secret: (name: string) => Promise<string | null>;
 }
 
-/** For all definitions of one request. */
-const MAX_RESOURCES = 20;
-const MAX_TIME_MS = 10_000;
+interface FetchLimits {
+  /** Addresses. */
+  resources: number;
+  bytes: number;
+  timeMs: number;
+}
+/** For one definition; one resource has at most 256 KiB. */
+const OF_DEFINITION: FetchLimits = { resources: 20, bytes: 20 * 256 * 1024, timeMs: 10_000 };
+/** For all definitions of a set. Their content is held in memory until the set is stored. */
+const OF_SET: FetchLimits = { resources: 200, bytes: 16 * 1024 * 1024, timeMs: 30_000 };
 const AT_ONCE = 4;
 /** A function that is fetched may itself call functions. */
 const MAX_ROUNDS = 4;
 
 type Fetched = Awaited<ReturnType<ResourceFetcher['fetch']>>;
 
-/** Fetches for the definitions of one request: each address once, within limits on count and time. */
+/** Fetches for the definitions of one request: each address once, within limits on count, bytes and time. */
 export class ResourceSession {
   readonly #source: Source;
-  readonly #deadline = Date.now() + MAX_TIME_MS;
+  readonly #limits: FetchLimits;
+  readonly #deadline: number;
+  #bytes = 0;
   readonly #fetched = new Map<string, Promise<Fetched>>();
 
-  constructor(source: Source) {
+  constructor(source: Source, { ofSet = false } = {}) {
     this.#source = source;
+    this.#limits = ofSet ? OF_SET : OF_DEFINITION;
+    this.#deadline = Date.now() + this.#limits.timeMs;
   }
 
   /**
@@ -50,19 +61,23 @@ export class ResourceSession {
   async fetchFor(
     definition: Record<string, unknown>,
     name: string,
-    before: readonly Resource[] = [],
+    before: () => Promise<readonly Resource[]> = async () => [],
   ): Promise<FetchedResources> {
     const resources: Resource[] = [];
     const problems: Problem[] = [];
     if (!mentionsResources(definition)) return { resources, problems };
+    const former = await before();
     const failed = new Set<string>();
+    const addresses = new Set<string>();
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const { references } = validateDefinition(definition, { name, resources });
       const missing = references.resources.filter((reference) => !failed.has(keyOf(reference)));
       if (missing.length === 0) break;
       await inParallel(missing, AT_ONCE, async (reference) => {
-        const old = before.find((resource) => keyOf(resource) === keyOf(reference));
+        const old = former.find((resource) => keyOf(resource) === keyOf(reference));
         try {
+          if (addresses.add(reference.url).size > OF_DEFINITION.resources)
+            throw fault('configuration', tooMany('a definition takes', OF_DEFINITION));
           const fetched = await this.#fetch(reference, definition);
           const { kind, url, pointer } = reference;
           const document = storable(fetched.document);
@@ -73,7 +88,7 @@ export class ResourceSession {
           if (!(error instanceof Fault)) throw error;
           failed.add(keyOf(reference));
           // What came from another address does not stand for this one.
-          const kept = old?.url === reference.url ? old : undefined;
+          const kept = old?.url === reference.url && this.#holds(old.bytes) ? old : undefined;
           if (kept !== undefined) resources.push({ ...kept, pointer: reference.pointer });
           problems.push(failedProblem(reference, error, kept));
         }
@@ -100,21 +115,36 @@ export class ResourceSession {
     authentication: unknown,
     declared: readonly string[],
   ): Promise<Fetched> {
-    if (this.#fetched.size >= MAX_RESOURCES)
-      throw fault('configuration', `a request fetches at most ${MAX_RESOURCES} functions and schemas`);
+    const { resources, bytes, timeMs } = this.#limits;
+    if (this.#fetched.size >= resources)
+      throw fault('configuration', tooMany('a request fetches', this.#limits));
+    if (!this.#holds(0))
+      throw fault('configuration', `what a request fetches has at most ${bytes} bytes in all`);
     const timeoutMs = this.#deadline - Date.now();
-    if (timeoutMs <= 0) throw fault('timeout', `what was fetched before it took ${MAX_TIME_MS / 1000} s`);
+    if (timeoutMs <= 0) throw fault('timeout', `what was fetched before it took ${timeMs / 1000} s`);
     const secret = async (name: string): Promise<string | null> =>
       declared.includes(name) ? this.#source.secret(name) : null;
-    return this.#source.fetcher.fetch({
+    const fetched = await this.#source.fetcher.fetch({
       url,
       authentication: await evaluated(authentication, declared, secret),
       secret,
       timeoutMs,
       signal: new AbortController().signal,
     });
+    this.#bytes += fetched.bytes;
+    return fetched;
+  }
+
+  /** Whether there is room, which is taken then. */
+  #holds(bytes: number): boolean {
+    if (this.#bytes + bytes >= this.#limits.bytes) return false;
+    this.#bytes += bytes;
+    return true;
   }
 }
+
+const tooMany = (who: string, { resources }: FetchLimits): string =>
+  `${who} at most ${resources} functions and schemas`;
 
 function keyOf({ kind, name }: { kind: string; name: string }): string {
   return `${kind} ${name}`;

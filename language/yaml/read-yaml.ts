@@ -97,7 +97,7 @@ function compose(text: string, lines: LineCounter, placeAt: (offset: number) => 
   });
   const found: Document.Parsed[] = [];
   try {
-    for (const token of tokensOf(text, lines)) found.push(...composer.next(token));
+    for (const token of tokensOf(text, lines, placeAt)) found.push(...composer.next(token));
     found.push(...composer.end(true, text.length));
   } catch (error) {
     if (mistake) throw errorOf(mistake.message, placeAt(startOf(mistake.source)));
@@ -112,7 +112,17 @@ function compose(text: string, lines: LineCounter, placeAt: (offset: number) => 
   return document;
 }
 
-function* tokensOf(text: string, lines: LineCounter): Generator<CST.Token> {
+/**
+ * What the parser has open: the document, its collections, a scalar. It stops before the composer, which
+ * takes time for each level around a part.
+ */
+const MAX_OPEN = MAX_YAML_DEPTH + 2;
+
+function* tokensOf(
+  text: string,
+  lines: LineCounter,
+  placeAt: (offset: number) => Place,
+): Generator<CST.Token> {
   const parser = new Parser(lines.addNewLine);
   lines.addNewLine(0);
   let lexemes = 0;
@@ -125,6 +135,7 @@ function* tokensOf(text: string, lines: LineCounter): Generator<CST.Token> {
         START,
       );
     yield* parser.next(lexeme);
+    if (parser.stack.length > MAX_OPEN) throw tooDeep(placeAt(parser.offset));
   }
   yield* parser.end();
 }

@@ -1,5 +1,5 @@
 /** Runs the command line as a process, with its own configuration. */
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -74,5 +74,30 @@ export function cliUser(env: Record<string, string> = {}): CliUser {
     configFile: join(folder, '.config/cadenza/config.json'),
     start,
     run: (args, options) => start(args, options).done,
+  };
+}
+
+/** Why there is no terminal to try commands on. */
+export const noTerminal = spawnSync('script', ['--version']).status === 0 ? undefined : 'no script';
+
+export interface TerminalCli {
+  /** All that was printed until now. */
+  seen(): string;
+  press(keys: string): void;
+  /** The exit code. */
+  ended: Promise<unknown>;
+}
+
+/** Runs a command on a terminal of its own; its words are those of a shell. */
+export function cliOnTerminal(command: string, env: Record<string, string>): TerminalCli {
+  const child = spawn('script', ['-qec', `"${launcher}" ${command}`, '/dev/null'], {
+    env: { PATH: process.env['PATH'] ?? '', TERM: 'xterm', ...env },
+  });
+  let seen = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (seen += chunk));
+  return {
+    seen: () => seen,
+    press: (keys) => void child.stdin.write(keys),
+    ended: new Promise((resolve) => child.on('close', resolve)),
   };
 }

@@ -3,11 +3,15 @@ import * as z from 'zod';
 
 import { applySet } from '../../../domain/apply/apply.ts';
 import { listApplied } from '../../../domain/apply/applied.ts';
+import { pinnedBefore } from '../../../domain/apply/workflows.ts';
+import { checkPerson } from '../../../domain/auth/own-sessions.ts';
+import type { Resource as Pinned } from '../../../language/definition/resources.ts';
 import { ResourceSession, type FetchedResources } from '../../../domain/registry/external-resources.ts';
 import { resolveSecret } from '../../../domain/secrets/service.ts';
 import { wakeTargets } from '../../../domain/delivery/reconcile.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { claimsOf } from '../../middleware/auth.ts';
 import { orderBy, readPage } from '../../paging.ts';
 import { pageQuery } from '../../schemas.ts';
 import { appliedRecord, applyBody, planRecord, presentApplied, resourcesOf, setName } from './schemas.ts';
@@ -21,7 +25,7 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/apply',
       operationId: 'applySet',
-      summary: 'Apply a set of agents, workflows and webhooks: all of it or nothing',
+      summary: 'Apply a set of agents, workflows, webhooks and event sources: all of it or nothing',
       description:
         'Creates and updates what the set names, and with `prune` archives what it no longer names. It ' +
         'changes only what the same set has made. If a resource has a problem, nothing is applied, ' +
@@ -34,17 +38,18 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: planRecord },
       errors: [409],
       prepare: async (c) => {
-        const session = new ResourceSession({
-          fetcher: deps.resources,
-          secret: (name) => resolveSecret(c.em.fork(), deps.encryption, c.actor.id, name),
-        });
+        const { set, resources } = c.body;
+        const secret = (name: string): Promise<string | null> =>
+          resolveSecret(c.em.fork(), deps.encryption, c.actor.id, name);
+        const session = new ResourceSession({ fetcher: deps.resources, secret }, { ofSet: true });
+        const workflows = c
+          .measure(() => resourcesOf(resources, c.yaml))
+          .filter((resource) => resource.kind === 'workflow');
         const fetched = new Map<string, FetchedResources>();
-        for (const resource of c.measure(() => resourcesOf(c.body.resources, c.yaml)))
-          if (resource.kind === 'workflow')
-            fetched.set(
-              resource.name,
-              await session.fetchFor(resource.fields.definition, resource.fields.name),
-            );
+        for (const { name, fields } of workflows) {
+          const before = (): Promise<Pinned[]> => pinnedBefore(c.em, c.actor, set, name);
+          fetched.set(name, await session.fetchFor(fields.definition, name, before));
+        }
         return fetched;
       },
       handler: async (c) => {
@@ -57,6 +62,8 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
             actor: c.actor,
             encryption: deps.encryption,
             limits: deps.env,
+            baseUrl: deps.env.BASE_URL,
+            checkPerson: () => checkPerson(claimsOf(c.ctx)),
             checkAddress: (url) => deps.deliveryAddresses.check(url),
             due,
             fetched: c.prepared ?? new Map(),

@@ -1,12 +1,14 @@
 /** Requests and records of `POST /apply`. */
 import * as z from 'zod';
 
-import { PLAN_ACTIONS, type PlanItem } from '../../../domain/apply/apply.ts';
+import { PLAN_ACTIONS, type PlanItem } from '../../../domain/apply/plan.ts';
 import type { AppliedRow } from '../../../domain/apply/applied.ts';
 import { RESOURCE_KINDS, type Resource } from '../../../domain/apply/resources.ts';
 import { text, timestamp, userReference, uuid } from '../../schemas.ts';
 import { fieldsOfNew, skillOfNew } from '../agents/fields.ts';
 import { newAgent } from '../agents/schemas.ts';
+import { fieldsOfNewSource, sourceFields } from '../event-sources/routes.ts';
+import { fieldsOfNewHook, hookFields } from '../hooks/routes.ts';
 import { webhookFields } from '../webhooks/routes.ts';
 import { newWorkflow } from '../new-workflow.ts';
 import { checkTexts, writtenDefinition, type YamlBody } from '../../yaml-body.ts';
@@ -47,6 +49,14 @@ const webhook = z
   })
   .meta({ id: 'WebhookResource' });
 
+const hook = z
+  .strictObject({ kind: z.literal('hook'), ...hookFields })
+  .meta({ id: 'HookResource', description: 'An inbound webhook.' });
+const eventSource = z.strictObject({ kind: z.literal('event_source'), ...sourceFields }).meta({
+  id: 'EventSourceResource',
+  description: 'Only a person may create, change or archive one. Its `source` names it in the set.',
+});
+
 export const setName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9._-]{0,99}$/, 'must be a name such as payments-prod')
@@ -54,7 +64,9 @@ export const setName = z
 
 export const applyBody = z.object({
   set: setName,
-  resources: z.array(z.discriminatedUnion('kind', [agent, workflow, webhook])).max(MAX_RESOURCES),
+  resources: z
+    .array(z.discriminatedUnion('kind', [agent, workflow, webhook, hook, eventSource]))
+    .max(MAX_RESOURCES),
   prune: z
     .boolean()
     .default(false)
@@ -66,6 +78,14 @@ export const applyBody = z.object({
     .optional()
     .meta({ description: 'Digest of the plan that you have seen; needed if something is archived.' }),
 });
+
+const planWarning = z
+  .object({
+    pointer: z.string().meta({ description: 'Leads into the resource.' }),
+    code: z.string(),
+    message: z.string(),
+  })
+  .meta({ id: 'PlanWarning' });
 
 export const planRecord = z
   .object({
@@ -83,6 +103,11 @@ export const planRecord = z
               '`keep`: the set has made it before, does not name it any more, and `prune` is not set.',
           }),
           changes: z.array(z.string()).meta({ description: 'Names of the fields that an update changes.' }),
+          warnings: z.array(planWarning).meta({
+            description:
+              'Such as a source of functions that is not available now: its content of the revision before ' +
+              'is kept.',
+          }),
         }),
       )
       .meta({ description: 'In the order in which it is applied.' }),
@@ -150,5 +175,9 @@ function resourceOf(given: GivenResource, yaml: YamlBody | null, pointer: string
         secret: secret?.slice(1, -1) ?? null,
       };
     }
+    case 'hook':
+      return { kind: given.kind, name: given.name, fields: fieldsOfNewHook(given) };
+    case 'event_source':
+      return { kind: given.kind, name: given.source, fields: fieldsOfNewSource(given) };
   }
 }

@@ -3,15 +3,15 @@ import * as z from 'zod';
 
 import { checkPerson } from '../../../domain/auth/own-sessions.ts';
 import {
+  checkForeignSource,
   createSource,
   deleteSource,
   getSource,
-  isPlatformSource,
   listSources,
   updateSource,
   type EventSource,
+  type SourceFields,
 } from '../../../domain/events/sources.ts';
-import { invalid } from '../../../domain/errors.ts';
 import { checkEventSourceLimit } from '../../../domain/limits.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
@@ -22,7 +22,8 @@ import { idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
 
 const tags = ['events'];
 
-const sourceFields = {
+/** Of a new event source. */
+export const sourceFields = {
   source: text({ min: 1, max: 2_000 }).meta({ description: '`source` of the events, as it is sent.' }),
   client_id: uuid.nullish().meta({ description: 'Only this machine client of yours may send it.' }),
   user_id: uuid
@@ -33,6 +34,16 @@ const sourceFields = {
   }),
   description: text({ max: 1_000 }).nullish(),
 };
+const newSource = z.object(sourceFields);
+
+/** With its defaults. */
+export const fieldsOfNewSource = (body: z.output<typeof newSource>): SourceFields => ({
+  source: body.source,
+  client_id: body.client_id ?? null,
+  user_id: body.user_id ?? null,
+  shared_with: body.shared_with ?? [],
+  description: body.description ?? null,
+});
 
 const sourceRecord = z
   .object({
@@ -49,12 +60,6 @@ const sourceRecord = z
   .meta({ id: 'EventSource' });
 
 export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
-  const checkForeign = (source: string): void => {
-    if (isPlatformSource(source, deps.env.BASE_URL))
-      throw invalid([
-        { pointer: '/source', code: 'reserved_source', message: 'is a source of the platform itself' },
-      ]);
-  };
   return [
     endpoint({
       method: 'GET',
@@ -78,21 +83,15 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
       description: 'Only a person may do this (403 `person_required`), so that no client unbinds itself.',
       tags,
       role: 'builder',
-      body: z.object(sourceFields),
+      body: newSource,
       record: sourceRecord,
       responses: { 201: sourceRecord },
       errors: [403, 409],
       handler: async (c) => {
         checkPerson(claimsOf(c.ctx));
         const { body } = c;
-        checkForeign(body.source);
-        const id = await createSource(c.em, c.actor, {
-          source: body.source,
-          client_id: body.client_id ?? null,
-          user_id: body.user_id ?? null,
-          shared_with: body.shared_with ?? [],
-          description: body.description ?? null,
-        });
+        checkForeignSource(body.source, deps.env.BASE_URL);
+        const id = await createSource(c.em, c.actor, fieldsOfNewSource(body));
         await checkEventSourceLimit(c.em, deps.env, c.actor.id);
         const created = await getSource(c.em, c.actor, id);
         return {
@@ -134,7 +133,7 @@ export function eventSourceEndpoints(deps: AppDeps): Endpoint[] {
         checkPerson(claimsOf(c.ctx));
         checkIfMatch(c.ctx, tagOf(before));
         const { body } = c;
-        if (body.source !== undefined) checkForeign(body.source);
+        if (body.source !== undefined) checkForeignSource(body.source, deps.env.BASE_URL);
         await updateSource(c.em, before, {
           source: body.source ?? before.source,
           client_id: body.client_id === undefined ? before.client_id : body.client_id,

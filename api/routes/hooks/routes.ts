@@ -15,6 +15,7 @@ import {
   noteRefusal,
   updateHook,
   type Hook,
+  type HookFields,
 } from '../../../domain/hooks/service.ts';
 import { secretName } from '../../../domain/secrets/service.ts';
 import type { AppDeps } from '../../deps.ts';
@@ -75,7 +76,8 @@ const hookRecord = z
   })
   .meta({ id: 'InboundWebhook' });
 
-const hookFields = {
+/** Of a new inbound webhook. */
+export const hookFields = {
   name: text({ min: 1, max: 255 }),
   scheme,
   secret,
@@ -87,6 +89,20 @@ const hookFields = {
   tolerance_seconds: toleranceSeconds.optional(),
   active: z.boolean().optional(),
 };
+
+const newHook = z.object(hookFields);
+
+/** With its defaults. */
+export const fieldsOfNewHook = (body: z.output<typeof newHook>): HookFields => ({
+  name: body.name,
+  scheme: body.scheme,
+  secret: body.secret,
+  former_secret: body.former_secret ?? null,
+  source: body.source ?? null,
+  event_type: body.event_type ?? null,
+  tolerance_seconds: body.tolerance_seconds ?? DEFAULT_TOLERANCE_SECONDS,
+  active: body.active ?? true,
+});
 
 const hookAnswer = z
   .object({ challenge: z.string().optional().meta({ description: 'What Slack asked for.' }) })
@@ -122,22 +138,13 @@ function manageEndpoints(deps: AppDeps): Endpoint[] {
       description: 'Each genuine call becomes an event of the owner, as if sent with `POST /events`.',
       tags,
       role: 'builder',
-      body: z.object(hookFields),
+      body: newHook,
       record: hookRecord,
       responses: { 201: hookRecord },
       errors: [403, 409],
       handler: async (c) => {
-        const { body } = c;
-        const id = await createHook({ em: c.em, encryption: deps.encryption, baseUrl }, c.actor, {
-          name: body.name,
-          scheme: body.scheme,
-          secret: body.secret,
-          former_secret: body.former_secret ?? null,
-          source: body.source ?? null,
-          event_type: body.event_type ?? null,
-          tolerance_seconds: body.tolerance_seconds ?? DEFAULT_TOLERANCE_SECONDS,
-          active: body.active ?? true,
-        });
+        const context = { em: c.em, encryption: deps.encryption, baseUrl };
+        const id = await createHook(context, c.actor, fieldsOfNewHook(c.body));
         await checkHookLimit(c.em, deps.env, c.actor.id);
         const hook = await getHook(c.em, c.actor, id);
         return {

@@ -206,7 +206,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
         return createSession(deps, c.em, workflow.owner_id).fetchFor(
           c.measure(() => changedDefinition(c.yaml, revision, changed)).definition,
           workflow.name,
-          revision.resources ?? [],
+          async () => revision.resources ?? [],
         );
       },
       handler: async (c) => {

@@ -5,8 +5,9 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Client } from '../../support/app.ts';
-import { cliUser, type CliUser } from '../../support/cli.ts';
+import { cliOnTerminal, cliUser, noTerminal, type CliUser, type TerminalCli } from '../../support/cli.ts';
 import { humanTask } from '../../support/definitions.ts';
+import { testUnless } from '../../support/outside.ts';
 import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
 import { startRun, startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
 
@@ -81,6 +82,14 @@ test('a failed run is retried, another suspended, resumed, opened, and terminate
   const retried = await ada.run(['run', 'retry', faulted, '-o', 'name']);
   expect([retried.exitCode, retried.stdout.trim()]).toEqual([0, expect.not.stringContaining(faulted)]);
   expect((await ada.run(['run', 'watch', retried.stdout.trim()])).exitCode).toBe(0);
+  const [tasks, visits, task] = await Promise.all([
+    ada.run(['run', 'tasks', faulted]),
+    ada.run(['run', 'tasks', faulted, '--visits', '--step', 'ask', '-o', 'table']),
+    ada.run(['run', 'task', retried.stdout.trim(), 'ask']),
+  ]);
+  expect(tasks.json()).toMatchObject([{ name: 'ask', count: 1, faulted: 1 }]);
+  expect(visits.stdout).toContain('503');
+  expect(task.json()).toMatchObject({ status: 'completed', output: { summary: 'short' } });
 
   const run = (await startRun(asAda, { do: [{ ask: humanTask('Well?') }] }))['id'];
   await becomes(run, 'waiting');
@@ -124,6 +133,16 @@ test('a task is claimed, released, commented and delegated', async () => {
   expect((await ada.run(['task', 'decide', task, 'approve', '-o', 'json'])).stderr).toContain('delegated');
   expect((await grace.run(['task', 'decide', task, 'approve'])).exitCode).toBe(0);
   await becomes(run, 'completed');
+  const audit = await ada.run(['task', 'audit', task]);
+  expect(audit.json().map(({ action }: { action: string }) => action)).toEqual([
+    'created',
+    'claimed',
+    'released',
+    'commented',
+    'delegated',
+    'decided',
+  ]);
+  expect((await grace.run(['task', 'summary'])).json()).toMatchObject({ claimed_by_me: 0 });
 });
 
 test('an item goes from its submission to the installation and review of somebody else', async () => {
@@ -139,11 +158,26 @@ test('an item goes from its submission to the installation and review of somebod
   const [first, second] = await Promise.all([submit('shared'), submit('unwanted')]);
   expect([first.json().status, second.json().status]).toEqual(['submitted', 'submitted']);
   const [item, other] = [first.json().id, second.json().id];
-  expect((await ada.run(['market', 'approve', item])).exitCode).toBe(1);
+  const shown = await admin.run(['market', 'version', item, '-o', 'table']);
+  expect(shown.stdout).toContain('needs secrets: SERVICE_KEY');
+  const digestOf = async (id: string): Promise<string> =>
+    (await admin.run(['market', 'version', id, '--jq', '.digest'])).stdout.trim();
+  const [digest, otherDigest] = [await digestOf(item), await digestOf(other)];
+  expect(shown.stdout).toContain(`digest: ${digest}`);
+  // What nobody has looked at, or has other content by now, is not decided.
+  const approve = ['market', 'approve', item, '--version', '1.0.0'];
+  const [unseen, changed] = [
+    await admin.run(approve),
+    await admin.run(['market', 'reject', item, 'No.', '--digest', otherDigest]),
+  ];
+  expect([unseen.exitCode, unseen.stderr]).toEqual([2, expect.stringContaining('--digest')]);
+  expect([changed.exitCode, changed.stderr]).toEqual([5, expect.stringContaining(digest)]);
+  expect((await ada.run([...approve, '--digest', digest])).exitCode).toBe(1);
   const [approved, rejected] = await Promise.all([
-    admin.run(['market', 'approve', item, '--version', '1.0.0']),
-    admin.run(['market', 'reject', other, 'There is one already.']),
+    admin.run([...approve, '--digest', digest]),
+    admin.run(['market', 'reject', other, 'There is one already.', '--digest', otherDigest]),
   ]);
+  expect(approved.stderr).toContain(digest);
   expect([approved.json().status, rejected.json().status]).toEqual(['approved', 'rejected']);
   const told = JSON.stringify((await asAda.get(`/marketplace/items/${other}`)).body);
   expect(told).toContain('There is one already.');
@@ -159,6 +193,38 @@ test('an item goes from its submission to the installation and review of somebod
     average: 5,
     count: 1,
   });
+  const [plan, reviews] = await Promise.all([
+    grace.run(['market', 'plan', item]),
+    ada.run(['market', 'reviews', item]),
+  ]);
+  expect([plan.json().copy.name, reviews.json()]).toMatchObject(['shared', [{ rating: 5, text: 'Fine' }]]);
+  expect((await ada.run(['market', 'withdraw', item, '--yes'])).exitCode).toBe(0);
+  expect((await grace.run(['market', 'get', item])).exitCode).toBe(1);
+});
+
+const shows = (terminal: TerminalCli, text: string): Promise<string> =>
+  until(
+    async () => terminal.seen(),
+    (all) => all.includes(text),
+  );
+
+testUnless(noTerminal)('on a terminal a version is shown, and decided after a question', async () => {
+  const { body } = await asAda.post('/agents', summariser('seen'));
+  await asAda.post(`/agents/${body.id}/versions/1.0.0/publish`);
+  const item = (await ada.run(['market', 'submit', 'agent', 'seen', '-o', 'name'])).stdout.trim();
+  const env = { CADENZA_URL: platform.url, CADENZA_TOKEN: (await platform.user('admin')).token };
+  const asked = cliOnTerminal(`market reject ${item} 'Not that one.'`, env);
+  const text = await shows(asked, '[y/N]');
+  expect(text).toContain('needs secrets: SERVICE_KEY');
+  expect(text).toMatch(/digest: [0-9a-f]{64}[^]*Reject seen 1\.0\.0 with digest [0-9a-f]{64}\?/);
+  asked.press('n\r');
+  expect(await asked.ended).toBe(1);
+  expect((await ada.run(['market', 'get', item, '--jq', '.status'])).stdout).toBe('submitted\n');
+  const again = cliOnTerminal(`market reject ${item} 'Not that one.'`, env);
+  await shows(again, '[y/N]');
+  again.press('y\r');
+  expect(await again.ended).toBe(0);
+  expect((await ada.run(['market', 'get', item, '--jq', '.status'])).stdout).toBe('rejected\n');
 });
 
 test('a webhook is tested, and a delivery sent again', async () => {
@@ -175,6 +241,13 @@ test('a webhook is tested, and a delivery sent again', async () => {
   expect(list.stdout).toBe(sent.stdout);
   expect((await ada.run(['webhook', 'redeliver', hook, sent.stdout.trim()])).exitCode).toBe(0);
   await delivered(2);
+  const [whole, none, off] = [
+    await ada.run(['webhook', 'delivery', hook, sent.stdout.trim()]),
+    await ada.run(['webhook', 'redeliver', hook, '--failed', '-o', 'name']),
+    await ada.run(['webhook', 'update', hook, '--off', '--types', 'io.cadenza.hitl,io.cadenza.run']),
+  ];
+  expect([JSON.parse(whole.json().body).type, none.stdout]).toEqual(['io.cadenza.webhook.test.v1', '0\n']);
+  expect(off.json()).toMatchObject({ active: false, types: ['io.cadenza.hitl', 'io.cadenza.run'] });
 });
 
 test('events are sent in, listed and bound, and inbound webhooks rotate their secret', async () => {
@@ -197,15 +270,35 @@ test('events are sent in, listed and bound, and inbound webhooks rotate their se
   expect(listed.stdout).toBe(sent.stdout);
   const shown = await ada.run(['event', 'get', sent.stdout.trim()]);
   expect(JSON.parse(shown.stdout)).toMatchObject({ event: { data: { n: 1 } } });
-  const bound = await ada.run(['event', 'bind', 'urn:till', '-o', 'name']);
+  const bound = await ada.run(['event', 'bind', 'urn:till', '--share', 'grace', '-o', 'name']);
+  // The same source again is changed, and keeps what no flag says.
+  const rebound = await ada.run(['event', 'bind', 'urn:till', '--user', 'ada']);
+  expect([bound.stderr, rebound.stderr]).toEqual(['', '']);
+  expect(rebound.json()).toMatchObject({
+    id: bound.stdout.trim(),
+    user_id: expect.any(String),
+    shared_with: [expect.any(String)],
+  });
   expect((await ada.run(['event', 'sources'])).stdout).toContain('urn:till');
-  expect((await ada.run(['event', 'unbind', bound.stdout.trim(), '--yes'])).exitCode).toBe(0);
+  expect((await ada.run(['event', 'unbind', 'urn:till', '--yes'])).exitCode).toBe(0);
+  expect((await ada.run(['event', 'unbind', 'urn:till', '--yes'])).stderr).toContain('urn:till');
+
+  const definition = { do: [{ a: { set: { n: 1 } } }] };
+  await asAda.post('/workflows', { name: 'listens', definition });
+  expect((await ada.run(['event', 'allow', 'listens', 'grace'])).stderr).toContain('shares no source');
+  await grace.run(['event', 'bind', 'urn:shop', '--share', 'ada']);
+  const allowed = await ada.run(['event', 'allow', 'listens', 'grace']);
+  expect(allowed.json()).toMatchObject([{ username: 'grace' }]);
+  expect((await ada.run(['event', 'senders', 'listens'])).stdout).toBe(allowed.stdout);
+  expect((await ada.run(['event', 'disallow', 'listens', 'grace'])).json()).toEqual([]);
 
   for (const name of ['HOOK_OLD', 'HOOK_NEW'])
     await asAda.put(`/secrets/${name}`, { value: 'a key of at least sixteen bytes' });
   const create = ['hook', 'create', 'Issues', '--scheme', 'github', '--secret', 'HOOK_OLD', '-o', 'name'];
   const hook = (await ada.run(create)).stdout.trim();
-  const rotated = await ada.run(['hook', 'update', hook, '--secret', 'HOOK_NEW']);
+  await ada.run(['hook', 'update', hook, '--secret', 'HOOK_NEW']);
+  // Once more does not lose the old secret.
+  const rotated = await ada.run(['hook', 'update', hook, '--secret', 'HOOK_NEW', '--tolerance', '1m']);
   expect(JSON.parse(rotated.stdout)).toMatchObject({ secret: 'HOOK_NEW', former_secret: 'HOOK_OLD' });
   expect((await ada.run(['hook', 'update', hook, '--done', '--off'])).stdout).not.toContain('HOOK_OLD');
   expect((await ada.run(['hook', 'list', '-o', 'name'])).stdout.trim()).toBe(hook);

@@ -39,6 +39,10 @@ do:
 
 test('validate works without a server, with the words of the server', async () => {
   const offline = cliUser({ CADENZA_URL: 'http://127.0.0.1:2' });
+  const unknown = GOOD.replace('set: { text: hello }', 'call: agent\n      with: { agent: nobody-knows }');
+  const here = await cli.run(['workflow', 'validate', file('unknown.yaml', unknown)]);
+  const there = await cli.run(['workflow', 'validate', '--server', file('unknown.yaml', unknown)]);
+  expect([here.exitCode, there.exitCode, there.json()[0].code]).toEqual([0, 3, 'unknown_agent']);
   const [good, bad, unreadable] = await Promise.all([
     offline.run(['workflow', 'validate', file('good.yaml', GOOD)]),
     offline.run(['workflow', 'validate', file('bad.yaml', 'do:\n  - a: { sett: 1 }\n'), '-o', 'json']),
@@ -178,6 +182,39 @@ test('an agent is registered and published, and what the server refuses is told 
   expect(JSON.parse(wrong.stderr).errors.map((error: any) => error.pointer)).toContain('/type');
 });
 
+test('an agent is changed, drafted, taught and deleted', async () => {
+  const fields = 'type: api\nversion: 1.0.0\nvisibility: private\nconfiguration: { endpoint: nowhere }\n';
+  const created = await cli.run(['agent', 'create', file('editor.yaml', `name: editor\n${fields}`)]);
+  expect([created.exitCode, created.stderr]).toEqual([0, expect.stringContaining('no http or https URL')]);
+  await cli.run(['agent', 'publish', 'editor', '1.0.0']);
+  const better = file('better.yaml', 'configuration: { endpoint: "https://example.com/edit" }\n');
+  const [changed, immutable] = [
+    await cli.run(['agent', 'update', 'editor', '--description', 'Edits', '--tag', 'text']),
+    await cli.run(['agent', 'update', 'editor', better]),
+  ];
+  expect(changed.json()).toMatchObject({ description: 'Edits', tags: ['text'], version: '1.0.0' });
+  expect([immutable.exitCode, (await cli.run(['agent', 'update', 'editor'])).exitCode]).toEqual([5, 2]);
+  const drafted = [
+    await cli.run(['agent', 'draft', 'editor', '1.1.0', better]),
+    await cli.run(['agent', 'draft', 'editor', '1.1.0', '--changelog', 'A real address']),
+  ];
+  expect(drafted.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
+  expect((await cli.run(['agent', 'version', 'editor', '1.1.0'])).json()).toMatchObject({
+    status: 'draft',
+    configuration: { endpoint: 'https://example.com/edit' },
+    changelog: 'A real address',
+  });
+  await cli.run(['agent', 'set-skill', 'editor', 'shorten', '--tag', 'text']);
+  await cli.run(['agent', 'set-skill', 'editor', 'shorten', '--description', 'Makes it short']);
+  expect((await cli.run(['agent', 'skills', 'editor'])).json()).toMatchObject([
+    { name: 'shorten', description: 'Makes it short', tags: ['text'] },
+  ]);
+  expect((await cli.run(['agent', 'delete-skill', 'editor', 'shorten', '--yes'])).exitCode).toBe(0);
+  expect((await cli.run(['agent', 'delete', 'editor'])).exitCode).toBe(2);
+  expect((await cli.run(['agent', 'delete', 'editor', '--yes'])).exitCode).toBe(0);
+  expect((await cli.run(['agent', 'get', 'editor'])).exitCode).toBe(1);
+});
+
 test('lists are bounded, say that there is more, and --all has everything', async () => {
   await Promise.all(Array.from({ length: 6 }, (_, n) => builder.put(`/secrets/KEY_${n}`, { value: 'v' })));
   const [first, all] = await Promise.all([
@@ -213,6 +250,11 @@ test('a file goes up and comes back the same, and replaces nothing by itself', a
   await builder.patch(`/files/${id}`, { name: '../escaped.bin' });
   await cli.run(['file', 'download', id], { cwd });
   expect(existsSync(join(folder, 'escaped.bin'))).toBe(false);
+  const renamed = await cli.run(['file', 'update', id, '--name', 'better.bin', '--jq', '.name']);
+  const link = await cli.run(['file', 'link', id, '--expires', '1h', '-o', 'name']);
+  expect([renamed.stdout, (await fetch(link.stdout.trim())).status]).toEqual(['better.bin\n', 200]);
+  expect((await cli.run(['file', 'delete', id, '--yes'])).exitCode).toBe(0);
+  expect((await cli.run(['file', 'get', id])).stderr).toContain(id);
 });
 
 test('webhooks, users, machine clients, marketplace', async () => {
@@ -232,6 +274,22 @@ test('webhooks, users, machine clients, marketplace', async () => {
   expect(user.json()).toMatchObject({ username: 'grace', roles: ['approver'] });
   expect(refused.exitCode).toBe(1);
   expect([clients.json(), market.json()]).toEqual([[], []]);
+  const changed = await admin.run([
+    'user',
+    'update',
+    'grace',
+    '--role',
+    'viewer',
+    '--role',
+    'approver',
+    '--name',
+    'Grace H.',
+  ]);
+  expect(changed.json()).toMatchObject({ display_name: 'Grace H.', roles: ['viewer', 'approver'] });
+  expect((await admin.run(['user', 'clients', 'grace'])).json()).toEqual([]);
+  const { id: heir } = await app.user('builder');
+  const moved = await admin.run(['user', 'transfer', 'grace', heir, '--yes']);
+  expect([moved.exitCode, moved.stderr]).toEqual([0, '']);
   expect((await admin.run(['user', 'disable', 'grace', '--jq', '.status'])).stdout).toBe('disabled\n');
   expect((await cli.run(['webhook', 'delete', hook.json().id, '--yes'])).exitCode).toBe(0);
 });
@@ -271,6 +329,9 @@ test('a folder is applied once, then unchanged; its export changes nothing; prun
     'agents/scorer.yaml',
     'type: api\nversion: 1.0.0\nvisibility: private\nconfiguration: { endpoint: "https://example.com/s" }\n',
   );
+  await builder.put('/secrets/CALLS', { value: 'a key of at least sixteen bytes' });
+  put('hooks/issues.yaml', 'scheme: github\nsecret: CALLS\nevent_type: issue\n');
+  put('event-sources/till.yaml', 'source: urn:till\ndescription: The till\n');
   put(
     'workflows/score.yaml',
     'document: { dsl: 1.0.3, namespace: default, name: score-it, version: 1.0.0 }\n' +
@@ -279,16 +340,20 @@ test('a folder is applied once, then unchanged; its export changes nothing; prun
   const actions = ({ json }: { json(): any }): string[] =>
     json().map((item: any) => `${item.name}: ${item.action}`);
   const diff = await cli.run(['diff', '-f', set]);
-  expect([diff.exitCode, actions(diff)]).toEqual([3, ['scorer: create', 'score-it: create']]);
+  const created = ['scorer: create', 'score-it: create', 'issues: create', 'urn:till: create'];
+  expect([diff.exitCode, actions(diff)]).toEqual([3, created]);
   const first = await cli.run(['apply', '-f', set]);
-  expect([first.exitCode, actions(first)]).toEqual([0, ['scorer: create', 'score-it: create']]);
+  expect([first.exitCode, actions(first)]).toEqual([0, created]);
   const again = await cli.run(['apply', '-f', set, '-o', 'table']);
-  expect([again.exitCode, again.stdout.match(/unchanged/g)?.length]).toEqual([0, 2]);
+  expect([again.exitCode, again.stdout.match(/unchanged/g)?.length]).toEqual([0, 4]);
 
   const copy = join(folder, 'copy');
   expect((await cli.run(['export', copy, '--set', 'demo'])).exitCode).toBe(0);
   const exported = await cli.run(['diff', '-f', copy]);
-  expect([exported.exitCode, actions(exported)]).toEqual([0, ['scorer: unchanged', 'score-it: unchanged']]);
+  expect([exported.exitCode, actions(exported)]).toEqual([
+    0,
+    created.map((line) => line.replace('create', 'unchanged')),
+  ]);
 
   put('workflows/score.yaml', 'do:\n  - a: { sett: 1 }\n');
   put('agents/wrong.yaml', 'type: nonsense\nversion: 1.0.0\nvisibility: private\n');
@@ -311,7 +376,10 @@ test('a folder is applied once, then unchanged; its export changes nothing; prun
   expect(actions(kept)).toContain('score-it: keep');
   expect(unconfirmed.exitCode).toBe(2);
   const pruned = await cli.run(['apply', '-f', set, '--prune', '--yes']);
-  expect([pruned.exitCode, actions(pruned)]).toEqual([0, ['scorer: unchanged', 'score-it: archive']]);
+  expect([pruned.exitCode, actions(pruned).toSorted()]).toEqual([
+    0,
+    ['issues: unchanged', 'score-it: archive', 'scorer: unchanged', 'urn:till: unchanged'],
+  ]);
 });
 
 test('many runs are acted on by ids or filters, after a question, each with its result', async () => {

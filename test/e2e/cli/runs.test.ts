@@ -1,10 +1,8 @@
 /** Runs and human tasks by the command line: real processes on the real platform. */
-import { spawn, spawnSync } from 'node:child_process';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Client, TestUser } from '../../support/app.ts';
-import { cliUser, type CliUser } from '../../support/cli.ts';
+import { cliOnTerminal, cliUser, noTerminal, type CliUser, type TerminalCli } from '../../support/cli.ts';
 import { testUnless } from '../../support/outside.ts';
 import { startRun, startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
 
@@ -198,7 +196,12 @@ test('Ctrl-C while watching is 130, and the run goes on', async () => {
   expect((await builder.get(`/runs/${run}`)).body.status).toBe('waiting');
 });
 
-const noTerminal = spawnSync('script', ['--version']).status === 0 ? undefined : 'no script';
+const shows = (terminal: TerminalCli, text: string): Promise<string> =>
+  until(
+    async () => terminal.seen(),
+    (all) => all.includes(text),
+  );
+
 testUnless(noTerminal)('on a terminal the inbox is a picker: a, Enter decides', async () => {
   await cli.run(['task', 'list', '-o', 'name']);
   for (const { id } of (await builder.get('/hitl/tasks')).body) {
@@ -207,29 +210,13 @@ testUnless(noTerminal)('on a terminal the inbox is a picker: a, Enter decides', 
   }
   const run = (await startRun(builder, review('Shall we?'), { order: 'p' }))['id'];
   const task = await waitingTask(run);
-  const launcher = join(import.meta.dirname, '../../../cli/cadenza');
-  const child = spawn('script', ['-qec', `"${launcher}" inbox`, '/dev/null'], {
-    env: {
-      PATH: process.env['PATH'] ?? '',
-      TERM: 'xterm',
-      CADENZA_URL: platform.url,
-      CADENZA_TOKEN: ada.token,
-    },
-  });
-  let seen = '';
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (seen += chunk));
-  const ended = new Promise((resolve) => child.on('close', resolve));
-  const shows = (text: string) =>
-    until(
-      async () => seen,
-      (all) => all.includes(text),
-    );
-  await shows('› Shall we?');
-  child.stdin.write('a');
-  await shows('Enter sends');
-  child.stdin.write('\r');
-  await shows('Nothing waits for you.');
-  child.stdin.write('q');
-  expect(await ended).toBe(0);
+  const inbox = cliOnTerminal('inbox', { CADENZA_URL: platform.url, CADENZA_TOKEN: ada.token });
+  await shows(inbox, '› Shall we?');
+  inbox.press('a');
+  await shows(inbox, 'Enter sends');
+  inbox.press('\r');
+  await shows(inbox, 'Nothing waits for you.');
+  inbox.press('q');
+  expect(await inbox.ended).toBe(0);
   expect((await builder.get(`/hitl/tasks/${task}`)).body.decision.decision).toBe('approve');
 });

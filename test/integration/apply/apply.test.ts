@@ -1,7 +1,14 @@
 /** Sets of resources through HTTP: docs/apply.md. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
-import { startTestApp, type Client, type Reply, type TestApp, type TestUser } from '../../support/app.ts';
+import {
+  createClient,
+  startTestApp,
+  type Client,
+  type Reply,
+  type TestApp,
+  type TestUser,
+} from '../../support/app.ts';
 
 let app: TestApp;
 let ann: TestUser;
@@ -259,6 +266,106 @@ test('pruning needs the digest of its plan, archives, and can be taken back', as
     { id: ids[3], action: 'unchanged' },
   ]);
   expect((await asAnn.get(`/workflows/${ids[1]}`)).status).toBe(200);
+});
+
+const hook = (name: string, more: Json = {}): Json => ({
+  kind: 'hook',
+  name,
+  scheme: 'github',
+  secret: 'CALLS',
+  ...more,
+});
+const source = (uri: string, more: Json = {}): Json => ({ kind: 'event_source', source: uri, ...more });
+
+test('inbound webhooks and event sources are made, set back, pruned and brought back', async () => {
+  const bob = await app.createUser({ roles: ['builder'] });
+  for (const name of ['CALLS', 'CALLS_2'])
+    await asAnn.put(`/secrets/${name}`, { value: 'a key of at least sixteen bytes' });
+  const set = setName();
+  const all = [hook('issues'), source('urn:till', { shared_with: [bob.id], description: 'The till' })];
+  const made = await apply(set, all);
+  expect(actionsOf(made)).toEqual(['create hook issues', 'create event_source urn:till']);
+  const [hookId, sourceId]: string[] = made.body.plan.map(({ id }: { id: string }) => id);
+  expect((await asAnn.get(`/hooks/${hookId}`)).body).toMatchObject({
+    name: 'issues',
+    secret: 'CALLS',
+    source: expect.stringContaining(`/hooks/${hookId}`),
+    tolerance_seconds: 300,
+  });
+  expect(new Set(actionsOf(await apply(set, all)))).toEqual(
+    new Set(['unchanged hook issues', 'unchanged event_source urn:till']),
+  );
+
+  await asAnn.patch(`/hooks/${hookId}`, { name: 'renamed', event_type: 'by.hand' });
+  await asAnn.patch(`/event-sources/${sourceId}`, { shared_with: [] });
+  const rotated = [hook('issues', { secret: 'CALLS_2', former_secret: 'CALLS' }), all[1] ?? {}];
+  expect((await apply(set, rotated)).body.plan).toMatchObject([
+    { id: hookId, action: 'update', changes: ['name', 'secret', 'former_secret', 'event_type'] },
+    { id: sourceId, action: 'update', changes: ['shared_with'] },
+  ]);
+
+  const { body: plan } = await apply(set, [], { prune: true, dry_run: true });
+  expect((await asAnn.get(`/hooks/${hookId}`)).body.active).toBe(true);
+  await asAnn.delete('/secrets/CALLS_2');
+  const pruned = await apply(set, [], { prune: true, digest: plan.digest });
+  expect(actionsOf(pruned).toSorted()).toEqual(['archive event_source urn:till', 'archive hook issues']);
+  expect((await asAnn.get(`/hooks/${hookId}`)).body).toMatchObject({ active: false });
+  expect((await asAnn.get(`/event-sources/${sourceId}`)).status).toBe(404);
+  expect(new Set(actionsOf(await apply(set, all)))).toEqual(
+    new Set(['update hook issues', 'create event_source urn:till']),
+  );
+});
+
+test('wrong inbound webhooks and event sources are named, those of others and of people stay', async () => {
+  await asAnn.put('/secrets/CALLS', { value: 'a key of at least sixteen bytes' });
+  await asAnn.post('/hooks', { name: 'by-hand', scheme: 'github', secret: 'CALLS' });
+  await asAnn.post('/event-sources', { source: 'urn:by-hand' });
+  const { id: bob } = await app.createUser({ roles: ['builder'] });
+  const reply = await apply(setName(), [
+    hook('no-secret', { secret: 'ABSENT', former_secret: 'ABSENT_TOO' }),
+    hook('by-hand', { scheme: 'slack' }),
+    source('urn:by-hand', { user_id: bob }),
+    source(`${app.url}/hooks/1`),
+    source('urn:nobody', { user_id: uuidv7() }),
+    source('urn:twice', { user_id: bob, client_id: uuidv7() }),
+  ]);
+  expect(problemsOf(reply)).toEqual([
+    '/resources/0/secret unknown_secret',
+    '/resources/0/former_secret unknown_secret',
+    '/resources/1/name not_of_this_set',
+    '/resources/2/source not_of_this_set',
+    '/resources/3/source reserved_source',
+    '/resources/4/user_id unknown',
+    '/resources/5/user_id not_allowed',
+  ]);
+  const equal = await apply(setName(), [hook('by-hand'), source('urn:by-hand')]);
+  expect(actionsOf(equal)).toEqual(['unchanged hook by-hand', 'unchanged event_source urn:by-hand']);
+  expect((await asAnn.get('/event-sources')).body.map((one: Json) => one['source'])).toContain('urn:by-hand');
+});
+
+test('a machine client applies sets, but neither binds nor unbinds sources', async () => {
+  const owner = await app.createUser({ roles: ['builder'] });
+  const asOwner = await app.as(owner);
+  const { body } = await asOwner.post('/users/me/clients', { name: 'ci' });
+  const { client_id, client_secret } = body;
+  const token = await app.anonymous.post('/auth/token', {
+    grant_type: 'client_credentials',
+    client_id,
+    client_secret,
+  });
+  const ci = createClient(app.url, token.body.access_token);
+  const set = setName();
+  const resources = [workflow('by-ci'), source('urn:ci', { client_id })];
+  expect(problemsOf(await apply(set, resources, {}, ci))).toEqual(['/resources/1 person_required']);
+  await apply(set, resources, {}, asOwner);
+  expect(actionsOf(await apply(set, resources, {}, ci))).toEqual([
+    'unchanged workflow by-ci',
+    'unchanged event_source urn:ci',
+  ]);
+  const less = [workflow('by-ci')];
+  expect(actionsOf(await apply(set, less, {}, ci))).toContain('keep event_source urn:ci');
+  const pruned = await apply(set, less, { prune: true, dry_run: true }, ci);
+  expect([pruned.status, pruned.body.code]).toEqual([403, 'person_required']);
 });
 
 test('applies of one set at the same time give one record of each resource', async () => {

@@ -139,6 +139,59 @@ test('a fetched function with a text that cannot be stored is a mistake like oth
   expect(workflow.runnable).toBe(false);
 });
 
+test('a set keeps what is pinned through an outage, with a warning; its digest covers it', async () => {
+  const applied = (more: object = {}, name = 'set-doubles') =>
+    builder.post('/apply', {
+      set: 'pinned',
+      resources: [{ kind: 'workflow', name, definition: definition() }],
+      ...more,
+    });
+  expect((await applied()).body.plan).toMatchObject([{ action: 'create', warnings: [] }]);
+  const { body: planned } = await applied({ dry_run: true });
+  file = null;
+  const outage = await applied({ digest: planned.digest });
+  expect([outage.status, outage.body.plan]).toEqual([
+    200,
+    [
+      expect.objectContaining({
+        action: 'unchanged',
+        warnings: [
+          {
+            pointer: '/definition/do/0/twice/call',
+            code: 'resource_not_refreshed',
+            message: expect.stringContaining('keeps the content of the last one'),
+          },
+        ],
+      }),
+    ],
+  ]);
+  file = 'set: { n: "${ .n * 4 }" }';
+  const changed = await applied({ digest: planned.digest });
+  expect([changed.status, changed.body.code]).toEqual([409, 'plan_changed']);
+  const update = await applied();
+  expect(update.body.plan).toMatchObject([
+    { action: 'update', changes: ['definition'], warnings: [{ code: 'resource_changed' }] },
+  ]);
+  file = null;
+  const unknown = await applied({}, 'set-new');
+  expect([unknown.status, unknown.body.problems]).toMatchObject([422, [{ code: 'resource_refused' }]]);
+});
+
+test('a set fetches more addresses than one definition may', async () => {
+  const calls = (from: number) => ({
+    do: Array.from({ length: 15 }, (_, i) => ({
+      [`a${i}`]: { call: `https://team.test/s${from + i}.yaml`, with: { n: 1 } },
+    })),
+  });
+  const resources = [0, 15, 30].map((from) => ({
+    kind: 'workflow',
+    name: `many-${from}`,
+    definition: calls(from),
+  }));
+  const { status, body } = await builder.post('/apply', { set: 'many', resources });
+  expect([status, body.plan?.length, server.seen.length]).toEqual([200, 3, 45]);
+});
+
 test('a definition fetches a limited number of resources', async () => {
   const calls = Array.from({ length: 25 }, (_, i) => ({
     [`a${i}`]: { call: `https://team.test/f${i}.yaml`, with: {} },
@@ -146,7 +199,7 @@ test('a definition fetches a limited number of resources', async () => {
   const workflow = await created({ do: calls });
   expect(server.seen).toHaveLength(20);
   expect(workflow.problems).toHaveLength(5);
-  expect(workflow.problems[0].message).toContain('a request fetches at most 20');
+  expect(workflow.problems[0].message).toContain('a definition takes at most 20');
 });
 
 test('a catalog is read with the secret of the owner, which is nowhere else', async () => {

@@ -33,6 +33,23 @@ test('a wrong command line is 2, on stderr, and JSON with -o json', async () => 
   });
 });
 
+test.each([
+  ['--workflow, --every', 'run', 'retry', 'ID', '--revision', '2', '--workflow', 'pay', '--every'],
+  ['--tag', 'run', 'cancel', 'ID', '--tag', 'nightly'],
+  ['--run-tag', 'run', 'suspend', 'ID', 'OTHER', '--run-tag', 'nightly'],
+  ['--wait', 'run', 'start', 'pay', '--watch', '--wait', '5'],
+  ['--wait', 'agent', 'invoke', 'pay', '--watch', '--wait', '5'],
+  ['--source', 'event', 'send', '--file', '-', '--source', 'urn:till'],
+  ['--limit', 'secret', 'list', '--all', '--limit', '3'],
+  ['--status', 'run', 'tasks', 'ID', '--status', 'faulted'],
+  ['--max-pages', 'api', 'GET', '/runs', '--max-pages', '3'],
+  ['--password-stdin', 'login', '--password-stdin'],
+  ['--digest', 'market', 'approve', 'ID'],
+])('%s is refused by name where it would be ignored, or is missing', async (named, ...args) => {
+  const { exitCode, stderr, stdout } = await user.run(args, { env: { CADENZA_TOKEN: 'x' } });
+  expect([exitCode, stderr, stdout]).toEqual([2, expect.stringContaining(named), '']);
+});
+
 test('a server that is away is 1 and named; without a session it is 4', async () => {
   const [status, whoami] = await Promise.all([user.run(['status', '-o', 'json']), user.run(['whoami'])]);
   expect([status.exitCode, JSON.parse(status.stderr).code]).toEqual([1, 'server_unreachable']);
@@ -148,6 +165,8 @@ test('values of -i follow the schema; times have units', () => {
   expect(valueOf('true', undefined)).toBe(true);
   expect(valueOf('12', { enum: ['12', '13'] })).toBe('12');
   expect(valueOf('Otters', undefined)).toBe('Otters');
+  expect(valueOf('{name}', undefined, () => 'YAML')).toBe('{name}');
+  expect(valueOf('[a, b]', { type: 'array' }, () => ['a', 'b'])).toEqual(['a', 'b']);
   expect([secondsIn('90'), secondsIn('5m'), secondsIn('1h')]).toEqual([90, 300, 3_600]);
   expect(() => secondsIn('soon')).toThrow('no time');
 });

@@ -84,7 +84,8 @@ for (let n = 1; n < 9; n++)
   );
 
 test.each([
-  ['brackets', repeated('['), 'yaml_too_large'],
+  ['brackets', repeated('['), 'too_deep'],
+  ['wide and deep', `[${repeated(`${'['.repeat(60)}a${']'.repeat(60)},`, 180_000)}]`, undefined],
   ['fewer brackets', repeated('[', 100_000), 'too_deep'],
   ['braces', repeated('{a: [', 100_000), 'too_deep'],
   ['dashes', repeated('- ', 100_000), 'too_deep'],

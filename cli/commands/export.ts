@@ -1,0 +1,150 @@
+/** A set of resources on the server as a folder. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import type { Agent, AppliedResource, InboundWebhook } from '../../client/index.ts';
+import { isRecord } from '../../contracts/is-record.ts';
+import type { Cli } from '../core/cli.ts';
+import { command, optional } from '../core/command.ts';
+import { CliError, usageError } from '../core/errors.ts';
+import { choice, text } from '../core/flags.ts';
+import { readSettings, writeResource, type Resource } from '../core/folder.ts';
+import { safeYaml } from '../core/output.ts';
+
+export const exportCommand = command({
+  brief: 'Write a set as a folder, which apply would leave unchanged',
+  flags: {
+    set: text('Name of the set; default: `set` of cadenza.yaml in the folder', 'NAME'),
+    format: choice('Form of the files (default yaml)', ['yaml', 'json']),
+  },
+  arguments: [optional('DIR', 'The folder. Default: the name of the set')],
+  run: async (cli, { set: named, format = 'yaml' }, given) => {
+    const set = named ?? (given === undefined ? undefined : (await readSettings(given)).set);
+    if (set === undefined) throw usageError('Name the set: --set NAME.');
+    const folder = given ?? set;
+    const workflows: NamedResource[] = [];
+    const taken = new Set<string>();
+    const written: { kind: string; name: string; path: string }[] = [];
+    const rows = cli.client.items('listAppliedResources', { query: { set }, signal: cli.signal });
+    for await (const { kind, name, id, archived_at: archived } of rows) {
+      if (archived !== null) continue;
+      const resource = await resourceOf(cli, { kind, name, id });
+      if (kind === 'workflow') workflows.push({ ...resource, name });
+      written.push({ kind, name, path: await writeResource(folder, name, resource, { format, taken }) });
+    }
+    if (written.length === 0) throw new CliError(`You have no set ${set}.`, { code: 'not_found' });
+    writeFileSync(join(folder, 'cadenza.yaml'), `${await safeYaml({ set, ...overlays(workflows) })}\n`);
+    await cli.out.list(written, {
+      columns: [
+        ['kind', (row) => row.kind],
+        ['name', (row) => row.name],
+        ['file', (row) => row.path],
+      ],
+      name: (row) => row.path,
+    });
+  },
+});
+
+/** What a definition has no place for, by the name in its document. */
+interface NamedResource extends Resource {
+  name: string;
+}
+
+function overlays(workflows: readonly NamedResource[]): Record<string, unknown> {
+  const all = workflows.flatMap(({ name, definition, visibility, description, tags }) => {
+    const document = isRecord(definition) && isRecord(definition['document']) ? definition['document'] : {};
+    const fields = {
+      ...(document['name'] === name ? {} : { name }),
+      ...(visibility === 'public' ? { visibility } : {}),
+      ...(typeof description === 'string' ? { description } : {}),
+      ...(Array.isArray(tags) && tags.length > 0 ? { tags } : {}),
+    };
+    return Object.keys(fields).length === 0 ? [] : [[document['name'], fields]];
+  });
+  return all.length === 0 ? {} : { workflows: Object.fromEntries(all) };
+}
+
+async function resourceOf(
+  cli: Cli,
+  { kind, name, id }: Pick<AppliedResource, 'kind' | 'name' | 'id'>,
+): Promise<Resource> {
+  const path = { id };
+  switch (kind) {
+    case 'workflow': {
+      const workflow = await cli.client.call('getWorkflow', { path, signal: cli.signal });
+      const { definition, revision, visibility, description, tags } = workflow;
+      const text = await cli.client.call('getWorkflowText', {
+        path,
+        query: { revision },
+        signal: cli.signal,
+      });
+      return { kind, name, definition, text, visibility, description, tags };
+    }
+    case 'agent':
+      return { ...agentResource(await cli.client.call('getAgent', { path, signal: cli.signal })), name };
+    case 'webhook': {
+      const { url, types, description, active } = await cli.client.call('getWebhook', {
+        path,
+        signal: cli.signal,
+      });
+      return { kind, name, url, types, ...(description === null ? {} : { description }), active };
+    }
+    case 'hook':
+      return { ...hookResource(await cli.client.call('getHook', { path, signal: cli.signal })), name };
+    case 'event_source': {
+      const found = await cli.client.call('getEventSource', { path, signal: cli.signal });
+      const { source, client_id, user_id, shared_with, description } = found;
+      return { kind, source, ...withoutNulls({ client_id, user_id, shared_with, description }) };
+    }
+  }
+}
+
+const withoutNulls = (fields: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+
+function hookResource(hook: InboundWebhook): Resource {
+  const { name, scheme, secret, former_secret, event_type, tolerance_seconds, active, source, url } = hook;
+  // A webhook has its own address as its source by default, and the copy has another.
+  const named = source === url ? null : source;
+  const others = withoutNulls({ former_secret, event_type, source: named });
+  return { kind: 'hook', name, scheme, secret, ...others, tolerance_seconds, active };
+}
+
+/** The fields that a caller sets. Status and version are the set's too; the rest is made by the server. */
+const AGENT_FIELDS = [
+  'type',
+  'execution_type',
+  'version',
+  'visibility',
+  'status',
+  'description',
+  'documentation',
+  'license',
+  'repository_url',
+  'configuration',
+  'input_schema',
+  'output_schema',
+  'modalities',
+  'capabilities',
+  'url',
+  'provider_name',
+  'provider_url',
+  'authentication_type',
+  'authentication_config',
+  'capabilities_streaming',
+  'capabilities_push',
+  'capabilities_history',
+  'tags',
+] as const satisfies readonly (keyof Agent)[];
+
+function agentResource(agent: Agent): Resource {
+  const fields = AGENT_FIELDS.map((field) => [field, agent[field]]).filter(([, value]) => value !== null);
+  const skills = agent.skills.map(({ id: _id, agent_id: _agent, ...skill }) => skill);
+  return {
+    kind: 'agent',
+    name: agent.name,
+    ...Object.fromEntries(fields),
+    ...(skills.length === 0 ? {} : { skills }),
+    ...(agent.published_version === null ? { publish: false } : {}),
+  };
+}

@@ -1,0 +1,104 @@
+/** Where you are logged in, your password, and the programs that may log people in. */
+import { buildRouteMap } from '@stricli/core';
+
+import type { RegisteredClient, Session } from '../../client/index.ts';
+import { argument, command, optional, type Context } from '../core/command.ts';
+import { usageError } from '../core/errors.ts';
+import { flag } from '../core/flags.ts';
+import { ask, confirm } from '../core/input.ts';
+import { collect, listFlags, pageOf } from '../core/lists.ts';
+import type { View } from '../core/table.ts';
+import { ago } from '../core/text.ts';
+
+const sessionView: View<Session> = {
+  columns: [
+    ['id', ({ id }) => id],
+    ['kind', ({ kind, current }) => (current ? `${kind} (this one)` : kind)],
+    ['program', (session) => session.client_name],
+    ['device', ({ device }) => device],
+    ['address', ({ address }) => address],
+    ['used', (session) => ago(session.last_used_at)],
+    ['ends', (session) => ago(session.expires_at)],
+  ],
+  name: ({ id }) => id,
+  none: 'No sessions.',
+};
+
+const list = command({
+  brief: 'List where you are logged in, oldest first',
+  flags: listFlags,
+  run: async (cli, flags) => {
+    await cli.requireLogIn();
+    const items = cli.client.items('listMySessions', { query: pageOf(flags), signal: cli.signal });
+    await cli.out.list(await collect(cli, items, flags), sessionView);
+  },
+});
+
+const end = command({
+  brief: 'End a session of yours, or with --others all but this one',
+  flags: { others: flag('All sessions but this one'), yes: flag('Do not ask') },
+  arguments: [optional('SESSION', 'Id from cadenza session list')],
+  run: async (cli, { others, yes }, id) => {
+    if ((others === true) === (id !== undefined)) throw usageError('Give a SESSION or --others.');
+    await confirm(cli, id === undefined ? 'End all other sessions?' : `End session ${id}?`, yes);
+    if (id === undefined) await cli.client.call('deleteMyOtherSessions', { signal: cli.signal });
+    else await cli.client.call('deleteMySession', { path: { id }, signal: cli.signal });
+    cli.say(id === undefined ? 'Ended all other sessions.' : `Ended session ${id}.`);
+  },
+});
+
+const password = command({
+  brief: 'Change your password, which ends all your sessions and deletes your machine clients',
+  details: 'Asks for the current password and for the new one, so it needs a terminal.',
+  run: async (cli) => {
+    await cli.requireLogIn();
+    const hidden = { hidden: true };
+    const current = await ask(cli, 'Current password: ', hidden);
+    const wanted = await ask(cli, 'New password: ', hidden);
+    if ((await ask(cli, 'New password again: ', hidden)) !== wanted)
+      throw usageError('The new passwords differ.');
+    const body = { current_password: current, new_password: wanted };
+    await cli.client.call('changeMyPassword', { body, signal: cli.signal });
+    cli.say('Changed the password. Log in again: cadenza login');
+  },
+});
+
+const programView: View<RegisteredClient> = {
+  columns: [
+    ['id', ({ id }) => id],
+    ['name', ({ name }) => name],
+    ['registered', (program) => ago(program.created_at)],
+    ['approved', (program) => (program.approved_at === null ? 'never' : ago(program.approved_at))],
+    ['redirects to', (program) => program.redirect_uris],
+  ],
+  name: ({ id }) => id,
+  none: 'No programs.',
+};
+
+const programs = command({
+  brief: 'List the programs that have registered to log people in (OAuth), oldest first; for admins',
+  flags: listFlags,
+  run: async (cli, flags) => {
+    await cli.requireLogIn();
+    const items = cli.client.items('listRegisteredClients', { query: pageOf(flags), signal: cli.signal });
+    await cli.out.list(await collect(cli, items, flags), programView);
+  },
+});
+
+const removeProgram = command({
+  brief: 'Remove a program that has registered; all its sessions end; for admins',
+  flags: { yes: flag('Do not ask') },
+  arguments: [argument('ID', 'From cadenza session programs')],
+  run: async (cli, { yes }, id) => {
+    await confirm(cli, `Remove program ${id} and end its sessions?`, yes);
+    await cli.client.call('deleteRegisteredClient', { path: { id }, signal: cli.signal });
+    cli.say(`Removed program ${id}.`);
+  },
+});
+
+const routes = { list, end, password, programs, removeProgram };
+
+export const sessionCommands = buildRouteMap<keyof typeof routes, Context>({
+  routes,
+  docs: { brief: 'Your sessions and password' },
+});

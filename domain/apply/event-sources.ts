@@ -1,0 +1,46 @@
+import { canonicalJson } from '../../contracts/canonical-json.ts';
+import {
+  checkForeignSource,
+  createSource,
+  deleteSource,
+  findOwnSource,
+  findOwnSourceOf,
+  updateSource,
+  type EventSource,
+} from '../events/sources.ts';
+import { checkEventSourceLimit } from '../limits.ts';
+import type { Applier, EventSourceResource } from './resources.ts';
+
+const COMPARED = ['source', 'client_id', 'user_id', 'shared_with', 'description'] as const;
+
+export const eventSourceApplier: Applier<EventSourceResource, EventSource> = {
+  // A user has one record of a source.
+  isNamed: true,
+  find: ({ em, actor }, id) => findOwnSource(em, actor.id, id),
+  async alike({ em, actor }, { fields }) {
+    const state = await findOwnSourceOf(em, actor.id, fields.source);
+    return state === null ? [] : [{ id: state.id, state }];
+  },
+  async changes(_context, source, { fields }) {
+    return COMPARED.filter((name) => canonicalJson(fields[name]) !== canonicalJson(source[name]));
+  },
+  async create(context, { fields }) {
+    const { em, actor, limits, baseUrl } = context;
+    context.checkPerson();
+    checkForeignSource(fields.source, baseUrl);
+    const id = await createSource(em, actor, fields);
+    await checkEventSourceLimit(em, limits, actor.id);
+    return id;
+  },
+  async update(context, source, { fields }) {
+    const { em, baseUrl } = context;
+    context.checkPerson();
+    checkForeignSource(fields.source, baseUrl);
+    await updateSource(em, source, fields);
+  },
+  // A binding that is not in force says nothing, so there is nothing to keep.
+  async archive(context, source) {
+    context.checkPerson();
+    await deleteSource(context.em, source);
+  },
+};

@@ -1,0 +1,69 @@
+import { invalid } from '../errors.ts';
+import {
+  createHook,
+  deactivateHook,
+  findOwnHook,
+  findOwnHooksByName,
+  hookSource,
+  updateHook,
+  type Hook,
+} from '../hooks/service.ts';
+import { checkHookLimit } from '../limits.ts';
+import {
+  existingSecrets,
+  unknownSecret,
+  type Applier,
+  type ApplyContext,
+  type HookResource,
+} from './resources.ts';
+
+const COMPARED = [
+  'name',
+  'scheme',
+  'secret',
+  'former_secret',
+  'event_type',
+  'tolerance_seconds',
+  'active',
+] as const;
+
+export const hookApplier: Applier<HookResource, Hook> = {
+  isNamed: true,
+  find: ({ em, actor }, id) => findOwnHook(em, actor.id, id),
+  async alike({ em, actor }, { name }) {
+    const found = await findOwnHooksByName(em, actor.id, name);
+    return found.map((state) => ({ id: state.id, state }));
+  },
+  async changes(context, hook, { fields }) {
+    await checkSecrets(context, fields);
+    const source = fields.source ?? hookSource(context.baseUrl, hook.id);
+    const names: string[] = COMPARED.filter((name) => fields[name] !== hook[name]);
+    return source === hook.source ? names : [...names, 'source'];
+  },
+  async create(context, { fields }) {
+    await checkSecrets(context, fields);
+    const id = await createHook(context, context.actor, fields);
+    await checkHookLimit(context.em, context.limits, context.actor.id);
+    return id;
+  },
+  async update(context, hook, { fields }) {
+    await updateHook(context, hook, fields);
+  },
+  async archive({ em }, hook) {
+    if (hook.active) await deactivateHook(em, hook);
+  },
+};
+
+/** @throws 422 */
+async function checkSecrets(context: ApplyContext, fields: HookResource['fields']): Promise<void> {
+  const named = (['secret', 'former_secret'] as const).flatMap((key) => {
+    const name = fields[key];
+    return name === null ? [] : [{ key, name }];
+  });
+  const existing = await existingSecrets(
+    context,
+    named.map(({ name }) => name),
+  );
+  const missing = named.filter(({ name }) => !existing.has(name));
+  if (missing.length > 0) throw invalid(missing.map(({ key, name }) => unknownSecret(`/${key}`, name)));
+}

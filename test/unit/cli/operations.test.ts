@@ -1,0 +1,57 @@
+/** What the API can do, the command line can do. */
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+
+const root = join(import.meta.dirname, '../../..');
+
+/** Operations without a command, each with the reason. `cadenza api` reaches them too. */
+const WITHOUT_COMMAND: Readonly<Record<string, string>> = {
+  getJwks: 'keys for programs that check tokens',
+  getAuthorizationServerMetadata: 'metadata for OAuth clients',
+  getProtectedResourceMetadata: 'metadata for OAuth clients',
+  authorize: 'the page on which a browser logs in for an OAuth client',
+  decideAuthorization: 'the page on which a browser logs in for an OAuth client',
+  registerClient: 'OAuth clients register themselves',
+  getDeviceRequest: 'the console approves the code of a log-in',
+  decideDeviceRequest: 'the console approves the code of a log-in',
+  createSession: 'the session of the console',
+  getSession: 'the session of the console',
+  deleteSession: 'the session of the console',
+  getMyPreferences: 'preferences of the console',
+  putMyPreferences: 'preferences of the console',
+  getDefaultCatalog: 'names for editors; docs/language.md describes the functions',
+  getHealth: 'for probes; `status` and `doctor` ask for readiness',
+  getMetrics: 'for Prometheus',
+  decodeTemporalPayloads: 'for the web interface of Temporal',
+  receiveHook: 'other services call it',
+  executeWorkflow: 'another name of runWorkflow',
+  listAgentRuns: '`run list --agent` lists the same',
+  getSecret: '`secret list` lists the same',
+  createToken: 'core/oauth.ts sends forms without a session',
+  revokeToken: 'core/oauth.ts sends forms without a session',
+  createDeviceCode: 'core/oauth.ts sends forms without a session',
+  downloadFile: '`file download` streams it',
+};
+
+interface Document {
+  paths: Record<string, Record<string, { operationId?: string }>>;
+}
+const document: Document = JSON.parse(readFileSync(join(root, 'docs/openapi.json'), 'utf8'));
+const operations = Object.values(document.paths)
+  .flatMap((methods) => Object.values(methods))
+  .flatMap(({ operationId }) => (operationId === undefined ? [] : [operationId]));
+const source = globSync('cli/**/*.ts', { cwd: root })
+  .map((file) => readFileSync(join(root, file), 'utf8'))
+  .join('\n');
+const isCalled = (operation: string): boolean => source.includes(`'${operation}'`);
+
+test('each operation of the API has a command, or a reason to have none', () => {
+  expect(operations.length).toBeGreaterThan(150);
+  expect(operations.filter((one) => !isCalled(one) && !Object.hasOwn(WITHOUT_COMMAND, one))).toEqual([]);
+});
+
+test('no reason is out of date', () => {
+  const named = Object.keys(WITHOUT_COMMAND);
+  expect(named.filter((one) => !operations.includes(one) || isCalled(one))).toEqual([]);
+});
