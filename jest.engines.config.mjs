@@ -1,4 +1,4 @@
-/** `npm run test:engines`: tests that start a container engine on this machine. */
+/** `npm run test:engines`: tests that start a container engine or message brokers on this machine. */
 import base from './jest.config.mjs';
 
 export default {

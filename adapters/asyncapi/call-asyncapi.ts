@@ -10,9 +10,12 @@ import { endpointOf, type HttpTools } from '../http/call-exchange.ts';
 import { createDocumentSource, type ApiDocument, type DocumentSource } from '../openapi/document.ts';
 import { consume } from './consume.ts';
 import { MAX_MESSAGE_BYTES, MessageQueue } from './message-queue.ts';
-import { findAsyncOperation, type AsyncOperation, type Wanted } from './operation.ts';
+import { findAsyncOperation, valueAt, type AsyncOperation, type Wanted } from './operation.ts';
+import { overAmqp } from './over-amqp.ts';
 import { overHttp } from './over-http.ts';
+import { overKafka } from './over-kafka.ts';
 import { overMqtt } from './over-mqtt.ts';
+import { overNats } from './over-nats.ts';
 import { overWebSocket } from './over-websocket.ts';
 import type { Connecting, OutboundMessage, Protocol } from './protocol.ts';
 
@@ -24,6 +27,9 @@ const PROTOCOLS: Readonly<Record<string, Protocol>> = {
   ws: overWebSocket,
   mqtt: overMqtt,
   mqtt5: overMqtt,
+  nats: overNats,
+  amqp: overAmqp,
+  kafka: overKafka,
 };
 
 /** Output: of a subscription, its messages; of a message over HTTP, the answer's content; else null. */
@@ -41,7 +47,7 @@ export function createAsyncApiCaller(
         if (protocol === undefined) throw new Error('a protocol without an implementation');
         const connecting = await connectingTo(tools, call, guard, operation);
         return wanted.action === 'send'
-          ? protocol.send(connecting, outbound(wanted.message))
+          ? protocol.send(connecting, outbound(wanted.message, operation))
           : messagesOf(protocol, connecting, call, operation);
       }),
   };
@@ -104,7 +110,7 @@ async function connectingTo(
   guard: CallGuard,
   { target }: AsyncOperation,
 ): Promise<Connecting> {
-  const { authentication } = call.with;
+  const { authentication, subscription } = call.with;
   const { headers } = await dslCredentials(authentication, call, {
     ...tools,
     sensitive: guard.sensitive,
@@ -118,8 +124,15 @@ async function connectingTo(
     target,
     credentials: headers,
     account: accountOf(headers['authorization']),
+    amount: amountOf(subscription),
     id: `cadenza-${createHash('sha256').update(call.idempotencyKey).digest('hex').slice(0, 14)}`,
   };
+}
+
+function amountOf(subscription: unknown): number | null {
+  const { consume } = isRecord(subscription) ? subscription : {};
+  const { amount } = isRecord(consume) ? consume : {};
+  return typeof amount === 'number' ? amount : null;
 }
 
 /** User and password of the header that the scheme `basic` gives. */
@@ -130,12 +143,14 @@ function accountOf(authorization: string | undefined): Connecting['account'] {
   return { username, password: password.join(':') };
 }
 
-function outbound({ payload, headers }: Wanted['message']): OutboundMessage {
+function outbound({ payload, headers }: Wanted['message'], { correlation }: AsyncOperation): OutboundMessage {
   const text = JSON.stringify(payload ?? {});
   if (Buffer.byteLength(text) > MAX_MESSAGE_BYTES)
     throw fault('validation', `The payload has more than ${MAX_MESSAGE_BYTES} bytes`);
   const entries = Object.entries(isRecord(headers) ? headers : {});
+  const id = correlation === null ? undefined : valueAt(correlation, { payload, headers });
   return {
+    correlationId: typeof id === 'string' || typeof id === 'number' ? String(id) : null,
     payload: text,
     headers: Object.fromEntries(
       entries.flatMap(([name, value]): [string, string][] => {
@@ -162,20 +177,24 @@ async function messagesOf(
     if (test === undefined) throw new Error('a call with conditions, and nothing that tests them');
     return (value) => test(source, value);
   };
-  const { amount, for_ms: forMs } = lifetime;
-  const queue = new MessageQueue();
+  const { for_ms: forMs } = lifetime;
+  const queue = new MessageQueue(protocol.maxReceivedBytes);
   const leave = await protocol.subscribe(connecting, queue);
+  let complete = false;
   try {
-    return await consume(queue, {
+    const messages = await consume(queue, {
       filter: condition(subscription['filter']),
-      amount: typeof amount === 'number' ? amount : null,
+      amount: connecting.amount,
       while: condition(lifetime['while']),
       until: condition(lifetime['until']),
       forMs: typeof forMs === 'number' ? forMs : null,
       correlation,
       signal: connecting.guard.signal,
     });
+    complete = true;
+    return messages;
   } finally {
-    await leave();
+    queue.stop({ error: null });
+    await leave(complete);
   }
 }

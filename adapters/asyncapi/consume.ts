@@ -1,5 +1,5 @@
 /** How many messages a subscription takes (dsl-reference.md "AsyncAPI Subscription Lifetime"). */
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fault } from '../../contracts/fault.ts';
 import { reserveAnswer, SMALL_ANSWER_BYTES } from '../egress/answer-memory.ts';
 import {
@@ -12,8 +12,9 @@ import {
 } from './message-queue.ts';
 import { valueAt } from './operation.ts';
 
-/** So many messages are looked at in one go. */
-const BREATH = 20;
+/** So long messages are looked at in one go. */
+const BREATH_MS = 10;
+const MAX_REST_MS = 500;
 
 /** A timer for longer ends at once. A call ends before. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -54,22 +55,24 @@ export async function consume(source: MessageQueue, policy: Consumption): Promis
   };
   const timer = forMs === null ? undefined : setTimeout(endTime, Math.min(forMs, MAX_TIMER_MS));
   let bytes = 0;
-  let received = 0;
+  const pace = createPace();
   try {
     signal.throwIfAborted();
     for (;;) {
       if (policy.until?.(consumed) === true || (amount !== null && consumed.length >= amount))
         return consumed;
+      await pace.rest();
       const next = await messages.next();
+      pace.work();
       if (isLate) return consumed;
       if (next.done === true)
         throw fault('communication', `The subscription ended after ${consumed.length} messages`, {
           status: 502,
         });
-      // A full queue with costly conditions must not keep the process from anything else.
-      if (++received % BREATH === 0) await setImmediate();
       const message = readable(next.value, policy.correlation);
-      if (policy.filter?.(message) === false) continue;
+      const isWanted = policy.filter?.(message) !== false;
+      next.value.settle?.(isWanted);
+      if (!isWanted) continue;
       const before = bytes;
       bytes += sizeOf(next.value);
       if (bytes > MAX_MESSAGE_BYTES) throw tooMuch(`${MAX_MESSAGE_BYTES} bytes`);
@@ -83,6 +86,25 @@ export async function consume(source: MessageQueue, policy: Consumption): Promis
     clearTimeout(timer);
     signal.removeEventListener('abort', abort);
   }
+}
+
+/**
+ * A full queue with costly conditions must not keep the process from anything else: they take half of its
+ * time at most.
+ */
+function createPace(): { rest(): Promise<void>; work(): void } {
+  let begun = performance.now();
+  let busyMs = 0;
+  return {
+    work: () => void (begun = performance.now()),
+    async rest() {
+      busyMs += performance.now() - begun;
+      if (busyMs < BREATH_MS) return;
+      const restMs = Math.min(busyMs, MAX_REST_MS);
+      busyMs = 0;
+      await sleep(restMs);
+    },
+  };
 }
 
 /** JSON, else text, else base64. */

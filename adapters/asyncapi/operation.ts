@@ -4,7 +4,16 @@ import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { fieldsOf, listOf, shown, textOf, type ApiDocument, type Fields } from '../openapi/document.ts';
 import { partAt, type Load, type Part } from '../openapi/references.ts';
+import { serverOf } from './server.ts';
 import type { Target } from './protocol.ts';
+
+/** Descriptions of messages that are looked at. */
+const MAX_MESSAGES = 50;
+/** A level of a topic whose parameter nobody names, in a subscription. */
+const ANY_LEVEL: Readonly<Record<string, string>> = { mqtt: '+', mqtt5: '+', nats: '*', amqp: '*' };
+/** What a value of a parameter must not have: more levels could lead elsewhere. */
+const NO_PART = /[/#+*>?\s]/;
+const NO_PART_BY_POINTS = /[./#+*>?\s]/;
 
 export interface AsyncOperation {
   target: Target;
@@ -22,24 +31,11 @@ export interface Wanted {
   message: { payload: unknown; headers: unknown };
 }
 
-/** Names of a protocol in documents, with the protocol that implements it, and whether it uses TLS. */
-const PROTOCOLS: Readonly<Record<string, { protocol: string; secure: boolean }>> = {
-  http: { protocol: 'http', secure: false },
-  https: { protocol: 'http', secure: true },
-  ws: { protocol: 'ws', secure: false },
-  wss: { protocol: 'ws', secure: true },
-  mqtt: { protocol: 'mqtt', secure: false },
-  mqtts: { protocol: 'mqtt', secure: true },
-  'secure-mqtt': { protocol: 'mqtt', secure: true },
-  mqtt5: { protocol: 'mqtt5', secure: false },
-  mqtts5: { protocol: 'mqtt5', secure: true },
-};
-const DEFAULT_PORTS: Readonly<Record<string, [plain: number, secure: number]>> = {
-  mqtt: [1883, 8883],
-  mqtt5: [1883, 8883],
-};
-/** A level of a topic whose parameter nobody names, in a subscription. */
-const ANY_LEVEL: Readonly<Record<string, string>> = { mqtt: '+', mqtt5: '+' };
+/** A value that may be a reference, with the document that it is in. */
+interface Located {
+  value: unknown;
+  document: ApiDocument;
+}
 
 /** The place of an operation in a document, before a server is chosen. */
 interface Place {
@@ -47,7 +43,8 @@ interface Place {
   /** The address with its parameters. */
   address: string;
   parameters: Fields;
-  bindings: Fields;
+  /** Of the channel and of the operation; the later ones go over the earlier ones. */
+  bindings: Located[];
   /** The channel's own list; null if it may use every server. */
   servers: unknown[] | null;
   messages: unknown[];
@@ -64,10 +61,24 @@ export async function findAsyncOperation(
   const place = version.startsWith('2.')
     ? await placeInVersion2(document, wanted, load)
     : await placeInVersion3(document, wanted, load);
-  const server = await serverOf(document, place, wanted, load);
+  const server = await serverOf({ document, servers: place.servers, holder: place.document }, wanted, load);
   const address = await addressOf(place, wanted, server.protocol, load);
-  const bindings = fieldsOf(place.bindings, server.protocol === 'mqtt5' ? 'mqtt' : server.protocol);
-  return { target: { ...server, address, bindings }, correlation: await correlationOf(place, load) };
+  const parts = await messageParts(place, load);
+  const bindings = await bindingsFor(server.protocol, place.bindings, load);
+  const own = parts.slice(0, 1).map((part) => ({ value: part.value['bindings'], document: part.document }));
+  const messageBindings = await bindingsFor(server.protocol, own, load);
+  const correlation = await correlationOf(parts, load);
+  return { target: { ...server, address, bindings, messageBindings }, correlation };
+}
+
+/** All for one protocol, in one object. */
+async function bindingsFor(protocol: string, all: readonly Located[], load: Load): Promise<Fields> {
+  const found: Fields[] = [];
+  for (const each of all) {
+    const { value, document: holder } = await partAt(each.value, each.document, load);
+    found.push((await partAt(value[protocol === 'mqtt5' ? 'mqtt' : protocol], holder, load)).value);
+  }
+  return Object.assign({}, ...found) as Fields;
 }
 
 async function placeInVersion2(document: ApiDocument, wanted: Wanted, load: Load): Promise<Place> {
@@ -102,7 +113,7 @@ async function placeInVersion2(document: ApiDocument, wanted: Wanted, load: Load
     document,
     address: chosen.name,
     parameters: fieldsOf(channel, 'parameters'),
-    bindings: { ...fieldsOf(channel, 'bindings'), ...fieldsOf(operation, 'bindings') },
+    bindings: [channel['bindings'], operation['bindings']].map((value) => ({ value, document })),
     servers: Array.isArray(channel['servers'])
       ? channel['servers'].map((name) => fieldsOf(document.root, 'servers')[String(name)])
       : null,
@@ -129,10 +140,10 @@ async function placeInVersion3(document: ApiDocument, wanted: Wanted, load: Load
     document: channel.document,
     address,
     parameters: fieldsOf(channel.value, 'parameters'),
-    bindings: {
-      ...fieldsOf(channel.value, 'bindings'),
-      ...(kind === 'operations' ? fieldsOf(named.value, 'bindings') : {}),
-    },
+    bindings: [channel, ...(kind === 'operations' ? [named] : [])].map((part) => ({
+      value: part.value['bindings'],
+      document: part.document,
+    })),
     servers: Array.isArray(channel.value['servers']) ? channel.value['servers'] : null,
     messages: messages.length > 0 ? messages : Object.values(fieldsOf(channel.value, 'messages')),
   };
@@ -150,86 +161,6 @@ function nothing(document: ApiDocument, { channel, operation }: Wanted, known: s
 
 function trimmed(address: string): string {
   return address.replace(/^\/+/, '');
-}
-
-type Server = Omit<Target, 'address' | 'bindings'>;
-
-/** The named server; else the first that fits the protocol; else the first that can be called. */
-async function serverOf(
-  document: ApiDocument,
-  { servers, document: holder }: Place,
-  { server: named, protocol }: Wanted,
-  load: Load,
-): Promise<Server> {
-  const all = fieldsOf(document.root, 'servers');
-  if (named !== undefined && !Object.hasOwn(all, named.name)) {
-    const known = Object.keys(all).join(', ');
-    throw fault(
-      'configuration',
-      `${shown(document.url)} has no server ${JSON.stringify(named.name)}; it has ${known}`,
-    );
-  }
-  const candidates =
-    named === undefined
-      ? await Promise.all((servers ?? Object.values(all)).map((server) => partAt(server, holder, load)))
-      : [await partAt(all[named.name], document, load)];
-  const described = candidates.map(({ value }) => ({
-    value,
-    name: (textOf(value, 'protocol') ?? '').toLowerCase(),
-  }));
-  const wanted = named === undefined ? protocol : undefined;
-  const fits = ({ name }: { name: string }): boolean =>
-    wanted === undefined
-      ? Object.hasOwn(PROTOCOLS, name)
-      : name === wanted || (PROTOCOLS[name]?.protocol ?? name) === wanted;
-  const chosen = described.find(fits);
-  const known = chosen === undefined ? undefined : PROTOCOLS[chosen.name];
-  if (chosen === undefined || known === undefined) {
-    const names = described.map(({ name }) => name).join(', ') || 'none';
-    throw fault(
-      'configuration',
-      `${shown(document.url)} has no server that can be called for this: http, ws and mqtt can, ` +
-        `${wanted === undefined ? '' : `${wanted} is wanted, `}its protocols are ${names}`,
-    );
-  }
-  return addressed(chosen.value, known, named?.variables ?? {}, document);
-}
-
-function addressed(
-  server: Fields,
-  known: { protocol: string; secure: boolean },
-  given: Fields,
-  document: ApiDocument,
-): Server {
-  const variables = fieldsOf(server, 'variables');
-  const filled = (text: string): string =>
-    text.replaceAll(/\{([^{}]+)\}/g, (_, name: string) => {
-      const variable = fieldsOf(variables, name);
-      const value = given[name] ?? variable['default'] ?? listOf(variable, 'enum')[0];
-      const allowed = listOf(variable, 'enum');
-      if (typeof value !== 'string' && typeof value !== 'number')
-        throw fault(
-          'configuration',
-          `${shown(document.url)}: the variable ${name} of the server needs a value`,
-        );
-      if (allowed.length > 0 && !allowed.includes(String(value)))
-        throw fault(
-          'configuration',
-          `The variable ${name} of the server must be one of ${allowed.join(', ')}`,
-        );
-      return String(value);
-    });
-  // 2.x has a URL, 3.x a host and a path.
-  const url = filled(
-    textOf(server, 'url') ?? `${textOf(server, 'host') ?? ''}${textOf(server, 'pathname') ?? ''}`,
-  );
-  const [, authority = '', path = ''] = /^(?:[a-z0-9+.-]+:\/\/)?([^/?#]*)([^?#]*)/i.exec(url) ?? [];
-  const [plain, secure] = DEFAULT_PORTS[known.protocol] ?? [80, 443];
-  const port = known.secure ? secure : plain;
-  const host = /:\d+$/.test(authority) ? authority : `${authority}:${port}`;
-  if (authority === '' || !URL.canParse(`http://${host}`))
-    throw fault('configuration', `${shown(document.url)}: the server has no address`);
-  return { ...known, host, path: path.replace(/\/+$/, '') };
 }
 
 /** Parameters of the address: from the message, else the default, else any in a subscription. */
@@ -251,8 +182,8 @@ async function addressOf(
         'configuration',
         `${shown(document.url)}: the parameter ${name} of ${address} has no value`,
       );
-    // A value that brings more levels could lead elsewhere.
-    if (/[/#+*>?\s]/.test(String(value)) && value !== ANY_LEVEL[protocol])
+    const refused = protocol === 'nats' || protocol === 'amqp' ? NO_PART_BY_POINTS : NO_PART;
+    if (refused.test(String(value)) && value !== ANY_LEVEL[protocol])
       throw fault(
         'validation',
         `The parameter ${name} of ${address} has a value that is no part of an address`,
@@ -276,10 +207,16 @@ export function valueAt(location: string, message: { payload: unknown; headers: 
   return value;
 }
 
-async function correlationOf({ messages, document }: Place, load: Load): Promise<string | null> {
-  for (const message of messages.slice(0, 50)) {
-    const { value, document: holder } = await partAt(message, document, load);
-    const { value: correlation } = await partAt(value['correlationId'], holder, load);
+/** The messages that are described, a bounded number of them. */
+async function messageParts({ messages, document }: Place, load: Load): Promise<Part[]> {
+  const parts: Part[] = [];
+  for (const message of messages.slice(0, MAX_MESSAGES)) parts.push(await partAt(message, document, load));
+  return parts;
+}
+
+async function correlationOf(messages: readonly Part[], load: Load): Promise<string | null> {
+  for (const { value, document } of messages) {
+    const { value: correlation } = await partAt(value['correlationId'], document, load);
     const location = textOf(correlation, 'location');
     if (location !== undefined) return location;
   }

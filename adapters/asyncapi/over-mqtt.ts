@@ -3,15 +3,17 @@ import type { IClientOptions, IClientPublishOptions, MqttClient } from 'mqtt';
 import { Fault, fault } from '../../contracts/fault.ts';
 import { connectionFault } from '../egress/connection-fault.ts';
 import { openPinnedSocket } from '../egress/open-pinned-socket.ts';
-import { MAX_MESSAGE_BYTES, tooMuch, type MessageQueue } from './message-queue.ts';
+import { MAX_RECEIVED_BYTES, tooMuch, type MessageQueue } from './message-queue.ts';
 import type { Connecting, OutboundMessage, Protocol } from './protocol.ts';
 
 const KEEPALIVE_SECONDS = 30;
 const CLOSE_MS = 2_000;
-/** Everything that a broker sends in one call; the library reads a packet before anybody can refuse it. */
-const MAX_RECEIVED_BYTES = 4 * MAX_MESSAGE_BYTES;
+/** The library reads a packet before anybody can refuse it. */
+const MAX_PACKET_BYTES = MAX_RECEIVED_BYTES;
 
 export const overMqtt: Protocol = {
+  maxReceivedBytes: MAX_RECEIVED_BYTES,
+
   async send(connecting, message) {
     const { target } = connecting;
     const options = publishOptions(connecting, message);
@@ -36,7 +38,7 @@ export const overMqtt: Protocol = {
     );
     try {
       const granted = await within(connecting, client, () =>
-        client.subscribeAsync(target.address, { qos: 1 }),
+        client.subscribeAsync(target.address, { qos: qosOf(target.bindings) }),
       );
       if (granted.some(({ qos }) => qos >= 128))
         throw fault('authorization', `${target.host} refuses the subscription of ${target.address}`);
@@ -49,15 +51,20 @@ export const overMqtt: Protocol = {
 };
 
 function publishOptions({ target }: Connecting, { headers }: OutboundMessage): IClientPublishOptions {
-  const { qos, retain } = target.bindings;
+  const { retain } = target.bindings;
   const isCurrent = target.protocol === 'mqtt5';
   if (Object.keys(headers).length > 0 && !isCurrent)
     throw fault('configuration', 'Messages of MQTT 3 have no headers: use a server of the protocol mqtt5');
   return {
-    qos: qos === 0 || qos === 2 ? qos : 1,
+    qos: qosOf(target.bindings),
     retain: retain === true,
     ...(isCurrent ? { properties: { contentType: 'application/json', userProperties: headers } } : {}),
   };
+}
+
+/** AsyncAPI "MQTT Operation": at least once, unless the document says otherwise. */
+function qosOf({ qos }: Record<string, unknown>): 0 | 1 | 2 {
+  return qos === 0 || qos === 2 ? qos : 1;
 }
 
 /** Resolves when the broker has accepted the connection. */
@@ -76,15 +83,17 @@ async function connect(connecting: Connecting, queue: MessageQueue | null): Prom
     keepalive: KEEPALIVE_SECONDS,
     reconnectPeriod: 0,
     connectTimeout: Math.min(guard.leftMs(), 30_000),
-    ...(target.protocol === 'mqtt5' ? { properties: { maximumPacketSize: MAX_RECEIVED_BYTES } } : {}),
+    ...(target.protocol === 'mqtt5' ? { properties: { maximumPacketSize: MAX_PACKET_BYTES } } : {}),
     ...account,
   };
   const client = new Client(() => socket, options);
   let received = 0;
+  // The messages themselves are counted by the queue, packets that keep the connection alive by nobody.
+  client.on('packetreceive', () => (received = 0));
   socket.on('data', (chunk: Buffer) => {
     received += chunk.length;
-    if (received > MAX_RECEIVED_BYTES) {
-      queue?.fail(tooMuch(`${MAX_RECEIVED_BYTES} bytes`));
+    if (received > MAX_PACKET_BYTES) {
+      queue?.fail(tooMuch(`${MAX_PACKET_BYTES} bytes in a packet`));
       socket.destroy();
     }
   });

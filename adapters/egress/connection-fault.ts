@@ -15,8 +15,15 @@ const CONNECTION_WORDS: Record<string, string> = {
   UND_ERR_HEADERS_OVERFLOW: 'sent too many headers',
 };
 
-/** Why there was no response. Uses our own wording, because messages of libraries may quote header values. */
-export function connectionFault(request: { url: string }, error: unknown): Fault {
+/**
+ * Why there was no response. Uses our own wording, because messages of libraries may quote header values.
+ * `otherwise` is said of failures that have no words here.
+ */
+export function connectionFault(
+  request: { url: string },
+  error: unknown,
+  otherwise = 'did not give a valid HTTP answer',
+): Fault {
   const host = hostOf(request.url);
   const code = codeOf(error);
   if (code === 'UND_ERR_INVALID_ARG')
@@ -25,7 +32,7 @@ export function connectionFault(request: { url: string }, error: unknown): Fault
     CONNECTION_WORDS[code] ??
     (code.startsWith('ERR_TLS') || /CERT|VERIFY/.test(code) ? 'has a certificate that is not trusted' : null);
   return words === null
-    ? fault('communication', `${host} did not give a valid HTTP answer${code === '' ? '' : ` (${code})`}`, {
+    ? fault('communication', `${host} ${otherwise}${code === '' ? '' : ` (${code})`}`, {
         status: 502,
         cause: error,
       })

@@ -58,6 +58,7 @@ test('every shape of run has a history', () => {
     'linked',
     'map',
     'openapi',
+    'other-calls',
     'parent',
     'retried',
     'retry',

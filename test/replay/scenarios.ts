@@ -32,7 +32,7 @@ export async function startCounterpart(): Promise<TestServer> {
     if (request.path === '/missing') return sendJson(response, { error: 'missing' }, 404);
     if (request.path === '/openapi')
       return sendJson(response, { openapi: '3.0.0', paths: { '/ok': { get: { operationId: 'ok' } } } });
-    if (request.path === '/events') {
+    if (request.path === '/events' && request.method === 'GET') {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       for (const n of [1, 2, 3]) response.write(`data: {"n": ${n}}\n\n`);
       return;
@@ -259,6 +259,72 @@ export const scenarios: Record<string, Scenario> = {
                 consume: { amount: 3 },
                 foreach: { do: [{ look: { set: { n: '${ .payload.n }' } } }, { ask: http(stage, '/ok') }] },
               },
+            },
+          },
+        },
+      ],
+    }),
+  }),
+  // Calls of other protocols, and extensions around them. Nothing has to answer: its failure is caught.
+  'other-calls': async (stage) => ({
+    '': await toEnd(stage, {
+      use: {
+        extensions: [
+          {
+            watched: {
+              extend: 'call',
+              before: [{ note: { set: { before: true } } }],
+              after: [{ rest: { wait: { milliseconds: 5 } } }],
+            },
+          },
+        ],
+      },
+      do: [
+        { ask: http(stage, '/ok') },
+        {
+          careful: {
+            try: [
+              {
+                grpc: {
+                  call: 'grpc',
+                  with: {
+                    service: {
+                      name: 'a.B',
+                      host: '127.0.0.1',
+                      port: Number(new URL(stage.counterpart.url).port),
+                      tls: false,
+                    },
+                    method: 'C',
+                  },
+                },
+              },
+            ],
+            catch: { do: [{ caught: { set: { grpc: false } } }] },
+          },
+        },
+        {
+          again: {
+            try: [
+              {
+                mcp: {
+                  call: 'mcp',
+                  with: {
+                    method: 'tools/list',
+                    transport: { http: { endpoint: `${stage.counterpart.url}/ok` } },
+                  },
+                },
+              },
+            ],
+            catch: { do: [{ caught: { set: { mcp: false } } }] },
+          },
+        },
+        {
+          tell: {
+            call: 'asyncapi',
+            with: {
+              document: { endpoint: `${stage.counterpart.url}/asyncapi` },
+              channel: 'events',
+              message: { payload: {} },
             },
           },
         },

@@ -38,7 +38,7 @@ const PROTOCOLS = [
 ];
 
 /** Those with a library and tests against a real counterpart. */
-const CALLABLE = ['http', 'ws', 'mqtt', 'mqtt5'];
+const CALLABLE = ['http', 'ws', 'mqtt', 'mqtt5', 'nats', 'amqp', 'kafka'];
 
 const consume = exact({
   for: duration.optional(),

@@ -120,14 +120,14 @@ test('a protocol that cannot be called is refused when a definition is saved', a
           with: {
             document: { endpoint: `${feed.url}/doc` },
             operation: 'tell',
-            protocol: 'kafka',
+            protocol: 'amqp1',
             message: { payload: {} },
           },
         },
       },
     ],
   };
-  const { body } = await builder.post('/workflows', { name: 'kafka', definition });
+  const { body } = await builder.post('/workflows', { name: 'amqp1', definition });
   expect(body).toMatchObject({ runnable: false });
   expect(body.problems).toMatchObject([
     { code: 'unsupported_asyncapi_protocol', pointer: '/do/0/tell/with/protocol' },

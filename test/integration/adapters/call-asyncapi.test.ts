@@ -12,10 +12,9 @@ import { Aedes, type Client as BrokerClient } from 'aedes';
 import { expect, test } from '@jest/globals';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { stringify } from 'yaml';
-import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
-import { template } from '../../../language/expressions/index.ts';
+import { callAsync, type AsyncCallOptions } from '../../support/asyncapi.ts';
 import { closedAfterEach } from '../../support/closed-after-each.ts';
-import { faultOf, httpCall } from '../../support/agent-call.ts';
+import { faultOf } from '../../support/agent-call.ts';
 import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
 import { ownPort, processorClock } from '../../support/machine.ts';
 import { testUnless } from '../../support/outside.ts';
@@ -23,25 +22,8 @@ import { until } from '../../support/platform.ts';
 
 const opened = closedAfterEach();
 
-interface Options {
-  secrets?: Record<string, string>;
-  timeoutMs?: number;
-  signal?: AbortSignal;
-  allow?: string[];
-  key?: string;
-}
-
-// Tests read any property of a result.
-async function call(
-  args: Record<string, unknown>,
-  { allow = ['127.0.0.1'], key, ...options }: Options = {},
-): Promise<any> {
-  const egress = opened(createEgressPolicy({ allow }));
-  const condition = (source: string, value: unknown): boolean =>
-    template(source, { mode: 'loose' }).first(value, { variables: {} }) === true;
-  const prepared = { ...httpCall(args, options), test: condition, ...(key ? { idempotencyKey: key } : {}) };
-  return (await createAdapters({ egress }).asyncapi(prepared)).output;
-}
+type Options = AsyncCallOptions;
+const call = callAsync;
 
 /** An HTTP server that serves a document, streams events, and takes messages. */
 async function serve(document: (server: TestServer) => unknown, yaml = false): Promise<TestServer> {
@@ -72,7 +54,7 @@ const operations = {
 const version3 = (servers: Record<string, unknown>) => ({ asyncapi: '3.0.0', servers, channels, operations });
 const overHttp = ({ port }: TestServer) =>
   version3({
-    far: { host: 'far.example.com', protocol: 'kafka' },
+    far: { host: 'far.example.com', protocol: 'jms' },
     near: {
       host: '127.0.0.1:{port}',
       pathname: '/{version}',
@@ -410,7 +392,7 @@ test('the egress policy holds for servers that a document names, and mistakes ar
   const { port } = await serveBroker();
   const named = (protocol: string, host: string) => serve(() => version3({ s: { host, protocol } }));
   const message = { payload: {} };
-  for (const protocol of ['http', 'ws', 'mqtt', 'mqtt5']) {
+  for (const protocol of ['http', 'ws', 'mqtt', 'mqtt5', 'nats', 'amqp', 'kafka']) {
     const server = await named(protocol, `127.0.0.2:${port}`);
     expect(await faultOf(call({ ...at(server), operation: 'place', message }))).toMatchObject({
       kind: 'authorization',
@@ -419,8 +401,8 @@ test('the egress policy holds for servers that a document names, and mistakes ar
   }
   const detail = async (server: TestServer, args: Record<string, unknown>) =>
     (await faultOf(call({ ...at(server), message, ...args }))).detail;
-  const kafka = await named('kafka', 'broker.example.com');
-  expect(await detail(kafka, { operation: 'place' })).toContain('its protocols are kafka');
+  const jms = await named('jms', 'broker.example.com');
+  expect(await detail(jms, { operation: 'place' })).toContain('its protocols are jms');
   const server = await serve(overHttp);
   expect(await detail(server, { operation: 'plaec' })).toContain('it has place, follow, tell');
   expect(await detail(server, { operation: 'place', server: { name: 'x' } })).toContain('it has far, near');

@@ -1,7 +1,7 @@
 /**
  * No packet reaches an address that the operator has not allowed, however it is written, and whichever part
- * calls it: webhooks and pushes, `call: http`, cards and endpoints of A2A agents (also by gRPC), linked files
- * and HTTP agents. A server counts the connections.
+ * calls it: webhooks and pushes, every `call` with its documents and brokers, cards and endpoints of A2A
+ * agents (also by gRPC), linked files and HTTP agents. A server counts the connections.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createServer, type Server } from 'node:net';
@@ -50,6 +50,14 @@ beforeAll(async () => {
         ...CARD,
         supportedInterfaces: [{ url: to, protocolBinding: 'GRPC', protocolVersion: '1.0' }],
       });
+    if (kind === 'asyncapi') {
+      const [protocol = '', host] = to.split('|');
+      return sendJson(response, {
+        asyncapi: '3.0.0',
+        servers: { main: { host, protocol } },
+        channels: { orders: { address: 'orders' } },
+      });
+    }
     sendJson(response, {}, 404);
   });
   egress = createEgressPolicy({
@@ -180,6 +188,30 @@ const WAYS: [string, (url: string) => Promise<unknown>][] = [
   ],
   ['an a2a agent whose card leads on over gRPC', byGrpc],
   [
+    'call: openapi by document',
+    (url) => adapters.openapi(httpCall({ document: { endpoint: url }, operationId: 'x' })),
+  ],
+  [
+    'call: asyncapi by document',
+    (url) =>
+      adapters.asyncapi(httpCall({ document: { endpoint: url }, operation: 'x', message: { payload: {} } })),
+  ],
+  [
+    'call: mcp',
+    (url) => adapters.mcp(httpCall({ method: 'tools/list', transport: { http: { endpoint: url } } })),
+  ],
+  [
+    'call: grpc by document',
+    (url) =>
+      adapters.grpc(
+        httpCall({
+          proto: { endpoint: url },
+          service: { name: 'a.B', host: '127.0.0.1', port: lure.port, tls: false },
+          method: 'C',
+        }),
+      ),
+  ],
+  [
     'a linked file',
     (url) =>
       adapters.openFile({ url, timeoutMs: 60_000, signal: new AbortController().signal, maxBytes: 1_000 }),
@@ -235,6 +267,31 @@ test('gRPC refuses forbidden addresses in each of its notations', async () => {
       url,
       expect.stringMatching(new RegExp(REFUSED.join('|'))),
     ]);
+  }
+  expect(packets).toBe(0);
+});
+
+test('gRPC services and servers of AsyncAPI documents at forbidden addresses are refused', async () => {
+  const protocols = ['http', 'https', 'ws', 'wss', 'mqtt', 'mqtts', 'mqtt5', 'nats', 'natss'];
+  for (const host of HOSTS) {
+    const service = { name: 'a.B', host, port, tls: false };
+    const calls = [adapters.grpc(httpCall({ service, method: 'C', arguments: {} }))];
+    for (const protocol of [...protocols, 'amqp', 'amqps', 'kafka', 'kafka-secure']) {
+      const document = {
+        endpoint: `${lure.url}/asyncapi/${encodeURIComponent(`${protocol}|${host}:${port}`)}`,
+      };
+      const message = { payload: {} };
+      calls.push(adapters.asyncapi(httpCall({ document, channel: 'orders', message })));
+    }
+    const subscription = { consume: { amount: 1 } };
+    const list = encodeURIComponent(`kafka|127.0.0.2:${port},${host}:${port}`);
+    const document = { endpoint: `${lure.url}/asyncapi/${list}` };
+    calls.push(adapters.asyncapi(httpCall({ document, channel: 'orders', subscription })));
+    for (const call of calls)
+      expect([host, (await faultOf(call)).kind]).toEqual([
+        host,
+        expect.stringMatching(new RegExp(REFUSED.join('|'))),
+      ]);
   }
   expect(packets).toBe(0);
 });
