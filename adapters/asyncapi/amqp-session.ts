@@ -1,4 +1,4 @@
-/** A connection to a broker of AMQP 0-9-1, to a checked address, with bounds that the library does not have. */
+/** A connection to a broker of AMQP 0-9-1, at a checked address, with bounds that the library lacks. */
 import type { Duplex } from 'node:stream';
 import type { ChannelModel } from 'amqplib';
 import { Fault, fault } from '../../contracts/fault.ts';

@@ -448,7 +448,7 @@ function withKafka(broker: Kafka): void {
       expect(payloads(again)).toEqual([{ n: 1_000 }]);
     });
 
-    test('every compression of other clients is read, and nothing of transactions that were aborted', async () => {
+    test('every compression of other clients is read, and nothing of aborted transactions', async () => {
       await call('codecs', { message: { payload: { codec: 'first' } } });
       const subscription = { filter: '.payload.codec != "first"', consume: { amount: 6 } };
       const produced: Promise<void>[] = [];

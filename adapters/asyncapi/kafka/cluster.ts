@@ -22,7 +22,7 @@ export interface Partition {
 }
 
 export interface KafkaCluster {
-  /** As the cluster says now, by id. `create`: if the broker creates topics that are missing. Throws `Fault`. */
+  /** As the cluster says now, by id. `create`: also of a topic that the broker makes. Throws `Fault`. */
   partitions(topic: string, options?: { create?: boolean }): Promise<Partition[]>;
   /** By its id, which partitions have. */
   leader(id: number): Promise<BrokerConnection>;

@@ -1,4 +1,4 @@
-/** Kafka's primitive types (kafka.apache.org/protocol "Protocol Primitive Types"), without the compact ones. */
+/** Kafka's types (kafka.apache.org/protocol "Protocol Primitive Types"), without the compact ones. */
 import { fault, type Fault } from '../../../contracts/fault.ts';
 
 /** Elements of one list; Kafka's own limits for what we ask are lower. */

@@ -106,7 +106,8 @@ async function start(folder: string, cached: string): Promise<Kafka> {
     settings,
     `${settingsOf(data, { controller }, bound.join(','), advertised.join(','))}
 sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER
-listener.name.sasl.plain.sasl.jaas.config=${login}.plain.PlainLoginModule required user_ada="password-of-kafka";
+listener.name.sasl.plain.sasl.jaas.config=${login}.plain.PlainLoginModule required \
+user_ada="password-of-kafka";
 listener.name.sasl.scram-sha-256.sasl.jaas.config=${login}.scram.ScramLoginModule required;
 listener.name.sasl.scram-sha-512.sasl.jaas.config=${login}.scram.ScramLoginModule required;
 listener.name.sasl.oauthbearer.sasl.jaas.config=${login}.oauthbearer.OAuthBearerLoginModule required \
@@ -153,7 +154,8 @@ controller.quorum.voters=1@127.0.0.1:${controller}
 controller.listener.names=CONTROLLER
 listeners=${listeners},CONTROLLER://127.0.0.1:${controller}
 advertised.listeners=${advertised}
-listener.security.protocol.map=PLAIN:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,LYING:PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=PLAIN:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,LYING:PLAINTEXT,\
+CONTROLLER:PLAINTEXT
 inter.broker.listener.name=PLAIN
 log.dirs=${data}
 num.partitions=3

@@ -26,9 +26,11 @@ export async function startNats(): Promise<NatsServers | string> {
   const [port, tlsPort] = [await ownPort(), await ownPort()];
   const users = `authorization { users = [
     { user: ada, password: "password-of-nats" }
-    { user: guest, password: guest, permissions: { publish: { deny: "secret.>" }, subscribe: { deny: "secret.>" } } }
+    { user: guest, password: guest
+      permissions: { publish: { deny: "secret.>" }, subscribe: { deny: "secret.>" } } }
   ] }`;
-  const tls = `tls { cert_file: "${certificate}", key_file: "${key}" }\nauthorization { token: "token-of-nats" }`;
+  const tls = `tls { cert_file: "${certificate}", key_file: "${key}" }
+  authorization { token: "token-of-nats" }`;
   const started: BrokerProcess[] = [];
   for (const [number, rest] of [
     [port, users],
