@@ -1,6 +1,7 @@
 import type { RunActivities } from '../contracts/activities.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
-import { catchUp, closeListener, openListener, takeEvents } from '../domain/events/listeners.ts';
+import { catchUp } from '../domain/events/inbox.ts';
+import { closeListener, openListener, takeEvents } from '../domain/events/listeners.ts';
 import { appendAnd } from './append.ts';
 import type { ActivityDeps } from './deps.ts';
 

@@ -2462,7 +2462,7 @@ export interface Operations {
       id: string;
     };
     body: Blob | FormData | Uint8Array | string;
-    answer: HookAnswer;
+    answer: HookAnswer | string;
   };
   /** List approved items, and own items in any status */
   listMarketplaceItems: {

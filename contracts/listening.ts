@@ -65,6 +65,8 @@ export const MAX_TAKEN = 100;
 export const MAX_TAKEN_BYTES = 256 * 1024;
 /** The most filters of a strategy. */
 export const MAX_FILTERS = 50;
+/** Characters of JSON of all filters of a listener. */
+export const MAX_FILTERS_LENGTH = 64 * 1024;
 
 /** A value of a correlation as text, so that 7 and "7" are equal; null for none. */
 export function correlationText(value: unknown): string | null {

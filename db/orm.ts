@@ -2,6 +2,7 @@ import { MikroORM } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 
 import { entities } from './entities/index.ts';
+import { releaseWhenLost } from './lost-connections.ts';
 import { namePrepared } from './prepared.ts';
 import { arrayLiteral } from './sql.ts';
 
@@ -57,7 +58,10 @@ export function createOrm(options: OrmOptions): Orm {
       idle_in_transaction_session_timeout: 60_000,
       keepAlive: true,
       onPoolCreated: (pool: PoolState & Pick<Pool, 'on'>) => {
-        pool.on('connect', namePrepared);
+        pool.on('connect', (client) => {
+          namePrepared(client);
+          releaseWhenLost(client);
+        });
         options.onPool?.(pool);
       },
     },

@@ -2,46 +2,47 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Listener } from '../db/listener.ts';
 import { INBOUND_CHANNEL } from '../domain/events/inbound.ts';
-import { matchEvents, type MatchDeps } from '../domain/events/matcher.ts';
+import { keepMatching } from '../domain/events/matcher.ts';
+import type { MatchDeps } from '../domain/events/offer.ts';
+import { SenderTurns } from '../domain/events/sender-turns.ts';
 
 /** Also what a lost notification delays an event by. */
 const IDLE_MS = 1_000;
+/** How long a notification may wait while others are at work. Most of them are for these. */
+const BUSY_MS = 50;
 
 export function startEventMatcher(deps: MatchDeps, databaseUrl: string): { stop(): Promise<void> } {
+  const turns = new SenderTurns();
   let stopped = false;
-  let isNotified = false;
-  let wake = (): void => {};
-  const notified = (): void => {
-    isNotified = true;
-    wake();
+  let pause = new AbortController();
+  const wake = (): void => {
+    turns.wake();
+    pause.abort();
+    pause = new AbortController();
   };
   const listener = new Listener({
     url: databaseUrl,
     channel: INBOUND_CHANNEL,
     applicationName: 'cadenza-events',
-    notified,
-    connected: notified,
+    notified: wake,
+    connected: wake,
     lost: () => {},
     failed: (error) => deps.logger.warn({ err: error }, 'cannot listen for events, polling'),
   });
+  listener.connect();
 
-  const run = async (): Promise<void> => {
-    while (!stopped) {
-      isNotified = false;
+  const done = keepMatching(deps, turns, {
+    isStopped: () => stopped,
+    async idle(wakes) {
       listener.connect();
-      let more = false;
-      try {
-        more = await matchEvents(deps);
-      } catch (error) {
-        deps.logger.warn({ err: error }, 'cannot match events with their listeners, trying again');
+      if (turns.isBusy && !stopped) await sleep(BUSY_MS);
+      if (turns.wakes === wakes && !stopped) {
+        await sleep(IDLE_MS, undefined, { signal: pause.signal }).catch(() => {});
+        if (turns.wakes === wakes) turns.wake();
       }
-      if (more || isNotified || stopped) continue;
-      const pause = new AbortController();
-      wake = () => pause.abort();
-      await sleep(IDLE_MS, undefined, { signal: pause.signal }).catch(() => {});
-    }
-  };
-  const done = run();
+      return !stopped;
+    },
+  });
   return {
     async stop() {
       stopped = true;

@@ -22,6 +22,7 @@ declare
   added int := 0;
   tasks_added int := 0;
   began timestamptz;
+  emitted int := 0;
   tree jsonb;
   taken boolean := false;
   signalled int := 0;
@@ -39,10 +40,10 @@ begin
         json_to_recordset(p_events)
           as (key text, type text, at timestamptz, level text, task text, message text, data json,
               visit int, task_status text, starts boolean, ends boolean, counts_usage boolean, decision text,
-              begins boolean)
+              begins boolean, emits boolean)
       ) with ordinality as i (key, type, at, level, task, message, data,
                               visit, task_status, starts, ends, counts_usage, decision,
-                              begins, ord)
+                              begins, emits, ord)
     ), fresh as (
       select *, r.last_seq + row_number() over (order by ord) as seq from incoming i
        where not exists (select 1 from run_event e where e.run_id = p_run and e.key = i.key)
@@ -113,13 +114,13 @@ begin
        where d.id = i.id
     )
     select count(*), count(*) filter (where starts),
-           min(at) filter (where begins)
-      into added, tasks_added, began from fresh;
+           min(at) filter (where begins), count(*) filter (where emits)
+      into added, tasks_added, began, emitted from fresh;
   end if;
 
   -- An emitted event takes the way of those that are sent in: once for its owner, source and id, and not if
   -- the source is bound to another sender.
-  if added > 0 and position('"emits":true' in p_events::text) > 0 then
+  if emitted > 0 then
     insert into inbound_event (id, owner_id, source, event_id, type, subject, at, event, run_id)
     select gen_random_uuid(), r.owner_id, e.event ->> 'source', e.event ->> 'id', e.event ->> 'type',
            e.event ->> 'subject', e.emitted_at, e.event, p_run

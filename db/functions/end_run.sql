@@ -1,7 +1,7 @@
 -- Ends a run, as one statement: appends its last events, writes status, output or error, and ends what is
--- still open: tasks, signals. Adds the end to the statistics. `p_task_status` is for tasks that have started and not finished, `p_a2a_state`
--- for the A2A task that the run may be, `p_checkpoint` for a retry of the run. Listeners that wait for the
--- end alone get a notification of their own.
+-- still open: tasks, signals, listeners. Adds the end to the statistics. `p_task_status` is for tasks that
+-- have started and not finished, `p_a2a_state` for the A2A task that the run may be, `p_checkpoint` for a
+-- retry of the run. Those who wait for the end alone get a notification of their own.
 create or replace function end_run(
   p_run uuid, p_events json, p_acks uuid[], p_status text, p_task_status text, p_a2a_state text,
   p_output json, p_error json, p_checkpoint json
@@ -28,6 +28,11 @@ begin
   update a2a_task set state = p_a2a_state, state_at = clock_timestamp(), paused = false
    where id = p_run and (state, paused) is distinct from (p_a2a_state, false);
   update run_signal set received_at = clock_timestamp() where run_id = p_run and received_at is null;
+  -- A run closes its listeners itself, unless its execution was ended by force.
+  with left_open as (
+    update listener set status = 'closed' where run_id = p_run and status = 'open' returning id
+  )
+  delete from listener_key k using left_open where k.listener_id = left_open.id;
   if p_checkpoint is not null then
     insert into run_checkpoint (run_id, state) values (p_run, p_checkpoint) on conflict do nothing;
   end if;

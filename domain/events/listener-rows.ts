@@ -13,7 +13,9 @@ import { TERMINAL_STATUSES } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, isNoneOf } from '../../db/sql.ts';
 import { storable } from '../storable.ts';
-import { consume, keysOf, type Attributes, type ListenerState } from './match.ts';
+import type { Attributes } from './effort.ts';
+import { keysOf } from './listener-keys.ts';
+import { consume, type ListenerState } from './match.ts';
 
 export interface ListenerRow {
   id: string;
@@ -53,9 +55,11 @@ const INLINE_BYTES = 64 * 1024;
  */
 export class OpenListener {
   readonly row: ListenerRow;
+  readonly #stored: ListenerRow;
   readonly #taken: { event: StoredEvent; seq: number; role: 'main' | 'until' }[] = [];
 
   constructor(row: ListenerRow) {
+    this.#stored = row;
     this.row = { ...row };
   }
 
@@ -79,6 +83,11 @@ export class OpenListener {
   takenEvents(): TakenEvents {
     const events = this.#taken.map(({ event, seq, role }) => ({ seq, role, event: event.event }));
     return { events, done: this.row.status === 'done', more: false };
+  }
+
+  /** Whether other events are for it now than its keys in the index say. */
+  get hasOtherKeys(): boolean {
+    return keyText(this.#stored) !== keyText(this.row);
   }
 
   /** Whether the run has to be told now. */
@@ -114,7 +123,6 @@ export class OpenListener {
  */
 export async function saveListeners(
   em: EntityManager,
-  before: ReadonlyMap<string, ListenerRow>,
   listeners: readonly OpenListener[],
 ): Promise<string[]> {
   const changed = listeners.filter(({ taken }) => taken > 0);
@@ -145,10 +153,7 @@ export async function saveListeners(
   );
   await rewriteKeys(
     em,
-    changed.filter(({ row }) => {
-      const old = before.get(row.id);
-      return !old || keyText(old) !== keyText(row);
-    }),
+    changed.filter(({ hasOtherKeys }) => hasOtherKeys),
   );
   return signals;
 }

@@ -17,7 +17,10 @@ export interface HookCall extends HookRequest {
 }
 
 /** Slack asks once whether the address belongs to the receiver. */
-export type Received = { accepted: Accepted } | { challenge: string } | { refused: HookRefusal };
+export type Received =
+  | { accepted: Accepted; scheme: HookScheme }
+  | { challenge: string }
+  | { refused: HookRefusal };
 
 /** So that the time to answer does not tell whether there is such a webhook. */
 const NOBODY: Hook = {
@@ -68,7 +71,7 @@ export async function receiveCall(
   const [accepted] = await acceptEvents(em, sender, [eventOf(known, call)]);
   if (!accepted) throw new Error('no event was stored');
   await em.execute('update inbound_hook set last_received_at = clock_timestamp() where id = ?', [known.id]);
-  return { accepted };
+  return { accepted, scheme: known.scheme };
 }
 
 const MAX_TYPE = 200;

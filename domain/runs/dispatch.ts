@@ -4,6 +4,7 @@ import { LOG_TEXT, lostExecution } from '../../contracts/log-texts.ts';
 import { standardError } from '../../contracts/dsl-error.ts';
 import { EVENT, type NewRunEvent, type RunEnd } from '../../contracts/run-events.ts';
 import { TemporalUnavailable, type TemporalGateway } from '../ports.ts';
+import { inParallel } from '../in-parallel.ts';
 import { appendEvents, serviceEvent } from './events.ts';
 import { runName } from './run-name.ts';
 import { markDelivered, readSignals, type OpenSignal } from './signals.ts';
@@ -27,23 +28,33 @@ export async function startRun({ orm, temporal }: DispatchDeps, runId: string): 
   }
 }
 
-/** Sends signals by their ids. @returns the ids that arrived */
-export async function deliverSignals(deps: DispatchDeps, ids: string[]): Promise<string[]> {
+/** Sends signals by their ids, to `atOnce` runs at a time. @returns the ids that arrived */
+export async function deliverSignals(deps: DispatchDeps, ids: string[], atOnce = 1): Promise<string[]> {
   if (ids.length === 0) return [];
-  return sendSignals(deps, await readSignals(deps.orm.em.fork(), ids));
+  return sendSignals(deps, await readSignals(deps.orm.em.fork(), ids), atOnce);
 }
 
-export async function sendSignals({ orm, temporal }: DispatchDeps, signals: OpenSignal[]): Promise<string[]> {
+/** Those of a run in their order. */
+export async function sendSignals(
+  { orm, temporal }: DispatchDeps,
+  signals: OpenSignal[],
+  atOnce = 1,
+): Promise<string[]> {
   const delivered: string[] = [];
-  for (const { run_id, signal } of signals) {
+  let isAway = false;
+  const send = async ({ run_id: runId, signal }: OpenSignal): Promise<void> => {
     try {
-      if ((await temporal.signal(run_id, signal)) === 'sent') delivered.push(signal.id);
-      else await closeLostRun({ orm, temporal }, run_id);
+      if ((await temporal.signal(runId, signal)) === 'sent') delivered.push(signal.id);
+      else await closeLostRun({ orm, temporal }, runId);
     } catch (error) {
-      if (error instanceof TemporalUnavailable) break;
-      throw error;
+      if (!(error instanceof TemporalUnavailable)) throw error;
+      isAway = true;
     }
-  }
+  };
+  const byRun = [...Map.groupBy(signals, ({ run_id }) => run_id).values()];
+  await inParallel(byRun, atOnce, async (ofRun) => {
+    for (const signal of ofRun) if (!isAway) await send(signal);
+  });
   await markDelivered(orm.em.fork(), delivered);
   return delivered;
 }

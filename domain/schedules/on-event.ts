@@ -14,7 +14,8 @@ import {
   type ListenerRow,
   type StoredEvent,
 } from '../events/listener-rows.ts';
-import { consume, isUntil, type Attributes, type Consumption } from '../events/match.ts';
+import type { Attributes } from '../events/effort.ts';
+import { consume, isUntil, type Consumption } from '../events/match.ts';
 import { createRests } from '../events/rests.ts';
 import type { RunLimits } from '../runs/limits.ts';
 import { hasLiveRun, readSchedule, type ScheduleRow } from './row.ts';

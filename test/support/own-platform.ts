@@ -6,11 +6,13 @@ import { migrate } from '../../db/migrate.ts';
 import { startPostgres } from '../../dev/postgres.ts';
 import { startTemporal } from '../../dev/temporal.ts';
 import { buildConsole, consoleFolder } from './chromium.ts';
-import { startTestPlatform, type TestPlatform } from './platform.ts';
+import { startTestPlatform, type PlatformOptions, type TestPlatform } from './platform.ts';
 import { runFolderVariable } from './run-folder.ts';
 
-/** With the console. `close` removes everything. */
-export async function startOwnPlatform(): Promise<TestPlatform> {
+/** With the console, unless options are given. `close` removes everything. */
+export async function startOwnPlatform(
+  options?: Pick<PlatformOptions, 'env' | 'worker'>,
+): Promise<TestPlatform> {
   const folder = mkdtempSync(join(tmpdir(), 'cadenza-own-'));
   // State that the helpers of the tests share within a run.
   process.env[runFolderVariable] = folder;
@@ -18,9 +20,9 @@ export async function startOwnPlatform(): Promise<TestPlatform> {
     startPostgres({ dataDir: join(folder, 'postgres') }),
     startTemporal({ dataDir: join(folder, 'temporal') }),
   ]);
-  await Promise.all([migrate(postgres.url), buildConsole()]);
+  await Promise.all([migrate(postgres.url), options ? undefined : buildConsole()]);
   const platform = await startTestPlatform({
-    consoleFolder,
+    ...(options ?? { consoleFolder }),
     // As in production: responses are checked, but not field by field.
     strictResponses: false,
     servers: {

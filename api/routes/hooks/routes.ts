@@ -20,7 +20,7 @@ import {
 import { secretName } from '../../../domain/secrets/service.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
-import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { endpoint, media, type Endpoint } from '../../endpoint.ts';
 import {
   BODY_LIMIT_BYTES,
   decodeText,
@@ -237,7 +237,10 @@ function receiveEndpoint(deps: AppDeps): Endpoint {
     idempotent: false,
     consumes: ['*/*'],
     bodies: { '*/*': z.string().meta({ format: 'binary' }) },
-    responses: { 200: hookAnswer, 202: hookAnswer },
+    responses: {
+      200: media({ 'application/json': hookAnswer, 'text/plain': z.string().max(0) }),
+      202: hookAnswer,
+    },
     errors: [401],
     handler: async (c) => {
       const call = await readCall(c.ctx);
@@ -255,6 +258,8 @@ function receiveEndpoint(deps: AppDeps): Endpoint {
         throw new AppError('unauthorized', 'invalid_signature', 'The call is not signed as it has to be.');
       }
       if ('challenge' in received) return { status: 200, body: { challenge: received.challenge } };
+      // Slack takes nothing else for an acknowledgement.
+      if (received.scheme === 'slack') return { status: 200, type: 'text/plain', body: '' };
       return { status: 202, body: {} };
     },
   });
@@ -276,16 +281,19 @@ function readData(body: Buffer, contentType: string): unknown {
     const isForm = contentType === 'application/x-www-form-urlencoded';
     if (!isJson && !isForm && !contentType.startsWith('text/')) return body;
     const decoded = decodeText(body);
-    const data = isJson
-      ? parseJson(decoded)
-      : isForm
-        ? Object.fromEntries(new URLSearchParams(decoded))
-        : decoded;
+    const data = isJson ? parseJson(decoded) : isForm ? readForm(decoded) : decoded;
     return unstorable(data).length === 0 ? data : body;
   } catch (error) {
     if (error instanceof AppError) return body;
     throw error;
   }
+}
+
+/** GitHub and Slack send JSON as the only field, named `payload`, where they send forms. */
+function readForm(text: string): unknown {
+  const fields = Object.fromEntries(new URLSearchParams(text));
+  const { payload } = fields;
+  return payload !== undefined && Object.keys(fields).length === 1 ? parseJson(payload) : fields;
 }
 
 function tagOf({ id, updated_at: at }: Hook): string {

@@ -1,5 +1,5 @@
 import { isRecord } from '../../../contracts/is-record.ts';
-import { isLiteralText, MAX_FILTERS } from '../../../contracts/listening.ts';
+import { isLiteralText, MAX_FILTERS, MAX_FILTERS_LENGTH } from '../../../contracts/listening.ts';
 import { at, own, quote } from '../problems.ts';
 import type { Checker } from '../checker.ts';
 import { eventStrategy, iterator, readMode, taskBase } from '../common-shapes.ts';
@@ -23,6 +23,10 @@ export const listenKind: Kind = {
 
 export function checkStrategy(strategy: unknown, pointer: string, place: Place, checker: Checker): void {
   if (!isRecord(strategy)) return;
+  if (JSON.stringify(strategy).length > MAX_FILTERS_LENGTH) {
+    checker.problems.error(pointer, 'too_large', `may have at most ${MAX_FILTERS_LENGTH} characters of JSON`);
+    return;
+  }
   for (const [key, filters] of Object.entries(strategy)) {
     const where = at(pointer, key);
     if (key === 'until' && strategy['any'] === undefined)

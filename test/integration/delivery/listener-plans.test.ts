@@ -1,8 +1,8 @@
 /** With 100,000 waiting listeners, an event finds its own by index, and reads nothing else. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { findQuery, SHAPES } from '../../../domain/events/matcher.ts';
-import { typesOf, valueOf, type Shape } from '../../../domain/events/match.ts';
+import { FIRST, LISTENERS as FIND, SHAPES } from '../../../domain/events/find-listeners.ts';
+import { typesOf, valueOf, type Shape } from '../../../domain/events/listener-keys.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { insertListeners } from '../../support/listeners.ts';
 
@@ -40,9 +40,7 @@ async function planOf(sql: string, values: unknown[]): Promise<{ nodes: Plan[]; 
 
 test('an event reads the shapes and its listener by the index of keys', async () => {
   const event = { type: 'order.paid', data: { order: 99_123 } };
-  const types = `{${typesOf(event)
-    .map((type) => `"${type}"`)
-    .join(',')}}`;
+  const types = JSON.stringify(typesOf(event).map((type) => ({ type, after: '' })));
   const shapes = await app.orm.em
     .fork()
     .execute<{ type: string; shape: string; definition: Shape }[]>(SHAPES, [types, owner, owner]);
@@ -52,13 +50,12 @@ test('an event reads the shapes and its listener by the index of keys', async ()
     type,
     shape,
     value: valueOf(definition, event),
-    after: '00000000-0000-0000-0000-000000000000',
   }));
-  const found = await app.orm.em.fork().execute<any[]>(findQuery, [JSON.stringify(probes), owner]);
+  const found = await app.orm.em.fork().execute<any[]>(FIND, [JSON.stringify(probes), owner, FIRST]);
   expect(found).toHaveLength(1);
   for (const [sql, values] of [
     [SHAPES, [types, owner, owner]],
-    [findQuery, [JSON.stringify(probes), owner]],
+    [FIND, [JSON.stringify(probes), owner, FIRST]],
   ] as const) {
     const { nodes, buffers } = await planOf(sql, [...values]);
     const read = nodes.filter((node) => node['Relation Name'] === 'listener_key');

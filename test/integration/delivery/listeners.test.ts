@@ -6,10 +6,13 @@ import { v7 as uuidv7 } from 'uuid';
 import type { ListenerSpec } from '../../../contracts/listening.ts';
 import { EVENT } from '../../../contracts/run-events.ts';
 import { acceptEvents, type InboundCloudEvent } from '../../../domain/events/inbound.ts';
-import { catchUp, openListener, takeEvents } from '../../../domain/events/listeners.ts';
+import { catchUp } from '../../../domain/events/inbox.ts';
+import { openListener, takeEvents } from '../../../domain/events/listeners.ts';
 import { matchEvents } from '../../../domain/events/matcher.ts';
 import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
 import { runLimits } from '../../../domain/runs/limits.ts';
+import { insertListeners } from '../../support/listeners.ts';
+import { until } from '../../support/platform.ts';
 import { noTemporal, startTestApp, type Client, type TestApp } from '../../support/app.ts';
 
 let app: TestApp;
@@ -36,7 +39,7 @@ const accept = (...events: InboundCloudEvent[]) =>
   app.orm.em.fork().transactional((em) => acceptEvents(em, { owner_id: owner }, events));
 const match = async (): Promise<void> => {
   const logger = { warn: (details: object) => void warnings.push(details) };
-  while (await matchEvents({ orm: app.orm, temporal: noTemporal, limits: runLimits(app.env), logger }));
+  await matchEvents({ orm: app.orm, temporal: noTemporal, limits: runLimits(app.env), logger });
   expect(warnings).toEqual([]);
 };
 const specOf = (
@@ -57,9 +60,10 @@ async function startRun(): Promise<string> {
   return (await client.post(`/workflows/${body.id}/run`, {})).body.id;
 }
 
-const open = (runId: string, spec: ListenerSpec) => {
+const open = (runId: string, spec: ListenerSpec, resumes?: { id: string; seq: number }) => {
   const id = uuidv7();
-  const listener = { id, run_id: runId, task: '/do/0/wait', visit: 1, spec };
+  const more = resumes === undefined ? {} : { resumes };
+  const listener = { id, run_id: runId, task: '/do/0/wait', visit: 1, spec, ...more };
   return app.orm.em
     .fork()
     .transactional((em) => openListener(em, listener))
@@ -195,4 +199,170 @@ test('a new revision keeps the starts that have their events and wait', async ()
   );
   expect(parts.map(({ status }) => status)).toEqual(['done']);
   expect(await takenBy(parts[0]?.id ?? '')).toEqual([2]);
+});
+
+const rowsOf = (ids: readonly string[]) =>
+  app.orm.em.fork().execute<{ id: string; taken: unknown[]; signals: number }[]>(
+    `select l.id,
+            (select coalesce(json_agg(i.event -> 'data' order by e.seq), '[]') from listener_event e
+               join inbound_event i on i.id = e.event_id where e.listener_id = l.id) as taken,
+            (select count(*)::int from run_signal s where s.run_id = l.run_id) as signals
+       from listener l where l.id = any(?::uuid[]) order by l.id`,
+    [`{${ids.join(',')}}`],
+  );
+const goesOn = (...filters: object[]): ListenerSpec => ({
+  mode: 'any',
+  filters: filters.map((filter) => ({ with: {}, correlate: [], ...filter })),
+  goes_on: true,
+  variables: {},
+  once: false,
+});
+
+test('however many shapes listeners of a type have, none is overlooked', async () => {
+  const ids = await insertListeners(app.orm.em.fork(), owner, 1_200, (n) =>
+    specOf('shapes', {}, [{ name: 'c', from: `.data.c + ${n} - ${n}`, expect: '7', plain: true }]),
+  );
+  await accept(event('shapes', { c: 7 }), event('shapes', { c: 8 }));
+  await match();
+  for (const { taken, signals } of await rowsOf(ids)) expect([taken, signals]).toEqual([[{ c: 7 }], 1]);
+});
+
+test('many listeners with several filters take the events in their order', async () => {
+  const ids = await insertListeners(app.orm.em.fork(), owner, 1_100, (n) =>
+    goesOn(
+      { with: { type: 'wide.a' } },
+      { with: { type: 'wide.b', ...(n < 600 ? { source: 'urn:test' } : {}) } },
+    ),
+  );
+  await accept(event('wide.b', 1), event('wide.a', 2), event('wide.b', 3));
+  await match();
+  for (const { taken, signals } of await rowsOf(ids)) expect([taken, signals]).toEqual([[1, 2, 3], 1]);
+});
+
+test('a matcher that is killed after some of the listeners gives each the event once', async () => {
+  const ids = await insertListeners(app.orm.em.fork(), owner, 300, () => goesOn({ with: { type: 'kill' } }));
+  const blocking = app.orm.em.fork();
+  await blocking.begin();
+  const [{ own } = { own: 0 }] = await blocking.execute<{ own: number }[]>(
+    'select pg_backend_pid() as own from listener where id = ? for update',
+    [ids[250]],
+  );
+  await accept(event('kill', 1));
+  const failed: object[] = [];
+  const logger = { warn: (details: object) => void failed.push(details) };
+  const killed = matchEvents({ orm: app.orm, temporal: noTemporal, limits: runLimits(app.env), logger });
+  const waiting = () =>
+    app.orm.em.fork().execute<{ pid: number }[]>(
+      `select pid from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%from listener l%'`,
+    );
+  await until(waiting, ({ length }) => length === 1);
+  const before = await rowsOf(ids);
+  expect(new Set(before.map(({ taken }) => taken.length))).toEqual(new Set([0, 1]));
+  // All that a process holds: the transaction that waits, and the one with the lock of the sender.
+  await app.orm.em.fork().execute(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid not in (pg_backend_pid(), ?)
+        and (wait_event_type = 'Lock' or state = 'idle in transaction')`,
+    [own],
+  );
+  await killed;
+  expect(failed).not.toEqual([]);
+  await blocking.rollback();
+  await match();
+  for (const { taken, signals } of await rowsOf(ids)) expect([taken, signals]).toEqual([[1], 1]);
+});
+
+test('what does not fit into a run waits in rows, and the run is told once', async () => {
+  const run = await startRun();
+  const { id } = await open(run, goesOn({ with: { type: 'much' } }));
+  for (let from = 0; from < 300; from += 100)
+    await accept(...Array.from({ length: 100 }, (_, n) => event('much', from + n)));
+  await match();
+  const signals = await app.orm.em
+    .fork()
+    .execute<{ payload: any }[]>('select payload from run_signal where run_id = ?', [run]);
+  expect(signals).toHaveLength(1);
+  expect(signals[0]?.payload.taken.events.length).toBeLessThanOrEqual(100);
+  const taken: unknown[] = [];
+  for (let after = 0, more = true; more; after = taken.length) {
+    const page = await take(run, id, after);
+    expect(page.events.length).toBeLessThanOrEqual(100);
+    taken.push(...page.events.map((each) => each.event['data']));
+    more = page.more;
+  }
+  expect(taken).toEqual(Array.from({ length: 300 }, (_, n) => n));
+});
+
+test('a retry takes over what was worked on, with its numbers and bindings', async () => {
+  const spec = (): ListenerSpec =>
+    goesOn({ with: { type: 'again' }, correlate: [{ name: 'room', from: '.data.room', plain: true }] });
+  const first = await startRun();
+  const { id } = await open(first, spec());
+  const of = (room: number, n: number) => event('again', { room, n });
+  for (let from = 0; from < 250; from += 50)
+    await accept(...Array.from({ length: 50 }, (_, n) => of(1, from + n)), of(2, from));
+  await match();
+  expect(await takenBy(id)).toHaveLength(250);
+  // The run worked on 240, and gave the others back.
+  const em = app.orm.em.fork();
+  await em.execute(`delete from listener_event where listener_id = ? and seq > 240`, [id]);
+  await em.execute(`update listener set status = 'closed' where id = ?`, [id]);
+  const second = await startRun();
+  await em.execute('update run set retry_of = ? where id = ?', [first, second]);
+  const third = await startRun();
+  await em.execute('update run set retry_of = ? where id = ?', [second, third]);
+  // The second run ended before its listen.
+  const resumed = await open(third, spec(), { id, seq: 240 });
+  expect(resumed.after).toBe(240);
+  const numbers = resumed.events.map(({ seq, event: { data } }) => [seq, (data as { n: number }).n]);
+  expect(numbers).toEqual(Array.from({ length: 10 }, (_, n) => [241 + n, 240 + n]));
+  await accept(of(2, 250), of(1, 251));
+  await match();
+  expect((await takenBy(resumed.id)).slice(-1)).toEqual([{ room: 1, n: 251 }]);
+  expect(await takenBy(resumed.id)).toHaveLength(251);
+});
+
+test('listeners of a run that is ended by force are closed with it', async () => {
+  const run = await startRun();
+  const { id } = await open(run, specOf('forced'));
+  const event = serviceEvent({ key: 'run:ended', type: EVENT.runFaulted, message: 'lost', data: {} });
+  await app.orm.em
+    .fork()
+    .transactional((em) =>
+      appendEvents(
+        em,
+        run,
+        { events: [event], projection: null, acks: [] },
+        { end: { status: 'faulted', error: { type: 't', title: 'lost', status: 500 } } },
+      ),
+    );
+  const rows = await app.orm.em.fork().execute<{ status: string; keys: number }[]>(
+    `select status, (select count(*)::int from listener_key where listener_id = l.id) as keys
+       from listener l where id = ?`,
+    [id],
+  );
+  expect(rows).toEqual([{ status: 'closed', keys: 0 }]);
+});
+
+test('a sender of very many events with costly filters does not hold up the others', async () => {
+  const costly = Array.from({ length: 10 }, (_, n) => ({
+    with: { type: 'flood', data: `\${ [range(10000)] | length < ${n} }` },
+  }));
+  await insertListeners(app.orm.em.fork(), owner, 2, () => goesOn(...costly));
+  const other = await app.createUser({ username: 'quiet', roles: ['builder'] });
+  const [id] = await insertListeners(app.orm.em.fork(), other.id, 1, () =>
+    goesOn({ with: { type: 'quiet' } }),
+  );
+  for (let n = 0; n < 2; n++) await accept(...Array.from({ length: 100 }, () => event('flood')));
+  await app.orm.em
+    .fork()
+    .transactional((em) => acceptEvents(em, { owner_id: other.id }, [event('quiet', 'heard')]));
+  await match();
+  expect(await rowsOf([id ?? ''])).toMatchObject([{ taken: ['heard'] }]);
+  const [row] = await app.orm.em.fork().execute<{ flooded: number }[]>(
+    `select count(*)::int as flooded from inbound_event f, inbound_event q
+      where f.type = 'flood' and q.type = 'quiet' and f.matched_at < q.matched_at`,
+  );
+  expect(row?.flooded).toBeLessThanOrEqual(100);
 });

@@ -5,7 +5,7 @@
  */
 import { CancellationScope } from '@temporalio/workflow';
 import { LOG_TEXT } from '../../../contracts/log-texts.ts';
-import { readEvent, type TakenEvent } from '../../../contracts/listening.ts';
+import { MAX_FILTERS_LENGTH, readEvent, type TakenEvent } from '../../../contracts/listening.ts';
 import { EVENT, type WaitingOn } from '../../../contracts/run-events.ts';
 import { listenerSpec } from '../../../language/definition/listening.ts';
 import type { ListenTask } from '../../../language/definition/model.ts';
@@ -21,6 +21,8 @@ import { bounded, sizeOf } from '../size.ts';
 import type { ListenFrame } from '../state.ts';
 import { receiveEvents } from '../taken-events.ts';
 
+/** With the values that correlations expect. */
+const MAX_EXPECTING = 2 * MAX_FILTERS_LENGTH;
 /** The variables that filters read are stored with the listener. */
 const MAX_VARIABLES = 256 * 1024;
 /** How many types the wait shows. */
@@ -120,7 +122,14 @@ function specOf(definition: ListenTask, task: Task, input: unknown, at: At): Ret
     if (error instanceof Error && error.name === 'Error') throw fault('expression', error.message, task.ref);
     throw error;
   }
-  if (sizeOf(spec.variables) > MAX_VARIABLES)
+  const { variables: read, ...filters } = spec;
+  if (sizeOf(filters) > MAX_EXPECTING)
+    throw fault(
+      'configuration',
+      `the filters of listen have more than ${MAX_EXPECTING} characters with what they expect`,
+      task.ref,
+    );
+  if (sizeOf(read) > MAX_VARIABLES)
     throw fault(
       'configuration',
       `the filters of listen read variables of more than ${MAX_VARIABLES} characters: read less of them`,

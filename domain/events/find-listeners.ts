@@ -1,0 +1,208 @@
+/** Finds the listeners that may take events, by their keys in the index (docs/adr/0033). */
+import type { EntityManager } from '../../db/orm.ts';
+import type { Attributes } from './effort.ts';
+import { typesOf, valueOf, type Shape } from './listener-keys.ts';
+
+/** Before every id. */
+export const FIRST = '00000000-0000-0000-0000-000000000000';
+/** Types whose shapes are read at once, and shapes of each. */
+const MAX_TYPES = 40;
+const SHAPES_AT_ONCE = 500;
+/** Places of the index that are asked for at once. */
+const MAX_PROBES = 10_000;
+/** How long values are computed before the events that have theirs are matched. */
+const PROBES_MS = 1_000;
+/** Listeners that are read at once, at one place of the index and in all. */
+const LISTENERS_OF_PROBE = 500;
+const FOUND_AT_ONCE = 5_000;
+
+/** One place of the index where listeners of some events may be. */
+interface Probe {
+  type: string;
+  shape: string;
+  value: string;
+  /** Positions of the events. */
+  indexes: number[];
+}
+
+/** Of one type, in the order of the index. */
+interface ShapesOfType {
+  shapes: { shape: string; definition: Shape }[];
+  /** There may be others after these. */
+  more: boolean;
+}
+
+/** By listener, the positions of the events that it may take, in their order. */
+export type Found = Map<string, number[]>;
+
+/** SQL: the shapes of a sender's listeners for some types, skipping from one to the next in the index. */
+export const SHAPES = `select t.type, s.shape, d.definition
+       from json_to_recordset(?::json) as t (type text, after text)
+            cross join lateral (
+              with recursive found as (
+                (select shape from listener_key where sender_id = ? and type = t.type and shape > t.after
+                  order by shape limit 1)
+                union all
+                select next.shape from found cross join lateral (
+                  select k.shape from listener_key k
+                   where k.sender_id = ? and k.type = t.type and k.shape > found.shape
+                   order by k.shape limit 1) next)
+              select shape from found limit ${SHAPES_AT_ONCE}) s
+            join listener_shape d on d.shape = s.shape
+      order by s.shape`;
+
+async function readShapes(
+  { em, sender }: Search,
+  types: Iterable<string>,
+  after: ReadonlyMap<string, string> = new Map(),
+): Promise<Map<string, ShapesOfType>> {
+  const asked = [...types].map((type) => ({ type, after: after.get(type) ?? '' }));
+  const rows = await em.execute<{ type: string; shape: string; definition: Shape }[]>(SHAPES, [
+    JSON.stringify(asked),
+    sender,
+    sender,
+  ]);
+  return new Map(
+    [...Map.groupBy(rows, ({ type }) => type)].map(([type, shapes]) => [
+      type,
+      { shapes, more: shapes.length === SHAPES_AT_ONCE },
+    ]),
+  );
+}
+
+/** Where to look, and what to do meanwhile: filters are written by users, so they may take long. */
+interface Search {
+  em: EntityManager;
+  sender: string;
+  pause: () => Promise<void>;
+}
+
+/**
+ * Calls `act` with the listeners of the first events, each listener once with all of its events. Takes as
+ * many events as can be looked for at once; one whose type has very many shapes comes alone.
+ * @returns how many events it has taken: at least one
+ */
+export async function findListeners(
+  search: Search,
+  events: readonly { event: Attributes }[],
+  act: (found: Found) => Promise<void>,
+): Promise<number> {
+  const few = ofFewTypes(events);
+  let shapes = await readShapes(search, new Set(few.flatMap(({ event }) => typesOf(event))));
+  const { probes, count } = await probesOf(search, few, shapes);
+  await eachFound(search, probes, act);
+  // Only one that is alone has more of them.
+  const [alone] = count === 1 ? events : [];
+  for (let more = moreOf(shapes, alone); alone && more.size > 0; more = moreOf(shapes, alone)) {
+    shapes = await readShapes(search, more.keys(), more);
+    await eachFound(search, (await probesOf(search, [alone], shapes)).probes, act);
+  }
+  return count;
+}
+
+function ofFewTypes<T extends { event: Attributes }>(events: readonly T[]): readonly T[] {
+  const types = new Set<string>();
+  const end = events.findIndex(({ event }) => {
+    for (const type of typesOf(event)) types.add(type);
+    return types.size > MAX_TYPES;
+  });
+  return end < 0 ? events : events.slice(0, end);
+}
+
+/** By type, the last shape that was read, if there are others after it. */
+function moreOf(
+  shapes: ReadonlyMap<string, ShapesOfType>,
+  alone: { event: Attributes } | undefined,
+): Map<string, string> {
+  const types = alone === undefined ? [] : typesOf(alone.event);
+  return new Map(
+    types.flatMap((type) => {
+      const known = shapes.get(type);
+      const last = known?.shapes.at(-1)?.shape;
+      return known?.more && last !== undefined ? [[type, last]] : [];
+    }),
+  );
+}
+
+async function probesOf(
+  { pause }: Search,
+  events: readonly { event: Attributes }[],
+  shapes: ReadonlyMap<string, ShapesOfType>,
+): Promise<{ probes: Probe[]; count: number }> {
+  const probes = new Map<string, Probe>();
+  const until = performance.now() + PROBES_MS;
+  let count = 0;
+  for (const [index, { event }] of events.entries()) {
+    const ofTypes = typesOf(event).map((type) => ({ type, of: shapes.get(type) }));
+    const isLarge = ofTypes.some(({ of }) => of?.more);
+    if (index > 0 && (isLarge || performance.now() > until)) break;
+    const own: Probe[] = [];
+    for (const { type, of } of ofTypes) {
+      for (const { shape, definition } of of?.shapes ?? []) {
+        await pause();
+        const value = valueOf(definition, event);
+        if (value !== null) own.push({ type, shape, value, indexes: [index] });
+      }
+    }
+    if (index > 0 && probes.size + own.length > MAX_PROBES) break;
+    for (const probe of own) {
+      const key = `${probe.type} ${probe.shape} ${probe.value}`;
+      const known = probes.get(key);
+      if (known) known.indexes.push(index);
+      else probes.set(key, probe);
+    }
+    count = index + 1;
+    if (isLarge) break;
+  }
+  return { probes: [...probes.values()], count };
+}
+
+/** SQL: the listeners at some probes, which are JSON, by the primary key of the index. */
+export const LISTENERS = `
+  select p.ord::int as ord, k.listener_id
+    from json_to_recordset(?::json) as p (ord int, type text, shape text, value text)
+         cross join lateral (
+           select listener_id from listener_key
+            where sender_id = ?::uuid and type = p.type and shape = p.shape and value = p.value
+              and listener_id > ?::uuid
+            order by listener_id limit ${LISTENERS_OF_PROBE}) k
+   order by k.listener_id limit ${FOUND_AT_ONCE}`;
+
+/** Goes through the listeners of all probes together in the order of their ids. */
+async function eachFound(
+  { em, sender }: Search,
+  probes: readonly Probe[],
+  act: (found: Found) => Promise<void>,
+): Promise<void> {
+  if (probes.length === 0) return;
+  const asked = JSON.stringify(probes.map(({ type, shape, value }, ord) => ({ ord, type, shape, value })));
+  for (let after: string | null = FIRST; after !== null;) {
+    const rows: FoundRow[] = await em.execute<FoundRow[]>(LISTENERS, [asked, sender, after]);
+    after = wholeUpTo(rows);
+    const found = new Map<string, Set<number>>();
+    for (const { ord, listener_id: id } of rows) {
+      if (after !== null && id > after) break;
+      const indexes = found.get(id) ?? new Set();
+      for (const index of probes[ord]?.indexes ?? []) indexes.add(index);
+      found.set(id, indexes);
+    }
+    await act(new Map([...found].map(([id, indexes]) => [id, [...indexes].toSorted((a, b) => a - b)])));
+  }
+}
+
+interface FoundRow {
+  ord: number;
+  listener_id: string;
+}
+
+/** The last listener of which all probes are there; null if all are there of all. */
+function wholeUpTo(rows: readonly FoundRow[]): string | null {
+  const ofProbe = Map.groupBy(rows, ({ ord }) => ord);
+  const ends = [...ofProbe.values()]
+    .filter(({ length }) => length === LISTENERS_OF_PROBE)
+    .map((full) => full.at(-1)?.listener_id ?? FIRST);
+  // The last listener may have others; no listener has as many keys as are read at once.
+  if (rows.length === FOUND_AT_ONCE)
+    ends.push(rows.findLast(({ listener_id: id }) => id !== rows.at(-1)?.listener_id)?.listener_id ?? FIRST);
+  return ends.toSorted()[0] ?? null;
+}

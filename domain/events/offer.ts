@@ -1,0 +1,159 @@
+/** Offers events to the listeners of runs, under the locks of their rows, and tells the runs. */
+import { TERMINAL_STATUSES } from '../../contracts/run-events.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral, isNoneOf } from '../../db/sql.ts';
+import { deliverSignals, type DispatchDeps } from '../runs/dispatch.ts';
+import { MAX_RETRIES, type RunLimits } from '../runs/limits.ts';
+import type { Found } from './find-listeners.ts';
+import { SHARED } from './inbox.ts';
+import {
+  LISTENER_COLUMNS,
+  OpenListener,
+  saveListeners,
+  type ListenerRow,
+  type StoredEvent,
+} from './listener-rows.ts';
+
+export interface MatchDeps extends DispatchDeps {
+  logger: { warn(details: object, message: string): void };
+  limits: RunLimits;
+}
+
+export interface InboundRow extends StoredEvent {
+  owner_id: string;
+  source: string;
+  /** Seconds since 1970, with fractions. */
+  received: number;
+}
+
+/** Events of one sender, in their order. */
+export interface Batch {
+  sender: string;
+  events: readonly InboundRow[];
+}
+
+/** Listeners that one transaction locks, and how long it goes on to the next one. */
+const LOCKED_AT_ONCE = 200;
+const OFFER_MS = 1_000;
+const SIGNALS_AT_ONCE = 10;
+
+/** `pause` is called while filters are evaluated. */
+export async function offerToRuns(
+  deps: MatchDeps,
+  batch: Batch,
+  found: Found,
+  pause: () => Promise<void>,
+): Promise<void> {
+  const ids = [...found.keys()].toSorted();
+  for (let from = 0; from < ids.length;) {
+    const page = ids.slice(from, from + LOCKED_AT_ONCE);
+    const { signals, last } = await deps.orm.em
+      .fork()
+      .transactional((em) => offer(em, batch, found, page, pause));
+    await deliverSignals(deps, signals, SIGNALS_AT_ONCE).catch((error: unknown) =>
+      deps.logger.warn({ err: error }, 'cannot tell runs of events, the reconciler will'),
+    );
+    from += last === null ? page.length : page.indexOf(last) + 1;
+  }
+}
+
+/** With the times from which its events count, and since which it is open. */
+type Candidate = ListenerRow & { opened: number; created: number };
+
+/** @returns the signals to deliver, and the last listener that was offered its events; null for all */
+async function offer(
+  em: EntityManager,
+  { sender, events }: Batch,
+  found: Found,
+  ids: readonly string[],
+  pause: () => Promise<void>,
+): Promise<{ signals: string[]; last: string | null }> {
+  const rows = await em.execute<Candidate[]>(
+    `select ${LISTENER_COLUMNS}, extract(epoch from l.since)::float8 as opened,
+            extract(epoch from l.created_at)::float8 as created from listener l
+      where l.id = any(?::uuid[]) and l.status = 'open' and l.inbox_at is null
+        and exists (select from run r where r.id = l.run_id and ${isNoneOf('r.status', TERMINAL_STATUSES)})
+      order by l.id for update`,
+    [arrayLiteral(ids)],
+  );
+  if (rows.length === 0) return { signals: [], last: null };
+  const isTaken = await takenBefore(em, rows, events, found);
+  const readable = await readableBy(em, sender, rows, events);
+  const listeners: OpenListener[] = [];
+  const until = performance.now() + OFFER_MS;
+  for (const row of rows) {
+    if (listeners.length > 0 && performance.now() > until) break;
+    const listener = new OpenListener(row);
+    listeners.push(listener);
+    for (const index of found.get(row.id) ?? []) {
+      const event = events[index];
+      if (!event || event.received < row.opened || isTaken.has(`${row.id} ${event.id}`)) continue;
+      if (!readable(row.owner_id, event)) continue;
+      listener.offer(event);
+      await pause();
+    }
+  }
+  const last = listeners.length < rows.length ? (listeners.at(-1)?.row.id ?? null) : null;
+  return { signals: await saveListeners(em, listeners), last };
+}
+
+/**
+ * What each listener has taken; of events from before it was open also what its run, or one that this run
+ * retries, has taken by another `listen`.
+ */
+async function takenBefore(
+  em: EntityManager,
+  rows: readonly Candidate[],
+  events: readonly InboundRow[],
+  found: Found,
+): Promise<Set<string>> {
+  const pairs = rows.flatMap(({ id }) =>
+    (found.get(id) ?? []).map((index) => [id, events[index]?.id ?? ''] as const),
+  );
+  const own = await em.execute<{ listener_id: string; event_id: string }[]>(
+    `select e.listener_id, e.event_id from unnest(?::uuid[], ?::uuid[]) as p (listener_id, event_id)
+            join listener_event e using (listener_id, event_id)`,
+    [arrayLiteral(pairs.map(([listener]) => listener)), arrayLiteral(pairs.map(([, event]) => event))],
+  );
+  const earliest = Math.min(...events.map(({ received }) => received));
+  const opened = new Map(rows.map(({ id, created }) => [id, created]));
+  const late = rows.filter(({ created }) => created > earliest).map(({ id }) => id);
+  const ofRuns =
+    late.length === 0
+      ? []
+      : await em.execute<{ listener_id: string; event_id: string; received: number }[]>(
+          `with recursive chain as (
+             select id as listener_id, run_id, 1 as place from listener where id = any(?::uuid[])
+             union all
+             select c.listener_id, r.retry_of, c.place + 1 from chain c join run r on r.id = c.run_id
+              where r.retry_of is not null and c.place < ${MAX_RETRIES})
+           select distinct c.listener_id, e.event_id, extract(epoch from i.received_at)::float8 as received
+             from chain c join listener o on o.run_id = c.run_id
+                  join listener_event e on e.listener_id = o.id
+                  join inbound_event i on i.id = e.event_id
+            where e.event_id = any(?::uuid[])`,
+          [arrayLiteral(late), arrayLiteral(events.map(({ id }) => id))],
+        );
+  const before = ofRuns.filter(({ listener_id: id, received }) => received < (opened.get(id) ?? 0));
+  return new Set([...own, ...before].map(({ listener_id, event_id }) => `${listener_id} ${event_id}`));
+}
+
+/** Which of the sender's events the owners of listeners may read. */
+export async function readableBy(
+  em: EntityManager,
+  sender: string,
+  listeners: readonly Pick<ListenerRow, 'owner_id'>[],
+  events: readonly Pick<InboundRow, 'id'>[],
+): Promise<(ownerId: string, event: Pick<InboundRow, 'id'>) => boolean> {
+  const others = new Set(listeners.map(({ owner_id }) => owner_id).filter((id) => id !== sender));
+  const rows =
+    others.size === 0
+      ? []
+      : await em.execute<{ reader: string; id: string }[]>(
+          `select o.reader, i.id from unnest(?::uuid[]) as o (reader), inbound_event i
+            where i.id = any(?::uuid[]) and ${SHARED.replaceAll('?::uuid', 'o.reader')}`,
+          [arrayLiteral(others), arrayLiteral(events.map(({ id }) => id))],
+        );
+  const admitted = new Set(rows.map(({ reader, id }) => `${reader} ${id}`));
+  return (ownerId, { id }) => ownerId === sender || admitted.has(`${ownerId} ${id}`);
+}
