@@ -18,9 +18,7 @@ export interface HookCall extends HookRequest {
 
 /** Slack asks once whether the address belongs to the receiver. */
 export type Received =
-  | { accepted: Accepted; scheme: HookScheme }
-  | { challenge: string }
-  | { refused: HookRefusal };
+  { accepted: Accepted; scheme: HookScheme } | { challenge: string } | { refused: HookRefusal };
 
 /** So that the time to answer does not tell whether there is such a webhook. */
 const NOBODY: Hook = {
