@@ -7,6 +7,7 @@ import type { FileStore } from '../domain/files/ports.ts';
 import type { ActiveCalls } from './active-calls.ts';
 import type { RunLimits } from '../domain/runs/limits.ts';
 import type { Outcomes } from './outcomes.ts';
+import type { PartialOutputs } from './partial-outputs.ts';
 import type { ShortCalls } from './short-calls.ts';
 import type { Adapters, DeliverySender, ProcessRunner, TemporalGateway } from '../domain/ports.ts';
 
@@ -18,6 +19,7 @@ export interface ActivityDeps {
   processes: ProcessRunner;
   calls: ActiveCalls;
   shortCalls: ShortCalls;
+  partials: PartialOutputs;
   temporal: TemporalGateway;
   logger: Logger;
   files: FileStore;

@@ -10,7 +10,7 @@ import { EVENT, type NewRunEvent } from '../contracts/run-events.ts';
 import { Fault, fault } from '../contracts/fault.ts';
 import { describeViolations, violations } from '../language/schema/validate-json.ts';
 import { FileContentMissing, type FileStoreUnavailable } from '../domain/files/ports.ts';
-import type { PinnedAgent } from '../domain/ports.ts';
+import type { AgentResult, PinnedAgent } from '../domain/ports.ts';
 import { deprecations } from '../domain/runs/deprecations.ts';
 import { appendEvents } from '../domain/runs/events.ts';
 import { pinKey, pinOf, useAgent } from '../domain/runs/pins.ts';
@@ -101,21 +101,28 @@ async function call(
   if (agentKind(agent) === 'workflow')
     return { ...agentVersion, output: null, warnings, child: childOf(agent, input.input) };
   const files = callFiles(deps, input.run_id, input.timeout_ms);
-  const result = await deps.adapters
-    .invoke({
-      agent,
-      input: input.input,
-      timeoutMs: input.timeout_ms,
-      secret: (name) => deps.secret(agent.owner_id, name),
-      files,
-      ...(input.skill === undefined ? {} : { skill: input.skill }),
-      ...(input.reply === undefined ? {} : { reply: input.reply }),
-      ...calling,
-    })
-    .catch((error: unknown) => {
-      const failure = files.storeFailure();
-      throw failure === null ? namingAgent(error, agent.name) : ownFailure(failure, isIdempotent(agent));
-    });
+  const partial = input.stream === true ? deps.partials.open(input) : null;
+  let result: AgentResult;
+  try {
+    result = await deps.adapters
+      .invoke({
+        agent,
+        input: input.input,
+        timeoutMs: input.timeout_ms,
+        secret: (name) => deps.secret(agent.owner_id, name),
+        files,
+        ...(input.skill === undefined ? {} : { skill: input.skill }),
+        ...(input.reply === undefined ? {} : { reply: input.reply }),
+        ...(partial ? { partial } : {}),
+        ...calling,
+      })
+      .catch((error: unknown) => {
+        const failure = files.storeFailure();
+        throw failure === null ? namingAgent(error, agent.name) : ownFailure(failure, isIdempotent(agent));
+      });
+  } finally {
+    await partial?.end();
+  }
   const outputViolations = result.ask ? [] : violations(agent.output_schema, result.output);
   if (outputViolations.length > 0)
     throw fault(

@@ -19,6 +19,7 @@ import { createMetrics, type Metrics } from './metrics.ts';
 import { createAddressLimit } from './middleware/rate-limit.ts';
 import { requestIdMiddleware } from './middleware/request-id.ts';
 import { createLiveSessions } from './streams/live-sessions.ts';
+import { createPartialFeeds } from './streams/partial-feeds.ts';
 import { SharedReaders } from './streams/shared-reader.ts';
 import { createRouter } from './router.ts';
 import { allEndpoints } from './routes/index.ts';
@@ -56,6 +57,7 @@ export function createApp(options: CreateAppOptions): App {
     void deps.runEvents.stop();
     deps.eventReaders.stop();
     deps.runReaders.stop();
+    deps.partialFeeds.stop();
     deps.sessions.stop();
   };
   const strictResponses = options.strictResponses ?? false;
@@ -81,6 +83,7 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
     deliveryAddresses: createDeliveryAddresses(env),
     eventReaders: new SharedReaders(),
     runReaders: new SharedReaders(),
+    partialFeeds: createPartialFeeds({ fork, logger, runEvents: options.runEvents }),
     grpc: { url: null },
     isStopping,
   };

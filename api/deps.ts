@@ -15,6 +15,7 @@ import type { Metrics } from './metrics.ts';
 import type { AddressLimit } from './middleware/rate-limit.ts';
 import type { LogEntry, RunReader } from './streams/entries.ts';
 import type { LiveSessions } from './streams/live-sessions.ts';
+import type { PartialFeeds } from './streams/partial-feeds.ts';
 import type { SharedReader, SharedReaders } from './streams/shared-reader.ts';
 
 /** What the process opens and closes. */
@@ -46,6 +47,8 @@ export interface AppDeps extends AppResources {
   eventReaders: SharedReaders<SharedReader<LogEntry, Position>>;
   /** Shared readers of single runs' logs, by run. */
   runReaders: SharedReaders<RunReader>;
+  /** What calls produce while they run, for the streams of their runs. */
+  partialFeeds: PartialFeeds;
   /** Address of the gRPC binding for agent cards; null while this process does not serve it. */
   grpc: { url: string | null };
   /** True from the first stop signal on. Readiness ends before the server closes. */

@@ -7,6 +7,7 @@ import {
   type LogEntry,
   type Operations,
 } from './operations.ts';
+import type { PartialOutput } from './partial-output.ts';
 import { apiErrorOf } from './problem.ts';
 
 export type OperationId = keyof Operations;
@@ -55,7 +56,7 @@ export type StreamId = {
 /** What the events of a stream carry. */
 interface StreamData extends Record<StreamId, unknown> {
   streamEvents: CloudEvent;
-  streamRunEvents: LogEntry;
+  streamRunEvents: LogEntry | PartialOutput;
 }
 
 export interface Client {

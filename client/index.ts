@@ -2,6 +2,8 @@
 export { createClient } from './client.ts';
 export type { Answer, Client, ClientOptions, ListId, OperationId, Page, StreamId } from './client.ts';
 export type { ServerEvent, StreamOptions, StreamState } from './events.ts';
+export { isPartial } from './partial-output.ts';
+export type { PartialOutput } from './partial-output.ts';
 export { OPERATIONS } from './operations.ts';
 export type * from './operations.ts';
 export { ApiError } from './problem.ts';

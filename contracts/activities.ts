@@ -43,6 +43,8 @@ export interface InvokeAgentInput extends WithBatch, InvocationRef {
   /** Set, from 1, when the invocation replies to the agent's question. Every round is a separate call. */
   round?: number;
   reply?: RemoteReply;
+  /** Those who follow the run see the output as it grows. */
+  stream?: true;
 }
 
 export interface CallHttpInput extends WithBatch, InvocationRef {

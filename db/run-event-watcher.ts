@@ -13,6 +13,11 @@ interface RunWatch {
 export interface RunEventWatcher {
   /** `runId`: a run's id, `ANY_RUN` for all runs, or `endOf(id)`. */
   watch(runId: string): RunWatch;
+  /**
+   * `taken` gets what calls of any run produce, as `notificationOf` writes it, from now on. What comes while
+   * the connection is down is lost.
+   */
+  takePartials(taken: (notification: string) => void): void;
   /** Wakes all watchers, so that streams can end. */
   stop(): Promise<void>;
 }
@@ -48,7 +53,22 @@ export function createRunEventWatcher(
     failed: (error) => logger.warn({ err: error }, 'cannot listen for run events, polling'),
   });
 
+  let takePartial: (notification: string) => void = () => {};
+  const partials = new Listener({
+    url,
+    channel: 'run_partial',
+    applicationName: 'cadenza-partial',
+    notified: (notification) => takePartial(notification),
+    connected: () => {},
+    lost: () => {},
+    failed: (error) => logger.warn({ err: error }, 'cannot listen for what calls produce'),
+  });
+
   return {
+    takePartials(taken) {
+      takePartial = taken;
+      partials.connect();
+    },
     watch(runId) {
       listener.connect();
       const watch = new Watch(listener);
@@ -65,7 +85,7 @@ export function createRunEventWatcher(
       };
     },
     async stop() {
-      const stopping = listener.stop();
+      const stopping = Promise.all([listener.stop(), partials.stop()]);
       wakeAll();
       await stopping;
     },

@@ -916,6 +916,13 @@ create table run_file (
 );
 CREATE INDEX run_file_file ON public.run_file USING btree (file_id);
 
+create unlogged table run_follower (
+  run_id uuid not null,
+  until timestamp with time zone not null,
+  constraint run_follower_pkey PRIMARY KEY (run_id)
+);
+CREATE INDEX run_follower_until_index ON public.run_follower USING btree (until);
+
 create table run_hour (
   owner_id uuid not null,
   workflow_id uuid,

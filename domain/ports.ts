@@ -41,12 +41,35 @@ export interface AgentCall {
   /** The answer to the `ask` that an earlier call of the same agent returned. */
   reply?: RemoteReply;
   progress?: CallProgress;
+  /** Given if the output is to be shown as it grows. */
+  partial?: PartialSink;
   files?: CallFiles;
   /**
    * Asked once `signal` is aborted. False means that another worker continues the call, so the remote task
    * must not be cancelled.
    */
   cancelRequested?: () => Promise<boolean>;
+}
+
+/**
+ * Takes what a call produces, for those who follow the run. Nothing is kept, and no call waits for it. Shows
+ * nothing before `redactBy`.
+ */
+export interface PartialSink {
+  redactBy(redaction: PartialRedaction): void;
+  /** Text that continues the output. */
+  output(text: string): void;
+  /** The output begins anew. */
+  restart(): void;
+  /** What the counterpart says that it does. */
+  progress(text: string): void;
+}
+
+/** Redacts a text that is still growing. */
+export interface PartialRedaction {
+  /** `rest` may hold the beginning of a secret: it goes before the text that follows. */
+  redactHead(text: string): { done: string; rest: string };
+  redact(text: string): string;
 }
 
 /** Progress that a call stores for its repeat, should the worker die. */

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { Runtime } from '@temporalio/worker';
 import { createActiveCalls } from '../activities/active-calls.ts';
+import { createPartialOutputs } from '../activities/partial-outputs.ts';
 import { createShortCalls } from '../activities/short-calls.ts';
 import { createActivities } from '../activities/index.ts';
 import { createAnswerMemory } from '../adapters/egress/answer-memory.ts';
@@ -111,6 +112,7 @@ const activities = createActivities({
   processes: createProcessRunner(egress, processes, sandbox),
   calls: createActiveCalls({ orm, logger, endedCalls }),
   shortCalls,
+  partials: createPartialOutputs({ orm, logger }),
   temporal,
   logger,
   files,

@@ -47,6 +47,7 @@ export function createA2aAdapter(deps: { egress: EgressPolicy; tokens: TokenSour
         sensitive,
         signal: AbortSignal.any([call.signal, deadline]),
       };
+      call.partial?.redactBy(sensitive);
       try {
         const connected = await connectAgent(tools, conversation);
         try {
@@ -97,6 +98,7 @@ async function converse(
           ? null
           : timeoutOf(configuration.poll_interval, Number.MAX_SAFE_INTEGER),
       signal,
+      partial: call.partial,
       async known(task) {
         taskId = task.task_id;
         await call.progress?.keep({ ...task });

@@ -2,9 +2,10 @@
  * Follows a task from the first message to a settled state, across dropped streams, restarts of either side,
  * and agents that only support polling.
  */
-import type { Message, StreamResponse, Task } from '@a2a-js/sdk';
+import { TaskState, type Message, type Part, type StreamResponse, type Task } from '@a2a-js/sdk';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fault } from '../../contracts/fault.ts';
+import type { PartialSink } from '../../domain/ports.ts';
 import type { RemoteAgent } from './remote-agent.ts';
 import { OwnFailure } from './own-failure.ts';
 import { isRefusal } from './remote-faults.ts';
@@ -28,6 +29,8 @@ export interface Following {
   answered: string | null;
   pollMs: number | null;
   signal: AbortSignal;
+  /** Gets the texts of artifacts and states as they arrive. */
+  partial?: PartialSink | undefined;
   /** Receives the task's id as soon as it is known, before anything else happens. */
   known(task: { task_id: string; context_id: string }): Promise<void>;
 }
@@ -103,11 +106,29 @@ class TaskFollower {
     for await (const event of events) {
       if (event.payload?.$case !== 'task') this.#pause.reset();
       if (event.payload?.$case === 'message') return event.payload.value;
+      this.#show(event);
       this.#view.apply(event);
       await this.#reportTask();
       if (this.#isSettled()) return null;
     }
     return null;
+  }
+
+  /** Shows what an event adds to the view. */
+  #show({ payload }: StreamResponse): void {
+    const { partial, remote } = this.#following;
+    if (partial === undefined) return;
+    if (payload?.$case === 'statusUpdate') {
+      const { status } = payload.value;
+      const text = textOf(status?.message?.parts);
+      if (text !== '' && status?.state === TaskState.TASK_STATE_WORKING) partial.progress(text);
+    }
+    if (payload?.$case === 'artifactUpdate') {
+      const { append, artifact } = payload.value;
+      const known = this.#view.task?.artifacts.some(({ artifactId }) => artifactId === artifact?.artifactId);
+      if (!append && known === true && remote.losesAppend !== true) partial.restart();
+      partial.output(textOf(artifact?.parts));
+    }
   }
 
   async #reportTask(): Promise<void> {
@@ -175,6 +196,10 @@ class TaskFollower {
     await this.#pause.next();
     this.#view.missed();
   }
+}
+
+function textOf(parts: readonly Part[] = []): string {
+  return parts.map(({ content }) => (content?.$case === 'text' ? content.value : '')).join('');
 }
 
 interface Pauses {

@@ -9,13 +9,14 @@ import {
   Output,
   generateText,
   jsonSchema,
+  streamText,
   type CallWarning,
   type LanguageModelUsage,
   type ModelMessage,
 } from 'ai';
 import { llmConfiguration, type LlmConfiguration } from '../../contracts/agent-configuration.ts';
 import { Fault, fault } from '../../contracts/fault.ts';
-import type { AgentAdapter, AgentCall, AgentResult, Usage } from '../../domain/ports.ts';
+import type { AgentAdapter, AgentCall, AgentResult, PartialSink, Usage } from '../../domain/ports.ts';
 import { agentCredentials } from '../authentication/agent-authentication.ts';
 import { textFetch } from '../egress/text-fetch.ts';
 import type { EgressPolicy } from '../egress/egress.ts';
@@ -23,6 +24,7 @@ import { headerSafe, parseConfiguration, timeoutOf, withoutSecrets } from '../ca
 import { headersOf } from '../http/message.ts';
 import type { TokenSource } from '../authentication/oauth-token.ts';
 import { fileParts, textWithFiles } from './llm-files.ts';
+import { streamedFetch } from './streamed-fetch.ts';
 import { loadSensitive, type Sensitive } from '../secrets/sensitive.ts';
 import { renderTemplate } from '../secrets/templates.ts';
 
@@ -30,6 +32,8 @@ import { renderTemplate } from '../secrets/templates.ts';
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
 const MAX_MESSAGE_LENGTH = 300;
+/** Of an answer that is streamed. */
+const MAX_STREAMED_LENGTH = 1024 * 1024;
 
 type Model = Parameters<typeof generateText>[0]['model'];
 
@@ -53,19 +57,18 @@ export function createLlmAdapter(deps: { egress: EgressPolicy; tokens: TokenSour
       const startedAt = performance.now();
       const configuration = parseConfiguration(llmConfiguration, call.agent.configuration);
       const timeoutMs = timeoutOf(configuration.timeout, call.timeoutMs);
-      const { base_url: baseUrl = call.agent.url, model, api_key: apiKey, headers } = configuration;
-      if (baseUrl === null || baseUrl === '')
-        throw fault('configuration', 'The agent has no "base_url" in its configuration and no url');
-      if (model === undefined || model === '')
-        throw fault('configuration', 'The agent has no "model" in its configuration');
+      const { baseUrl, model } = targetOf(call, configuration);
+      const { api_key: apiKey, headers } = configuration;
       const sensitive = await loadSensitive(
         [baseUrl, model, apiKey, headers, call.agent.authentication_config, configuration['token']],
         call.secret,
       );
-      // The original failure of a request; the SDK wraps what its fetch throws.
-      let failure: unknown;
-      const limits = { timeoutMs, signal: call.signal };
-      const checkedFetch = textFetch(deps.egress, limits);
+      call.partial?.redactBy(sensitive);
+      const sending = createSending(
+        deps.egress,
+        { timeoutMs, signal: call.signal },
+        call.partial !== undefined,
+      );
       try {
         const credentials = await agentCredentials({ ...call, timeoutMs }, sensitive, deps.tokens);
         const provider = createOpenAICompatible({
@@ -79,19 +82,12 @@ export function createLlmAdapter(deps: { egress: EgressPolicy; tokens: TokenSour
             ...headersOf(renderTemplate(headers, call.input, sensitive, 'headers')),
           },
           supportsStructuredOutputs: configuration.structured_output !== 'json_object',
-          fetch: async (resource, init) => {
-            try {
-              return await checkedFetch(
-                typeof resource === 'string' ? credentials.withQuery(resource) : resource,
-                init,
-              );
-            } catch (error) {
-              failure = error;
-              throw error;
-            }
-          },
+          includeUsage: true,
+          fetch: (resource, init) =>
+            sending.fetch(typeof resource === 'string' ? credentials.withQuery(resource) : resource, init),
         });
-        const completion = await complete(provider(sensitive.fill(model)), call, configuration, sensitive);
+        const request = { model: provider(sensitive.fill(model)), isWhole: sending.isWhole };
+        const completion = await complete(request, call, configuration, sensitive);
         const usage = usageOf(completion, sensitive.fill(model), performance.now() - startedAt);
         return {
           output: sensitive.clean(outputOf(completion, call.agent.output_schema, sensitive.fill(model))),
@@ -103,14 +99,66 @@ export function createLlmAdapter(deps: { egress: EgressPolicy; tokens: TokenSour
         };
       } catch (error) {
         if (call.signal.aborted) throw call.signal.reason;
-        throw withoutSecrets(failure ?? modelFault(error, sensitive), sensitive);
+        throw withoutSecrets(sending.failure() ?? modelFault(error, sensitive), sensitive);
       }
     },
   };
 }
 
+function targetOf(
+  { agent }: AgentCall,
+  { base_url, model }: LlmConfiguration,
+): { baseUrl: string; model: string } {
+  const baseUrl = base_url ?? agent.url;
+  if (baseUrl === null || baseUrl === '')
+    throw fault('configuration', 'The agent has no "base_url" in its configuration and no url');
+  if (model === undefined || model === '')
+    throw fault('configuration', 'The agent has no "model" in its configuration');
+  return { baseUrl, model };
+}
+
+interface Sending {
+  fetch: typeof fetch;
+  isWhole: () => boolean;
+  /** The original failure of a request; the SDK wraps what its fetch throws. */
+  failure: () => unknown;
+}
+
+function createSending(
+  egress: EgressPolicy,
+  limits: { timeoutMs: number; signal: AbortSignal },
+  streams: boolean,
+): Sending {
+  let failure: unknown;
+  const note = (error: unknown): void => {
+    failure = error;
+  };
+  const streamed = streams ? streamedFetch(egress, limits, note) : null;
+  const checkedFetch = streamed?.fetch ?? textFetch(egress, limits);
+  return {
+    failure: () => failure,
+    isWhole: () => streamed !== null && streamed.whole() !== null,
+    async fetch(resource, init) {
+      const whole = streamed?.whole();
+      if (whole) return whole;
+      try {
+        return await checkedFetch(resource, init);
+      } catch (error) {
+        note(error);
+        throw error;
+      }
+    },
+  };
+}
+
+interface ModelRequest {
+  model: Model;
+  /** Whether the server has answered without streaming. */
+  isWhole: () => boolean;
+}
+
 async function complete(
-  model: Model,
+  { model, isWhole }: ModelRequest,
   call: AgentCall,
   configuration: LlmConfiguration,
   sensitive: Sensitive,
@@ -132,16 +180,49 @@ async function complete(
     maxRetries: 0,
     abortSignal: call.signal,
   };
-  if (!structured) return completionOf(await generateText(settings), undefined);
+  const output = structured ? { output: Output.object({ schema: jsonSchema(schema) }) } : {};
   try {
-    const result = await generateText({ ...settings, output: Output.object({ schema: jsonSchema(schema) }) });
-    return completionOf(result, result.output);
+    if (call.partial) {
+      const completion = await stream({ ...settings, ...output }, call.partial).catch((error: unknown) => {
+        if (!isWhole()) throw error;
+        return null;
+      });
+      if (completion !== null && !isWhole()) return completion;
+    }
+    const result = await generateText({ ...settings, ...output });
+    return completionOf(result, structured ? result.output : undefined);
   } catch (error) {
     // The model answered without valid JSON; outputOf decides whether that is an error.
     if (!NoObjectGeneratedError.isInstance(error)) throw error;
     const { text = '', finishReason, usage, response } = error;
     return { text, object: undefined, finishReason, usage, model: response?.modelId, warnings: undefined };
   }
+}
+
+/** The same answer as `generateText` gives, shown to `partial` as it arrives. */
+async function stream(settings: Parameters<typeof streamText>[0], partial: PartialSink): Promise<Completion> {
+  // Errors are parts of the stream, too.
+  const result = streamText({ ...settings, onError() {} });
+  let length = 0;
+  for await (const part of result.stream) {
+    if (part.type === 'error') throw part.error;
+    if (part.type !== 'text-delta') continue;
+    length += part.text.length;
+    if (length > MAX_STREAMED_LENGTH)
+      throw fault('communication', `The answer has more than ${MAX_STREAMED_LENGTH} characters`, {
+        status: 502,
+      });
+    partial.output(part.text);
+  }
+  const [text, finishReason, usage, warnings, response] = await Promise.all([
+    result.text,
+    result.finishReason,
+    result.usage,
+    result.warnings,
+    result.response,
+  ]);
+  const object = settings.output === undefined ? undefined : await result.output;
+  return completionOf({ text, finishReason, usage, warnings, response }, object);
 }
 
 /** The system prompt; with the schema, if the API does not receive it otherwise. */

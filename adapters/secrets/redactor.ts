@@ -14,6 +14,11 @@ export interface Redactor {
   protect: (value: string, shownAs: string) => void;
   /** Replaces secrets in all known forms; case is ignored. */
   redact: (text: string) => string;
+  /**
+   * `redact` for a text that is still growing. `rest` may be the beginning of a secret: call again with it
+   * and what follows.
+   */
+  redactHead: (text: string) => { done: string; rest: string };
   /** The replacement for a number that is a secret; null for other numbers. */
   secretNumber: (value: number) => string | null;
   /** `redact` for bytes of UTF-8 text. */
@@ -57,6 +62,7 @@ export function createRedactor(): Redactor {
         numbers.set(Number(value), shownAs);
     },
     redact: (text) => replaced(text, spansIn(text, forms.sorted())),
+    redactHead: (text) => redactedUntil(text, firstBeginning(text, forms.sorted()), forms.sorted()),
     // The negated number reveals the secret as well.
     secretNumber: (value) => numbers.get(value) ?? numbers.get(-value) ?? null,
     redactBytes: (bytes) => redactedBytes(bytes, byteForms.sorted()),
@@ -222,8 +228,23 @@ function openEndOf(bytes: Uint8Array, forms: readonly Form[]): number {
 
 /** Everything except the end, where a secret may have begun. */
 function redactedHead(text: string, longest: number, forms: readonly Form[]): { done: string; rest: string } {
+  return redactedUntil(text, text.length - longest + 1, forms);
+}
+
+/** Where the end of the text begins that may be the beginning of a secret. */
+function firstBeginning(text: string, forms: readonly Form[]): number {
+  const lower = lowered(text);
+  let first = lower.length;
+  for (const { text: form } of forms) {
+    const begin = form.charCodeAt(0);
+    for (let at = Math.max(0, lower.length - form.length + 1); at < first; at++)
+      if (lower.charCodeAt(at) === begin && form.startsWith(lower.slice(at))) first = at;
+  }
+  return first;
+}
+
+function redactedUntil(text: string, safe: number, forms: readonly Form[]): { done: string; rest: string } {
   const spans = spansIn(text, forms);
-  const safe = text.length - longest + 1;
   const across = spans.find(({ start, end }) => start < safe && end > safe);
   const until = across === undefined ? safe : across.start > 0 ? across.start : across.end;
   return {

@@ -25,6 +25,8 @@ export interface Sensitive {
   redact: (text: string) => string;
   /** Where a secret may have begun that the bytes do not end; their length if there is none. */
   openEnd: (bytes: Uint8Array) => number;
+  /** `redact` for a text that is still growing; `rest` goes before what follows. */
+  redactHead: (text: string) => { done: string; rest: string };
   /**
    * A counterpart's text as one line for a message: redacted completely first, then cut to `maxLength`
    * characters.
@@ -70,7 +72,7 @@ export async function loadSensitive(
 }
 
 export function createSensitive(values: ReadonlyMap<string, string> = new Map()): Sensitive {
-  const { protect, redact, secretNumber, redactBytes, redactStream, openEnd } = createRedactor();
+  const { protect, redact, redactHead, secretNumber, redactBytes, redactStream, openEnd } = createRedactor();
   for (const [name, value] of values)
     for (const part of [value, ...textsIn(value)]) protect(part, `<${name}>`);
 
@@ -126,6 +128,7 @@ export function createSensitive(values: ReadonlyMap<string, string> = new Map())
     redact,
     openEnd,
     redactStream,
+    redactHead,
     quote,
     clean: (data) => clean(data, 0),
     cleanFiles,

@@ -4,6 +4,7 @@ import type { Context } from 'koa';
 
 import type { EndpointResponse } from '../endpoint.ts';
 import type { LiveSession } from './live-sessions.ts';
+import type { PartialFeed } from './partial-feeds.ts';
 import type { Entry, Reading, SharedReader } from './shared-reader.ts';
 
 const HEARTBEAT_MS = 15_000;
@@ -22,6 +23,8 @@ export interface Follower<E extends Entry<Place>, Place> {
   catchUp(after: Place): Promise<Omit<Reading<E, Place>, 'more'>>;
   /** SSE text of an entry for this client; null to skip it. */
   blockOf(entry: E): string | null;
+  /** What is sent beside the log, without a place in it. */
+  partials?: PartialFeed;
   /** SSE comment block. */
   mark(word: 'connected' | 'heartbeat', place: Place): string;
   /** False once the user may no longer follow this log. */
@@ -95,7 +98,13 @@ async function* blocks<E extends Entry<Place>, Place>(
     }
     place = page.reached;
     if (page.over || follower.isStopping()) return;
-    if (page.entries.length > 0) continue;
+    const partials = follower.partials?.take() ?? [];
+    for (const block of partials) {
+      if (signal.aborted) return;
+      yield block;
+      sentAtMs = Date.now();
+    }
+    if (page.entries.length > 0 || partials.length > 0) continue;
     if (Date.now() - sentAtMs >= HEARTBEAT_MS) {
       yield follower.mark('heartbeat', place);
       sentAtMs = Date.now();

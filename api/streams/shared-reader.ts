@@ -84,6 +84,11 @@ export class SharedReader<E extends Entry<Place>, Place> {
     });
   }
 
+  /** Lets streams that wait look for something else than entries. */
+  nudge(): void {
+    this.#wake();
+  }
+
   get isStopped(): boolean {
     return this.#stopped;
   }

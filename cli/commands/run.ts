@@ -12,16 +12,8 @@ import { confirm } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { workflowId } from '../core/names.ts';
 import { runFilters, runQuery } from '../core/run-filters.ts';
-import {
-  followRun,
-  hasEnded,
-  lastPart,
-  logLine,
-  runDetailView,
-  runView,
-  sayEnd,
-  statsView,
-} from '../core/runs.ts';
+import { followRun, hasEnded, logLine, runDetailView, runView, sayEnd, statsView } from '../core/runs.ts';
+import { lastPart } from '../core/text.ts';
 import { retryRuns, runAction } from './run-actions.ts';
 import { task, tasks } from './run-tasks.ts';
 import { openPage } from './status.ts';

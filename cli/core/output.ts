@@ -33,6 +33,11 @@ export class Output {
     this.paint = painter(options.colored && options.stdout.isTTY === true);
   }
 
+  /** Whether events are lines for people. */
+  get hasLines(): boolean {
+    return this.format === 'table' && this.#options.jq === undefined;
+  }
+
   get columns(): number {
     return this.#options.stdout.columns ?? 0;
   }

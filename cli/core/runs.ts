@@ -1,10 +1,17 @@
 /** How runs are shown and followed. */
-import { unescapeToken } from '../../contracts/json-pointer.ts';
-import type { LogEntry, Run, RunStats, RunSummary, RunTask } from '../../client/index.ts';
+import {
+  isPartial,
+  type LogEntry,
+  type Run,
+  type RunStats,
+  type RunSummary,
+  type RunTask,
+} from '../../client/index.ts';
 import type { Cli } from './cli.ts';
 import { EXIT, type ExitCode } from './errors.ts';
+import { LiveText } from './live-text.ts';
 import type { View } from './table.ts';
-import { ago, oneLine, styleOf, type Paint } from './text.ts';
+import { ago, lastPart, oneLine, styleOf, type Paint } from './text.ts';
 
 type ListedRun = Pick<
   RunSummary,
@@ -144,21 +151,26 @@ export async function followRun(
 interface EventOptions {
   /** Ends it before the run does. */
   signal: AbortSignal;
+  /** Default: all, and what calls produce while they run. */
   shows?: ((entry: LogEntry) => boolean) | undefined;
 }
 
-export async function printEvents(
-  cli: Cli,
-  id: string,
-  { signal, shows = () => true }: EventOptions,
-): Promise<void> {
+export async function printEvents(cli: Cli, id: string, { signal, shows }: EventOptions): Promise<void> {
   let isLost = false;
   const onState = (state: 'open' | 'reconnecting'): void => {
     if (state === 'reconnecting' && !isLost) cli.say('The connection is lost; trying again …');
     isLost = state === 'reconnecting';
   };
-  for await (const { data } of cli.client.events('streamRunEvents', { path: { id }, signal, onState }))
-    if (shows(data)) await cli.out.event(data, () => logLine(data, cli.out.paint));
+  const live = new LiveText(cli.out);
+  for await (const { data } of cli.client.events('streamRunEvents', { path: { id }, signal, onState })) {
+    if (isPartial(data)) {
+      if (shows === undefined) await live.print(data);
+    } else if (shows?.(data) !== false) {
+      live.endLine();
+      await cli.out.event(data, () => logLine(data, cli.out.paint));
+    }
+  }
+  live.endLine();
 }
 
 export function sayEnd(cli: Cli, run: Run): ExitCode {
@@ -183,6 +195,3 @@ export function lengthText(ms: number): string {
   if (seconds < 120) return `${seconds}s`;
   return seconds < 7_200 ? `${Math.round(seconds / 60)}m` : `${Math.round(seconds / 3_600)}h`;
 }
-
-/** Name of a task by its JSON pointer. */
-export const lastPart = (pointer: string): string => unescapeToken(pointer.split('/').at(-1) ?? '');

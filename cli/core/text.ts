@@ -3,6 +3,7 @@
  * the cursor, rename the window or fake output, so none of them reaches the terminal.
  */
 import { styleText } from 'node:util';
+import { unescapeToken } from '../../contracts/json-pointer.ts';
 
 /** Control and bidirectional characters, and separators that some terminals take as line ends. */
 const UNSAFE = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
@@ -26,6 +27,9 @@ export const escapeUnsafe = (text: string): string =>
   );
 
 export const hasUnsafe = (text: string): boolean => text.replaceAll('\n', '').search(UNSAFE) >= 0;
+
+/** Name of a task by its JSON pointer. */
+export const lastPart = (pointer: string): string => unescapeToken(pointer.split('/').at(-1) ?? '');
 
 export function shorten(text: string, width: number): string {
   const characters = [...text];

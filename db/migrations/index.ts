@@ -20,6 +20,7 @@ import { Migration202611230254Listeners } from './202611230254-listeners.ts';
 import { Migration202611230245RunSteering } from './202611230245-run-steering.ts';
 import { Migration202611230555HookRefusals } from './202611230555-hook-refusals.ts';
 import { Migration202611230545AppliedHooks } from './202611230545-applied-hooks.ts';
+import { Migration202611230547RunFollowers } from './202611230547-run-followers.ts';
 
 /**
  * Append-only, in the order in which they run. The name is what the database remembers: never rename one that
@@ -50,6 +51,7 @@ export const migrations = [
   { name: '202611230245-run-steering', class: Migration202611230245RunSteering },
   { name: '202611230555-hook-refusals', class: Migration202611230555HookRefusals },
   { name: '202611230545-applied-hooks', class: Migration202611230545AppliedHooks },
+  { name: '202611230547-run-followers', class: Migration202611230547RunFollowers },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -6,6 +6,7 @@ import { NativeConnection, Runtime, type WorkflowBundle } from '@temporalio/work
 import type { DataConverter } from '@temporalio/common';
 import { pino } from 'pino';
 import { createActiveCalls } from '../../activities/active-calls.ts';
+import { createPartialOutputs } from '../../activities/partial-outputs.ts';
 import { createShortCalls } from '../../activities/short-calls.ts';
 import { createActivities } from '../../activities/index.ts';
 import { createProcessRunner } from '../../adapters/sandbox/run-process.ts';
@@ -178,6 +179,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     orm,
     calls: createActiveCalls({ orm, logger, endedCalls }),
     shortCalls,
+    partials: createPartialOutputs({ orm, logger }),
     adapters: createAdapters({ egress }),
     processes: createProcessRunner(egress, processes, sandbox),
     temporal: gateway,

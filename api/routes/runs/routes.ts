@@ -352,7 +352,9 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       summary: "Stream a run's log as Server-Sent Events",
       description:
         '`id:` is `seq`. The stream resumes after `Last-Event-ID` and ends after the terminal event; ' +
-        'a client that already has that event gets a 204.',
+        'a client that already has that event gets a 204. Events without `id:` are transient: with ' +
+        '`stream: true` of `call: agent`, `io.cadenza.task.output.v1` and `io.cadenza.task.progress.v1` ' +
+        'show what a call produces while it runs, as `{type, task, visit, attempt, offset, text}`.',
       tags: ['runs'],
       role: 'viewer',
       params: idParams,

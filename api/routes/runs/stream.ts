@@ -26,6 +26,7 @@ export async function streamRun(
   if (isTerminal(run.status) && from >= run.last_seq) return { status: 204 };
   const session = deps.sessions.openStream(openerOf(c.ctx));
   const { reader, leave } = deps.runReaders.join(run.id, () => openReader(deps, run, from));
+  const partials = isTerminal(run.status) ? undefined : deps.partialFeeds.join(run.id, () => reader.nudge());
   const follower = {
     reader,
     from,
@@ -35,8 +36,12 @@ export async function streamRun(
     mayFollow: () =>
       reader.owner.current !== null && maySeeRun(session.actor, { owner_id: reader.owner.current }),
     isStopping: deps.isStopping,
+    ...(partials ? { partials } : {}),
   };
-  return sendStream(c.ctx, session, follower, leave);
+  return sendStream(c.ctx, session, follower, () => {
+    partials?.close();
+    leave();
+  });
 }
 
 function lastEventId(c: EndpointContext): number {

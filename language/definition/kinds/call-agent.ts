@@ -38,12 +38,6 @@ export const agentCall: Call = {
         'wrong_type',
         '"stream" has to be true, false or an expression',
       );
-    } else if (stream !== undefined && stream !== false) {
-      checker.problems.warning(
-        at(pointer, 'stream'),
-        'no_effect',
-        'has no effect yet: the output comes as a whole',
-      );
     }
     if (typeof agent === 'string' && agent !== '' && !agent.includes('${')) {
       checker.references.agents.push({

@@ -7,7 +7,10 @@ import { foldRun } from '../../../web/src/screens/run/fold-run.ts';
 import type { Client, TestUser } from '../../support/app.ts';
 import { accessibilityProblems, keepPicture, type Visit, type VisitOptions } from '../../support/chromium.ts';
 import { consoleTests, expectFits, expectScreensFit, type Screen } from '../../support/console.ts';
+import { agentBody } from '../../support/agent-body.ts';
+import { agentTask } from '../../support/definitions.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
+import { startStreamingModel } from '../../support/streaming-model.ts';
 import { readLog } from '../../support/run-log.ts';
 import { startRun, until } from '../../support/platform.ts';
 
@@ -154,6 +157,32 @@ inBrowser('the timeline folds loops, and the scrubber shows the run as it was wh
   await step(page, /^completed review/).waitFor();
   await page.waitForURL((url) => !url.searchParams.has('at'));
   expect(complaints).toEqual([]);
+});
+
+inBrowser('a step shows what its model writes while it writes', async () => {
+  const model = await startStreamingModel();
+  try {
+    const configuration = { base_url: `${model.url}/v1`, model: 'tiny' };
+    await builder.post('/agents', agentBody({ name: 'poet', type: 'llm', configuration }));
+    const { id } = await startRun(builder, {
+      do: [{ ask: agentTask('poet', { input: 'Hi', stream: true }) }],
+    });
+    await model.begun(1);
+    const { page, complaints, open } = await visit();
+    await open(`/runs/${id}?step=${view('/do/0/ask#1')}`);
+    const inspector = page.getByRole('complementary');
+    const soFar = inspector.getByRole('group', { name: 'Output so far' });
+    model.say('Once <b>upon');
+    await soFar.getByText('Once <b>upon', { exact: true }).waitFor();
+    model.say(' a time');
+    await soFar.getByText('Once <b>upon a time', { exact: true }).waitFor();
+    model.finish();
+    await inspector.getByRole('heading', { name: 'Output', exact: true }).waitFor();
+    expect(await soFar.count()).toBe(0);
+    expect(complaints).toEqual([]);
+  } finally {
+    await model.close();
+  }
 });
 
 inBrowser('a step shows its input and output, and the log follows it', async () => {

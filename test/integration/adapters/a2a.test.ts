@@ -5,7 +5,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
 import type { RemoteAsk } from '../../../contracts/activities.ts';
-import type { AgentCall, AgentResult, CallFiles } from '../../../domain/ports.ts';
+import type { AgentCall, AgentResult, CallFiles, PartialSink } from '../../../domain/ports.ts';
 import { closedAfterEach } from '../../support/closed-after-each.ts';
 import { startRemoteAgent, type RemoteA2aAgent, type RemoteOptions } from '../../support/a2a-agent.ts';
 import { agentCall, faultOf, noFiles } from '../../support/agent-call.ts';
@@ -171,7 +171,15 @@ test.each(KINDS.filter(([name]) => name.endsWith('streaming')))(
   '%s: the pieces of a stream are joined to one text',
   async (_, options) => {
     const target = await remote(options);
-    expect((await ask(target, 'pieces')).output).toBe('Once upon a time');
+    let shown = '';
+    const partial: PartialSink = {
+      redactBy: () => {},
+      output: (text) => (shown += text),
+      restart: () => (shown = ''),
+      progress: () => {},
+    };
+    expect((await ask(target, 'pieces', { partial })).output).toBe('Once upon a time');
+    expect(shown).toBe('Once upon a time');
   },
 );
 

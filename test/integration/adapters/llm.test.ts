@@ -1,9 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
-import type { AgentCall } from '../../../domain/ports.ts';
+import type { AgentCall, PartialRedaction, PartialSink } from '../../../domain/ports.ts';
 import { agentCall, faultOf, noFiles } from '../../support/agent-call.ts';
 import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
 import { closedAfterEach } from '../../support/closed-after-each.ts';
+import { startStreamingModel, type StreamingModel } from '../../support/streaming-model.ts';
 
 const opened = closedAfterEach();
 
@@ -279,4 +280,69 @@ test('without base_url or model the invocation faults', async () => {
     kind: 'configuration',
     detail: expect.stringContaining('model'),
   });
+});
+
+/** What a sink has got, and the redaction that the adapter gave it. */
+function collectingSink() {
+  const got = { text: '', redaction: null as PartialRedaction | null };
+  const sink: PartialSink = {
+    redactBy: (redaction) => (got.redaction = redaction),
+    output: (text) => (got.text += text),
+    restart: () => (got.text = ''),
+    progress: () => {},
+  };
+  return { got, sink };
+}
+const streaming = async (options = {}): Promise<StreamingModel> => opened(await startStreamingModel(options));
+const streamedLlm = (target: StreamingModel, more: object = {}) =>
+  agentCall({ type: 'llm', configuration: { base_url: `${target.url}/v1`, model: 'tiny', ...more } }, 'Hi', {
+    secrets: { LLM_KEY: 'sk-very-secret' },
+  });
+
+test('a streamed answer arrives in pieces and has the same result', async () => {
+  const target = await streaming();
+  const { got, sink } = collectingSink();
+  const result = invoke({ ...streamedLlm(target, { api_key: '<LLM_KEY>' }), partial: sink });
+  await target.begun(1);
+  target.say('Hello, ');
+  target.say('sk-very-secret');
+  target.finish();
+  const { output, usage } = await result;
+  expect(output).toEqual({ text: 'Hello, <LLM_KEY>', finish_reason: 'stop', model: 'tiny-2026' });
+  expect(usage).toMatchObject({ input_tokens: 11, output_tokens: 5, total_tokens: 16, requests: 1 });
+  expect(got.redaction?.redact(got.text)).toBe('Hello, <LLM_KEY>');
+  expect(target.bodies).toMatchObject([{ stream: true, stream_options: { include_usage: true } }]);
+});
+
+test('a streamed answer can be an object, and a server that does not stream gives the same', async () => {
+  const schema = { type: 'object', properties: { city: { type: 'string' } } };
+  const target = await streaming();
+  const { got, sink } = collectingSink();
+  const call = streamedLlm(target);
+  const result = invoke({ ...call, agent: { ...call.agent, output_schema: schema }, partial: sink });
+  await target.begun(1);
+  target.say('{"city": ');
+  target.say('"Rome"}');
+  target.finish();
+  expect((await result).output).toEqual({ city: 'Rome' });
+  expect(got.text).toBe('{"city": "Rome"}');
+
+  const whole = await streaming({ never: true });
+  const other = await invoke({ ...streamedLlm(whole), partial: collectingSink().sink });
+  expect(other.output).toEqual({ text: 'all at once', finish_reason: 'stop', model: 'tiny-2026' });
+  expect([other.usage, whole.bodies]).toMatchObject([{ total_tokens: 16 }, [{ stream: true }]]);
+});
+
+test('a stream that breaks, is refused or takes too long is a fault', async () => {
+  const target = await streaming();
+  const broken = faultOf(invoke({ ...streamedLlm(target), partial: collectingSink().sink }));
+  await target.begun(1);
+  target.say('Half of ');
+  target.drop();
+  expect(await broken).toMatchObject({ kind: 'communication' });
+  const late = invoke({ ...streamedLlm(target), partial: collectingSink().sink, timeoutMs: 300 });
+  expect(await faultOf(late)).toMatchObject({ kind: 'timeout' });
+  const refusing = await model('', 429);
+  const refused = { ...agentCall(llm(refusing), 'Hi'), partial: collectingSink().sink };
+  expect(await faultOf(invoke(refused))).toMatchObject({ kind: 'communication', status: 429 });
 });

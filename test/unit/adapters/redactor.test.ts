@@ -111,3 +111,20 @@ test('redaction takes linear time, even for texts and secrets made to be slow', 
   // Quadratic work would take minutes.
   expect(spentMs()).toBeLessThan(20_000);
 });
+
+test('a secret is hidden in a text that grows, however it is cut, and other text is not held back', () => {
+  const { redact, redactHead } = redactorOf(secret, 'abcabcabd');
+  const whole = `before ${secret}${secret} abcabcabcabd ${Buffer.from(secret).toString('hex')} after`;
+  for (let size = 1; size < 30; size++) {
+    let shown = '';
+    let held = '';
+    for (let at = 0; at < whole.length; at += size) {
+      const { done, rest } = redactHead(held + whole.slice(at, at + size));
+      shown += done;
+      held = rest;
+    }
+    expect([size, shown + redact(held)]).toEqual([size, redact(whole)]);
+  }
+  expect(redactHead('nothing of it.')).toEqual({ done: 'nothing of it.', rest: '' });
+  expect(redactHead(`so far ${secret.slice(0, 5)}`)).toEqual({ done: 'so far ', rest: secret.slice(0, 5) });
+});

@@ -76,6 +76,9 @@ export function agentRequest(
     throw fault('configuration', 'with.agent must give the id or the name of an agent', task.ref);
   const version = resolve(args.version, input, at);
   const skill = resolve(args.skill, input, at);
+  const stream = resolve(args.stream, input, at) ?? false;
+  if (typeof stream !== 'boolean')
+    throw fault('configuration', 'with.stream must give true or false', task.ref);
   return {
     run_id: execution.start.run_id,
     task: task.ref,
@@ -87,6 +90,7 @@ export function agentRequest(
     ...(typeof skill === 'string' ? { skill } : {}),
     input: args.input === undefined ? input : resolve(args.input, input, at),
     timeout_ms: agentTimeoutMs(args, input, at),
+    ...(stream ? { stream } : {}),
   };
 }
 

@@ -35,6 +35,7 @@ const BEYOND = [
   'headers as a text',
   'the grant password without one',
   'a client without id, and private_key_jwt without assertion',
+  'an agent call with a text as "stream"',
 ];
 
 test('it refuses what the validator refuses in shape, and nothing that is only a warning', () => {

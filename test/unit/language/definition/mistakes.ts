@@ -842,9 +842,9 @@ export const mistakes: Mistake[] = [
     ],
   },
   {
-    title: 'a streamed agent call',
-    change: (d) => (task(d, 'each').do[0].check.with.stream = true),
-    expected: ['warning no_effect /do/2/each/do/0/check/with/stream: has no effect yet'],
+    title: 'an agent call with a text as "stream"',
+    change: (d) => (task(d, 'each').do[0].check.with.stream = 'yes'),
+    expected: ['error wrong_type /do/2/each/do/0/check/with/stream: "stream" has to be true, false'],
   },
 
   // human

@@ -2,7 +2,7 @@
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
-import { ApiError, type Agent, type Run } from '../../../../client/index.ts';
+import { ApiError, isPartial, type Agent, type Run } from '../../../../client/index.ts';
 import { isMac, keyName } from '../../app/key-names.ts';
 import { useKeys } from '../../app/keys.ts';
 import { inboxAddress, runAddress } from '../../app/routes.ts';
@@ -196,7 +196,11 @@ async function follow(run: Signal<Run>, signal: AbortSignal): Promise<void> {
     run.value = await client.call('getRun', { path: { id }, signal });
   };
   for await (const { data } of client.events('streamRunEvents', { path: { id }, signal }))
-    if (data.type.startsWith('io.cadenza.hitl') || performance.now() - readMs > READ_EVERY_MS) await read();
+    if (
+      !isPartial(data) &&
+      (data.type.startsWith('io.cadenza.hitl') || performance.now() - readMs > READ_EVERY_MS)
+    )
+      await read();
   await read();
 }
 

@@ -7,6 +7,7 @@ import { clockTime, lengthText } from '../../ui/time.ts';
 import { complain, tell } from '../../ui/toasts.tsx';
 import { Value } from '../../ui/value.tsx';
 import type { Step } from './fold-run.ts';
+import type { LiveOutput } from './live-output.ts';
 import { curlOf } from './curl.ts';
 import css from './run.module.css';
 import { words } from './words.ts';
@@ -16,11 +17,13 @@ interface Props {
   step: Step;
   /** The step's part of the log. */
   entries: readonly LogEntry[];
+  /** What its call has produced so far. */
+  live: LiveOutput | undefined;
   nowMs: number;
   onClose: () => void;
 }
 
-export function Inspector({ run, step, entries, nowMs, onClose }: Props) {
+export function Inspector({ run, step, entries, live, nowMs, onClose }: Props) {
   return (
     <aside class={css['inspector']} aria-label={words.inspector}>
       <h2>
@@ -36,6 +39,7 @@ export function Inspector({ run, step, entries, nowMs, onClose }: Props) {
       {step.childRunId !== null && <a href={runAddress(step.childRunId)}>{words.openChild}</a>}
       {step.error !== null && <Part title={words.error} value={step.error} />}
       <Part title={words.input} value={step.input} omitted={step.omitted.includes('input')} />
+      {live !== undefined && <SoFar live={live} />}
       <Part title={words.output} value={step.output} omitted={step.omitted.includes('output')} />
       {step.usage !== null && <Part title={words.usage} value={step.usage} />}
       <details>
@@ -61,6 +65,16 @@ export function Inspector({ run, step, entries, nowMs, onClose }: Props) {
         </button>
       </div>
     </aside>
+  );
+}
+
+function SoFar({ live }: { live: LiveOutput }) {
+  return (
+    <section class={page['part']}>
+      <h3>{words.soFar}</h3>
+      {live.progress !== null && <p class="muted">{live.progress}</p>}
+      {live.end > 0 && <Value value={live.isCut ? `… ${live.text}` : live.text} label={words.soFar} />}
+    </section>
   );
 }
 

@@ -1,13 +1,16 @@
 /** Follows a run's log, and draws the events of one frame together. */
 import { effect, signal, untracked, type ReadonlySignal } from '@preact/signals';
 
-import type { LogEntry } from '../../../../client/index.ts';
+import { isPartial, type LogEntry, type PartialOutput } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
 import { isVisible } from '../../data/visible.ts';
+import { withPartials, type LiveOutputs } from './live-output.ts';
 
 export interface RunStream {
   /** Without gaps: the entry at `index` has the number `after + 1 + index`. */
   log: ReadonlySignal<{ after: number; events: readonly LogEntry[] }>;
+  /** What running calls have produced so far. */
+  live: ReadonlySignal<LiveOutputs>;
   error: ReadonlySignal<unknown>;
   /** Begins anew after an entry. From the first one on, the log is kept as a whole. */
   startAfter(seq: number): void;
@@ -19,12 +22,14 @@ export const MAX_EVENTS = 20_000;
 /** A log that grows is shortened by many events at once. */
 const SLACK = 2_000;
 const FRAME_MS = 16;
+const LIVE_MS = 100;
 /** The steps are folded anew each time, so a long log is drawn less often. */
 const EVENTS_PER_MS = 40;
 
 /** @param onEvents called when events have come */
 export function followRun(id: string, onEvents: () => void): RunStream {
   const log = signal<{ after: number; events: readonly LogEntry[] }>({ after: 0, events: [] });
+  const live = liveOutputs();
   const error = signal<unknown>(null);
   /** Each value is another beginning. */
   const begin = signal({ isWhole: false });
@@ -50,6 +55,10 @@ export function followRun(id: string, onEvents: () => void): RunStream {
     });
     try {
       for await (const { data } of stream) {
+        if (isPartial(data)) {
+          live.add(data);
+          continue;
+        }
         fresh.push(data);
         timer ??= setTimeout(flush, FRAME_MS + log.value.events.length / EVENTS_PER_MS);
       }
@@ -65,6 +74,7 @@ export function followRun(id: string, onEvents: () => void): RunStream {
   });
   return {
     log,
+    live: live.outputs,
     error,
     startAfter(seq) {
       if (timer !== null) clearTimeout(timer);
@@ -75,6 +85,28 @@ export function followRun(id: string, onEvents: () => void): RunStream {
     },
     close() {
       stop();
+      if (timer !== null) clearTimeout(timer);
+      live.close();
+    },
+  };
+}
+
+function liveOutputs() {
+  const outputs = signal<LiveOutputs>(new Map());
+  let partials: PartialOutput[] = [];
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  const show = () => {
+    timer = null;
+    outputs.value = withPartials(outputs.value, partials);
+    partials = [];
+  };
+  return {
+    outputs,
+    add(partial: PartialOutput) {
+      partials.push(partial);
+      timer ??= setTimeout(show, LIVE_MS);
+    },
+    close() {
       if (timer !== null) clearTimeout(timer);
     },
   };

@@ -125,7 +125,15 @@ function Loaded({ run, stream }: { run: Run; stream: RunStream }) {
         {view === 'data' ? (
           <Data run={run} />
         ) : (
-          <Steps run={run} events={events} fold={fold} nowMs={now} follows={follows} onEnd={goLive} />
+          <Steps
+            run={run}
+            events={events}
+            fold={fold}
+            nowMs={now}
+            live={scrub.isLive ? stream.live : null}
+            follows={follows}
+            onEnd={goLive}
+          />
         )}
       </Tabs>
     </>
@@ -175,13 +183,15 @@ interface StepsProps {
   events: readonly LogEntry[];
   fold: RunFold;
   nowMs: number;
+  /** Null while the run is shown as it was. */
+  live: RunStream['live'] | null;
   /** Whether the log keeps its end in view. */
   follows: Signal<boolean>;
   onEnd: () => void;
 }
 
 /** A view of the steps, beside the one that is chosen. */
-function Steps({ run, events, fold, nowMs, follows, onEnd }: StepsProps) {
+function Steps({ run, events, fold, nowMs, live, follows, onEnd }: StepsProps) {
   const view = currentView();
   const { steps } = fold;
   const chosen = query.value['step'] ?? null;
@@ -205,6 +215,7 @@ function Steps({ run, events, fold, nowMs, follows, onEnd }: StepsProps) {
           run={run}
           step={step}
           entries={entriesOf(events, step)}
+          live={step.status === 'running' ? live?.value.get(step.key) : undefined}
           nowMs={nowMs}
           onClose={() => choose(null)}
         />

@@ -76,6 +76,7 @@ export const words = {
   wholeResult: 'All data',
   error: 'Error',
   input: 'Input',
+  soFar: 'Output so far',
   usage: 'Usage',
   omitted: 'Too large for the log.',
   copyPointer: 'Copy pointer',
