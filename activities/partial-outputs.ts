@@ -18,7 +18,7 @@ export interface PartialOutputs {
   open(call: PartialCallRef): OpenPartial;
 }
 
-export interface OpenPartial extends PartialSink {
+interface OpenPartial extends PartialSink {
   /** Sends the rest if somebody follows the run; takes at most half a second. Throws nothing. */
   end(): Promise<void>;
 }

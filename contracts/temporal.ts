@@ -124,8 +124,8 @@ export type RunSignal = SignalAddress &
     | ({ kind: 'child.done' } & ChildDonePayload)
     /** Events that a `listen` task has taken. */
     | { kind: 'events'; listener_id: string; taken: TakenEvents }
-    /** Continue as new, so that the history is encrypted with the current key. */
-    | { kind: 'renew'; key: string }
+    /** Continue as new: with `key`, so that the history is encrypted with that key. */
+    | { kind: 'renew'; key?: string }
     | { kind: 'child.waiting'; child_run_id: string; waiting_on: WaitingOn[]; counter: number }
   );
 

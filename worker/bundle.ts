@@ -28,18 +28,20 @@ export interface BundleOptions {
   cacheDir?: string;
 }
 
+/** What goes into the bundle. */
+export const BUNDLED = {
+  workflowsPath: join(project, 'workflows/index.ts'),
+  workflowInterceptorModules: [join(project, 'workflows/interceptors.ts')],
+  preloadModules: SHARED.map((file) => join(project, file)),
+  failureConverterPath,
+};
+
 /** The workflows' code as the sandbox runs it. */
 export async function bundleWorkflows({ logger, cacheDir }: BundleOptions = {}): Promise<WorkflowBundle> {
   const build = (): Promise<WorkflowBundle> =>
-    bundleWorkflowCode({
-      workflowsPath: join(project, 'workflows/index.ts'),
-      workflowInterceptorModules: [join(project, 'workflows/interceptors.ts')],
-      preloadModules: SHARED.map((file) => join(project, file)),
-      failureConverterPath,
-      ...(logger ? { logger } : {}),
-    });
+    bundleWorkflowCode({ ...BUNDLED, ...(logger ? { logger } : {}) });
   if (cacheDir === undefined) return build();
-  const file = join(cacheDir, `workflows-${digestOfSources()}.json`);
+  const file = bundleFile(cacheDir);
   const cached = read(file);
   if (cached) return cached;
   const bundle = await build();
@@ -47,7 +49,13 @@ export async function bundleWorkflows({ logger, cacheDir }: BundleOptions = {}):
   return bundle;
 }
 
-function digestOfSources(): string {
+/** Where the bundle of these sources is kept. */
+export function bundleFile(cacheDir: string): string {
+  return join(cacheDir, `workflows-${digestOfSources()}.json`);
+}
+
+/** Of all that workflow code consists of: 32 hexadecimal digits. */
+export function digestOfSources(): string {
   const hash = createHash('sha256').update(process.version);
   const files = SOURCES.flatMap((folder) =>
     readdirSync(join(project, folder), { recursive: true, encoding: 'utf8' })

@@ -2,7 +2,7 @@
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { Worker, type NativeConnection, type WorkerTuner, type WorkflowBundle } from '@temporalio/worker';
-import type { DataConverter } from '@temporalio/common';
+import type { DataConverter, WorkerDeploymentVersion } from '@temporalio/common';
 import type { DeliveryActivities, RunActivities } from '../contracts/activities.ts';
 import type { ShortCalls } from '../activities/short-calls.ts';
 import { createMemoryGauge, createMemorySlots } from './memory-slots.ts';
@@ -20,6 +20,8 @@ export interface CreateWorkerOptions {
   maxActivities?: number;
   /** Above this the worker takes few tasks at once; default: half of the machine's memory, at most 2 GiB. */
   memoryMib?: number | undefined;
+  /** Temporal gives the worker only work of this version; null: of workflows without versions. */
+  version?: WorkerDeploymentVersion | null;
   /** How many runs keep their state in memory between steps; default: one for each 8 MiB of the heap. */
   maxCachedRuns?: number;
 }
@@ -41,6 +43,7 @@ export function createWorker(options: CreateWorkerOptions): Promise<Worker> {
     workflowBundle,
     dataConverter,
     shortCalls,
+    version = null,
     maxActivities = 200,
     memoryMib = defaultMemoryMib(),
     maxCachedRuns = cachedRunsOfHeap(),
@@ -53,6 +56,15 @@ export function createWorker(options: CreateWorkerOptions): Promise<Worker> {
       activities,
       workflowBundle,
       ...(dataConverter ? { dataConverter } : {}),
+      ...(version
+        ? {
+            workerDeploymentOptions: {
+              version,
+              useWorkerVersioning: true as const,
+              defaultVersioningBehavior: 'PINNED' as const,
+            },
+          }
+        : {}),
       tuner: tunerOf(memoryMib, maxActivities, shortCalls),
       maxCachedWorkflows: maxCachedRuns,
       shutdownGraceTime: SHUTDOWN_GRACE,

@@ -35,6 +35,7 @@ import { bundleWorkflows } from './bundle.ts';
 import { createWorker } from './create-worker.ts';
 import { startContainerReaper } from './container-reaper.ts';
 import { connectNative } from './connect.ts';
+import { workerVersion } from './deployment.ts';
 import { startEventMatcher } from './event-matcher.ts';
 import { startEventPump } from './event-pump.ts';
 import { ownServers } from '../config/own-servers.ts';
@@ -147,7 +148,9 @@ await ensureSchedules(client, {
   installationId: await installationId(),
   taskQueue: env.TEMPORAL_TASK_QUEUE,
 });
+const version = workerVersion(env);
 const worker = await createWorker({
+  version,
   connection,
   namespace: settings.namespace,
   taskQueue: env.TEMPORAL_TASK_QUEUE,
@@ -164,7 +167,14 @@ const matcher = startEventMatcher({ orm, temporal, limits: runLimits(env), logge
 stop = () => {
   if (worker.getState() === 'RUNNING') worker.shutdown();
 };
-logger.info({ task_queue: env.TEMPORAL_TASK_QUEUE, namespace: settings.namespace }, 'worker ready');
+logger.info(
+  {
+    task_queue: env.TEMPORAL_TASK_QUEUE,
+    namespace: settings.namespace,
+    ...(version ? { deployment: version.deploymentName, build_id: version.buildId } : {}),
+  },
+  'worker ready',
+);
 await worker.run();
 reaper?.stop();
 await Promise.allSettled([

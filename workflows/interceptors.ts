@@ -1,14 +1,18 @@
 /**
  * Keeps payloads that the codec has refused (temporal/payload-codec.ts) away from workflow code, without
- * letting a refused signal block the workflow.
+ * letting a refused signal block the workflow. Lets all workflows but runs go to the workers' current
+ * version.
  */
 import { ApplicationFailure } from '@temporalio/common';
 import {
   log,
+  workflowInfo,
   type WorkflowInboundCallsInterceptor,
+  type WorkflowInternalsInterceptor,
   type WorkflowInterceptorsFactory,
 } from '@temporalio/workflow';
-import type { RefusedPayload } from '../contracts/temporal.ts';
+import { RUN_WORKFLOW, type RefusedPayload } from '../contracts/temporal.ts';
+import { leaveVersion } from './worker-version.ts';
 
 const inbound: WorkflowInboundCallsInterceptor = {
   /**
@@ -36,7 +40,18 @@ const inbound: WorkflowInboundCallsInterceptor = {
   },
 };
 
-export const interceptors: WorkflowInterceptorsFactory = () => ({ inbound: [inbound] });
+/** The platform's own workflows: no version must stop their work when its workers are gone. */
+const unpinned: WorkflowInternalsInterceptor = {
+  activate(input, next) {
+    leaveVersion();
+    next(input);
+  },
+};
+
+export const interceptors: WorkflowInterceptorsFactory = () => ({
+  inbound: [inbound],
+  internals: workflowInfo().workflowType === RUN_WORKFLOW ? [] : [unpinned],
+});
 
 /** The codec marks refusals with bytes; we never send bytes ourselves. */
 function refusedOf(args: readonly unknown[]): RefusedPayload | null {

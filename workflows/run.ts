@@ -6,9 +6,9 @@ import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/commo
 import {
   CancellationScope,
   condition,
-  continueAsNew,
   isCancellation,
   log,
+  makeContinueAsNewFunc,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
@@ -45,6 +45,7 @@ import {
 import { runExtended } from './interpreter/tasks/extended.ts';
 import { runKind } from './interpreter/tasks/index.ts';
 import { receive } from './signals.ts';
+import { onCurrentVersion } from './worker-version.ts';
 
 /** For runs that were started without the setting. */
 const DEFAULT_MAX_EVENTS = 100_000;
@@ -102,7 +103,11 @@ async function execute(args: RunArgs, cancelRequested: Promise<never>): Promise<
     ]);
     // The carried state replaces the checkpoint.
     if (result === null)
-      await continueAsNew<typeof run>({ ...args, start: { ...start, checkpoint: null }, state });
+      await makeContinueAsNewFunc<typeof run>(onCurrentVersion())({
+        ...args,
+        start: { ...start, checkpoint: null },
+        state,
+      });
     else end = await close(execution, describe, result);
   } finally {
     over = true;

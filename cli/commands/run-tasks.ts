@@ -5,8 +5,9 @@ import { argument, command } from '../core/command.ts';
 import { CliError } from '../core/errors.ts';
 import { count, flag, refuseFlags, text } from '../core/flags.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
-import { duration, errorText, lastPart, lengthText } from '../core/runs.ts';
+import { duration, errorText, lengthText } from '../core/runs.ts';
 import type { View } from '../core/table.ts';
+import { lastPart } from '../core/text.ts';
 
 const RUN = argument('RUN', 'Id of a run', 'run');
 

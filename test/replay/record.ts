@@ -10,12 +10,14 @@ import { startPostgres } from '../../dev/postgres.ts';
 import { startTemporal } from '../../dev/temporal.ts';
 import { createTemporalClient } from '../../temporal/client.ts';
 import { startTestPlatform, type RunRecord } from '../support/platform.ts';
+import { IMAGE, startContainerEngine } from '../support/container-engine.ts';
 import { runFolderVariable } from '../support/run-folder.ts';
 import { historyToText, type History } from './history-file.ts';
-import { scenarios, startCounterpart } from './scenarios.ts';
+import { CONTAINER_SCENARIOS, scenarios, startCounterpart } from './scenarios.ts';
 
 const histories = join(import.meta.dirname, 'histories');
 const only = process.argv.slice(2);
+const wanted = Object.keys(scenarios).filter((name) => only.length === 0 || only.includes(name));
 const folder = mkdtempSync(join(tmpdir(), 'cadenza-histories-'));
 // What the tests' helpers share in a run.
 process.env[runFolderVariable] = folder;
@@ -33,7 +35,10 @@ const [postgres, server] = await Promise.all([
 ]);
 await migrate(postgres.url);
 const counterpart = await startCounterpart();
+const engine = wanted.some((name) => CONTAINER_SCENARIOS.includes(name)) ? await startContainerEngine() : '';
+if (typeof engine === 'string' && engine !== '') process.stdout.write(`without containers: ${engine}\n`);
 const platform = await startTestPlatform({
+  ...(typeof engine === 'string' ? {} : { env: settingsOf(engine.address) }),
   servers: {
     database: { url: postgres.url, drop: async () => {} },
     temporal: { address: server.address, namespace: 'default', uiUrl: '', taskQueue: 'cadenza' },
@@ -45,17 +50,26 @@ const platform = await startTestPlatform({
 const { connection, workflow } = createTemporalClient({ address: server.address, namespace: 'default' });
 
 try {
-  for (const [name, scenario] of Object.entries(scenarios)) {
-    if (only.length > 0 && !only.includes(name)) continue;
-    for (const [part, run] of Object.entries(await scenario({ platform, counterpart })))
-      await record(part === '' ? name : `${name}-${part}`, run);
+  for (const name of wanted) {
+    if (typeof engine === 'string' && CONTAINER_SCENARIOS.includes(name)) continue;
+    const runs = (await scenarios[name]?.({ platform, counterpart, temporal: workflow })) ?? {};
+    for (const [part, run] of Object.entries(runs)) await record(part === '' ? name : `${name}-${part}`, run);
   }
 } finally {
   await platform.close();
   await connection.close();
   await counterpart.close();
-  await Promise.all([postgres.stop(), server.stop()]);
+  await Promise.all([postgres.stop(), server.stop(), typeof engine === 'string' ? null : engine.stop()]);
   rmSync(folder, { recursive: true, force: true });
+}
+
+function settingsOf(address: string): Record<string, string> {
+  return {
+    SANDBOX_ENGINE: address,
+    SANDBOX_IMAGES: IMAGE,
+    SANDBOX_PULL: 'never',
+    SANDBOX_SHELL_IMAGE: IMAGE,
+  };
 }
 
 /** One file for each execution of the run, of which continue-as-new gives several. */

@@ -1,15 +1,21 @@
 /**
  * Runs of every shape that has landed. A new task kind, or a change of the interpreter's commands, adds one.
  */
+import type { Client as TemporalClient } from '@temporalio/client';
+import { SCHEDULED_START_WORKFLOW } from '../../contracts/temporal.ts';
 import { startRemoteAgent } from '../support/a2a-agent.ts';
 import { agentBody } from '../support/agent-body.ts';
+import { IMAGE } from '../support/container-engine.ts';
+import { startShop } from '../support/grpc-server.ts';
 import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
+import { startMcpServer } from '../support/mcp-server.ts';
 import { startRun, until, type RunRecord, type TestPlatform } from '../support/platform.ts';
 import { agentTask, humanTask } from '../support/definitions.ts';
 
 interface Stage {
   platform: TestPlatform;
   counterpart: TestServer;
+  temporal: TemporalClient['workflow'];
 }
 /** By part of the name: the runs whose histories are kept. '' is the scenario itself. */
 type Scenario = (stage: Stage) => Promise<Record<string, RunRecord>>;
@@ -39,7 +45,7 @@ export async function startCounterpart(): Promise<TestServer> {
     }
     if (request.path === '/asyncapi') {
       const servers = { main: { host: request.headers.host, protocol: 'http' } };
-      const channels = { events: { address: 'events' } };
+      const channels = { events: { address: 'events' }, told: { address: 'ok' } };
       return sendJson(response, { asyncapi: '3.0.0', servers, channels });
     }
     sendJson(response, { ok: true });
@@ -101,6 +107,9 @@ const http = ({ counterpart }: Stage, path: string) => ({
 });
 const human = (more: Record<string, unknown> = {}) => humanTask('Go on?', { ...more });
 const failing = { raise: { error: { type: 'https://example.com/broken', status: 500, title: 'Broken' } } };
+
+/** Scenarios that need a container engine, which only root can start. */
+export const CONTAINER_SCENARIOS: readonly string[] = ['container'];
 
 export const scenarios: Record<string, Scenario> = {
   sequence: async (stage) => ({
@@ -331,6 +340,136 @@ export const scenarios: Record<string, Scenario> = {
       ],
     }),
   }),
+  container: async (stage) => ({
+    '': await toEnd(stage, {
+      do: [
+        { contained: { run: { container: { image: IMAGE, command: 'cat', stdin: 'in' }, return: 'all' } } },
+        { told: { run: { shell: { command: 'echo', arguments: ['two'] } } } },
+      ],
+    }),
+  }),
+  // One call by each function that calls a service with a description or a protocol of its own.
+  services: async (stage) => {
+    const [shop, tools, remote] = await Promise.all([
+      startShop({ reflection: 'v1' }),
+      startMcpServer(),
+      startRemoteAgent(),
+    ]);
+    try {
+      return {
+        '': await toEnd(stage, {
+          do: [
+            {
+              collect: {
+                call: 'grpc',
+                with: {
+                  service: { name: 'shop.v1.Shop', host: '127.0.0.1', port: shop.port },
+                  method: 'Collect',
+                  arguments: [{ price: 3 }],
+                },
+              },
+            },
+            {
+              add: {
+                call: 'mcp',
+                with: {
+                  method: 'tools/call',
+                  parameters: { name: 'add', arguments: { a: 1, b: 2 } },
+                  transport: { http: { endpoint: `${tools.url}/mcp` } },
+                  timeout: { seconds: 20 },
+                },
+              },
+            },
+            {
+              ask: {
+                call: 'a2a',
+                with: {
+                  method: 'message/send',
+                  agentCard: { endpoint: `${remote.url}/.well-known/agent-card.json` },
+                  parameters: { message: { parts: [{ kind: 'text', text: 'hello' }] } },
+                },
+              },
+            },
+            {
+              tell: {
+                call: 'asyncapi',
+                with: {
+                  document: { endpoint: `${stage.counterpart.url}/asyncapi` },
+                  channel: 'told',
+                  message: { payload: { n: 1 } },
+                },
+              },
+            },
+          ],
+        }),
+      };
+    } finally {
+      await Promise.all([shop.close(), tools.close(), remote.close()]);
+    }
+  },
+  extended: async (stage) => ({
+    '': await toEnd(stage, {
+      use: {
+        extensions: [
+          {
+            answers: {
+              extend: 'call',
+              when: '$task.name == "second"',
+              before: [{ instead: { set: { ok: 'extended' }, then: 'exit' } }],
+            },
+          },
+          {
+            notes: {
+              extend: 'all',
+              before: [{ check: http(stage, '/ok') }],
+              after: [{ note: { set: { noted: true } } }],
+            },
+          },
+        ],
+      },
+      do: [{ first: http(stage, '/ok') }, { second: http(stage, '/ok') }],
+    }),
+  }),
+  // From a task that had completed: what came after it runs again, and people are asked again.
+  'retry-from': async (stage) => {
+    const builder = await stage.platform.as('builder');
+    const faulted = await toEnd(
+      stage,
+      {
+        do: [
+          { first: http(stage, '/ok') },
+          { second: http(stage, '/ok') },
+          { maybe: { if: '$workflow.input.fails', do: [{ fail: failing }] } },
+        ],
+      },
+      'faulted',
+      { fails: true },
+    );
+    const again = await builder.post(`/runs/${faulted['id']}/retry`, {
+      from: '/do/1/second',
+      input: { fails: false },
+    });
+    return { '': await ended(stage, again.body) };
+  },
+  // The execution of a workflow's schedule that asks for a run, which ends before the run does.
+  'scheduled-start': async ({ platform, temporal }) => {
+    const builder = await platform.as('builder');
+    const { body } = await builder.post('/workflows', {
+      name: 'by the clock',
+      definition: { schedule: { every: { seconds: 1 } }, do: [{ note: { set: { done: true } } }] },
+    });
+    await until(
+      async () => (await builder.get(`/runs?workflow_id=${body.id}`)).body.length as number,
+      (count) => count > 0,
+    );
+    await builder.delete(`/workflows/${body.id}`);
+    const query = `WorkflowType = '${SCHEDULED_START_WORKFLOW}' and ExecutionStatus = 'Completed'`;
+    const execution = await until(
+      async () => (await temporal.list({ query })[Symbol.asyncIterator]().next()).value,
+      (found) => found !== undefined,
+    );
+    return { '': { temporal: { workflow_id: execution?.workflowId, run_id: execution?.runId } } };
+  },
   openapi: async (stage) => ({
     '': await toEnd(stage, {
       do: [

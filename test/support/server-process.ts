@@ -12,8 +12,12 @@ import { startTemporal } from '../../dev/temporal.ts';
 import { publish } from './run-folder.ts';
 import { namespaceNames, templateDatabase, type Service } from './servers.ts';
 
-/** The number of history events after which a workflow is asked to continue as new. */
-const smallHistory = { 'limit.historyCount.suggestContinueAsNew': 25 };
+/** A workflow is asked to continue as new after so many events. Versions of workers drain within seconds. */
+const smallHistory = {
+  'limit.historyCount.suggestContinueAsNew': 25,
+  'matching.wv.VersionDrainageStatusVisibilityGracePeriod': '"1s"',
+  'matching.wv.VersionDrainageStatusRefreshInterval': '"1s"',
+};
 
 const [service, folder, jestPid] = process.argv.slice(2) as [Service, string, string];
 const stopping = Promise.withResolvers<void>();
@@ -56,7 +60,7 @@ async function postgres() {
   return { shared: { adminUrl }, stop };
 }
 
-async function temporal(dynamicConfig: Record<string, number>) {
+async function temporal(dynamicConfig: Record<string, number | string>) {
   const namespaces = dynamicConfig === smallHistory ? namespaceNames.slice(0, 5) : namespaceNames;
   const server = await startTemporal({
     dataDir: join(folder, `${service}-data`),

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, type WorkflowBundle } from '@temporalio/worker';
+import { BUNDLED } from '../../../worker/bundle.ts';
 
 /** The used part of webpack's compiler; webpack itself is no dependency of ours. */
 interface Compiler {
@@ -31,7 +32,7 @@ const replacement = {
 
 export function bundleBroken(): Promise<WorkflowBundle> {
   return bundleWorkflowCode({
-    workflowsPath: join(here, '../../../workflows/index.ts'),
+    ...BUNDLED,
     webpackConfigHook: (config) => ({ ...config, plugins: [...(config.plugins ?? []), replacement] }),
   });
 }
