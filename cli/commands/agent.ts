@@ -1,10 +1,10 @@
 /** Agents. */
 import { buildRouteMap } from '@stricli/core';
 
-import type { CreateAgentRequest, UpdateAgentRequest } from '../../client/index.ts';
+import { ApiError, type CreateAgentRequest, type UpdateAgentRequest } from '../../client/index.ts';
 import { AGENT, agentView, sayWarnings } from '../core/agents.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
-import { usageError } from '../core/errors.ts';
+import { CliError, usageError } from '../core/errors.ts';
 import { choice, flag, text, texts } from '../core/flags.ts';
 import { checkForm, readForm } from '../core/form.ts';
 import { confirm, readRecord } from '../core/input.ts';
@@ -139,7 +139,12 @@ const docs = command({
   run: async (cli, _flags, given) => {
     const path = { id: await agentId(cli, given) };
     const headers = { accept: 'text/markdown' };
-    const text = await cli.client.call('getAgentDocumentation', { path, headers, signal: cli.signal });
+    const text = await cli.client
+      .call('getAgentDocumentation', { path, headers, signal: cli.signal })
+      .catch((error: unknown) => {
+        if (!(error instanceof ApiError) || error.code !== 'not_found') throw error;
+        throw new CliError(`The agent ${given} has no documentation.`, { code: 'not_found' });
+      });
     cli.out.text(text);
   },
 });

@@ -80,13 +80,11 @@ interface ApplyOptions {
 export async function sendFolder(
   cli: Cli,
   folder: Folder,
-  {
-    set = folder.set,
-    ...more
-  }: { set: string | undefined; prune?: boolean; dry_run?: true; digest?: string },
+  { set: given, ...more }: { set: string | undefined; prune?: boolean; dry_run?: true; digest?: string },
 ): Promise<ApplyPlan> {
+  const set = given ?? folder.set;
   if (set === undefined) throw usageError('Name the set: --set NAME, or `set: NAME` in cadenza.yaml.');
-  if (more.prune === true && !folder.isNamed && set === folder.set)
+  if (more.prune === true && !folder.isNamed && given === undefined)
     throw usageError('To archive, name the set: --set NAME, or `set: NAME` in cadenza.yaml.');
   const resources = folder.files.map(({ resource }) => resource);
   // The server checks every field, and names each that is wrong.

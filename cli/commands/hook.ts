@@ -23,6 +23,8 @@ const hookView: View<InboundWebhook> = {
     ['secret', ({ secret, former_secret: former }) => (former === null ? secret : `${secret}, ${former}`)],
     ['active', ({ active }) => (active ? 'yes' : 'no')],
     ['last call', ({ last_received_at: at }) => (at === null ? 'never' : ago(at))],
+    ['last refusal', (hook) => hook.last_refusal && `${hook.last_refusal}, ${ago(hook.last_refused_at)}`],
+    ['source', ({ source, url }) => (source === url ? '' : oneLine(source))],
     ['url', ({ url }) => url],
   ],
   name: ({ id }) => id,
@@ -86,6 +88,8 @@ const update = command({
   arguments: [HOOK],
   run: async (cli, { secret, done, on, off, name, type, source, tolerance: age }, id) => {
     if (on === true && off === true) throw usageError('Give --on or --off.');
+    if ([secret, done, on, off, name, type, source, age].every((one) => one === undefined))
+      throw usageError('Give a flag with what changes.');
     const path = { id };
     const { secret: current } = await cli.client.call('getHook', { path, signal: cli.signal });
     const body = {

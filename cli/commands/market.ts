@@ -20,10 +20,11 @@ const search = command({
     status: choice('Only these', ['submitted', 'approved', 'rejected', 'withdrawn']),
     sort: choice('Order (default new)', ['new', 'installs', 'rating']),
     text: text('Text in the name, summary or description', 'TEXT'),
+    waiting: flag('Only what waits for a review; for admins'),
   },
-  run: async (cli, { kind, status, sort, text: q, ...flags }) => {
+  run: async (cli, { kind, status, sort, text: q, waiting, ...flags }) => {
     await cli.requireLogIn();
-    const query = { kind, status, sort, q, ...pageOf(flags) };
+    const query = { kind, status, sort, q, waiting: waiting === true ? true : undefined, ...pageOf(flags) };
     const items = cli.client.items('listMarketplaceItems', { query, signal: cli.signal });
     await cli.out.list(await collect(cli, items, flags), itemView);
   },

@@ -158,6 +158,8 @@ test('an item goes from its submission to the installation and review of somebod
   const [first, second] = await Promise.all([submit('shared'), submit('unwanted')]);
   expect([first.json().status, second.json().status]).toEqual(['submitted', 'submitted']);
   const [item, other] = [first.json().id, second.json().id];
+  const waiting = await admin.run(['market', 'search', '--waiting', '-o', 'name']);
+  expect(waiting.stdout.split('\n')).toEqual(expect.arrayContaining([item, other]));
   const shown = await admin.run(['market', 'version', item, '-o', 'table']);
   expect(shown.stdout).toContain('needs secrets: SERVICE_KEY');
   const digestOf = async (id: string): Promise<string> =>

@@ -90,6 +90,9 @@ test('a folder that is none, or too large, is named before anything is sent', as
   expect(await readFolder(`${cwd}/My Set`)).toMatchObject({ set: 'my-set', isNamed: false });
   const unnamed = await user.run(['apply', '-f', 'My Set', '--prune'], { cwd });
   expect([unnamed.exitCode, unnamed.stderr]).toEqual([2, expect.stringContaining('To archive, name')]);
+  // Also the name that the folder has, if somebody gives it.
+  const named = await user.run(['apply', '-f', 'My Set', '--set', 'my-set', '--prune'], { cwd });
+  expect([named.exitCode, named.stderr]).toEqual([1, expect.stringContaining('ECONNREFUSED')]);
   const [large, none, watched] = await Promise.all([
     user.run(['diff', '-f', 'large', '-o', 'json'], { cwd }),
     user.run(['diff', '-f', 'file'], { cwd }),
