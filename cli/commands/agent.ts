@@ -2,6 +2,7 @@
 import { buildRouteMap } from '@stricli/core';
 
 import { ApiError, type CreateAgentRequest, type UpdateAgentRequest } from '../../client/index.ts';
+import { AGENT_STATUSES, AGENT_TYPES } from '../../contracts/agent-types.ts';
 import { AGENT, agentView, sayWarnings } from '../core/agents.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
@@ -22,17 +23,22 @@ import {
 } from './agent-parts.ts';
 import { checkEnd, endFlags, inputFlags, toEnd } from './run.ts';
 
+const VISIBILITIES = ['private', 'public'] as const;
+
 const list = command({
   brief: 'List own and public agents, newest first',
   flags: {
     ...listFlags,
     search: text('Text in the name or description', 'TEXT'),
     tag: text('With this tag', 'TAG'),
+    type: choice('Of this type', AGENT_TYPES),
+    status: choice('In this status', AGENT_STATUSES),
+    visibility: choice('Only these', VISIBILITIES),
   },
-  run: async (cli, { search, tag, ...flags }) => {
+  run: async (cli, { search, tag, type, status, visibility, ...flags }) => {
     await cli.requireLogIn();
     const items = cli.client.items('listAgents', {
-      query: { q: search, tag, ...pageOf(flags) },
+      query: { q: search, tag, type, status, visibility, ...pageOf(flags) },
       signal: cli.signal,
     });
     await cli.out.list(await collect(cli, items, flags), agentView);
@@ -67,8 +73,8 @@ const update = command({
     '`version` in the file.',
   flags: {
     description: text('What it does', 'TEXT'),
-    visibility: choice('Who can see it', ['private', 'public']),
-    status: choice('active, or inactive: it is not called any more', ['active', 'inactive', 'deprecated']),
+    visibility: choice('Who can see it', VISIBILITIES),
+    status: choice('active, or inactive: it is not called any more', AGENT_STATUSES),
     tag: texts('Tag; these replace all others', 'TAG'),
   },
   arguments: [AGENT, optional('FILE', 'Fields as YAML or JSON, - for standard input')],

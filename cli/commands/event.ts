@@ -77,10 +77,11 @@ const list = command({
     type: text('Only this type', 'TYPE'),
     source: text('Only this source', 'URI'),
     since: text('Only those received after this time', 'TIME'),
+    until: text('Only those received before this time', 'TIME'),
   },
-  run: async (cli, { type, source, since, ...flags }) => {
+  run: async (cli, { type, source, since, until, ...flags }) => {
     await cli.requireLogIn();
-    const query = { type, source, received_after: since, ...pageOf(flags) };
+    const query = { type, source, received_after: since, received_before: until, ...pageOf(flags) };
     const items = cli.client.items('listReceivedEvents', { query, signal: cli.signal });
     await cli.out.list(await collect(cli, items, flags), receivedView);
   },

@@ -20,11 +20,14 @@ const search = command({
     status: choice('Only these', ['submitted', 'approved', 'rejected', 'withdrawn']),
     sort: choice('Order (default new)', ['new', 'installs', 'rating']),
     text: text('Text in the name, summary or description', 'TEXT'),
+    category: text('In this category', 'CATEGORY'),
+    tag: text('With this tag', 'TAG'),
     waiting: flag('Only what waits for a review; for admins'),
   },
-  run: async (cli, { kind, status, sort, text: q, waiting, ...flags }) => {
+  run: async (cli, { kind, status, sort, text: q, category, tag, waiting, ...flags }) => {
     await cli.requireLogIn();
-    const query = { kind, status, sort, q, waiting: waiting === true ? true : undefined, ...pageOf(flags) };
+    const isWaiting = waiting === true ? true : undefined;
+    const query = { kind, status, sort, q, category, tag, waiting: isWaiting, ...pageOf(flags) };
     const items = cli.client.items('listMarketplaceItems', { query, signal: cli.signal });
     await cli.out.list(await collect(cli, items, flags), itemView);
   },

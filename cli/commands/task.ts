@@ -8,6 +8,7 @@ import { EXIT, usageError, type ExitCode } from '../core/errors.ts';
 import { choice, text, texts } from '../core/flags.ts';
 import { readForm } from '../core/form.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
+import { workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import {
   checkDecision,
@@ -32,11 +33,21 @@ const list = command({
     ]),
     status: text('One or more of open, claimed, decided, …, separated by commas', 'STATUS'),
     ...taskFlags,
+    run: text('Tasks of this run', 'RUN'),
+    workflow: text('Tasks of runs of this workflow', 'WORKFLOW'),
     search: text('Text in title, description or workflow', 'TEXT'),
   },
-  run: async (cli, { scope, status, search, ...flags }) => {
+  run: async (cli, { scope, status, run, workflow, search, ...flags }) => {
     await cli.requireLogIn();
-    const query = { ...taskQuery(flags), ...pageOf(flags), scope, status, q: search };
+    const query = {
+      ...taskQuery(flags),
+      ...pageOf(flags),
+      scope,
+      status,
+      run_id: run,
+      workflow_id: workflow === undefined ? undefined : await workflowId(cli, workflow),
+      q: search,
+    };
     await cli.out.list(
       await collect(cli, cli.client.items('listHumanTasks', { query, signal: cli.signal }), flags),
       taskView,

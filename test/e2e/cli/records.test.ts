@@ -458,4 +458,7 @@ test('lists of runs and tasks are narrowed and ordered', async () => {
   expect(await tasks('inbox', '--sort', 'due')).toEqual([sooner, later]);
   expect(await tasks('inbox', '--claimed-by', 'me')).toEqual([later]);
   expect(await tasks('task', 'list', '--due-before', '2027-01-15T00:00:00Z')).toEqual([sooner]);
+  expect(await tasks('task', 'list', '--run', asking)).toEqual([later, sooner]);
+  expect(await tasks('task', 'list', '--run', run)).toEqual([]);
+  expect(await tasks('agent', 'list', '--type', 'llm', '--status', 'inactive')).toEqual([]);
 });
