@@ -1,4 +1,4 @@
-import { CancellationScope, isCancellation } from '@temporalio/workflow';
+import { CancellationScope, isCancellation, workflowInfo } from '@temporalio/workflow';
 import type { DslError } from '../../../contracts/dsl-error.ts';
 import { MAX_MAP_CONCURRENCY } from '../../../language/definition/call-function.ts';
 import type { MapArguments, TaskItem } from '../../../language/definition/model.ts';
@@ -12,10 +12,12 @@ import type { MapFrame } from '../state.ts';
 
 const DEFAULT_CONCURRENCY = 10;
 /**
- * When the run has to continue in a new execution, no item starts before those under way have ended. This is
- * the longest that it waits, because they may take days.
+ * When the run has to continue in a new execution, no item starts before that. This is the longest that they
+ * wait, because calls under way may take days.
  */
 const MAX_DRAIN_MS = 60_000;
+/** After it has waited that long in vain, it waits again when the history has grown by so many events. */
+const DRAIN_AGAIN_EVENTS = 4_000;
 
 /** With `on_error: collect`, what stands for an item in the output. */
 type Collected = { ok: true; output: unknown } | { ok: false; error: DslError };
@@ -51,7 +53,8 @@ class MapRun {
   /** Items that an earlier execution or run has begun. */
   readonly #begun: number[];
   readonly #scope = new CancellationScope();
-  #drained = false;
+  /** The length of history from which on it waits for a new execution. */
+  #drainsFrom = 0;
   #failure: Error | undefined;
 
   constructor(execution: Execution, args: MapArguments, task: Task, frame: MapFrame, input: unknown) {
@@ -95,11 +98,8 @@ class MapRun {
   async #next(): Promise<number | undefined> {
     const begun = this.#begun.shift();
     if (begun !== undefined) return begun;
-    if (this.#execution.wantsContinueAsNew && !this.#drained) {
-      const isOver = (): boolean => Object.keys(this.#frame.open).length === 0;
-      await this.#execution.until(isOver, MAX_DRAIN_MS);
-      this.#drained = true;
-    }
+    if (this.#execution.wantsContinueAsNew && workflowInfo().historyLength >= this.#drainsFrom)
+      await this.#drain();
     const { items, next, open, results } = this.#frame;
     if (next >= items.length || this.#frame.end) return undefined;
     open[next] = {
@@ -109,6 +109,16 @@ class MapRun {
     results[next] = null;
     this.#frame.next++;
     return next;
+  }
+
+  /**
+   * Waits for the new execution, which begins as soon as nothing of the run is in flight, a batch of events
+   * included. An item that started beside that batch would keep the run from it, and so would the next ones.
+   */
+  async #drain(): Promise<void> {
+    const { journal } = this.#execution;
+    if (!(await this.#execution.until(() => journal.closed, MAX_DRAIN_MS)))
+      this.#drainsFrom = workflowInfo().historyLength + DRAIN_AGAIN_EVENTS;
   }
 
   async #item(index: number): Promise<void> {
