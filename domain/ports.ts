@@ -306,8 +306,8 @@ export interface TemporalGateway {
    * earlier generation of it some seconds later.
    */
   nextTimes(workflowId: string, generation: string): Promise<Date[] | null>;
-  /** The schedule's times from `from` to `to`, both included; Temporal names at most 1,000. */
-  timesBetween(workflowId: string, from: Date, to: Date): Promise<Date[]>;
+  /** The times from `from` to `to`, both included, without their jitter; Temporal names at most 1,000. */
+  timesBetween(schedule: WantedSchedule, from: Date, to: Date): Promise<Date[]>;
   ping(): Promise<boolean>;
   /** Resumes a target's deliveries now; starts its workflow if none runs. */
   wakeDelivery(targetId: string): Promise<void>;

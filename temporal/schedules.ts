@@ -1,4 +1,5 @@
 /** The schedules of workflows on Temporal: one each, whose executions ask for the run of their time. */
+import { randomUUID } from 'node:crypto';
 import {
   ScheduleAlreadyRunning,
   ScheduleNotFoundError,
@@ -42,7 +43,12 @@ export function scheduleCalls(
     deleteSchedule: (workflowId) => call(() => unlessMissing(undefined, () => handle(workflowId).delete())),
     nextTimes: (workflowId, generation) =>
       call(() => unlessMissing(null, () => nextTimes(handle(workflowId), noteOf(generation)))),
-    timesBetween: (workflowId, from, to) => call(() => timesBetween(client, workflowId, from, to)),
+    timesBetween: (wanted, from, to) =>
+      call(() =>
+        wanted.jitter_seconds === 0
+          ? timesBetween(client, scheduleOfWorkflow(wanted.workflow_id), from, to)
+          : timesWithoutJitter(client, optionsOf({ ...wanted, jitter_seconds: 0 }, taskQueue), from, to),
+      ),
   };
 }
 
@@ -100,10 +106,31 @@ function optionsOf(wanted: WantedSchedule, taskQueue: string) {
   } satisfies ScheduleOptions;
 }
 
-async function timesBetween(client: Client, workflowId: string, from: Date, to: Date): Promise<Date[]> {
+/**
+ * Temporal names the times of a schedule with their jitter, so a schedule without it is asked, which is there
+ * for this question only. All its times have passed, so it starts nothing, and Temporal removes it after some
+ * days if this process cannot.
+ */
+async function timesWithoutJitter(client: Client, wanted: Wanted, from: Date, to: Date): Promise<Date[]> {
+  const scheduleId = `${wanted.scheduleId}-times-${randomUUID()}`;
+  const state = { ...wanted.state, remainingActions: 0 };
+  const handle = await client.schedule.create({
+    ...wanted,
+    scheduleId,
+    spec: { ...wanted.spec, endAt: to },
+    state,
+  });
+  try {
+    return await timesBetween(client, scheduleId, from, to);
+  } finally {
+    await unlessMissing(undefined, () => handle.delete());
+  }
+}
+
+async function timesBetween(client: Client, scheduleId: string, from: Date, to: Date): Promise<Date[]> {
   const { startTime } = await client.workflowService.listScheduleMatchingTimes({
     namespace: client.options.namespace,
-    scheduleId: scheduleOfWorkflow(workflowId),
+    scheduleId,
     // Temporal names the times after this one.
     startTime: timestampOf(new Date(from.getTime() - 1)),
     endTime: timestampOf(to),

@@ -150,24 +150,20 @@ export async function triggerSchedule(
  */
 export async function timesToFill(
   deps: DispatchDeps,
-  { workflow_id: id, times, jitter_seconds: jitter }: Scheduled,
+  schedule: Scheduled,
   { from, to }: { from: Date; to: Date },
 ): Promise<Date[]> {
+  const { workflow_id: id, times } = schedule;
   if (times.kind === 'after' || times.kind === 'on')
     throw conflict(
       'schedule_without_times',
       `A schedule with "${times.kind}" has no times of its own to fill.`,
     );
-  if (jitter > 0)
-    throw conflict(
-      'schedule_with_jitter',
-      'Temporal names times with their jitter: set jitter_seconds to 0.',
-    );
   if (to.getTime() > Date.now()) throw wrongRange('/to', 'is in the future');
   if (from > to) throw wrongRange('/from', 'is after "to"');
   // A new schedule may not be known to Temporal yet.
   await syncSchedule(deps, id);
-  const found = await deps.temporal.timesBetween(id, from, to);
+  const found = await deps.temporal.timesBetween({ ...schedule, times, paused: false }, from, to);
   const problem =
     found.length === 0
       ? 'the schedule has no time in between'

@@ -239,6 +239,39 @@ test('runs of others neither drive a chain nor show in it', async () => {
   await builder.delete(`/workflows/${workflow.id}`);
 });
 
+test('a chain that is handed over goes on with the runs of its new owner', async () => {
+  const [from, to] = [await platform.createUser(), await platform.createUser()];
+  const [leaver, heir] = [await platform.as(from), await platform.as(to)];
+  const definition = { schedule: { after: { milliseconds: 50 } }, do: quick };
+  const { id } = (await leaver.post('/workflows', { name: 'Handed over', definition })).body;
+  const wait = { headers: { prefer: 'wait=30' } };
+  const first = (await leaver.post(`/workflows/${id}/run`, {}, wait)).body;
+  const admin = await platform.as('admin');
+  expect((await admin.post(`/users/${from.id}/transfer`, { to: to.id })).status).toBe(200);
+  const runs = async (): Promise<any[]> => {
+    await platform.reconcile();
+    return (await heir.get(`/runs?workflow_id=${id}`)).body;
+  };
+  const chain = await until(
+    runs,
+    (found) => found.filter(({ status }) => status === 'completed').length >= 2,
+  );
+  expect([chain.at(-1).id, chain.at(-2).owner_id, first.owner_id]).toEqual([first.id, to.id, from.id]);
+  // A run of the new owner that is cancelled ends the chain.
+  await heir.patch(`/workflows/${id}/schedule`, { paused: true });
+  await heir.patch(`/workflows/${id}`, { definition: { schedule: definition.schedule, do: waits } });
+  const waiting = (await heir.post(`/workflows/${id}/run`, {})).body;
+  await heir.post(`/runs/${waiting.id}/cancel`);
+  await until(
+    async () => (await heir.get(`/runs/${waiting.id}`)).body.status,
+    (status) => status === 'cancelled',
+  );
+  await heir.patch(`/workflows/${id}/schedule`, { paused: false });
+  await platform.reconcile();
+  expect((await heir.get(`/workflows/${id}/schedule`)).body.next).toEqual([]);
+  await heir.delete(`/workflows/${id}`);
+});
+
 test('a broken save keeps the settings, and one bad schedule does not hold up others', async () => {
   const id = await create({ cron: '0 0 1 1 *' });
   await change(id, { paused: true, note: 'Keep me.', jitter_seconds: 7 });
@@ -298,6 +331,16 @@ test('a person starts the run of a paused schedule, and fills past times once', 
   const exact = { from: midnight.toISOString(), to: midnight.toISOString() };
   const one = await builder.post(`/workflows/${id}/schedule/backfill`, exact);
   expect(one.body).toHaveLength(1);
+  // Its times are the same with jitter, which only delays the starts by the clock.
+  await change(id, { jitter_seconds: 3_600 });
+  expect((await backfill(3)).body).toEqual(filled.body);
+  const client = await temporalClient();
+  const { namespace } = platform.temporal;
+  await until(
+    async () => (await client.workflowService.listSchedules({ namespace })).schedules,
+    (schedules) => !schedules.some(({ scheduleId }) => scheduleId?.includes('-times-')),
+  );
+  await client.connection.close();
 });
 
 test('a start that is refused is noted with its reason, and late ones are missed', async () => {
