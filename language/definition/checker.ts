@@ -207,6 +207,18 @@ export class Checker {
     return true;
   }
 
+  /** Functions of the definition may use credentials; those that a fetched function calls are fetched too. */
+  refuseOwnFunction(name: string, pointer: string): void {
+    const isOwn = !this.#options.resources.some((given) => given.kind === 'function' && given.name === name);
+    if (!isOwn || !this.isFetched(pointer)) return;
+    this.problems.error(
+      pointer,
+      'own_function_in_fetched_function',
+      `a fetched function cannot call ${quote(name)} of use.functions: ` +
+        'copy it into use.functions if it needs that',
+    );
+  }
+
   #report(analysis: Analysis, pointer: string, place: Place): void {
     for (const { message, line, column, suggestion } of analysis.problems) {
       const hint = suggestion === undefined ? '' : `, did you mean ${quote(suggestion)}?`;

@@ -73,7 +73,10 @@ export const callKind: Pick<Kind, 'check'> = {
     const parameters = task['with'];
     const place = at(pointer, 'with');
     if (callee === undefined) return checkFetched(call, pointer, parameters, locals, checker);
-    if (callee.kind === 'function') return checker.template(parameters, place, inTask(locals));
+    if (callee.kind === 'function') {
+      checker.refuseOwnFunction(callee.name, at(pointer, 'call'));
+      return checker.template(parameters, place, inTask(locals));
+    }
     const { notYet } = FUNCTION_FACTS[callee.name];
     if (notYet !== null) unsupported(checker, at(pointer, 'call'), notYet);
     if (isRecord(parameters)) CALLS[callee.name].check(parameters, place, locals, checker);

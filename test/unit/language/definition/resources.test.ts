@@ -4,7 +4,11 @@ import { validateDefinition } from '../../../../language/definition/validate.ts'
 
 const CALL = 'log:1.0.0@mine';
 const base = {
-  use: { secrets: ['KEY'], catalogs: { mine: { endpoint: 'https://example.com/catalog/' } } },
+  use: {
+    secrets: ['KEY'],
+    functions: { pay: { set: { paid: true } } },
+    catalogs: { mine: { endpoint: 'https://example.com/catalog/' } },
+  },
   do: [{ tell: { call: CALL, with: { text: 'hi' } } }],
 };
 
@@ -65,8 +69,11 @@ test.each([{ set: { text: '${ .text }' } }, { log: { set: { text: '${ .text }' }
       resources: [resource(document)],
     });
     expect({ problems, runnable }).toEqual({ problems: [], runnable: true });
-    expect(executable?.use?.functions).toEqual({ [CALL]: { set: { text: '${ .text }' } } });
-    expect(definition.use?.functions).toBeUndefined();
+    expect(executable?.use?.functions).toEqual({
+      ...base.use.functions,
+      [CALL]: { set: { text: '${ .text }' } },
+    });
+    expect(definition.use?.functions).toEqual(base.use.functions);
   },
 );
 
@@ -107,6 +114,7 @@ test.each([
     },
     'secret_in_fetched_function',
   ],
+  ['a function of the definition', { call: 'pay' }, 'own_function_in_fetched_function'],
   ['no task', { hello: 'world' }, 'not_a_function'],
   ['itself', { call: CALL }, 'function_cycle'],
 ])('a fetched function with %s is refused where it is called', (_, document, code) => {
