@@ -7,7 +7,8 @@ import type { Problems } from './problems.ts';
 /** Hints name only what works today, because users act on them. */
 export const INSTEAD = {
   'run.return':
-    'a child workflow has no process streams: omit "return", the output is the output of the workflow',
+    'a child workflow has no process streams: omit "return", then the output is that of the workflow, or ' +
+    'write "none"',
   'grpc.file':
     'a .proto document is fetched over http or https: serve it there, or omit "proto" if the server offers ' +
     'reflection',

@@ -133,6 +133,17 @@ describe('a child with await: false', () => {
   });
 });
 
+test('the output of a child is that of its task, or nothing with `return: none`', async () => {
+  const child = await workflow([{ answer: { set: { n: 42 } } }]);
+  for (const [returned, output] of [
+    ['none', null],
+    ['stdout', { n: 42 }],
+  ]) {
+    const definition = { do: [{ sub: { run: { workflow: child, return: returned } } }] };
+    expect(await startRun(builder, definition, {}, 30)).toMatchObject({ status: 'completed', output });
+  }
+});
+
 describe('retrying a run with child runs', () => {
   const http = (path: string) => httpTask(`${counterpart.url}${path}`);
   const calls = (path: string): number => counterpart.seen.filter((request) => request.path === path).length;

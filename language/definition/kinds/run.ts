@@ -72,7 +72,7 @@ export const runKind: Kind = {
     const child = own(run, 'workflow');
     if (!isRecord(child)) return;
     const returned = own(run, 'return');
-    if (returned !== undefined && returned !== 'stdout')
+    if (returned !== undefined && returned !== 'stdout' && returned !== 'none')
       unsupported(checker, at(place, 'return'), 'run.return');
     for (const key of ['namespace', 'name', 'version']) {
       checker.text(child[key], at(place, 'workflow', key), inTask(locals));

@@ -18,7 +18,6 @@ const REFUSED: Record<string, string[]> = {
   'run.container': ['runTask run.container'],
   'run.script': ['runTask run.script'],
   'run.shell': ['runTask run.shell'],
-  'run.return': ['runTask run.return'],
   'call.grpc': ['CallGRPC'],
   'call.asyncapi': ['CallAsyncAPI'],
   'call.mcp': ['CallMCP'],
@@ -31,11 +30,11 @@ const LIMITED: Record<string, string> = {
   'workflow evaluate.language': INSTEAD['evaluate.language'],
   'schema format': INSTEAD['schema.format'],
   'oauth2AuthenticationProperties grant': INSTEAD['auth.grant'],
-  'runTask run.return': 'a child workflow has no process streams',
+  'runTask run.return': INSTEAD['run.return'],
 };
 
 /** The features behind `LIMITED`. */
-const LIMITS = ['dsl', 'evaluate.language', 'schema.format', 'auth.grant'];
+const LIMITS = ['dsl', 'evaluate.language', 'schema.format', 'auth.grant', 'run.return'];
 
 interface Row {
   section: string;

@@ -28,7 +28,8 @@ export async function runRun(
     const id = await startChild(execution, task, reference, childInput);
     return { output: input, data: { child_run_id: id } };
   }
-  return runChild(execution, task, reference, childInput);
+  const outcome = await runChild(execution, task, reference, childInput);
+  return definition.run.return === 'none' ? { ...outcome, output: null } : outcome;
 }
 
 function nameOf(text: string, input: unknown, at: At): string {
