@@ -120,7 +120,7 @@ function logCancelRequest(execution: Execution, { id, by, reason }: Command): vo
 
 function suspend(execution: Execution, { id, by, at }: Command): void {
   const { state, qualifiedName: name } = execution;
-  if (state.suspended) return;
+  if (state.suspended || isOvertaken(execution, id)) return;
   state.suspended = true;
   execution.journal.add(
     execution.event(EVENT.runSuspended, `suspend:${id}`, LOG_TEXT.runSuspended(), {
@@ -129,9 +129,17 @@ function suspend(execution: Execution, { id, by, at }: Command): void {
   );
 }
 
+/**
+ * Ids of commands grow with time. An older one that comes late, or again after more commands than are
+ * remembered, does not undo a newer one.
+ */
+function isOvertaken({ state }: Execution, id: string): boolean {
+  return state.commands?.some((other) => other > id) ?? false;
+}
+
 function resume(execution: Execution, { id, by, at }: Command): void {
   const { state, qualifiedName: name } = execution;
-  if (!state.suspended) return;
+  if (!state.suspended || isOvertaken(execution, id)) return;
   state.suspended = false;
   execution.journal.add(
     execution.event(EVENT.runResumed, `resume:${id}`, LOG_TEXT.runResumed(), {

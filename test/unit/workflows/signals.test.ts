@@ -53,12 +53,28 @@ test('a signal that nobody awaits is acknowledged and logged, but not kept in th
 
 test('an old command that arrives again has no effect, however many decisions came in between', () => {
   const { state, acks, take } = setUp();
-  take({ id: 's', run_id: 'run', kind: 'suspend', by: null, at: '' });
-  take({ id: 'r', run_id: 'run', kind: 'resume', by: null, at: '' });
+  take({ id: 'c1', run_id: 'run', kind: 'suspend', by: null, at: '' });
+  take({ id: 'c2', run_id: 'run', kind: 'resume', by: null, at: '' });
   for (let i = 0; i < 1_500; i++) take(decision(`d${i}`, 'expired'));
-  take({ id: 's', run_id: 'run', kind: 'suspend', by: null, at: '' });
+  take({ id: 'c1', run_id: 'run', kind: 'suspend', by: null, at: '' });
   expect(state.suspended).toBe(false);
-  expect(acks.at(-1)).toBe('s');
+  expect(acks.at(-1)).toBe('c1');
+});
+
+test('a command has no effect if newer ones came before it, however many', () => {
+  const { state, events, take } = setUp();
+  const id = (n: number): string => `c${String(n).padStart(4, '0')}`;
+  const command = (n: number): unknown => {
+    const kind = n % 2 === 0 ? 'suspend' : 'resume';
+    return { id: id(n), run_id: 'run', kind, by: null, at: '' };
+  };
+  take(command(3));
+  take(command(2));
+  expect([state.suspended, events]).toEqual([false, []]);
+  for (let n = 4; n < 1_504; n++) take(command(n));
+  const before = events.length;
+  take(command(4));
+  expect([state.suspended, events.length]).toEqual([false, before]);
 });
 
 test.each([
