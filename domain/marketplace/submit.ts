@@ -29,12 +29,16 @@ export interface Submission {
   tags?: string[] | null | undefined;
 }
 
-/** Rejected versions, and all versions of a withdrawn item, may be submitted again; any other is a 409. */
+/**
+ * Rejected versions, and all versions of a withdrawn item, may be submitted again. @param keeps any other
+ * stays as it is; else it is a 409
+ */
 export async function submitItem(
   em: EntityManager,
   encryption: Encryption,
   actor: Actor,
   given: Submission,
+  { keeps = false } = {},
 ): Promise<MarketplaceItem> {
   const own = ownSecrets(await readSecrets(em, encryption, actor.id));
   const { name, summary, description, categories, tags, license } = given;
@@ -48,6 +52,7 @@ export async function submitItem(
   const versions = await versionsOf(em, item);
   const same = versions.find(({ version }) => version === given.version);
   if (same !== undefined && same.status !== 'rejected' && item.status !== 'withdrawn') {
+    if (keeps) return item;
     throw conflict('version_exists', `Version ${given.version} is ${same.status} already.`, {
       item_id: item.id,
     });

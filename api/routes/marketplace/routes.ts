@@ -62,8 +62,8 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
         'secrets of its configuration. ' +
         'Another version of the same agent or workflow becomes a version of its item; the approved version ' +
         'stays visible until the new one is approved. ' +
-        'With `include_agents`, own private agents that a workflow uses are submitted too; ' +
-        'each needs its own approval.',
+        'With `include_agents`, own private agents that a workflow uses are submitted too, also if the ' +
+        'version itself was submitted before; each needs its own approval.',
       tags,
       role: 'builder',
       body: newItem,
@@ -72,7 +72,7 @@ export function marketplaceEndpoints({ encryption }: Pick<AppDeps, 'encryption'>
       errors: [409],
       handler: async (c) => {
         const { include_agents: withAgents, ...given } = c.body;
-        const item = await submitItem(c.em, encryption, c.actor, given);
+        const item = await submitItem(c.em, encryption, c.actor, given, { keeps: withAgents === true });
         const included =
           withAgents === true
             ? await submitAgents(c.em, encryption, c.actor, await requiredBy(c.em, item, given.version))

@@ -453,12 +453,13 @@ test('include_agents submits each agent that nobody else could use, once', async
   };
   const { id: ref_id } = await createdWorkflow(publisher, definition);
   const before = await approvedItem(publisher, admin, first);
-  const reply = await publisher.post('/marketplace/items', {
-    kind: 'workflow',
-    ref_id,
-    version: 1,
-    include_agents: true,
-  });
+  // Without its agents at first.
+  const alone = { kind: 'workflow', ref_id, version: 1 };
+  const { id } = (await publisher.post('/marketplace/items', alone)).body;
+  await admin.post(path(id, '/approve'));
+  expect((await publisher.post('/marketplace/items', alone)).status).toBe(409);
+  const reply = await publisher.post('/marketplace/items', { ...alone, include_agents: true });
+  expect(reply.body).toMatchObject({ id, status: 'approved' });
   expect([
     reply.status,
     reply.body.included.toSorted((a: any, b: any) => (a.agent < b.agent ? -1 : 1)),
@@ -470,7 +471,7 @@ test('include_agents submits each agent that nobody else could use, once', async
     ],
   ]);
   const item = reply.body.included.find(({ agent }: { agent: string }) => agent === 'inc two');
-  for (const id of [item.item_id, reply.body.id]) await admin.post(path(id, '/approve'));
+  await admin.post(path(item.item_id, '/approve'));
   expect((await installed(user, reply.body)).missing).toEqual({ secrets: [], agents: [], workflows: [] });
   expect((await publisher.get(path(item.item_id))).body.ref_id).toBe(second.id);
 });
