@@ -2747,7 +2747,10 @@ export interface Operations {
       reference: string;
     };
     query?: {
-      /** Which visit of the task; default: the last. */
+      /**
+       * Which visit of the task; default: the last. Below 1: what a retry with changes has asked
+       * again.
+       */
       visit?: number | undefined;
     };
     answer: RunTaskVisit;

@@ -64,8 +64,8 @@ export function runAction(action: Action, brief: string): Command<Context> {
 export const retryRuns = commandOfMany({
   brief: 'Continue failed runs, each with a new run from the failed task on',
   details:
-    `${DETAILS} With --revision, --from or an input it retries one run, and people are asked again: it is ` +
-    'refused where a decision would be taken over.',
+    `${DETAILS} With --revision, --from or an input it retries one run, and people are asked again ` +
+    'what they have decided.',
   flags: {
     ...flags,
     revision: count('Revision of the workflow to continue with'),

@@ -2,6 +2,7 @@
  * Moves the state of a faulted run to another revision, or to another task, before a retry continues from it.
  * The frames are those of `workflows/interpreter/state.ts`; here they are read as far as places need it.
  */
+import type { AskedAgain } from '../../contracts/asked-again.ts';
 import { pointerTokens } from '../../contracts/json-pointer.ts';
 import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { isRecord } from '../../contracts/is-record.ts';
@@ -39,6 +40,7 @@ interface Branch {
 export interface Checkpoint {
   scope: unknown;
   root: Frame;
+  asked_again?: AskedAgain[];
 }
 
 /** A list that is under way, where the definitions have it. */
@@ -137,6 +139,17 @@ export class Places {
       const at = Number(task.slice(before.length + 1).split('/')[0]);
       return first >= 0 && (list.isBranch ? at === first : at >= first);
     });
+  }
+
+  /** Where a task of the old definition stands in the new one, as far as the lists under way tell. */
+  now(task: string): string {
+    const holds = this.#lists.filter(({ before }) => task.startsWith(`${before}/`));
+    const list = holds.toSorted((a, b) => b.before.length - a.before.length)[0];
+    const [first = '', ...rest] = list ? pointerTokens(task.slice(list.before.length)) : [];
+    const name = list ? nameAt(list.tasksBefore, Number(first)) : undefined;
+    const index = list?.tasks.findIndex((item) => isRecord(item) && Object.hasOwn(item, name ?? ''));
+    if (!list || index === undefined || index < 0) return task;
+    return pointerOf(list.pointer, index, ...rest);
   }
 
   #list(

@@ -8,6 +8,7 @@ import { createRun } from './create.ts';
 import { MAX_RETRIES, type RunLimits } from './limits.ts';
 import { getRun } from './queries.ts';
 import { continueWith, Places, type Checkpoint, type Place } from './retry-place.ts';
+import { decisionsToAsk } from './retry-decisions.ts';
 import { readRetrySource, type RetrySource } from './retry-source.ts';
 import { mayChangeRetry } from './rights.ts';
 import { getRunnable, mayRunWorkflow } from './runnable.ts';
@@ -21,12 +22,9 @@ export interface RetryOptions {
   from?: string | undefined;
 }
 
-/** How many decided tasks a refusal names. */
-const MAX_NAMED = 20;
-
 /**
  * Without options: same revision and input. The agents are pinned again. @throws 409 if the run left no state
- * to continue from, if the revision lacks the place, or if a decision would be taken over
+ * to continue from, if the revision lacks the place, or if more was decided than can be asked again
  */
 export async function retryRun(
   em: EntityManager,
@@ -67,13 +65,13 @@ async function moved(
   const checkpoint = await readCheckpoint(em, runId);
   const places = new Places(checkpoint, source.definition, target?.definition ?? source.definition);
   const place = from === undefined ? null : places.find(from);
-  await checkDecisions(em, runId, places, place);
+  const again = await decisionsToAsk(em, runId, checkpoint, { revision, input, from }, { places, place });
   const given = input === undefined ? undefined : { value: input };
   if (place) {
     const isKnown = given !== undefined || place.frame !== undefined;
     continueWith(place, given, isKnown ? null : await inputOf(em, runId, places, place));
   } else if (given) continueWith(places.only, given, null);
-  return { ...target, start_state: checkpoint };
+  return { ...target, start_state: { ...checkpoint, asked_again: again } };
 }
 
 /** @throws 403 */
@@ -112,39 +110,9 @@ async function readCheckpoint(em: EntityManager, runId: string): Promise<Checkpo
 }
 
 /**
- * What people have decided was decided on the data of the earlier run: a changed run asks them again. @throws
- * 409 with the tasks that would be taken over
+ * The input that the task had when it started last; other visits only asked again what was decided.
+ * @throws 409 if it never did, or if the log omits it
  */
-async function checkDecisions(
-  em: EntityManager,
-  runId: string,
-  places: Places,
-  from: Omit<Place, 'frame'> | null,
-): Promise<void> {
-  const decided = await em.execute<{ task: string }[]>(
-    `with recursive chain as (
-       select id, retry_of, 0 as depth from run where id = ?
-       union all
-       select r.id, r.retry_of, c.depth + 1 from chain c join run r on r.id = c.retry_of where c.depth < ?),
-     tree as (
-       select id, null::text as task from chain
-       union all
-       select r.id, coalesce(t.task, r.parent_task) from tree t join run r on r.parent_run_id = t.id)
-     select distinct coalesce(t.task, h.task) as task
-       from tree t join hitl_task h on h.run_id = t.id and h.status = 'decided' order by 1`,
-    [runId, MAX_RETRIES],
-  );
-  const kept = decided.map(({ task }) => task).filter((task) => !places.comesTo(task, from));
-  if (kept.length === 0) return;
-  throw conflict(
-    'decisions_kept',
-    `People have decided ${kept.slice(0, MAX_NAMED).join(', ')}, and a changed run has to ask them again: ` +
-      'continue there or before with "from", or start a new run.',
-    { tasks: kept.slice(0, MAX_NAMED) },
-  );
-}
-
-/** The input that the task had when it started last. @throws 409 if it never did, or if the log omits it */
 async function inputOf(
   em: EntityManager,
   runId: string,
@@ -162,7 +130,7 @@ async function inputOf(
        select r.id, r.retry_of, c.depth + 1 from chain c join run r on r.id = c.retry_of where c.depth < ?)
      select e.data from chain c
        join lateral (select visit from run_task where run_id = c.id and reference = ?
-                      order by visit desc limit 1) t on true
+                       and visit > 0 order by visit desc limit 1) t on true
        join run_event e on e.run_id = c.id and e.key = ? || '#' || t.visit || ':started'
       order by c.depth limit 1`,
     [runId, MAX_RETRIES, reference, reference],

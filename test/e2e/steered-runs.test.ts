@@ -115,20 +115,104 @@ describe('a retry', () => {
       expect((await retry(run, { from })).body).toMatchObject({ status: 409, code });
   });
 
-  test('asks people again: what they decided is not taken over', async () => {
+  test('asks people again what it would take over, and goes on with the same answer only', async () => {
     broken.add('/pay');
     const workflow = await workflowOf({ do: [{ ask: humanTask('Pay?') }, { pay: call('/pay') }] });
     const started = await start(workflow);
     await approve(started);
     const run = await endOf(builder, started);
-    const refused = await retry(run, { input: { amount: 1_000 } });
-    expect(refused.body).toMatchObject({ status: 409, code: 'decisions_kept', tasks: ['/do/0/ask'] });
+    await revise(workflow, {
+      do: [{ added: call('/added') }, { ask: humanTask('Pay?') }, { pay: call('/pay') }],
+    });
+    const { body: second } = await retry(run, { input: { amount: 1_000 }, revision: 2 });
+    const task = (await builder.get(`/hitl/tasks/${await openTask(second)}`)).body;
+    expect(task).toMatchObject({ title: 'Pay?', task: '/do/1/ask', run_id: second.id });
+    expect(task.context).toMatchObject([
+      { name: 'Retry with changes', value: { retry_of: run['id'], revision: 2, input: { amount: 1_000 } } },
+      { name: 'Decided before', value: { decision: 'approve' } },
+    ]);
+    expect((await builder.post(`/hitl/tasks/${task.id}/decision`, { decision: 'reject' })).status).toBe(200);
+    const refused = await endOf(builder, second);
+    expect(refused).toMatchObject({
+      status: 'faulted',
+      error: { instance: '/do/1/ask', detail: expect.stringContaining('decided otherwise') },
+      tasks: [{ name: 'ask', status: 'faulted', hitl_task_id: task.id }],
+    });
+    // A retry of that asks again, too, and then relies on the answer.
+    const { body: third } = await retry(refused, {});
+    await approve(third);
+    const failed = await endOf(builder, third);
+    expect(failed).toMatchObject({ status: 'faulted', error: { instance: '/do/2/pay' } });
+    expect(calls).toEqual(['/pay', '/pay']);
     broken.clear();
-    const { body: again } = await retry(run, { from: '/do/0/ask' });
+    const { body: unchanged } = await retry(failed, {});
+    expect(await endOf(builder, unchanged)).toMatchObject({ status: 'completed', tasks: [{ name: 'pay' }] });
+    const { body: changed } = await retry(failed, { input: {} });
+    await approve(changed);
+    expect(await endOf(builder, changed)).toMatchObject({
+      status: 'completed',
+      tasks: [{ name: 'ask', status: 'completed' }, { name: 'pay' }],
+    });
+    const asked = (await builder.get(`/hitl/tasks?run_id=${changed.id}&status=decided`)).body;
+    expect(asked).toHaveLength(1);
+    expect(calls).toEqual(['/pay', '/pay', '/pay', '/pay']);
+  });
+
+  test('asks by the task itself what lies at its place or after it', async () => {
+    broken.add('/pay');
+    const ask = humanTask('Pay?');
+    const workflow = await workflowOf({ do: [{ before: ask }, { ask }, { pay: call('/pay') }] });
+    const started = await start(workflow);
+    await approve(started);
+    await approve(started);
+    const run = await endOf(builder, started);
+    broken.clear();
+    const { body: again } = await retry(run, { from: '/do/1/ask' });
+    for (const reference of ['/do/0/before', '/do/1/ask']) {
+      const id = await openTask(again);
+      expect((await builder.get(`/hitl/tasks/${id}`)).body.task).toBe(reference);
+      const decision = reference === '/do/1/ask' ? 'reject' : 'approve';
+      expect((await builder.post(`/hitl/tasks/${id}/decision`, { decision })).status).toBe(200);
+    }
+    expect(await endOf(builder, again)).toMatchObject({ status: 'completed' });
+  });
+
+  test('asks what was decided in a child run, and is refused if that is too much', async () => {
+    broken.add('/pay');
+    const branches = Array.from({ length: 21 }, (_unused, i) => ({ [`b${i}`]: humanTask(`Part ${i}?`) }));
+    const document = { dsl: '1.0.3', namespace: 'asking', name: 'asks', version: '1.0.0' };
+    const child = await builder.post('/workflows', {
+      name: 'asks',
+      definition: {
+        document,
+        do: [{ many: { if: '${ .many == true }', fork: { branches } } }, { one: humanTask('?') }],
+      },
+    });
+    expect([child.status, child.body.runnable]).toEqual([201, true]);
+    const { namespace, name, version } = document;
+    const sub = { input: { from: '${ $workflow.input }' }, run: { workflow: { namespace, name, version } } };
+    const workflow = await workflowOf({ do: [{ sub }, { pay: call('/pay') }] });
+    const runWith = async (input: object, questions: number): Promise<RunRecord> => {
+      const started = await start(workflow, { input_params: input });
+      for (let left = questions; left > 0; left--) {
+        const [task] = await until(
+          async () => (await builder.get('/hitl/tasks')).body as RunRecord[],
+          (tasks) => tasks.length > 0,
+        );
+        await builder.post(`/hitl/tasks/${task?.['id']}/decision`, { decision: 'approve' });
+      }
+      return endOf(builder, started);
+    };
+    const { body: again } = await retry(await runWith({}, 1), { input: {} });
+    const asked = (await builder.get(`/hitl/tasks/${await openTask(again)}`)).body;
+    expect(asked).toMatchObject({ title: '?', task: '/do/0/sub', run_id: again.id });
     await approve(again);
-    expect((await endOf(builder, again))['status']).toBe('completed');
-    // Without changes the decision is still the one on this data.
-    expect((await endOf(builder, (await retry(run, {})).body))['status']).toBe('completed');
+    expect((await endOf(builder, again))['error'].instance).toBe('/do/1/pay');
+    expect((await retry(await runWith({ many: true }, 22), { input: {} })).body).toMatchObject({
+      status: 409,
+      code: 'decisions_kept',
+      tasks: ['/do/0/sub'],
+    });
   });
 
   test('with changes is for who may change the workflow: it could pass by an approval', async () => {

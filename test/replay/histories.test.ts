@@ -55,6 +55,7 @@ beforeAll(async () => {
 
 test('every shape of run has a history', () => {
   const shapes = [
+    'asked',
     'cancelled',
     'child',
     'compete',

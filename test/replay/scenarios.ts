@@ -697,6 +697,25 @@ export const scenarios: Record<string, Scenario> = {
       ],
     }),
   }),
+  // Retries with changes, which ask again what was decided: with the same answers, and with another one.
+  asked: async (stage) => {
+    const builder = await stage.platform.as('builder');
+    const review = human({ due: 'PT1H', expires: 'PT2H' });
+    const first = await started(stage, {
+      do: [{ review }, { confirm: human() }, { pay: http(stage, '/missing') }],
+    });
+    await decide(stage, first, 'approve');
+    await decide(stage, first, 'approve');
+    await ended(stage, first);
+    const retried = async (changes: object): Promise<RunRecord> =>
+      (await builder.post(`/runs/${first['id']}/retry`, changes)).body;
+    const again = await retried({ input: { changed: true } });
+    await decide(stage, again, 'approve');
+    await decide(stage, again, 'approve');
+    const otherwise = await retried({ input: { changed: true } });
+    await decide(stage, otherwise, 'reject');
+    return { again: await ended(stage, again), otherwise: await ended(stage, otherwise) };
+  },
   // Two questions: the recording server suggests continue-as-new early, so the second is answered in another
   // execution.
   elsewhere: async (stage) => {

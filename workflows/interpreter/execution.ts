@@ -160,6 +160,7 @@ export class Execution {
       if (child) this.children.set(child.id, child);
       for (const question of [human, remote?.human]) if (question) this.asked.add(question.id);
     }
+    for (const { human } of state.asked_again ?? []) if (human) this.asked.add(human.id);
     this.journal = new Journal(state, {
       append: (batch) => ports.append(batch),
       status: (asIf) => this.status(asIf),

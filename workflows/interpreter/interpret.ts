@@ -1,4 +1,5 @@
 /** Interprets the workflow from raw input to output: dsl.md "Data Flow", steps 1, 2, 10, 11. */
+import { askAgain } from './ask-again.ts';
 import { transform, validate, type At } from './data-flow.ts';
 import { RUNTIME, type Execution } from './execution.ts';
 import { fault } from './fault.ts';
@@ -8,6 +9,7 @@ import { timeoutMs, withDeadline, workflowDescriptor } from './run-task.ts';
 /** @throws DslFault for an uncaught error; CancelledFailure of Temporal when cancelled */
 export async function interpret(execution: Execution): Promise<unknown> {
   const { definition, state } = execution;
+  if (state.asked_again) await askAgain(execution, state.asked_again);
   const at = (ref: string, more: Record<string, unknown> = {}): At => ({
     ref,
     variables: { workflow: workflowDescriptor(execution), runtime: RUNTIME, ...more },

@@ -6,6 +6,7 @@
  */
 import type { RemoteAsk, RemoteReply } from '../../contracts/activities.ts';
 import { workflowUuid } from './ids.ts';
+import type { AskedAgain } from '../../contracts/asked-again.ts';
 import type { TakenEvent } from '../../contracts/listening.ts';
 import type { DslError } from '../../contracts/dsl-error.ts';
 import type { WaitingOn } from '../../contracts/run-events.ts';
@@ -183,6 +184,10 @@ export interface RunState {
   commands?: string[];
   /** How many events the run has added so far. */
   added?: number;
+  /** It began with the state of an earlier run. */
+  continues?: true;
+  /** Decisions of earlier runs that this one relies on, if it is a retry with changes or retries one. */
+  asked_again?: (AskedAgain & { human?: HumanFrame })[];
 }
 
 export function initialState(input: unknown): RunState {
@@ -206,9 +211,10 @@ export function initialState(input: unknown): RunState {
  * retried too.
  */
 export function stateForRetry(checkpoint: Checkpoint): RunState {
-  const root = clone(checkpoint.root);
+  const { root, scope, asked_again: again } = clone(checkpoint);
   resetFrame(root);
-  return { ...initialState(null), scope: clone(checkpoint.scope), root };
+  for (const decision of again ?? []) delete decision.human;
+  return { ...initialState(null), scope, root, continues: true, ...(again && { asked_again: again }) };
 }
 
 /** The sandbox of workflow code has no structuredClone. */
@@ -217,10 +223,11 @@ function clone<T>(value: T): T {
 }
 
 /** The state that a faulted run leaves for its retry. */
-export type Checkpoint = Pick<RunState, 'version' | 'scope' | 'root'>;
+export type Checkpoint = Pick<RunState, 'version' | 'scope' | 'root' | 'continues' | 'asked_again'>;
 
-export function checkpointOf(state: RunState): Checkpoint {
-  return clone({ version: state.version, scope: state.scope, root: state.root });
+export function checkpointOf({ version, scope, root, continues, asked_again: again }: RunState): Checkpoint {
+  const more = { ...(continues && { continues }), ...(again && { asked_again: again }) };
+  return clone({ version, scope, root, ...more });
 }
 
 /** A frame and all frames below it; `open` skips finished branches and failed attempts. */

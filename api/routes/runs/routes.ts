@@ -294,13 +294,10 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
           .meta({ description: 'JSON pointer of the task, percent-encoded: `%2Fdo%2F0%2Fask`.' }),
       }),
       query: z.object({
-        visit: z.coerce
-          .number()
-          .int()
-          .min(1)
-          .max(MAX_INT)
-          .optional()
-          .meta({ description: 'Which visit of the task; default: the last.' }),
+        visit: z.coerce.number().int().min(-MAX_INT).max(MAX_INT).optional().meta({
+          description:
+            'Which visit of the task; default: the last. Below 1: what a retry with changes has asked again.',
+        }),
       }),
       responses: { 200: runTaskVisitSchema },
       errors: [404],
@@ -405,7 +402,8 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       params: idParams,
       description:
         'With `revision`, `input` or `from`, which only the owner of the workflow and admins may give, ' +
-        'people are asked again: 409 if a decision would be taken over, or if the revision lacks the place.',
+        'people are asked again what they have decided: 409 if that is too much, or if the revision lacks ' +
+        'the place.',
       body: retryBody,
       responses: { 201: runSchema },
       errors: [404, 409, 422],

@@ -28,6 +28,20 @@ describe('the place of a retry in another revision', () => {
     expect(indexIn(foreach)).toBe(2);
   });
 
+  test('moves with the tasks beside it that it takes over', () => {
+    const state = () => stateAt({ list: at(1) });
+    const group = (...names: string[]) => ({ group: { do: tasks(...names) } });
+    const places = new Places(
+      state(),
+      { do: [group('a', 'b')] },
+      { do: [...tasks('new'), group('new', 'a', 'b')] },
+    );
+    expect(places.now('/do/0/group/do/0/a')).toBe('/do/1/group/do/1/a');
+    expect(places.now('/do/0/group/do/0/a/try/0/inner')).toBe('/do/1/group/do/1/a/try/0/inner');
+    expect(places.now('/do/0/group')).toBe('/do/1/group');
+    expect(places.now('/use/functions/f')).toBe('/use/functions/f');
+  });
+
   test('is refused if extensions are under way and have changed', () => {
     const extended = (...names: string[]) => ({
       use: { extensions: names.map((name) => ({ [name]: { extend: 'set', after: tasks('note') } })) },
