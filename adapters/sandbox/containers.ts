@@ -84,8 +84,8 @@ interface Begun {
   input: Duplex | null;
 }
 
-/** After the end of a container, for the rest of its output. */
-const DRAIN_MS = 5_000;
+/** After the end of a container, for the rest of its output, of which the engine keeps 64 MiB. */
+const DRAIN_MS = 30_000;
 
 const PULL_MS = 600_000;
 
@@ -321,15 +321,25 @@ async function follow(
   try {
     const still = AbortSignal.any([over, reading.signal]);
     onBegin?.();
-    const output = read(api, id, still, { outputBytes, whole, onOutput });
+    let drained = false;
+    const wanted = { outputBytes, whole, onOutput };
+    const output = read(api, id, still, { ...wanted, follow: true }, () => drained);
     // It may fail before it is awaited.
     output.catch(() => {});
     const ended = api.call('POST', `/containers/${id}/wait?condition=not-running`, undefined, {
       signal: still,
     });
     await Promise.race([ended, output.then(() => ended)]);
-    void sleep(DRAIN_MS, undefined, { ref: false }).then(() => reading.abort(new Error('no more output')));
-    return await output;
+    void sleep(DRAIN_MS, undefined, { ref: false }).then(() => {
+      drained = true;
+      reading.abort(new Error('no more output'));
+    });
+    const followed = await output;
+    if (drained) return followed;
+    // Some engines lose the end of what is followed (Docker before 23).
+    onBegin?.();
+    const all = await read(api, id, over, { ...wanted, follow: false }, () => false);
+    return longerOf(followed, all);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (late.aborted) throw fault('timeout', `The container did not end within ${limitMs / 1000} s`);
@@ -342,25 +352,43 @@ async function follow(
   }
 }
 
+/** Of a stream that was cut, the engine may not have the beginning any more. */
+function longerOf(followed: Collected, all: Collected): Collected {
+  const textOf = (stream: 'stdout' | 'stderr'): string =>
+    followed.cut.includes(stream) || followed[stream].length > all[stream].length
+      ? followed[stream]
+      : all[stream];
+  const cut = [...new Set([...followed.cut, ...all.cut])];
+  return { stdout: textOf('stdout'), stderr: textOf('stderr'), cut };
+}
+
 interface Reading {
   onOutput: SandboxCall['onOutput'];
+  /** Until the container ends; else what it has written so far. */
+  follow: boolean;
 }
 
 async function read(
   api: EngineApi,
   id: string,
   signal: AbortSignal,
-  { outputBytes, whole, onOutput }: Pick<SandboxCall, 'outputBytes' | 'whole'> & Reading,
+  { outputBytes, whole, onOutput, follow: following }: Pick<SandboxCall, 'outputBytes' | 'whole'> & Reading,
+  isLate: () => boolean,
 ): Promise<Collected> {
   const { status, body } = await api.stream(
     'GET',
-    `/containers/${id}/logs?follow=1&stdout=1&stderr=1`,
+    `/containers/${id}/logs?follow=${following ? 1 : 0}&stdout=1&stderr=1`,
     signal,
   );
   if (status !== 200) throw fault('communication', `The engine gave no output of the container (${status})`);
   const tooLong = (cut: readonly ('stdout' | 'stderr')[]): boolean => whole.some((one) => cut.includes(one));
   const isEnough = (cut: readonly ('stdout' | 'stderr')[]): boolean => tooLong(cut) || cut.length === 2;
-  const collected = await collectOutput(body, outputBytes, isEnough, onOutput);
+  const collected = await collectOutput(
+    body,
+    { maxBytes: outputBytes, isEnough, onOutput },
+    // The end of what the task returns could be missing.
+    () => isLate() && whole.length === 0,
+  );
   if (tooLong(collected.cut)) {
     const streams = collected.cut.filter((stream) => whole.includes(stream)).join(' and ');
     throw fault('runtime', `The container wrote more than ${outputBytes} bytes to ${streams}`);

@@ -145,7 +145,7 @@ function containerPath(method: string, id: string, action: string, query: URLSea
     case 'POST wait':
       return `${at}/wait?condition=not-running`;
     case 'GET logs':
-      return `${at}/logs?follow=1&stdout=1&stderr=1`;
+      return `${at}/logs?follow=${query.get('follow') === '1' ? 1 : 0}&stdout=1&stderr=1`;
     case 'DELETE ':
       return `${at}?force=1&v=1`;
     case 'PUT archive':

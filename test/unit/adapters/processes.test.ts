@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import { withDeferred } from '../../../activities/secret-arguments.ts';
 import { createEgressPolicy } from '../../../adapters/egress/create-egress-policy.ts';
 import { createSandbox, type Sandbox } from '../../../adapters/sandbox/containers.ts';
+import { collectOutput } from '../../../adapters/sandbox/multiplexed.ts';
 import { createProcessRunner } from '../../../adapters/sandbox/run-process.ts';
 import { Fault } from '../../../contracts/fault.ts';
 import type { EntityManager } from '../../../db/orm.ts';
@@ -130,4 +131,37 @@ test('a container of an open call is ended at its limit, and one that stays keep
   const fork = () => ({ execute: async () => [{ key: 'open' }] }) as unknown as EntityManager;
   await expect(removeContainers({ sandbox: sandbox as Sandbox, fork })).rejects.toThrow('cannot remove');
   expect(done).toEqual(['kill late', 'remove left']);
+});
+
+test('output that the engine cannot send in time counts as cut, if some was cut before', async () => {
+  const frame = (stream: number, text: string): Buffer => {
+    const header = Buffer.from([stream, 0, 0, 0, 0, 0, 0, 0]);
+    header.writeUInt32BE(text.length, 4);
+    return Buffer.concat([header, Buffer.from(text)]);
+  };
+  const told: string[] = [];
+  async function* output(...texts: string[]): AsyncGenerator<Uint8Array> {
+    const bytes = Buffer.concat(texts.map((text, index) => frame(1 + (index % 2), text)));
+    // Headers and texts arrive in any pieces.
+    for (let at = 0; at < bytes.length; at += 3) yield bytes.subarray(at, at + 3);
+    throw new Error('no more output');
+  }
+  const collect = (isLate: boolean, ...texts: string[]) =>
+    collectOutput(
+      output(...texts),
+      {
+        maxBytes: 5,
+        isEnough: () => false,
+        onOutput: (stream, part) => void told.push(`${stream}:${Buffer.from(part).toString()}`),
+      },
+      () => isLate,
+    );
+  expect(await collect(true, 'abcdefg', 'x', 'hij')).toEqual({
+    stdout: 'abcde',
+    stderr: 'x',
+    cut: ['stdout', 'stderr'],
+  });
+  expect(told.join('').replaceAll(/stdout:|stderr:/g, '')).toBe('abcdefgxhij');
+  await expect(collect(true, 'abc', 'x')).rejects.toThrow('no more output');
+  await expect(collect(false, 'abcdefg')).rejects.toThrow('no more output');
 });
