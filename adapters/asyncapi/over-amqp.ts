@@ -185,7 +185,7 @@ async function take(
     queue.push({
       ...inbound(message),
       settle: (taken) => {
-        if (!taken) return channel.ack(message);
+        if (!taken) return acknowledge(message);
         last = message;
         if (++kept % window === 0)
           void begin().catch((error: unknown) => session.fail(failureOf(connecting, error)));
@@ -196,6 +196,13 @@ async function take(
     const before = consumer;
     ({ consumerTag: consumer } = await channel.consume(name, receive));
     if (before !== '') await channel.cancel(before);
+  };
+  const acknowledge = (message: ConsumeMessage): void => {
+    try {
+      channel.ack(message);
+    } catch (error) {
+      session.fail(failureOf(connecting, error));
+    }
   };
   await begin();
   return {

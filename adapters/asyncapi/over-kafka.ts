@@ -62,7 +62,7 @@ export const overKafka: Protocol = {
           if (complete && group !== null && positions.length > 0) await group.commit(positions);
         } finally {
           await leave();
-          await running;
+          await inTime(running).catch(() => undefined);
         }
       };
     } catch (error) {

@@ -28,6 +28,7 @@ const HEARTBEAT_MS = 3_000;
 const RETRY_MS = 250;
 /** A coordinator may be starting. */
 const TRIES = 60;
+const COMMIT_TRIES = 3;
 /** Of a group, and topics of all members together, of which the leader assigns the partitions. */
 const MAX_MEMBERS = 1_000;
 const MAX_TOPICS = 100;
@@ -92,8 +93,18 @@ class Group implements KafkaGroup {
 
   async commit(positions: Position[]): Promise<void> {
     const { connecting, group, topic } = this.#deps;
-    const code = await (await this.#found()).request(commitApi, { ...this.#membership, topic, positions });
-    if (code !== ERROR.none) throw kafkaFault(connecting, code, group);
+    let left = positions;
+    for (let tries = 1; left.length > 0; tries++) {
+      const request = { ...this.#membership, topic, positions: left };
+      const code = await (await this.#found()).request(commitApi, request);
+      if (code === ERROR.none) return;
+      if (tries === COMMIT_TRIES || !(mustRejoin(code) || mustFindCoordinator(code)))
+        throw kafkaFault(connecting, code, group);
+      if (mustFindCoordinator(code)) this.#coordinator = null;
+      // What others have now, they read again.
+      const own = new Set((await this.join()).map(({ partition }) => partition));
+      left = left.filter(({ partition }) => own.has(partition));
+    }
   }
 
   async leave(): Promise<void> {

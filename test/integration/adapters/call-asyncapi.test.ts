@@ -357,9 +357,9 @@ test('a subscription that receives too much, or loses its broker, is an error', 
   const server = await serve(() => version3({ broker: { host: `127.0.0.1:${port}`, protocol: 'mqtt' } }));
   const subscription = { consume: { amount: 99 } };
   /** Begins a subscription, and resolves when the broker has it. */
-  const begin = async (options: Options = {}) => {
+  const begin = async (options: Options = {}, wanted: object = subscription) => {
     const subscribed = new Promise((resolve) => broker.once('subscribe', resolve));
-    const following = call({ ...at(server), operation: 'follow', subscription }, options);
+    const following = call({ ...at(server), operation: 'follow', subscription: wanted }, options);
     following.catch(() => undefined);
     await subscribed;
     return { following };
@@ -369,6 +369,12 @@ test('a subscription that receives too much, or loses its broker, is an error', 
   expect(await faultOf(large.following)).toMatchObject({
     detail: 'The subscription received more than 8388608 bytes',
   });
+  // What the filter leaves out counts as well, but not as something that waits.
+  const filtered = await begin({}, { filter: 'false', consume: { amount: 1 } });
+  let isOver = false;
+  const over = faultOf(filtered.following).finally(() => (isOver = true));
+  for (let n = 0; n < 20 && !isOver; n++) await publish('orders', JSON.stringify('x'.repeat(3_000_000)));
+  expect(await over).toMatchObject({ detail: 'The subscription received more than 33554432 bytes' });
   const cancel = new AbortController();
   const cancelled = await begin({ signal: cancel.signal });
   cancel.abort(new Error('cancelled by the test'));
@@ -386,6 +392,60 @@ test('a subscription that receives too much, or loses its broker, is an error', 
     kind: 'communication',
     detail: 'The subscription ended after 0 messages',
   });
+});
+
+/** A server that says the same for ever to whoever connects, or nothing at all. */
+async function serveHostile(words: Buffer | null) {
+  const seen = { begun: 0, ended: 0 };
+  const server = createTcpServer((socket) => {
+    seen.begun += 1;
+    const say = (): void => {
+      while (words !== null && socket.writable && socket.write(words));
+    };
+    socket.on('drain', say).on('error', () => undefined);
+    socket.on('close', () => (seen.ended += 1)).resume();
+    say();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  opened({ close: async () => void server.close() });
+  return { port: (server.address() as AddressInfo).port, seen };
+}
+
+test.each([
+  ['nats', 'x'.repeat(10_000), 'a line of more than'],
+  ['nats', `INFO ${'{'.repeat(10_000)}\r\n`, 'broke off the connection'],
+  ['nats', 'INFO {}\r\nMSG a 1 99999999999\r\n', 'more than 8388608 bytes'],
+  ['nats', 'HTTP/1.1 400 Bad Request\r\n', 'does not speak NATS'],
+  ['kafka', '\x7f\xff\xff\xff', 'more than 9437184 bytes at once'],
+  ['kafka', '\0\0\0\x08\0\0\0\x09', 'did not answer as Kafka does'],
+  ['kafka', '\0\0\0\x0a\0\0\0\x01\0\0\0\0\x7f\xff', 'did not answer as Kafka does'],
+  ['amqp', '\x01\0\0\x7f\xff\xff\xff', 'broke off the connection'],
+  ['amqp', 'x'.repeat(10_000), 'broke off the connection'],
+])('a hostile server of %s is left: %j', async (protocol, words, detail) => {
+  const { port, seen } = await serveHostile(Buffer.from(words.repeat(500), 'latin1'));
+  const server = await serve(() => version3({ s: { host: `127.0.0.1:${port}`, protocol } }));
+  const subscription = { consume: { amount: 1 } };
+  for (const wanted of [{ message: { payload: {} } }, { subscription }]) {
+    const refused = await faultOf(call({ ...at(server), operation: 'place', ...wanted }));
+    expect(refused).toMatchObject({ kind: 'communication', detail: expect.stringContaining(detail) });
+  }
+  await until(
+    async () => seen,
+    ({ begun, ended }) => begun >= 2 && ended === begun,
+  );
+});
+
+test('a broker that says nothing has the time of the call, and keeps no connection', async () => {
+  const { port, seen } = await serveHostile(null);
+  for (const protocol of ['mqtt', 'nats', 'amqp', 'kafka']) {
+    const server = await serve(() => version3({ s: { host: `127.0.0.1:${port}`, protocol } }));
+    const sending = call({ ...at(server), operation: 'place', message: { payload: {} } }, { timeoutMs: 300 });
+    expect(await faultOf(sending)).toMatchObject({ kind: 'timeout' });
+  }
+  await until(
+    async () => seen,
+    ({ begun, ended }) => begun === 4 && ended === 4,
+  );
 });
 
 test('the egress policy holds for servers that a document names, and mistakes are named', async () => {
