@@ -6,7 +6,7 @@
  */
 import type { MikroORM } from '@mikro-orm/postgresql';
 import type { Logger } from '../config/logger.ts';
-import type { EndedCallListener } from '../db/ended-call-listener.ts';
+import type { Notifications } from '../db/notifications.ts';
 import { endedCalls, type CallUnderWay } from '../domain/runs/invocations.ts';
 
 export interface ActiveCalls {
@@ -31,7 +31,7 @@ const REMEMBERED_RUNS = 1_000;
 export interface ActiveCallsDeps {
   orm: MikroORM;
   logger: Logger;
-  endedCalls: EndedCallListener;
+  endedCalls: Notifications;
 }
 
 export function createActiveCalls(deps: ActiveCallsDeps): ActiveCalls {

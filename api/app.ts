@@ -1,6 +1,7 @@
 /** Composition root of the HTTP API. All dependencies come in as arguments. */
 import Koa from 'koa';
 
+import { KnownCallers } from '../domain/auth/known-callers.ts';
 import { createSigningKeys } from '../domain/auth/signing-keys.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
 import { a2aMiddleware } from './a2a/mount.ts';
@@ -29,7 +30,7 @@ export interface CreateAppOptions extends AppResources {
   /** Default: metrics without those of the process. */
   metrics?: Metrics;
   /**
-   * In development and tests, a response that violates its schema becomes a 500. Otherwise it is only logged.
+   * In development and tests, a response that violates its schema becomes a 500. Otherwise responses are not checked.
    */
   strictResponses?: boolean;
   /** Additional endpoints, for tests of this layer. */
@@ -55,6 +56,7 @@ export function createApp(options: CreateAppOptions): App {
   const stop = () => {
     stopping = true;
     void deps.runEvents.stop();
+    void deps.accountChanges?.stop();
     deps.eventReaders.stop();
     deps.runReaders.stop();
     deps.partialFeeds.stop();
@@ -68,8 +70,12 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
   const { orm, env, logger } = options;
   const fork = () => orm.em.fork();
   const encryption = createEncryption(env.ENCRYPTION_KEYS);
+  const { accountChanges } = options;
+  const knownCallers = new KnownCallers(() => accountChanges?.isConnected ?? false);
+  accountChanges?.subscribe(() => knownCallers.clear());
   return {
     ...options,
+    knownCallers,
     metrics: options.metrics ?? createMetrics({ orm, logger }),
     encryption,
     keys: createSigningKeys(fork, encryption),
@@ -111,6 +117,7 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
     logger,
     keys,
     addressLimit,
+    knownCallers: deps.knownCallers,
     issuer: env.BASE_URL,
     baseUrl: env.BASE_URL,
     fingerprint: (text) => encryption.fingerprint(text),

@@ -4,7 +4,9 @@ import type { PayloadCodec } from '@temporalio/common';
 import type { Env } from '../config/env.ts';
 import type { Logger } from '../config/logger.ts';
 import type { Orm } from '../db/orm.ts';
+import type { Notifications } from '../db/notifications.ts';
 import type { RunEventWatcher } from '../db/run-event-watcher.ts';
+import type { KnownCallers } from '../domain/auth/known-callers.ts';
 import type { SigningKeys } from '../domain/auth/signing-keys.ts';
 import type { Position } from '../domain/events/position.ts';
 import type { FileStore } from '../domain/files/ports.ts';
@@ -26,6 +28,8 @@ export interface AppResources {
   temporal: TemporalGateway;
   /** Notifies waiting readers of a run's next event. */
   runEvents: RunEventWatcher;
+  /** Of changes of users and sessions. Default: none, so every request reads its caller's row. */
+  accountChanges?: Notifications;
   files: FileStore;
   /** Fetches what definitions take from elsewhere. */
   resources: ResourceFetcher;
@@ -41,6 +45,7 @@ export interface AppDeps extends AppResources {
   keys: SigningKeys;
   addressLimit: AddressLimit;
   sessions: LiveSessions;
+  knownCallers: KnownCallers;
   /** Checks addresses of webhooks and push notification configs. */
   deliveryAddresses: DeliveryAddresses;
   /** Shared readers of all runs' log: one read serves all streams of this process. */

@@ -6,6 +6,7 @@ import { loadServerEnv, type ServerEnv } from '../config/env.ts';
 import { createLogger, type Logger } from '../config/logger.ts';
 import { createOrm, type Orm, type PoolState } from '../db/orm.ts';
 import { removeExpired } from '../domain/auth/cleanup.ts';
+import { listenForAccountChanges } from '../db/notifications.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { hasUsers, seedAdmin } from '../domain/auth/seed.ts';
 import { createResourceFetcher } from '../adapters/resources/create-resource-fetcher.ts';
@@ -69,6 +70,7 @@ const app = createApp({
     processQueue: env.SANDBOX_TASK_QUEUE,
   }),
   runEvents: createRunEventWatcher(env.DATABASE_URL, logger),
+  accountChanges: listenForAccountChanges(env.DATABASE_URL, logger),
   files,
   resources,
   // Only people look at these payloads and no code trusts them, so unencrypted ones are shown too.

@@ -22,7 +22,13 @@ export function createRouter(endpoints: readonly Endpoint[], deps: RouterDeps): 
     router.register(
       [path, `/api/v1${path}`],
       [endpoint.method],
-      [labelRoute(endpoint), authMiddleware(deps, endpoint), ...limits, runEndpoint(deps, endpoint)],
+      [
+        labelRoute(endpoint),
+        authMiddleware(deps, endpoint),
+        ...limits,
+        forgetCallers(deps, endpoint),
+        runEndpoint(deps, endpoint),
+      ],
     );
   }
   const unknownRoutes: Middleware = async (ctx, next) => {
@@ -38,6 +44,21 @@ function labelRoute({ path }: Endpoint): Middleware {
   return (ctx, next) => {
     ctx.state['route'] = path;
     return next();
+  };
+}
+
+/** What never changes who a caller is; every other change makes this process read callers anew at once. */
+const KEEPS_CALLERS = /^\/(agents|events|files|hitl|hooks|marketplace|runs|workflows)\b/;
+
+/** Other processes, and this one too, also hear of changes by a notification, a moment later. */
+function forgetCallers({ knownCallers }: AuthDeps, { method, path }: Endpoint): Middleware {
+  if (method === 'GET' || KEEPS_CALLERS.test(path)) return (_ctx, next) => next();
+  return async (_ctx, next) => {
+    try {
+      await next();
+    } finally {
+      knownCallers.clear();
+    }
   };
 }
 

@@ -178,6 +178,8 @@ create table auth_client (
 );
 CREATE INDEX auth_client_expiry ON public.auth_client USING btree (expires_at);
 CREATE INDEX auth_client_user ON public.auth_client USING btree (user_id, id);
+CREATE TRIGGER auth_client_changed AFTER UPDATE ON public.auth_client FOR EACH ROW WHEN (((old.expires_at IS DISTINCT FROM new.expires_at) OR (old.user_id IS DISTINCT FROM new.user_id))) EXECUTE FUNCTION notify_account_change();
+CREATE TRIGGER auth_client_deleted AFTER DELETE ON public.auth_client FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
 
 create table auth_session (
   id uuid not null,
@@ -200,6 +202,8 @@ CREATE UNIQUE INDEX auth_session_cookie ON public.auth_session USING btree (cook
 CREATE INDEX auth_session_expiry ON public.auth_session USING btree (expires_at);
 CREATE INDEX auth_session_oauth_client ON public.auth_session USING btree (oauth_client_id) WHERE (oauth_client_id IS NOT NULL);
 CREATE INDEX auth_session_user ON public.auth_session USING btree (user_id);
+CREATE TRIGGER auth_session_changed AFTER UPDATE ON public.auth_session FOR EACH ROW WHEN (((old.revoked_at IS DISTINCT FROM new.revoked_at) OR (old.role_limit IS DISTINCT FROM new.role_limit) OR (old.oauth_client_id IS DISTINCT FROM new.oauth_client_id) OR (old.user_id IS DISTINCT FROM new.user_id))) EXECUTE FUNCTION notify_account_change();
+CREATE TRIGGER auth_session_deleted AFTER DELETE ON public.auth_session FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
 
 create table delivery (
   id uuid not null,
@@ -1101,6 +1105,8 @@ create table user_account (
 );
 CREATE UNIQUE INDEX user_account_email ON public.user_account USING btree (lower(email));
 CREATE UNIQUE INDEX user_account_username ON public.user_account USING btree (lower(username));
+CREATE TRIGGER user_account_changed AFTER UPDATE ON public.user_account FOR EACH ROW WHEN (((old.username IS DISTINCT FROM new.username) OR (old.roles IS DISTINCT FROM new.roles) OR (old.groups IS DISTINCT FROM new.groups) OR (old.status IS DISTINCT FROM new.status) OR (old.token_epoch IS DISTINCT FROM new.token_epoch))) EXECUTE FUNCTION notify_account_change();
+CREATE TRIGGER user_account_deleted AFTER DELETE ON public.user_account FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
 
 create table user_preferences (
   user_id uuid not null,
@@ -1204,6 +1210,7 @@ CREATE INDEX workflow_schedule_paused_by ON public.workflow_schedule USING btree
 -- function human_task_is_undecided(status text) returns boolean
 -- function keep_outcomes(p_run uuid, p_outcomes json) returns boolean
 -- function lock_human_task(p_run uuid, p_task uuid, OUT run_status text, OUT version text, OUT now text, OUT late boolean) returns record
+-- function notify_account_change() returns trigger
 -- function notify_ended_call() returns trigger
 -- function people_asked(status text, waiting_on jsonb) returns uuid[]
 -- function run_is_over(status text) returns boolean

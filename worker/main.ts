@@ -14,7 +14,7 @@ import { createEgressPolicy } from '../adapters/egress/create-egress-policy.ts';
 import { processSettings } from '../config/process-settings.ts';
 import { loadServerEnv } from '../config/env.ts';
 import { createLogger } from '../config/logger.ts';
-import { createEndedCallListener } from '../db/ended-call-listener.ts';
+import { listenForEndedCalls } from '../db/notifications.ts';
 import { createOrm } from '../db/orm.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { createSigningKeys } from '../domain/auth/signing-keys.ts';
@@ -105,7 +105,7 @@ const hasEngine = env.SANDBOX_TASK_QUEUE === undefined;
 const sandbox = hasEngine && processes.sandbox ? createSandbox(processes.sandbox, installationId) : null;
 const keys = createSigningKeys(() => orm.em.fork(), encryption);
 const kinds = createDeliveryKinds({ orm, encryption, keys, baseUrl: env.BASE_URL });
-const endedCalls = createEndedCallListener(env.DATABASE_URL, logger);
+const endedCalls = listenForEndedCalls(env.DATABASE_URL, logger);
 const shortCalls = createShortCalls();
 const activities = createActivities({
   orm,

@@ -34,6 +34,7 @@ export function a2aMiddleware(deps: AppDeps): Middleware {
     keys: deps.keys,
     issuer: deps.env.BASE_URL,
     addressLimit: deps.addressLimit,
+    knownCallers: deps.knownCallers,
     fork: () => deps.orm.em.fork(),
   };
   const authenticated = authMiddleware(auth, { role: 'viewer' });

@@ -13,8 +13,9 @@ import {
   expiringClaimsSchema,
   type ExpiringClaims,
 } from '../../domain/auth/access-token.ts';
-import { anonymous, hasRole, type Actor } from '../../domain/auth/actor.ts';
+import { anonymous, hasRole } from '../../domain/auth/actor.ts';
 import { AppError, forbidden } from '../../domain/errors.ts';
+import type { Caller, KnownCallers } from '../../domain/auth/known-callers.ts';
 import type { SigningKeys } from '../../domain/auth/signing-keys.ts';
 import type { Endpoint } from '../endpoint.ts';
 import type { AddressLimit } from './rate-limit.ts';
@@ -29,6 +30,7 @@ export interface AuthDeps {
   issuer: string;
   fork: () => EntityManager;
   addressLimit: AddressLimit;
+  knownCallers: KnownCallers;
 }
 
 /**
@@ -79,9 +81,7 @@ export function authMiddleware(
 type Unidentified = 'token_required' | 'invalid_token' | 'foreign_page' | 'session_ended' | 'another_user';
 
 /** Finds the user of a request: by its token, else by the cookie of a browser's session. */
-function identification(
-  deps: AuthDeps,
-): (ctx: Context) => Promise<{ actor: Actor; claims: ExpiringClaims } | Unidentified> {
+function identification(deps: AuthDeps): (ctx: Context) => Promise<Caller | Unidentified> {
   const verify = koaJwt({
     // The types lack KeyObject, which jsonwebtoken accepts.
     secret: async (header: { typ?: unknown; kid?: unknown }) =>
@@ -92,7 +92,7 @@ function identification(
     key: 'claims',
     getToken: bearerToken,
   });
-  const byToken = async (ctx: Context) => {
+  const byToken = async (ctx: Context): Promise<Caller | Unidentified> => {
     const verified = await verify(ctx, async () => {}).then(
       () => true,
       (error: unknown) => {
@@ -105,8 +105,15 @@ function identification(
     const actor = claims === undefined ? null : await actorOfClaims(deps.fork(), claims);
     return claims && actor ? { actor, claims } : 'invalid_token';
   };
-  return (ctx) =>
-    ctx.get('authorization') === '' ? identifyByCookie(deps.fork(), ctx, deps.issuer) : byToken(ctx);
+  return (ctx) => {
+    if (ctx.get('authorization') === '') return identifyByCookie(deps.fork(), ctx, deps.issuer);
+    const token = bearerToken(ctx);
+    return token !== null && isRead(ctx) ? deps.knownCallers.find(token, () => byToken(ctx)) : byToken(ctx);
+  };
+}
+
+function isRead(ctx: Context): boolean {
+  return ctx.method === 'GET' || ctx.method === 'HEAD';
 }
 
 async function verificationKey(

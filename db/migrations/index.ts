@@ -26,6 +26,7 @@ import { Migration202611230547RunFollowers } from './202611230547-run-followers.
  * Append-only, in the order in which they run. The name is what the database remembers: never rename one that
  * has landed.
  */ import { Migration202611230240ExternalResources } from './202611230240-external-resources.ts';
+import { Migration202611230632AccountChanges } from './202611230632-account-changes.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -52,6 +53,7 @@ export const migrations = [
   { name: '202611230555-hook-refusals', class: Migration202611230555HookRefusals },
   { name: '202611230545-applied-hooks', class: Migration202611230545AppliedHooks },
   { name: '202611230547-run-followers', class: Migration202611230547RunFollowers },
+  { name: '202611230632-account-changes', class: Migration202611230632AccountChanges },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

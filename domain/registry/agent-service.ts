@@ -7,6 +7,7 @@ import type { Provenance } from '../../db/entities/marketplace-item.ts';
 import { Agent, type AgentStatus } from '../../db/entities/agent.ts';
 import { Secret } from '../../db/entities/secret.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
+import { Prepared } from '../../db/prepared.ts';
 import { escapeLike } from '../../db/sql.ts';
 import type { Actor } from '../auth/actor.ts';
 import { conflict, forbidden, notFound } from '../errors.ts';
@@ -28,6 +29,9 @@ import {
 } from './agent-versions.ts';
 import { missingReferences, type MissingReference } from './agent-warnings.ts';
 import { createSecretMover, prefixOf, type SecretMover } from './literal-secrets.ts';
+
+/** The highest possible value of AGENT_MAX_BYTES. */
+const LARGEST_RECORD_BYTES = 32 * 1024 * 1024;
 
 /** An agent with everything that its record shows. Versions newest first, skills in order of creation. */
 export interface AgentState {
@@ -84,10 +88,19 @@ export async function createAgent(
 
 /** 404 for an agent that does not exist or that the actor may not see. */
 export async function getAgent(em: EntityManager, actor: Actor, id: string): Promise<Agent> {
-  const agent = await em.findOne(Agent, { id });
-  if (agent === null || !maySeeAgent(actor, agent)) throw notFound('agent');
+  const [row] = await AGENT.execute(em, [id]);
+  const agent = row && em.map(Agent, row);
+  if (agent === undefined || !maySeeAgent(actor, agent)) throw notFound('agent');
   return agent;
 }
+
+const AGENT = new Prepared('select * from agent where id = ?');
+const SKILLS = new Prepared('select * from agent_skill where agent_id = ? order by id');
+/** None if they are too large together. */
+const VERSIONS = new Prepared(
+  `select * from agent_version
+    where agent_id = ? and not ${versionsExceed('?::uuid', String(LARGEST_RECORD_BYTES))} order by id desc`,
+);
 
 /** Locks the row; 404 as for `getAgent`, 403 for users who may only read it. */
 export async function getAgentForChange(em: EntityManager, actor: Actor, id: string): Promise<Agent> {
@@ -102,24 +115,18 @@ export async function getAgentForChange(em: EntityManager, actor: Actor, id: str
  * the versions omit large fields as in a list.
  */
 export async function stateOf(em: EntityManager, agent: Agent): Promise<AgentState> {
-  const skills = await em.find(AgentSkill, { agent_id: agent.id }, { orderBy: { id: 'asc' } });
-  const versions = (await isTooLarge(em, agent))
-    ? await listVersions(em, agent, { limit: 10_000 })
-    : await em.find(AgentVersion, { agent_id: agent.id }, { orderBy: { id: 'desc' } });
+  // Statements of our own do not write what has changed before, as the ORM's do.
+  if (em.isInTransaction()) await em.flush();
+  const skills = (await SKILLS.execute(em, [agent.id])).map((row) => em.map(AgentSkill, row));
+  const whole = await VERSIONS.execute(em, [agent.id, agent.id, agent.id]);
+  // An agent has at least one.
+  const versions =
+    whole.length > 0
+      ? whole.map((row) => em.map(AgentVersion, row))
+      : await listVersions(em, agent, { limit: 10_000 });
   const warnings = (await missingReferences(em, [agent])).get(agent.id) ?? [];
   return { agent, versions, skills, warnings };
 }
-
-async function isTooLarge(em: EntityManager, agent: Agent): Promise<boolean> {
-  const [size] = await em.execute<{ too_large: boolean }[]>(
-    `select ${versionsExceed('?', String(LARGEST_RECORD_BYTES))} as too_large`,
-    [agent.id, agent.id],
-  );
-  return size?.too_large ?? false;
-}
-
-/** The highest possible value of AGENT_MAX_BYTES. */
-const LARGEST_RECORD_BYTES = 32 * 1024 * 1024;
 
 /**
  * Changes the given fields. A change of configuration or schemas edits the current version if it is a draft.
@@ -188,6 +195,14 @@ async function moveStoredLiterals(em: EntityManager, mover: SecretMover, agent: 
     if (version.version === agent.version) agent.configuration = moved;
   }
   await em.flush();
+}
+
+async function isTooLarge(em: EntityManager, agent: Agent): Promise<boolean> {
+  const [size] = await em.execute<{ too_large: boolean }[]>(
+    `select ${versionsExceed('?', String(LARGEST_RECORD_BYTES))} as too_large`,
+    [agent.id, agent.id],
+  );
+  return size?.too_large ?? false;
 }
 
 function sameJson(a: unknown, b: unknown): boolean {

@@ -10,6 +10,7 @@ import { createApp, type App, type CreateAppOptions } from '../../api/app.ts';
 import { createHttpServer, serve } from '../../api/http-server.ts';
 import { parseEnv, type Env } from '../../config/env.ts';
 import { createOrm, type Orm } from '../../db/orm.ts';
+import { listenForAccountChanges } from '../../db/notifications.ts';
 import { createRunEventWatcher } from '../../db/run-event-watcher.ts';
 import { FIRST_PARTY_CLIENT, signAccessToken } from '../../domain/auth/access-token.ts';
 import type { Role } from '../../contracts/roles.ts';
@@ -77,6 +78,10 @@ export interface TestAppOptions extends Partial<
   /** The database of another copy of the API, which is not dropped at the end. */
   databaseUrl?: string;
   encryptionKeys?: string;
+  /**
+   * Keeps callers for a second, as in production. Otherwise a test may change users by SQL and ask at once.
+   */
+  keepsCallers?: boolean;
 }
 
 /** Temporal is unreachable: nothing starts, no signal is sent, rows wait for the reconciler. */
@@ -141,6 +146,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     logger,
     runEvents: createRunEventWatcher(databaseUrl, logger),
     temporal: options.temporal ?? noTemporal,
+    ...(options.keepsCallers ? { accountChanges: listenForAccountChanges(databaseUrl, logger) } : {}),
     ...(options.payloadCodec ? { payloadCodec: options.payloadCodec } : {}),
     strictResponses: options.strictResponses ?? true,
     ...(options.endpoints ? { endpoints: options.endpoints } : {}),

@@ -18,7 +18,7 @@ import { createDeliverySender } from '../../adapters/egress/delivery-sender.ts';
 import { createAdapters } from '../../adapters/index.ts';
 import { processSettings } from '../../config/process-settings.ts';
 import { encryptionKeys } from '../../config/env-types.ts';
-import { createEndedCallListener } from '../../db/ended-call-listener.ts';
+import { listenForEndedCalls } from '../../db/notifications.ts';
 import { createOrm } from '../../db/orm.ts';
 import { createRunEventWatcher } from '../../db/run-event-watcher.ts';
 import { createSigningKeys } from '../../domain/auth/signing-keys.ts';
@@ -173,7 +173,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   const sandbox =
     processes.sandbox && createSandbox(processes.sandbox, () => readInstallationId(orm.em.fork()));
   await announceProcessPolicy(orm.em.fork(), processes.policy);
-  const endedCalls = createEndedCallListener(database.url, logger);
+  const endedCalls = listenForEndedCalls(database.url, logger);
   const shortCalls = createShortCalls();
   const activities = createActivities({
     orm,

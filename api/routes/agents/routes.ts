@@ -108,7 +108,8 @@ export function agentEndpoints(deps: Pick<AppDeps, 'encryption' | 'env'>): Endpo
       handler: async (c) => {
         const agent = await getAgentForChange(c.em, c.actor, c.params.id);
         c.checkSyntax();
-        if (c.ctx.get('if-match')) checkIfMatch(c.ctx, tagOf(c.actor, await stateOf(c.em, agent)));
+        if (c.ctx.get('if-match'))
+          checkIfMatch(c.ctx, tagOf(presentAgent(c.actor, await stateOf(c.em, agent))));
         const { version } = agent;
         const state = await updateAgent(c.em, encryption, c.actor, agent, patchOf(c.body, agent));
         const { configuration, input_schema: input, output_schema: output } = c.body;
@@ -131,7 +132,8 @@ export function agentEndpoints(deps: Pick<AppDeps, 'encryption' | 'env'>): Endpo
       errors: [409, 412],
       handler: async (c) => {
         const agent = await getAgentForChange(c.em, c.actor, c.params.id);
-        if (c.ctx.get('if-match')) checkIfMatch(c.ctx, tagOf(c.actor, await stateOf(c.em, agent)));
+        if (c.ctx.get('if-match'))
+          checkIfMatch(c.ctx, tagOf(presentAgent(c.actor, await stateOf(c.em, agent))));
         await deleteAgent(c.em, agent);
         return { status: 204 };
       },
@@ -162,10 +164,11 @@ export function agentEndpoints(deps: Pick<AppDeps, 'encryption' | 'env'>): Endpo
  * ETag of the whole record, except for parts that change without an edit: last use, warnings, the caller's
  * rights.
  */
-function tagOf(actor: Actor, state: AgentState): string {
-  return etag(JSON.stringify({ ...presentAgent(actor, state), last_used: null, warnings: null, can: null }));
+function tagOf(record: Record<string, unknown>): string {
+  return etag(JSON.stringify({ ...record, last_used: null, warnings: null, can: null }));
 }
 
 function answerWith(actor: Actor, state: AgentState): EndpointResponse {
-  return { status: 200, body: presentAgent(actor, state), headers: { ETag: tagOf(actor, state) } };
+  const body = presentAgent(actor, state);
+  return { status: 200, body, headers: { ETag: tagOf(body) } };
 }

@@ -1,0 +1,179 @@
+/**
+ * Requests to our API beside a bare Koa server that sends the same statements: `npm run bench:api [seconds]`.
+ * Both are processes of their own and take turns; 64 connections.
+ */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { Agent, request as send } from 'node:http';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { v7 } from 'uuid';
+import { startProgram } from '../support/programs.ts';
+import { statementsOf } from './beside/recorded.ts';
+import { percentile } from './beside/in-turns.ts';
+import { startWorld } from './beside/world.ts';
+
+const CONNECTIONS = 64;
+const ROUNDS = 3;
+/** Of each server, in each round. */
+const DECISIONS = 64;
+const LISTED = 60;
+const seconds = Number(process.argv[2] ?? 3);
+
+interface Load {
+  perSecond: number;
+  p99: number;
+  /** Of the server's process, for each request. */
+  cpuMs: number;
+}
+type Call = () => Promise<void>;
+
+const world = await startWorld();
+const { platform } = world;
+const user = await platform.createUser({ roles: ['admin'] });
+const admin = await platform.as(user);
+const ours = await startProgram('api', platform);
+const tasks = await Promise.all(Array.from({ length: LISTED }, () => world.waitingRun()));
+const [agent] = (await admin.get('/agents')).body;
+const run = (await admin.get(`/hitl/tasks/${tasks[0]}`)).body.run_id;
+const paths = ['/hitl/tasks', `/agents/${agent.id}`, `/runs/${run}`];
+
+// The platform's own worker shares this process: nothing of it may be recorded.
+await sleep(2_000);
+const routes = [];
+for (const path of paths) {
+  await admin.get(path);
+  routes.push({ path, statements: await statementsOf(() => admin.get(path)) });
+}
+const decided = tasks.pop() ?? '';
+const decidedRun = (await admin.get(`/hitl/tasks/${decided}`)).body.run_id;
+const decidedAt = Date.now();
+const recorded = await statementsOf(() => decide(decided));
+const end = recorded.findIndex(({ text }) => /^commit/i.test(text));
+const begin = recorded.findIndex(({ text }) => /^begin/i.test(text));
+const transaction = JSON.stringify(recorded.slice(begin, end + 1));
+// Version 7: the first 48 bits are the time.
+const made = new Set(
+  (transaction.match(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g) ?? []).filter(
+    (id) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) >= decidedAt,
+  ),
+);
+
+const bare = fork(fileURLToPath(new URL('baseline/bare-api.ts', import.meta.url)), [
+  platform.databaseUrl,
+  JSON.stringify(routes),
+]);
+const [barePort] = (await once(bare, 'message')) as [number];
+const servers = {
+  ours: { url: ours.url, pid: ours.pid() },
+  bare: { url: `http://127.0.0.1:${barePort}`, pid: bare.pid ?? 0 },
+};
+const agents = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
+
+function decide(task: string) {
+  return admin.post(`/hitl/tasks/${task}/decision`, { decision: 'approve' });
+}
+
+async function call(url: string, body?: string): Promise<void> {
+  const outgoing = send(url, {
+    agent: agents,
+    method: body === undefined ? 'GET' : 'POST',
+    headers: {
+      authorization: `Bearer ${user.token}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+  });
+  outgoing.end(body);
+  const [response] = await once(outgoing, 'response');
+  response.resume();
+  await once(response, 'end');
+  if (response.statusCode !== 200) throw new Error(`${url} answered ${response.statusCode}`);
+}
+
+/** The next call until there is none, or the time is over. */
+async function load(pid: number, next: () => Call | null, forMs = Infinity): Promise<Load> {
+  const times: number[] = [];
+  const cpu = processorMs(pid);
+  const at = performance.now();
+  await Promise.all(
+    Array.from({ length: CONNECTIONS }, async () => {
+      for (let work = next(); work !== null && performance.now() - at < forMs; work = next()) {
+        const began = performance.now();
+        await work();
+        times.push(performance.now() - began);
+      }
+    }),
+  );
+  return {
+    perSecond: (times.length / (performance.now() - at)) * 1_000,
+    p99: percentile(times, 0.99),
+    cpuMs: (processorMs(pid) - cpu) / times.length,
+  };
+}
+
+/** Time of all threads of a process on a processor. */
+function processorMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const [user = 0, system = 0] = stat.slice(stat.lastIndexOf(')')).split(' ').slice(12, 14).map(Number);
+  return (user + system) * 10;
+}
+
+function print(name: string, measured: Record<'ours' | 'bare', Load[]>): void {
+  const median = (of: Load[], what: keyof Load): number =>
+    percentile(
+      of.map((one) => one[what]),
+      0.5,
+    );
+  const line = (what: keyof Load, unit: string): string => {
+    const [mine, theirs] = [median(measured.ours, what), median(measured.bare, what)];
+    return `  ${what}: ${mine.toFixed(1)}${unit} : ${theirs.toFixed(1)}${unit} = ${(mine / theirs).toFixed(2)}`;
+  };
+  process.stdout.write(
+    `${[name, line('perSecond', '/s'), line('p99', ' ms'), line('cpuMs', ' ms')].join('\n')}\n`,
+  );
+}
+
+for (const path of paths) {
+  const measured: Record<'ours' | 'bare', Load[]> = { ours: [], bare: [] };
+  for (let round = 0; round <= ROUNDS; round++)
+    for (const name of ['ours', 'bare'] as const) {
+      const { url, pid } = servers[name];
+      const result = await load(pid, () => () => call(url + path), seconds * 1_000);
+      // The first round compiles.
+      if (round > 0) measured[name].push(result);
+    }
+  print(
+    `GET ${path}, statements: ${routes.find((route) => route.path === path)?.statements.length}`,
+    measured,
+  );
+}
+
+const decisions: Record<'ours' | 'bare', Load[]> = { ours: [], bare: [] };
+for (let round = 0; round <= ROUNDS; round++)
+  for (const name of ['ours', 'bare'] as const) {
+    const waiting = await Promise.all(Array.from({ length: DECISIONS }, () => world.waitingRun()));
+    const calls = await Promise.all(
+      waiting.map((task) => (name === 'ours' ? ourDecision : bareDecision)(task)),
+    );
+    const result = await load(servers[name].pid, () => calls.pop() ?? null);
+    if (round > 0) decisions[name].push(result);
+  }
+print('POST /hitl/tasks/{id}/decision', decisions);
+
+async function ourDecision(task: string): Promise<Call> {
+  return () => call(`${servers.ours.url}/hitl/tasks/${task}/decision`, '{"decision":"approve"}');
+}
+
+async function bareDecision(task: string): Promise<Call> {
+  const ofTask = (await admin.get(`/hitl/tasks/${task}`)).body.run_id;
+  let body = transaction.replaceAll(decided, task).replaceAll(decidedRun, ofTask);
+  for (const id of made) body = body.replaceAll(id, v7());
+  return () => call(`${servers.bare.url}/transaction`, body);
+}
+
+bare.kill();
+await ours.kill();
+await world.stop();
+process.exit(0);

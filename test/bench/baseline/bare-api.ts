@@ -1,0 +1,37 @@
+/**
+ * A bare Koa server that executes statements which were recorded from ours, and answers with the rows of the
+ * last one: no authentication, no checks. `fork` it with a database's URL; it sends its port.
+ */
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import Router from '@koa/router';
+import Koa from 'koa';
+import pg from 'pg';
+import type { BareRoute } from '../beside/recorded.ts';
+
+const [databaseUrl, routes] = process.argv.slice(2) as [string, string];
+const pool = new pg.Pool({ connectionString: databaseUrl, max: 10 });
+const router = new Router();
+for (const { path, statements } of JSON.parse(routes) as BareRoute[]) {
+  router.get(path, async (ctx) => {
+    let rows: unknown[] = [];
+    for (const statement of statements) ({ rows } = await pool.query(statement));
+    ctx.body = rows;
+  });
+}
+// A transaction comes with its values.
+router.post('/transaction', async (ctx) => {
+  const client = await pool.connect();
+  let rows: unknown[] = [];
+  try {
+    for (const statement of JSON.parse(await text(ctx.req)) as BareRoute['statements'])
+      ({ rows } = await client.query(statement));
+  } finally {
+    client.release();
+  }
+  ctx.body = rows;
+});
+
+const koa = new Koa();
+koa.use(router.routes());
+const server = koa.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));

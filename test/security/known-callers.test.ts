@@ -1,0 +1,89 @@
+/**
+ * An api keeps callers for a moment, so that it does not read them for each request. Whoever loses a right
+ * loses it at once where it was taken, and a moment later on other copies.
+ */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createClient, startTestApp, type Client, type TestApp } from '../support/app.ts';
+import { until } from '../support/platform.ts';
+
+const password = 'correct horse battery';
+let app: TestApp;
+let copy: TestApp;
+let admin: Client;
+let count = 0;
+
+beforeAll(async () => {
+  app = await startTestApp({ keepsCallers: true });
+  const { databaseUrl, env } = app;
+  copy = await startTestApp({ keepsCallers: true, databaseUrl, env: { BASE_URL: env.BASE_URL } });
+  admin = await app.as('admin');
+});
+afterAll(async () => {
+  await copy.close();
+  await app.close();
+});
+
+interface Person {
+  id: string;
+  username: string;
+  token: string;
+  refreshToken: string;
+}
+
+async function person(): Promise<Person> {
+  const username = `reader${++count}`;
+  const roles = ['admin'];
+  const { body } = await admin.post('/users', {
+    username,
+    email: `${username}@example.com`,
+    password,
+    roles,
+  });
+  const { access_token: token, refresh_token: refreshToken } = (
+    await app.anonymous.post('/auth/token', { username, password })
+  ).body;
+  return { id: body.id, username, token, refreshToken };
+}
+
+/** The answer to a read that only admins may make. */
+const read = async ({ url }: TestApp, token: string): Promise<number> =>
+  (await createClient(url, token).get('/users?limit=1')).status;
+
+const ways: [string, number, (who: Person) => Promise<unknown>][] = [
+  [
+    'log-out',
+    401,
+    (who) => createClient(app.url, who.token).post('/auth/revoke', { token: who.refreshToken }),
+  ],
+  ['disabling the user', 401, (who) => admin.patch(`/users/${who.id}`, { status: 'disabled' })],
+  ['taking the role', 403, (who) => admin.patch(`/users/${who.id}`, { roles: ['viewer'] })],
+  ['a reset of the password', 401, (who) => admin.patch(`/users/${who.id}`, { password: 'another one 123' })],
+];
+
+test.each(ways)('%s counts at once here, and soon on another copy', async (_way, status, take) => {
+  const who = await person();
+  for (const each of [app, copy, app, copy]) expect(await read(each, who.token)).toBe(200);
+  expect((await take(who)) as { status: number }).toMatchObject({ status: expect.any(Number) });
+  expect(await read(app, who.token)).toBe(status);
+  await until(
+    () => read(copy, who.token),
+    (answer) => answer === status,
+  );
+  // A change is checked by the row, whatever is kept.
+  const change = await createClient(copy.url, who.token).delete('/users/me/sessions');
+  expect(change.status).toBe(status === 401 ? 401 : 204);
+});
+
+test('a read does not wait for the rows of a caller who is known', async () => {
+  const { token } = await person();
+  const answersMeanwhile = async (): Promise<boolean> => {
+    await read(app, token);
+    return app.orm.em.fork().transactional(async (em) => {
+      await em.execute('lock table auth_session in access exclusive mode');
+      const late = new Promise<boolean>((resolve) => setTimeout(resolve, 500, false));
+      return Promise.race([read(app, token).then((status) => status === 200), late]);
+    });
+  };
+  // On a busy machine the second may be over before.
+  expect(await until(answersMeanwhile, (answered) => answered)).toBe(true);
+});
