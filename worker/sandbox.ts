@@ -15,7 +15,7 @@ import { loadSandboxEnv } from '../config/env.ts';
 import { createLogger } from '../config/logger.ts';
 import { ownServers } from '../config/own-servers.ts';
 import { processSettings } from '../config/process-settings.ts';
-import { createEndedCallListener } from '../db/ended-call-listener.ts';
+import { listenForEndedCalls } from '../db/notifications.ts';
 import { createOrm } from '../db/orm.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
 import { readInstallationId } from '../domain/operations/installation.ts';
@@ -62,7 +62,7 @@ const egress = createEgressPolicy({
 const processes = processSettings(env);
 let installation: Promise<string> | null = null;
 const sandbox = createSandbox(processes.sandbox, () => (installation ??= readInstallationId(fork())));
-const endedCalls = createEndedCallListener(env.DATABASE_URL, logger);
+const endedCalls = listenForEndedCalls(env.DATABASE_URL, logger);
 const activities = createProcessActivities({
   orm,
   processes: createProcessRunner(egress, processes, sandbox),
