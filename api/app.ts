@@ -30,7 +30,7 @@ export interface CreateAppOptions extends AppResources {
   /** Default: metrics without those of the process. */
   metrics?: Metrics;
   /**
-   * In development and tests, a response that violates its schema becomes a 500. Otherwise responses are not checked.
+   * In development and tests, a response that violates its schema becomes a 500. Otherwise none is checked.
    */
   strictResponses?: boolean;
   /** Additional endpoints, for tests of this layer. */

@@ -18,7 +18,7 @@ interface Logger {
 
 const RECONNECT_MS = 1_000;
 
-/** Of runs in which a call's task, or the run itself, was cancelled or faulted; the payload is the run's id. */
+/** Of runs in which a call's task, or the run itself, was cancelled or faulted; the payload: the run's id. */
 export function listenForEndedCalls(url: string, logger: Logger): Notifications {
   return createNotifications(url, logger, { channel: 'ended_call', applicationName: 'cadenza-calls' });
 }

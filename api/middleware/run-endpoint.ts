@@ -34,7 +34,7 @@ export interface RunDeps {
   /** A keyed hash of a request body. A plain hash could reveal passwords in bodies. */
   fingerprint: (text: string) => string;
   /**
-   * In development and tests, a response that violates its schema becomes a 500. Otherwise responses are not checked.
+   * In development and tests, a response that violates its schema becomes a 500. Otherwise none is checked.
    */
   strictResponses: boolean;
 }

@@ -128,7 +128,8 @@ function print(name: string, measured: Record<'ours' | 'bare', Load[]>): void {
     );
   const line = (what: keyof Load, unit: string): string => {
     const [mine, theirs] = [median(measured.ours, what), median(measured.bare, what)];
-    return `  ${what}: ${mine.toFixed(1)}${unit} : ${theirs.toFixed(1)}${unit} = ${(mine / theirs).toFixed(2)}`;
+    const ratio = (mine / theirs).toFixed(2);
+    return `  ${what}: ${mine.toFixed(1)}${unit} : ${theirs.toFixed(1)}${unit} = ${ratio}`;
   };
   process.stdout.write(
     `${[name, line('perSecond', '/s'), line('p99', ' ms'), line('cpuMs', ' ms')].join('\n')}\n`,
