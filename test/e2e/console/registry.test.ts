@@ -3,7 +3,7 @@ import { afterAll, expect } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 
-import type { Client, TestUser } from '../../support/app.ts';
+import { createClient, type Client, type TestUser } from '../../support/app.ts';
 import { keepPicture } from '../../support/chromium.ts';
 import { consoleTests, expectFits, expectScreensFit, type Screen } from '../../support/console.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
@@ -282,6 +282,32 @@ inBrowser('a source of events is shared and changed, and a workflow hears others
   await senders.getByRole('listitem').getByText('bob').waitFor();
   expect((await asAda.get(`/workflows/${workflow.id}/event-senders`)).body).toEqual({ users: [bob.id] });
   await expectFits(page, 'workflow-of-events');
+
+  // A run leads to the event that started it.
+  const paid = { specversion: '1.0', id: 'paid-1', source: '/shop', type: 'order.paid', data: { order: 7 } };
+  const json = { headers: { 'content-type': 'application/cloudevents+json' } };
+  expect((await asAda.post('/events', paid, json)).status).toBe(202);
+  const [run] = await until(
+    async () => (await asAda.get(`/runs?workflow_id=${workflow.id}`)).body,
+    ({ length }) => length > 0,
+  );
+  await open(`/runs/${run.id}`);
+  await page.getByRole('link', { name: 'Started by an event' }).click();
+  await page.getByRole('definition').filter({ hasText: 'paid-1' }).waitFor();
+  await expectFits(page, 'received-event');
+  // Whose signature is wrong is not told why, but its owner is.
+  await asAda.put('/secrets/HOOK_KEY', { value: 'a key of sixteen bytes' });
+  const { body: hook } = await asAda.post('/hooks', { name: 'Issues', scheme: 'github', secret: 'HOOK_KEY' });
+  expect((await createClient(platform.url).post(`/hooks/${hook.id}`, {})).status).toBe(401);
+  await until(
+    async () => (await asAda.get(`/hooks/${hook.id}`)).body.last_refusal,
+    (reason) => reason !== null,
+  );
+  await page.getByRole('link', { name: 'All events' }).click();
+  await page.getByRole('row', { name: /Issues.*has no signature of this kind/ }).waitFor();
+  await page.getByRole('link', { name: 'order.paid' }).waitFor();
+  await page.getByLabel('Type of the event').fill('other');
+  await page.getByText('Nothing matches other.').waitFor();
   expect(complaints).toEqual([]);
 });
 

@@ -88,13 +88,17 @@ export class LiveList<T extends { id: string }> {
   }
 
   async more(): Promise<void> {
-    const next = this.#pages.value?.next ?? null;
-    if (next === null || this.#loadingMore) return;
+    if (this.#loadingMore) return;
     this.#loadingMore = true;
     try {
-      const page = await this.#source.read(next);
-      // A reload meanwhile has begun the list anew.
-      if (this.#pages.value?.next === next) this.#set(withPage(this.#pages.value, page));
+      for (let isRead = false; !isRead;) {
+        const next = this.#pages.value?.next ?? null;
+        if (next === null) break;
+        const page = await this.#source.read(next);
+        // A reload meanwhile has begun the list anew: what was asked for since is read after that one.
+        isRead = this.#pages.value?.next === next;
+        if (isRead && this.#pages.value !== null) this.#set(withPage(this.#pages.value, page));
+      }
       this.error.value = null;
     } catch (error) {
       this.error.value = error;

@@ -36,6 +36,13 @@ export function changeDraft(task: Drafted, change: Partial<Draft>): void {
   drafts.value = new Map(drafts.value).set(task.id, { ...draftOf(task), ...change });
 }
 
+/** Whoever comes back to a task later has to prepare the decision anew. */
+export function disarm(id: string): void {
+  const draft = drafts.peek().get(id);
+  if (draft !== undefined && draft.armed !== null)
+    drafts.value = new Map(drafts.peek()).set(id, { ...draft, armed: null });
+}
+
 /** Adds what the server has found wrong; the task may not be on the screen. */
 export function setProblems(id: string, problems: readonly FieldProblem[]): void {
   const draft = drafts.value.get(id);

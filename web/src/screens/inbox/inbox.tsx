@@ -26,7 +26,7 @@ import {
   takeBack,
   type InboxState,
 } from './deciding.ts';
-import { changeDraft, draftOf } from './drafts.ts';
+import { changeDraft, disarm, draftOf } from './drafts.ts';
 import css from './inbox.module.css';
 import { TaskDetail } from './task-detail.tsx';
 import { TaskList } from './task-list.tsx';
@@ -65,6 +65,7 @@ export function Inbox() {
   useInboxKeys(inbox);
   const selected = currentId();
   useEffect(() => readAhead(tasks(), selected), [selected, list.items.value]);
+  useEffect(() => () => disarm(selected ?? ''), [selected]);
   return (
     <div class={css['inbox']} data-shows={query.value['task'] === undefined ? 'list' : 'task'}>
       <h1 class="hidden-text">{words.title}</h1>

@@ -270,7 +270,8 @@ function Buttons({
   onDecide: Props['onDecide'];
 }) {
   const armedButton = useRef<HTMLButtonElement>(null);
-  const seen = useSignal(armed);
+  // A decision may have been prepared before the task was there.
+  const seen = useSignal<string | null>(null);
   useLayoutEffect(() => {
     if (armed !== null && armed !== seen.value) armedButton.current?.focus();
     seen.value = armed;
