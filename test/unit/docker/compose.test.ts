@@ -229,7 +229,7 @@ describe('the image', () => {
     const run = spawnSync('sh', [join(root, 'docker/entrypoint.sh'), 'everything'], { encoding: 'utf8' });
     expect([run.status, run.stderr]).toEqual([
       64,
-      'usage: api | worker | sandbox | engine-guard | migrate | rotate-keys\n',
+      'usage: api | worker | sandbox | engine-guard | migrate | rotate-keys | worker-versions\n',
     ]);
   });
 });
