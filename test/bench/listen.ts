@@ -120,6 +120,9 @@ const lines = [
   '| --- | ---: | ---: | ---: |',
   row(`${format(EVENTS)} events for ${GATHERING} runs that gather them`, gathered),
   row(`${SINGLE} events, each for a run of its own, which ends`, single),
+  '',
+  'Where each event wakes a run of its own, the work of the runs is the limit: to be signalled, to ' +
+    'close the listener, and to end.',
 ];
 console.log(lines.join('\n'));
 if (process.argv.includes('--write'))
