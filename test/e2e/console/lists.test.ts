@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import type { Client } from '../../support/app.ts';
 import { accessibilityProblems, keepPicture, phone, sidewaysScroll, wide } from '../../support/chromium.ts';
 import { consoleTests, expectScreensFit } from '../../support/console.ts';
+import { insertRun } from '../../support/human-tasks.ts';
 import { until, type TestPlatform } from '../../support/platform.ts';
 
 let platform: TestPlatform;
@@ -45,6 +46,53 @@ const statusIs = (client: Client, id: string, status: string) =>
 
 const row = (page: Page, name: string | RegExp) => page.getByRole('row', { name });
 const gone = (page: Page, name: string) => row(page, name).waitFor({ state: 'detached' });
+
+inBrowser('a list that is read anew while its next page is on its way goes on to its end', async () => {
+  const user = await platform.createUser({ username: 'lena', roles: ['approver'] });
+  const run = await insertRun(platform.orm, { owner: user.id });
+  await platform.orm.em.fork().execute(
+    `insert into hitl_task (id, run_id, workflow_name, owner_id, initiator_id, task, task_name, title,
+                            decisions, status, priority, candidates, candidate_keys)
+     select gen_random_uuid(), ?::uuid, 'long', ?::uuid, ?::uuid, '/do/0/ask', 'ask', 'Number ' || n,
+            '[{"id": "approve", "label": "Approve", "requires_comment": false}]',
+            'open', 50, '{"users": ["lena"]}', array['name:lena']
+       from generate_series(1, 300) n`,
+    [run, user.id, user.id],
+  );
+  const { page, complaints, open } = await visit(user);
+  let openStream = (): void => undefined;
+  const mayOpen = new Promise<void>((resolve) => (openStream = resolve));
+  await page.route('**/events?types=*', async (route) => {
+    await mayOpen;
+    await route.continue();
+  });
+  const isFirst = (url: string) => url.includes('/hitl/tasks?') && !url.includes('cursor=');
+  let pages = 0;
+  await page.route('**/hitl/tasks?*cursor=*', async (route) => {
+    pages += 1;
+    if (pages === 2) {
+      // The first page is read anew when the stream opens.
+      const anew = page.waitForResponse((response) => isFirst(response.url()));
+      openStream();
+      await (await anew).finished();
+      await page.evaluate('new Promise(requestAnimationFrame)');
+    }
+    await route.continue();
+  });
+  await open('/inbox');
+  await page.getByRole('option').first().waitFor();
+  await until(
+    () =>
+      page.evaluate(`(() => {
+        const box = document.querySelector('[role=listbox]');
+        box.scrollTop = box.scrollHeight;
+        return box.querySelector('[role=option]').ariaSetSize;
+      })()`),
+    (size) => size === '300',
+  );
+  expect(pages).toBeGreaterThan(2);
+  expect(complaints).toEqual([]);
+});
 
 inBrowser('several runs are cancelled by keyboard, and what cannot be is named', async () => {
   const user = await platform.createUser({ roles: ['builder'] });

@@ -66,9 +66,16 @@ inBrowser('somebody finds a workflow, is told what is wrong with the input, and 
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.keyboard.type('-77');
   await page.getByLabel('Amount').fill('560');
+  await page.getByText('Key, tags and labels').click();
+  await page.getByLabel('Labels').fill('-team=sales');
+  await page.keyboard.press('Control+Enter');
+  await page.getByText(/^Labels: /).waitFor();
+  expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
+  await page.getByLabel('Labels').fill('team=sales');
   await page.keyboard.press('Control+Enter');
   await page.getByText('Refund has started.').waitFor();
   expect(page.url()).toContain('/console/runs/');
+  await page.getByText('team=sales').waitFor();
   await page.goBack();
   await page.getByRole('link', { name: 'A-77 · 560' }).waitFor();
   const [run] = (await asAda.get(`/runs?workflow_id=${workflow.id}`)).body;
