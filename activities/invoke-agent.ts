@@ -103,6 +103,7 @@ async function call(
   const files = callFiles(deps, input.run_id, input.timeout_ms);
   const partial = input.stream === true ? deps.partials.open(input) : null;
   let result: AgentResult;
+  let isWhole = false;
   try {
     result = await deps.adapters
       .invoke({
@@ -120,8 +121,9 @@ async function call(
         const failure = files.storeFailure();
         throw failure === null ? namingAgent(error, agent.name) : ownFailure(failure, isIdempotent(agent));
       });
+    isWhole = result.ask === undefined;
   } finally {
-    await partial?.end();
+    await partial?.end({ isWhole });
   }
   const outputViolations = result.ask ? [] : violations(agent.output_schema, result.output);
   if (outputViolations.length > 0)

@@ -19,8 +19,11 @@ export interface PartialOutputs {
 }
 
 interface OpenPartial extends PartialSink {
-  /** Sends the rest if somebody follows the run; takes at most half a second. Throws nothing. */
-  end(): Promise<void>;
+  /**
+   * Sends the rest if somebody follows the run; takes at most half a second. Throws nothing. If the output is
+   * not whole, what may be the beginning of a secret stays hidden.
+   */
+  end(output: { isWhole: boolean }): Promise<void>;
 }
 
 interface PartialCallRef {
@@ -69,7 +72,7 @@ export function createPartialOutputs({ orm, logger }: { orm: MikroORM; logger: L
         sending = null;
       });
   };
-  const end = async (call: PartialCall): Promise<void> => {
+  const end = async (call: PartialCall, isWhole: boolean): Promise<void> => {
     open.delete(call);
     if (open.size === 0) {
       clearInterval(timer);
@@ -79,7 +82,7 @@ export function createPartialOutputs({ orm, logger }: { orm: MikroORM; logger: L
     const rest = async (): Promise<void> => {
       // Pieces stay in order.
       await sending;
-      const notifications = call.takeRest();
+      const notifications = call.takeRest(isWhole);
       if (notifications.length > 0) await notify(orm.em.fork(), notifications);
     };
     await Promise.race([rest().catch(() => {}), sleep(END_MS)]);
@@ -96,7 +99,7 @@ export function createPartialOutputs({ orm, logger }: { orm: MikroORM; logger: L
         output: (text) => call.output(text),
         restart: () => call.restart(),
         progress: (text) => call.progress(text),
-        end: () => end(call),
+        end: ({ isWhole }) => end(call, isWhole),
       };
     },
   };
@@ -186,10 +189,12 @@ class PartialCall implements PartialSink {
   }
 
   /** Those for the end of the text. */
-  takeRest(): string[] {
-    const raw = this.#raw;
-    this.#raw = '';
-    this.#append(this.#redaction?.redact(raw) ?? '');
+  takeRest(isWhole: boolean): string[] {
+    if (isWhole) {
+      const raw = this.#raw;
+      this.#raw = '';
+      this.#append(this.#redaction?.redact(raw) ?? '');
+    }
     return this.take(2 * MAX_PIECES);
   }
 

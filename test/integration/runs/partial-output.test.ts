@@ -13,6 +13,8 @@ import { allowedMs } from '../../support/machine.ts';
 import { until } from '../../support/platform.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/servers.ts';
 
+const WHOLE = { isWhole: true };
+
 let database: TestDatabase;
 let orm: Orm;
 let listener: pg.Client;
@@ -69,7 +71,7 @@ test('a run that nobody follows notifies nobody, and a late follower gets the en
   ]);
   watched.call.progress('thinking');
   watched.call.output('.');
-  await Promise.all([watched.call.end(), other.call.end()]);
+  await Promise.all([watched.call.end(WHOLE), other.call.end(WHOLE)]);
   await until(
     async () => got(watched.runId).slice(-2),
     ([progress, last]) => progress?.text === 'thinking' && last?.text === '.' && last.offset === 20_000,
@@ -90,7 +92,7 @@ test('a notification stays under the limit of PostgreSQL, whatever text and poin
   expect(Math.max(...payloads.map((payload) => Buffer.byteLength(payload)))).toBeLessThan(8_000);
   // Its pointer alone is too long.
   expect(got(deeper.runId)).toEqual([]);
-  await Promise.all([deep.call.end(), deeper.call.end()]);
+  await Promise.all([deep.call.end(WHOLE), deeper.call.end(WHOLE)]);
 });
 
 test('secrets are redacted before text is dropped, and without a redaction nothing is shown', async () => {
@@ -106,9 +108,29 @@ test('secrets are redacted before text is dropped, and without a redaction nothi
     async () => textOf(runId),
     (text) => text.endsWith('y') && text.length >= 8_192,
   );
-  await Promise.all([call.end(), silent.end()]);
+  await Promise.all([call.end(WHOLE), silent.end(WHOLE)]);
   expect(textOf(runId).replaceAll(/^x+|y+$/g, '')).not.toMatch(/0123|sk-l/);
   expect(got(runId).every(({ task }) => task === '/do/0/ask')).toBe(true);
+});
+
+test('a call that breaks off in the middle of a secret does not show its beginning', async () => {
+  const beginning = 'sk-live-0123456789abcde';
+  const secrets = { KEY: `${beginning}f` };
+  const [broken, whole] = [open('/do/0/ask', secrets), open('/do/0/ask', secrets)];
+  await followed(broken.runId, whole.runId);
+  for (const { call } of [broken, whole]) call.output(`text ${beginning}`);
+  for (const { runId } of [broken, whole])
+    await until(
+      async () => textOf(runId),
+      (text) => text === 'text ',
+    );
+  await broken.call.end({ isWhole: false });
+  await whole.call.end(WHOLE);
+  await until(
+    async () => textOf(whole.runId),
+    (text) => text === `text ${beginning}`,
+  );
+  expect(textOf(broken.runId)).toBe('text ');
 });
 
 test('no call waits for a database that does not answer', async () => {
@@ -124,7 +146,7 @@ test('no call waits for a database that does not answer', async () => {
   await blocker.query('begin; lock table run_follower in access exclusive mode');
   const from = performance.now();
   call.output('second');
-  await call.end();
+  await call.end(WHOLE);
   expect(performance.now() - from).toBeLessThan(allowedMs(2_000));
   await blocker.query('rollback');
   await blocker.end();
