@@ -2,6 +2,7 @@
  * What callers can do with runs. Each function runs in the caller's transaction; the caller delivers the
  * returned signals after its commit.
  */
+import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
 import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
@@ -141,9 +142,24 @@ export async function commandRun(
     em,
     id,
     { kind, by: actor.id, at: new Date().toISOString() },
-    { by: actor.id },
+    { id: await nextCommandId(em, id), by: actor.id },
   );
   return signal === null ? [] : [signal];
+}
+
+/**
+ * Greater than the ids of the run's earlier commands, because the workflow takes their order for that of the
+ * commands: the clock of another copy of the API may be ahead. The run's row is locked.
+ */
+async function nextCommandId(em: EntityManager, runId: string): Promise<string> {
+  const [last] = await em.execute<{ id: string }[]>(
+    `select id from run_signal where run_id = ? and kind in ('cancel', 'suspend', 'resume')
+      order by id desc limit 1`,
+    [runId],
+  );
+  const id = uuidv7();
+  if (!last || id > last.id) return id;
+  return uuidv7({ msecs: Number.parseInt(last.id.replaceAll('-', '').slice(0, 12), 16) + 1 });
 }
 
 /** The last command that the workflow has not received yet. */
