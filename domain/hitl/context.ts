@@ -65,9 +65,10 @@ interface StepRow {
 }
 
 /**
- * The last visit of each step, as the run's log shows it. A retry takes over steps of the runs before it. A
- * skipped visit is only in the log; it has the number that follows the last visit. Items of `call: map` run
- * side by side, so their visits are told apart by the items.
+ * The last visit of each step, as the run's log shows it. A retry takes over steps of the runs before it;
+ * visits below 1 have only asked again what people had decided in the step. A skipped visit is only in the
+ * log; it has the number that follows the last visit. Items of `call: map` run side by side, so their visits
+ * are told apart by the items.
  */
 async function readSteps(
   em: EntityManager,
@@ -88,7 +89,7 @@ async function readSteps(
             select c.id as run_id, t.visit, t.status, s.skipped
               from chain c
               left join lateral (select visit, status from run_task
-                                  where run_id = c.id and reference = wanted.reference
+                                  where run_id = c.id and reference = wanted.reference and visit > 0
                                     and (wanted.items is null or items = wanted.items)
                                   order by visit desc limit 1) t on true
               cross join lateral (select exists (

@@ -215,6 +215,38 @@ describe('a retry', () => {
     });
   });
 
+  test('shows later what a step has given, not what was asked again in its name', async () => {
+    broken.add('/pay');
+    const document = { dsl: '1.0.3', namespace: 'asking', name: 'gives', version: '1.0.0' };
+    const gives = { document, do: [{ one: humanTask('First?') }, { give: { set: { given: 7 } } }] };
+    expect((await builder.post('/workflows', { name: 'gives', definition: gives })).body.runnable).toBe(true);
+    const { namespace, name, version } = document;
+    const workflow = await workflowOf({
+      do: [
+        { sub: { run: { workflow: { namespace, name, version } } } },
+        { pay: call('/pay') },
+        { review: humanTask('Review?', { context: ['sub'] }) },
+      ],
+    });
+    const started = await start(workflow);
+    const [asked] = await until(
+      async () => (await builder.get('/hitl/tasks')).body as RunRecord[],
+      (tasks) => tasks.length > 0,
+    );
+    await builder.post(`/hitl/tasks/${asked?.['id']}/decision`, { decision: 'approve' });
+    const run = await endOf(builder, started);
+    broken.clear();
+    const { body: again } = await retry(run, { input: {} });
+    await approve(again);
+    const review = (await builder.get(`/hitl/tasks/${await openTask(again)}`)).body;
+    expect([review.title, review.context]).toMatchObject([
+      'Review?',
+      [{ name: 'sub', status: 'completed', value: { given: 7 } }],
+    ]);
+    await approve(again);
+    expect((await endOf(builder, again))['status']).toBe('completed');
+  });
+
   test('with changes is for who may change the workflow: it could pass by an approval', async () => {
     broken.add('/before');
     const workflow = await workflowOf({
