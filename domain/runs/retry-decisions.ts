@@ -54,7 +54,7 @@ export async function decisionsToAsk(
   );
   const again = kept.map(({ of, task, asked }) => {
     const question = questions.get(of);
-    if (question === undefined) throw keptDecisions(kept);
+    if (question === undefined) throw removedDecisions();
     return { of, task: places.now(task), asked, question };
   });
   if (JSON.stringify(again).length > MAX_QUESTIONS) throw keptDecisions(kept);
@@ -68,6 +68,13 @@ function keptDecisions(kept: readonly { task: string }[]): ReturnType<typeof con
     `People have decided ${tasks.join(', ')}, which is too much to ask all of it again: continue there or ` +
       'before with "from", or start a new run.',
     { tasks },
+  );
+}
+
+function removedDecisions(): ReturnType<typeof conflict> {
+  return conflict(
+    'decisions_removed',
+    'A run that this one continues has been removed, and what people decided in it: start a new run.',
   );
 }
 
@@ -88,11 +95,7 @@ async function decided(em: EntityManager, runId: string): Promise<{ of: string; 
        from chain c left join run_checkpoint s on s.run_id = c.id`,
     [runId, MAX_RETRIES],
   );
-  if (chain?.is_whole !== true)
-    throw conflict(
-      'decisions_removed',
-      'A run that this one continues has been removed, and what people decided in it: start a new run.',
-    );
+  if (chain?.is_whole !== true) throw removedDecisions();
   return em.execute<{ of: string; task: string }[]>(
     `with recursive tree as (
        select id, null::text as task from unnest(?::uuid[]) as chain (id)

@@ -124,20 +124,24 @@ export class Places {
   /** The pointer of a place's task in the old definition; null if that has no such task. */
   before({ list, index }: Omit<Place, 'frame'>): string | null {
     const name = nameAt(list.tasks, index) ?? '';
-    const first = list.tasksBefore.findIndex((item) => isRecord(item) && Object.hasOwn(item, name));
+    const first = indexOf(list.tasksBefore, name);
     return first < 0 ? null : pointerOf(list.before, first, name);
   }
 
-  /** Whether the run comes to a task, by its old pointer, again: it is not taken over. */
+  /**
+   * Whether the run comes to a task, by its old pointer, again: it is not taken over. It does not come to one
+   * that the new definition has earlier or lacks, nor to one that even the old definition lacked.
+   */
   comesTo(task: string, from: Omit<Place, 'frame'> | null): boolean {
     const places = from ? [from] : this.#leaves;
     return places.some(({ list, index }) => {
-      const { before } = list;
+      const { before, tasks, tasksBefore } = list;
       if (list.repeats || !task.startsWith(`${before}/`)) return false;
-      const name = nameAt(list.tasks, index) ?? '';
-      const first = list.tasksBefore.findIndex((item) => isRecord(item) && Object.hasOwn(item, name));
-      const at = Number(task.slice(before.length + 1).split('/')[0]);
-      return first >= 0 && (list.isBranch ? at === first : at >= first);
+      const [number = '', name = ''] = pointerTokens(task.slice(before.length));
+      const at = Number(number);
+      if (nameAt(tasksBefore, at) !== name) return false;
+      const first = indexOf(tasksBefore, nameAt(tasks, index) ?? '');
+      return first >= 0 && (list.isBranch ? at === first : at >= first && indexOf(tasks, name) >= index);
     });
   }
 
@@ -147,8 +151,8 @@ export class Places {
     const list = holds.toSorted((a, b) => b.before.length - a.before.length)[0];
     const [first = '', ...rest] = list ? pointerTokens(task.slice(list.before.length)) : [];
     const name = list ? nameAt(list.tasksBefore, Number(first)) : undefined;
-    const index = list?.tasks.findIndex((item) => isRecord(item) && Object.hasOwn(item, name ?? ''));
-    if (!list || index === undefined || index < 0) return task;
+    const index = list ? indexOf(list.tasks, name ?? '') : -1;
+    if (!list || index < 0) return task;
     return pointerOf(list.pointer, index, ...rest);
   }
 
@@ -163,10 +167,7 @@ export class Places {
     const tasksBefore = Array.isArray(old) ? old : [];
     const tasks = Array.isArray(now) ? now : [];
     const name = nameAt(tasksBefore, list.index);
-    const index =
-      name === undefined
-        ? tasks.length
-        : tasks.findIndex((item) => isRecord(item) && Object.hasOwn(item, name));
+    const index = name === undefined ? tasks.length : indexOf(tasks, name);
     if (name === undefined && list.child) throw moved(pointer, 'its tasks are not known');
     if (index < 0) throw moved(pointerOf(before, list.index, name ?? ''), `${pointer} has no task "${name}"`);
     const indexBefore = list.index;
@@ -304,6 +305,10 @@ export function continueWith(
 function nameAt(tasks: readonly unknown[], index: number): string | undefined {
   const item = tasks[index];
   return isRecord(item) ? Object.keys(item)[0] : undefined;
+}
+
+function indexOf(tasks: readonly unknown[], name: string): number {
+  return tasks.findIndex((item) => isRecord(item) && Object.hasOwn(item, name));
 }
 
 function moved(task: string, why: string): ReturnType<typeof conflict> {

@@ -156,6 +156,9 @@ describe('a retry', () => {
     const asked = (await builder.get(`/hitl/tasks?run_id=${changed.id}&status=decided`)).body;
     expect(asked).toHaveLength(1);
     expect(calls).toEqual(['/pay', '/pay', '/pay', '/pay']);
+    await platform.orm.em.fork().execute('delete from run where id = ?', [run['id']]);
+    const { body: late } = await retry(failed, { input: {} });
+    expect(late).toMatchObject({ status: 409, code: 'decisions_removed' });
   });
 
   test('asks by the task itself what lies at its place or after it', async () => {

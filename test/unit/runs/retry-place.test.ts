@@ -42,6 +42,19 @@ describe('the place of a retry in another revision', () => {
     expect(places.now('/use/functions/f')).toBe('/use/functions/f');
   });
 
+  test.each([
+    ['lies before it', ['ask', 'pay'], 1, ['ask', 'pay'], '/do/0/ask', false],
+    ['is that place', ['ask', 'pay'], 0, ['ask', 'pay'], '/do/0/ask', true],
+    ['follows it', ['pay', 'ask'], 0, ['pay', 'ask'], '/do/1/ask/try/0/inner', true],
+    ['followed it, and comes before it now', ['pay', 'ask'], 0, ['ask', 'pay'], '/do/1/ask', false],
+    ['followed it, and is there no more', ['pay', 'ask'], 0, ['pay'], '/do/1/ask', false],
+    ['was removed by an earlier retry', ['pay', 'other'], 0, ['pay', 'other'], '/do/0/ask', false],
+  ])('shows whether the run comes again to a task that %s', (_case, old, index, now, task, comes) => {
+    const state = { scope: {}, root: { raw: null, list: at(index) } };
+    const places = new Places(state, { do: tasks(...old) }, { do: tasks(...now) });
+    expect(places.comesTo(task, null)).toBe(comes);
+  });
+
   test('is refused if extensions are under way and have changed', () => {
     const extended = (...names: string[]) => ({
       use: { extensions: names.map((name) => ({ [name]: { extend: 'set', after: tasks('note') } })) },
