@@ -23,6 +23,20 @@ export function whenAnotherUser(act: () => void): void {
   onAnotherUser = act;
 }
 
+let reads = new AbortController();
+
+/**
+ * Ends reads that are under way, and those that follow until `resumeReads`: the server would refuse them once
+ * the session is over.
+ */
+export function stopReads(): void {
+  reads.abort();
+}
+
+export function resumeReads(): void {
+  reads = new AbortController();
+}
+
 /** A request that outlives its page may have 64 KiB, in bytes. */
 const MAX_KEPT_CHARACTERS = 20_000;
 
@@ -32,7 +46,8 @@ export const client = createClient({
     if (drawnFor !== null && !headers.has(USER_HEADER)) headers.set(USER_HEADER, drawnFor);
     const isShort = typeof init.body === 'string' && init.body.length < MAX_KEPT_CHARACTERS;
     // A page that nobody sees may be gone before the server has answered.
-    const response = await fetch(url, { ...init, headers, keepalive: document.hidden && isShort });
+    const keepalive = document.hidden && isShort;
+    const response = await fetch(url, { ...init, headers, keepalive, signal: signalOf(init) });
     if (response.status === 401) {
       if (await isForAnother(response)) onAnotherUser();
       else sessionOver.value = true;
@@ -40,6 +55,11 @@ export const client = createClient({
     return response;
   },
 });
+
+function signalOf({ method = 'GET', signal }: RequestInit): AbortSignal | null {
+  if (method !== 'GET') return signal ?? null;
+  return signal ? AbortSignal.any([signal, reads.signal]) : reads.signal;
+}
 
 async function isForAnother(response: Response): Promise<boolean> {
   // Whoever sent the request reads the body too.

@@ -2,7 +2,7 @@
 import { effect, signal, untracked } from '@preact/signals';
 
 import type { OperationId, User } from '../../../client/index.ts';
-import { client, sendAs, sessionOver, USER_HEADER, whenAnotherUser } from './api.ts';
+import { client, resumeReads, sendAs, sessionOver, stopReads, USER_HEADER, whenAnotherUser } from './api.ts';
 import { cache } from './query.ts';
 import { forgetTexts } from './kept-texts.ts';
 import { outbox } from './outbox.ts';
@@ -69,7 +69,12 @@ export async function logIn(username: string, password: string): Promise<void> {
 
 export async function logOut(): Promise<void> {
   await outbox.sendHeld();
-  await client.call('deleteSession');
+  stopReads();
+  try {
+    await client.call('deleteSession');
+  } finally {
+    resumeReads();
+  }
   leave();
   tabs.postMessage('changed');
 }
