@@ -29,6 +29,8 @@ export const overMqtt: Protocol = {
   async subscribe(connecting, queue) {
     const { target } = connecting;
     const client = await connect(connecting, queue);
+    // The connection is not read on before the call has taken what waits.
+    client.handleMessage = (_packet, done) => void queue.drained().then(() => done(), done);
     client.on('message', (_topic, payload, { properties }) =>
       queue.push({
         payload,

@@ -3,13 +3,15 @@ import { expect, test } from '@jest/globals';
 import { skip } from '../../support/outside.ts';
 import { findSchemathesis, runSchemathesis } from './schemathesis.ts';
 
+/** `SCHEMATHESIS_EXAMPLES=50 npm run conformance:schemathesis` tries more. */
+const EXAMPLES = Number(process.env['SCHEMATHESIS_EXAMPLES'] ?? 1);
 const found = await findSchemathesis();
 
 if ('program' in found) {
   test.each(['most', 'ending-sessions'] as const)(
     'generated requests get no 5xx and only documented responses: %s',
     async (part) => {
-      const { ok, output } = await runSchemathesis(found.program, { examples: 3, seed: 1, part });
+      const { ok, output } = await runSchemathesis(found.program, { examples: EXAMPLES, seed: 1, part });
       // The whole report is the message.
       expect(ok ? '' : output).toBe('');
     },

@@ -80,7 +80,7 @@ inBrowser('a list that is read anew while its next page is on its way goes on to
     await route.continue();
   });
   await open('/inbox');
-  await page.getByRole('option').first().waitFor();
+  await page.locator('[role=option]').first().waitFor();
   await until(
     () =>
       page.evaluate(`(() => {
