@@ -55,7 +55,7 @@ inBrowser('a list that is read anew while its next page is on its way goes on to
                             decisions, status, priority, candidates, candidate_keys)
      select gen_random_uuid(), ?::uuid, 'long', ?::uuid, ?::uuid, '/do/0/ask', 'ask', 'Number ' || n,
             '[{"id": "approve", "label": "Approve", "requires_comment": false}]',
-            'open', 50, '{"users": ["lena"]}', array['name:lena']
+            'open', 50, '{"users": ["lena"], "roles": [], "groups": []}', array['name:lena']
        from generate_series(1, 300) n`,
     [run, user.id, user.id],
   );
