@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import { fault } from '../contracts/fault.ts';
 import { isUuid } from '../contracts/uuid.ts';
 import type { StoredFile } from '../db/entities/stored-file.ts';
@@ -115,6 +116,14 @@ function referenceTo({ id, name, media_type, size, sha256 }: StoredFile): FileRe
 
 function isStoreFailure(error: unknown): error is FileStoreUnavailable | FileContentMissing {
   return error instanceof FileStoreUnavailable || error instanceof FileContentMissing;
+}
+
+/** About half a minute of retries, because another worker may see a file that this one does not. */
+const LOST_AFTER_ATTEMPTS = 10;
+
+/** Whether the content of a file is gone, and another attempt of the activity would not find it either. */
+export function isLost(failure: unknown): failure is FileContentMissing {
+  return failure instanceof FileContentMissing && Context.current().info.attempt >= LOST_AFTER_ATTEMPTS;
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -1,7 +1,6 @@
 /**
  * Invokes an agent with its pinned version and its owner's secrets, and checks its input and output schemas.
  */
-import { Context } from '@temporalio/activity';
 import { isRecord } from '../contracts/is-record.ts';
 import { LOG_TEXT } from '../contracts/log-texts.ts';
 import { agentKind } from '../contracts/agent-configuration.ts';
@@ -9,17 +8,15 @@ import type { InvokeAgentInput, Invoked, RunActivities } from '../contracts/acti
 import { EVENT, type NewRunEvent } from '../contracts/run-events.ts';
 import { Fault, fault } from '../contracts/fault.ts';
 import { describeViolations, violations } from '../language/schema/validate-json.ts';
-import { FileContentMissing, type FileStoreUnavailable } from '../domain/files/ports.ts';
+import type { FileContentMissing, FileStoreUnavailable } from '../domain/files/ports.ts';
 import type { AgentResult, PinnedAgent } from '../domain/ports.ts';
 import { deprecations } from '../domain/runs/deprecations.ts';
 import { appendEvents } from '../domain/runs/events.ts';
 import { pinKey, pinOf, useAgent } from '../domain/runs/pins.ts';
 import type { ActivityDeps, CallDeps } from './deps.ts';
 import { callFiles } from './call-files.ts';
+import { isLost } from './files-of-run.ts';
 import { invokeOnce, type Calling } from './invocation.ts';
-
-/** About half a minute of retries, because another worker may see a file that this one does not. */
-const LOST_AFTER_ATTEMPTS = 10;
 
 interface Prepared {
   agent: PinnedAgent;
@@ -153,8 +150,7 @@ function namingAgent(error: unknown, name: string): unknown {
  * runtime error that says so.
  */
 function ownFailure(failure: FileStoreUnavailable | FileContentMissing, repeatable: boolean): Error {
-  const lost = failure instanceof FileContentMissing && Context.current().info.attempt >= LOST_AFTER_ATTEMPTS;
-  if (repeatable && !lost) return failure;
+  if (repeatable && !isLost(failure)) return failure;
   return fault('runtime', `The platform's file store failed, not the agent: ${failure.message}`, {
     cause: failure,
   });

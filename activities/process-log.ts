@@ -6,7 +6,7 @@ import { EVENT, isTerminal, type NewRunEvent } from '../contracts/run-events.ts'
 import type { FileReference, LoggedBytes, LoggedText, ProcessLog } from '../domain/ports.ts';
 import { endTreeOverLimits } from '../domain/runs/end-tree.ts';
 import { appendEvents, lockRun } from '../domain/runs/events.ts';
-import { moveLogged } from '../domain/runs/invocations.ts';
+import { moveLogged, progressOf } from '../domain/runs/invocations.ts';
 import { appendAnd } from './append.ts';
 import type { ProcessDeps } from './deps.ts';
 import type { Calling } from './invocation.ts';
@@ -18,15 +18,19 @@ export function processLog(deps: ProcessDeps, input: RunProcessInput, calling: C
   return {
     logged: loggedOf(progress.kept),
     async append(texts, from, to) {
-      const events = texts.map((text, index) => eventOf(input, text, `${to.stdout}:${to.stderr}:${index}`));
-      const tree = await deps.orm.em.fork().transactional(async (em) => {
+      const place = `${to.stdout}:${to.stderr}${to.cut ? ':cut' : ''}`;
+      const events = texts.map((text, index) => eventOf(input, text, `${place}:${index}`));
+      const { now, tree } = await deps.orm.em.fork().transactional(async (em) => {
         // The run's row first, as everywhere.
         const run = await lockRun(em, input.run_id);
-        if (!run || isTerminal(run.status)) return null;
-        if (!(await moveLogged(em, input.run_id, key, from, to))) return null;
-        return (await appendEvents(em, input.run_id, { events, projection: null, acks: [] })).tree;
+        if (!run || isTerminal(run.status)) return { now: to, tree: null };
+        if (!(await moveLogged(em, input.run_id, key, from, to)))
+          return { now: loggedOf(await progressOf(em, input.run_id, key)), tree: null };
+        const added = await appendEvents(em, input.run_id, { events, projection: null, acks: [] });
+        return { now: to, tree: added.tree };
       });
       await endTreeOverLimits(deps, tree);
+      return now;
     },
   };
 }

@@ -9,6 +9,7 @@ import type {
 import { fault } from '../contracts/fault.ts';
 import type { ProcessResult, ProcessStream } from '../domain/ports.ts';
 import type { ProcessDeps } from './deps.ts';
+import { isLost } from './files-of-run.ts';
 import { invokeOnce } from './invocation.ts';
 import { processFiles } from './process-files.ts';
 import { logFiles, processLog } from './process-log.ts';
@@ -39,17 +40,21 @@ export function runProcessActivity(deps: ProcessDeps): RunActivities['runProcess
       ...(isJavaScript(input) ? {} : { stored: (key) => deps.processes.release(key) }),
       async call(calling) {
         const { args, sensitive } = await withDeferred(input, secret);
-        const result = await deps.processes.run({
-          kind: input.process,
-          log: processLog(deps, input, calling),
-          files: processFiles(deps, input.run_id, calling.idempotencyKey),
-          with: args,
-          whole: WHOLE[input.return],
-          sensitive,
-          timeoutMs: input.timeout_ms,
-          secret,
-          ...calling,
-        });
+        const result = await deps.processes
+          .run({
+            kind: input.process,
+            log: processLog(deps, input, calling),
+            files: processFiles(deps, input.run_id, calling.idempotencyKey),
+            with: args,
+            whole: WHOLE[input.return],
+            sensitive,
+            timeoutMs: input.timeout_ms,
+            secret,
+            ...calling,
+          })
+          .catch((error: unknown) => {
+            throw isLost(error) ? fault('runtime', `A file cannot be read: ${error.message}`) : error;
+          });
         await logFiles(deps, input, result.files ?? []);
         return outcome(input, result);
       },

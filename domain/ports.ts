@@ -187,9 +187,10 @@ export interface ProcessLog {
   logged: LoggedBytes;
   /**
    * Adds entries, and notes that they are `from` these bytes `to` those. Adds nothing if the log has other
-   * bytes by now, because another attempt of the call is under way, and if the run is over.
+   * bytes by now, because another attempt of the call is under way or because the answer to an append was
+   * lost, and if the run is over. @returns what the log has now
    */
-  append(texts: readonly LoggedText[], from: LoggedBytes, to: LoggedBytes): Promise<void>;
+  append(texts: readonly LoggedText[], from: LoggedBytes, to: LoggedBytes): Promise<LoggedBytes>;
 }
 
 export interface ProcessFiles {

@@ -107,11 +107,8 @@ export async function makeFolder(
     { path: 'out', uid, gid },
   ];
   const put: TarFile[] = files.map((file) => ({ ...file, path: `in/${file.name}` }));
-  const answer = await api.upload(
-    `/containers/${name}/archive?path=${FOLDER}`,
-    writeTar(folders, put),
-    AbortSignal.any([signal, AbortSignal.timeout(TRANSFER_MS)]),
-  );
+  const path = `/containers/${name}/archive?path=${FOLDER}`;
+  const answer = await inTime(signal, (within) => api.upload(path, writeTar(folders, put), within));
   if (answer.status !== 200)
     throw fault('runtime', `The files for the container could not be copied: ${messageOf(answer)}`);
 }
@@ -126,7 +123,15 @@ export async function takeFiles(
   take: (name: string, chunks: AsyncIterable<Uint8Array>) => Promise<void>,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const within = AbortSignal.any([signal, AbortSignal.timeout(TRANSFER_MS)]);
+  return inTime(signal, (within) => takeNow(api, name, take, within));
+}
+
+async function takeNow(
+  api: EngineApi,
+  name: string,
+  take: (name: string, chunks: AsyncIterable<Uint8Array>) => Promise<void>,
+  within: AbortSignal,
+): Promise<string[]> {
   const path = `/containers/${keeperName(name)}/archive?path=${FOLDER}/out`;
   const { status, body } = await api.stream('GET', path, within);
   const leftOut: string[] = [];
@@ -153,6 +158,17 @@ export async function takeFiles(
     body.destroy();
   }
   return leftOut;
+}
+
+/** @throws Fault if the work takes too long: a repeat would, too */
+async function inTime<T>(signal: AbortSignal, work: (within: AbortSignal) => Promise<T>): Promise<T> {
+  const late = AbortSignal.timeout(TRANSFER_MS);
+  try {
+    return await work(AbortSignal.any([signal, late]));
+  } catch (error) {
+    if (!late.aborted || signal.aborted) throw error;
+    throw fault('timeout', `The container's files could not be copied within ${TRANSFER_MS / 1000} s`);
+  }
 }
 
 function isName(name: string): boolean {

@@ -138,15 +138,18 @@ async function runInContainer(
   installationId: string,
   call: SandboxCall,
 ): Promise<SandboxResult> {
-  const memory: Memory = { fed: isRecord(call.progress?.kept) && call.progress.kept['fed'] === true };
+  const fed = isRecord(call.progress?.kept) && call.progress.kept['fed'] === true;
+  const memory: Memory = { fed, followed: false };
   let [awaySince, awayAt] = [0, 0];
   for (;;) {
+    memory.followed = false;
     try {
       return await attempt(api, settings, installationId, call, memory);
     } catch (error) {
       if (!(error instanceof EngineAway) || call.signal.aborted) throw error;
       const now = Date.now();
-      if (now - awayAt > AWAY_MS) awaySince = now;
+      // An engine that hangs lets the attempts themselves take long.
+      if (awayAt === 0 || (memory.followed && now - awayAt > AWAY_MS)) awaySince = now;
       awayAt = now;
       if (now - awaySince > AWAY_MS) throw error;
       await sleep(AWAY_PAUSE_MS, undefined, { signal: call.signal }).catch(() => {});
@@ -158,6 +161,8 @@ async function runInContainer(
 interface Memory {
   /** It got its whole input. */
   fed: boolean;
+  /** The last attempt found or began it. */
+  followed: boolean;
 }
 
 async function attempt(
@@ -172,6 +177,7 @@ async function attempt(
     const begun =
       (await continued(api, name, call, memory)) ??
       (await begin(api, settings, installationId, call, memory));
+    memory.followed = true;
     const result = await follow(api, begun.state, settings, call).finally(() => begun.input?.destroy());
     const ended = await inspect(api, name);
     if (!ended || ended.status === 'running')

@@ -79,7 +79,7 @@ export function createEngineGuard(options: GuardOptions): Server {
   return server;
 }
 
-/** What goes to the engine; without a body, the caller's. @throws Refused */
+/** What goes to the engine; without a body, that of an archive. @throws Refused */
 async function passOn(
   options: GuardOptions,
   request: IncomingMessage,
@@ -270,6 +270,8 @@ async function attach(
   socket: Duplex,
   head: Buffer,
 ): Promise<void> {
+  // The server does not look after the connection any more.
+  socket.on('error', () => socket.destroy());
   checkToken(options, request);
   const { pathname } = new URL(request.url ?? '', 'http://guard');
   const [, id = '', action] = CONTAINER.exec(pathname.slice(API_VERSION.length)) ?? [];
@@ -284,6 +286,7 @@ async function attach(
   upgrade.on('error', () => socket.destroy());
   upgrade.on('response', () => socket.destroy());
   upgrade.on('upgrade', (_answer, engine, rest) => {
+    engine.on('error', () => engine.destroy());
     socket.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n');
     if (rest.length > 0) socket.write(rest);
     if (head.length > 0) engine.write(head);
@@ -315,8 +318,9 @@ function ask(
     sent.on('error', reject);
     // The caller has its answer, or gave up.
     response.once('close', () => sent.destroy());
-    if (body === null) request.pipe(sent);
-    else sent.end(body);
+    // Only an archive has a body. Any other would reach the engine as a request of its own.
+    if (body === null && request.method === 'PUT') request.pipe(sent);
+    else sent.end(body ?? undefined);
   });
 }
 

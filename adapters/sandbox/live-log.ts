@@ -103,6 +103,8 @@ class Batches implements LiveLog {
     clearTimeout(this.#timer);
     if (!this.#begun && !always) return false;
     await this.#passNow(true);
+    // The log was not where this attempt believed.
+    if (this.#pending.length > 0 || this.#cut !== this.#logged.cut) await this.#passNow(true);
     return true;
   }
 
@@ -141,12 +143,27 @@ class Batches implements LiveLog {
     if (texts.length === 0 && sizeOf(done) === 0) return;
     this.#pending = wasCut ? [] : rest;
     try {
-      await this.#log.append(texts, this.#logged, to);
-      this.#logged = to;
+      this.#goOnAt(await this.#log.append(texts, this.#logged, to), to, done);
     } catch (error) {
       this.#pending = [...done, ...this.#pending];
       throw error;
     }
+  }
+
+  /** The log has all up to `now`; usually what was passed on. */
+  #goOnAt(now: LoggedBytes, to: LoggedBytes, done: readonly Part[]): void {
+    if (now.stdout !== to.stdout || now.stderr !== to.stderr) {
+      this.#pending = [...done, ...this.#pending];
+      for (const stream of STREAMS) {
+        this.#pending = without(this.#pending, stream, now[stream] - this.#logged[stream]);
+        // Another attempt was faster: what it logged is still to come here.
+        const ahead = Math.max(0, now[stream] - this.#taken[stream]);
+        this.#taken[stream] += ahead;
+        this.#skip[stream] += ahead;
+      }
+    }
+    if (now.cut) this.#cut = true;
+    this.#logged = now;
   }
 
   /** All up to where, in each stream, a secret or a character may have begun; `all`: everything. */
@@ -207,6 +224,17 @@ function sizeOf(parts: readonly Part[]): number {
 
 function joined(parts: readonly Part[], stream: ProcessStream): Buffer {
   return Buffer.concat(parts.filter((part) => part.stream === stream).map(({ bytes }) => bytes));
+}
+
+/** The parts without so many first bytes of a stream. */
+function without(parts: readonly Part[], stream: ProcessStream, count: number): Part[] {
+  let left = count;
+  return parts.flatMap((part) => {
+    if (part.stream !== stream || left <= 0) return [part];
+    const bytes = part.bytes.subarray(left);
+    left -= part.bytes.length - bytes.length;
+    return bytes.length === 0 ? [] : [{ stream, bytes }];
+  });
 }
 
 /** What is no UTF-8 becomes U+FFFD. */

@@ -28,7 +28,10 @@ export interface Redactor {
    * longest form has.
    */
   redactStream: (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;
-  /** Where a secret may have begun that the bytes do not end; their length if there is none. */
+  /**
+   * Where a secret may have begun that the bytes do not end, and no other secret is cut; their length if there
+   * is none.
+   */
   openEnd: (bytes: Uint8Array) => number;
 }
 
@@ -223,7 +226,10 @@ function openEndOf(bytes: Uint8Array, forms: readonly Form[]): number {
     while (start >= 0 && !text.startsWith(end.slice(start))) start = end.indexOf(first, start + 1);
     return start < 0 ? end.length : start;
   });
-  return from + Math.min(end.length, ...starts);
+  const open = from + Math.min(end.length, ...starts);
+  // A complete secret may end like one begins.
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+  return spansIn(text, forms).find((span) => span.start < open && span.end > open)?.start ?? open;
 }
 
 /** Everything except the end, where a secret may have begun. */

@@ -1,8 +1,9 @@
 /** The guard before a container engine: what reaches the engine, whoever has the guard's token. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { createServer, request as send, type IncomingMessage, type Server } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { containerName, containerSpec, LABEL } from '../../../adapters/sandbox/container-spec.ts';
@@ -57,6 +58,8 @@ const SPEC = containerSpec(REQUEST, SETTINGS, 'own', []);
 let folder: string;
 let engine: Server;
 let guard: Server;
+/** The engine answers nothing before this. */
+let answering = Promise.resolve();
 let seen: { method: string; url: string; body: unknown }[] = [];
 
 beforeAll(async () => {
@@ -72,7 +75,9 @@ beforeAll(async () => {
       const foreign = { Config: { Labels: {} } };
       const ours = { Config: { Labels: { [LABEL.installation]: 'own' } } };
       response.setHeader('content-type', 'application/json');
-      response.end(JSON.stringify(url.includes('f'.repeat(64)) ? foreign : ours));
+      void answering.then(() =>
+        response.end(JSON.stringify(url.includes('f'.repeat(64)) ? foreign : ours)),
+      );
     });
   }).listen(socketPath);
   guard = createEngineGuard({ socketPath, token: TOKEN, policy: POLICY, settings: SETTINGS });
@@ -195,4 +200,48 @@ test('what Cadenza asks passes, with its own parameters only', async () => {
   expect(await urlOf('POST', '/images/create?fromImage=tools&tag=2&fromSrc=x')).toEqual([
     '/images/create?fromImage=tools&tag=2',
   ]);
+});
+
+test('a body where none belongs does not reach the engine as a request of its own', async () => {
+  const { port } = guard.address() as AddressInfo;
+  const hidden =
+    'POST /v1.41/containers/create?name=host HTTP/1.1\r\nhost: engine\r\ncontent-length: 2\r\n\r\n{}';
+  seen = [];
+  for (const [method, path] of [
+    ['GET', '/version'],
+    ['DELETE', `/containers/${NAME}`],
+    ['GET', '/version?last'],
+  ] as const) {
+    const headers = { authorization: `Bearer ${TOKEN}`, 'content-length': hidden.length };
+    const sent = send({ port, method, path: `/v1.41${path}`, headers }).end(hidden);
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    await once(response.resume(), 'end');
+  }
+  expect(seen.map(({ method, url }) => `${method} ${url}`)).toEqual([
+    'GET /v1.41/version',
+    `GET /v1.41/containers/${NAME}/json`,
+    `DELETE /v1.41/containers/${NAME}?force=1&v=1`,
+    'GET /v1.41/version',
+  ]);
+});
+
+test('a caller that breaks off while it is attached does no harm to others', async () => {
+  const { port } = guard.address() as AddressInfo;
+  let answer = (): void => {};
+  answering = new Promise((resolve) => (answer = resolve));
+  seen = [];
+  const accepted = once(guard, 'connection') as Promise<[Socket]>;
+  const caller = connect(port, '127.0.0.1');
+  caller.write(
+    `POST /v1.41/containers/${NAME}/attach?stream=1&stdin=1 HTTP/1.1\r\nhost: guard\r\n` +
+      `authorization: Bearer ${TOKEN}\r\nconnection: upgrade\r\nupgrade: tcp\r\n\r\n`,
+  );
+  const [socket] = await accepted;
+  while (seen.length === 0) await new Promise(setImmediate);
+  // Without a listener for its error.
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  caller.resetAndDestroy();
+  await closed;
+  answer();
+  expect((await ask('GET', '/version'))[0]).toBe(200);
 });

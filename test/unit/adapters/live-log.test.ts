@@ -7,16 +7,23 @@ import type { LoggedBytes, LoggedText } from '../../../domain/ports.ts';
 const NOTHING: LoggedBytes = { stdout: 0, stderr: 0, cut: false };
 const SECRET = 'a-very-secret-value';
 
-/** A run's log that counts as the database does, and fails as often as it is told. */
-function createRunLog(logged = NOTHING, failures = 0) {
+/**
+ * A run's log that counts as the database does, and fails as often as it is told; with `lost` after it has
+ * stored the entries.
+ */
+function createRunLog(logged = NOTHING, failures = 0, lost = false) {
   const entries: LoggedText[] = [];
   const log = {
     logged,
-    async append(texts: readonly LoggedText[], from: LoggedBytes, to: LoggedBytes): Promise<void> {
-      if (failures-- > 0) throw new Error('the database is away');
-      expect(from).toEqual(log.logged);
-      entries.push(...texts);
-      log.logged = to;
+    async append(texts: readonly LoggedText[], from: LoggedBytes, to: LoggedBytes): Promise<LoggedBytes> {
+      const fails = failures-- > 0;
+      if (fails && !lost) throw new Error('the database is away');
+      if (JSON.stringify(from) === JSON.stringify(log.logged)) {
+        entries.push(...texts);
+        log.logged = to;
+      }
+      if (fails) throw new Error('the answer is lost');
+      return log.logged;
     },
   };
   const textOf = (stream: string): string =>
@@ -71,6 +78,40 @@ test('a repeat logs only what the attempt before has not, also after a lost batc
   live.write('stderr', bytes('rest'));
   expect(await live.end(false)).toBe(true);
   expect(away.textOf('stderr')).toBe(`${'x'.repeat(8_191)}\nrest`);
+});
+
+test('a batch whose answer is lost is logged once, and so is all that follows', async () => {
+  const { log, textOf } = createRunLog(NOTHING, 1, true);
+  const live = protectedLog(log);
+  live.write('stderr', bytes(`${'x'.repeat(8_191)}\n`));
+  live.write('stderr', bytes('rest'));
+  expect(await live.end(false)).toBe(true);
+  expect(textOf('stderr')).toBe(`${'x'.repeat(8_191)}\nrest`);
+});
+
+test('an attempt goes on where another one has brought the log meanwhile', async () => {
+  const { log, textOf } = createRunLog();
+  const line = `${'x'.repeat(8_191)}\n`;
+  const [slow, fast] = [protectedLog(log), protectedLog(log)];
+  fast.write('stderr', bytes(`${line}two\n`));
+  await fast.end(true);
+  slow.write('stderr', bytes(line));
+  await new Promise(setImmediate);
+  slow.write('stderr', bytes('two\nthree\n'));
+  expect(await slow.end(false)).toBe(true);
+  expect(textOf('stderr')).toBe(`${line}two\nthree\n`);
+});
+
+test('a secret that ends a batch is not cut, even if it ends as it begins', async () => {
+  const secret = 'x-very-secret-value-x';
+  const { log, entries, textOf } = createRunLog();
+  const live = protectedLog(log, secret, 'value-x-and-more');
+  live.write('stderr', bytes(`${'.'.repeat(8_192)}${secret}`));
+  await new Promise(setImmediate);
+  expect(entries).toHaveLength(1);
+  live.write('stderr', bytes(' then'));
+  await live.end(false);
+  expect(textOf('stderr')).toBe(`${'.'.repeat(8_192)}<SECRET> then`);
 });
 
 test.each([1, 2, 3, 7, 19, 4_096])('no secret is logged in pieces of %d bytes', async (size) => {

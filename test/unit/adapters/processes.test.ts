@@ -10,6 +10,7 @@ import type { EntityManager } from '../../../db/orm.ts';
 import { removeContainers } from '../../../worker/container-reaper.ts';
 import { startServer } from '../../support/http-server.ts';
 
+const NOTHING = { stdout: 0, stderr: 0, cut: false };
 const CALL = {
   kind: 'container' as const,
   whole: ['stdout'] as const,
@@ -17,7 +18,7 @@ const CALL = {
   timeoutMs: 60_000,
   signal: new AbortController().signal,
   secret: async () => null,
-  log: { logged: { stdout: 0, stderr: 0, cut: false }, append: async () => {} },
+  log: { logged: NOTHING, append: async (_texts: unknown, _from: unknown, to: typeof NOTHING) => to },
   files: { open: async () => null, store: () => Promise.reject(new Error('no files here')) },
 };
 const CONTAINERS = {
