@@ -29,8 +29,7 @@ export interface Redactor {
    */
   redactStream: (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;
   /**
-   * Where a secret may have begun that the bytes do not end, and no other secret is cut; their length if there
-   * is none.
+   * Where a secret may have begun that the bytes do not end, so that no other is cut; else their length.
    */
   openEnd: (bytes: Uint8Array) => number;
 }

@@ -75,9 +75,7 @@ beforeAll(async () => {
       const foreign = { Config: { Labels: {} } };
       const ours = { Config: { Labels: { [LABEL.installation]: 'own' } } };
       response.setHeader('content-type', 'application/json');
-      void answering.then(() =>
-        response.end(JSON.stringify(url.includes('f'.repeat(64)) ? foreign : ours)),
-      );
+      void answering.then(() => response.end(JSON.stringify(url.includes('f'.repeat(64)) ? foreign : ours)));
     });
   }).listen(socketPath);
   guard = createEngineGuard({ socketPath, token: TOKEN, policy: POLICY, settings: SETTINGS });
