@@ -1,9 +1,12 @@
 /** A connection to a broker of AMQP 0-9-1, at a checked address, with bounds that the library lacks. */
-import type { Duplex } from 'node:stream';
+import { createRequire } from 'node:module';
+import type { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import { dirname, join } from 'node:path';
+import { unescape } from 'node:querystring';
 import type { ChannelModel } from 'amqplib';
 import { Fault, fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
-import { codeOf } from '../egress/error-code.ts';
 import { fieldsOf, type Fields } from '../openapi/document.ts';
 import {
   bindingText,
@@ -11,21 +14,26 @@ import {
   closedByBroker,
   createBreak,
   lostConnection,
+  openBrokerSocket,
   refusal,
-  type BrokerAddress,
 } from './broker.ts';
+import { MAX_MESSAGE_BYTES, tooMuch } from './message-queue.ts';
 import type { Connecting } from './protocol.ts';
 
 const HEARTBEAT_SECONDS = 30;
-const CONNECT_MS = 10_000;
 const CLOSE_MS = 2_000;
 const FRAME_BYTES = 128 * 1024;
+/** With its frames. */
+const MAX_CONTENT_BYTES = MAX_MESSAGE_BYTES + 1024 * 1024;
+/** AMQP 0-9-1 "basic.ack", and RabbitMQ's "basic.nack". */
+const CONFIRMS: ReadonlySet<unknown> = new Set([(60 << 16) + 80, (60 << 16) + 120]);
 
 export interface AmqpSession {
   model: ChannelModel;
-  stream: Duplex;
   fail(error: Error): void;
   within<T>(work: Promise<T>): Promise<T>;
+  /** A message is complete: what the broker may send for one is counted anew. */
+  delivered(): void;
   close(): Promise<void>;
 }
 
@@ -37,15 +45,13 @@ export async function connectAmqp(
   const { guard, target, account, credentials } = connecting;
   if (account === null && credentials['authorization'] !== undefined)
     throw fault('configuration', 'AMQP knows the authentication "basic" only');
+  const { Connection, ChannelModel: Model } = library();
   const address = await checkedAddress(connecting, target.host, target.secure);
   const broken = createBreak(guard.signal);
-  const model = await broken.within(open(connecting, address)).catch((error: unknown) => {
-    throw failureOf(connecting, error);
-  });
-  // The library gives the socket to nobody, and buffers what a broker sends without a limit.
-  const { stream } = model.connection as unknown as { stream: Duplex };
-  // Its timers end with an error of the socket, not with its end alone.
-  const destroy = (): void => void stream.on('error', () => undefined).destroy(new Error('left'));
+  const socket = await openBrokerSocket(address, guard.signal);
+  const connection = new Connection(socket);
+  // The library's timers end with an error of the socket, not with its end alone.
+  const destroy = (): void => void socket.on('error', () => undefined).destroy(new Error('left'));
   let isClosed = false;
   const fail = (error: Error): void => {
     if (isClosed || broken.reason !== null) return;
@@ -53,13 +59,26 @@ export async function connectAmqp(
     ended(error);
     destroy();
   };
-  model.on('error', (error) => fail(failureOf(connecting, error)));
-  model.on('close', () => fail(closedByBroker(target.host)));
+  // An error that nobody listens to would end the process, and it may come with the end of the handshake.
+  connection.on('error', (error: unknown) => fail(failureOf(connecting, error)));
+  connection.on('close', () => fail(closedByBroker(target.host)));
+  const delivered = countBytes(socket, fail);
+  try {
+    await broken.within(opened(connection, connecting));
+    if (broken.reason !== null) throw broken.reason;
+  } catch (error) {
+    isClosed = true;
+    destroy();
+    throw failureOf(connecting, error);
+  }
+  refuseConfirms(connection, () => fail(closedByBroker(target.host)));
+  const model = new Model(connection);
+  model.on('error', () => undefined);
   return {
     model,
-    stream,
     fail,
     within: (work) => broken.within(work),
+    delivered,
     async close() {
       isClosed = true;
       if (broken.reason === null && !guard.signal.aborted) await settled(model.close());
@@ -68,54 +87,80 @@ export async function connectAmqp(
   };
 }
 
-/** The first of the checked addresses that answers. */
-async function open(connecting: Connecting, { pinned, hostname }: BrokerAddress): Promise<ChannelModel> {
-  const { connect } = await import('amqplib');
-  const { guard, account } = connecting;
-  let failure: unknown = null;
-  for (const ip of pinned.addresses) {
-    guard.signal.throwIfAborted();
-    const opening = connect(
-      {
-        protocol: pinned.secure ? 'amqps' : 'amqp',
-        hostname: ip,
-        port: pinned.port,
-        ...account,
-        vhost: vhostOf(connecting),
-        heartbeat: HEARTBEAT_SECONDS,
-        frameMax: FRAME_BYTES,
-        maxFrameSize: FRAME_BYTES,
+/** The library buffers what a broker sends for one message without a limit. Returns what counts anew. */
+function countBytes(socket: Socket, fail: (error: Error) => void): () => void {
+  let before = 0;
+  socket.on('readable', () => {
+    if (socket.bytesRead - before > MAX_CONTENT_BYTES)
+      fail(tooMuch(`${MAX_MESSAGE_BYTES} bytes in a message`));
+  });
+  return () => void (before = socket.bytesRead);
+}
+
+interface LibraryConnection extends EventEmitter {
+  open(fields: object, done: (error: Error | null) => void): void;
+  accept(frame: { id?: unknown; fields?: { deliveryTag?: unknown } }): unknown;
+}
+
+interface Library {
+  Connection: new (socket: Socket) => LibraryConnection;
+  ChannelModel: new (connection: LibraryConnection) => ChannelModel;
+}
+
+/** Its own entry opens sockets itself, and nobody can listen to errors in time. Loaded by the first call. */
+function library(): Library {
+  const load = createRequire(import.meta.url);
+  const folder = join(dirname(load.resolve('amqplib')), 'lib');
+  const modules: unknown = {
+    ...load(join(folder, 'connection.js')),
+    ...load(join(folder, 'channel_model.js')),
+  };
+  // Its version is pinned, and it has no types for these.
+  return modules as Library;
+}
+
+function opened(connection: LibraryConnection, connecting: Connecting): Promise<void> {
+  const { username, password } = connecting.account ?? { username: 'guest', password: 'guest' };
+  const fields = {
+    clientProperties: {
+      product: 'Cadenza',
+      capabilities: {
+        publisher_confirms: true,
+        'basic.nack': true,
+        consumer_cancel_notify: true,
+        'connection.blocked': true,
+        authentication_failure_close: true,
       },
-      { servername: hostname, timeout: Math.min(guard.leftMs(), CONNECT_MS), noDelay: true },
-    );
-    try {
-      return await abandonable(opening, guard.signal);
-    } catch (error) {
-      failure = error;
-      if (!isUnreachable(error)) break;
-    }
-  }
-  throw failure;
+    },
+    mechanism: 'PLAIN',
+    response: Buffer.from(`\0${username}\0${password}`),
+    locale: 'en_US',
+    channelMax: 0,
+    frameMax: FRAME_BYTES,
+    heartbeat: HEARTBEAT_SECONDS,
+    maxFrameSize: FRAME_BYTES,
+    virtualHost: vhostOf(connecting),
+    capabilities: '',
+    insist: 0,
+  };
+  return new Promise((resolve, reject) => {
+    connection.open(fields, (error) => (error === null ? resolve() : reject(error)));
+  });
 }
 
-/** Closes a connection that comes after the call is over. */
-async function abandonable(opening: Promise<ChannelModel>, signal: AbortSignal): Promise<ChannelModel> {
-  const model = await opening;
-  if (!signal.aborted) return model;
-  model.on('error', () => undefined);
-  await settled(model.close());
-  throw signal.reason;
+/** A connection sends one message at most: for a higher number, the library would make a list as long. */
+function refuseConfirms(connection: LibraryConnection, refuse: () => void): void {
+  const accept = connection.accept.bind(connection);
+  connection.accept = (frame) =>
+    CONFIRMS.has(frame.id) && Number(frame.fields?.deliveryTag) > 1 ? refuse() : accept(frame);
 }
 
-/** As the library takes it: percent-encoded. */
 function vhostOf({ target }: Connecting): string {
-  if (target.path.length > 1) return target.path.slice(1);
   const named = ['exchange', 'queue'].map((key) => bindingText(fieldsOf(target.bindings, key), 'vhost'));
-  return encodeURIComponent(named.find((name) => name !== undefined) ?? '/');
-}
-
-function isUnreachable(error: unknown): boolean {
-  return codeOf(error) !== '' || /ETIMEDOUT/.test(String(error));
+  const vhost = target.path.length > 1 ? unescape(target.path.slice(1)) : (named.find(Boolean) ?? '/');
+  if (Buffer.byteLength(vhost) > 255)
+    throw fault('configuration', 'The virtual host has more than 255 bytes');
+  return vhost;
 }
 
 /** AMQP 0-9-1 "Reply codes". */
@@ -132,8 +177,6 @@ export function failureOf(connecting: Connecting, error: unknown): Error {
   if (error instanceof Fault || guard.signal.aborted)
     return error instanceof Error ? error : new Error('aborted');
   const fields: Fields = isRecord(error) ? error : {};
-  if (error instanceof TypeError || error instanceof RangeError)
-    return fault('validation', 'The message has a property that AMQP cannot send', { cause: error });
   const text = error instanceof Error ? error.message : '';
   // The library has only words for what happens while a connection is opened.
   if (text.startsWith('Handshake terminated by server: 403'))
@@ -144,8 +187,6 @@ export function failureOf(connecting: Connecting, error: unknown): Error {
     typeof fields['code'] === 'number' ? fields['code'] : Number(/\b(403|404|530) \(/.exec(text)?.[1]);
   const name = REFUSALS[code];
   if (name !== undefined) return refusal(connecting, name, text, error);
-  if (/ETIMEDOUT/.test(text))
-    return lostConnection(target.host, Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' }));
   if (Number.isFinite(code)) return refusal(connecting, 'communication', text, error);
   return lostConnection(target.host, error);
 }

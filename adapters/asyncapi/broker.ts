@@ -32,8 +32,11 @@ export async function checkedAddress(
 }
 
 /** Throws `Fault`. */
-export function openBrokerSocket({ pinned, hostname }: BrokerAddress, signal: AbortSignal): Promise<Socket> {
-  return openPinnedSocket(pinned, hostname, signal);
+export async function openBrokerSocket(
+  { pinned, hostname }: BrokerAddress,
+  signal: AbortSignal,
+): Promise<Socket> {
+  return (await openPinnedSocket(pinned, hostname, signal)).setNoDelay(true);
 }
 
 /** Ends everything of one connection, once. */

@@ -76,6 +76,7 @@ class Session implements NatsConnection {
   #bytes = new ByteQueue();
   /** Sizes of the message whose payload comes next. */
   #next: { headers: number; total: number } | null = null;
+  #isSubscribed = false;
   #isClosed = false;
   #maxPayload = Infinity;
   #timer: NodeJS.Timeout | undefined;
@@ -113,6 +114,7 @@ class Session implements NatsConnection {
   }
 
   async subscribe(subject: string, group: string | undefined): Promise<void> {
+    this.#isSubscribed = true;
     this.#write(`SUB ${subject} ${group === undefined ? '' : `${group} `}1\r\n`);
     await this.#taken();
   }
@@ -222,8 +224,10 @@ class Session implements NatsConnection {
     const [name = '', ...words] = line.split(/[ \t]+/);
     switch (name.toUpperCase()) {
       case 'MSG':
+        this.#checkSubscribed();
         return this.#expect(0, Number(words.at(-1)));
       case 'HMSG':
+        this.#checkSubscribed();
         return this.#expect(Number(words.at(-2)), Number(words.at(-1)));
       case 'PING':
         if (this.#socket.writableLength > MAX_UNSENT_BYTES)
@@ -238,8 +242,17 @@ class Session implements NatsConnection {
       case '+OK':
         return undefined;
       default:
-        throw fault('communication', `${this.#address.host} does not speak NATS`, { status: 502 });
+        throw this.#foreign();
     }
+  }
+
+  /** What comes before TLS could be of anybody, and must not be taken for a message. */
+  #checkSubscribed(): void {
+    if (!this.#isSubscribed) throw this.#foreign();
+  }
+
+  #foreign(): Error {
+    return fault('communication', `${this.#address.host} does not speak NATS`, { status: 502 });
   }
 
   #expect(headers: number, total: number): void {

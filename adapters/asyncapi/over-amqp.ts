@@ -8,11 +8,9 @@ import { isRecord } from '../../contracts/is-record.ts';
 import { fieldsOf } from '../openapi/document.ts';
 import { bindingText, bindingValue } from './broker.ts';
 import { connectAmqp, failureOf, settled, type AmqpSession } from './amqp-session.ts';
-import { MAX_MESSAGE_BYTES, MAX_RECEIVED_BYTES, tooMuch, type MessageQueue } from './message-queue.ts';
+import { MAX_RECEIVED_BYTES, type MessageQueue } from './message-queue.ts';
 import type { Connecting, OutboundMessage, Protocol } from './protocol.ts';
 
-/** With its frames. */
-const MAX_CONTENT_BYTES = MAX_MESSAGE_BYTES + 1024 * 1024;
 /** Messages that wait for the call, as the broker counts them. */
 const WINDOW = 16;
 const PERSISTENT = 2;
@@ -21,8 +19,8 @@ export const overAmqp: Protocol = {
   maxReceivedBytes: MAX_RECEIVED_BYTES,
 
   async send(connecting, message) {
-    const { exchange, key } = destinationOf(connecting);
-    const options = publishOptions(connecting, message);
+    const { exchange, key, queue } = placeOf(connecting);
+    const options = publishOptions(connecting, message, queue !== null);
     const session = await connectAmqp(connecting, () => undefined);
     try {
       const channel = await session.within(session.model.createConfirmChannel());
@@ -39,11 +37,12 @@ export const overAmqp: Protocol = {
   },
 
   async subscribe(connecting, queue) {
+    const place = placeOf(connecting);
     const session = await connectAmqp(connecting, (error) => queue.fail(error));
     try {
       const channel = await session.within(session.model.createChannel());
       channel.on('error', (error) => session.fail(failureOf(connecting, error)));
-      const name = await session.within(queueOf(connecting, channel));
+      const name = await session.within(queueOf(place, channel));
       const taking = await session.within(take(connecting, { channel, name, queue, session }));
       return async (complete) => {
         try {
@@ -63,26 +62,33 @@ export const overAmqp: Protocol = {
   },
 };
 
-/** AsyncAPI "AMQP Channel": a queue by its name, else an exchange with the address as routing key. */
-function placeOf({ target }: Connecting): { exchange: string; queue: string | null } {
-  const { bindings, address } = target;
-  const exchange = bindingText(fieldsOf(bindings, 'exchange'), 'name') ?? '';
-  const isQueue = bindingText(bindings, 'is') === 'queue' || exchange === '' || exchange === 'default';
-  if (!isQueue) return { exchange, queue: null };
-  return { exchange: '', queue: bindingText(fieldsOf(bindings, 'queue'), 'name') ?? address };
+interface AmqpPlace {
+  exchange: string;
+  /** The routing key. */
+  key: string;
+  /** Null if messages come by the exchange. */
+  queue: string | null;
 }
 
-function destinationOf(connecting: Connecting): { exchange: string; key: string } {
-  const { exchange, queue } = placeOf(connecting);
-  const key = queue ?? connecting.target.address;
+/** AsyncAPI "AMQP Channel": a queue by its name, else an exchange with the address as routing key. */
+function placeOf({ target }: Connecting): AmqpPlace {
+  const { bindings, address } = target;
+  const named = bindingText(fieldsOf(bindings, 'exchange'), 'name') ?? '';
+  const isQueue = bindingText(bindings, 'is') === 'queue' || named === '' || named === 'default';
+  const queue = isQueue ? (bindingText(fieldsOf(bindings, 'queue'), 'name') ?? address) : null;
+  const [exchange, key] = [isQueue ? '' : named, queue ?? address];
   for (const text of [exchange, key])
     if (Buffer.byteLength(text) > 255)
       throw fault('configuration', 'The exchange or the routing key has more than 255 bytes');
-  return { exchange, key };
+  return { exchange, key, queue };
 }
 
 /** AsyncAPI "AMQP Operation" and "AMQP Message". */
-function publishOptions({ target, id }: Connecting, message: OutboundMessage): Options.Publish {
+function publishOptions(
+  { target, id }: Connecting,
+  message: OutboundMessage,
+  toQueue: boolean,
+): Options.Publish {
   const { bindings, messageBindings } = target;
   const number = (key: string, least: number, most: number): number | undefined => {
     const value = bindingValue(bindings[key]);
@@ -102,7 +108,8 @@ function publishOptions({ target, id }: Connecting, message: OutboundMessage): O
   return {
     contentType: 'application/json',
     deliveryMode: number('deliveryMode', 1, 2) ?? PERSISTENT,
-    mandatory: bindings['mandatory'] === true,
+    // A broker confirms what it throws away because there is no such queue.
+    mandatory: typeof bindings['mandatory'] === 'boolean' ? bindings['mandatory'] : toQueue,
     messageId: id,
     headers: message.headers,
     ...(message.correlationId === null ? {} : { correlationId: message.correlationId }),
@@ -130,27 +137,30 @@ async function confirmed(
   channel: ConfirmChannel,
   { exchange, key, content, options }: Publication,
 ): Promise<void> {
-  const returned: unknown[] = [];
-  channel.on('return', (message) => returned.push(message));
+  let isReturned = false;
+  channel.on('return', () => (isReturned = true));
   await new Promise<void>((resolve, reject) => {
-    channel.publish(exchange, key, content, options, (error: unknown) =>
+    const done = (error: unknown): void =>
       error === null || error === undefined
         ? resolve()
         : reject(
             fault('communication', 'The broker did not take the message', { status: 502, cause: error }),
-          ),
-    );
+          );
+    try {
+      channel.publish(exchange, key, content, options, done);
+    } catch (error) {
+      if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
+      throw fault('validation', 'The message has a property that AMQP cannot send', { cause: error });
+    }
   });
-  if (returned.length > 0)
-    throw fault('communication', `No queue takes messages for ${key}`, { status: 404 });
+  if (isReturned) throw fault('communication', `No queue takes messages for ${key}`, { status: 404 });
 }
 
 /** The queue to read: the binding's own, or one for this call alone that gets what comes to the exchange. */
-async function queueOf(connecting: Connecting, channel: Channel): Promise<string> {
-  const { exchange, queue } = placeOf(connecting);
+async function queueOf({ exchange, key, queue }: AmqpPlace, channel: Channel): Promise<string> {
   if (queue !== null) return queue;
   const own = await channel.assertQueue('', { exclusive: true, autoDelete: true });
-  await channel.bindQueue(own.queue, exchange, connecting.target.address);
+  await channel.bindQueue(own.queue, exchange, key);
   return own.queue;
 }
 
@@ -172,15 +182,10 @@ async function take(
   let last: ConsumeMessage | null = null;
   let kept = 0;
   let consumer = '';
-  let bytes = 0;
-  session.stream.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > MAX_CONTENT_BYTES) session.fail(tooMuch(`${MAX_MESSAGE_BYTES} bytes in a message`));
-  });
   const window = Math.min(WINDOW, connecting.amount ?? WINDOW);
   await channel.prefetch(window);
   const receive = (message: ConsumeMessage | null): void => {
-    bytes = 0;
+    session.delivered();
     if (message === null) return queue.fail(fault('communication', 'The queue is gone', { status: 502 }));
     queue.push({
       ...inbound(message),

@@ -2,6 +2,7 @@
  * Messages over Kafka, at least once. A subscription without a group sees what is sent while it is there. A
  * group goes on where it was; its offsets are committed once the call has its messages.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fault, Fault } from '../../contracts/fault.ts';
 import { bindingText, createBreak, lostConnection } from './broker.ts';
 import { MAX_RECEIVED_BYTES } from './message-queue.ts';
@@ -17,7 +18,9 @@ import type { Connecting, OutboundMessage, Protocol } from './protocol.ts';
 /** The header that is the key of a message, in both directions. */
 const KEY_HEADER = 'kafka-key';
 const ACKNOWLEDGE_MS = 20_000;
-const TRIES = 10;
+/** A new leader takes a few seconds. */
+const TRIES = 20;
+const RETRY_MS = 500;
 const CLOSE_MS = 2_000;
 
 export const overKafka: Protocol = {
@@ -111,6 +114,7 @@ async function produce(
     const code = await connection.request(produceApi, request);
     if (code === ERROR.none) return;
     if (!isStale(code) || tries === TRIES) throw kafkaFault(connecting, code, topic);
+    await sleep(RETRY_MS, undefined, { signal: connecting.guard.signal });
   }
 }
 

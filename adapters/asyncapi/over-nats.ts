@@ -6,6 +6,8 @@ import { connectNats } from './nats-connection.ts';
 import type { Connecting, OutboundMessage, Protocol } from './protocol.ts';
 
 const HEADER_LINE = 'NATS/1.0';
+/** More are left out. */
+const MAX_HEADERS = 1_000;
 
 export const overNats: Protocol = {
   maxReceivedBytes: MAX_RECEIVED_BYTES,
@@ -69,10 +71,11 @@ function headersOf({ headers }: OutboundMessage): Buffer | null {
 /** Names in lower case; values of one name are joined as in HTTP. */
 function parsedHeaders(block: string): Record<string, string> {
   const headers: Record<string, string> = {};
-  for (const line of block.split('\r\n').slice(1)) {
-    const [, name = '', value = ''] = /^([^:]+):\s*(.*)$/.exec(line) ?? [];
-    if (name === '') continue;
-    const key = name.trim().toLowerCase();
+  for (const line of block.split('\r\n', MAX_HEADERS + 1).slice(1)) {
+    // Without a pattern: whoever publishes chooses the line.
+    const end = line.indexOf(':');
+    if (end < 1) continue;
+    const [key, value] = [line.slice(0, end).trim().toLowerCase(), line.slice(end + 1).trim()];
     headers[key] = Object.hasOwn(headers, key) ? `${headers[key]}, ${value}` : value;
   }
   return headers;

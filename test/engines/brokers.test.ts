@@ -256,7 +256,8 @@ function withRabbitMq(broker: RabbitMq): void {
         kind: 'authentication',
         status: 401,
       });
-      expect(await faultOf(call('nowhere', { message }))).toMatchObject({ status: 404 });
+      for (const operation of ['nowhere', 'missing'])
+        expect(await faultOf(call(operation, { message }))).toMatchObject({ status: 404 });
       expect(await faultOf(call('missing', { subscription: { consume: { amount: 1 } } }))).toMatchObject({
         kind: 'configuration',
         detail: expect.stringContaining("no queue 'missing'"),
@@ -358,17 +359,24 @@ function withKafka(broker: Kafka): void {
         keyed: { address: 'any', bindings: { kafka: { topic: 'keyed' } } },
         codecs: { address: 'codecs' },
         fresh: { address: 'fresh.topic' },
+        begun: { address: 'begun' },
         absent: { address: 'absent' },
       };
-      const at = (port: number, more: object = {}) => {
+      const at = (port: number, server: object = {}) => {
         const document = version3(
-          { host: `127.0.0.1:${port}`, protocol: 'kafka', ...more },
+          { host: `127.0.0.1:${port}`, protocol: 'kafka', ...server },
           channels,
           components,
         );
         const share = { action: 'receive', channel: { $ref: '#/channels/keyed' } };
         const group = { kafka: { groupId: { type: 'string', enum: ['readers'] } } };
-        return { ...document, operations: { ...document.operations, share: { ...share, bindings: group } } };
+        const begin = {
+          action: 'receive',
+          channel: { $ref: '#/channels/begun' },
+          bindings: { kafka: { groupId: 'beginners' } },
+        };
+        const more = { share: { ...share, bindings: group }, begin };
+        return { ...document, operations: { ...document.operations, ...more } };
       };
       documents = await serveDocuments({
         plain: at(broker.port),
@@ -448,6 +456,17 @@ function withKafka(broker: Kafka): void {
       expect(payloads(again)).toEqual([{ n: 1_000 }]);
     });
 
+    test('a group whose first call saw nothing gets what is sent before its next', async () => {
+      await call('begun', { message: { payload: { n: -1 } } });
+      const first = { subscription: { consume: { amount: 1, for_ms: 1_000 } } };
+      expect(await call('begin', first)).toEqual([]);
+      for (let n = 0; n < 6; n++)
+        await call('begun', { message: { payload: { n }, headers: { 'kafka-key': `k${n}` } } });
+      const next = await call('begin', { subscription: { consume: { amount: 6, for_ms: 8_000 } } });
+      const numbers = next.map(({ payload }: { payload: { n: number } }) => payload.n);
+      expect(numbers.toSorted()).toEqual([0, 1, 2, 3, 4, 5]);
+    });
+
     test('every compression of other clients is read, and nothing of aborted transactions', async () => {
       await call('codecs', { message: { payload: { codec: 'first' } } });
       const subscription = { filter: '.payload.codec != "first"', consume: { amount: 6 } };
@@ -482,6 +501,9 @@ function withKafka(broker: Kafka): void {
       const bearer = { ...at('sasl-oauth2'), operation: 'fresh', message };
       const authentication = { bearer: { use: 'TOKEN' } };
       expect(await callAsync({ ...bearer, authentication }, { secrets: { TOKEN: token } })).toBeNull();
+      const old = `${part({ alg: 'none' })}.${part({ sub: 'ada', iat: now - 900, exp: now - 600 })}.`;
+      const refused = faultOf(callAsync({ ...bearer, authentication }, { secrets: { TOKEN: old } }));
+      expect(await refused).toMatchObject({ kind: 'authentication', status: 401 });
     });
 
     test('over TLS (2.6), and only to the name that the certificate has', async () => {

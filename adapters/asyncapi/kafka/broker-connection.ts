@@ -55,7 +55,6 @@ class Frames implements BrokerConnection {
     this.#clientId = clientId;
     this.#socket = socket;
     this.#break = createBreak(signal);
-    socket.setNoDelay(true);
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     socket.on('error', (error) => this.#fail(lostConnection(host, error)));
     socket.on('close', () => this.#fail(closedByBroker(host)));
@@ -67,15 +66,15 @@ class Frames implements BrokerConnection {
 
   async request<In, Out>({ key, version, write, read }: Api<In, Out>, input: In, waitMs = 0): Promise<Out> {
     const id = (this.#last = (this.#last + 1) % 2 ** 31);
+    const request = new Writer().int16(key).int16(version).int32(id).string(this.#clientId);
+    write(request, input);
+    const frame = request.buffer();
     const { promise, resolve } = Promise.withResolvers<Reader>();
     const timer = setTimeout(
       () => this.#fail(lostConnection(this.host, Object.assign(new Error('late'), { code: 'ETIMEDOUT' }))),
       REQUEST_MS + waitMs,
     );
     this.#waiting.set(id, { resolve, timer });
-    const request = new Writer().int16(key).int16(version).int32(id).string(this.#clientId);
-    write(request, input);
-    const frame = request.buffer();
     this.#socket.write(new Writer().int32(frame.length).raw(frame).buffer());
     try {
       return read(await this.#break.within(promise));

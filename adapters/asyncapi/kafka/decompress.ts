@@ -15,6 +15,7 @@ const LZ4_MAGIC = 0x184d2204;
 
 /** `kind` as in a batch's attributes. Throws `Fault` if there would be more than `maxBytes`. */
 export async function decompress(kind: number, data: Buffer, maxBytes: number): Promise<Buffer> {
+  if (maxBytes <= 0) throw tooLarge(maxBytes);
   try {
     switch (kind) {
       case 0:
@@ -65,9 +66,10 @@ class Output {
   repeat(offset: number, count: number): void {
     if (offset < 1 || offset > this.#length) throw malformed();
     this.#reserve(count);
+    // What is written repeats itself, so each step can be twice the one before.
+    const from = this.#length - offset;
     for (let left = count; left > 0;) {
-      const step = Math.min(left, offset);
-      const from = this.#length - offset;
+      const step = Math.min(left, this.#length - from);
       this.#bytes.copyWithin(this.#length, from, from + step);
       this.#length += step;
       left -= step;

@@ -15,7 +15,7 @@ export const ERROR = {
   illegalGeneration: 22,
   unknownMember: 25,
   rebalanceInProgress: 27,
-  memberIdRequired: 79,
+  authenticationFailed: 58,
 } as const;
 
 /** The leader is another one now, or there will be one soon. */

@@ -47,6 +47,8 @@ class Follower implements TopicReader {
   readonly #reading: Reading;
   /** Of the next message to fetch; `NOWHERE` until the broker has said where the end is. */
   readonly #next = new Map<number, bigint>();
+  /** Where the reading of each partition began. */
+  readonly #begun = new Map<number, bigint>();
   readonly #settled = new Map<number, bigint>();
   #partitions: Partition[];
   #stale = 0;
@@ -79,13 +81,34 @@ class Follower implements TopicReader {
     const before = new Map(this.#next);
     this.#next.clear();
     for (const { partition, offset } of given) {
-      const known = before.get(partition) ?? NOWHERE;
-      this.#next.set(partition, known > offset ? known : offset);
+      const known = before.get(partition);
+      const goesOn = known !== undefined && known >= offset;
+      this.#next.set(partition, goesOn ? known : offset);
+      if (goesOn) continue;
+      this.#begun.set(partition, offset);
+      this.#settled.delete(partition);
     }
-    // What others have now is theirs to commit.
-    for (const partition of this.#settled.keys())
-      if (!this.#next.has(partition)) this.#settled.delete(partition);
+    // What others have now is theirs to commit, also of what waits here.
+    for (const partition of this.#begun.keys()) {
+      if (this.#next.has(partition)) continue;
+      this.#begun.delete(partition);
+      this.#settled.delete(partition);
+    }
     await this.#begin();
+    await group?.keep(this.#beginnings(given.filter(({ offset }) => offset === NOWHERE)));
+  }
+
+  /** Of partitions that the group has no offset of: what is sent between two calls would be lost. */
+  #beginnings(given: Position[]): Position[] {
+    return given.flatMap(({ partition }) => {
+      const offset = this.#begun.get(partition);
+      return offset === undefined || offset === NOWHERE ? [] : [{ partition, offset }];
+    });
+  }
+
+  #settle(partition: number, offset: bigint): void {
+    const begun = this.#begun.get(partition);
+    if (begun !== undefined && offset >= begun) this.#settled.set(partition, offset + 1n);
   }
 
   /** Partitions without a position begin with the next message. */
@@ -96,8 +119,10 @@ class Follower implements TopicReader {
       const connection = await cluster.leader(leader);
       const answers = await connection.request(latestApi, { topic, partitions: ids });
       for (const { partition, error, offset } of answers) {
-        if (error === ERROR.none && ids.includes(partition)) this.#next.set(partition, offset);
-        else if (!isStale(error)) throw kafkaFault(connecting, error, topic);
+        if (error === ERROR.none && ids.includes(partition)) {
+          this.#next.set(partition, offset);
+          this.#begun.set(partition, offset);
+        } else if (!isStale(error)) throw kafkaFault(connecting, error, topic);
       }
     }
     if (this.#partitions.some(isMissing)) await this.#refresh();
@@ -150,10 +175,15 @@ class Follower implements TopicReader {
     const last = batches.at(-1);
     if (last === undefined) return true;
     if (last.lastOffset < from) throw malformed();
-    let pushed = 0;
+    let [count, bytes] = [0, 0];
     for await (const record of recordsIn(batches, from, aborted)) {
-      push(record, () => this.#settled.set(partition, record.offset + 1n));
-      if (++pushed % AT_ONCE === 0) await queue.drained();
+      push(record, () => this.#settle(partition, record.offset));
+      count += 1;
+      bytes += record.value?.length ?? 0;
+      if (count === AT_ONCE || bytes > FETCH_BYTES) {
+        await queue.drained();
+        [count, bytes] = [0, 0];
+      }
       if (queue.ended) return true;
     }
     this.#next.set(partition, last.lastOffset + 1n);

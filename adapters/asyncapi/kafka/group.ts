@@ -36,6 +36,8 @@ const MAX_TOPICS = 100;
 export interface KafkaGroup {
   /** Joins, also again. The positions of the partitions that are ours; -1 where the group has none yet. */
   join(): Promise<Position[]>;
+  /** Keeps where new partitions begin. What others change meanwhile makes the group stale. */
+  keep(positions: Position[]): Promise<void>;
   /** Whether others have come or gone, so that partitions change hands. */
   readonly isStale: boolean;
   commit(positions: Position[]): Promise<void>;
@@ -60,6 +62,7 @@ class Group implements KafkaGroup {
   #coordinator: BrokerConnection | null = null;
   #membership: Membership;
   #isStale = false;
+  #hasLeft = false;
   #beating: NodeJS.Timeout | undefined;
 
   constructor(deps: GroupDeps) {
@@ -78,8 +81,7 @@ class Group implements KafkaGroup {
       const topics = await this.#tryToJoin();
       if (topics !== null) {
         this.#isStale = false;
-        this.#beating = setInterval(() => void this.#beat().catch(fail), HEARTBEAT_MS);
-        this.#beating.unref();
+        this.#startBeating(fail);
         const own = topics.find((each) => each.topic === topic)?.partitions ?? [];
         return own.length === 0
           ? []
@@ -91,26 +93,53 @@ class Group implements KafkaGroup {
     }
   }
 
+  async keep(positions: Position[]): Promise<void> {
+    if (positions.length === 0) return;
+    const code = await this.#tryToCommit(positions);
+    if (code === ERROR.none) return;
+    if (mustFindCoordinator(code)) this.#coordinator = null;
+    else if (!mustRejoin(code)) throw kafkaFault(this.#deps.connecting, code, this.#deps.group);
+    this.#isStale = true;
+  }
+
   async commit(positions: Position[]): Promise<void> {
-    const { connecting, group, topic } = this.#deps;
+    const { connecting, group } = this.#deps;
     let left = positions;
     for (let tries = 1; left.length > 0; tries++) {
-      const request = { ...this.#membership, topic, positions: left };
-      const code = await (await this.#found()).request(commitApi, request);
+      const code = await this.#tryToCommit(left);
       if (code === ERROR.none) return;
       if (tries === COMMIT_TRIES || !(mustRejoin(code) || mustFindCoordinator(code)))
         throw kafkaFault(connecting, code, group);
       if (mustFindCoordinator(code)) this.#coordinator = null;
-      // What others have now, they read again.
-      const own = new Set((await this.join()).map(({ partition }) => partition));
-      left = left.filter(({ partition }) => own.has(partition));
+      // What others have now, they read again; what they have read since, stays read.
+      const own = new Map((await this.join()).map(({ partition, offset }) => [partition, offset]));
+      left = left.filter(({ partition, offset }) => (own.get(partition) ?? offset) < offset);
     }
   }
 
   async leave(): Promise<void> {
+    this.#hasLeft = true;
     clearInterval(this.#beating);
     if (this.#coordinator?.isOpen === true && this.#membership.member !== '')
       await this.#coordinator.request(leaveApi, this.#membership);
+  }
+
+  /** The error, or 0. */
+  async #tryToCommit(positions: Position[]): Promise<number> {
+    const request = { ...this.#membership, topic: this.#deps.topic, positions };
+    return (await this.#found()).request(commitApi, request);
+  }
+
+  /** Unless the call is over, which nobody who is joining can know. */
+  #startBeating(fail: (error: unknown) => void): void {
+    if (this.#hasLeft) return;
+    this.#beating = setInterval(() => {
+      this.#beat().catch((error: unknown) => {
+        clearInterval(this.#beating);
+        fail(error);
+      });
+    }, HEARTBEAT_MS);
+    this.#beating.unref();
   }
 
   async #found(): Promise<BrokerConnection> {
@@ -141,23 +170,22 @@ class Group implements KafkaGroup {
     const request = { group, member: this.#membership.member, topic, ...times };
     const joined = await connection.request(joinApi, request, REBALANCE_MS);
     if (joined.error !== ERROR.none) {
-      if (this.#again(joined.error, joined.member)) return null;
+      if (this.#again(joined.error)) return null;
       throw kafkaFault(connecting, joined.error, group);
     }
     this.#membership = { group, generation: joined.generation, member: joined.member };
     const assignments = joined.leader === joined.member ? await assign(cluster, joined) : [];
     const synced = await connection.request(syncApi, { ...this.#membership, assignments }, REBALANCE_MS);
     if (synced.error === ERROR.none) return synced.topics;
-    if (this.#again(synced.error, joined.member)) return null;
+    if (this.#again(synced.error)) return null;
     throw kafkaFault(connecting, synced.error, group);
   }
 
   /** Whether another try may succeed after this error. */
-  #again(code: number, member: string): boolean {
+  #again(code: number): boolean {
     if (mustFindCoordinator(code)) this.#coordinator = null;
     if (code === ERROR.unknownMember) this.#membership = { ...this.#membership, member: '' };
-    if (code === ERROR.memberIdRequired) this.#membership = { ...this.#membership, member };
-    return mustFindCoordinator(code) || mustRejoin(code) || code === ERROR.memberIdRequired;
+    return mustFindCoordinator(code) || mustRejoin(code);
   }
 }
 

@@ -1,6 +1,7 @@
 /** Batches of records (kafka.apache.org/documentation "Record Batch", version 2). */
+import { setImmediate } from 'node:timers/promises';
 import { fault } from '../../../contracts/fault.ts';
-import { MAX_MESSAGE_BYTES } from '../message-queue.ts';
+import { MAX_MESSAGE_BYTES, MAX_RECEIVED_BYTES } from '../message-queue.ts';
 import { crc32c } from './checksums.ts';
 import { decompress } from './decompress.ts';
 import { malformed, Reader, Writer } from './wire.ts';
@@ -13,6 +14,8 @@ const TRANSACTIONAL = 0x10;
 const CONTROL = 0x20;
 const ABORT = 0;
 const MAX_HEADERS = 1_000;
+/** Records and batches that are read in one go, also those that nobody gets. */
+const IN_ONE_GO = 1_000;
 
 export interface KafkaRecord {
   key: Buffer | null;
@@ -108,31 +111,43 @@ export async function* recordsIn(
   const open = new Set<bigint>();
   const begun = aborted.toSorted((one, other) => (one.firstOffset < other.firstOffset ? -1 : 1));
   let next = 0;
-  let room = MAX_MESSAGE_BYTES;
+  // Many small batches that are well compressed have more than one may have.
+  let room = MAX_RECEIVED_BYTES;
+  let steps = 0;
   for (const batch of batches) {
+    if (++steps % IN_ONE_GO === 0) await setImmediate();
     for (; next < begun.length; next++) {
       const transaction = begun[next];
       if (transaction === undefined || transaction.firstOffset > batch.lastOffset) break;
       open.add(transaction.producerId);
     }
-    const bytes = await decompress(batch.attributes & COMPRESSION_MASK, batch.records, room);
+    const isControl = (batch.attributes & CONTROL) !== 0;
+    if (!isControl && (batch.attributes & TRANSACTIONAL) !== 0 && open.has(batch.producerId)) continue;
+    const compression = batch.attributes & COMPRESSION_MASK;
+    const bytes = await decompress(compression, batch.records, Math.min(room, MAX_MESSAGE_BYTES));
     room -= bytes.length;
-    if ((batch.attributes & CONTROL) !== 0) {
-      for (const { key } of decoded(batch, bytes))
-        if (key !== null && key.length >= 4 && key.readInt16BE(2) === ABORT) open.delete(batch.producerId);
-    } else if ((batch.attributes & TRANSACTIONAL) === 0 || !open.has(batch.producerId)) {
-      for (const record of decoded(batch, bytes)) if (record.offset >= from) yield record;
+    if (compression !== 0) await setImmediate();
+    for (const record of decoded(batch, bytes)) {
+      if (++steps % IN_ONE_GO === 0) await setImmediate();
+      if (!isControl && record.offset >= from) yield record;
+      if (isControl && isAbort(record)) open.delete(batch.producerId);
     }
   }
 }
 
-function* decoded({ count, firstOffset }: BatchHead, bytes: Buffer): Generator<ReadRecord> {
+/** The key of a control record: its version and its kind. */
+function isAbort({ key }: ReadRecord): boolean {
+  return key !== null && key.length >= 4 && key.readInt16BE(2) === ABORT;
+}
+
+function* decoded({ count, firstOffset, lastOffset }: BatchHead, bytes: Buffer): Generator<ReadRecord> {
   const reader = new Reader(bytes);
   for (let n = 0; n < count; n++) {
     const record = new Reader(reader.raw(reader.varint()));
     record.int8();
-    record.varlong();
+    record.varint();
     const offset = firstOffset + BigInt(record.varint());
+    if (offset < firstOffset || offset > lastOffset) throw malformed();
     const [key, value] = [record.varbytes(), record.varbytes()];
     const headers: KafkaRecord['headers'] = [];
     const headerCount = record.varint();

@@ -8,7 +8,8 @@ import type { BrokerConnection } from './broker-connection.ts';
 import { ERROR, kafkaFault } from './errors.ts';
 
 const derive = promisify(pbkdf2);
-/** Kafka's own default is 4,096. */
+/** As Kafka's own clients: with fewer, whoever poses as the broker finds the password soon. */
+const MIN_ITERATIONS = 4_096;
 const MAX_ITERATIONS = 100_000;
 
 type Exchange = (message: string) => Promise<string>;
@@ -28,8 +29,11 @@ export async function authenticate(connecting: Connecting, connection: BrokerCon
     if (answer.error !== ERROR.none) throw kafkaFault(connecting, answer.error, answer.message);
     return answer.bytes.toString();
   };
-  if (token !== undefined) await exchange(`n,,\u0001auth=Bearer ${token}\u0001\u0001`);
-  else if (account !== null) await withAccount(mechanism, account, exchange);
+  if (token !== undefined) {
+    // RFC 7628 §3.2.3: an answer with content is a refusal, which an error follows.
+    const refused = await exchange(`n,,\u0001auth=Bearer ${token}\u0001\u0001`);
+    if (refused !== '') throw kafkaFault(connecting, ERROR.authenticationFailed, refused);
+  } else if (account !== null) await withAccount(mechanism, account, exchange);
 }
 
 /** As the document's security scheme says; PLAIN if it says nothing. */
@@ -57,8 +61,11 @@ async function scram(hash: 'sha256' | 'sha512', account: Account, exchange: Exch
   const challenge = await exchange(`n,,${first}`);
   const { r: shared = '', s: salt = '', i: iterations = '' } = attributesOf(challenge);
   const rounds = Number(iterations);
-  if (!shared.startsWith(nonce) || !Number.isInteger(rounds) || rounds < 1 || rounds > MAX_ITERATIONS)
-    throw unproven();
+  if (!shared.startsWith(nonce) || !Number.isInteger(rounds)) throw unproven();
+  if (rounds < MIN_ITERATIONS || rounds > MAX_ITERATIONS)
+    throw fault('authentication', `The broker asks for ${rounds} iterations of SCRAM, which is not safe`, {
+      status: 502,
+    });
   const size = hash === 'sha512' ? 64 : 32;
   const salted = await derive(account.password, Buffer.from(salt, 'base64'), rounds, size, hash);
   const clientKey = hmac(salted, 'Client Key');

@@ -3,8 +3,8 @@ import { fault, type Fault } from '../../../contracts/fault.ts';
 
 /** Elements of one list; Kafka's own limits for what we ask are lower. */
 const MAX_ELEMENTS = 100_000;
-const MAX_INT32_BYTES = 5;
-const MAX_INT64_BYTES = 10;
+const MAX_VARINT_BYTES = 10;
+const MAX_STRING_BYTES = 2 ** 15 - 1;
 
 export function malformed(): Fault {
   return fault('communication', 'The broker did not answer as Kafka does', { status: 502 });
@@ -36,6 +36,8 @@ export class Writer {
   string(value: string | null): this {
     if (value === null) return this.int16(-1);
     const text = Buffer.from(value);
+    if (text.length > MAX_STRING_BYTES)
+      throw fault('configuration', `Kafka takes no name of more than ${MAX_STRING_BYTES} bytes`);
     return this.int16(text.length).raw(text);
   }
 
@@ -128,12 +130,16 @@ export class Reader {
     return values;
   }
 
+  /** Exact for 32 bits, as every number has that is used. */
   varint(): number {
-    return Number(this.#varint(MAX_INT32_BYTES));
-  }
-
-  varlong(): bigint {
-    return this.#varint(MAX_INT64_BYTES);
+    let value = 0;
+    for (let n = 0; n < MAX_VARINT_BYTES; n++) {
+      const byte = this.#bytes[this.#at++];
+      if (byte === undefined) throw malformed();
+      value += (byte & 0x7f) * 2 ** (7 * n);
+      if (byte < 0x80) return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+    }
+    throw malformed();
   }
 
   /** Bytes after their length as a varint; null for -1. */
@@ -146,15 +152,5 @@ export class Reader {
     if (length < 0 || length > this.left) throw malformed();
     this.#at += length;
     return this.#bytes.subarray(this.#at - length, this.#at);
-  }
-
-  #varint(maxBytes: number): bigint {
-    let value = 0n;
-    for (let n = 0; n < maxBytes; n++) {
-      const byte = this.raw(1).readUInt8();
-      value |= BigInt(byte & 0x7f) << BigInt(7 * n);
-      if (byte < 0x80) return (value >> 1n) ^ -(value & 1n);
-    }
-    throw malformed();
   }
 }

@@ -395,30 +395,57 @@ test('a subscription that receives too much, or loses its broker, is an error', 
 });
 
 /** A server that says the same for ever to whoever connects, or nothing at all. */
-async function serveHostile(words: Buffer | null) {
+const serveHostile = (words: Buffer | null) =>
+  serveTcp((socket) => {
+    if (words !== null) sayForEver(socket, words);
+  });
+
+function sayForEver(socket: Socket, words: Buffer): void {
+  const say = (): void => {
+    while (socket.writable && socket.write(words));
+  };
+  socket.on('drain', say);
+  say();
+}
+
+async function serveTcp(begin: (socket: Socket) => void) {
   const seen = { begun: 0, ended: 0 };
   const server = createTcpServer((socket) => {
     seen.begun += 1;
-    const say = (): void => {
-      while (words !== null && socket.writable && socket.write(words));
-    };
-    socket.on('drain', say).on('error', () => undefined);
+    socket.on('error', () => undefined);
     socket.on('close', () => (seen.ended += 1)).resume();
-    say();
+    begin(socket);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   opened({ close: async () => void server.close() });
   return { port: (server.address() as AddressInfo).port, seen };
 }
 
+/** A frame of AMQP with a method. */
+function amqp(channel: number, kind: number, method: number, ...fields: number[]): Buffer {
+  const payload = Buffer.from([0, kind, 0, method, ...fields]);
+  const head = Buffer.from([1, 0, channel, 0, 0, 0, payload.length]);
+  return Buffer.concat([head, payload, Buffer.from([0xce])]);
+}
+
+/** All that a broker of AMQP says until a connection is open. */
+const AMQP_HELLO = Buffer.concat([
+  amqp(0, 10, 10, 0, 9, 0, 0, 0, 0, 0, 0, 0, 5, ...Buffer.from('PLAIN'), 0, 0, 0, 5, ...Buffer.from('en_US')),
+  amqp(0, 10, 30, 0, 0, 0, 2, 0, 0, 0, 30),
+  amqp(0, 10, 41, 0),
+]);
+/** The end, because of an error. */
+const AMQP_CLOSE = amqp(0, 10, 50, 0x02, 0x1d, 0, 0, 0, 0, 0);
+
 test.each([
   ['nats', 'x'.repeat(10_000), 'a line of more than'],
   ['nats', `INFO ${'{'.repeat(10_000)}\r\n`, 'broke off the connection'],
-  ['nats', 'INFO {}\r\nMSG a 1 99999999999\r\n', 'more than 8388608 bytes'],
+  ['nats', 'INFO {}\r\nMSG a 1 1\r\nx\r\n', 'does not speak NATS'],
   ['nats', 'HTTP/1.1 400 Bad Request\r\n', 'does not speak NATS'],
   ['kafka', '\x7f\xff\xff\xff', 'more than 9437184 bytes at once'],
   ['kafka', '\0\0\0\x08\0\0\0\x09', 'did not answer as Kafka does'],
   ['kafka', '\0\0\0\x0a\0\0\0\x01\0\0\0\0\x7f\xff', 'did not answer as Kafka does'],
+  ['amqp', Buffer.concat([AMQP_HELLO, AMQP_CLOSE]).toString('latin1'), 'refused: Connection closed: 541'],
   ['amqp', '\x01\0\0\x7f\xff\xff\xff', 'broke off the connection'],
   ['amqp', 'x'.repeat(10_000), 'broke off the connection'],
 ])('a hostile server of %s is left: %j', async (protocol, words, detail) => {
@@ -433,6 +460,112 @@ test.each([
     async () => seen,
     ({ begun, ended }) => begun >= 2 && ended === begun,
   );
+});
+
+/** A server of NATS that says `words` to whoever subscribes. */
+const serveNats = (words: string) =>
+  serveTcp((socket) => {
+    socket.write('INFO {}\r\n');
+    socket.on('data', (said: Buffer) => {
+      for (const line of said.toString().split('\r\n')) {
+        if (line === 'PING') socket.write('PONG\r\n');
+        if (line.startsWith('SUB')) socket.write(words);
+      }
+    });
+  });
+
+test('messages of NATS take little time, whatever is in their heads', async () => {
+  const follow = async (words: string) => {
+    const { port } = await serveNats(words);
+    const server = await serve(() => version3({ s: { host: `127.0.0.1:${port}`, protocol: 'nats' } }));
+    return call({ ...at(server), operation: 'follow', subscription: { consume: { amount: 1 } } });
+  };
+  expect(await faultOf(follow('MSG a 1 99999999999\r\n'))).toMatchObject({
+    detail: expect.stringContaining('more than 8388608 bytes'),
+  });
+  const lines = ['NATS/1.0', `a:${' '.repeat(300_000)}x\nx`, 'b:c ', ...Array<string>(2_000).fill('d:e')];
+  const head = `${lines.join('\r\n')}\r\n\r\n`;
+  const clock = processorClock();
+  const [message] = await follow(`HMSG a 1 ${head.length} ${head.length + 1}\r\n${head}1\r\n`);
+  expect(message).toMatchObject({ payload: 1, headers: { a: 'x\nx', b: 'c' } });
+  expect(clock()).toBeLessThan(4_000);
+});
+
+test('a hostile broker of AMQP fills no memory, and counts nothing that was not sent', async () => {
+  // Answers to channel.open, confirm.select and basic.publish.
+  const answers = new Map([
+    ['0014000a', amqp(1, 20, 11, 0, 0, 0, 0)],
+    ['0055000a', amqp(1, 85, 11)],
+    // The number is the largest that a list may have as its length.
+    ['003c0028', amqp(1, 60, 80, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0)],
+  ]);
+  const open = (socket: Socket, heard: (method: string) => void): void => {
+    socket.once('data', () => {
+      socket.write(AMQP_HELLO);
+      socket.on('data', (said: Buffer) => {
+        for (const method of answers.keys()) if (said.includes(Buffer.from(method, 'hex'))) heard(method);
+      });
+    });
+  };
+  const confirming = await serveTcp((socket) =>
+    open(socket, (method) => socket.write(answers.get(method) ?? '')),
+  );
+  // A message that is longer than any: its head, and its body for ever.
+  const [deliver, body] = [amqp(1, 60, 60, 1, 0x78, ...Array<number>(9).fill(0), 0, 0), Buffer.alloc(65_536)];
+  const head = Buffer.from([2, 0, 1, 0, 0, 0, 14, 0, 60, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0xce]);
+  const frame = Buffer.concat([Buffer.from([3, 0, 1, 0, 1, 0, 0]), body, Buffer.from([0xce])]);
+  const flooding = await serveTcp((socket) =>
+    open(socket, () => {
+      socket.write(Buffer.concat([deliver, head]));
+      sayForEver(socket, frame);
+    }),
+  );
+  const message = { payload: { n: 1 } };
+  for (const [{ port, seen }, detail] of [
+    [confirming, 'closed the connection'],
+    [flooding, 'more than 8388608 bytes in a message'],
+  ] as const) {
+    const server = await serve(() => version3({ s: { host: `127.0.0.1:${port}`, protocol: 'amqp' } }));
+    const clock = processorClock();
+    expect(await faultOf(call({ ...at(server), operation: 'place', message }))).toMatchObject({
+      kind: 'communication',
+      detail: expect.stringContaining(detail),
+    });
+    expect(clock()).toBeLessThan(4_000);
+    await until(
+      async () => seen,
+      ({ begun, ended }) => begun === 1 && ended === 1,
+    );
+  }
+});
+
+test('a password is not proven to a broker of Kafka that makes it easy to guess', async () => {
+  const { port } = await serveTcp((socket) =>
+    socket.on('data', (said: Buffer) => {
+      const answer = (...parts: Buffer[]): void => {
+        const size = Buffer.alloc(4);
+        size.writeInt32BE(4 + Buffer.concat(parts).length);
+        socket.write(Buffer.concat([size, said.subarray(8, 12), ...parts]));
+      };
+      // Handshake, then the challenge.
+      if (said.readInt16BE(4) === 17) return answer(Buffer.alloc(6));
+      const nonce = /r=([\w-]+)/.exec(said.toString())?.[1];
+      const challenge = Buffer.from(`r=${nonce}x,s=c2FsdA==,i=1`);
+      return answer(Buffer.from([0, 0, 0xff, 0xff, 0, 0, 0, challenge.length]), challenge);
+    }),
+  );
+  const server = await serve(() =>
+    version3({ s: { host: `127.0.0.1:${port}`, protocol: 'kafka', security: [{ type: 'scramSha256' }] } }),
+  );
+  const authentication = { basic: { use: 'ADA' } };
+  const sending = call(
+    { ...at(server), operation: 'place', message: { payload: {} }, authentication },
+    { secrets: { ADA: JSON.stringify({ username: 'ada', password: 'password-of-kafka' }) } },
+  );
+  expect(await faultOf(sending)).toMatchObject({
+    kind: 'authentication',
+    detail: expect.stringContaining('1 iterations'),
+  });
 });
 
 test('a broker that says nothing has the time of the call, and keeps no connection', async () => {

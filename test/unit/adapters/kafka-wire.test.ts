@@ -84,6 +84,41 @@ test('many transactions that were aborted, and many batches, take little time', 
   expect(clock()).toBeLessThan(4_000);
 });
 
+/** The batch with its records compressed by gzip. */
+function zipped(batch: Buffer): Buffer {
+  const at = 12 + 4 + 1 + 4 + 2 + 4 + 16 + 14 + 4;
+  const bytes = Buffer.concat([batch.subarray(0, at), gzipSync(batch.subarray(at))]);
+  bytes.writeInt32BE(bytes.length - 12, 8);
+  bytes.writeInt16BE(1, 12 + 4 + 1 + 4);
+  return bytes;
+}
+
+test('several batches together may have more than one of them, but not without a limit', async () => {
+  const large = zipped(encodeBatch({ key: null, value: Buffer.alloc(3 * MIB), headers: [] }, 0));
+  expect(await records(batchesIn(Buffer.concat(Array<Buffer>(10).fill(large))))).toHaveLength(10);
+  await expect(records(batchesIn(Buffer.concat(Array<Buffer>(11).fill(large))))).rejects.toThrow(TOO_LARGE);
+  const larger = zipped(encodeBatch({ key: null, value: Buffer.alloc(9 * MIB), headers: [] }, 0));
+  await expect(records(batchesIn(larger))).rejects.toThrow(TOO_LARGE);
+});
+
+test('records that nobody gets leave the process to others', async () => {
+  const one = encodeBatch({ key: null, value: null, headers: [] }, 0);
+  const at = 12 + 4 + 1 + 4 + 2 + 4 + 16 + 14;
+  const many = Buffer.concat([one.subarray(0, at + 4), ...Array<Buffer>(200_000).fill(one.subarray(at + 4))]);
+  many.writeInt32BE(many.length - 12, 8);
+  many.writeInt32BE(200_000, at);
+  let turns = 0;
+  let isOver = false;
+  const turn = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  expect(await records(batchesIn(many), 1n)).toEqual([]);
+  isOver = true;
+  expect(turns).toBeGreaterThan(100);
+});
+
 describe('compressions', () => {
   const text = Buffer.from('otters hold hands '.repeat(20_000));
   test('gzip and zstd end at the bound', async () => {
@@ -133,6 +168,12 @@ describe('compressions', () => {
       Buffer.from([0]),
     ]);
     const clock = processorClock();
+    const run = Buffer.concat([
+      Buffer.from([0x1f, 0x61, 1, 0]),
+      Buffer.alloc(32_800, 255),
+      Buffer.from([0, 0x10, 0x62]),
+    ]);
+    expect((await decompress(3, frame(run), 8 * MIB)).length).toBe(1 + 15 + 255 * 32_800 + 4 + 1);
     await expect(decompress(3, frame(bomb), MIB)).rejects.toThrow(TOO_LARGE);
     expect(clock()).toBeLessThan(2_000);
     for (const broken of [block, frame(block).subarray(0, 12), frame(Buffer.from([0x10, 0x61, 9, 0]))])
