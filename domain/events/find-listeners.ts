@@ -88,9 +88,10 @@ export async function findListeners(
   act: (found: Found) => Promise<void>,
 ): Promise<number> {
   const few = ofFewTypes(events);
-  let shapes = await readShapes(search, new Set(few.flatMap(({ event }) => typesOf(event))));
+  let shapes = await readShapes(search, allTypesOf(few));
   const { probes, count } = await probesOf(search, few, shapes);
   await eachFound(search, probes, act);
+  await findMoved(search, events.slice(0, count), shapes, act);
   // Only one that is alone has more of them.
   const [alone] = count === 1 ? events : [];
   for (let more = moreOf(shapes, alone); alone && more.size > 0; more = moreOf(shapes, alone)) {
@@ -98,6 +99,38 @@ export async function findListeners(
     await eachFound(search, (await probesOf(search, [alone], shapes)).probes, act);
   }
   return count;
+}
+
+function allTypesOf(events: readonly { event: Attributes }[]): Set<string> {
+  return new Set(events.flatMap(({ event }) => typesOf(event)));
+}
+
+/**
+ * A correlation that binds gives a listener another shape. If an event of another sender binds it meanwhile,
+ * the listener may have left the shapes that were read for one that no listener had then.
+ */
+async function findMoved(
+  search: Search,
+  events: readonly { event: Attributes }[],
+  before: ReadonlyMap<string, ShapesOfType>,
+  act: (found: Found) => Promise<void>,
+): Promise<void> {
+  const known = new Set<string>();
+  for (let fresh = before; fresh.size > 0;) {
+    for (const [type, { shapes }] of fresh) for (const { shape } of shapes) known.add(`${type} ${shape}`);
+    const now = await readShapes(search, allTypesOf(events));
+    fresh = new Map(
+      [...now].flatMap(([type, { shapes }]) => {
+        const others = shapes.filter(({ shape }) => !known.has(`${type} ${shape}`));
+        return others.length === 0 ? [] : [[type, { shapes: others, more: false }] as const];
+      }),
+    );
+    for (let from = 0; fresh.size > 0 && from < events.length;) {
+      const { probes, count } = await probesOf(search, events, fresh, from);
+      await eachFound(search, probes, act);
+      from = count;
+    }
+  }
 }
 
 function ofFewTypes<T extends { event: Attributes }>(events: readonly T[]): readonly T[] {
@@ -124,18 +157,21 @@ function moreOf(
   );
 }
 
+/** @returns also the position of the first event that has none yet */
 async function probesOf(
   { pause }: Search,
   events: readonly { event: Attributes }[],
   shapes: ReadonlyMap<string, ShapesOfType>,
+  from = 0,
 ): Promise<{ probes: Probe[]; count: number }> {
   const probes = new Map<string, Probe>();
   const until = performance.now() + PROBES_MS;
-  let count = 0;
+  let count = from;
   for (const [index, { event }] of events.entries()) {
+    if (index < from) continue;
     const ofTypes = typesOf(event).map((type) => ({ type, of: shapes.get(type) }));
     const isLarge = ofTypes.some(({ of }) => of?.more);
-    if (index > 0 && (isLarge || performance.now() > until)) break;
+    if (index > from && (isLarge || performance.now() > until)) break;
     const own: Probe[] = [];
     for (const { type, of } of ofTypes) {
       for (const { shape, definition } of of?.shapes ?? []) {
@@ -144,7 +180,7 @@ async function probesOf(
         if (value !== null) own.push({ type, shape, value, indexes: [index] });
       }
     }
-    if (index > 0 && probes.size + own.length > MAX_PROBES) break;
+    if (index > from && probes.size + own.length > MAX_PROBES) break;
     for (const probe of own) {
       const key = `${probe.type} ${probe.shape} ${probe.value}`;
       const known = probes.get(key);

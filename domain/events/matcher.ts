@@ -10,7 +10,7 @@ import { startByEvent } from '../schedules/on-event.ts';
 import { findListeners, type Found } from './find-listeners.ts';
 import { offerToRuns, readableBy, type Batch, type InboundRow, type MatchDeps } from './offer.ts';
 import { createRests } from './rests.ts';
-import { PLACES, SenderTurns, type Turn } from './sender-turns.ts';
+import { PLACES, SenderTurns, type Outcome, type Turn } from './sender-turns.ts';
 
 const BATCH_BYTES = 8 * 1024 * 1024;
 /** An idle transaction is ended after a minute (db/orm.ts); that of a batch only holds its lock. */
@@ -49,8 +49,8 @@ async function matchNext(deps: MatchDeps, turns: SenderTurns): Promise<boolean> 
     const turn = await turns.take(deps.orm.em.fork());
     if (turn === null) return false;
     const begun = performance.now();
-    const count = await matchBatch(deps, turn);
-    turns.done(turn, { count, ms: performance.now() - begun });
+    const outcome = await matchBatch(deps, turn);
+    turns.done(turn, { outcome, ms: performance.now() - begun });
     return true;
   } catch (error) {
     deps.logger.warn({ err: error }, 'cannot match events with their listeners, trying again');
@@ -58,8 +58,7 @@ async function matchNext(deps: MatchDeps, turns: SenderTurns): Promise<boolean> 
   }
 }
 
-/** @returns how many events were matched; null if another process matches the sender's, or it failed */
-async function matchBatch(deps: MatchDeps, turn: Turn): Promise<number | null> {
+async function matchBatch(deps: MatchDeps, turn: Turn): Promise<Outcome> {
   try {
     // The lock ends with its connection, so a killed process holds nobody up.
     return await deps.orm.em.fork().transactional(async (em) => {
@@ -67,7 +66,7 @@ async function matchBatch(deps: MatchDeps, turn: Turn): Promise<number | null> {
         `select pg_try_advisory_xact_lock(hashtextextended('inbound events of ' || ?, 0)) as ours`,
         [turn.sender],
       );
-      return lock?.ours === true ? keepingLock(em, (pause) => matchSender(deps, turn, pause)) : null;
+      return lock?.ours === true ? keepingLock(em, (pause) => matchSender(deps, turn, pause)) : 'elsewhere';
     });
   } catch (error) {
     // The others do not wait for it.
@@ -75,7 +74,7 @@ async function matchBatch(deps: MatchDeps, turn: Turn): Promise<number | null> {
       { err: error, owner_id: turn.sender },
       'cannot match events with listeners, trying again',
     );
-    return null;
+    return 'failed';
   }
 }
 

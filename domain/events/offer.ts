@@ -32,7 +32,7 @@ export interface Batch {
   events: readonly InboundRow[];
 }
 
-/** Listeners that one transaction locks, and how long it goes on to the next one. */
+/** Listeners that one transaction locks, and how long it goes on to the next event of one. */
 const LOCKED_AT_ONCE = 200;
 const OFFER_MS = 1_000;
 const SIGNALS_AT_ONCE = 10;
@@ -45,56 +45,82 @@ export async function offerToRuns(
   pause: () => Promise<void>,
 ): Promise<void> {
   const ids = [...found.keys()].toSorted();
+  let begin = 0;
   for (let from = 0; from < ids.length;) {
-    const page = ids.slice(from, from + LOCKED_AT_ONCE);
-    const { signals, last } = await deps.orm.em
+    const page: Page = { ids: ids.slice(from, from + LOCKED_AT_ONCE), begin };
+    const { signals, left } = await deps.orm.em
       .fork()
       .transactional((em) => offer(em, batch, found, page, pause));
     await deliverSignals(deps, signals, SIGNALS_AT_ONCE).catch((error: unknown) =>
       deps.logger.warn({ err: error }, 'cannot tell runs of events, the reconciler will'),
     );
-    from += last === null ? page.length : page.indexOf(last) + 1;
+    from += left === null ? page.ids.length : page.ids.indexOf(left.id);
+    begin = left?.begin ?? 0;
   }
+}
+
+/** Listeners in the order of their ids; the first one is offered the events from a position on. */
+interface Page {
+  ids: readonly string[];
+  begin: number;
 }
 
 /** With the times from which its events count, and since which it is open. */
 type Candidate = ListenerRow & { opened: number; created: number };
 
-/** @returns the signals to deliver, and the last listener that was offered its events; null for all */
+/** @returns the signals to deliver, and with which listener and event the next transaction goes on */
 async function offer(
   em: EntityManager,
   { sender, events }: Batch,
   found: Found,
-  ids: readonly string[],
+  page: Page,
   pause: () => Promise<void>,
-): Promise<{ signals: string[]; last: string | null }> {
+): Promise<{ signals: string[]; left: { id: string; begin: number } | null }> {
   const rows = await em.execute<Candidate[]>(
     `select ${LISTENER_COLUMNS}, extract(epoch from l.since)::float8 as opened,
             extract(epoch from l.created_at)::float8 as created from listener l
       where l.id = any(?::uuid[]) and l.status = 'open' and l.inbox_at is null
         and exists (select from run r where r.id = l.run_id and ${isNoneOf('r.status', TERMINAL_STATUSES)})
       order by l.id for update`,
-    [arrayLiteral(ids)],
+    [arrayLiteral(page.ids)],
   );
-  if (rows.length === 0) return { signals: [], last: null };
+  if (rows.length === 0) return { signals: [], left: null };
   const isTaken = await takenBefore(em, rows, events, found);
   const readable = await readableBy(em, sender, rows, events);
+  const fits = (row: Candidate, index: number): boolean => {
+    const event = events[index];
+    if (!event || event.received < row.opened || isTaken.has(`${row.id} ${event.id}`)) return false;
+    return readable(row.owner_id, event) && (row.id !== page.ids[0] || index >= page.begin);
+  };
   const listeners: OpenListener[] = [];
   const until = performance.now() + OFFER_MS;
+  let left: number | null = null;
   for (const row of rows) {
-    if (listeners.length > 0 && performance.now() > until) break;
+    const indexes = (found.get(row.id) ?? []).filter((index) => fits(row, index));
     const listener = new OpenListener(row);
     listeners.push(listener);
-    for (const index of found.get(row.id) ?? []) {
-      const event = events[index];
-      if (!event || event.received < row.opened || isTaken.has(`${row.id} ${event.id}`)) continue;
-      if (!readable(row.owner_id, event)) continue;
-      listener.offer(event);
-      await pause();
-    }
+    left = await offerUntil(until, listener, { events, indexes }, pause);
+    if (left !== null) break;
   }
-  const last = listeners.length < rows.length ? (listeners.at(-1)?.row.id ?? null) : null;
-  return { signals: await saveListeners(em, listeners), last };
+  const signals = await saveListeners(em, listeners);
+  const last = listeners.at(-1);
+  return { signals, left: last && left !== null ? { id: last.row.id, begin: left } : null };
+}
+
+/** @returns the position of the first event for which there was no time; null if there was time for all */
+async function offerUntil(
+  until: number,
+  listener: OpenListener,
+  { events, indexes }: { events: readonly InboundRow[]; indexes: readonly number[] },
+  pause: () => Promise<void>,
+): Promise<number | null> {
+  for (const index of indexes) {
+    if (performance.now() > until) return index;
+    const event = events[index];
+    if (event) listener.offer(event);
+    await pause();
+  }
+  return null;
 }
 
 /**

@@ -14,6 +14,8 @@ const FIRST_SIZE = 100;
 const MAX_SIZE = 500;
 const QUICK_MS = 250;
 const SLOW_MS = 1_000;
+/** How long a sender is left to another process, or in peace after a failure, if nothing happens. */
+const PASSED_MS = 1_000;
 /** Senders whose times are remembered. */
 const MAX_KNOWN = 10_000;
 
@@ -23,12 +25,17 @@ export interface Turn {
   size: number;
 }
 
+/** How many events were matched; or another process matches the sender's, or it failed. */
+export type Outcome = number | 'elsewhere' | 'failed';
+
 export class SenderTurns {
   #after = FIRST;
   #wakes = 0;
   readonly #busy = new Set<string>();
-  /** Another process works for them, or they failed: not again before something happens. */
-  readonly #passed = new Set<string>();
+  /** Another process works for them, or they failed: until when, unless something happens. */
+  readonly #passed = new Map<string, number>();
+  /** Slow ones whose turn came while the places for them were taken. They come first. */
+  readonly #overtaken = new Set<string>();
   readonly #known = new Map<string, { size: number; isSlow: boolean }>();
 
   /** How often `wake` was called. */
@@ -43,27 +50,30 @@ export class SenderTurns {
 
   /** The next sender who has events; null if there is none now. Call `done` afterwards. */
   async take(em: EntityManager): Promise<Turn | null> {
+    for (const sender of this.#overtaken) if (this.#mayTake(sender)) return this.#begin(sender);
     const begin = this.#after;
     // To the end, and then up to where it began.
     for (const [first, upTo] of [[begin, LAST] as const, [FIRST, begin] as const]) {
       for (let after: string | undefined = first; after !== undefined && after < upTo;) {
         const senders = await sendersWithEvents(em, after);
         const sender = senders.find((each) => each <= upTo && this.#mayTake(each));
-        if (sender !== undefined) return this.#begin(sender);
+        if (sender !== undefined) return this.#begin((this.#after = sender));
         after = senders.length < PAGE ? undefined : senders.at(-1);
       }
     }
     return null;
   }
 
-  /** `count`: how many events were matched; null if another process matches them, or it failed. */
-  done({ sender, size }: Turn, { count, ms }: { count: number | null; ms: number }): void {
+  /** Which took `ms`. */
+  done({ sender, size }: Turn, { outcome, ms }: { outcome: Outcome; ms: number }): void {
     this.#busy.delete(sender);
-    if (count === null) this.#passed.add(sender);
-    if (count === null || count === 0) return;
+    if (typeof outcome === 'string') this.#passed.set(sender, performance.now() + PASSED_MS);
+    if (outcome === 'elsewhere' || outcome === 0) return;
     if (this.#known.size >= MAX_KNOWN) this.#known.clear();
     const isSlow = ms > SLOW_MS;
-    const next = isSlow ? Math.ceil(size / 2) : ms < QUICK_MS ? Math.min(2 * size, MAX_SIZE) : size;
+    // What was too much for a transaction or a statement has to become less.
+    const isLess = isSlow || outcome === 'failed';
+    const next = isLess ? Math.ceil(size / 2) : ms < QUICK_MS ? Math.min(2 * size, MAX_SIZE) : size;
     this.#known.set(sender, { size: next, isSlow });
   }
 
@@ -73,10 +83,13 @@ export class SenderTurns {
     this.#passed.clear();
   }
 
+  /** Notes a slow one that has to wait. */
   #mayTake(sender: string): boolean {
-    if (this.#busy.has(sender) || this.#passed.has(sender)) return false;
+    if (this.#busy.has(sender) || (this.#passed.get(sender) ?? 0) > performance.now()) return false;
     if (!this.#isSlow(sender)) return true;
-    return [...this.#busy].filter((each) => this.#isSlow(each)).length < PLACES - 1;
+    if ([...this.#busy].filter((each) => this.#isSlow(each)).length < PLACES - 1) return true;
+    this.#overtaken.add(sender);
+    return false;
   }
 
   #isSlow(sender: string): boolean {
@@ -84,7 +97,7 @@ export class SenderTurns {
   }
 
   #begin(sender: string): Turn {
-    this.#after = sender;
+    this.#overtaken.delete(sender);
     this.#busy.add(sender);
     return { sender, size: this.#known.get(sender)?.size ?? FIRST_SIZE };
   }

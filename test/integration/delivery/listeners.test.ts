@@ -1,14 +1,18 @@
 /** Listeners as rows: what they find when they open, and what reaches them while others commit. */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 
 import type { ListenerSpec } from '../../../contracts/listening.ts';
 import { EVENT } from '../../../contracts/run-events.ts';
+import { findListeners } from '../../../domain/events/find-listeners.ts';
 import { acceptEvents, type InboundCloudEvent } from '../../../domain/events/inbound.ts';
 import { catchUp } from '../../../domain/events/inbox.ts';
 import { openListener, takeEvents } from '../../../domain/events/listeners.ts';
 import { matchEvents } from '../../../domain/events/matcher.ts';
+import { offerToRuns, type InboundRow } from '../../../domain/events/offer.ts';
+import { SenderTurns } from '../../../domain/events/sender-turns.ts';
 import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
 import { runLimits } from '../../../domain/runs/limits.ts';
 import { insertListeners } from '../../support/listeners.ts';
@@ -365,4 +369,102 @@ test('a sender of very many events with costly filters does not hold up the othe
       where f.type = 'flood' and q.type = 'quiet' and f.matched_at < q.matched_at`,
   );
   expect(row?.flooded).toBeLessThanOrEqual(100);
+});
+
+test('a listener whose correlation binds while another event looks for it is found', async () => {
+  const correlate = [{ name: 'room', from: '.data.room', plain: true }];
+  const spec = goesOn({ with: { type: 'binds' }, correlate });
+  const [id = ''] = await insertListeners(app.orm.em.fork(), owner, 1, () => spec);
+  await accept(event('binds', { room: 1 }));
+  let isBound = false;
+  // Is called when the shapes have been read.
+  const pause = async (): Promise<void> => {
+    if (isBound) return;
+    isBound = true;
+    await match();
+  };
+  const found = new Set<string>();
+  await findListeners(
+    { em: app.orm.em.fork(), sender: owner, pause },
+    [{ event: event('binds', { room: 1 }) }],
+    async (each) => {
+      for (const key of each.keys()) found.add(key);
+    },
+  );
+  expect(await takenBy(id)).toEqual([{ room: 1 }]);
+  expect([...found]).toEqual([id]);
+});
+
+/** Senders who have an event, in the order of their ids. */
+async function sendersWithEvents(count: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (let n = 0; n < count; n++) ids.push((await app.createUser({ roles: ['builder'] })).id);
+  for (const id of ids)
+    await app.orm.em.fork().transactional((em) => acceptEvents(em, { owner_id: id }, [event('turns')]));
+  return ids.toSorted();
+}
+
+test('every slow sender gets its turn beside a quick one that always has events', async () => {
+  const [quick = '', ...slow] = await sendersWithEvents(4);
+  const turns = new SenderTurns();
+  const em = app.orm.em.fork();
+  const first = [await turns.take(em), await turns.take(em), await turns.take(em), await turns.take(em)];
+  for (const turn of first)
+    if (turn) turns.done(turn, { outcome: 1, ms: turn.sender === quick ? 1 : 2_000 });
+  const busy = [];
+  const taken = new Map<string, number>();
+  for (let n = 0; n < 30; n++) {
+    const turn = await turns.take(em);
+    if (!turn) throw new Error('the quick one has events');
+    taken.set(turn.sender, (taken.get(turn.sender) ?? 0) + 1);
+    if (turn.sender === quick) turns.done(turn, { outcome: 1, ms: 1 });
+    else busy.push(turn);
+    const [oldest] = busy;
+    if (n % 3 < 2 || !oldest) continue;
+    busy.shift();
+    turns.done(oldest, { outcome: 1, ms: 2_000 });
+  }
+  expect(busy.length).toBeLessThanOrEqual(2);
+  for (const sender of slow) expect(taken.get(sender)).toBeGreaterThanOrEqual(2);
+  await match();
+});
+
+test('a batch that failed is tried again with fewer events, and not at once', async () => {
+  const [sender] = await sendersWithEvents(1);
+  const turns = new SenderTurns();
+  const em = app.orm.em.fork();
+  const turn = await turns.take(em);
+  if (!turn) throw new Error('the sender has events');
+  expect(turn.sender).toBe(sender);
+  turns.done(turn, { outcome: 'failed', ms: 1 });
+  expect(await turns.take(em)).toBeNull();
+  turns.wake();
+  expect(await turns.take(em)).toEqual({ sender, size: turn.size / 2 });
+  await match();
+});
+
+test('a listener whose filters take long is locked for a moment at a time', async () => {
+  const spec = goesOn({ with: { type: 'slowly' } });
+  const [id = ''] = await insertListeners(app.orm.em.fork(), owner, 1, () => spec);
+  await accept(...Array.from({ length: 8 }, (_, n) => event('slowly', n)));
+  const em = app.orm.em.fork();
+  const events = await em.execute<InboundRow[]>(
+    `select id, owner_id, source, event, octet_length(event::text) as bytes,
+            extract(epoch from received_at)::float8 as received
+       from inbound_event where type = 'slowly' order by received_at, id`,
+  );
+  const { logger } = app.app.deps;
+  const deps = { orm: app.orm, temporal: noTemporal, limits: runLimits(app.env), logger };
+  const found = new Map([[id, events.map((_, index) => index)]]);
+  await offerToRuns(deps, { sender: owner, events }, found, () => sleep(200));
+  const transactions = () =>
+    em.execute<{ count: number }[]>(
+      'select count(distinct xmin::text)::int as count from listener_event where listener_id = ?',
+      [id],
+    );
+  const before = (await transactions())[0]?.count;
+  expect(before).toBeGreaterThan(1);
+  await match();
+  expect(await takenBy(id)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  expect(await transactions()).toEqual([{ count: before }]);
 });
