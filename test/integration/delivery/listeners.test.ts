@@ -409,8 +409,7 @@ test('every slow sender gets its turn beside a quick one that always has events'
   const turns = new SenderTurns();
   const em = app.orm.em.fork();
   const first = [await turns.take(em), await turns.take(em), await turns.take(em), await turns.take(em)];
-  for (const turn of first)
-    if (turn) turns.done(turn, { outcome: 1, ms: turn.sender === quick ? 1 : 2_000 });
+  for (const turn of first) if (turn) turns.done(turn, { outcome: 1, ms: turn.sender === quick ? 1 : 2_000 });
   const busy = [];
   const taken = new Map<string, number>();
   for (let n = 0; n < 30; n++) {
