@@ -25,13 +25,21 @@ const KEEPER_MIB = 16;
 export function namesOf(files: readonly { name: string }[]): string[] {
   const taken = new Set<string>();
   return files.map(({ name }) => {
-    const plain = name.replaceAll(/[/\\\p{Cc}]/gu, '_');
+    const plain = shortened(name.replaceAll(/[/\\\p{Cc}]/gu, '_'));
     const base = plain === '' || plain === '.' || plain === '..' ? 'file' : plain;
     let free = base;
     for (let number = 2; taken.has(free); number++) free = `${number}-${base}`;
     taken.add(free);
     return free;
   });
+}
+
+/** The end of a name, with its extension: folders take so many bytes, with the number of an equal name. */
+function shortened(name: string): string {
+  const characters = [...name];
+  let tooMany = Buffer.byteLength(name) - (MAX_NAME_BYTES - '99-'.length);
+  while (tooMany > 0) tooMany -= Buffer.byteLength(characters.shift() ?? '');
+  return characters.join('');
 }
 
 interface FolderOwner {

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, linkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { namesOf } from '../../../adapters/sandbox/container-files.ts';
 import { readTar, writeTar } from '../../../adapters/sandbox/tar.ts';
 
 let folder: string;
@@ -74,4 +75,13 @@ test('what is no archive, or only a part of one, is an error', async () => {
   await expect(entriesOf(Buffer.alloc(2_048, 1))).rejects.toThrow('this is no archive');
   const archive = execFileSync('tar', ['-C', folder, '-cf', '-', 'in']);
   await expect(entriesOf(archive.subarray(0, 2_048))).rejects.toThrow('ends early');
+});
+
+test('files get names that a folder can take: different, without folders, of at most 255 bytes', () => {
+  const long = `${'長'.repeat(200)}.pdf`;
+  const names = namesOf(['a/b', '..', '', long, long].map((name) => ({ name })));
+  expect(names.slice(0, 3)).toEqual(['a_b', 'file', '2-file']);
+  expect(names[3]).toMatch(/^長{80,}\.pdf$/);
+  expect(names[4]).toBe(`2-${names[3]}`);
+  expect(names.every((name) => Buffer.byteLength(name) <= 255)).toBe(true);
 });
