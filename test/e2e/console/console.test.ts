@@ -227,6 +227,47 @@ inBrowser('one key decides for those who want that, and can be taken back until 
   expect(complaints).toEqual([]);
 });
 
+inBrowser('of several decisions that are held, none waits for another when the page is left', async () => {
+  const uma = await platform.createUser({ username: 'uma', roles: ['approver'] });
+  await (await platform.as(uma)).put('/users/me/preferences', { console: { decides: 'one_key' } });
+  const definition: any = structuredClone(refund);
+  definition.do[1].review.with.candidates.users = ['uma'];
+  const orders = ['H-1', 'H-2', 'H-3'];
+  const runs: string[] = [];
+  for (const order of orders) {
+    runs.push(await start(definition, order));
+    await isWaiting(runs.at(-1) ?? '');
+  }
+  const { page, open } = await visit(uma);
+  const mayAnswer = Promise.withResolvers<void>();
+  const asked: string[] = [];
+  await page.route('**/decision', async (route) => {
+    asked.push(route.request().url());
+    if (asked.length === 1) await mayAnswer.promise;
+    await route.continue();
+  });
+  await open('/inbox?sort=created');
+  for (const order of orders) {
+    await heading(page, `Refund ${order}?`).waitFor();
+    await page.keyboard.press('a');
+  }
+  await page.getByText('Nothing waits for you.').waitFor();
+  await page.evaluate(`
+    Object.defineProperty(document, 'hidden', { get: () => true });
+    document.dispatchEvent(new Event('visibilitychange'));`);
+  // The first is not answered yet.
+  await until(
+    async () => new Set(asked).size,
+    (count) => count === orders.length,
+  );
+  mayAnswer.resolve();
+  for (const run of runs) {
+    expect(await isOver(run)).toBe('completed');
+    const { logs } = (await builder.get(`/runs/${run}`)).body;
+    expect(logs.filter((entry: any) => entry.message.includes('decided'))).toHaveLength(1);
+  }
+});
+
 inBrowser(
   'a tap on a phone can be taken back until it is sent, and is sent when the page is left',
   async () => {

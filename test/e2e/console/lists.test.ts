@@ -85,11 +85,15 @@ inBrowser('a list that is read anew while its next page is on its way goes on to
     () =>
       page.evaluate(`(() => {
         const box = document.querySelector('[role=listbox]');
+        (window.tops ??= []).push(box.scrollTop);
         box.scrollTop = box.scrollHeight;
         return box.querySelector('[role=option]').ariaSetSize;
       })()`),
     (size) => size === '300',
   );
+  // No page that comes leads back to the chosen task, which is the first.
+  const [first, ...later] = (await page.evaluate('tops')) as number[];
+  expect([first, later.filter((top) => top === 0)]).toEqual([0, []]);
   expect(pages).toBeGreaterThan(2);
   expect(complaints).toEqual([]);
 });

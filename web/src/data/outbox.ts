@@ -41,6 +41,8 @@ class Outbox {
   #owner: string | null = null;
   #listener: Listener = () => undefined;
   #running = false;
+  /** Key of the decision that waits for its answer. */
+  #asked: string | null = null;
   #wake: () => void = () => undefined;
   /** Keys of decisions that were not sent at once, or whose answer was lost. */
   readonly #late = new Set<string>();
@@ -97,6 +99,15 @@ class Outbox {
     return true;
   }
 
+  /** The page may be gone before the first answer, so nothing waits for its turn. */
+  sendAll(): void {
+    this.release();
+    const turn = this.#asked ?? this.#next()?.key;
+    for (const decision of this.sending.value)
+      // Each is sent again in its turn, and the server gives its answer again.
+      if (decision.key !== turn && !this.#late.has(decision.key)) void post(decision).catch(() => undefined);
+  }
+
   /** Sends what is held, before the user leaves. Resolves when it is sent, or after a while. */
   async sendHeld(): Promise<void> {
     if (!this.release()) return;
@@ -120,14 +131,18 @@ class Outbox {
         await this.#sleep((next.heldUntil ?? 0) - Date.now());
         continue;
       }
+      this.#asked = next.key;
       const outcome = await this.#send(next);
+      this.#asked = null;
       if (outcome === 'later') {
         this.waiting.value = true;
         this.#late.add(next.key);
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
         pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
-      } else if (outcome === 'log in') break;
-      else {
+      } else if (outcome === 'log in') {
+        this.#late.add(next.key);
+        break;
+      } else {
         pauseMs = FIRST_PAUSE_MS;
         this.waiting.value = false;
         const { key } = next;
@@ -138,6 +153,7 @@ class Outbox {
         this.#listener(next, outcome);
       }
     }
+    this.waiting.value = false;
     this.#running = false;
   }
 
@@ -155,23 +171,19 @@ class Outbox {
   }
 
   async #send(decision: Sending): Promise<Outcome | 'later' | 'log in'> {
-    const { key, taskId, body } = decision;
     try {
-      if (this.#late.has(key)) {
+      if (this.#late.has(decision.key)) {
         const user = (await client.call('getSession')) ?? null;
         if (user === null || user.id !== this.#owner) return 'log in';
         if (await isOutdated(decision)) return 'changed';
       }
-      const { task } = await client.call('decideHumanTask', {
-        path: { id: taskId },
-        body,
-        idempotencyKey: key,
-      });
-      return { task };
+      return await post(decision);
     } catch (error) {
       if (!(error instanceof ApiError)) return 'later';
       if (error.status === 401) return 'log in';
-      return error.status === 429 || error.status >= 502 ? 'later' : { error };
+      // A page before this one, or `sendAll`, has sent it too, and its answer is on the way.
+      const isAsked = error.code === 'idempotency_in_progress';
+      return isAsked || error.status === 429 || error.status >= 502 ? 'later' : { error };
     }
   }
 
@@ -192,6 +204,12 @@ class Outbox {
   }
 }
 
+async function post({ key, taskId, body }: Sending): Promise<{ task: HumanTask }> {
+  const path = { id: taskId };
+  const { task } = await client.call('decideHumanTask', { path, body, idempotencyKey: key });
+  return { task };
+}
+
 function isHeld({ heldUntil = 0 }: Sending): boolean {
   return heldUntil > Date.now();
 }
@@ -206,5 +224,5 @@ export const outbox = new Outbox();
 
 // A page that nobody sees may never come back, and whoever has left it has decided.
 document.addEventListener('visibilitychange', () => {
-  if (document.hidden) outbox.release();
+  if (document.hidden) outbox.sendAll();
 });

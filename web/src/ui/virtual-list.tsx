@@ -1,5 +1,5 @@
 /** Draws only the rows in view, so that 10,000 rows scroll like 20. All rows have one height. */
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, RefObject } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import css from './virtual-list.module.css';
@@ -22,7 +22,7 @@ interface Props<T> {
 const BEYOND = 8;
 
 export function VirtualList<T>(props: Props<T>) {
-  const { items, rowHeight, current, role } = props;
+  const { items, rowHeight, role } = props;
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 800 });
   const read = () => {
@@ -35,14 +35,7 @@ export function VirtualList<T>(props: Props<T>) {
     if (box.current !== null) observer.observe(box.current);
     return () => observer.disconnect();
   }, []);
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (element === null || current < 0) return;
-    const [top, bottom] = [current * rowHeight, (current + 1) * rowHeight];
-    if (top < element.scrollTop) element.scrollTop = top;
-    else if (bottom > element.scrollTop + element.clientHeight)
-      element.scrollTop = bottom - element.clientHeight;
-  }, [current, items.length]);
+  useKeptInView(box, props);
   const first = Math.max(0, Math.floor(view.top / rowHeight) - BEYOND);
   const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + BEYOND);
   const atEnd = last >= items.length;
@@ -66,4 +59,26 @@ export function VirtualList<T>(props: Props<T>) {
       </div>
     </div>
   );
+}
+
+/** Scrolls to the current row when it becomes that, or moves. */
+function useKeptInView(
+  box: RefObject<HTMLElement>,
+  { current, rowHeight, activeId }: Pick<Props<unknown>, 'current' | 'rowHeight' | 'activeId'>,
+): void {
+  const last = useRef({ current: -1, activeId });
+  useLayoutEffect(() => {
+    const element = box.current;
+    const before = last.current;
+    last.current = { current, activeId };
+    if (element === null || current < 0) return;
+    const { scrollTop: top, clientHeight: height } = element;
+    const isAbove = (row: number) => row * rowHeight < top;
+    const isBelow = (row: number) => (row + 1) * rowHeight > top + height;
+    const isSame = activeId !== undefined && activeId === before.activeId && before.current >= 0;
+    // Whoever has scrolled away from it is not brought back when rows before it come or go.
+    if (isSame && (isAbove(before.current) || isBelow(before.current))) return;
+    if (isAbove(current)) element.scrollTop = current * rowHeight;
+    else if (isBelow(current)) element.scrollTop = (current + 1) * rowHeight - height;
+  }, [current, activeId]);
 }

@@ -1,5 +1,5 @@
 /** The first screen: what waits for me, and its decision beside it. */
-import { useSignal } from '@preact/signals';
+import { computed, useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 
 import type { HumanTask } from '../../../../client/index.ts';
@@ -52,13 +52,13 @@ export function Inbox() {
   const list = useMemo(() => taskList(filter), [JSON.stringify(filter)]);
   useEffect(() => list.open(), [list]);
   const picked = useSignal<ReadonlySet<string>>(new Set());
-  const tasks = useMemo(
-    () => () => {
+  const tasks = useMemo(() => {
+    const shown = computed(() => {
       const sent = new Set(outbox.sending.value.map(({ taskId }) => taskId));
-      return list.items.value.filter(({ id }) => !sent.has(id));
-    },
-    [list],
-  );
+      return sent.size === 0 ? list.items.value : list.items.value.filter(({ id }) => !sent.has(id));
+    });
+    return () => shown.value;
+  }, [list]);
   const currentId = () => query.value['task'] ?? (isNarrow.value ? null : (tasks()[0]?.id ?? null));
   const inbox = { list, tasks, picked, currentId };
   useEffect(() => outbox.onAnswer((sent, outcome) => takeAnswer(list, sent, outcome)), [list]);
