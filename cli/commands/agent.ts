@@ -9,7 +9,7 @@ import { CliError, usageError } from '../core/errors.ts';
 import { choice, flag, text, texts } from '../core/flags.ts';
 import { checkForm, readForm } from '../core/form.ts';
 import { confirm, readRecord } from '../core/input.ts';
-import { collect, listFlags, pageOf } from '../core/lists.ts';
+import { collect, listFlags, pageOf, viewOf } from '../core/lists.ts';
 import { agentId } from '../core/names.ts';
 import {
   deleteSkill,
@@ -37,11 +37,10 @@ const list = command({
   },
   run: async (cli, { search, tag, type, status, visibility, ...flags }) => {
     await cli.requireLogIn();
-    const items = cli.client.items('listAgents', {
-      query: { q: search, tag, type, status, visibility, ...pageOf(flags) },
-      signal: cli.signal,
-    });
-    await cli.out.list(await collect(cli, items, flags), agentView);
+    const filters = { q: search, tag, type, status, visibility };
+    const query = { ...filters, ...pageOf(flags) };
+    const items = cli.client.items('listAgents', { query, signal: cli.signal });
+    await cli.out.list(await collect(cli, items, flags), viewOf(agentView, filters));
   },
 });
 

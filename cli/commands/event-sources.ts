@@ -127,13 +127,22 @@ async function changeSenders(
   change: (users: readonly string[]) => string[],
 ): Promise<void> {
   const path = { id: await workflowId(cli, given) };
-  const { users: before } = await cli.client.call('getEventSenders', { path, signal: cli.signal });
-  const users = change(before);
-  await listSenders(
-    cli,
-    (await cli.client.call('setEventSenders', { path, body: { users }, signal: cli.signal })).users,
-  );
+  const { signal } = cli;
+  for (let attempt = 1; ; attempt += 1) {
+    const { record, etag } = await cli.client.tagged('getEventSenders', { path, signal });
+    const body = { users: change(record.users) };
+    try {
+      const headers = etag === null ? {} : { 'if-match': etag };
+      const changed = await cli.client.call('setEventSenders', { path, body, headers, signal });
+      return await listSenders(cli, changed.users);
+    } catch (error) {
+      // Somebody has changed them meanwhile: theirs are kept.
+      if (!(error instanceof ApiError) || error.status !== 412 || attempt === MAX_ATTEMPTS) throw error;
+    }
+  }
 }
+
+const MAX_ATTEMPTS = 5;
 
 export const allow = command({
   brief: 'Let events of a user, who shares their source, reach a workflow',

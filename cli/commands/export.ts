@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import type { Agent, AppliedResource, InboundWebhook } from '../../client/index.ts';
+import { ApiError, type Agent, type AppliedResource, type InboundWebhook } from '../../client/index.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { Cli } from '../core/cli.ts';
 import { command, optional } from '../core/command.ts';
@@ -10,6 +10,7 @@ import { CliError, usageError } from '../core/errors.ts';
 import { choice, text } from '../core/flags.ts';
 import { readSettings, writeResource, type Resource } from '../core/folder.ts';
 import { safeYaml } from '../core/output.ts';
+import { oneLine } from '../core/text.ts';
 
 export const exportCommand = command({
   brief: 'Write a set as a folder, which apply would leave unchanged',
@@ -28,7 +29,11 @@ export const exportCommand = command({
     const rows = cli.client.items('listAppliedResources', { query: { set }, signal: cli.signal });
     for await (const { kind, name, id, archived_at: archived } of rows) {
       if (archived !== null) continue;
-      const resource = await resourceOf(cli, { kind, name, id });
+      const resource = await resourceOf(cli, { kind, name, id }).catch(goneIsNull);
+      if (resource === null) {
+        cli.say(`Left out the ${kind} ${oneLine(name)}: somebody has deleted it.`);
+        continue;
+      }
       if (kind === 'workflow') workflows.push({ ...resource, name });
       written.push({ kind, name, path: await writeResource(folder, name, resource, { format, taken }) });
     }
@@ -44,6 +49,11 @@ export const exportCommand = command({
     });
   },
 });
+
+function goneIsNull(error: unknown): null {
+  if (error instanceof ApiError && error.status === 404) return null;
+  throw error;
+}
 
 /** What a definition has no place for, by the name in its document. */
 interface NamedResource extends Resource {

@@ -91,7 +91,8 @@ const update = command({
     if ([secret, done, on, off, name, type, source, age].every((one) => one === undefined))
       throw usageError('Give a flag with what changes.');
     const path = { id };
-    const { secret: current } = await cli.client.call('getHook', { path, signal: cli.signal });
+    const { record, etag } = await cli.client.tagged('getHook', { path, signal: cli.signal });
+    const { secret: current } = record;
     const body = {
       // The same command again must not make the new secret the old one too.
       ...(secret === undefined || secret === current ? {} : { secret, former_secret: current }),
@@ -102,7 +103,10 @@ const update = command({
       ...(source === undefined ? {} : { source }),
       ...(age === undefined ? {} : { tolerance_seconds: age }),
     };
-    await cli.out.record(await cli.client.call('updateHook', { path, body, signal: cli.signal }), hookView);
+    // Of two rotations at once, the second would forget the secret of the first.
+    const headers = secret === undefined || etag === null ? {} : { 'if-match': etag };
+    const changed = await cli.client.call('updateHook', { path, body, headers, signal: cli.signal });
+    await cli.out.record(changed, hookView);
   },
 });
 

@@ -7,7 +7,7 @@ import { argument, command, commandOfMany, type Context } from '../core/command.
 import { EXIT, usageError, type ExitCode } from '../core/errors.ts';
 import { choice, text, texts } from '../core/flags.ts';
 import { readForm } from '../core/form.ts';
-import { collect, listFlags, pageOf } from '../core/lists.ts';
+import { collect, listFlags, pageOf, viewOf } from '../core/lists.ts';
 import { workflowId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
 import {
@@ -39,19 +39,18 @@ const list = command({
   },
   run: async (cli, { scope, status, run, workflow, search, ...flags }) => {
     await cli.requireLogIn();
-    const query = {
-      ...taskQuery(flags),
-      ...pageOf(flags),
-      scope,
+    const { sort, ...narrowing } = taskQuery(flags);
+    const filters = {
+      ...narrowing,
+      scope: scope === 'mine' ? undefined : scope,
       status,
       run_id: run,
       workflow_id: workflow === undefined ? undefined : await workflowId(cli, workflow),
       q: search,
     };
-    await cli.out.list(
-      await collect(cli, cli.client.items('listHumanTasks', { query, signal: cli.signal }), flags),
-      taskView,
-    );
+    const query = { ...filters, sort, ...pageOf(flags) };
+    const items = cli.client.items('listHumanTasks', { query, signal: cli.signal });
+    await cli.out.list(await collect(cli, items, flags), viewOf(taskView, filters));
   },
 });
 

@@ -7,7 +7,7 @@ import { EXIT, usageError } from '../core/errors.ts';
 import { flag, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { lineChanges } from '../core/line-changes.ts';
-import { collect, listFlags, pageOf } from '../core/lists.ts';
+import { collect, listFlags, pageOf, viewOf } from '../core/lists.ts';
 import { workflowId } from '../core/names.ts';
 import { safeYaml } from '../core/output.ts';
 import { ago, oneLine } from '../core/text.ts';
@@ -23,11 +23,10 @@ const list = command({
   },
   run: async (cli, { search, tag, ...flags }) => {
     await cli.requireLogIn();
-    const items = cli.client.items('listWorkflows', {
-      query: { q: search, tag, ...pageOf(flags) },
-      signal: cli.signal,
-    });
-    await cli.out.list(await collect(cli, items, flags), workflowView);
+    const filters = { q: search, tag };
+    const query = { ...filters, ...pageOf(flags) };
+    const items = cli.client.items('listWorkflows', { query, signal: cli.signal });
+    await cli.out.list(await collect(cli, items, flags), viewOf(workflowView, filters));
   },
 });
 

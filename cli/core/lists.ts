@@ -1,6 +1,7 @@
 /** Lists from the server, with a bound unless the user wants everything. */
 import type { Cli } from './cli.ts';
 import { count, flag, refuseFlags, type ValuesOf } from './flags.ts';
+import type { View } from './table.ts';
 
 const DEFAULT_LIMIT = 50;
 
@@ -34,4 +35,10 @@ export async function collect<T>(
     rows.push(row);
   }
   return rows;
+}
+
+/** The view, which of an empty list that was narrowed says no more than that. */
+export function viewOf<T>(view: View<T>, filters: Readonly<Record<string, unknown>>): View<T> {
+  const isNarrowed = Object.values(filters).some((value) => value !== undefined);
+  return isNarrowed ? { ...view, none: 'None matches.' } : view;
 }

@@ -3,22 +3,39 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { migrate } from '../../db/migrate.ts';
+import { signal } from '../../dev/os-process.ts';
 import { startPostgres } from '../../dev/postgres.ts';
 import { startTemporal } from '../../dev/temporal.ts';
 import { buildConsole, consoleFolder } from './chromium.ts';
 import { startTestPlatform, type PlatformOptions, type TestPlatform } from './platform.ts';
 import { runFolderVariable } from './run-folder.ts';
 
-/** With the console, unless options are given. `close` removes everything. */
+/**
+ * With the console, unless options are given. `close` removes everything, and so does the end of this
+ * process, however it comes, unless it is killed.
+ */
 export async function startOwnPlatform(
   options?: Pick<PlatformOptions, 'env' | 'worker'>,
 ): Promise<TestPlatform> {
   const folder = mkdtempSync(join(tmpdir(), 'cadenza-own-'));
   // State that the helpers of the tests share within a run.
   process.env[runFolderVariable] = folder;
+  const servers = new Map<number, NodeJS.Signals>();
+  const end = (): void => {
+    for (const [pid, name] of servers) signal(pid, name);
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  };
+  const stopProgram = (): void => process.exit(130);
+  process.once('exit', end).once('SIGINT', stopProgram).once('SIGTERM', stopProgram);
   const [postgres, temporal] = await Promise.all([
-    startPostgres({ dataDir: join(folder, 'postgres') }),
-    startTemporal({ dataDir: join(folder, 'temporal') }),
+    startPostgres({
+      dataDir: join(folder, 'postgres'),
+      spawned: async (pid) => void servers.set(pid, 'SIGQUIT'),
+    }),
+    startTemporal({
+      dataDir: join(folder, 'temporal'),
+      spawned: async (pid) => void servers.set(pid, 'SIGKILL'),
+    }),
   ]);
   await Promise.all([migrate(postgres.url), options ? undefined : buildConsole()]);
   const platform = await startTestPlatform({
@@ -33,6 +50,7 @@ export async function startOwnPlatform(
   const close = async (): Promise<void> => {
     await platform.close();
     await Promise.all([postgres.stop(), temporal.stop()]);
+    process.off('exit', end).off('SIGINT', stopProgram).off('SIGTERM', stopProgram);
     rmSync(folder, { recursive: true, force: true });
   };
   return { ...platform, close };

@@ -293,6 +293,16 @@ test('events are sent in, listed and bound, and inbound webhooks rotate their se
   expect(allowed.json()).toMatchObject([{ username: 'grace' }]);
   expect((await ada.run(['event', 'senders', 'listens'])).stdout).toBe(allowed.stdout);
   expect((await ada.run(['event', 'disallow', 'listens', 'grace'])).json()).toEqual([]);
+  // Commands at the same time do not undo each other.
+  const { body: me } = await asAda.get('/users/me');
+  const several = ['hal', 'ivy', 'joe'];
+  for (const username of several) {
+    const client = await platform.as(await platform.createUser({ username, roles: ['builder'] }));
+    await client.post('/event-sources', { source: `urn:${username}`, shared_with: [me.id] });
+  }
+  await Promise.all(several.map((one) => ada.run(['event', 'allow', 'listens', one])));
+  const senders = (await ada.run(['event', 'senders', 'listens'])).json();
+  expect(senders.map(({ username }: { username: string }) => username).toSorted()).toEqual(several);
 
   for (const name of ['HOOK_OLD', 'HOOK_NEW'])
     await asAda.put(`/secrets/${name}`, { value: 'a key of at least sixteen bytes' });

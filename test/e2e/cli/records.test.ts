@@ -169,14 +169,15 @@ test('an agent is registered and published, and what the server refuses is told 
   expect((await cli.run(['agent', 'create', path, '--jq', '.name'])).stdout).toBe('writer\n');
   const published = await cli.run(['agent', 'publish', 'writer', '1.0.0']);
   expect(published.json()).toMatchObject({ version: '1.0.0', status: 'published' });
-  const [again, listed, card, versions, wrong] = await Promise.all([
+  const [none, again, listed, card, versions, wrong] = await Promise.all([
+    cli.run(['agent', 'list', '--search', 'nothing of that', '-o', 'table']),
     cli.run(['agent', 'publish', 'writer', '1.0.0']),
     cli.run(['agent', 'list', '-o', 'table']),
     cli.run(['agent', 'card', 'writer', '--jq', '.name']),
     cli.run(['agent', 'versions', 'writer', '-o', 'name']),
     cli.run(['agent', 'create', file('wrong.yaml', 'name: x\n'), '-o', 'json']),
   ]);
-  expect(again.exitCode).toBe(5);
+  expect([again.exitCode, none.stderr]).toEqual([5, 'None matches.\n']);
   expect(listed.stdout).toMatch(/^ID +NAME +TYPE .*\n\S+ +writer /);
   expect([card.stdout, versions.stdout]).toEqual(['writer\n', '1.0.0\n']);
   expect(JSON.parse(wrong.stderr).errors.map((error: any) => error.pointer)).toContain('/type');
@@ -354,6 +355,17 @@ test('a folder is applied once, then unchanged; its export changes nothing; prun
     0,
     created.map((line) => line.replace('create', 'unchanged')),
   ]);
+
+  // What somebody has deleted is left out.
+  const hook = (await builder.get('/hooks')).body.find(({ name }: { name: string }) => name === 'issues');
+  expect((await builder.delete(`/hooks/${hook.id}`)).status).toBe(204);
+  const without = await cli.run(['export', join(folder, 'without'), '--set', 'demo', '-o', 'name']);
+  expect([without.exitCode, without.stdout.includes('issues'), without.stderr]).toEqual([
+    0,
+    false,
+    expect.stringContaining('Left out the hook issues'),
+  ]);
+  expect((await cli.run(['apply', '-f', set])).exitCode).toBe(0);
 
   put('workflows/score.yaml', 'do:\n  - a: { sett: 1 }\n');
   put('agents/wrong.yaml', 'type: nonsense\nversion: 1.0.0\nvisibility: private\n');
