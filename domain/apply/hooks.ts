@@ -54,8 +54,9 @@ export const hookApplier: Applier<HookResource, Hook> = {
   },
 };
 
-/** @throws 422 */
+/** One that is turned off may name secrets that are gone. @throws 422 */
 async function checkSecrets(context: ApplyContext, fields: HookResource['fields']): Promise<void> {
+  if (!fields.active) return;
   const named = (['secret', 'former_secret'] as const).flatMap((key) => {
     const name = fields[key];
     return name === null ? [] : [{ key, name }];

@@ -128,8 +128,9 @@ export async function listHooks(em: EntityManager, actor: Actor, page: KeysetPag
   );
 }
 
+/** @throws 403, 422 */
 export async function updateHook(context: HookContext, before: Hook, fields: HookFields): Promise<void> {
-  const source = await checkFields(context, before, fields, before.source);
+  const source = await checkFields(context, before, fields, before);
   await context.em.execute(
     `update inbound_hook
         set name = ?, scheme = ?, secret = ?, former_secret = ?, source = ?, event_type = ?,
@@ -196,11 +197,14 @@ async function checkFields(
   { em, encryption, baseUrl }: HookContext,
   hook: Pick<Hook, 'id' | 'owner_id'>,
   fields: HookFields,
-  known?: string,
+  before?: Hook,
 ): Promise<string> {
+  // A webhook whose secret is gone can still be renamed and turned off, and get another secret.
+  const isKept = before?.scheme === fields.scheme && (before.active || !fields.active);
+  const known = { secret: [before?.secret], former_secret: [before?.secret, before?.former_secret] };
   for (const key of ['secret', 'former_secret'] as const) {
     const name = fields[key];
-    if (name === null) continue;
+    if (name === null || (isKept && known[key].includes(name))) continue;
     const value = await resolveSecret(em, encryption, hook.owner_id, name);
     const message =
       value === null
@@ -210,7 +214,7 @@ async function checkFields(
   }
   const own = hookSource(baseUrl, hook.id);
   const source = fields.source ?? own;
-  if (source !== own && source !== known) {
+  if (source !== own && source !== before?.source) {
     const sender = { owner_id: hook.owner_id };
     await checkSources(em, sender, [source], { baseUrl, pointer: () => '/source' });
   } else if (source !== own && isPlatformSource(source, baseUrl)) return own;

@@ -250,6 +250,15 @@ test('the owner of a hook sees why a call was refused last, and nobody else does
   await owner.patch(`/hooks/${hook.id}`, { active: true });
   await owner.delete('/secrets/GONE');
   expect(await refusalOf(signed('stripe', '{}'))).toBe('no_secret');
+  // It can be renamed and turned off all the same, but turned on only with another secret.
+  const change = async (body: object) => (await owner.patch(`/hooks/${hook.id}`, body)).status;
+  expect(await change({ name: 'Without a secret' })).toBe(200);
+  expect(await change({ active: false })).toBe(200);
+  expect([await change({ active: true }), await change({ former_secret: 'NOBODY' })]).toEqual([422, 422]);
+  expect(await change({ secret: 'NEW', former_secret: 'GONE' })).toBe(200);
+  expect([await change({ active: true }), await change({ active: true, former_secret: null })]).toEqual([
+    422, 200,
+  ]);
   expect((await other.get(`/hooks/${hook.id}`)).status).toBe(404);
 });
 

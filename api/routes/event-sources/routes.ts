@@ -36,12 +36,12 @@ export const sourceFields = {
 };
 const newSource = z.object(sourceFields);
 
-/** With its defaults. */
+/** With its defaults, and ids as the record shows them. */
 export const fieldsOfNewSource = (body: z.output<typeof newSource>): SourceFields => ({
   source: body.source,
   client_id: body.client_id ?? null,
-  user_id: body.user_id ?? null,
-  shared_with: body.shared_with ?? [],
+  user_id: body.user_id?.toLowerCase() ?? null,
+  shared_with: (body.shared_with ?? []).map((id) => id.toLowerCase()),
   description: body.description ?? null,
 });
 

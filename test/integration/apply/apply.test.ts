@@ -292,7 +292,9 @@ test('inbound webhooks and event sources are made, set back, pruned and brought 
     source: expect.stringContaining(`/hooks/${hookId}`),
     tolerance_seconds: 300,
   });
-  expect(new Set(actionsOf(await apply(set, all)))).toEqual(
+  const [, till] = all;
+  const upper = [all[0] ?? {}, { ...till, shared_with: [bob.id.toUpperCase()] }];
+  expect(new Set(actionsOf(await apply(set, upper)))).toEqual(
     new Set(['unchanged hook issues', 'unchanged event_source urn:till']),
   );
 
@@ -307,6 +309,13 @@ test('inbound webhooks and event sources are made, set back, pruned and brought 
   const { body: plan } = await apply(set, [], { prune: true, dry_run: true });
   expect((await asAnn.get(`/hooks/${hookId}`)).body.active).toBe(true);
   await asAnn.delete('/secrets/CALLS_2');
+  // Without its secret it can be turned off, and not be turned on.
+  const turn = (active: boolean): Promise<Reply> => {
+    const turned = hook('issues', { secret: 'CALLS_2', former_secret: 'CALLS', active });
+    return apply(set, [turned, all[1] ?? {}], { dry_run: true });
+  };
+  expect(actionsOf(await turn(false))).toContain('update hook issues');
+  expect(problemsOf(await turn(true))).toEqual(['/resources/0/secret unknown_secret']);
   const pruned = await apply(set, [], { prune: true, digest: plan.digest });
   expect(actionsOf(pruned).toSorted()).toEqual(['archive event_source urn:till', 'archive hook issues']);
   expect((await asAnn.get(`/hooks/${hookId}`)).body).toMatchObject({ active: false });
