@@ -1,5 +1,5 @@
 /** A platform outside of jest, with a PostgreSQL and a Temporal of its own: for measurements and pictures. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { migrate } from '../../db/migrate.ts';
@@ -23,7 +23,7 @@ export async function startOwnPlatform(
   const servers = new Map<number, NodeJS.Signals>();
   const end = (): void => {
     for (const [pid, name] of servers) signal(pid, name);
-    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    removeFolder(folder);
   };
   const stopProgram = (): void => process.exit(130);
   process.once('exit', end).once('SIGINT', stopProgram).once('SIGTERM', stopProgram);
@@ -54,4 +54,16 @@ export async function startOwnPlatform(
     rmSync(folder, { recursive: true, force: true });
   };
   return { ...platform, close };
+}
+
+/** Waits without letting go, as the end of a process has to: servers that end may still write into it. */
+function removeFolder(folder: string): void {
+  for (let attempt = 1; attempt <= 50 && existsSync(folder); attempt += 1) {
+    if (attempt > 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+    try {
+      rmSync(folder, { recursive: true, force: true });
+    } catch {
+      // Tried again.
+    }
+  }
 }
