@@ -1,5 +1,5 @@
 /** Draws only the rows in view, so that 10,000 rows scroll like 20. All rows have one height. */
-import type { ComponentChildren, RefObject } from 'preact';
+import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import css from './virtual-list.module.css';
@@ -63,7 +63,7 @@ export function VirtualList<T>(props: Props<T>) {
 
 /** Scrolls to the current row when it becomes that, or moves. */
 function useKeptInView(
-  box: RefObject<HTMLElement>,
+  box: { readonly current: HTMLElement | null },
   { current, rowHeight, activeId }: Pick<Props<unknown>, 'current' | 'rowHeight' | 'activeId'>,
 ): void {
   const last = useRef({ current: -1, activeId });
