@@ -28,8 +28,9 @@ const MACHINES: [machine: string, bar: number, limits: Limits][] = [
 ];
 const rows: [name: string, bar: number, value: number, unit?: string][] = [];
 await addTasks({ count: TASKS, priority: 50 });
-// Those that are decided come first, and end with a run of their own, which Temporal does not know.
-await addTasks({ count: DECIDED, priority: 90 });
+// Those that are decided come first. Each has a run of its own, which Temporal does not know: the first
+// decision of a run ends it with its other tasks.
+for (let n = 1; n <= DECIDED; n++) await addTasks({ count: 1, priority: 90, first: TASKS + n });
 const parts = { inbox, scrolling, liveRun, longRun, anothersInbox, editor };
 const wanted = process.argv.slice(2);
 for (const [name, measure] of Object.entries(parts)) {
@@ -93,7 +94,14 @@ async function firstRows({ slower, network }: Limits): Promise<number> {
   return endMs - startMs;
 }
 
-async function addTasks({ count, priority }: { count: number; priority: number }): Promise<void> {
+interface NewTasks {
+  count: number;
+  priority: number;
+  /** The number in the first title. */
+  first?: number;
+}
+
+async function addTasks({ count, priority, first = 1 }: NewTasks): Promise<void> {
   const run = await insertRun(platform.orm, { owner: ada.id });
   await platform.orm.em.fork().execute(
     `insert into hitl_task (id, run_id, workflow_name, owner_id, initiator_id, task, task_name, title,
@@ -102,7 +110,7 @@ async function addTasks({ count, priority }: { count: number; priority: number }
             '[{"id": "approve", "label": "Approve", "requires_comment": false},
               {"id": "reject", "label": "Reject", "requires_comment": false}]',
             'open', ?, '{"users": ["ada"]}', array['name:ada']
-       from generate_series(1, ${count}) n`,
+       from generate_series(${first}, ${first + count - 1}) n`,
     [run, ada.id, ada.id, priority],
   );
   await platform.orm.em.fork().execute('vacuum analyze hitl_task');
