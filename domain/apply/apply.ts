@@ -24,6 +24,14 @@ import { workflowApplier } from './workflows.ts';
 
 const MAX_PROBLEMS = 200;
 
+const APPLIERS: { readonly [Kind in ResourceKind]: Applier<Extract<Resource, { kind: Kind }>, unknown> } = {
+  agent: agentApplier,
+  workflow: workflowApplier,
+  webhook: webhookApplier,
+  hook: hookApplier,
+  event_source: eventSourceApplier,
+};
+
 /**
  * Applies all resources, and archives what the set no longer has if `prune` is set. A dry run does the same
  * and undoes it. @throws 422 with every problem of every resource; 409 unless the plan is the one that the
@@ -77,7 +85,7 @@ class Applying {
       const resource = resources[index];
       if (!resource) continue;
       try {
-        const item = await this.#applyOne(index, resource);
+        const item = await this.#apply(APPLIERS[resource.kind], resource);
         if (item.kind === 'workflow' && item.id !== null) this.#context.workflowIds.set(item.name, item.id);
         plan.push(item);
       } catch (error) {
@@ -102,10 +110,11 @@ class Applying {
     const plan: PlanItem[] = [];
     for (const row of left) {
       const { kind, name, resource_id: id } = row;
-      const state = await this.#find(kind, id);
+      const applier = APPLIERS[kind];
+      const state = await applier.find(this.#context, id);
       if (state === null) continue;
       if (this.#request.prune) {
-        await state.archive();
+        await applier.archive(this.#context, state);
         await noteArchived(this.#context.em, row);
       }
       const action = this.#request.prune ? 'archive' : 'keep';
@@ -137,22 +146,7 @@ class Applying {
     if (this.#problems.length > 0) throw refusal(this.#problems);
   }
 
-  async #applyOne(index: number, resource: Resource): Promise<PlanItem> {
-    switch (resource.kind) {
-      case 'agent':
-        return this.#applyWith(agentApplier, resource);
-      case 'workflow':
-        return this.#applyWith(workflowApplier, resource);
-      case 'webhook':
-        return this.#applyWith(webhookApplier, resource);
-      case 'hook':
-        return this.#applyWith(hookApplier, resource);
-      case 'event_source':
-        return this.#applyWith(eventSourceApplier, resource);
-    }
-  }
-
-  async #applyWith<R extends Resource, State>(applier: Applier<R, State>, resource: R): Promise<PlanItem> {
+  async #apply<R extends Resource, State>(applier: Applier<R, State>, resource: R): Promise<PlanItem> {
     const context = this.#context;
     const { kind, name } = resource;
     const row = this.#rows.find((each) => each.kind === kind && each.name === name);
@@ -198,27 +192,6 @@ class Applying {
     return (this.#context.fetched.get(name)?.problems ?? [])
       .filter(({ code }) => REFRESH_CODES.includes(code))
       .map(({ pointer, code, message }) => ({ pointer: `/definition${pointer}`, code, message }));
-  }
-
-  async #find(kind: ResourceKind, id: string): Promise<{ archive(): Promise<void> } | null> {
-    const found = async <State>(
-      applier: Applier<never, State>,
-    ): Promise<{ archive(): Promise<void> } | null> => {
-      const state = await applier.find(this.#context, id);
-      return state && { archive: () => applier.archive(this.#context, state) };
-    };
-    switch (kind) {
-      case 'agent':
-        return found(agentApplier);
-      case 'workflow':
-        return found(workflowApplier);
-      case 'webhook':
-        return found(webhookApplier);
-      case 'hook':
-        return found(hookApplier);
-      case 'event_source':
-        return found(eventSourceApplier);
-    }
   }
 
   /** A resource whose dependency failed does not report that the dependency is missing. */
