@@ -96,7 +96,6 @@ export async function getAgent(em: EntityManager, actor: Actor, id: string): Pro
 
 const AGENT = new Prepared('select * from agent where id = ?');
 const SKILLS = new Prepared('select * from agent_skill where agent_id = ? order by id');
-/** None if they are too large together. */
 const VERSIONS = new Prepared(
   `select * from agent_version
     where agent_id = ? and not ${versionsExceed('?::uuid', String(LARGEST_RECORD_BYTES))} order by id desc`,
@@ -118,14 +117,16 @@ export async function stateOf(em: EntityManager, agent: Agent): Promise<AgentSta
   // Statements of our own do not write what has changed before, as the ORM's do.
   if (em.isInTransaction()) await em.flush();
   const skills = (await SKILLS.execute(em, [agent.id])).map((row) => em.map(AgentSkill, row));
-  const whole = await VERSIONS.execute(em, [agent.id, agent.id, agent.id]);
+  const whole = await wholeVersions(em, agent);
   // An agent has at least one.
-  const versions =
-    whole.length > 0
-      ? whole.map((row) => em.map(AgentVersion, row))
-      : await listVersions(em, agent, { limit: 10_000 });
+  const versions = whole.length > 0 ? whole : await listVersions(em, agent, { limit: 10_000 });
   const warnings = (await missingReferences(em, [agent])).get(agent.id) ?? [];
   return { agent, versions, skills, warnings };
+}
+
+/** Newest first; none if they are too large together. */
+async function wholeVersions(em: EntityManager, { id }: Agent): Promise<AgentVersion[]> {
+  return (await VERSIONS.execute(em, [id, id, id])).map((row) => em.map(AgentVersion, row));
 }
 
 /**
@@ -187,22 +188,14 @@ async function moveStoredLiterals(em: EntityManager, mover: SecretMover, agent: 
   const authentication = agent.authentication_config ?? null;
   const movedAuthentication = await mover.move(authentication, 'authentication_config');
   if (!sameJson(authentication, movedAuthentication)) agent.authentication_config = movedAuthentication;
-  if (await isTooLarge(em, agent)) return;
-  for (const version of await em.find(AgentVersion, { agent_id: agent.id })) {
+  // The secrets of the oldest get the lowest numbers.
+  for (const version of (await wholeVersions(em, agent)).toReversed()) {
     const moved = await mover.move(version.configuration, 'configuration');
     if (sameJson(version.configuration, moved)) continue;
     version.configuration = moved;
     if (version.version === agent.version) agent.configuration = moved;
   }
   await em.flush();
-}
-
-async function isTooLarge(em: EntityManager, agent: Agent): Promise<boolean> {
-  const [size] = await em.execute<{ too_large: boolean }[]>(
-    `select ${versionsExceed('?', String(LARGEST_RECORD_BYTES))} as too_large`,
-    [agent.id, agent.id],
-  );
-  return size?.too_large ?? false;
 }
 
 function sameJson(a: unknown, b: unknown): boolean {
