@@ -29,6 +29,11 @@ export function capability() {
     .regex(/^[A-Za-z0-9_-]{32,128}$/, 'must be 32 to 128 letters, digits, - or _ (openssl rand -hex 32)');
 }
 
+/** Part of the name of a version of workers. */
+export function versionName() {
+  return z.string().regex(/^[A-Za-z0-9][\w-]{0,99}$/, 'must be up to 100 letters, digits, - and _');
+}
+
 /** An http(s) URL. Trailing slashes are removed. */
 export function webUrl() {
   return z

@@ -14,6 +14,7 @@ import {
   port,
   switchOn,
   trustProxy,
+  versionName,
   webUrl,
 } from './env-types.ts';
 
@@ -116,14 +117,8 @@ const schema = z.object({
   WORKER_MEMORY_MIB: z.coerce.number().int().min(256).max(1_048_576).optional(),
   WORKER_CACHED_RUNS: z.coerce.number().int().min(2).max(100_000).optional(),
   WORKER_VERSIONING: switchOn().default(false),
-  WORKER_DEPLOYMENT: z
-    .string()
-    .regex(/^[A-Za-z0-9][\w-]{0,99}$/, 'must be up to 100 letters, digits, - and _')
-    .optional(),
-  WORKER_BUILD_ID: z
-    .string()
-    .regex(/^[A-Za-z0-9][\w-]{0,99}$/, 'must be up to 100 letters, digits, - and _')
-    .optional(),
+  WORKER_DEPLOYMENT: versionName().optional(),
+  WORKER_BUILD_ID: versionName().optional(),
   EVENT_RETENTION_DAYS: z.coerce.number().int().min(1).max(3_650).default(30),
   SCRIPTS: switchOn().default(true),
   SCRIPT_THREADS: z.coerce.number().int().min(1).max(64).default(2),

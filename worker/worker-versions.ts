@@ -2,6 +2,7 @@
  * `npm run worker-versions`: shows the versions of workers, and chooses which one new runs begin with
  * (docs/operations.md#run-two-versions-side-by-side).
  */
+import { versionName } from '../config/env-types.ts';
 import { loadServerEnv, type ServerEnv } from '../config/env.ts';
 import { createOrm } from '../db/orm.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
@@ -20,7 +21,6 @@ const USAGE = `usage:
   worker-versions move BUILD          asks the runs of BUILD to continue on the current version`;
 
 const BATCH = 100;
-const BUILD_ID = /^[A-Za-z0-9][\w-]{0,99}$/;
 
 export interface VersionCommand {
   env: ServerEnv;
@@ -35,7 +35,7 @@ export async function manageVersions({ env, args, say }: VersionCommand): Promis
   const isRight =
     command === 'list'
       ? args.length <= 1
-      : BUILD_ID.test(buildId) && args.length === (command === 'ramp' ? 3 : 2);
+      : versionName().safeParse(buildId).success && args.length === (command === 'ramp' ? 3 : 2);
   if (!isRight || (command === 'ramp' && !(share >= 0 && share <= 100))) return false;
   const client = createTemporalClient(temporalSettings(env));
   try {
