@@ -4,7 +4,7 @@ import {
   deactivateHook,
   findOwnHook,
   findOwnHooksByName,
-  hookSource,
+  hookAddress,
   updateHook,
   type Hook,
 } from '../hooks/service.ts';
@@ -36,7 +36,7 @@ export const hookApplier: Applier<HookResource, Hook> = {
   },
   async changes(context, hook, { fields }) {
     await checkSecrets(context, fields);
-    const source = fields.source ?? hookSource(context.baseUrl, hook.id);
+    const source = fields.source ?? hookAddress(context.baseUrl, hook.id);
     const names: string[] = COMPARED.filter((name) => fields[name] !== hook[name]);
     return source === hook.source ? names : [...names, 'source'];
   },

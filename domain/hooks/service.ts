@@ -189,8 +189,8 @@ export async function handOverHooks(
   );
 }
 
-/** Source of the events of an inbound webhook that names none: its address. */
-export const hookSource = (baseUrl: string, id: string): string => `${baseUrl}/hooks/${id}`;
+/** Also the source of the events of an inbound webhook that names none. */
+export const hookAddress = (baseUrl: string, id: string): string => `${baseUrl}/hooks/${id}`;
 
 /** @returns the source */
 async function checkFields(
@@ -212,7 +212,7 @@ async function checkFields(
         : secretProblem(fields.scheme, value);
     if (message !== null) throw invalid([{ pointer: `/${key}`, code: 'invalid_secret', message }]);
   }
-  const own = hookSource(baseUrl, hook.id);
+  const own = hookAddress(baseUrl, hook.id);
   const source = fields.source ?? own;
   if (source !== own && source !== before?.source) {
     const sender = { owner_id: hook.owner_id };
