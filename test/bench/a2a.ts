@@ -3,9 +3,9 @@
  * streams on one api process. Against a server that runs: `npm run conformance:a2a` first, then
  * `A2A_AGENT=<agents.full> A2A_TOKEN=<token> [API_PID=<pid>] node test/bench/a2a.ts`. Prints one JSON line.
  */
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '../support/app.ts';
+import { residentKib } from './beside/processes.ts';
 
 const agent = needed('A2A_AGENT');
 const token = needed('A2A_TOKEN');
@@ -77,8 +77,7 @@ async function openStreams(): Promise<Record<string, unknown>> {
 }
 
 function rssKiB(): number | null {
-  if (!apiPid) return null;
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${apiPid}/status`, 'utf8'))?.[1] ?? 0);
+  return apiPid ? residentKib(Number(apiPid)) : null;
 }
 
 function needed(name: string): string {

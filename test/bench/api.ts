@@ -4,7 +4,6 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { Agent, request as send } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,6 +12,7 @@ import { v7 } from 'uuid';
 import { startProgram } from '../support/programs.ts';
 import { statementsOf } from './beside/recorded.ts';
 import { percentile } from './beside/in-turns.ts';
+import { statOf, TICKS_PER_SECOND } from './beside/processes.ts';
 import { startWorld } from './beside/world.ts';
 
 const CONNECTIONS = 64;
@@ -115,9 +115,8 @@ async function load(pid: number, next: () => Call | null, forMs = Infinity): Pro
 
 /** Time of all threads of a process on a processor. */
 function processorMs(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const [user = 0, system = 0] = stat.slice(stat.lastIndexOf(')')).split(' ').slice(12, 14).map(Number);
-  return (user + system) * 10;
+  const [user = 0, system = 0] = statOf(pid).slice(11, 13);
+  return ((user + system) * 1_000) / TICKS_PER_SECOND;
 }
 
 function print(name: string, measured: Record<'ours' | 'bare', Load[]>): void {

@@ -2,11 +2,11 @@
  * A loop of 100,000 iterations in one run, and the memory of its worker, which is a program of its own:
  * `npm run bench:loop [iterations]`, with `--write` into docs/benchmarks.md.
  */
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeDocsSection } from '../support/docs-section.ts';
 import { startOwnPlatform } from '../support/own-platform.ts';
 import { startProgram } from '../support/programs.ts';
+import { residentKib } from './beside/processes.ts';
 
 const iterations = Number(process.argv.slice(2).find((argument) => /^\d+$/.test(argument)) ?? 100_000);
 const PARTS = 10;
@@ -31,10 +31,6 @@ const { body: workflow } = await client.post('/workflows', { name: 'loop', defin
 const begun = performance.now();
 const { body: run } = await client.post(`/workflows/${workflow.id}/run`, { input_params: { sum: 0 } });
 
-const residentMib = (): number => {
-  const status = readFileSync(`/proc/${worker.pid()}/status`, 'utf8');
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
-};
 /** The most memory by tenths of the loop. */
 const peaks = Array.from({ length: PARTS }, () => 0);
 let ended: { status: string; error: unknown; output: unknown } | null = null;
@@ -47,7 +43,7 @@ while (ended === null) {
       [iterations, run.id],
     );
   const part = Math.min(PARTS - 1, Math.floor((row?.done ?? 0) * PARTS));
-  peaks[part] = Math.max(peaks[part] ?? 0, residentMib());
+  peaks[part] = Math.max(peaks[part] ?? 0, residentKib(worker.pid()) / 1024);
   const { body } = await client.get(`/runs/${run.id}`);
   if (body.finished_at !== null) ended = body;
 }

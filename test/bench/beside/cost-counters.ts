@@ -4,6 +4,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import pg from 'pg';
+import { statOf, TICKS_PER_SECOND } from './processes.ts';
 
 /** Per unit of work: processor time by process in milliseconds, and counts. */
 export type Costs = Record<string, number>;
@@ -14,7 +15,6 @@ export interface CostCounter {
   close(): Promise<void>;
 }
 
-const TICKS_PER_SECOND = 100;
 /** From the beginning: a connection keeps the function that it has when it opens. */
 const statements = countStatements();
 
@@ -88,19 +88,6 @@ function runTime(pid: number): number {
 /** User and system time of all threads, and of children that have ended. */
 function processTime(pid: number): number {
   return (sum(statOf(pid).slice(11, 15)) * 1000) / TICKS_PER_SECOND;
-}
-
-/** The fields of `/proc/<pid>/stat` from the third on; none for a process that has ended. */
-function statOf(pid: number): number[] {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat
-      .slice(stat.lastIndexOf(')') + 2)
-      .split(' ')
-      .map(Number);
-  } catch {
-    return [];
-  }
 }
 
 function childrenOf(pid: number): number[] {

@@ -6,12 +6,12 @@
  * with medians, 95th percentiles and the API's memory.
  */
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { createClient, type Client } from '../../support/app.ts';
 import { upFolder } from '../../support/up-process.ts';
+import { residentKib } from '../beside/processes.ts';
 import { attacks, type Target } from './attacks.ts';
 
 const minutes = Number(process.argv[2] ?? 10);
@@ -46,7 +46,14 @@ try {
   const { result: hostile, rounds } = await attacked(target, chosen, () => measure(work, minutes * 60_000));
   console.log(
     JSON.stringify(
-      { minutes, quiet, alone, hostile, rounds, api_rss_mib: rssMib(folder.pidOf('api')) },
+      {
+        minutes,
+        quiet,
+        alone,
+        hostile,
+        rounds,
+        api_rss_mib: Math.round(residentKib(folder.pidOf('api')) / 1024),
+      },
       null,
       1,
     ),
@@ -159,10 +166,4 @@ async function attacked<T>(
   } finally {
     child.kill('SIGKILL');
   }
-}
-
-function rssMib(pid: number): number {
-  return Math.round(
-    Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024,
-  );
 }
