@@ -1,6 +1,7 @@
-/** The tree of commands. A command loads only its own file, because loading all takes a third of a start. */
+/** The tree of commands. A command loads only its own file, and a list of all loads none of them. */
 import {
   buildApplication,
+  buildCommand,
   buildRouteMap,
   type Application,
   type Command,
@@ -9,6 +10,7 @@ import {
 
 import type { Context } from './core/command.ts';
 import { parserText } from './core/parser-text.ts';
+import { LISTED } from './listed.ts';
 
 type Route = Command<Context> | RouteMap<Context>;
 
@@ -52,16 +54,30 @@ const ROUTES = {
 } satisfies Record<string, () => Promise<Route>>;
 
 type Name = keyof typeof ROUTES;
+// The keys of the object above.
+export const COMMAND_NAMES = Object.keys(ROUTES) as readonly Name[];
 const isName = (word: string): word is Name => Object.hasOwn(ROUTES, word);
 
-/** @param first the first word of the command line: if it is a command, the application has only this one */
+/** Stands for a command, or commands, where all are only listed. */
+const listed = ({ usage, brief }: (typeof LISTED)[number]): Command<Context> => ({
+  ...buildCommand<Record<never, never>, [], Context>({
+    docs: { brief },
+    parameters: {},
+    func: () => undefined,
+  }),
+  formatUsageLine: () => usage.join('|'),
+});
+
+/**
+ * @param first the first word of the command line: if it is a command, the application has only this one,
+ *   else a list of all, of which none can be run
+ */
 export async function createApp(first = ''): Promise<Application<Context>> {
-  const names = isName(first) ? [first] : (Object.keys(ROUTES) as Name[]);
-  const routes = await Promise.all(
-    names.map(async (name): Promise<[string, Route]> => [name, await ROUTES[name]()]),
-  );
+  const routes: Record<string, Route> = isName(first)
+    ? { [first]: await ROUTES[first]() }
+    : Object.fromEntries(LISTED.map((one) => [one.name, listed(one)]));
   const root = buildRouteMap<string, Context>({
-    routes: Object.fromEntries(routes),
+    routes,
     docs: { brief: 'Run agents together with people, from the command line' },
   });
   return buildApplication(root, {

@@ -1,7 +1,7 @@
-/** The reference of the command line, from the declarations of its commands. */
+/** The reference of the command line, and its list of commands, from their declarations. */
 import type { Command, CommandContext, RouteMap } from '@stricli/core';
 
-import { createApp } from '../cli/app.ts';
+import { COMMAND_NAMES, createApp } from '../cli/app.ts';
 import { commonFlags, flagName } from '../cli/core/flags.ts';
 
 type Target = Command<CommandContext> | RouteMap<CommandContext>;
@@ -17,8 +17,31 @@ const HEADING = '## Flags of every command\n';
 export async function cliDocs(current: string): Promise<string> {
   const byHand = current.slice(0, current.indexOf(HEADING));
   const common = flagLines(commonFlags as unknown as Record<string, Flag>, { o: 'output', q: 'quiet' });
-  const commands = [...commandsOf((await createApp()).root as unknown as Target, 'cadenza')];
+  const commands: string[] = [];
+  for (const name of COMMAND_NAMES)
+    commands.push(...commandsOf((await declared(name)).target, `cadenza ${name}`));
   return `${byHand}${HEADING}\n${common.join('\n')}\n\n## Commands\n\n${commands.join('\n\n')}\n`;
+}
+
+/** What `cadenza --help` lists: the source of cli/listed.ts. */
+export async function cliList(): Promise<string> {
+  const rows: string[] = [];
+  for (const name of COMMAND_NAMES) {
+    const { target, config } = await declared(name);
+    const usage = target.formatUsageLine({ prefix: ['cadenza', name], config, ansiColor: false });
+    rows.push(JSON.stringify({ name, usage: usage.split('|'), brief: target.brief }));
+  }
+  return [
+    '/** All commands, as the help lists them without loading them. Written by `npm run cli-docs`. */',
+    `export const LISTED = [${rows.join(',')}] as const;`,
+  ].join('\n');
+}
+
+async function declared(name: (typeof COMMAND_NAMES)[number]) {
+  const { root, config } = await createApp(name);
+  const target = (root as unknown as RouteMap<CommandContext>).getRoutingTargetForInput(name);
+  if (target === undefined) throw new Error(`No command ${name}`);
+  return { target, config: config.documentation };
 }
 
 function* commandsOf(target: Target, path: string): Generator<string> {
