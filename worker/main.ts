@@ -10,26 +10,15 @@ import { createDeliverySender } from '../adapters/egress/delivery-sender.ts';
 import { createAdapters } from '../adapters/index.ts';
 import { createProcessRunner } from '../adapters/sandbox/run-process.ts';
 import { createSandbox } from '../adapters/sandbox/containers.ts';
-import { createEgressPolicy } from '../adapters/egress/create-egress-policy.ts';
-import { processSettings } from '../config/process-settings.ts';
 import { loadServerEnv } from '../config/env.ts';
 import { createLogger } from '../config/logger.ts';
-import { listenForEndedCalls } from '../db/notifications.ts';
-import { createOrm } from '../db/orm.ts';
+import { processSettings } from '../config/process-settings.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { createSigningKeys } from '../domain/auth/signing-keys.ts';
 import { createDeliveryKinds } from './delivery-kinds.ts';
 import { createFileLink } from '../domain/files/file-link.ts';
-import { createFileStore } from '../adapters/file-stores/create-file-store.ts';
-import { settleStart } from '../domain/operations/settle-start.ts';
-import { createPayloadStore } from '../domain/files/payload-store.ts';
 import { announceProcessPolicy } from '../domain/operations/process-policy.ts';
-import { readInstallationId } from '../domain/operations/installation.ts';
 import { runLimits } from '../domain/runs/limits.ts';
-import { createEncryption } from '../domain/secrets/encryption.ts';
-import { resolveSecret } from '../domain/secrets/service.ts';
-import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
-import { createDataConverter } from '../temporal/data-converter.ts';
 import { createGateway } from '../temporal/gateway.ts';
 import { bundleWorkflows } from './bundle.ts';
 import { createWorker } from './create-worker.ts';
@@ -38,7 +27,7 @@ import { connectNative } from './connect.ts';
 import { workerVersion } from './deployment.ts';
 import { startEventMatcher } from './event-matcher.ts';
 import { startEventPump } from './event-pump.ts';
-import { ownServers } from '../config/own-servers.ts';
+import { openResources } from './resources.ts';
 import { ensureSchedules } from './schedule.ts';
 import { temporalLogger } from './temporal-logger.ts';
 
@@ -66,22 +55,8 @@ Runtime.install({
 let stop = (): void => process.exit(0);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop());
 
-const orm = createOrm({
-  url: env.DATABASE_URL,
-  logger,
-  poolSize: env.DATABASE_POOL_SIZE,
-  connectionTimeoutMs: 30_000,
-});
-const settings = temporalSettings(env);
-const files = await createFileStore(env);
-const payloads = {
-  keys: env.ENCRYPTION_KEYS,
-  store: createPayloadStore({ fork: () => orm.em.fork(), files, inFiles: env.FILES_LARGE_VALUES }),
-  acceptUnencrypted: env.ACCEPT_UNENCRYPTED_PAYLOADS,
-  unreadable: (error: Error) => logger.error({ err: error }, 'cannot read a Temporal payload'),
-};
-const dataConverter = createDataConverter({ ...payloads, refusals: 'mark' });
-const client = createTemporalClient(settings, createDataConverter(payloads));
+const resources = await openResources(env, logger);
+const { orm, fork, files, settings, client, encryption, egress, installationId, endedCalls } = resources;
 const temporal = createGateway({
   client,
   taskQueue: env.TEMPORAL_TASK_QUEUE,
@@ -90,22 +65,13 @@ const temporal = createGateway({
   shortCallMs: env.RUN_SHORT_CALL_MS,
   processQueue: env.SANDBOX_TASK_QUEUE,
 });
-const encryption = createEncryption(env.ENCRYPTION_KEYS);
-const egress = createEgressPolicy({
-  allow: env.EGRESS_ALLOW,
-  hostMap: env.EGRESS_HOST_MAP,
-  own: ownServers(env),
-});
 const adapters = createAdapters({ egress, mcpCommands: env.MCP_COMMANDS });
 const processes = processSettings(env);
-let installation: Promise<string> | null = null;
-const installationId = (): Promise<string> => (installation ??= readInstallationId(orm.em.fork()));
 // Otherwise the sandbox workers have the engine (worker/sandbox.ts).
 const hasEngine = env.SANDBOX_TASK_QUEUE === undefined;
 const sandbox = hasEngine && processes.sandbox ? createSandbox(processes.sandbox, installationId) : null;
-const keys = createSigningKeys(() => orm.em.fork(), encryption);
+const keys = createSigningKeys(fork, encryption);
 const kinds = createDeliveryKinds({ orm, encryption, keys, baseUrl: env.BASE_URL });
-const endedCalls = listenForEndedCalls(env.DATABASE_URL, logger);
 const shortCalls = createShortCalls();
 const activities = createActivities({
   orm,
@@ -123,23 +89,13 @@ const activities = createActivities({
   retentionDays: env.RETENTION_DAYS,
   eventDays: env.EVENT_RETENTION_DAYS,
   deliveries: { kinds, sender: createDeliverySender(egress) },
-  secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),
+  secret: resources.secret,
 });
 
-await settleStart({
-  fork: () => orm.em.fork(),
-  files,
-  keyIds: env.ENCRYPTION_KEYS.map(({ id }) => id),
-  shared: env.FILES_LARGE_VALUES,
-  logger,
-  refuse(error) {
-    logger.fatal(error.message);
-    process.exit(1);
-  },
-});
+await resources.settled();
 const { scripts, containers } = processes.policy;
-await announceProcessPolicy(orm.em.fork(), hasEngine ? { scripts, containers } : { scripts });
-const reaper = sandbox && startContainerReaper({ sandbox, fork: () => orm.em.fork(), logger });
+await announceProcessPolicy(fork(), hasEngine ? { scripts, containers } : { scripts });
+const reaper = sandbox && startContainerReaper({ sandbox, fork, logger });
 const [workflowBundle, connection] = await Promise.all([
   bundleWorkflows({ logger: temporalLogger(logger), cacheDir: join(env.DATA_DIR, 'bundles') }),
   connectNative(settings, logger),
@@ -156,7 +112,7 @@ const worker = await createWorker({
   taskQueue: env.TEMPORAL_TASK_QUEUE,
   activities,
   workflowBundle,
-  dataConverter,
+  dataConverter: resources.dataConverter,
   memoryMib: env.WORKER_MEMORY_MIB,
   shortCalls,
   ...(env.WORKER_CACHED_RUNS === undefined ? {} : { maxCachedRuns: env.WORKER_CACHED_RUNS }),
