@@ -16,12 +16,12 @@ import {
   lostConnection,
   openBrokerSocket,
   refusal,
+  settled,
 } from './broker.ts';
 import { MAX_MESSAGE_BYTES, tooMuch } from './message-queue.ts';
 import type { Connecting } from './protocol.ts';
 
 const HEARTBEAT_SECONDS = 30;
-const CLOSE_MS = 2_000;
 const FRAME_BYTES = 128 * 1024;
 /** With its frames. */
 const MAX_CONTENT_BYTES = MAX_MESSAGE_BYTES + 1024 * 1024;
@@ -189,12 +189,4 @@ export function failureOf(connecting: Connecting, error: unknown): Error {
   if (name !== undefined) return refusal(connecting, name, text, error);
   if (Number.isFinite(code)) return refusal(connecting, 'communication', text, error);
   return lostConnection(target.host, error);
-}
-
-/** What a broker does not answer in time is left. */
-export async function settled(work: Promise<unknown>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, CLOSE_MS);
-  await Promise.race([work.catch(() => undefined), late]);
-  clearTimeout(timer);
 }

@@ -9,6 +9,9 @@ import { openPinnedSocket } from '../egress/open-pinned-socket.ts';
 import { withoutBrackets } from '../egress/web-url.ts';
 import type { Connecting } from './protocol.ts';
 
+/** Of a farewell, which brokers can do without. */
+const CLOSE_MS = 2_000;
+
 /** A checked address of a broker. */
 export interface BrokerAddress {
   pinned: PinnedOrigin;
@@ -73,6 +76,14 @@ export function createBreak(signal: AbortSignal): {
       }
     },
   };
+}
+
+/** What a broker does not answer in time is left. */
+export async function settled(work: Promise<unknown>): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, CLOSE_MS);
+  await Promise.race([work.catch(() => undefined), late]);
+  clearTimeout(timer);
 }
 
 /** A broker's own words about a failure. */

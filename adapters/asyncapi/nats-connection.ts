@@ -13,6 +13,7 @@ import {
   lostConnection,
   openBrokerSocket,
   refusal,
+  settled,
   type BrokerAddress,
 } from './broker.ts';
 import { ByteQueue } from './byte-queue.ts';
@@ -26,7 +27,6 @@ const PING_MS = 30_000;
 const MAX_PINGS = 2;
 /** Answers of ours that the server does not take. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
-const CLOSE_MS = 2_000;
 
 /** `headers` is the whole header block. */
 interface NatsMessage {
@@ -123,12 +123,8 @@ class Session implements NatsConnection {
     this.#isClosed = true;
     clearInterval(this.#timer);
     const socket = this.#socket;
-    if (!socket.destroyed && socket.writable) {
-      const { promise: late, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, CLOSE_MS);
-      await Promise.race([new Promise<void>((done) => socket.end(done)), late]);
-      clearTimeout(timer);
-    }
+    if (!socket.destroyed && socket.writable)
+      await settled(new Promise<void>((resolve) => socket.end(resolve)));
     socket.destroy();
   }
 

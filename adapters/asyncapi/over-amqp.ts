@@ -6,8 +6,8 @@ import type { Channel, ConfirmChannel, ConsumeMessage, Options } from 'amqplib';
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { fieldsOf } from '../openapi/document.ts';
-import { bindingText, bindingValue } from './broker.ts';
-import { connectAmqp, failureOf, settled, type AmqpSession } from './amqp-session.ts';
+import { bindingText, bindingValue, settled } from './broker.ts';
+import { connectAmqp, failureOf, type AmqpSession } from './amqp-session.ts';
 import { MAX_RECEIVED_BYTES, type MessageQueue } from './message-queue.ts';
 import type { Connecting, OutboundMessage, Protocol } from './protocol.ts';
 

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fault, Fault } from '../../contracts/fault.ts';
-import { bindingText, createBreak, lostConnection } from './broker.ts';
+import { bindingText, lostConnection, settled } from './broker.ts';
 import { MAX_RECEIVED_BYTES } from './message-queue.ts';
 import { murmur2 } from './kafka/checksums.ts';
 import { createCluster, type KafkaCluster, type Partition } from './kafka/cluster.ts';
@@ -21,7 +21,6 @@ const ACKNOWLEDGE_MS = 20_000;
 /** A new leader takes a few seconds. */
 const TRIES = 20;
 const RETRY_MS = 500;
-const CLOSE_MS = 2_000;
 
 export const overKafka: Protocol = {
   maxReceivedBytes: MAX_RECEIVED_BYTES,
@@ -46,7 +45,7 @@ export const overKafka: Protocol = {
       queue.fail(error instanceof Fault ? error : lostConnection(connecting.target.host, error));
     const group = name === undefined ? null : createGroup({ connecting, cluster, group: name, topic, fail });
     const leave = async (): Promise<void> => {
-      await inTime(group?.leave() ?? Promise.resolve()).catch(() => undefined);
+      if (group !== null) await settled(group.leave());
       cluster.close();
     };
     try {
@@ -65,7 +64,7 @@ export const overKafka: Protocol = {
           if (complete && group !== null && positions.length > 0) await group.commit(positions);
         } finally {
           await leave();
-          await inTime(running).catch(() => undefined);
+          await settled(running);
         }
       };
     } catch (error) {
@@ -135,9 +134,4 @@ function inbound({ key, value, headers }: ReadRecord) {
       ...(key === null ? {} : { [KEY_HEADER]: key.toString() }),
     },
   };
-}
-
-async function inTime(work: Promise<void>): Promise<void> {
-  const late = createBreak(AbortSignal.timeout(CLOSE_MS));
-  await late.within(work);
 }

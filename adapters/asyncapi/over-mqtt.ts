@@ -3,11 +3,11 @@ import type { IClientOptions, IClientPublishOptions, MqttClient } from 'mqtt';
 import { Fault, fault } from '../../contracts/fault.ts';
 import { connectionFault } from '../egress/connection-fault.ts';
 import { openPinnedSocket } from '../egress/open-pinned-socket.ts';
+import { settled } from './broker.ts';
 import { MAX_RECEIVED_BYTES, tooMuch, type MessageQueue } from './message-queue.ts';
 import type { Connecting, OutboundMessage, Protocol } from './protocol.ts';
 
 const KEEPALIVE_SECONDS = 30;
-const CLOSE_MS = 2_000;
 /** The library reads a packet before anybody can refuse it. */
 const MAX_PACKET_BYTES = MAX_RECEIVED_BYTES;
 
@@ -157,11 +157,7 @@ function failureOf({ target, guard }: Connecting, error: unknown): Fault {
 
 async function leave(client: MqttClient): Promise<void> {
   client.on('error', () => undefined);
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, CLOSE_MS);
-  const ended = client.connected ? client.endAsync().catch(() => undefined) : Promise.resolve();
-  await Promise.race([ended, late]);
-  clearTimeout(timer);
+  if (client.connected) await settled(client.endAsync());
   client.stream.destroy();
   client.end(true);
 }
