@@ -2,8 +2,7 @@
 import type { IClientOptions, IClientPublishOptions, MqttClient } from 'mqtt';
 import { Fault, fault } from '../../contracts/fault.ts';
 import { connectionFault } from '../egress/connection-fault.ts';
-import { openPinnedSocket } from '../egress/open-pinned-socket.ts';
-import { settled } from './broker.ts';
+import { checkedAddress, closedByBroker, createBreak, openBrokerSocket, refusal, settled } from './broker.ts';
 import { MAX_RECEIVED_BYTES, tooMuch, type MessageQueue } from './message-queue.ts';
 import type { Connecting, OutboundMessage, Protocol } from './protocol.ts';
 
@@ -17,9 +16,9 @@ export const overMqtt: Protocol = {
   async send(connecting, message) {
     const { target } = connecting;
     const options = publishOptions(connecting, message);
-    const client = await connect(connecting, null);
+    const { client, within } = await connect(connecting, null);
     try {
-      await within(connecting, client, () => client.publishAsync(target.address, message.payload, options));
+      await within(client.publishAsync(target.address, message.payload, options));
     } finally {
       await leave(client);
     }
@@ -28,7 +27,7 @@ export const overMqtt: Protocol = {
 
   async subscribe(connecting, queue) {
     const { target } = connecting;
-    const client = await connect(connecting, queue);
+    const { client, within } = await connect(connecting, queue);
     // The connection is not read on before the call has taken what waits.
     client.handleMessage = (_packet, done) => void queue.drained().then(() => done(), done);
     client.on('message', (_topic, payload, { properties }) =>
@@ -39,9 +38,7 @@ export const overMqtt: Protocol = {
       }),
     );
     try {
-      const granted = await within(connecting, client, () =>
-        client.subscribeAsync(target.address, { qos: qosOf(target.bindings) }),
-      );
+      const granted = await within(client.subscribeAsync(target.address, { qos: qosOf(target.bindings) }));
       if (granted.some(({ qos }) => qos >= 128))
         throw fault('authorization', `${target.host} refuses the subscription of ${target.address}`);
     } catch (error) {
@@ -69,15 +66,20 @@ function qosOf({ qos }: Record<string, unknown>): 0 | 1 | 2 {
   return qos === 0 || qos === 2 ? qos : 1;
 }
 
+interface Session {
+  client: MqttClient;
+  /** Ends with the call, and with the connection. */
+  within: <T>(work: Promise<T>) => Promise<T>;
+}
+
 /** Resolves when the broker has accepted the connection. */
-async function connect(connecting: Connecting, queue: MessageQueue | null): Promise<MqttClient> {
-  const { egress, guard, target, account, credentials, id } = connecting;
+async function connect(connecting: Connecting, queue: MessageQueue | null): Promise<Session> {
+  const { guard, target, account, credentials, id } = connecting;
   const { MqttClient: Client } = await import('mqtt');
   if (account === null && credentials['authorization'] !== undefined)
     throw fault('configuration', 'MQTT knows the authentication "basic" only');
-  const origin = new URL(`${target.secure ? 'https' : 'http'}://${target.host}`);
-  const pinned = await egress.pin(origin.origin);
-  const socket = await openPinnedSocket(pinned, origin.hostname.replace(/^\[(.*)\]$/, '$1'), guard.signal);
+  const address = await checkedAddress(connecting, target.host, target.secure);
+  const socket = await openBrokerSocket(address, guard.signal);
   const options: IClientOptions = {
     protocolVersion: target.protocol === 'mqtt5' ? 5 : 4,
     clientId: id,
@@ -99,41 +101,26 @@ async function connect(connecting: Connecting, queue: MessageQueue | null): Prom
       socket.destroy();
     }
   });
-  client.on('error', (error) => queue?.fail(failureOf(connecting, error)));
-  client.on('close', () => queue?.end());
+  const broken = createBreak(guard.signal);
+  client.on('error', (error) => {
+    const failure = failureOf(connecting, error);
+    broken.fail(failure);
+    queue?.fail(failure);
+  });
+  client.on('close', () => {
+    broken.fail(closedByBroker(target.host));
+    queue?.end();
+  });
+  const within: Session['within'] = (work) =>
+    broken.within(work).catch((error: unknown) => {
+      throw guard.signal.aborted ? error : failureOf(connecting, error);
+    });
   try {
-    await within(
-      connecting,
-      client,
-      () => new Promise<void>((resolve) => client.once('connect', () => resolve())),
-    );
-    return client;
+    await within(new Promise<void>((resolve) => client.once('connect', () => resolve())));
+    return { client, within };
   } catch (error) {
     await leave(client);
     throw error;
-  }
-}
-
-/** Ends with the call, and with the connection. */
-async function within<T>(connecting: Connecting, client: MqttClient, work: () => Promise<T>): Promise<T> {
-  const { signal } = connecting.guard;
-  signal.throwIfAborted();
-  const { promise: broken, reject } = Promise.withResolvers<never>();
-  const abort = (): void => reject(signal.reason);
-  const fail = (error: Error): void => reject(failureOf(connecting, error));
-  const close = (): void =>
-    reject(failureOf(connecting, Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
-  signal.addEventListener('abort', abort, { once: true });
-  client.on('error', fail);
-  client.on('close', close);
-  try {
-    return await Promise.race([work(), broken]);
-  } catch (error) {
-    throw error instanceof Fault || signal.aborted ? error : failureOf(connecting, error);
-  } finally {
-    signal.removeEventListener('abort', abort);
-    client.off('error', fail);
-    client.off('close', close);
   }
 }
 
@@ -145,14 +132,12 @@ const REFUSALS: Readonly<Record<number, 'authentication' | 'authorization'>> = {
   135: 'authorization',
 };
 
-function failureOf({ target, guard }: Connecting, error: unknown): Fault {
+function failureOf(connecting: Connecting, error: unknown): Fault {
   if (error instanceof Fault) return error;
-  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (typeof code !== 'number') return connectionFault({ url: `http://${target.host}` }, error);
-  const name = REFUSALS[code] ?? 'communication';
-  const reason = guard.sensitive.quote(error instanceof Error ? error.message : '', 200);
-  const status = name === 'authentication' ? 401 : name === 'authorization' ? 403 : 502;
-  return fault(name, `${target.host} refused: ${reason} (${code})`, { status, cause: error });
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (typeof code !== 'number') return connectionFault({ url: `http://${connecting.target.host}` }, error);
+  const text = error instanceof Error ? error.message : '';
+  return refusal(connecting, REFUSALS[code] ?? 'communication', `${text} (${code})`, error);
 }
 
 async function leave(client: MqttClient): Promise<void> {
