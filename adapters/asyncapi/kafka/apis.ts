@@ -60,21 +60,14 @@ export const produceApi: Api<{ topic: string; partition: number; batch: Buffer; 
         .string(null)
         .int16(-1)
         .int32(timeoutMs)
-        .list([topic], (name) =>
-          writer.string(name).list([partition], (id) => writer.int32(id).bytes(batch)),
-        ),
+        .topic(topic, [partition], (id) => writer.int32(id).bytes(batch)),
     read(reader) {
-      const [error = 0] = reader
-        .list((topic) => {
-          topic.string();
-          return topic.list((partition) => {
-            partition.int32();
-            const code = partition.int16();
-            partition.raw(24);
-            return code;
-          });
-        })
-        .flat();
+      const [error = 0] = reader.partitions((each) => {
+        each.int32();
+        const code = each.int16();
+        each.raw(24);
+        return code;
+      });
       return error;
     },
   };
@@ -92,21 +85,14 @@ export const latestApi: Api<{ topic: string; partitions: number[] }, (Position &
     writer
       .int32(NO_REPLICA)
       .int8(READ_COMMITTED)
-      .list([topic], (name) =>
-        writer.string(name).list(partitions, (partition) => writer.int32(partition).int64(-1n)),
-      ),
+      .topic(topic, partitions, (partition) => writer.int32(partition).int64(-1n)),
   read(reader) {
     reader.int32();
-    return reader
-      .list((topic) => {
-        topic.string();
-        return topic.list((each) => {
-          const [partition, error] = [each.int32(), each.int16()];
-          each.int64();
-          return { partition, error, offset: each.int64() };
-        });
-      })
-      .flat();
+    return reader.partitions((each) => {
+      const [partition, error] = [each.int32(), each.int16()];
+      each.int64();
+      return { partition, error, offset: each.int64() };
+    });
   },
 };
 
@@ -137,29 +123,20 @@ export const fetchApi: Api<FetchRequest, { error: number; partitions: Fetched[] 
       // Without a session.
       .int32(0)
       .int32(-1)
-      .list([topic], (name) =>
-        writer
-          .string(name)
-          .list(positions, ({ partition, offset }) =>
-            writer.int32(partition).int32(ANY_EPOCH).int64(offset).int64(-1n).int32(maxBytes),
-          ),
+      .topic(topic, positions, ({ partition, offset }) =>
+        writer.int32(partition).int32(ANY_EPOCH).int64(offset).int64(-1n).int32(maxBytes),
       )
       .list([], () => undefined),
   read(reader) {
     reader.int32();
     const error = reader.int16();
     reader.int32();
-    const partitions = reader
-      .list((topic) => {
-        topic.string();
-        return topic.list((each) => {
-          const [partition, code] = [each.int32(), each.int16()];
-          each.raw(24);
-          const aborted = each.list((one) => ({ producerId: one.int64(), firstOffset: one.int64() }));
-          return { partition, error: code, aborted, records: each.bytes() };
-        });
-      })
-      .flat();
+    const partitions = reader.partitions((each) => {
+      const [partition, code] = [each.int32(), each.int16()];
+      each.raw(24);
+      const aborted = each.list((one) => ({ producerId: one.int64(), firstOffset: one.int64() }));
+      return { partition, error: code, aborted, records: each.bytes() };
+    });
     return { error, partitions };
   },
 };

@@ -115,21 +115,14 @@ export const committedApi: Api<
   key: 9,
   version: 4,
   write: (writer, { group, topic, partitions }) =>
-    writer
-      .string(group)
-      .list([topic], (name) => writer.string(name).list(partitions, (partition) => writer.int32(partition))),
+    writer.string(group).topic(topic, partitions, (partition) => writer.int32(partition)),
   read(reader) {
     reader.int32();
-    const positions = reader
-      .list((topic) => {
-        topic.string();
-        return topic.list((each) => {
-          const [partition, offset] = [each.int32(), each.int64()];
-          each.nullableString();
-          return { partition, offset, error: each.int16() };
-        });
-      })
-      .flat();
+    const positions = reader.partitions((each) => {
+      const [partition, offset] = [each.int32(), each.int64()];
+      each.nullableString();
+      return { partition, offset, error: each.int16() };
+    });
     return { error: reader.int16(), positions };
   },
 };
@@ -139,18 +132,13 @@ export const commitApi: Api<Membership & { topic: string; positions: Position[] 
   key: 8,
   version: 5,
   write: (writer, { topic, positions, ...membership }) =>
-    writeMembership(writer, membership).list([topic], (name) =>
-      writer
-        .string(name)
-        .list(positions, ({ partition, offset }) => writer.int32(partition).int64(offset).string(null)),
+    writeMembership(writer, membership).topic(topic, positions, ({ partition, offset }) =>
+      writer.int32(partition).int64(offset).string(null),
     ),
   read(reader) {
     reader.int32();
-    const errors = reader.list((topic) => {
-      topic.string();
-      return topic.list((each) => (each.int32(), each.int16()));
-    });
-    return errors.flat().find((code) => code !== 0) ?? 0;
+    const errors = reader.partitions((each) => (each.int32(), each.int16()));
+    return errors.find((code) => code !== 0) ?? 0;
   },
 };
 

@@ -52,6 +52,11 @@ export class Writer {
     return this;
   }
 
+  /** A list of one topic, with a list of its partitions. */
+  topic<T>(name: string, partitions: readonly T[], write: (partition: T) => unknown): this {
+    return this.list([name], () => this.string(name).list(partitions, write));
+  }
+
   /** Zigzag and in groups of seven bits, as records have their numbers. */
   varint(value: number): this {
     const bytes: number[] = [];
@@ -128,6 +133,15 @@ export class Reader {
     const values: T[] = [];
     for (let n = 0; n < count; n++) values.push(read(this));
     return values;
+  }
+
+  /** A list of topics, each with a list of its partitions; we ask about one. */
+  partitions<T>(read: (reader: this) => T): T[] {
+    const topics = this.list(() => {
+      this.string();
+      return this.list(read);
+    });
+    return topics.flat();
   }
 
   /** Exact for 32 bits, as every number has that is used. */
