@@ -2,6 +2,7 @@
  * What a test may expect of a machine that it shares: two workers of jest, PostgreSQL, Temporal and whatever
  * else runs. Times on the clock say how busy the machine is, so tests of effort measure the processor.
  */
+import { connect } from 'node:net';
 import { availableParallelism, loadavg } from 'node:os';
 import { choosePort } from '../../dev/ports.ts';
 import { claim } from './run-folder.ts';
@@ -42,4 +43,13 @@ export async function ownPort(): Promise<number> {
     const free = await choosePort({ what: 'a test', wanted: port }).catch(() => null);
     if (free !== null) return free;
   }
+}
+
+/** Whether a program listens on the port by now. */
+export function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => (socket.destroy(), resolve(true)));
+    socket.once('error', () => resolve(false));
+  });
 }

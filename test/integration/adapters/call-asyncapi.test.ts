@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
-import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { Aedes, type Client as BrokerClient } from 'aedes';
 import { expect, test } from '@jest/globals';
@@ -16,7 +16,7 @@ import { callAsync, type AsyncCallOptions } from '../../support/asyncapi.ts';
 import { closedAfterEach } from '../../support/closed-after-each.ts';
 import { faultOf } from '../../support/agent-call.ts';
 import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
-import { ownPort, processorClock } from '../../support/machine.ts';
+import { listens, ownPort, processorClock } from '../../support/machine.ts';
 import { testUnless } from '../../support/outside.ts';
 import { until } from '../../support/platform.ts';
 
@@ -343,14 +343,6 @@ testUnless(existsSync(MOSQUITTO) ? undefined : 'mosquitto is not installed')(
     ]);
   },
 );
-
-function listens(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => (socket.destroy(), resolve(true)));
-    socket.once('error', () => resolve(false));
-  });
-}
 
 test('a subscription that receives too much, or loses its broker, is an error', async () => {
   const { broker, port, publish } = await serveBroker();

@@ -1,11 +1,11 @@
 /** What the brokers of tests share: a process in a folder of its own, a certificate, the cache. */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { listens } from '../machine.ts';
 
 const START_MS = 60_000;
 
@@ -69,14 +69,6 @@ async function stop(child: ChildProcess): Promise<void> {
   await ended;
   // Helpers of a broker that have a group of their own end a little later.
   for (const stream of [child.stdout, child.stderr]) stream?.destroy();
-}
-
-function listens(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => (socket.destroy(), resolve(true)));
-    socket.once('error', () => resolve(false));
-  });
 }
 
 /** A certificate for `localhost` that signs itself. This process trusts it from now on. */
