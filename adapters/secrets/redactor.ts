@@ -210,24 +210,19 @@ async function* redactedStream(
 }
 
 function redactedBytes(bytes: Uint8Array, forms: readonly Form[]): Uint8Array {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+  const text = latin1Of(bytes);
   const spans = spansIn(text, forms);
   return spans.length === 0 ? bytes : Buffer.from(replaced(text, spans), 'latin1');
 }
 
+function latin1Of(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+}
+
 function openEndOf(bytes: Uint8Array, forms: readonly Form[]): number {
-  const longest = Math.max(0, ...forms.map(({ text }) => text.length));
-  const from = Math.max(0, bytes.length - longest);
-  const end = lowered(Buffer.from(bytes.subarray(from)).toString('latin1'));
-  const starts = forms.map(({ text }) => {
-    const first = text.charAt(0);
-    let start = end.indexOf(first, Math.max(0, end.length - text.length + 1));
-    while (start >= 0 && !text.startsWith(end.slice(start))) start = end.indexOf(first, start + 1);
-    return start < 0 ? end.length : start;
-  });
-  const open = from + Math.min(end.length, ...starts);
+  const text = latin1Of(bytes);
+  const open = firstBeginning(text, forms);
   // A complete secret may end like one begins.
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
   return spansIn(text, forms).find((span) => span.start < open && span.end > open)?.start ?? open;
 }
 
