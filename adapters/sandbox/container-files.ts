@@ -7,6 +7,7 @@ import type { SandboxSettings } from '../../contracts/process-policy.ts';
 import { fault } from '../../contracts/fault.ts';
 import { keeperName, LABEL, type SandboxFile } from './container-spec.ts';
 import { messageOf, type EngineApi } from './engine-api.ts';
+import { inTime } from './in-time.ts';
 import { readTar, writeTar, type TarFile } from './tar.ts';
 
 const MIB = 1024 * 1024;
@@ -16,7 +17,10 @@ const FOLDER_MIB = 64;
 const MAX_FILES_OUT = 32;
 const MAX_NAME_BYTES = 255;
 /** For all files, in each direction. */
-const TRANSFER_MS = 120_000;
+const TRANSFER = {
+  limitMs: 120_000,
+  tooLate: "The container's files could not be copied within 120 s",
+};
 /** Each needs some memory, even if it is empty. */
 const MAX_INODES = 4_096;
 const KEEPER_MIB = 16;
@@ -116,7 +120,9 @@ export async function makeFolder(
   ];
   const put: TarFile[] = files.map((file) => ({ ...file, path: `in/${file.name}` }));
   const path = `/containers/${name}/archive?path=${FOLDER}`;
-  const answer = await inTime(signal, (within) => api.upload(path, writeTar(folders, put), within));
+  const answer = await inTime({ ...TRANSFER, signal }, (within) =>
+    api.upload(path, writeTar(folders, put), within),
+  );
   if (answer.status !== 200)
     throw fault('runtime', `The files for the container could not be copied: ${messageOf(answer)}`);
 }
@@ -131,7 +137,7 @@ export async function takeFiles(
   take: (name: string, chunks: AsyncIterable<Uint8Array>) => Promise<void>,
   signal: AbortSignal,
 ): Promise<string[]> {
-  return inTime(signal, (within) => takeNow(api, name, take, within));
+  return inTime({ ...TRANSFER, signal }, (within) => takeNow(api, name, take, within));
 }
 
 async function takeNow(
@@ -166,17 +172,6 @@ async function takeNow(
     body.destroy();
   }
   return leftOut;
-}
-
-/** @throws Fault if the work takes too long: a repeat would, too */
-async function inTime<T>(signal: AbortSignal, work: (within: AbortSignal) => Promise<T>): Promise<T> {
-  const late = AbortSignal.timeout(TRANSFER_MS);
-  try {
-    return await work(AbortSignal.any([signal, late]));
-  } catch (error) {
-    if (!late.aborted || signal.aborted) throw error;
-    throw fault('timeout', `The container's files could not be copied within ${TRANSFER_MS / 1000} s`);
-  }
 }
 
 function isName(name: string): boolean {

@@ -18,6 +18,7 @@ import {
   type SandboxRequest,
 } from './container-spec.ts';
 import { createEngineApi, EngineAway, messageOf, type EngineApi } from './engine-api.ts';
+import { inTime } from './in-time.ts';
 import { collectOutput, type Collected } from './multiplexed.ts';
 import { createTurns } from './turns.ts';
 
@@ -290,14 +291,8 @@ async function commandOfImage(api: EngineApi, call: SandboxCall, image: string):
 }
 
 async function pull(api: EngineApi, image: string, signal: AbortSignal): Promise<void> {
-  const late = AbortSignal.timeout(PULL_MS);
-  try {
-    await pullNow(api, image, AbortSignal.any([signal, late]));
-  } catch (error) {
-    if (late.aborted && !signal.aborted)
-      throw fault('timeout', `The image ${image} could not be pulled within ${PULL_MS / 60_000} minutes`);
-    throw error;
-  }
+  const tooLate = `The image ${image} could not be pulled within ${PULL_MS / 60_000} minutes`;
+  await inTime({ signal, limitMs: PULL_MS, tooLate }, (within) => pullNow(api, image, within));
 }
 
 async function pullNow(api: EngineApi, image: string, signal: AbortSignal): Promise<void> {
