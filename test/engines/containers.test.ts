@@ -25,6 +25,7 @@ import {
   type TestPlatform,
 } from '../support/platform.ts';
 import { startProgram } from '../support/programs.ts';
+import { SANDBOX_CALL } from '../support/sandbox-call.ts';
 
 const found = await startContainerEngine();
 
@@ -291,7 +292,7 @@ print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
     const sandboxSettings = processSettings(platform.env).sandbox ?? neverNull();
     const sandbox = createSandbox(sandboxSettings, async () => 'another');
     const detailOf = async (pull: 'never' | 'ifNotPresent' | 'always'): Promise<string> => {
-      const call = { ...CALL, pull, image: 'cadenza.invalid/missing:1', key: `missing ${pull}` };
+      const call = { ...SANDBOX_CALL, pull, image: 'cadenza.invalid/missing:1', key: `missing ${pull}` };
       return String(await sandbox.run(call).catch((error: unknown) => error));
     };
     expect(await detailOf('never')).toContain('The engine has no image cadenza.invalid/missing:1');
@@ -428,7 +429,8 @@ print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
     const chunks = async (): Promise<AsyncIterable<Uint8Array>> => Readable.from([Buffer.from('12345')]);
     const command = 'cat; cat /files/in/a; echo "$1 $KEY" >&2; echo out > /files/out/b';
     const call = {
-      ...CALL,
+      ...SANDBOX_CALL,
+      image: IMAGE,
       entrypoint: ['/bin/sh', '-c', command, 'sh'],
       arguments: ['one'],
       env: { KEY: 'a=b' },
@@ -556,25 +558,6 @@ print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
     });
   });
 }
-
-/** For the sandbox without a platform. */
-const CALL = {
-  image: IMAGE,
-  pull: 'never' as const,
-  key: 'call',
-  arguments: [],
-  env: {},
-  stdin: null,
-  ports: {},
-  mounts: [],
-  files: null,
-  title: '',
-  keepSeconds: 0,
-  timeoutMs: 60_000,
-  outputBytes: 1_000,
-  whole: [],
-  signal: new AbortController().signal,
-};
 
 function messagesOf(record: RunRecord): string[] {
   return record['logs'].map(({ message }: RunRecord) => String(message));

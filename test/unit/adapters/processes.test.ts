@@ -9,6 +9,7 @@ import { Fault } from '../../../contracts/fault.ts';
 import type { EntityManager } from '../../../db/orm.ts';
 import { removeContainers } from '../../../worker/container-reaper.ts';
 import { startServer } from '../../support/http-server.ts';
+import { SANDBOX_CALL } from '../../support/sandbox-call.ts';
 
 const NOTHING = { stdout: 0, stderr: 0, cut: false };
 const CALL = {
@@ -89,23 +90,7 @@ test('a container outlives the connection to its engine', async () => {
     { engine: engine.url, user: '1:1', network: null, filesImage: null, ...limits },
     async () => 'installation',
   );
-  const call = {
-    key: CALL.idempotencyKey,
-    image: 'tools:1',
-    pull: 'never' as const,
-    arguments: [],
-    env: {},
-    stdin: null,
-    ports: {},
-    mounts: [],
-    files: null,
-    title: '',
-    keepSeconds: 0,
-    timeoutMs: 60_000,
-    outputBytes: 1000,
-    whole: CALL.whole,
-    signal: CALL.signal,
-  };
+  const call = { ...SANDBOX_CALL, key: CALL.idempotencyKey, whole: CALL.whole };
   const lost: unknown = await sandbox.run(call).catch((error: unknown) => error);
   await sandbox.close();
   await engine.close();
