@@ -1,5 +1,5 @@
 /** Activity proxies, one for each retry class, with its reason. */
-import { ActivityFailure, TimeoutFailure } from '@temporalio/common';
+import { ActivityFailure, TimeoutFailure, type ActivityOptions } from '@temporalio/common';
 import {
   ActivityCancellationType,
   CancellationScope,
@@ -46,8 +46,13 @@ const MARGIN_MS = 30_000;
  * Responses and failures of the counterpart are non-retryable faults, so that the definition's `catch` and
  * `retry` handle them.
  */
-export function calling(timeoutMs: number, summary: string): typeof database {
+export function calling(
+  timeoutMs: number,
+  summary: string,
+  where: Pick<ActivityOptions, 'taskQueue' | 'scheduleToStartTimeout'> = {},
+): typeof database {
   return proxyActivities<RunActivities>({
+    ...where,
     startToCloseTimeout: timeoutMs + MARGIN_MS,
     heartbeatTimeout: '15s',
     cancellationType: ActivityCancellationType.TRY_CANCEL,
@@ -66,15 +71,7 @@ export function callingOn(
   timeoutMs: number,
   summary: string,
 ): Pick<typeof database, 'runProcess'> {
-  return proxyActivities<Pick<RunActivities, 'runProcess'>>({
-    taskQueue,
-    scheduleToStartTimeout: waitMs,
-    startToCloseTimeout: timeoutMs + MARGIN_MS,
-    heartbeatTimeout: '15s',
-    cancellationType: ActivityCancellationType.TRY_CANCEL,
-    retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' },
-    summary,
-  });
+  return calling(timeoutMs, summary, { taskQueue, scheduleToStartTimeout: waitMs });
 }
 
 /** Whether no worker has taken an activity within its `waitMs`. */
