@@ -3,8 +3,9 @@ import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import type { Problem } from '../../language/definition/validate.ts';
 import { fault } from '../../contracts/fault.ts';
-import { isAdmin, type Actor } from '../auth/actor.ts';
+import type { Actor } from '../auth/actor.ts';
 import { invalid, notFound } from '../errors.ts';
+import { maySeeWorkflow } from '../registry/workflow-policy.ts';
 import { findByReference, type WorkflowReference } from '../registry/workflow-references.ts';
 import type { AgentReference } from './pins.ts';
 
@@ -58,8 +59,7 @@ export async function getRunnable(
   workflowId: string,
   revision: number | null = null,
 ): Promise<Runnable> {
-  const maySee = (one: Runnable | null): one is Runnable =>
-    one !== null && (one.visibility === 'public' || one.owner_id === actor.id || isAdmin(actor));
+  const maySee = (one: Runnable | null): one is Runnable => one !== null && maySeeWorkflow(actor, one);
   const workflow = await read(em, workflowId, revision);
   if (maySee(workflow)) return workflow;
   const lacksRevision = revision !== null && maySee(await read(em, workflowId, null));
