@@ -16,51 +16,65 @@ import { historyToText, type History } from './history-file.ts';
 import { CONTAINER_SCENARIOS, scenarios, startCounterpart } from './scenarios.ts';
 
 const histories = join(import.meta.dirname, 'histories');
+/** No worker serves this queue. */
+const UNSERVED = {
+  SANDBOX_ENGINE: 'unix:///none',
+  SANDBOX_SHELL_IMAGE: 'none',
+  SANDBOX_TASK_QUEUE: 'sandbox',
+};
 const only = process.argv.slice(2);
 const wanted = Object.keys(scenarios).filter((name) => only.length === 0 || only.includes(name));
 const folder = mkdtempSync(join(tmpdir(), 'cadenza-histories-'));
 // What the tests' helpers share in a run.
 process.env[runFolderVariable] = folder;
 
-const [postgres, server] = await Promise.all([
-  startPostgres({ dataDir: join(folder, 'postgres'), throwaway: true }),
-  // A loop of a few turns continues in a new execution.
-  startTemporal({
-    dataDir: join(folder, 'temporal'),
-    port: 0,
-    uiPort: 0,
-    throwaway: true,
-    dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 40 },
-  }),
-]);
-await migrate(postgres.url);
+// A loop of a few turns continues in a new execution.
+const server = await startTemporal({
+  dataDir: join(folder, 'temporal'),
+  port: 0,
+  uiPort: 0,
+  throwaway: true,
+  dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 40 },
+});
 const counterpart = await startCounterpart();
 const engine = wanted.some((name) => CONTAINER_SCENARIOS.includes(name)) ? await startContainerEngine() : '';
 if (typeof engine === 'string' && engine !== '') process.stdout.write(`without containers: ${engine}\n`);
-const platform = await startTestPlatform({
-  ...(typeof engine === 'string' ? {} : { env: settingsOf(engine.address) }),
-  servers: {
-    database: { url: postgres.url, drop: async () => {} },
-    temporal: { address: server.address, namespace: 'default', uiUrl: '', taskQueue: 'cadenza' },
-  },
-  dataConverter: {},
-  // No worker serves this queue.
-  env: { SANDBOX_ENGINE: 'unix:///none', SANDBOX_SHELL_IMAGE: 'none', SANDBOX_TASK_QUEUE: 'sandbox' },
-});
 const { connection, workflow } = createTemporalClient({ address: server.address, namespace: 'default' });
 
 try {
-  for (const name of wanted) {
-    if (typeof engine === 'string' && CONTAINER_SCENARIOS.includes(name)) continue;
-    const runs = (await scenarios[name]?.({ platform, counterpart, temporal: workflow })) ?? {};
-    for (const [part, run] of Object.entries(runs)) await record(part === '' ? name : `${name}-${part}`, run);
-  }
+  const inContainers = wanted.filter((name) => CONTAINER_SCENARIOS.includes(name));
+  const others = wanted.filter((name) => !inContainers.includes(name));
+  if (typeof engine !== 'string') await recordAll(inContainers, settingsOf(engine.address));
+  if (others.length > 0) await recordAll(others, UNSERVED);
 } finally {
-  await platform.close();
   await connection.close();
   await counterpart.close();
-  await Promise.all([postgres.stop(), server.stop(), typeof engine === 'string' ? null : engine.stop()]);
+  await Promise.all([server.stop(), typeof engine === 'string' ? null : engine.stop()]);
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** On a platform with these settings, which has a database of its own. */
+async function recordAll(names: readonly string[], env: Record<string, string>): Promise<void> {
+  const postgres = await startPostgres({ dataDir: mkdtempSync(join(folder, 'postgres-')), throwaway: true });
+  await migrate(postgres.url);
+  const platform = await startTestPlatform({
+    servers: {
+      database: { url: postgres.url, drop: async () => {} },
+      temporal: { address: server.address, namespace: 'default', uiUrl: '', taskQueue: 'cadenza' },
+    },
+    dataConverter: {},
+    env,
+  });
+  try {
+    for (const name of names) {
+      const runs = (await scenarios[name]?.({ platform, counterpart, temporal: workflow })) ?? {};
+      for (const [part, run] of Object.entries(runs))
+        await record(part === '' ? name : `${name}-${part}`, run);
+    }
+  } finally {
+    await platform.close();
+    await postgres.stop();
+  }
 }
 
 function settingsOf(address: string): Record<string, string> {
