@@ -1,4 +1,4 @@
-import type { A2aConfiguration } from '../../contracts/agent-configuration.ts';
+import type { A2aConfiguration } from '../../contracts/agent-kinds/a2a.ts';
 import type { AgentCall } from '../../domain/ports.ts';
 import type { Sensitive } from '../secrets/sensitive.ts';
 

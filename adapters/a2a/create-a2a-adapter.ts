@@ -1,6 +1,6 @@
 /** Agents of kind `a2a`: each invocation is one task of a remote agent, over A2A 1.0 or 0.3. */
 import { TaskState, type Message, type Task } from '@a2a-js/sdk';
-import { a2aConfiguration } from '../../contracts/agent-configuration.ts';
+import { a2aConfiguration } from '../../contracts/agent-kinds/a2a.ts';
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { AgentAdapter, AgentCall, AgentResult } from '../../domain/ports.ts';

@@ -1,7 +1,7 @@
 /** Agents of kind `api`: each invocation is one HTTP request, built from the configuration and the input. */
 import { isRecord } from '../../contracts/is-record.ts';
 import { compile } from '../../language/expressions/index.ts';
-import { apiConfiguration, type ApiConfiguration } from '../../contracts/agent-configuration.ts';
+import { apiConfiguration, type ApiConfiguration } from '../../contracts/agent-kinds/api.ts';
 import { fault } from '../../contracts/fault.ts';
 import type { AgentAdapter, AgentCall, AgentResult, CallFiles, FileReference } from '../../domain/ports.ts';
 import { agentCredentials } from '../authentication/agent-authentication.ts';

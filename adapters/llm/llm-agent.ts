@@ -14,7 +14,7 @@ import {
   type LanguageModelUsage,
   type ModelMessage,
 } from 'ai';
-import { llmConfiguration, type LlmConfiguration } from '../../contracts/agent-configuration.ts';
+import { llmConfiguration, type LlmConfiguration } from '../../contracts/agent-kinds/llm.ts';
 import { Fault, fault } from '../../contracts/fault.ts';
 import type { AgentAdapter, AgentCall, AgentResult, PartialSink, Usage } from '../../domain/ports.ts';
 import { agentCredentials } from '../authentication/agent-authentication.ts';

@@ -1,0 +1,14 @@
+/** The kinds of agents that can be invoked (docs/agents.md). */
+import { a2aKind } from './a2a.ts';
+import { apiKind } from './api.ts';
+import type { AgentKind } from './kind.ts';
+import { llmKind } from './llm.ts';
+import { workflowKind } from './workflow.ts';
+
+/** By `execution_type`, else `type`. */
+export const AGENT_KINDS: Readonly<Record<string, AgentKind>> = {
+  api: apiKind,
+  llm: llmKind,
+  a2a: a2aKind,
+  workflow: workflowKind,
+};

@@ -1,0 +1,22 @@
+/** What the configurations of several kinds of agents have in common. */
+import * as z from 'zod';
+
+/** A kind of agents: the keys of `configuration` that it uses. Other keys are kept. */
+export interface AgentKind {
+  configuration: z.ZodObject;
+  /** Required keys. */
+  keys: readonly string[];
+  /** A required address, which the agent's `url` can replace. */
+  orUrl?: string;
+  /** Default: true. */
+  sendsCredentials?: false;
+}
+
+/** A value of a header and the like. */
+export const scalar = z.union([z.string(), z.number(), z.boolean()]);
+
+/** Milliseconds, ISO 8601, or the DSL's inline duration. */
+export const duration = z.union([z.number().positive(), z.string(), z.record(z.string(), z.number())]);
+
+/** With `idempotent: false`, an invocation with an unknown outcome is never repeated. */
+export const retry = z.looseObject({ idempotent: z.boolean().optional() });
