@@ -12,9 +12,11 @@ export interface ConfigurationWarning {
   message: string;
 }
 
+const MODEL_TYPES: ReadonlySet<string> = new Set(['llm', 'vision', 'audio']);
+
 /**
- * The adapter kind of an agent: `execution_type`, else `type`. An agent of type `llm` with an LLM
- * configuration remains one, even with `execution_type: api`.
+ * The adapter kind of an agent: `execution_type`, else `type`. An agent of type `llm`, `vision` or `audio`
+ * with the configuration of a model remains one, even with `execution_type: api`.
  */
 export function agentKind(agent: {
   type: string;
@@ -23,12 +25,12 @@ export function agentKind(agent: {
 }): string {
   const { type, execution_type: executionType, configuration } = agent;
   if (
-    type === 'llm' &&
+    MODEL_TYPES.has(type) &&
     executionType === 'api' &&
     configuration?.['endpoint'] === undefined &&
-    configuration?.['base_url'] !== undefined
+    (configuration?.['base_url'] !== undefined || configuration?.['provider'] !== undefined)
   )
-    return 'llm';
+    return type;
   return executionType ?? type;
 }
 
@@ -73,6 +75,7 @@ export function configurationWarnings(agent: CheckedAgent): ConfigurationWarning
       : credentialProblems(agent.authentication_type, agent.authentication_config, configuration);
   return [
     ...missingKeys(used, agent.url ?? null, configuration),
+    ...kindProblems(used, agent, configuration),
     ...badAddress(used, configuration),
     ...invalid,
     ...credentials,
@@ -80,11 +83,24 @@ export function configurationWarnings(agent: CheckedAgent): ConfigurationWarning
   ];
 }
 
-/** An address that can never be called; `<NAME>` and `{name}` in it are known when it is. */
-function badAddress(
-  { orUrl: key = '' }: AgentKind,
+function kindProblems(
+  used: AgentKind,
+  { url = null, authentication_type = null }: CheckedAgent,
   configuration: Record<string, unknown>,
 ): ConfigurationWarning[] {
+  const problems = used.problems?.({ configuration, url, authentication_type }) ?? [];
+  return problems.map(({ key, message }) => ({
+    pointer: `/configuration/${key}`,
+    message: `${message}; invoking the agent will fault`,
+  }));
+}
+
+/** An address that can never be called; `<NAME>` and `{name}` in it are known when it is. */
+function badAddress(
+  { orUrl, address: named }: AgentKind,
+  configuration: Record<string, unknown>,
+): ConfigurationWarning[] {
+  const key = orUrl ?? named ?? '';
   const address = configuration[key];
   if (typeof address !== 'string' || address === '' || /^[<{]/.test(address)) return [];
   const filled = address.replace(/<[A-Z][A-Z0-9_]*>|\{[^{}]*\}/g, '1');

@@ -7,15 +7,15 @@ import type { AgentCall } from '../../domain/ports.ts';
 import { isFileReference, type StoredReference } from '../files/file-references.ts';
 import { isTextual } from '../http/media-types.ts';
 
-type Part =
+export type FilePart =
   { type: 'text'; text: string } | { type: 'file'; data: Uint8Array; mediaType: string; filename: string };
 
 /** The media types that OpenAI-compatible APIs accept. */
 const TAKEN = /^(?:image\/.+|audio\/(?:wav|x-wav|mp3|mpeg)|application\/pdf)$/;
 
 /** The stored files in the input's `files`; text files become text. Empty without files. */
-export async function fileParts({ input, files }: AgentCall): Promise<Part[]> {
-  const parts: Part[] = [];
+export async function fileParts({ input, files }: AgentCall): Promise<FilePart[]> {
+  const parts: FilePart[] = [];
   for (const reference of files ? referencesOf(input) : []) {
     const file = await files?.read(reference.file_id);
     if (!file) throw fault('validation', `There is no file ${reference.file_id} that this run may read`);

@@ -13,11 +13,12 @@ export interface StreamedFetch {
 /** Of a streamed answer. Each word comes with hundreds of bytes around it. */
 const MAX_STREAM_BYTES = 64 * 1024 * 1024;
 const MAX_WHOLE_BYTES = 8 * 1024 * 1024;
-/** The SDK keeps a line until it ends. */
-const MAX_LINE_BYTES = 1024 * 1024;
-/** What a streamed answer may take in memory: its text and a line. */
+/** The SDK keeps a line or a frame until it ends. */
+const MAX_PIECE_BYTES = 1024 * 1024;
+/** What a streamed answer may take in memory: its text and a piece. */
 const RESERVED_BYTES = 4 * 1024 * 1024;
 const LINE_END = 10;
+const FRAME_LENGTH_BYTES = 4;
 
 /** `failed` gets the failure of the connection, which the SDK wraps. Aborts with the reason of `signal`. */
 export function streamedFetch(
@@ -51,8 +52,13 @@ export function streamedFetch(
       });
       const leave = (): void => connection.abort(new Error('the reader left the stream'));
       const { status, headers } = answer;
-      if ((headers['content-type'] ?? '').startsWith('text/event-stream'))
-        return new Response(streamOf(noting(bounded(answer.chunks, signal)), leave), { status, headers });
+      const type = (headers['content-type'] ?? '').split(';')[0]?.trim() ?? '';
+      const piece = Object.hasOwn(OPEN_PIECES, type) ? OPEN_PIECES[type]?.() : undefined;
+      if (piece)
+        return new Response(streamOf(noting(bounded(answer.chunks, piece, signal)), leave), {
+          status,
+          headers,
+        });
       const response = new Response(await readWhole(answer.chunks, signal), { status, headers });
       if (response.ok) whole = response.clone();
       return response;
@@ -60,16 +66,60 @@ export function streamedFetch(
   };
 }
 
-async function* bounded(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+/** After each chunk: the size of the piece that has begun and not ended. */
+type OpenPiece = (chunk: Uint8Array) => number;
+
+/** By media type. */
+const OPEN_PIECES: Record<string, () => OpenPiece> = {
+  'text/event-stream': openLine,
+  'application/vnd.amazon.eventstream': openFrame,
+};
+
+function openLine(): OpenPiece {
   let size = 0;
-  let lineSize = 0;
+  return (chunk) => {
+    const lastEnd = chunk.lastIndexOf(LINE_END);
+    size = lastEnd < 0 ? size + chunk.length : chunk.length - lastEnd - 1;
+    return size;
+  };
+}
+
+/** Frames begin with their length, in four bytes. It counts as announced, because the SDK waits for it. */
+function openFrame(): OpenPiece {
+  let header: number[] = [];
+  let left = 0;
+  return (chunk) => {
+    let largest = 0;
+    for (let at = 0; at < chunk.length;) {
+      if (left > 0) {
+        const taken = Math.min(left, chunk.length - at);
+        left -= taken;
+        at += taken;
+        continue;
+      }
+      header.push(chunk[at] ?? 0);
+      at += 1;
+      if (header.length < FRAME_LENGTH_BYTES) continue;
+      const size = header.reduce((sum, byte) => sum * 256 + byte, 0);
+      header = [];
+      left = Math.max(0, size - FRAME_LENGTH_BYTES);
+      largest = Math.max(largest, size);
+    }
+    return largest;
+  };
+}
+
+async function* bounded(
+  chunks: AsyncIterable<Uint8Array>,
+  openPiece: OpenPiece,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  let size = 0;
   for await (const chunk of chunks) {
     if (size <= SMALL_ANSWER_BYTES && size + chunk.length > SMALL_ANSWER_BYTES)
       await reserveAnswer(RESERVED_BYTES, signal);
     size += chunk.length;
-    const lastEnd = chunk.lastIndexOf(LINE_END);
-    lineSize = lastEnd < 0 ? lineSize + chunk.length : chunk.length - lastEnd - 1;
-    if (size > MAX_STREAM_BYTES || lineSize > MAX_LINE_BYTES) throw tooLarge(MAX_STREAM_BYTES);
+    if (size > MAX_STREAM_BYTES || openPiece(chunk) > MAX_PIECE_BYTES) throw tooLarge(MAX_STREAM_BYTES);
     yield chunk;
   }
 }

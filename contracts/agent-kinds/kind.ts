@@ -8,8 +8,26 @@ export interface AgentKind {
   keys: readonly string[];
   /** A required address, which the agent's `url` can replace. */
   orUrl?: string;
+  /** An address that is not always required. */
+  address?: string;
+  /** What makes invocations fault and depends on several keys. */
+  problems?(agent: KindFacts): KindProblem[];
   /** Default: true. */
   sendsCredentials?: false;
+}
+
+/** The parts of an agent's record that decide whether its configuration is complete. */
+export interface KindFacts {
+  configuration: Record<string, unknown>;
+  url: string | null;
+  authentication_type: string | null;
+}
+
+export interface KindProblem {
+  /** Of `configuration`. */
+  key: string;
+  /** What is wrong, as the beginning of a sentence. */
+  message: string;
 }
 
 /** A value of a header and the like. */

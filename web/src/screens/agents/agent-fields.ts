@@ -36,6 +36,24 @@ const choice = (title: string, values: readonly string[], description?: string):
 const timeout = text('Time limit', 'Such as PT30S.');
 const headers = object('Headers', 'A JSON object.');
 
+/** How a model is reached: docs/models.md. */
+const MODEL: Record<string, Schema> = {
+  provider: choice(
+    'Provider',
+    ['openai-compatible', 'openai', 'anthropic', 'google', 'azure', 'bedrock', 'ollama'],
+    'openai-compatible unless you choose.',
+  ),
+  base_url: text('Address', 'Of an OpenAI-compatible API. Default: that of the provider.'),
+  model: text('Model'),
+  api_key: text('API key', 'The name of a secret, as <NAME>.'),
+  resource: text('Resource', 'Azure only.'),
+  deployment: text('Deployment', 'Azure only. Default: the model.'),
+  api_version: text('API version', 'Azure only.'),
+  region: text('Region', 'Bedrock only.'),
+  access_key_id: text('Access key id', 'Bedrock only: the name of a secret, as <NAME>.'),
+  secret_access_key: text('Secret access key', 'Bedrock only: the name of a secret, as <NAME>.'),
+};
+
 const CONFIGURATIONS: Partial<Record<Kind, Record<string, Schema>>> = {
   api: {
     endpoint: text('Address', 'Absolute URL. {name} is replaced with that field of the input.'),
@@ -51,9 +69,7 @@ const CONFIGURATIONS: Partial<Record<Kind, Record<string, Schema>>> = {
     timeout,
   },
   llm: {
-    base_url: text('Address', 'Of an OpenAI-compatible API.'),
-    model: text('Model'),
-    api_key: text('API key', 'The name of a secret, as <NAME>.'),
+    ...MODEL,
     system: long('System message'),
     prompt: long('Prompt', 'May contain ${ … } over the input. Default: the input itself.'),
     temperature: { type: 'number', minimum: 0, title: 'Temperature' },
@@ -76,7 +92,7 @@ const CONFIGURATIONS: Partial<Record<Kind, Record<string, Schema>>> = {
   },
 };
 
-const REQUIRED: Partial<Record<Kind, readonly string[]>> = { llm: ['model'], workflow: ['workflow_id'] };
+const REQUIRED: Partial<Record<Kind, readonly string[]>> = { workflow: ['workflow_id'] };
 
 const CREDENTIALS: Record<Authentication, Record<string, Schema>> = {
   none: {},

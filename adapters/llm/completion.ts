@@ -1,0 +1,244 @@
+/** One completion of a language model: requested, streamed to those who follow, and read as an output. */
+import {
+  generateText,
+  jsonSchema,
+  NoObjectGeneratedError,
+  Output,
+  streamText,
+  type CallWarning,
+  type LanguageModelUsage,
+} from 'ai';
+import type { LlmConfiguration } from '../../contracts/agent-kinds/llm.ts';
+import { fault } from '../../contracts/fault.ts';
+import type { AgentCall, AgentResult, PartialSink, Usage } from '../../domain/ports.ts';
+import { timeoutOf, withoutSecrets } from '../call-settings.ts';
+import type { Sensitive } from '../secrets/sensitive.ts';
+import { renderTemplate } from '../secrets/templates.ts';
+import type { FilePart } from './llm-files.ts';
+import { messagesOf } from './messages.ts';
+import { modelOf, modelSecrets, type CallModel, type ModelTools } from './model.ts';
+import { providerOptions } from './providers.ts';
+
+/** Of an answer that is streamed. */
+const MAX_STREAMED_LENGTH = 1024 * 1024;
+
+interface Completion {
+  text: string;
+  object: unknown;
+  finishReason: string | undefined;
+  usage: LanguageModelUsage | undefined;
+  model: string | undefined;
+  warnings: CallWarning[] | undefined;
+}
+
+/**
+ * Asks the model once. `partsOf` gives the files to send; what they need to be loaded counts towards the time
+ * limit. The output is `{text, finish_reason, model}`, or with an output schema the object that the model
+ * returned.
+ */
+export async function completionResult(
+  call: AgentCall,
+  configuration: LlmConfiguration,
+  tools: ModelTools,
+  partsOf: (call: AgentCall, sensitive: Sensitive) => Promise<FilePart[]>,
+): Promise<AgentResult> {
+  const startedAt = performance.now();
+  const timeoutMs = timeoutOf(configuration.timeout, call.timeoutMs);
+  const sensitive = await modelSecrets(call, configuration);
+  call.partial?.redactBy(sensitive);
+  let model: CallModel | null = null;
+  try {
+    const parts = await partsOf({ ...call, timeoutMs }, sensitive);
+    const leftMs = Math.max(1, Math.round(timeoutMs - (performance.now() - startedAt)));
+    model = await modelOf(call, configuration, sensitive, { ...tools, timeoutMs: leftMs });
+    const completion = await complete(model, call, { configuration, parts, sensitive });
+    const usage = usageOf(completion, model.name, performance.now() - startedAt);
+    return {
+      output: sensitive.clean(outputOf(completion, call.agent.output_schema, model.name)),
+      usage: { ...usage, ...(usage.model === undefined ? {} : { model: sensitive.redact(usage.model) }) },
+      warnings: warningsOf(completion, sensitive),
+    };
+  } catch (error) {
+    throw model === null ? withoutSecrets(error, sensitive) : model.failureOf(error);
+  }
+}
+
+interface Request {
+  configuration: LlmConfiguration;
+  parts: readonly FilePart[];
+  sensitive: Sensitive;
+}
+
+async function complete(
+  { model, isWhole }: CallModel,
+  call: AgentCall,
+  { configuration, parts, sensitive }: Request,
+): Promise<Completion> {
+  const schema = call.agent.output_schema;
+  const { structured_output: structuredOutput = 'json_schema' } = configuration;
+  const structured = wantsObject(schema) && structuredOutput !== 'none';
+  const prompt =
+    configuration.prompt === undefined
+      ? call.input
+      : renderTemplate(configuration.prompt, call.input, sensitive, 'prompt');
+  const sendsSchema = structured && structuredOutput === 'json_schema';
+  const settings = {
+    model,
+    messages: messagesOf(prompt, parts),
+    allowSystemInMessages: true,
+    ...instructionsOf(configuration, structured && !sendsSchema ? schema : null),
+    ...samplingOf(configuration),
+    providerOptions: providerOptions(configuration, sendsSchema ? schema : null),
+    // The definition's `retry` repeats calls; a second layer would multiply the attempts.
+    maxRetries: 0,
+    abortSignal: call.signal,
+  };
+  const output = structured
+    ? { output: sendsSchema ? Output.object({ schema: jsonSchema(schema) }) : Output.json() }
+    : {};
+  try {
+    if (call.partial) {
+      const completion = await stream({ ...settings, ...output }, call.partial).catch((error: unknown) => {
+        if (!isWhole()) throw error;
+        return null;
+      });
+      if (completion !== null && !isWhole()) return completion;
+    }
+    const result = await generateText({ ...settings, ...output });
+    return completionOf(result, structured ? result.output : undefined);
+  } catch (error) {
+    // The model answered without valid JSON; outputOf decides whether that is an error.
+    if (!NoObjectGeneratedError.isInstance(error)) throw error;
+    const { text = '', finishReason, usage, response } = error;
+    return { text, object: undefined, finishReason, usage, model: response?.modelId, warnings: undefined };
+  }
+}
+
+/** The same answer as `generateText` gives, shown to `partial` as it arrives. */
+async function stream(settings: Parameters<typeof streamText>[0], partial: PartialSink): Promise<Completion> {
+  // Errors are parts of the stream, too.
+  const result = streamText({ ...settings, onError() {} });
+  let length = 0;
+  for await (const part of result.stream) {
+    if (part.type === 'error') throw part.error;
+    if (part.type !== 'text-delta') continue;
+    length += part.text.length;
+    if (length > MAX_STREAMED_LENGTH)
+      throw fault('communication', `The answer has more than ${MAX_STREAMED_LENGTH} characters`, {
+        status: 502,
+      });
+    partial.output(part.text);
+  }
+  const [text, finishReason, usage, warnings, response] = await Promise.all([
+    result.text,
+    result.finishReason,
+    result.usage,
+    result.warnings,
+    result.response,
+  ]);
+  const object = settings.output === undefined ? undefined : await result.output;
+  return completionOf({ text, finishReason, usage, warnings, response }, object);
+}
+
+/** The system prompt; with the schema, if the API does not receive it otherwise. */
+function instructionsOf(
+  { system }: LlmConfiguration,
+  schema: Record<string, unknown> | null,
+): { instructions?: string } {
+  const schemaInstructions =
+    schema && `Answer with one JSON object that fits this JSON Schema:\n${JSON.stringify(schema)}`;
+  const instructions = [system, schemaInstructions].filter((text) => typeof text === 'string').join('\n\n');
+  return instructions === '' ? {} : { instructions };
+}
+
+/** How the model chooses its words, in the SDK's names; what is not configured is left to the model. */
+function samplingOf(configuration: LlmConfiguration) {
+  const { temperature, max_tokens, top_p, frequency_penalty, presence_penalty, seed, stop } = configuration;
+  return {
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(max_tokens === undefined ? {} : { maxOutputTokens: max_tokens }),
+    ...(top_p === undefined ? {} : { topP: top_p }),
+    ...(frequency_penalty === undefined ? {} : { frequencyPenalty: frequency_penalty }),
+    ...(presence_penalty === undefined ? {} : { presencePenalty: presence_penalty }),
+    ...(seed === undefined ? {} : { seed }),
+    ...(stop === undefined ? {} : { stopSequences: typeof stop === 'string' ? [stop] : stop }),
+  };
+}
+
+function completionOf(
+  result: Pick<Awaited<ReturnType<typeof generateText>>, 'text' | 'finishReason' | 'usage' | 'warnings'> & {
+    response: { modelId: string };
+  },
+  object: unknown,
+): Completion {
+  const { text, finishReason, usage, response, warnings } = result;
+  return { text, object, finishReason, usage, model: response.modelId, warnings };
+}
+
+function wantsObject(schema: Record<string, unknown>): boolean {
+  return Object.keys(schema).length > 0 && (schema['type'] === undefined || schema['type'] === 'object');
+}
+
+function outputOf(completion: Completion, schema: Record<string, unknown>, model: string): unknown {
+  if (completion.finishReason === 'content-filter')
+    throw fault('validation', "The provider's content filter stopped the answer");
+  const plain = {
+    text: completion.text,
+    finish_reason: completion.finishReason ?? null,
+    model: completion.model ?? model,
+  };
+  if (Object.keys(schema).length === 0) return plain;
+  if (schema['type'] === 'string') return completion.text;
+  const object = completion.object ?? jsonIn(completion.text);
+  if (object !== undefined) return object;
+  const properties = schema['properties'];
+  // The plain output matches a schema that describes it.
+  if (typeof properties === 'object' && properties !== null && 'text' in properties) return plain;
+  throw fault(
+    'validation',
+    "The model did not answer with JSON, as the agent's output schema asks " +
+      `(finish reason ${completion.finishReason ?? 'unknown'})`,
+  );
+}
+
+/** JSON, bare or in a fenced code block, as many models write it. */
+function jsonIn(text: string): unknown {
+  const candidate = /^\s*```(?:json)?\s*([\s\S]*?)\s*```\s*$/.exec(text)?.[1] ?? text;
+  try {
+    return JSON.parse(candidate);
+  } catch {
+    return undefined;
+  }
+}
+
+function usageOf(completion: Completion, model: string, durationMs: number): Usage {
+  const { usage } = completion;
+  const counts = {
+    input_tokens: usage?.inputTokens,
+    output_tokens: usage?.outputTokens,
+    total_tokens: usage?.totalTokens,
+    cached_input_tokens: usage?.inputTokenDetails.cacheReadTokens,
+    cache_write_tokens: usage?.inputTokenDetails.cacheWriteTokens,
+    reasoning_tokens: usage?.outputTokenDetails.reasoningTokens,
+  };
+  return {
+    ...Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== undefined)),
+    requests: 1,
+    duration_ms: Math.round(durationMs),
+    model: completion.model ?? model,
+  };
+}
+
+/** For the run's log. */
+function warningsOf({ warnings = [] }: Completion, { redact }: Sensitive): string[] {
+  // The SDK warns where an API does not receive the schema, which the configuration intends.
+  return warnings
+    .filter((warning) => !('feature' in warning && warning.feature === 'responseFormat'))
+    .map((warning) => redact(warningText(warning)));
+}
+
+function warningText(warning: CallWarning): string {
+  if (!('feature' in warning)) return `The model's API: ${warning.message}`;
+  const details = warning.details === undefined ? '' : ` (${warning.details})`;
+  return `The model's API: ${warning.feature} is not supported${details}`;
+}
