@@ -5,6 +5,7 @@ import { FileStoreUnavailable } from '../domain/files/ports.ts';
 /** gRPC status codes. */
 const INVALID_ARGUMENT = 3;
 const NOT_FOUND = 5;
+const FAILED_PRECONDITION = 9;
 const MAX_REFUSAL_LENGTH = 500;
 /**
  * CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE: transient, so the call
@@ -25,6 +26,11 @@ export function isUnavailable(error: unknown): boolean {
 /** Whether there is no such execution, or it is closed. */
 export function isGone(error: unknown): boolean {
   return error instanceof WorkflowNotFoundError || grpcCodeOf(error) === NOT_FOUND;
+}
+
+/** Whether the state of the server, or of its workers, does not allow the call. */
+export function isTooEarly(error: unknown): boolean {
+  return grpcCodeOf(error) === FAILED_PRECONDITION;
 }
 
 /**

@@ -1,9 +1,11 @@
 /** Versions of workers: Temporal's "worker deployment versions" (docs/adr/0041). */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { WorkerDeploymentVersion } from '@temporalio/common';
 import proto from '@temporalio/proto';
 import type { ServerEnv } from '../config/env.ts';
 import { RUN_WORKFLOW, runWorkflowId } from '../contracts/temporal.ts';
+import { isTooEarly } from '../temporal/grpc-failures.ts';
 import { digestOfSources } from './bundle.ts';
 
 type VersionSettings = Pick<
@@ -27,6 +29,9 @@ const DIGITS = 12;
 const WORKFLOW_QUEUE = 1;
 /** A worker asks for work at least once a minute. */
 const ALIVE_MS = 90_000;
+/** How long a change waits for workers that are starting. */
+const STARTING_MS = 10_000;
+const STARTING_PAUSE_MS = 500;
 
 const { VersionDrainageStatus } = proto.temporal.api.enums.v1;
 
@@ -91,12 +96,14 @@ function drainageOf(status: number): VersionState['state'] {
 
 /** New runs begin with this version; '': with workers without a version. */
 export async function makeCurrent(client: Client, env: VersionSettings, buildId: string): Promise<void> {
-  await client.workflowService.setWorkerDeploymentCurrentVersion({
-    namespace: env.TEMPORAL_NAMESPACE,
-    deploymentName: deploymentName(env),
-    buildId,
-    identity: 'worker-versions',
-  });
+  await whenPolling(() =>
+    client.workflowService.setWorkerDeploymentCurrentVersion({
+      namespace: env.TEMPORAL_NAMESPACE,
+      deploymentName: deploymentName(env),
+      buildId,
+      identity: 'worker-versions',
+    }),
+  );
 }
 
 /** So many percent of new runs begin with this version; with 0, none. */
@@ -106,14 +113,31 @@ export async function makeRamping(
   buildId: string,
   percentage: number,
 ): Promise<void> {
-  await client.workflowService.setWorkerDeploymentRampingVersion({
-    namespace: env.TEMPORAL_NAMESPACE,
-    deploymentName: deploymentName(env),
-    // Without a build id Temporal ends the ramp.
-    buildId: percentage === 0 ? '' : buildId,
-    percentage,
-    identity: 'worker-versions',
-  });
+  await whenPolling(() =>
+    client.workflowService.setWorkerDeploymentRampingVersion({
+      namespace: env.TEMPORAL_NAMESPACE,
+      deploymentName: deploymentName(env),
+      // Without a build id Temporal ends the ramp.
+      buildId: percentage === 0 ? '' : buildId,
+      percentage,
+      identity: 'worker-versions',
+    }),
+  );
+}
+
+/**
+ * Temporal refuses a version that does not poll all task queues of the current one, and a worker that has
+ * just started comes to them one after the other.
+ */
+async function whenPolling(change: () => Promise<unknown>): Promise<void> {
+  for (const untilMs = Date.now() + STARTING_MS; ; await pause(STARTING_PAUSE_MS)) {
+    try {
+      await change();
+      return;
+    } catch (error) {
+      if (!isTooEarly(error) || Date.now() > untilMs) throw error;
+    }
+  }
 }
 
 /** Ids of the runs that are not over and stay with the version. */
