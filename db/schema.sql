@@ -1212,6 +1212,7 @@ CREATE INDEX workflow_schedule_paused_by ON public.workflow_schedule USING btree
 -- function lock_human_task(p_run uuid, p_task uuid, OUT run_status text, OUT version text, OUT now text, OUT late boolean) returns record
 -- function notify_account_change() returns trigger
 -- function notify_ended_call() returns trigger
+-- function oldest_open_transaction() returns xid8
 -- function people_asked(status text, waiting_on jsonb) returns uuid[]
 -- function run_is_over(status text) returns boolean
 -- function run_task_is_unfinished(status text) returns boolean

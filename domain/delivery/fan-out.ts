@@ -167,7 +167,7 @@ async function moveCursor(em: EntityManager, { tx, gpos }: Position): Promise<vo
 async function skipAll(em: EntityManager): Promise<void> {
   await em.execute(
     `update delivery_cursor c set tx = s.oldest, gpos = -1
-       from (select pg_snapshot_xmin(pg_current_snapshot()) as oldest) s
+       from (select oldest_open_transaction() as oldest) s
       where c.name = ? and c.tx < s.oldest and not exists (select 1 from delivery_target where active)`,
     [CURSOR],
   );

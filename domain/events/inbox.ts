@@ -54,7 +54,7 @@ export async function readInbox(
     performance.now() > until;
   const rest = createRests();
   const [snapshot] = await em.execute<{ oldest: string }[]>(
-    'select pg_snapshot_xmin(pg_current_snapshot())::text as oldest',
+    'select oldest_open_transaction()::text as oldest',
   );
   // What was being stored when the pages before were read, and belongs there.
   ({ open } = await offerLate(em, open, audience));

@@ -57,7 +57,7 @@ export async function readLog(
     `with now as materialized (
        select s.oldest, coalesce((select h.tx >= s.oldest from run_event h
                                    order by h.tx desc, h.gpos desc limit 1), false) as behind
-         from (select pg_snapshot_xmin(pg_current_snapshot()) as oldest) s
+         from (select oldest_open_transaction() as oldest) s
      )
      select now.oldest::text as oldest, now.behind, p.*
        from now left join lateral (

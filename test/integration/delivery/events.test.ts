@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import pg from 'pg';
 
 import type { EntityManager } from '../../../db/orm.ts';
 import { createDeliveryKinds } from '../../../worker/delivery-kinds.ts';
@@ -301,6 +302,30 @@ test('stream and outbox wait for a transaction that commits late', async () => {
   const rows = (await builder.get(`/webhooks/${hook.id}/deliveries`)).body;
   expect(rows.map(({ run_id }: any) => run_id)).toEqual([fastRun, slowRun]);
   await builder.delete(`/webhooks/${hook.id}`);
+});
+
+test('a transaction that stays open in another database of the server holds nothing back', async () => {
+  const other = new URL(app.databaseUrl);
+  other.pathname = '/postgres';
+  const elsewhere = new pg.Client({ connectionString: other.href });
+  await elsewhere.connect();
+  try {
+    await elsewhere.query('begin');
+    await elsewhere.query('select pg_current_xact_id()');
+    const run = await newRun(owner);
+    const stream = await listen(owner);
+    const hook = await subscribe();
+    await transaction((em) => note(em, run, 'a'));
+    await until(() => stream.events.length > 0);
+    expect(stream.notes()).toEqual(['a']);
+    const kinds = deliveryKinds();
+    for (let state = ''; state !== 'done'; await sleep(5))
+      ({ state } = await fanOut({ orm: app.orm, kinds }));
+    expect((await builder.get(`/webhooks/${hook.id}/deliveries`)).body).toMatchObject([{ run_id: run }]);
+    await builder.delete(`/webhooks/${hook.id}`);
+  } finally {
+    await elsewhere.end();
+  }
 });
 
 test('the events of a run keep their order across overlapping transactions', async () => {
