@@ -92,7 +92,11 @@ export async function visitConsole(
     page,
     complaints,
     open: async (path) => void (await page.goto(`${app.url}/console${path}`)),
-    close: () => context.close(),
+    close: async () => {
+      // What a test that fails leaves on its way would fail the tests that follow.
+      await page.unrouteAll({ behavior: 'ignoreErrors' });
+      await context.close();
+    },
   };
 }
 

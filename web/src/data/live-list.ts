@@ -40,6 +40,9 @@ export class LiveList<T extends { id: string }> {
   #reload: Promise<void> | null = null;
   /** The last reading of each record: the answer of an earlier one says less. */
   readonly #latest = new Map<string, number>();
+  #pagesUnderWay = 0;
+  /** Records that came while a page was under way, and may be newer; null for one that is gone. */
+  readonly #newer = new Map<string, T | null>();
 
   constructor(source: ListSource<T>) {
     this.#source = source;
@@ -73,12 +76,11 @@ export class LiveList<T extends { id: string }> {
     for (let asked = 0; asked < this.#asked;) {
       asked = this.#asked;
       try {
-        const first = await cache.fetchQuery({
-          queryKey: [...key, 'first page'],
-          queryFn: () => read(null),
-          staleTime: 0,
-        });
-        this.#set(first);
+        const queryKey = [...key, 'first page'];
+        await this.#takePage(
+          () => cache.fetchQuery({ queryKey, queryFn: () => read(null), staleTime: 0 }),
+          (first) => first,
+        );
         this.error.value = null;
       } catch (error) {
         this.error.value = error;
@@ -94,10 +96,15 @@ export class LiveList<T extends { id: string }> {
       for (let isRead = false; !isRead;) {
         const next = this.#pages.value?.next ?? null;
         if (next === null) break;
-        const page = await this.#source.read(next);
-        // A reload meanwhile has begun the list anew: what was asked for since is read after that one.
-        isRead = this.#pages.value?.next === next;
-        if (isRead && this.#pages.value !== null) this.#set(withPage(this.#pages.value, page));
+        await this.#takePage(
+          () => this.#source.read(next),
+          (page) => {
+            const pages = this.#pages.value;
+            // A reload meanwhile has begun the list anew: what was asked for since is read after that one.
+            isRead = pages?.next === next;
+            return isRead && pages !== null ? withPage(pages, page) : pages;
+          },
+        );
       }
       this.error.value = null;
     } catch (error) {
@@ -109,7 +116,28 @@ export class LiveList<T extends { id: string }> {
 
   /** Puts a record that an answer has brought into the list. */
   put(record: T): void {
-    if (this.#pages.value !== null) this.#set(withRecord(this.#pages.value, record, this.#source));
+    this.#take(record.id, record);
+  }
+
+  #take(id: string, record: T | null): void {
+    if (this.#pagesUnderWay > 0) this.#newer.set(id, record);
+    if (this.#pages.value !== null) this.#set(this.#withNewer(this.#pages.value, id, record));
+  }
+
+  #withNewer(pages: Pages<T>, id: string, record: T | null): Pages<T> {
+    return record === null ? withoutRecord(pages, id) : withRecord(pages, record, this.#source);
+  }
+
+  async #takePage(read: () => Promise<Pages<T>>, join: (page: Pages<T>) => Pages<T> | null): Promise<void> {
+    this.#pagesUnderWay += 1;
+    try {
+      let pages = join(await read());
+      for (const [id, record] of this.#newer) pages &&= this.#withNewer(pages, id, record);
+      if (pages !== null) this.#set(pages);
+    } finally {
+      this.#pagesUnderWay -= 1;
+      if (this.#pagesUnderWay === 0) this.#newer.clear();
+    }
   }
 
   async #refresh({ kind, id }: Change): Promise<void> {
@@ -130,8 +158,7 @@ export class LiveList<T extends { id: string }> {
       cache.setQueryData([kind, id], record);
       this.put(record);
     } catch (error) {
-      const isGone = error instanceof ApiError && error.status === 404;
-      if (isGone && this.#pages.value !== null) this.#set(withoutRecord(this.#pages.value, id));
+      if (error instanceof ApiError && error.status === 404) this.#take(id, null);
     } finally {
       this.#reading -= 1;
       if (this.#latest.get(id) === turn) this.#latest.delete(id);
