@@ -27,14 +27,14 @@ let reads = new AbortController();
 
 /**
  * Ends reads that are under way, and those that follow until `resumeReads`: the server would refuse them once
- * the session is over.
+ * the session is over. Only the session itself can be read.
  */
 export function stopReads(): void {
   reads.abort();
 }
 
 export function resumeReads(): void {
-  reads = new AbortController();
+  if (reads.signal.aborted) reads = new AbortController();
 }
 
 /** A request that outlives its page may have 64 KiB, in bytes. */
@@ -47,7 +47,7 @@ export const client = createClient({
     const isShort = typeof init.body === 'string' && init.body.length < MAX_KEPT_CHARACTERS;
     // A page that nobody sees may be gone before the server has answered.
     const keepalive = document.hidden && isShort;
-    const response = await fetch(url, { ...init, headers, keepalive, signal: signalOf(init) });
+    const response = await fetch(url, { ...init, headers, keepalive, signal: signalOf(init, headers) });
     if (response.status === 401) {
       if (await isForAnother(response)) onAnotherUser();
       else sessionOver.value = true;
@@ -56,8 +56,8 @@ export const client = createClient({
   },
 });
 
-function signalOf({ method = 'GET', signal }: RequestInit): AbortSignal | null {
-  if (method !== 'GET') return signal ?? null;
+function signalOf({ method = 'GET', signal }: RequestInit, headers: Headers): AbortSignal | null {
+  if (method !== 'GET' || headers.get(USER_HEADER) === '') return signal ?? null;
   return signal ? AbortSignal.any([signal, reads.signal]) : reads.signal;
 }
 

@@ -16,7 +16,11 @@ export function mayCall(id: OperationId): boolean {
   return isAllowed(id, user.value?.roles ?? []);
 }
 
-effect(() => sendAs(user.value?.id ?? null));
+effect(() => {
+  sendAs(user.value?.id ?? null);
+  if (user.value === null) stopReads();
+  else resumeReads();
+});
 
 /** Tells the other tabs of this browser who is logged in. */
 const tabs = new BroadcastChannel('cadenza-session');
@@ -72,8 +76,9 @@ export async function logOut(): Promise<void> {
   stopReads();
   try {
     await client.call('deleteSession');
-  } finally {
+  } catch (error) {
     resumeReads();
+    throw error;
   }
   leave();
   tabs.postMessage('changed');
