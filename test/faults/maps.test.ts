@@ -132,6 +132,34 @@ test('items keep their order and bounded histories, though the worker is killed 
   await expectBoundedHistories(run['id']);
 }, 240_000);
 
+test('each time of a schedule has one run, though the worker was killed twice', async () => {
+  const sql = <T>(text: string, ...values: unknown[]): Promise<T[]> =>
+    platform.orm.em.fork().execute<T[]>(text, values);
+  const now = new Date();
+  const [counts] = await until(
+    () =>
+      sql<{ runs: number; times: number; seconds: number }>(
+        `select count(*)::int as runs, count(distinct scheduled_at)::int as times,
+                (extract(epoch from date_trunc('second', ?::timestamptz) - min(scheduled_at)) + 1)::int
+                  as seconds
+           from run where workflow_id = ? and scheduled_at <= ? and status = 'completed'`,
+        now,
+        schedules.clock,
+        now,
+      ),
+    ([found]) => (found?.times ?? 0) >= (found?.seconds ?? Infinity),
+  );
+  expect(counts?.seconds).toBeGreaterThan(10);
+  expect(counts).toEqual({ runs: counts?.seconds, times: counts?.seconds, seconds: counts?.seconds });
+  const overlaps = await sql(
+    `select from run a join run b on b.workflow_id = a.workflow_id and b.id > a.id
+      where a.workflow_id = ? and b.created_at < coalesce(a.finished_at, 'infinity')`,
+    schedules.turns,
+  );
+  expect(overlaps).toEqual([]);
+  for (const id of Object.values(schedules)) await builder.delete(`/workflows/${id}`);
+}, 120_000);
+
 test('a batch of events that is being written does not keep a run from its next execution', async () => {
   const client = createTemporalClient(platform.temporal);
   const PAIRS = 8;
@@ -166,34 +194,6 @@ test('a batch of events that is being written does not keep a run from its next 
   } finally {
     await client.connection.close();
   }
-}, 120_000);
-
-test('each time of a schedule has one run, though the worker was killed twice', async () => {
-  const sql = <T>(text: string, ...values: unknown[]): Promise<T[]> =>
-    platform.orm.em.fork().execute<T[]>(text, values);
-  const now = new Date();
-  const [counts] = await until(
-    () =>
-      sql<{ runs: number; times: number; seconds: number }>(
-        `select count(*)::int as runs, count(distinct scheduled_at)::int as times,
-                (extract(epoch from date_trunc('second', ?::timestamptz) - min(scheduled_at)) + 1)::int
-                  as seconds
-           from run where workflow_id = ? and scheduled_at <= ? and status = 'completed'`,
-        now,
-        schedules.clock,
-        now,
-      ),
-    ([found]) => (found?.times ?? 0) >= (found?.seconds ?? Infinity),
-  );
-  expect(counts?.seconds).toBeGreaterThan(10);
-  expect(counts).toEqual({ runs: counts?.seconds, times: counts?.seconds, seconds: counts?.seconds });
-  const overlaps = await sql(
-    `select from run a join run b on b.workflow_id = a.workflow_id and b.id > a.id
-      where a.workflow_id = ? and b.created_at < coalesce(a.finished_at, 'infinity')`,
-    schedules.turns,
-  );
-  expect(overlaps).toEqual([]);
-  for (const id of Object.values(schedules)) await builder.delete(`/workflows/${id}`);
 }, 120_000);
 
 async function expectOneVisitForEachItem(runId: string): Promise<void> {

@@ -419,7 +419,7 @@ test('many runs are acted on by ids or filters, after a question, each with its 
   const filter = ['--owner', 'me', '--status', 'running,waiting,pending'];
   const asked = await cli.run(['run', 'cancel', ...filter]);
   expect([asked.exitCode, asked.stderr]).toEqual([2, expect.stringContaining('Confirm it with --yes')]);
-  const found = (await cli.run(['run', 'list', ...filter, '-o', 'name'])).stdout.trim().split('\n');
+  const found = (await cli.run(['run', 'list', ...filter, '--all', '-o', 'name'])).stdout.trim().split('\n');
   expect(found).toEqual(expect.arrayContaining(others));
   const cancelled = await cli.run(['run', 'cancel', ...filter, '--yes', '-o', 'name']);
   expect([cancelled.exitCode, cancelled.stdout.trim().split('\n').toSorted()]).toEqual([0, found.toSorted()]);
