@@ -43,6 +43,7 @@ export function callFiles(deps: ActivityDeps, runId: string, timeoutMs: number):
       return { bytes: Buffer.concat(chunks), name: file.name, media_type: file.media_type };
     },
     open: (fileId) => openFile(files, fileId),
+    discard: (fileId) => files.discard(fileId),
     async link(fileId) {
       const file = await files.find(fileId);
       return file && deps.fileLink(file.id, Math.ceil(timeoutMs / 1000) + LINK_MARGIN_SECONDS);

@@ -91,6 +91,18 @@ export class FilesOfRun {
     }
   }
 
+  /** Deletes a file that the platform has stored for this run; harmless for any other. */
+  async discard(id: string): Promise<void> {
+    const removed = await this.#fork().execute<{ id: string }[]>(
+      `delete from file f using run_file r
+        where f.id = ? and f.of_runs and r.file_id = f.id and r.run_id = ?
+          and not exists (select from run_file o where o.file_id = f.id and o.run_id <> r.run_id)
+        returning f.id`,
+      [id, this.#runId],
+    );
+    if (removed.length > 0) await this.#deps.files.remove(id);
+  }
+
   async #ownerId(): Promise<string> {
     const [run] = await this.#fork().execute<{ owner_id: string }[]>(
       `select owner_id from run where id = ?`,

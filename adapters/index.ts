@@ -15,12 +15,14 @@ import type { EgressPolicy } from './egress/egress.ts';
 import { createHttpAdapter } from './http/http-agent.ts';
 import { openRemoteFile } from './files/remote-file.ts';
 import { createLlmAdapter } from './llm/llm-agent.ts';
+import { createVisionAdapter } from './vision/vision-agent.ts';
+import { createAudioAdapter } from './audio/audio-agent.ts';
 import { createTokenSource } from './authentication/oauth-token.ts';
 
 export { createEgressPolicy } from './egress/create-egress-policy.ts';
 export type { EgressPolicy } from './egress/egress.ts';
 
-const NOT_YET = new Set(['docker', 'vision', 'audio', 'sensor', 'framework', 'edge']);
+const NOT_YET = new Set(['docker', 'sensor', 'framework', 'edge']);
 
 /** `mcpCommands`: the programs that `call: mcp` may start. Default: none. */
 export function createAdapters(deps: { egress: EgressPolicy; mcpCommands?: McpCommands }): Adapters {
@@ -29,6 +31,8 @@ export function createAdapters(deps: { egress: EgressPolicy; mcpCommands?: McpCo
     api: createHttpAdapter(tools),
     llm: createLlmAdapter(tools),
     a2a: createA2aAdapter(tools),
+    vision: createVisionAdapter(tools),
+    audio: createAudioAdapter(tools),
   };
   const caller = createHttpCaller(tools);
   const openApiCaller = createOpenApiCaller(tools);

@@ -97,6 +97,8 @@ export interface CallFiles {
     size: number;
     chunks(): Promise<AsyncIterable<Uint8Array>>;
   } | null>;
+  /** Deletes a file that this run has stored; harmless for any other. */
+  discard?(fileId: string): Promise<void>;
   /** A temporary URL that needs no login and outlives the call; null as for `read`. */
   link(fileId: string): Promise<string | null>;
 }

@@ -3,7 +3,8 @@
  * node examples/install.mjs`. Running it again adds only what is missing.
  *
  * WRITER is the address of examples/agents/writer.mjs. LLM_BASE_URL, LLM_MODEL and LLM_API_KEY select an
- * OpenAI-compatible endpoint for the example that needs a language model (default: a local Ollama).
+ * OpenAI-compatible endpoint for the examples that need a language model (default: a local Ollama),
+ * VISION_MODEL its model that sees. AUDIO_BASE_URL has `/audio/transcriptions` and `/audio/speech`.
  */
 import { readFileSync, readdirSync, realpathSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -17,14 +18,14 @@ export const exampleNames = readdirSync(new URL('.', import.meta.url))
 export const exampleDefinition = (name) => read(`${name}.json`);
 
 /**
- * Installs the examples. `llm` overrides the configuration of the language model's agent.
+ * Installs the examples. `models` overrides the configurations of the agents that call models, by their type.
  * @returns the workflows' ids by file name
  */
 export async function installExamples({
   cadenza,
   token,
   writer = 'http://127.0.0.1:4000',
-  llm = {},
+  models = {},
   llmApiKey = 'none',
 }) {
   const call = async (method, path, body) => {
@@ -64,7 +65,7 @@ export async function installExamples({
       const configuration = { ...agent.configuration };
       if (agent.type === 'api')
         configuration.endpoint = configuration.endpoint.replace('http://127.0.0.1:4000', writer);
-      if (agent.type === 'llm') Object.assign(configuration, llm);
+      Object.assign(configuration, models[agent.type]);
       if (agent.type === 'workflow') configuration.workflow_id = workflows[configuration.workflow_id];
       await call('POST', '/agents', { ...agent, configuration });
     }
@@ -74,17 +75,20 @@ export async function installExamples({
 if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {
   // oxlint-disable-next-line node/no-process-env -- a script of its own, not a part of the product
   const { env } = process;
-  const { CADENZA = 'http://127.0.0.1:3000', TOKEN, WRITER, LLM_BASE_URL, LLM_MODEL, LLM_API_KEY } = env;
+  const { CADENZA = 'http://127.0.0.1:3000', TOKEN, WRITER, LLM_API_KEY } = env;
   if (!TOKEN) throw new Error('Set TOKEN; the README explains how to log in.');
-  const llm = {
-    ...(LLM_BASE_URL ? { base_url: LLM_BASE_URL } : {}),
-    ...(LLM_MODEL ? { model: LLM_MODEL } : {}),
+  const { LLM_BASE_URL, LLM_MODEL, VISION_MODEL, AUDIO_BASE_URL } = env;
+  const overrides = (base_url, model) => ({ ...(base_url ? { base_url } : {}), ...(model ? { model } : {}) });
+  const models = {
+    llm: overrides(LLM_BASE_URL, LLM_MODEL),
+    vision: overrides(LLM_BASE_URL, VISION_MODEL),
+    audio: overrides(AUDIO_BASE_URL),
   };
   const workflows = await installExamples({
     cadenza: CADENZA,
     token: TOKEN,
     writer: WRITER,
-    llm,
+    models,
     llmApiKey: LLM_API_KEY,
   });
   for (const [name, id] of Object.entries(workflows)) process.stdout.write(`${id}  ${name}\n`);

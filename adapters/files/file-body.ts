@@ -36,26 +36,49 @@ export async function oneFileBody(value: unknown, files: CallFiles): Promise<Fil
 export async function multipartBody(value: unknown, files: CallFiles): Promise<FileBody> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw fault('validation', 'A multipart body must be an object of its fields');
-  const boundary = `cadenza-${randomBytes(18).toString('hex')}`;
-  const parts: (Buffer | StreamBody)[] = [];
+  const fields: FormField[] = [];
   for (const [name, values] of Object.entries(value)) {
     for (const item of Array.isArray(values) ? (values as unknown[]) : [values]) {
       if (item === null || item === undefined) continue;
-      const field = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(name)}"`;
       if (isFileReference(item)) {
         const file = await openReference(item, files);
-        const filename = quoted(item.name ?? file.name);
-        const mediaType = item.media_type ?? file.media_type;
-        parts.push(
-          Buffer.from(`${field}; filename="${filename}"\r\nContent-Type: ${mediaType}\r\n\r\n`),
-          { size: file.size, open: () => file.chunks() },
-          Buffer.from('\r\n'),
-        );
-      } else if (typeof item === 'string') parts.push(Buffer.from(`${field}\r\n\r\n${item}\r\n`));
+        const body = { size: file.size, open: () => file.chunks() };
+        fields.push({
+          name,
+          filename: item.name ?? file.name,
+          mediaType: item.media_type ?? file.media_type,
+          body,
+        });
+      } else if (typeof item === 'string') fields.push({ name, text: item });
       else {
-        const type = typeof item === 'object' ? 'Content-Type: application/json\r\n' : '';
-        parts.push(Buffer.from(`${field}\r\n${type}\r\n${JSON.stringify(item)}\r\n`));
+        const mediaType = typeof item === 'object' ? { mediaType: 'application/json' } : {};
+        fields.push({ name, text: JSON.stringify(item), ...mediaType });
       }
+    }
+  }
+  return formBody(fields);
+}
+
+/** A field of a form: a text, or a file. */
+export type FormField =
+  | { name: string; text: string; mediaType?: string }
+  | { name: string; filename: string; mediaType: string; body: StreamBody };
+
+export function formBody(fields: readonly FormField[]): FileBody {
+  const boundary = `cadenza-${randomBytes(18).toString('hex')}`;
+  const parts: (Buffer | StreamBody)[] = [];
+  for (const field of fields) {
+    const type =
+      field.mediaType === undefined ? '' : `Content-Type: ${field.mediaType.replaceAll(/[\r\n]/g, ' ')}\r\n`;
+    const head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(field.name)}"`;
+    if ('text' in field) parts.push(Buffer.from(`${head}\r\n${type}\r\n${field.text}\r\n`));
+    else {
+      const filename = quoted(field.filename);
+      parts.push(
+        Buffer.from(`${head}; filename="${filename}"\r\n${type}\r\n`),
+        field.body,
+        Buffer.from('\r\n'),
+      );
     }
   }
   parts.push(Buffer.from(`--${boundary}--\r\n`));

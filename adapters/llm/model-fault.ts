@@ -3,6 +3,7 @@ import { APICallError, UnsupportedFunctionalityError } from 'ai';
 import type { StandardErrorName } from '../../contracts/dsl-error.ts';
 import { Fault, fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
+import type { EgressResponse } from '../egress/egress.ts';
 import type { Sensitive } from '../secrets/sensitive.ts';
 
 const MAX_MESSAGE_LENGTH = 300;
@@ -38,21 +39,59 @@ const NO_MODEL = new RegExp(
 /** Anything else that the SDK throws is an answer that cannot be used. The text is redacted and cut. */
 export function modelFault(error: unknown, sensitive: Sensitive): Fault {
   if (error instanceof Fault) return error;
-  const quoted = (text: string): string => sensitive.quote(text, MAX_MESSAGE_LENGTH);
   if (UnsupportedFunctionalityError.isInstance(error))
-    return fault('validation', `The provider cannot be sent this: ${quoted(error.message)}`, {
-      cause: error,
-    });
-  const { status, host, said, code, retryAfter } = failureIn(error);
+    return fault(
+      'validation',
+      `The provider cannot be sent this: ${sensitive.quote(error.message, MAX_MESSAGE_LENGTH)}`,
+      {
+        cause: error,
+      },
+    );
+  return faultOf(failureIn(error), sensitive, error);
+}
+
+/** An answer outside 200–299. */
+export function answerFault({ status, headers, bytes, url }: EgressResponse, sensitive: Sensitive): Fault {
+  const text = Buffer.from(bytes.subarray(0, MAX_READ)).toString();
+  return faultOf(
+    {
+      status,
+      host: new URL(url).host,
+      said: messageIn(text),
+      code: codesIn(text),
+      retryAfter: waitIn(headers),
+    },
+    sensitive,
+  );
+}
+
+/** The provider's sentence, in one of the usual places. */
+function messageIn(text: string): string {
+  const found = /"(?:message|detail|error)"\s*:\s*("(?:[^"\\]|\\.){1,2000}")/.exec(text)?.[1];
+  try {
+    return found === undefined ? (/^\s*[<{[]/.test(text) ? '' : text) : String(JSON.parse(found));
+  } catch {
+    return '';
+  }
+}
+
+function waitIn(headers: Readonly<Record<string, string>>): string {
+  const wait = headers['retry-after'] ?? '';
+  return /^\d+$/.test(wait) ? `${wait} s` : wait;
+}
+
+function faultOf(failure: Failure, sensitive: Sensitive, cause?: unknown): Fault {
+  const { status, host, said, code, retryAfter } = failure;
+  const withCause = cause === undefined ? {} : { cause };
   if (status === null || status < 300)
     return fault('communication', `${host} gave an answer that cannot be used`, {
       status: 502,
-      cause: error,
+      ...withCause,
     });
   const [name, meaning] = meaningOf(status, `${code} ${said.slice(0, MAX_READ)}`);
-  const reason = said === '' ? '' : `: ${quoted(said)}`;
+  const reason = said === '' ? '' : `: ${sensitive.quote(said, MAX_MESSAGE_LENGTH)}`;
   const wait = retryAfter === '' ? '' : ` (try again after ${sensitive.quote(retryAfter, 40)})`;
-  return fault(name, `${host} answered ${status}${meaning}${reason}${wait}`, { status, cause: error });
+  return fault(name, `${host} answered ${status}${meaning}${reason}${wait}`, { status, ...withCause });
 }
 
 function meaningOf(status: number, said: string): [StandardErrorName, string] {
@@ -78,13 +117,12 @@ interface Failure {
 function failureIn(error: unknown): Failure {
   if (APICallError.isInstance(error)) {
     const { statusCode = null, url, responseHeaders = {}, responseBody = '' } = error;
-    const seconds = responseHeaders['retry-after'] ?? '';
     return {
       status: statusCode,
       host: URL.canParse(url) ? new URL(url).host : 'The model',
       said: error.message,
       code: codesIn(responseBody),
-      retryAfter: /^\d+$/.test(seconds) ? `${seconds} s` : seconds,
+      retryAfter: waitIn(responseHeaders),
     };
   }
   if (!isRecord(error) || error['name'] !== STREAM_ERROR) return NOTHING_SAID;

@@ -4,6 +4,7 @@ import { buildRouteMap } from '@stricli/core';
 import { ApiError, type CreateAgentRequest, type UpdateAgentRequest } from '../../client/index.ts';
 import { AGENT_STATUSES, AGENT_TYPES } from '../../contracts/agent-types.ts';
 import { AGENT, agentView, sayWarnings } from '../core/agents.ts';
+import { withFiles } from '../core/attach.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
 import { choice, flag, text, texts } from '../core/flags.ts';
@@ -112,11 +113,11 @@ const invoke = command({
   flags: { ...inputFlags, ...endFlags, version: text('Default: the highest published one', 'VERSION') },
   letters: { i: 'input', f: 'file', w: 'watch' },
   arguments: [AGENT],
-  run: async (cli, { input: pairs, file, version, ...end }, given) => {
+  run: async (cli, { input: pairs, file, attach, version, ...end }, given) => {
     checkEnd(end);
     const path = { id: await agentId(cli, given) };
     const { input_schema: schema } = await cli.client.call('getAgent', { path, signal: cli.signal });
-    const input = await readForm(cli, { pairs, file }, schema);
+    const input = await withFiles(cli, await readForm(cli, { pairs, file }, schema), attach ?? []);
     // Another version may have another schema; the server knows.
     if (version === undefined) await checkForm(schema, input ?? {}, '/input');
     const body = { ...(input === undefined ? {} : { input }), ...(version === undefined ? {} : { version }) };

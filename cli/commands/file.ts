@@ -1,5 +1,5 @@
 /** Files. */
-import { createWriteStream, openAsBlob } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -8,6 +8,7 @@ import { buildRouteMap } from '@stricli/core';
 
 import type { File } from '../../client/index.ts';
 import { apiErrorOf } from '../../client/problem.ts';
+import { openUpload } from '../core/attach.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
 import { choice, flag, seconds, text } from '../core/flags.ts';
@@ -45,16 +46,12 @@ const upload = command({
   brief: 'Upload a file',
   flags: {
     name: text('Default: the name of the file', 'NAME'),
-    type: text('Media type, such as text/csv', 'TYPE'),
+    type: text('Media type, such as text/csv. Default: by the extension', 'TYPE'),
     visibility: choice('Who can see it (default private)', ['private', 'public']),
   },
   arguments: [argument('FILE', 'Path')],
   run: async (cli, { name = '', type, visibility }, path) => {
-    const body = await openAsBlob(path, { type: type ?? 'application/octet-stream' }).catch(
-      (error: Error) => {
-        throw new CliError(`Cannot read ${path}: ${error.message}`, { code: 'file_unreadable' });
-      },
-    );
+    const body = await openUpload(path, type);
     const query = { name: name || basename(path), visibility };
     await cli.out.record(await cli.client.call('uploadFile', { query, body, signal: cli.signal }), fileView);
   },

@@ -3,6 +3,7 @@ import { buildRouteMap } from '@stricli/core';
 
 import type { LogEntry, Operations, Run } from '../../client/index.ts';
 import type { Cli } from '../core/cli.ts';
+import { withFiles } from '../core/attach.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { diagramFlags, draw } from '../core/diagram.ts';
 import { CliError, EXIT, usageError, type ExitCode } from '../core/errors.ts';
@@ -25,6 +26,10 @@ const MAX_WAIT = 60;
 export const inputFlags = {
   input: texts('Field of the input; address.city=Bonn sets a field of a field', 'NAME=VALUE'),
   file: text('Input: a file of JSON or YAML, - for standard input', 'FILE'),
+  attach: texts(
+    'Upload a file and refer to it in the field NAME, or else in the list "files"',
+    '[NAME=]PATH',
+  ),
 };
 export const endFlags = {
   watch: flag('Follow the log to the end; exits with 3 unless the run completes'),
@@ -43,14 +48,14 @@ const start = command({
   },
   letters: { i: 'input', f: 'file', w: 'watch' },
   arguments: [argument('WORKFLOW', 'Name or id', 'workflow')],
-  run: async (cli, { input: pairs, file, key, tag, label, ...end }, given) => {
+  run: async (cli, { input: pairs, file, attach, key, tag, label, ...end }, given) => {
     checkEnd(end);
     const names = {
       ...(key === undefined ? {} : { key }),
       ...(tag === undefined ? {} : { tags: [...tag] }),
       ...(label === undefined ? {} : { labels: labelsIn(label) }),
     };
-    return toEnd(cli, await startRun(cli, given, { pairs, file }, names), end);
+    return toEnd(cli, await startRun(cli, given, { pairs, file, attach }, names), end);
   },
 });
 
@@ -67,12 +72,17 @@ function labelsIn(pairs: readonly string[]): Record<string, string> {
 export async function startRun(
   cli: Cli,
   given: string,
-  sources: { pairs?: readonly string[] | undefined; file: string | undefined },
+  sources: {
+    pairs?: readonly string[] | undefined;
+    file: string | undefined;
+    attach?: readonly string[] | undefined;
+  },
   names: Pick<NonNullable<Operations['runWorkflow']['body']>, 'key' | 'tags' | 'labels'> = {},
 ): Promise<Run> {
   const path = { id: await workflowId(cli, given) };
   const { input_schema: schema } = await cli.client.call('getWorkflow', { path, signal: cli.signal });
-  const input = (await readForm(cli, { pairs: undefined, ...sources }, schema)) ?? {};
+  const read = await readForm(cli, { pairs: undefined, ...sources }, schema);
+  const input = (await withFiles(cli, read, sources.attach ?? [])) ?? {};
   await checkForm(schema, input, '/input_params');
   return cli.client.call('runWorkflow', {
     path,

@@ -1,8 +1,10 @@
 /** The kinds of agents that can be invoked (docs/agents.md). */
 import { a2aKind } from './a2a.ts';
 import { apiKind } from './api.ts';
+import { audioKind } from './audio.ts';
 import type { AgentKind } from './kind.ts';
 import { llmKind } from './llm.ts';
+import { visionKind } from './vision.ts';
 import { workflowKind } from './workflow.ts';
 
 /** By `execution_type`, else `type`. */
@@ -10,5 +12,7 @@ export const AGENT_KINDS: Readonly<Record<string, AgentKind>> = {
   api: apiKind,
   llm: llmKind,
   a2a: a2aKind,
+  vision: visionKind,
+  audio: audioKind,
   workflow: workflowKind,
 };

@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client, TestUser } from '../support/app.ts';
 import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
+import { startAudioServer, wavOf, type AudioServer } from '../support/audio-server.ts';
 import { ownPort } from '../support/machine.ts';
 import { startTestPlatform, until, type RunRecord, type TestPlatform } from '../support/platform.ts';
 
@@ -21,6 +22,7 @@ const names = readdirSync(folder)
 let platform: TestPlatform;
 let builder: Client;
 let llm: TestServer;
+let audio: AudioServer;
 let writer: ChildProcess;
 let writerUrl: string;
 let approver: { ada: TestUser; ben: TestUser; dora: TestUser };
@@ -37,7 +39,13 @@ beforeAll(async () => {
     dora: await person('dora', 'directors'),
   };
   llm = await startServer((request, response) => {
-    const { messages } = JSON.parse(request.body) as { messages: { role: string; content: string }[] };
+    const { messages } = JSON.parse(request.body) as { messages: { role: string; content: unknown }[] };
+    const asked = messages.at(-1)?.content;
+    // A message with an image has parts.
+    const content =
+      typeof asked === 'string'
+        ? `In short: ${asked.slice(0, 10)}`
+        : JSON.stringify({ shop: 'Tea House', total: JSON.stringify(asked).includes(PHOTO) ? 120 : 0 });
     sendJson(response, {
       id: 'c',
       object: 'chat.completion',
@@ -46,13 +54,14 @@ beforeAll(async () => {
       choices: [
         {
           index: 0,
-          message: { role: 'assistant', content: `In short: ${messages.at(-1)?.content.slice(0, 10)}` },
+          message: { role: 'assistant', content },
           finish_reason: 'stop',
         },
       ],
       usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
     });
   });
+  audio = await startAudioServer();
   token = (await platform.user('builder')).token;
   writerUrl = await startWriter();
   workflows = await install();
@@ -60,6 +69,7 @@ beforeAll(async () => {
 afterAll(async () => {
   writer.kill();
   await llm.close();
+  await audio.close();
   await platform.close();
 });
 
@@ -81,6 +91,7 @@ async function install(): Promise<Record<string, string>> {
     WRITER: writerUrl,
     LLM_BASE_URL: `${llm.url}/v1`,
     LLM_MODEL: 'tiny',
+    AUDIO_BASE_URL: audio.url,
   };
   const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'install.mjs')], {
     env,
@@ -121,7 +132,38 @@ const decide = async (who: Client, task: RunRecord, body: Record<string, unknown
   expect((await who.post(`/hitl/tasks/${task['id']}/decision`, body)).status).toBe(200);
 };
 
+const PHOTO = Buffer.from('\x89PNG\r\n\x1a\na photo', 'latin1').toString('base64');
+const upload = async (name: string, bytes: Buffer): Promise<{ file_id: string }> => {
+  const response = await fetch(`${platform.url}/files?name=${name}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/octet-stream' },
+    body: new Uint8Array(bytes),
+  });
+  expect(response.status).toBe(201);
+  return { file_id: ((await response.json()) as { id: string }).id };
+};
+
 const cases: Record<string, () => Promise<void>> = {
+  'check-receipt': async () => {
+    const run = await start('check-receipt', {
+      receipt: await upload('a.png', Buffer.from(PHOTO, 'base64')),
+    });
+    const task = await taskOf(run, builder);
+    expect(task['title']).toBe('Pay 120 for Tea House?');
+    await decide(builder, task, { decision: 'approve' });
+    expect(await ended(run)).toMatchObject({
+      status: 'completed',
+      output: { shop: 'Tea House', total: 120, paid: true },
+    });
+  },
+  'answer-voice-note': async () => {
+    const run = await runToEnd('answer-voice-note', { note: await upload('note.wav', wavOf(5, 90)) });
+    expect(run).toMatchObject({ status: 'completed', output: { heard: '5-94', said: 'In short: 5-94' } });
+    const { recording } = run['output'];
+    expect(recording).toMatchObject({ media_type: 'audio/wav', name: 'speech.wav' });
+    expect((await builder.get(`/files/${recording.file_id}`)).status).toBe(200);
+    expect(run['usage']).toMatchObject({ audio_seconds: 0.9, characters: 14 });
+  },
   'review-and-publish': async () => {
     const run = await start('review-and-publish', { topic: 'Otters' });
     const task = await taskOf(run, builder);

@@ -417,7 +417,7 @@ test('an invalid configuration is a fault that names the setting', async () => {
   ).toMatchObject({ kind: 'validation' });
 });
 
-test.each(['docker', 'vision', 'audio', 'sensor', 'framework', 'edge'])(
+test.each(['docker', 'sensor', 'framework', 'edge'])(
   'an agent of type %s can be registered but not invoked',
   async (kind) => {
     const executed = kind === 'framework' || kind === 'edge';
