@@ -4,6 +4,7 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
+import { Prepared } from '../../db/prepared.ts';
 import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { conflict } from '../errors.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
@@ -111,7 +112,7 @@ async function exists(em: EntityManager, id: string): Promise<boolean> {
 }
 
 /** The delay leaves the start to this process; the reconciler steps in later. */
-const INSERT_RUN = `
+const INSERT_RUN = new Prepared(`
   with inserted as (
     insert into run (id, workflow_id, workflow_revision, workflow_name, definition, status, input,
            owner_id, parent_run_id, parent_task, detached, root_run_id, retry_of, agent_id,
@@ -141,7 +142,7 @@ const INSERT_RUN = `
       from inserted, json_to_recordset(?::json)
              as e (seq int, key text, type text, at timestamptz, level text, message text, data json)
   )
-  select pg_notify('run_event', id::text) from inserted`;
+  select pg_notify('run_event', id::text) from inserted`);
 
 /** @returns false if the run exists, or one with its key, or if its owner is at the limit of live runs */
 async function insertRun(
@@ -151,7 +152,7 @@ async function insertRun(
   pins: Awaited<ReturnType<typeof pinAll>>,
 ): Promise<boolean> {
   const events = firstEvents(run);
-  const inserted = await em.execute<object[]>(INSERT_RUN, [
+  const inserted = await INSERT_RUN.execute<object>(em, [
     id,
     run.workflow_id,
     run.workflow_revision,

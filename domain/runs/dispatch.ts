@@ -3,6 +3,7 @@ import type { MikroORM } from '@mikro-orm/postgresql';
 import { LOG_TEXT, lostExecution } from '../../contracts/log-texts.ts';
 import { standardError } from '../../contracts/dsl-error.ts';
 import { EVENT, type NewRunEvent, type RunEnd } from '../../contracts/run-events.ts';
+import type { RunStart } from '../../contracts/temporal.ts';
 import { TemporalUnavailable, type TemporalGateway } from '../ports.ts';
 import { inParallel } from '../in-parallel.ts';
 import { appendEvents, serviceEvent } from './events.ts';
@@ -16,8 +17,15 @@ export interface DispatchDeps {
 }
 
 /** Starts a pending run's workflow. @returns false if Temporal is unavailable */
-export async function startRun({ orm, temporal }: DispatchDeps, runId: string): Promise<boolean> {
-  const start = await readRunStart(orm.em.fork(), runId);
+export async function startRun(deps: DispatchDeps, runId: string): Promise<boolean> {
+  return startWith(deps, await readRunStart(deps.orm.em.fork(), runId));
+}
+
+/** @param start null: there is nothing to start @returns false if Temporal is unavailable */
+export async function startWith(
+  { temporal }: Pick<DispatchDeps, 'temporal'>,
+  start: RunStart | null,
+): Promise<boolean> {
   if (start === null) return true;
   try {
     await temporal.start(start);

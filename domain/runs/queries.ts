@@ -6,6 +6,7 @@ import type { ListView } from '../../db/large-fields.ts';
 import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
+import type { RunStart } from '../../contracts/temporal.ts';
 import { UNFINISHED_TASK_STATUSES } from '../../contracts/run-events.ts';
 import { arrayLiteral, containsPattern, Conditions, isOneOf, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, userIdOf, type Actor } from '../auth/actor.ts';
@@ -20,6 +21,7 @@ import {
   type RunRow,
   type TaskRow,
 } from './row.ts';
+import { runStart, START_COLUMNS, type StartFacts } from './start.ts';
 
 /** SQL: how long a task took, in milliseconds; null until it has finished. */
 const TASK_MS = 'extract(epoch from finished_at - started_at) * 1000';
@@ -113,26 +115,55 @@ export async function getListedRun(
   return run;
 }
 
-const TAIL = new Prepared(
-  `select (select json_agg(t order by t.seq, t.reference)
-             from (select * from run_task
-                    where run_id = ? order by seq desc, reference desc limit ?) t) as tasks,
-          (select json_agg(e order by e.seq)
-             from (select ${EVENT_COLUMNS} from run_event
-                    where run_id = ? order by seq desc limit ?) e) as events`,
+/** The tasks that started last, in the order of their start, and the end of the log. */
+export interface RunTail {
+  tasks: AsJson<TaskRow>[];
+  events: AsJson<EventRow>[];
+}
+
+type TailRow = { [Name in keyof RunTail]: RunTail[Name] | null };
+
+export interface TailLimits {
+  tasks: number;
+  events: number;
+}
+
+const TAIL_COLUMNS = `
+  (select json_agg(t order by t.seq, t.reference)
+     from (select * from run_task where run_id = ? order by seq desc, reference desc limit ?) t) as tasks,
+  (select json_agg(e order by e.seq)
+     from (select ${EVENT_COLUMNS} from run_event where run_id = ? order by seq desc limit ?) e) as events`;
+
+const TAIL = new Prepared(`select ${TAIL_COLUMNS}`);
+
+const tailOf = (row: TailRow | undefined): RunTail => ({
+  tasks: row?.tasks ?? [],
+  events: row?.events ?? [],
+});
+
+export async function readTail(em: EntityManager, runId: string, limits: TailLimits): Promise<RunTail> {
+  const [row] = await TAIL.execute<TailRow>(em, [runId, limits.tasks, runId, limits.events]);
+  return tailOf(row);
+}
+
+const STARTED = new Prepared(
+  `select ${RUN_COLUMNS}, ${START_COLUMNS}, ${TAIL_COLUMNS} from run r where r.id = ?`,
 );
 
-/** The tasks that started last, in the order of their start, and the end of the log, in one statement. */
-export async function readTail(
+/**
+ * A run that was just created, and what its workflow starts with, in one statement; `start` is null if the
+ * run is not pending. @throws not_found, also for another user's run
+ */
+export async function getStartedRun(
   em: EntityManager,
-  runId: string,
-  limits: { tasks: number; events: number },
-): Promise<{ tasks: AsJson<TaskRow>[]; events: AsJson<EventRow>[] }> {
-  const [row] = await TAIL.execute<{ tasks: AsJson<TaskRow>[] | null; events: AsJson<EventRow>[] | null }>(
-    em,
-    [runId, limits.tasks, runId, limits.events],
-  );
-  return { tasks: row?.tasks ?? [], events: row?.events ?? [] };
+  actor: Actor,
+  id: string,
+  limits: TailLimits,
+): Promise<{ run: RunRow; tail: RunTail; start: RunStart | null }> {
+  const values = [id, limits.tasks, id, limits.events, id];
+  const [row] = await STARTED.execute<RunRow & StartFacts & TailRow>(em, values);
+  if (!row || !maySeeRun(actor, row)) throw notFound('run');
+  return { run: row, tail: tailOf(row), start: row.status === 'pending' ? runStart(row) : null };
 }
 
 export interface TaskFilter {

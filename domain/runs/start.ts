@@ -1,17 +1,13 @@
 import { agentKind } from '../../contracts/agent-configuration.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { Prepared } from '../../db/prepared.ts';
 import type { RunStart } from '../../contracts/temporal.ts';
 import { referenceOf } from './pins.ts';
+import type { RunRow } from './row.ts';
 
-interface StartRow {
-  id: string;
-  workflow_name: string;
-  owner_id: string;
-  workflow_id: string | null;
-  root_run_id: string;
+/** What the start of a run needs beside its row. */
+export interface StartFacts {
   definition: unknown;
-  input: unknown;
-  created_at: Date;
   checkpoint: unknown;
   fetches: boolean;
   pins: PinFacts[] | null;
@@ -27,24 +23,34 @@ interface PinFacts {
   idempotent: unknown;
 }
 
+type StartRow = StartFacts &
+  Pick<RunRow, 'id' | 'workflow_name' | 'owner_id' | 'workflow_id' | 'root_run_id' | 'input' | 'created_at'>;
+
+/** SQL: the `StartFacts` of the run `r`. */
+export const START_COLUMNS = `r.definition,
+  coalesce(r.start_state, (select c.state from run_checkpoint c where c.run_id = r.retry_of)) as checkpoint,
+  exists (select from file_fetch f where f.run_id = r.id) as fetches,
+  (select json_agg(json_build_object(
+            'reference', p.reference, 'type', p.snapshot -> 'type',
+            'execution_type', p.snapshot -> 'execution_type',
+            'endpoint', p.snapshot #> '{configuration,endpoint}',
+            'base_url', p.snapshot #> '{configuration,base_url}',
+            'idempotent', p.snapshot #> '{configuration,retry,idempotent}'))
+     from run_pin p where p.run_id = r.id) as pins`;
+
+const START = new Prepared(
+  `select r.id, r.workflow_name, r.owner_id, r.workflow_id, r.root_run_id, r.input, r.created_at,
+          ${START_COLUMNS}
+     from run r where r.id = ? and r.status = 'pending'`,
+);
+
 /** The arguments for a pending run's workflow; null if the run is no longer pending. */
 export async function readRunStart(em: EntityManager, runId: string): Promise<RunStart | null> {
-  const [row] = await em.execute<StartRow[]>(
-    `select r.id, r.workflow_name, r.owner_id, r.workflow_id, r.root_run_id,
-            r.definition, r.input, r.created_at, coalesce(r.start_state, c.state) as checkpoint,
-            exists (select from file_fetch f where f.run_id = r.id) as fetches,
-            (select json_agg(json_build_object(
-                      'reference', p.reference, 'type', p.snapshot -> 'type',
-                      'execution_type', p.snapshot -> 'execution_type',
-                      'endpoint', p.snapshot #> '{configuration,endpoint}',
-                      'base_url', p.snapshot #> '{configuration,base_url}',
-                      'idempotent', p.snapshot #> '{configuration,retry,idempotent}'))
-               from run_pin p where p.run_id = r.id) as pins
-       from run r left join run_checkpoint c on c.run_id = r.retry_of
-      where r.id = ? and r.status = 'pending'`,
-    [runId],
-  );
-  if (!row) return null;
+  const [row] = await START.execute<StartRow>(em, [runId]);
+  return row === undefined ? null : runStart(row);
+}
+
+export function runStart(row: StartRow): RunStart {
   return {
     run_id: row.id,
     name: row.workflow_name,

@@ -1,7 +1,7 @@
 import { runWorkflowId } from '../../../contracts/temporal.ts';
 import type { EntityManager } from '../../../db/orm.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
-import { readTail, type TaskGroup, type TaskVisit } from '../../../domain/runs/queries.ts';
+import { readTail, type RunTail, type TaskGroup, type TaskVisit } from '../../../domain/runs/queries.ts';
 import type { AsJson, EventRow, ListedRunRow, RunRow, TaskRow } from '../../../domain/runs/row.ts';
 import { presentListed } from '../../listed.ts';
 import { runActions } from '../../../domain/runs/rights.ts';
@@ -14,8 +14,8 @@ export interface RunPresenter {
   namespace: string;
 }
 
-const MAX_TASKS = 500;
-const MAX_LOGS = 200;
+/** Of a full record. */
+export const TAIL_LIMITS = { tasks: 500, events: 200 };
 
 /** The full record, with its latest tasks and log entries. */
 export async function presentRun(
@@ -23,7 +23,14 @@ export async function presentRun(
   presenter: RunPresenter,
   run: RunRow,
 ): Promise<Record<string, unknown>> {
-  const { tasks, events: logs } = await readTail(em, run.id, { tasks: MAX_TASKS, events: MAX_LOGS });
+  return presentWithTail(presenter, run, await readTail(em, run.id, TAIL_LIMITS));
+}
+
+export function presentWithTail(
+  presenter: RunPresenter,
+  run: RunRow,
+  { tasks, events: logs }: RunTail,
+): Record<string, unknown> {
   return {
     ...presentFields(presenter, { ...run, input_params: run.input }),
     tasks: tasks.map(presentTask),

@@ -3,14 +3,14 @@ import { endOf } from '../../../db/run-event-watcher.ts';
 import { isTerminal } from '../../../contracts/run-events.ts';
 import { AppError } from '../../../domain/errors.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
-import { startRun } from '../../../domain/runs/dispatch.ts';
-import { getRun } from '../../../domain/runs/queries.ts';
+import { startWith } from '../../../domain/runs/dispatch.ts';
+import { getRun, getStartedRun } from '../../../domain/runs/queries.ts';
 import type { AppDeps } from '../../deps.ts';
 import { preferredWaitSeconds } from '../../conditional.ts';
 import { unauthorized } from '../../middleware/auth.ts';
 import { openerOf } from '../../streams/live-sessions.ts';
 import type { EndpointContext, EndpointResponse } from '../../endpoint.ts';
-import { presentRun, type RunPresenter } from './presenter.ts';
+import { presentRun, presentWithTail, TAIL_LIMITS, type RunPresenter } from './presenter.ts';
 
 export function presenterOf({ env }: AppDeps, actor: Actor): RunPresenter {
   return {
@@ -31,11 +31,11 @@ export async function respondStarted(
   runId: string,
   status: 200 | 201 = 201,
 ): Promise<EndpointResponse> {
-  const run = await getRun(c.em, c.actor, runId);
+  const { run, tail, start } = await getStartedRun(c.em, c.actor, runId, TAIL_LIMITS);
   const seconds = preferredWaitSeconds(c.ctx);
   c.afterCommit(async () => {
-    if (seconds === null) return void (await startRun(deps, runId));
-    const body = await waitForEnd(deps, c, runId, seconds, () => startRun(deps, runId)).catch(
+    if (seconds === null) return void (await startWith(deps, start));
+    const body = await waitForEnd(deps, c, runId, seconds, () => startWith(deps, start)).catch(
       nothingIfSessionEnded,
     );
     if (body === null) return;
@@ -43,7 +43,7 @@ export async function respondStarted(
   });
   return {
     status,
-    body: await presentRun(c.em, presenterOf(deps, c.actor), run),
+    body: presentWithTail(presenterOf(deps, c.actor), run, tail),
     headers: { Location: `/runs/${runId}` },
   };
 }
