@@ -9,37 +9,87 @@ import { EVENT, type NewRunEvent } from '../contracts/run-events.ts';
 import { Fault, fault } from '../contracts/fault.ts';
 import { describeViolations, violations } from '../language/schema/validate-json.ts';
 import type { FileContentMissing, FileStoreUnavailable } from '../domain/files/ports.ts';
-import type { AgentResult, PinnedAgent } from '../domain/ports.ts';
+import type { StoredTool } from '../domain/conversations/tools.ts';
+import type { AgentResult, ModelTurnCall, PinnedAgent } from '../domain/ports.ts';
 import { deprecations } from '../domain/runs/deprecations.ts';
 import { appendEvents } from '../domain/runs/events.ts';
-import { pinKey, pinOf, useAgent } from '../domain/runs/pins.ts';
+import { pinKey, pinOf, statusFor, useAgent } from '../domain/runs/pins.ts';
 import type { ActivityDeps, CallDeps } from './deps.ts';
 import { callFiles } from './call-files.ts';
 import { isLost } from './files-of-run.ts';
 import { invokeOnce, type Calling } from './invocation.ts';
+import type { ToolRef } from '../contracts/tool-loop.ts';
+import { beginModelTurn, beginsLoop, callServerTool, endModelTurn, openLoop, toolOf } from './tool-loop.ts';
 
 interface Prepared {
   agent: PinnedAgent;
   warnings: string[];
+  /** Called as a tool of a language model. */
+  isTool?: true;
 }
+
+/** A tool of an MCP server, which is no agent. */
+type Target = Prepared | Extract<StoredTool['target'], { kind: 'mcp' }>;
 
 export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'] {
   return (input) => {
-    let prepared: Prepared | null = null;
-    const agent = (): PinnedAgent => {
+    let prepared: Target | null = null;
+    const target = (): Target => {
       if (!prepared) throw new Error('not prepared');
-      return prepared.agent;
+      return prepared;
     };
+    const { agent, version = null, skill = null, reply = null, tool = null, turn = null, session } = input;
+    const ofModel = tool ?? turn ?? session;
     return invokeOnce(deps, input, {
-      pin: pinKey(input),
-      identity: [input.agent, input.version ?? null, input.skill ?? null, input.input, input.reply ?? null],
+      pin: input.tool ? null : pinKey(input),
+      identity: [
+        agent,
+        version,
+        skill,
+        input.input,
+        reply,
+        ...(ofModel === undefined ? [] : [tool, turn, session ?? null]),
+      ],
       async prepare({ snapshot, agent_status: status }) {
-        prepared = snapshot ? admit(snapshot, status) : await pinNow(deps, input);
+        if (input.tool) prepared = await toolTarget(deps, input, input.tool);
+        else prepared = snapshot ? admit(snapshot, status) : await pinNow(deps, input);
       },
-      idempotent: () => isIdempotent(agent()),
-      call: (calling) => call(deps, input, agent(), prepared?.warnings ?? [], calling),
+      idempotent: () => isRepeatable(target()),
+      call: (calling) => callTarget(deps, input, target(), calling),
     });
   };
+}
+
+/** A tool is used with the rights of the owner of the agent whose tool it is. */
+async function toolTarget(deps: CallDeps, input: InvokeAgentInput, ref: ToolRef): Promise<Target> {
+  const { target } = await toolOf(deps, input, ref);
+  if (target.kind === 'mcp') return target;
+  if (target.kind !== 'agent') throw fault('runtime', 'The tool is neither an agent nor of an MCP server');
+  const { snapshot, rights_of: rightsOf } = target;
+  const status = await statusFor(deps.orm.em.fork(), snapshot.id, rightsOf);
+  return { ...admit(snapshot, status), isTool: true };
+}
+
+function isRepeatable(target: Target): boolean {
+  return 'agent' in target ? isIdempotent(target.agent) : target.server.idempotent;
+}
+
+async function callTarget(
+  deps: CallDeps,
+  input: InvokeAgentInput,
+  target: Target,
+  calling: Calling,
+): Promise<Invoked> {
+  if (!('agent' in target)) return callServerTool(deps, input, target, calling);
+  const { agent } = target;
+  if (!input.turn) return call(deps, input, target, calling);
+  const turn = await beginModelTurn(deps, input, input.turn);
+  if ('done' in turn) return turn.done;
+  const { open } = turn;
+  const { input: given } = open.conversation;
+  const result = await callAgent(deps, { ...input, input: given }, agent, calling, open.call);
+  const ended = await endModelTurn(deps, open, agent, result, calling.progress);
+  return { agent_id: agent.id, agent_version: agent.version, ...ended };
 }
 
 function admit(agent: PinnedAgent, status: string | null): Prepared {
@@ -84,8 +134,7 @@ function isIdempotent(agent: PinnedAgent): boolean {
 async function call(
   deps: ActivityDeps,
   input: InvokeAgentInput,
-  agent: PinnedAgent,
-  warnings: string[],
+  { agent, warnings, isTool }: Prepared,
   calling: Calling,
 ): Promise<Invoked> {
   const agentVersion = { agent_id: agent.id, agent_version: agent.version };
@@ -96,7 +145,44 @@ async function call(
       `The input does not fit the input_schema of ${agent.name}: ${describeViolations(inputViolations)}`,
     );
   if (agentKind(agent) === 'workflow')
-    return { ...agentVersion, output: null, warnings, child: childOf(agent, input.input) };
+    return {
+      ...agentVersion,
+      output: null,
+      warnings,
+      child: {
+        ...childOf(agent, input.input),
+        ...(isTool ? { rights_of: agent.owner_id } : {}),
+      },
+    };
+  if (beginsLoop(agent, input)) {
+    const loop = await openLoop(deps, input, agent, calling);
+    return { ...agentVersion, output: null, warnings, loop };
+  }
+  const result = await callAgent(deps, input, agent, calling);
+  const outputViolations = result.ask ? [] : violations(agent.output_schema, result.output);
+  if (outputViolations.length > 0)
+    throw fault(
+      'validation',
+      `The answer of ${agent.name} does not fit its output_schema: ${describeViolations(outputViolations)}`,
+    );
+  const allWarnings = [...warnings, ...(result.warnings ?? [])];
+  return {
+    ...agentVersion,
+    output: result.output,
+    ...(result.ask ? { ask: result.ask } : {}),
+    ...(result.usage ? { usage: { ...result.usage } } : {}),
+    ...(allWarnings.length > 0 ? { warnings: allWarnings } : {}),
+  };
+}
+
+/** Calls the agent through its adapter. */
+async function callAgent(
+  deps: ActivityDeps,
+  input: InvokeAgentInput,
+  agent: PinnedAgent,
+  calling: Calling,
+  turn?: ModelTurnCall,
+): Promise<AgentResult> {
   const files = callFiles(deps, input.run_id, input.timeout_ms);
   const partial = input.stream === true ? deps.partials.open(input) : null;
   let result: AgentResult;
@@ -112,6 +198,7 @@ async function call(
         ...(input.skill === undefined ? {} : { skill: input.skill }),
         ...(input.reply === undefined ? {} : { reply: input.reply }),
         ...(partial ? { partial } : {}),
+        ...(turn ? { turn } : {}),
         ...calling,
       })
       .catch((error: unknown) => {
@@ -122,20 +209,7 @@ async function call(
   } finally {
     await partial?.end({ isWhole });
   }
-  const outputViolations = result.ask ? [] : violations(agent.output_schema, result.output);
-  if (outputViolations.length > 0)
-    throw fault(
-      'validation',
-      `The answer of ${agent.name} does not fit its output_schema: ${describeViolations(outputViolations)}`,
-    );
-  const allWarnings = [...warnings, ...(result.warnings ?? [])];
-  return {
-    ...agentVersion,
-    output: result.output,
-    ...(result.ask ? { ask: result.ask } : {}),
-    ...(result.usage ? { usage: { ...result.usage } } : {}),
-    ...(allWarnings.length > 0 ? { warnings: allWarnings } : {}),
-  };
+  return result;
 }
 
 /** A run can call many agents: the error says which one failed. */

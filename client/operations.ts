@@ -145,6 +145,31 @@ export type AgentResource = {
   /** Publish the version, so that workflows use it. */
   publish?: boolean;
 };
+export type AgentSession = {
+  id: string;
+  /** The id that its calls name. */
+  session: string;
+  /** How many messages are kept. */
+  messages: number;
+  created_at: string;
+  updated_at: string;
+};
+export type AgentSessionMessage = {
+  role: 'user' | 'assistant';
+  text: string;
+  said_at: string;
+};
+export type AgentSessionWithMessages = {
+  id: string;
+  /** The id that its calls name. */
+  session: string;
+  /** How many messages are kept. */
+  messages: number;
+  created_at: string;
+  updated_at: string;
+  /** Oldest first. */
+  said: AgentSessionMessage[];
+};
 export type AgentSkill = AgentSkillFields & {
   description: string | null;
   tags: string[] | null;
@@ -853,6 +878,11 @@ export type InvokeAgentRequest = {
    * published version, else the highest deprecated one, else the draft.
    */
   version?: string;
+  /**
+   * For language models: the conversation that this call continues, as the caller names it. Of
+   * two calls at the same time, the second one fails.
+   */
+  session?: string;
 };
 export type ItemRequirements = {
   /** Names that an installation binds to the installer's secrets. */
@@ -1995,6 +2025,37 @@ export interface Operations {
       view?: 'full' | 'summary' | undefined;
     };
     answer: RunSummary[];
+  };
+  /** List the caller's conversations with an agent, newest first */
+  listAgentSessions: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /** Text in the id or in what was said; case is ignored. */
+      q?: string | undefined;
+    };
+    answer: AgentSession[];
+  };
+  /** Get one of the caller's conversations with an agent */
+  getAgentSession: {
+    path: {
+      id: string;
+      session: string;
+    };
+    answer: AgentSessionWithMessages;
+  };
+  /** Forget one of the caller's conversations with an agent */
+  deleteAgentSession: {
+    path: {
+      id: string;
+      session: string;
+    };
+    answer: undefined;
   };
   /** List an agent's skills, oldest first */
   listAgentSkills: {
@@ -3188,6 +3249,9 @@ export const OPERATIONS = {
   deleteAgent: { method: 'DELETE', path: '/agents/{id}', role: 'builder' },
   invokeAgent: { method: 'POST', path: '/agents/{id}/invoke', role: 'builder' },
   listAgentRuns: { method: 'GET', path: '/agents/{id}/runs', role: 'viewer' },
+  listAgentSessions: { method: 'GET', path: '/agents/{id}/sessions', role: 'viewer' },
+  getAgentSession: { method: 'GET', path: '/agents/{id}/sessions/{session}', role: 'viewer' },
+  deleteAgentSession: { method: 'DELETE', path: '/agents/{id}/sessions/{session}', role: 'viewer' },
   listAgentSkills: { method: 'GET', path: '/agents/{id}/skills', role: 'viewer' },
   createAgentSkill: { method: 'POST', path: '/agents/{id}/skills', role: 'builder' },
   updateAgentSkill: { method: 'PATCH', path: '/agents/{id}/skills/{skill_id}', role: 'builder' },

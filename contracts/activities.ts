@@ -7,6 +7,7 @@ import type { EventBatch, RunEnd } from './run-events.ts';
 import type { ScheduledStart } from './schedules.ts';
 import type { ListenerSpec, TakenEvents } from './listening.ts';
 import type { Candidates, DecisionPayload, Delegate, HumanTaskRequest } from './hitl.ts';
+import type { ModelTurn, ToolLoop, ToolRef, TurnStep } from './tool-loop.ts';
 
 /** `closed` means that the run's row is already terminal, so workflow code must end. */
 export interface Appended {
@@ -45,6 +46,12 @@ export interface InvokeAgentInput extends WithBatch, InvocationRef {
   reply?: RemoteReply;
   /** Those who follow the run see the output as it grows. */
   stream?: true;
+  /** The conversation that a language model continues. */
+  session?: string;
+  /** Set if a tool of a language model is called: it takes the place of `agent`. */
+  tool?: ToolRef;
+  /** Set for a turn of the loop that an earlier call of the agent has opened. */
+  turn?: TurnStep;
 }
 
 export interface CallHttpInput extends WithBatch, InvocationRef {
@@ -99,9 +106,15 @@ export interface Invoked {
     revision: number | null;
     input: unknown;
     output_schema: Record<string, unknown>;
+    /** As in `CreateChildRunInput`. */
+    rights_of?: string;
   };
   /** Set if the agent's task waits for an answer; there is no output yet. */
   ask?: RemoteAsk;
+  /** Set if the agent is a model with tools or a session: its turns begin now; there is no output yet. */
+  loop?: ToolLoop;
+  /** Set for a turn of such a model. */
+  turn?: ModelTurn;
 }
 
 /** The end of a stream of a process. */
@@ -213,6 +226,8 @@ export interface CreateChildRunInput extends WithBatch {
   retry_of?: string;
   /** The parent does not wait for the child, and the child continues whatever happens to the parent. */
   detached?: true;
+  /** Whose rights find the workflow. Default: those of the parent. */
+  rights_of?: string;
 }
 
 /**

@@ -205,6 +205,65 @@ CREATE INDEX auth_session_user ON public.auth_session USING btree (user_id);
 CREATE TRIGGER auth_session_changed AFTER UPDATE ON public.auth_session FOR EACH ROW WHEN (((old.revoked_at IS DISTINCT FROM new.revoked_at) OR (old.role_limit IS DISTINCT FROM new.role_limit) OR (old.oauth_client_id IS DISTINCT FROM new.oauth_client_id) OR (old.user_id IS DISTINCT FROM new.user_id))) EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER auth_session_deleted AFTER DELETE ON public.auth_session FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
 
+create table chat_message (
+  session_id uuid not null,
+  number bigint not null generated always as identity,
+  conversation_id uuid not null,
+  role text not null,
+  text text not null,
+  said_at timestamp with time zone not null default clock_timestamp(),
+  constraint chat_message_pkey PRIMARY KEY (session_id, number),
+  constraint chat_message_session_id_conversation_id_role_key UNIQUE (session_id, conversation_id, role),
+  constraint chat_message_session_id_fkey FOREIGN KEY (session_id) REFERENCES chat_session(id) ON DELETE CASCADE
+);
+
+create table chat_session (
+  id uuid not null,
+  agent_id uuid not null,
+  owner_id uuid not null,
+  name text not null,
+  holder_run uuid,
+  holder_task text,
+  holder_visit integer,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  updated_at timestamp with time zone not null default clock_timestamp(),
+  constraint chat_session_pkey PRIMARY KEY (id),
+  constraint chat_session_agent_id_owner_id_name_key UNIQUE (agent_id, owner_id, name),
+  constraint chat_session_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agent(id) ON DELETE CASCADE,
+  constraint chat_session_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id)
+);
+CREATE INDEX chat_session_owner ON public.chat_session USING btree (owner_id);
+
+create table conversation (
+  id uuid not null,
+  run_id uuid not null,
+  agent_id uuid not null,
+  session_id uuid,
+  input json,
+  tools json not null,
+  history json not null,
+  begun_at timestamp with time zone not null default clock_timestamp(),
+  constraint conversation_pkey PRIMARY KEY (id),
+  constraint conversation_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE,
+  constraint conversation_session_id_fkey FOREIGN KEY (session_id) REFERENCES chat_session(id) ON DELETE SET NULL
+);
+CREATE INDEX conversation_run ON public.conversation USING btree (run_id);
+CREATE INDEX conversation_session ON public.conversation USING btree (session_id) WHERE (session_id IS NOT NULL);
+
+create table conversation_turn (
+  conversation_id uuid not null,
+  turn integer not null,
+  attempts integer not null default 1,
+  answers json not null,
+  repair text,
+  messages json,
+  outcome json,
+  begun_at timestamp with time zone not null default clock_timestamp(),
+  finished_at timestamp with time zone,
+  constraint conversation_turn_pkey PRIMARY KEY (conversation_id, turn),
+  constraint conversation_turn_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES conversation(id) ON DELETE CASCADE
+);
+
 create table delivery (
   id uuid not null,
   target_id uuid not null,

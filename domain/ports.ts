@@ -2,9 +2,11 @@
 
 import type { A2ATask, A2AUpdate, WireVersion } from '../contracts/a2a/objects.ts';
 import type { RemoteAsk, RemoteReply } from '../contracts/activities.ts';
+import type { DslError } from '../contracts/dsl-error.ts';
 import type { ProcessKind } from '../contracts/process-policy.ts';
 import type { ScheduleTimes } from '../contracts/schedules.ts';
 import type { RunSignal, RunStart } from '../contracts/temporal.ts';
+import type { ToolAnswer } from '../contracts/tool-loop.ts';
 
 /**
  * An agent version, pinned when a run starts. Status, visibility and secrets are not included: they are read
@@ -43,12 +45,44 @@ export interface AgentCall {
   progress?: CallProgress;
   /** Given if the output is to be shown as it grows. */
   partial?: PartialSink;
+  /** One turn of a model with tools or a session. */
+  turn?: ModelTurnCall;
   files?: CallFiles;
   /**
    * Asked once `signal` is aborted. False means that another worker continues the call, so the remote task
    * must not be cancelled.
    */
   cancelRequested?: () => Promise<boolean>;
+}
+
+/** Messages are those of the adapter, as JSON; only it knows their form. */
+export interface ModelTurnCall {
+  /** What was said before the input of this call. */
+  history: readonly ChatMessage[];
+  /** The turns of this call so far, oldest first. */
+  turns: readonly TurnMessages[];
+  tools: readonly { name: string; description: string; parameters: Record<string, unknown> }[];
+}
+
+export interface ChatMessage {
+  role: 'user' | 'assistant';
+  text: string;
+}
+
+/** What was said to the model, and its answer; null for the turn that is to be made. */
+export interface TurnMessages {
+  answers: readonly ToolAnswer[];
+  repair: string | null;
+  messages: readonly unknown[] | null;
+}
+
+/** What a turn of a model gave; `output` is the agent's if it calls no tools. */
+export interface ModelTurnResult {
+  messages: readonly unknown[];
+  text: string;
+  calls: { id: string; name: string; arguments: unknown; problem?: string }[];
+  /** Why there is no output. */
+  problem?: string;
 }
 
 /**
@@ -131,6 +165,10 @@ export interface AgentResult {
   warnings?: string[];
   /** The counterpart waits for an answer; `output` has no meaning then. */
   ask?: RemoteAsk;
+  /** Of a turn. */
+  turn?: ModelTurnResult;
+  /** Milliseconds after which a turn may be tried again, because the counterpart is too busy. */
+  busy?: { after_ms: number; error: DslError };
 }
 
 /**

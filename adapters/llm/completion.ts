@@ -16,6 +16,7 @@ import type { Sensitive } from '../secrets/sensitive.ts';
 import { renderTemplate } from '../secrets/templates.ts';
 import type { FilePart } from './llm-files.ts';
 import { messagesOf } from './messages.ts';
+import { busyOf, toolsOf, turnMessages, turnResult, type SaidInTurn } from './model-turn.ts';
 import { modelOf, modelSecrets, type CallModel, type ModelTools } from './model.ts';
 import { providerOptions } from './providers.ts';
 
@@ -29,6 +30,8 @@ interface Completion {
   usage: LanguageModelUsage | undefined;
   model: string | undefined;
   warnings: CallWarning[] | undefined;
+  /** Of a turn. */
+  said?: SaidInTurn;
 }
 
 /**
@@ -53,13 +56,18 @@ export async function completionResult(
     model = await modelOf(call, configuration, sensitive, { ...tools, timeoutMs: leftMs });
     const completion = await complete(model, call, { configuration, parts, sensitive });
     const usage = usageOf(completion, model.name, performance.now() - startedAt);
+    const { name } = model;
+    const output = (): unknown => outputOf(completion, call.agent.output_schema, name);
     return {
-      output: sensitive.clean(outputOf(completion, call.agent.output_schema, model.name)),
+      ...(call.turn ? turnResult(completion, output, sensitive) : { output: sensitive.clean(output()) }),
       usage: { ...usage, ...(usage.model === undefined ? {} : { model: sensitive.redact(usage.model) }) },
       warnings: warningsOf(completion, sensitive),
     };
   } catch (error) {
-    throw model === null ? withoutSecrets(error, sensitive) : model.failureOf(error);
+    const failure = model === null ? withoutSecrets(error, sensitive) : model.failureOf(error);
+    const busy = call.turn && busyOf(error, failure);
+    if (busy) return { output: null, busy };
+    throw failure;
   }
 }
 
@@ -84,7 +92,8 @@ async function complete(
   const sendsSchema = structured && structuredOutput === 'json_schema';
   const settings = {
     model,
-    messages: messagesOf(prompt, parts),
+    messages: turnMessages(messagesOf(prompt, parts), call.turn),
+    ...toolsOf(call.turn),
     allowSystemInMessages: true,
     ...instructionsOf(configuration, structured && !sendsSchema ? schema : null),
     ...samplingOf(configuration),
@@ -105,7 +114,7 @@ async function complete(
       if (completion !== null && !isWhole()) return completion;
     }
     const result = await generateText({ ...settings, ...output });
-    return completionOf(result, structured ? result.output : undefined);
+    return completionOf(result, structured && result.toolCalls.length === 0 ? result.output : undefined);
   } catch (error) {
     // The model answered without valid JSON; outputOf decides whether that is an error.
     if (!NoObjectGeneratedError.isInstance(error)) throw error;
@@ -129,15 +138,18 @@ async function stream(settings: Parameters<typeof streamText>[0], partial: Parti
       });
     partial.output(part.text);
   }
-  const [text, finishReason, usage, warnings, response] = await Promise.all([
+  const [text, finishReason, usage, warnings, response, toolCalls, responseMessages] = await Promise.all([
     result.text,
     result.finishReason,
     result.usage,
     result.warnings,
     result.response,
+    result.toolCalls,
+    result.responseMessages,
   ]);
-  const object = settings.output === undefined ? undefined : await result.output;
-  return completionOf({ text, finishReason, usage, warnings, response }, object);
+  const object = settings.output === undefined || toolCalls.length > 0 ? undefined : await result.output;
+  const said = { toolCalls, responseMessages };
+  return completionOf({ text, finishReason, usage, warnings, response, ...said }, object);
 }
 
 /** The system prompt; with the schema, if the API does not receive it otherwise. */
@@ -166,13 +178,13 @@ function samplingOf(configuration: LlmConfiguration) {
 }
 
 function completionOf(
-  result: Pick<Awaited<ReturnType<typeof generateText>>, 'text' | 'finishReason' | 'usage' | 'warnings'> & {
-    response: { modelId: string };
-  },
+  result: Pick<Awaited<ReturnType<typeof generateText>>, 'text' | 'finishReason' | 'usage' | 'warnings'> &
+    SaidInTurn & { response: { modelId: string } },
   object: unknown,
 ): Completion {
-  const { text, finishReason, usage, response, warnings } = result;
-  return { text, object, finishReason, usage, model: response.modelId, warnings };
+  const { text, finishReason, usage, response, warnings, toolCalls, responseMessages } = result;
+  const said = { toolCalls, responseMessages };
+  return { text, object, finishReason, usage, model: response.modelId, warnings, said };
 }
 
 function wantsObject(schema: Record<string, unknown>): boolean {

@@ -12,6 +12,7 @@ import { checkForm, readForm } from '../core/form.ts';
 import { confirm, readRecord } from '../core/input.ts';
 import { collect, listFlags, pageOf, viewOf } from '../core/lists.ts';
 import { agentId } from '../core/names.ts';
+import { deleteSession, session as sessionCommand, sessions } from './agent-sessions.ts';
 import {
   deleteSkill,
   deprecate,
@@ -110,17 +111,26 @@ const remove = command({
 const invoke = command({
   brief: 'Invoke an agent, which starts a run',
   details: 'The input is checked against the schema of the agent before anything starts.',
-  flags: { ...inputFlags, ...endFlags, version: text('Default: the highest published one', 'VERSION') },
+  flags: {
+    ...inputFlags,
+    ...endFlags,
+    version: text('Default: the highest published one', 'VERSION'),
+    session: text('Of a language model: the conversation to continue', 'ID'),
+  },
   letters: { i: 'input', f: 'file', w: 'watch' },
   arguments: [AGENT],
-  run: async (cli, { input: pairs, file, attach, version, ...end }, given) => {
+  run: async (cli, { input: pairs, file, attach, version, session, ...end }, given) => {
     checkEnd(end);
     const path = { id: await agentId(cli, given) };
     const { input_schema: schema } = await cli.client.call('getAgent', { path, signal: cli.signal });
     const input = await withFiles(cli, await readForm(cli, { pairs, file }, schema), attach ?? []);
     // Another version may have another schema; the server knows.
     if (version === undefined) await checkForm(schema, input ?? {}, '/input');
-    const body = { ...(input === undefined ? {} : { input }), ...(version === undefined ? {} : { version }) };
+    const body = {
+      ...(input === undefined ? {} : { input }),
+      ...(version === undefined ? {} : { version }),
+      ...(session === undefined ? {} : { session }),
+    };
     const idempotencyKey = crypto.randomUUID();
     return toEnd(
       cli,
@@ -170,6 +180,9 @@ const routes = {
   setSkill,
   deleteSkill,
   invoke,
+  sessions,
+  session: sessionCommand,
+  deleteSession,
   card,
   docs,
 };

@@ -1,6 +1,7 @@
 /** Configuration of agents of kind `llm`: language models. */
 import * as z from 'zod';
 import { jsonObjectOf } from '../json-object.ts';
+import { toolKeys } from './llm-tools.ts';
 import { duration, retry, scalar, type AgentKind, type KindFacts, type KindProblem } from './kind.ts';
 
 const MODEL_PROVIDERS = [
@@ -57,6 +58,7 @@ export const llmConfiguration = z.looseObject({
   structured_output: z.enum(['json_schema', 'json_object', 'none']).optional(),
   timeout: duration.optional(),
   retry: retry.optional(),
+  ...toolKeys,
 });
 
 export type LlmConfiguration = z.infer<typeof llmConfiguration>;

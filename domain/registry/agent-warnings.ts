@@ -1,6 +1,9 @@
 /** Secrets and workflows that an agent names and that its owner does not have. */
 import { agentKind, type ConfigurationWarning } from '../../contracts/agent-configuration.ts';
+import { isRecord } from '../../contracts/is-record.ts';
 import { placeholderNames, unboundName } from '../../contracts/placeholders.ts';
+import { template } from '../../language/expressions/index.ts';
+import { MODEL_KINDS } from '../../contracts/tool-loop.ts';
 import type { Agent } from '../../db/entities/agent.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
@@ -42,8 +45,11 @@ export async function missingReferences(
       ? [{ agent: agent.id, owner: agent.owner_id, id }]
       : [];
   });
-  const found = new Map<string, MissingReference[]>(agents.map((agent) => [agent.id, unbound(agent)]));
-  if (secrets.length === 0 && workflows.length === 0) return found;
+  const tools = agents.flatMap(toolReferences);
+  const found = new Map<string, MissingReference[]>(
+    agents.map((agent) => [agent.id, [...unbound(agent), ...unreadableApprovals(agent)]]),
+  );
+  if (secrets.length + workflows.length + tools.length === 0) return found;
   const rows = await em.execute<(MissingReference & { agent: string })[]>(
     `select s.agent, '/' || s.part as pointer, true as names_secret,
             'the secret ' || s.name || ' is not in the owner''s store: add it with PUT /secrets/' || s.name
@@ -56,8 +62,20 @@ export async function missingReferences(
        from json_to_recordset(?::json) as w (agent uuid, owner uuid, id text)
       where not exists (select from workflow f
                          where f.id::text = lower(w.id) and f.archived_at is null
-                           and (f.owner_id = w.owner or f.visibility = 'public'))`,
-    [JSON.stringify(secrets), JSON.stringify(workflows)],
+                           and (f.owner_id = w.owner or f.visibility = 'public'))
+     union all
+     select t.agent, t.pointer, false,
+            'there is no such ' || t.kind || ' that the owner may use; invoking the agent will fault'
+       from json_to_recordset(?::json) as t (agent uuid, owner uuid, pointer text, kind text, given text)
+      where case t.kind
+              when 'agent' then not exists (
+                select from agent a where (a.id::text = lower(t.given) or a.name = t.given)
+                                      and (a.owner_id = t.owner or a.visibility = 'public'))
+              else not exists (
+                select from workflow f where (f.id::text = lower(t.given) or f.name = t.given)
+                                         and f.archived_at is null
+                                         and (f.owner_id = t.owner or f.visibility = 'public')) end`,
+    [JSON.stringify(secrets), JSON.stringify(workflows), JSON.stringify(tools)],
   );
   for (const { agent, ...warning } of rows) found.get(agent)?.push(warning);
   return found;
@@ -85,6 +103,42 @@ export function warningsFor(
       .filter(({ names_secret }) => !names_secret)
       .map(({ pointer, message }) => ({ pointer, message })),
   ];
+}
+
+/** Agents and workflows that a language model may call. */
+function toolReferences(agent: WarnedAgent) {
+  return toolsOf(agent).flatMap((tool, index) =>
+    (['agent', 'workflow'] as const).flatMap((kind) => {
+      const given = tool[kind];
+      if (typeof given !== 'string') return [];
+      const pointer = `/configuration/tools/${index}/${kind}`;
+      return [{ agent: agent.id, owner: agent.owner_id, pointer, kind, given }];
+    }),
+  );
+}
+
+function unreadableApprovals(agent: WarnedAgent): MissingReference[] {
+  return toolsOf(agent).flatMap(({ approval }, index) => {
+    if (typeof approval !== 'string' || approval === 'always' || approval === 'never') return [];
+    try {
+      template(approval, { mode: 'loose' });
+      return [];
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return [
+        {
+          pointer: `/configuration/tools/${index}/approval`,
+          names_secret: false,
+          message: `cannot be evaluated, so every call needs an approval: ${reason}`,
+        },
+      ];
+    }
+  });
+}
+
+function toolsOf(agent: WarnedAgent): Record<string, unknown>[] {
+  const tools = agent.configuration?.['tools'];
+  return MODEL_KINDS.has(kindOf(agent)) && Array.isArray(tools) ? tools.filter(isRecord) : [];
 }
 
 function unbound(agent: WarnedAgent): MissingReference[] {

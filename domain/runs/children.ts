@@ -54,7 +54,7 @@ export async function createChildRun(
     await createRun(em, { ...child, ...part, input: input.input });
     return;
   }
-  const found = await findWorkflow(em, parent.rights_of, input.workflow);
+  const found = await findWorkflow(em, input.rights_of ?? parent.rights_of, input.workflow);
   const workflow = await readRunnable(
     em,
     'id' in input.workflow ? { ...found, revision: input.workflow.revision } : found,

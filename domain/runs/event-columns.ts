@@ -48,11 +48,12 @@ export function eventRows(events: readonly NewRunEvent[]): string {
 
 export function columnsOf({ type, task, data }: NewRunEvent): EventColumns & { visit?: unknown } {
   const { task_status: status, counts_usage: counts, emits, ...columns } = COLUMNS[type] ?? {};
-  const { visit, usage } = data;
+  const { visit, usage, usage_is_sum: isSum } = data;
   return {
     ...columns,
     ...(status && task !== null && isSet(visit) ? { task_status: status, visit } : {}),
-    ...(counts && isSet(usage) ? { counts_usage: counts } : {}),
+    // The steps that it sums up are counted themselves.
+    ...(counts && isSet(usage) && isSum !== true ? { counts_usage: counts } : {}),
     ...(emits ? emitted(data['event']) : {}),
   };
 }

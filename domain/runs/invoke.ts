@@ -3,6 +3,8 @@
  * other agent becomes the only step of a run.
  */
 import type { EntityManager } from '../../db/orm.ts';
+import { agentKind } from '../../contracts/agent-configuration.ts';
+import { MODEL_KINDS } from '../../contracts/tool-loop.ts';
 import { describeViolations } from '../../language/schema/validate-json.ts';
 import type { Agent } from '../../db/entities/agent.ts';
 import type { Actor } from '../auth/actor.ts';
@@ -19,6 +21,8 @@ import { runAgent, runWorkflow } from './service.ts';
 export interface AgentInvocation {
   /** Semantic version, range or `draft`. Default: the highest published version. */
   version?: string | undefined;
+  /** For language models: the conversation to continue. */
+  session?: string | undefined;
   /** See `NewRun`. */
   caller_run_id?: string | null;
   /**
@@ -41,7 +45,7 @@ export async function invokeAgent(
   agent: InvokedAgent,
   invocation: AgentInvocation,
 ): Promise<string> {
-  const { version, caller_run_id = null, limits } = invocation;
+  const { version, session, caller_run_id = null, limits } = invocation;
   // The caller may see the agent; admins use private agents with the owner's rights.
   const rights = mayChangeAgent(actor, agent) ? agent.owner_id : actor.id;
   const pin = await pinAgent(em, rights, { agent: agent.id, version });
@@ -49,6 +53,7 @@ export async function invokeAgent(
   if (!pin.found && version !== undefined)
     throw invalid([{ pointer: '/version', code: pin.reason, message: pin.message }], pin.message, pin.reason);
   const pinned = pin.found ? pin.pinned : null;
+  if (session !== undefined && pinned !== null) checkHasSessions(pinned);
   const input = invocation.input(pinned);
   if (pinned !== null) await checkInput(actor, pinned, input);
   const workflow =
@@ -56,10 +61,16 @@ export async function invokeAgent(
       ? await workflowOf(em, pin.pinned)
       : null;
   if (workflow === null)
-    return (await runAgent(em, actor, agent, input, { version, caller_run_id, limits })).id;
+    return (await runAgent(em, actor, agent, input, { version, session, caller_run_id, limits })).id;
   const warnings = pin.found ? deprecations(pin.pinned, pin.status) : [];
   const more = { agent_id: agent.id, caller_run_id, warnings, limits };
   return (await runWorkflow(em, actor, workflow, input, more)).id;
+}
+
+function checkHasSessions(agent: PinnedAgent): void {
+  if (MODEL_KINDS.has(agentKind(agent))) return;
+  const message = 'Only language models have sessions.';
+  throw invalid([{ pointer: '/session', code: 'no_sessions', message }], message, 'no_sessions');
 }
 
 /** Fail early, so the caller sees the reason instead of a faulted run. */

@@ -126,3 +126,15 @@ export async function useAgent(em: EntityManager, agentId: string): Promise<stri
   );
   return row?.status ?? null;
 }
+
+/** The status of an agent that is used with the rights of a user, as `Begun.agent_status`. Notes the use. */
+export async function statusFor(em: EntityManager, agentId: string, userId: string): Promise<string | null> {
+  const status = await useAgent(em, agentId);
+  if (status === null) return null;
+  const [row] = await em.execute<{ may: boolean }[]>(
+    `select a.visibility = 'public' or a.owner_id = u.id or 'admin' = any(u.roles) as may
+       from agent a, user_account u where a.id = ? and u.id = ?`,
+    [agentId, userId],
+  );
+  return row?.may === true ? status : 'invisible';
+}

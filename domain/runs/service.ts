@@ -71,14 +71,22 @@ export async function runAgent(
   input: unknown,
   {
     version,
+    session,
     caller_run_id = null,
     limits,
-  }: { version?: string | undefined; caller_run_id?: string | null; limits: RunLimits },
+  }: {
+    version?: string | undefined;
+    session?: string | undefined;
+    caller_run_id?: string | null;
+    limits: RunLimits;
+  },
 ): Promise<CreatedRun> {
   const reference: AgentReference = { agent: agent.id, ...(version === undefined ? {} : { version }) };
+  // As a text of jq, because the id may look like an expression.
+  const continued = session === undefined ? {} : { session: `\${ ${JSON.stringify(session)} }` };
   const definition = {
     document: { dsl: '1.0.3', namespace: 'cadenza', name: 'invoke-agent', version: '1.0.0' },
-    do: [{ invoke: { call: 'agent', with: { ...reference, input: '${ . }' } } }],
+    do: [{ invoke: { call: 'agent', with: { ...reference, input: '${ . }', ...continued } } }],
   };
   return createRun(em, {
     workflow_id: null,

@@ -40,6 +40,8 @@ const ROUTES = {
     return { booking: `${what}-1` };
   },
   '/cancel': ({ booking = 'nothing' }) => ({ cancelled: booking }),
+  '/order': ({ order = 0 }) => ({ order, item: 'a kettle', price: 80 }),
+  '/pay-back': ({ order = 0, amount = 0 }) => ({ order, paid_back: amount }),
   /** Requires the token. */
   '/orders': ({ item = 'nothing' }, { authorization = '' }) => {
     if (!/^Bearer .{8,}$/.test(authorization))

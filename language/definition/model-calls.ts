@@ -51,6 +51,8 @@ export interface AgentArguments {
   timeout?: Duration;
   /** A boolean, or a `${ … }` that evaluates to one. */
   stream?: boolean | string;
+  /** For language models: the conversation that the call continues. */
+  session?: string;
 }
 
 /** Users by username or id, roles and groups: lists, or `${ … }` that evaluate to lists. */

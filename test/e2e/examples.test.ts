@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client, TestUser } from '../support/app.ts';
 import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
 import { startAudioServer, wavOf, type AudioServer } from '../support/audio-server.ts';
+import { sendModelAnswer, type ModelRequest, type ScriptedAnswer } from '../support/scripted-model.ts';
 import { ownPort } from '../support/machine.ts';
 import { startTestPlatform, until, type RunRecord, type TestPlatform } from '../support/platform.ts';
 
@@ -39,6 +40,8 @@ beforeAll(async () => {
     dora: await person('dora', 'directors'),
   };
   llm = await startServer((request, response) => {
+    const body = JSON.parse(request.body) as ModelRequest;
+    if (body.tools) return sendModelAnswer(response, body, clerk(body));
     const { messages } = JSON.parse(request.body) as { messages: { role: string; content: unknown }[] };
     const asked = messages.at(-1)?.content;
     // A message with an image has parts.
@@ -72,6 +75,15 @@ afterAll(async () => {
   await audio.close();
   await platform.close();
 });
+
+/** What the model of `answer-customer` does: one tool after the other. */
+function clerk({ messages }: ModelRequest): ScriptedAnswer {
+  const answers = messages.filter(({ role }) => role === 'tool').length;
+  if (answers === 0) return { calls: [{ name: 'find-order', arguments: { order: 17 } }] };
+  if (answers === 1) return { calls: [{ name: 'pay-back', arguments: { order: 17, amount: 80 } }] };
+  if (answers === 2) return { calls: [{ name: 'translate', arguments: { text: 'Paid', language: 'fr' } }] };
+  return { text: `${messages.at(-1).content} (${messages.filter(({ role }) => role === 'user').length})` };
+}
 
 async function startWriter(): Promise<string> {
   const url = `http://127.0.0.1:${await ownPort()}`;
@@ -322,6 +334,23 @@ const cases: Record<string, () => Promise<void>> = {
       output: { summary: 'Leaves in water.', corrected: true },
     });
     expect(done['tasks'][0].usage).toMatchObject({ total_tokens: 10, model: 'tiny' });
+  },
+  'answer-customer': async () => {
+    for (const [amount, told] of [
+      [30, '{"text":"[fr] Paid"} (1)'],
+      [undefined, '{"text":"[fr] Paid"} (2)'],
+    ] as const) {
+      const run = await start('answer-customer', { customer: 'ada', message: 'My kettle broke, order 17' });
+      const task = await taskOf(run, builder);
+      expect(task['subject']).toEqual({ tool: 'pay-back', arguments: { order: 17, amount: 80 } });
+      const payload = amount === undefined ? {} : { arguments: { order: 17, amount } };
+      await decide(builder, task, { decision: 'approve', payload });
+      const done = await ended(run);
+      expect(done).toMatchObject({ status: 'completed', output: { answer: told } });
+      const log = (await builder.get(`/runs/${run['id']}/logs?limit=200`)).body as RunRecord[];
+      const paid = log.find(({ data }) => data['name'] === 'pay-back' && data['output'] !== undefined);
+      expect(paid?.['data'].output).toEqual({ order: 17, paid_back: amount ?? 80 });
+    }
   },
   'revise-until-approved': async () => {
     const run = await start('revise-until-approved', { topic: 'Tea' });

@@ -76,6 +76,7 @@ test('every shape of run has a history', () => {
     'shown',
     'suspended',
     'timeout',
+    'tools',
   ];
   expect(shapes.filter((shape) => !names.some((name) => name.startsWith(shape)))).toEqual([]);
 });

@@ -9,6 +9,7 @@ import { IMAGE } from '../support/container-engine.ts';
 import { startShop } from '../support/grpc-server.ts';
 import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
 import { startMcpServer } from '../support/mcp-server.ts';
+import { startScriptedModel } from '../support/scripted-model.ts';
 import { startRun, until, type RunRecord, type TestPlatform } from '../support/platform.ts';
 import { agentTask, humanTask } from '../support/definitions.ts';
 
@@ -89,10 +90,12 @@ const decide = async (
   title?: string,
 ): Promise<void> => {
   const builder = await stage.platform.as('builder');
-  const [task] = await until(
+  const asked = (task: RunRecord): boolean => title === undefined || task['title'] === title;
+  const open = await until(
     async () => (await builder.get(`/hitl/tasks?run_id=${run['id']}`)).body as RunRecord[],
-    (tasks) => tasks.some((task) => title === undefined || task['title'] === title),
+    (tasks) => tasks.some(asked),
   );
+  const task = open.find(asked);
   await isWaiting(stage, run);
   const reply = await builder.post(`/hitl/tasks/${task?.['id']}/decision`, {
     decision,
@@ -752,6 +755,47 @@ export const scenarios: Record<string, Scenario> = {
     );
     await builder.post(`/runs/${run['id']}/resume`);
     return { '': await ended(stage, run) };
+  },
+  tools: async (stage) => {
+    const builder = await stage.platform.as('builder');
+    const model = await startScriptedModel();
+    const agent = async (name: string, type: string, configuration: object): Promise<void> => {
+      const { status } = await builder.post('/agents', agentBody({ name, type, configuration }));
+      if (status !== 201) throw new Error(`${name}: ${status}`);
+    };
+    try {
+      await agent('tool', 'api', { endpoint: `${stage.counterpart.url}/ok` });
+      const tools = [
+        { agent: 'tool', name: 'free' },
+        { agent: 'tool', name: 'careful', approval: 'always' },
+        { human: {} },
+      ];
+      const of = { base_url: `${model.url}/v1`, model: 'tiny' };
+      await agent('clerk', 'llm', { ...of, tools });
+      await agent('limited', 'llm', { ...of, tools, max_turns: 2, on_exceed: 'ask' });
+      const calls = (...names: string[]) => ({
+        calls: names.map((name) => ({
+          name,
+          arguments: name === 'ask_person' ? { question: 'Well?' } : { input: 1 },
+        })),
+      });
+      const turns = [
+        calls('free', 'careful', 'ask_person', 'unknown'),
+        ...Array.from({ length: 6 }, () => calls('free')),
+      ];
+      // After so many turns, the run continues in a new execution.
+      model.script((_, turn) => turns[turn - 1] ?? { text: 'done' });
+      const run = await started(stage, { do: [{ ask: agentTask('clerk', { session: 's' }) }] });
+      await decide(stage, run, 'approve', {}, 'May ask call careful?');
+      await decide(stage, run, 'answer', { answer: 'yes' }, 'Well?');
+      const whole = await ended(stage, run);
+      model.script(() => calls('free'));
+      const limited = await started(stage, { do: [{ ask: agentTask('limited') }] });
+      await decide(stage, limited, 'reject', undefined, 'May ask go on?');
+      return { '': whole, limited: await ended(stage, limited) };
+    } finally {
+      await model.close();
+    }
   },
   timeout: async (stage) => ({
     caught: await toEnd(stage, {

@@ -71,6 +71,7 @@ export type ObjectName =
   | 'secret'
   | 'client'
   | 'session'
+  | 'agentWithSession'
   | 'oauthClient'
   | 'user';
 
@@ -163,6 +164,9 @@ export const accessRules: Record<string, Rule | 'public'> = {
   listAgentVersions: readAgent,
   getAgentVersion: readAgent,
   listAgentSkills: readAgent,
+  listAgentSessions: readAgent,
+  getAgentSession: rule('viewer', { agentWithSession: ownOnly }),
+  deleteAgentSession: rule('viewer', { agentWithSession: ownOnly }),
   updateAgent: changeAgent,
   deleteAgent: changeAgent,
   createAgentVersion: changeAgent,

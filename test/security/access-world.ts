@@ -67,6 +67,7 @@ export async function createAccessWorld(): Promise<AccessWorld> {
     secret: 'OWNER_KEY',
     client: await insertClient(app, owner.id),
     session: await insertSession(app, owner.id),
+    agentWithSession: await insertChat(app, owner.id, agents.ids.publicAgent),
     oauthClient: await registerClient(app),
     user: owner.id,
   };
@@ -80,6 +81,7 @@ export async function createAccessWorld(): Promise<AccessWorld> {
       reference: '/do/0/first',
       delivery_id: delivery.id,
       client_id: ids.client,
+      session: 'trip',
       ...(object === 'privateAgent' || object === 'publicAgent' ? { skill_id: agents.skills[object] } : {}),
       ...(object === 'none' ? { name: 'SOME_NAME' } : { name: ids[object] }),
     }),
@@ -135,6 +137,18 @@ async function insertSession(app: TestApp, ownerId: string): Promise<string> {
       ownerId,
     ]);
   return id;
+}
+
+/** @returns the agent that remembers the session */
+async function insertChat(app: TestApp, ownerId: string, agentId: string): Promise<string> {
+  await app.orm.em
+    .fork()
+    .execute(`insert into chat_session (id, agent_id, owner_id, name) values (?, ?, ?, 'trip')`, [
+      crypto.randomUUID(),
+      agentId,
+      ownerId,
+    ]);
+  return agentId;
 }
 
 function created(reply: Reply): Reply['body'] {

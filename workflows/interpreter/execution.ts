@@ -53,6 +53,8 @@ export interface Env {
   strand: Strand;
   /** The items of `call: map` around the task, outermost first; `ref` is the map's. */
   items?: readonly { ref: string; index: number }[];
+  /** How many loops of language models are around the task, as tools of one another. */
+  toolDepth?: number;
   /** In tasks of an extension: `$task`, which describes the extended task. */
   extended?: Record<string, unknown>;
 }

@@ -80,6 +80,42 @@ export async function runTask(
   }
 }
 
+/** A part of a task that the log, the status and the history show as a task of its own. */
+export interface Step {
+  name: string;
+  /** Below the task's own pointer. */
+  ref: string;
+  type: string;
+  /** For the log. */
+  input: unknown;
+}
+
+/** Runs a step like a task, without data flow of its own. */
+export async function runStep(
+  execution: Execution,
+  { name, ref, type, input }: Step,
+  frame: Frame,
+  env: Env,
+  work: (task: Task) => Promise<Outcome>,
+): Promise<Outcome> {
+  const gate = execution.gate();
+  if (gate) await gate;
+  while (isTired()) await execution.rest();
+  execution.checkEventLimit(ref);
+  const { task, isNew } = start(execution, name, ref, frame, env);
+  if (isNew) logStartedAs(execution, type, task, input);
+  try {
+    const outcome = await work(task);
+    boundedRun(execution.state, bounded(outcome.output, 'the output', ref), ref);
+    logCompleted(execution, task, outcome.output, outcome.data);
+    return outcome;
+  } catch (error) {
+    if (isCancellation(error)) logCancelled(execution, task);
+    else if (error instanceof DslFault) logFaulted(execution, task, error);
+    throw error;
+  }
+}
+
 /** What an extended task does itself; its timeout also limits its extensions. */
 async function extendedWork(
   execution: Execution,
@@ -124,8 +160,11 @@ function start(
 }
 
 function logStarted(execution: Execution, definition: TaskDefinition, task: Task, input: unknown): void {
+  logStartedAs(execution, taskType(definition, execution.definition), task, input);
+}
+
+function logStartedAs(execution: Execution, type: string, task: Task, input: unknown): void {
   const { name, attempt, frame } = task;
-  const type = taskType(definition, execution.definition);
   execution.journal.add(
     execution.taskEvent(task, EVENT.taskStarted, 'started', LOG_TEXT.taskStarted(name), {
       data: { name, type, attempt, startedAt: frame.started?.at, ...preview('input', input) },

@@ -81,7 +81,7 @@ function sizeOfState(state: RunState): number {
 
 /** Without nested frames. */
 function sizeOfFrame(frame: Frame): number {
-  const { raw, input, list, loop, fork, map, attempts, child, remote, listen } = frame;
+  const { raw, input, list, loop, fork, map, attempts, child, remote, listen, chat } = frame;
   const ofList = (inner: ListFrame | undefined): number => (inner ? sizeOf(inner.data) : 0);
   let size = sizeOf(raw) + ofList(list);
   if (input) size += sizeOf(input.value);
@@ -90,6 +90,8 @@ function sizeOfFrame(frame: Frame): number {
   if (child) size += sizeOf(child.input);
   if (remote) size += sizeOf(remote.ask.subject);
   if (listen) size += sizeOfListen(listen);
+  for (const call of chat?.calls ?? [])
+    size += sizeOf(call.arguments) + sizeOf(call.approval) + sizeOf(call.answer);
   if (fork) {
     size += sizeOf(fork.base);
     for (const { scope, done } of fork.branches) size += sizeOf(scope.context) + sizeOf(done?.output);

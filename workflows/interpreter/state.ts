@@ -5,6 +5,7 @@
  * unwinding.
  */
 import type { RemoteAsk, RemoteReply } from '../../contracts/activities.ts';
+import type { ToolAnswer, ToolLoop, ToolRequest } from '../../contracts/tool-loop.ts';
 import { workflowUuid } from './ids.ts';
 import type { AskedAgain } from '../../contracts/asked-again.ts';
 import type { TakenEvent } from '../../contracts/listening.ts';
@@ -43,6 +44,8 @@ export interface Frame {
   listen?: ListenFrame;
   /** A remote agent's task that has asked for something. */
   remote?: RemoteFrame;
+  /** The turns of a language model with tools. */
+  chat?: ChatFrame;
   child?: {
     id: string;
     created: boolean;
@@ -59,6 +62,8 @@ export interface Frame {
      */
     agent?: {
       workflow: { id: string; revision: number | null };
+      /** Default: those of this run. */
+      rights_of?: string;
       output_schema: Record<string, unknown>;
       data: Record<string, unknown>;
     };
@@ -118,6 +123,39 @@ export interface RemoteFrame {
   ask: RemoteAsk;
   human: HumanFrame;
   decision?: NonNullable<RemoteReply['decision']>;
+}
+
+/** The conversation itself is in the database (docs/llm-agents.md). */
+export interface ChatFrame {
+  loop: ToolLoop;
+  agent: { agent_id: string; agent_version: string };
+  /** The loop of the retried run that this one continues. */
+  from?: { conversation: string; turns: number };
+  /** The turns that the model has ended. */
+  turns: number;
+  /** What it may use, with what people have granted. */
+  allowed: { turns: number; tokens: number | null; cost: number | null; ms: number };
+  /** Sums of the usage of turns and tools. */
+  usage: Record<string, number>;
+  /** Milliseconds that turns and tools took, without waiting for people. */
+  spent_ms: number;
+  /** The turn that is under way, or that failed. */
+  model?: Frame;
+  /** How often in a row the model's API was too busy, and when it is called again, in ms. */
+  busy?: { count: number; until: number };
+  /** Of the last turn. */
+  calls?: ToolCall[];
+  /** What is wrong with the output of the last turn. */
+  repair?: string;
+  repaired?: true;
+  /** A person is asked whether the loop may go on beyond a limit. */
+  limit?: Frame;
+}
+
+export interface ToolCall extends ToolRequest {
+  frame?: Frame;
+  approved?: true;
+  answer?: ToolAnswer;
 }
 
 /** A task list: the index of the next task, and its input. */
@@ -233,12 +271,13 @@ export function checkpointOf({ version, scope, root, continues, asked_again: aga
 /** A frame and all frames below it; `open` skips finished branches and failed attempts. */
 export function* framesOf(frame: Frame, which: 'all' | 'open' = 'all'): Generator<Frame> {
   yield frame;
-  const { list, loop, fork, map, attempts, body, listen, extensions = [] } = frame;
+  const { list, loop, fork, map, attempts, body, listen, chat, extensions = [] } = frame;
   const branches = (fork?.branches ?? [])
     .filter(({ done }) => which === 'all' || !done)
     .map((branch) => branch.frame);
   const attempt = which === 'open' && attempts?.caught ? undefined : attempts?.list?.child;
   const items = Object.values(map?.open ?? {}).map((item) => item.list.child);
+  const steps = [chat?.model, chat?.limit, ...(chat?.calls ?? []).map((call) => call.frame)];
   const around = extensions.flatMap(({ before, after }) => [before?.child, after?.child]);
   const inner = [
     list?.child,
@@ -249,6 +288,7 @@ export function* framesOf(frame: Frame, which: 'all' | 'open' = 'all'): Generato
     body,
     ...branches,
     ...items,
+    ...steps,
     ...around,
   ];
   for (const innerFrame of inner) if (innerFrame) yield* framesOf(innerFrame, which);
@@ -274,6 +314,7 @@ function resetFrame(frame: Frame): void {
   delete frame.remote;
   if (frame.child) frame.child = childForRetry(frame.child);
   if (frame.listen) frame.listen = listenForRetry(frame.listen);
+  if (frame.chat) frame.chat = chatForRetry(frame.chat);
   // The task starts again with a new visit; its input and progress are kept.
   delete frame.started;
   resetList(frame.list);
@@ -317,6 +358,36 @@ function listenForRetry(listen: ListenFrame): ListenFrame {
     ...(list === undefined ? {} : { list }),
     ...(before === undefined || isOver ? {} : { resumes: before }),
   };
+}
+
+/**
+ * The retry continues after the last turn that ended. Tools that have answered are not called again, the
+ * others are, and people are asked again. A loop that was at a limit gets it once more.
+ */
+function chatForRetry(chat: ChatFrame): ChatFrame {
+  const { model: _model, limit: _limit, busy: _busy, ...kept } = chat;
+  const { loop, turns, from } = kept;
+  for (const call of kept.calls ?? []) {
+    delete call.approved;
+    if (call.frame) resetFrame(call.frame);
+  }
+  return {
+    ...kept,
+    // Nothing was written to the copy of a loop that failed before its first step.
+    from: from && turns === from.turns ? from : { conversation: loop.conversation, turns },
+    loop: { ...loop, conversation: workflowUuid() },
+    allowed: {
+      turns: turns + loop.max_turns,
+      tokens: raised(kept.usage['total_tokens'], loop.max_total_tokens),
+      cost: raised(kept.usage['cost_usd'], loop.max_cost_usd),
+      ms: kept.allowed.ms,
+    },
+    spent_ms: 0,
+  };
+}
+
+export function raised(used: number | undefined, by: number | null): number | null {
+  return by === null ? null : (used ?? 0) + by;
 }
 
 /** A detached child is not created twice. */

@@ -22,6 +22,7 @@ import { agentCard, presentCard } from './card.ts';
 import { fieldsOfNew, patchOf, skillOfNew } from './fields.ts';
 import { agentRecord, listedAgent, presentAgent, presentListedAgent } from './presenter.ts';
 import { agentFilters, agentPatch, newAgent } from './schemas.ts';
+import { sessionEndpoints } from './session-routes.ts';
 import { skillEndpoints } from './skill-routes.ts';
 import { versionEndpoints } from './version-routes.ts';
 
@@ -157,6 +158,7 @@ export function agentEndpoints(deps: Pick<AppDeps, 'encryption' | 'env'>): Endpo
     }),
     ...versionEndpoints(deps),
     ...skillEndpoints(deps),
+    ...sessionEndpoints(),
   ];
 }
 

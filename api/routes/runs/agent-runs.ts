@@ -1,5 +1,6 @@
 /** Runs that invoke a single agent, outside of a workflow: docs/interface.md#invoke-an-agent. */
 import * as z from 'zod';
+import { MAX_SESSION_ID } from '../../../contracts/tool-loop.ts';
 import { isVersionRange } from '../../../language/definition/version-range.ts';
 import { getAgent } from '../../../domain/registry/agent-service.ts';
 import { DRAFT } from '../../../domain/registry/choose-version.ts';
@@ -46,6 +47,13 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
               'published ' +
               'version, else the highest deprecated one, else the draft.',
           }),
+        session: text({ min: 1, max: MAX_SESSION_ID })
+          .optional()
+          .meta({
+            description:
+              'For language models: the conversation that this call continues, as the caller names it. ' +
+              'Of two calls at the same time, the second one fails.',
+          }),
       }),
       responses: { 201: runSchema },
       errors: [403, 404, 422],
@@ -55,6 +63,7 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
         const limits = runLimits(deps.env);
         const runId = await invokeAgent(c.em, c.actor, agent, {
           version: c.body.version,
+          session: c.body.session,
           caller_run_id,
           input: () => c.body.input,
           limits,

@@ -14,11 +14,12 @@ export const agentCall: Call = {
     skill: name.optional(),
     timeout: duration.optional(),
     stream: byType({ boolean: z.boolean(), string: name }).optional(),
+    session: name.optional(),
   }),
   check(parameters, pointer, locals, checker) {
     const place = inTask(locals);
     const { agent, version, stream } = parameters;
-    for (const key of ['agent', 'version', 'skill', 'timeout', 'stream'])
+    for (const key of ['agent', 'version', 'skill', 'timeout', 'stream', 'session'])
       checker.text(parameters[key], at(pointer, key), place);
     checker.template(parameters['input'], at(pointer, 'input'), place);
     const literalVersion = typeof version === 'string' && !version.includes('${') ? version : undefined;

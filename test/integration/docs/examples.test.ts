@@ -78,8 +78,8 @@ test('every example is of a kind that is tried here', () => {
 
 describe('agents', () => {
   test('each kind that can be invoked has a complete body', () => {
-    const types = examples.filter(isAgent).map(({ json }) => json['type']);
-    expect(types.toSorted()).toEqual(['a2a', 'api', 'llm', 'workflow']);
+    const types = new Set(examples.filter(isAgent).map(({ json }) => json['type']));
+    expect([...types].toSorted()).toEqual(['a2a', 'api', 'llm', 'workflow']);
   });
 
   test.each(examples.filter(isAgent))('$title', async ({ json }) => {
@@ -87,6 +87,10 @@ describe('agents', () => {
       expect((await builder.put(`/secrets/${name}`, { value: 'a long value' })).status).toBeLessThan(300);
     const configuration = json['configuration'] as Json;
     if ('workflow_id' in configuration) configuration['workflow_id'] = await createWorkflow();
+    for (const { agent, workflow } of (configuration['tools'] ?? []) as Record<string, string>[]) {
+      if (agent !== undefined) await builder.post('/agents', agentBody({ name: agent }));
+      if (workflow !== undefined) await createWorkflow(workflow);
+    }
     const answer = await builder.post('/agents', json);
     expect([answer.status, answer.body.errors, answer.body.warnings]).toEqual([201, undefined, []]);
   });
@@ -96,9 +100,9 @@ describe('agents', () => {
     expect([answer.status, answer.body.warnings]).toEqual([201, []]);
   });
 
-  async function createWorkflow(): Promise<string> {
+  async function createWorkflow(name = 'one step'): Promise<string> {
     const definition = { do: [{ wait: { wait: { seconds: 1 } } }] };
-    return (await builder.post('/workflows', { name: 'one step', definition })).body.id;
+    return (await builder.post('/workflows', { name, definition })).body.id;
   }
 });
 

@@ -3,12 +3,8 @@
  * `workflow` is a
  * child run.
  */
-import type {
-  CreateChildRunInput,
-  Invoked,
-  InvokeAgentInput,
-  RemoteReply,
-} from '../../../contracts/activities.ts';
+import type { CreateChildRunInput, Invoked, RemoteReply } from '../../../contracts/activities.ts';
+import { MAX_SESSION_ID } from '../../../contracts/tool-loop.ts';
 import type { AgentArguments } from '../../../language/definition/model.ts';
 import { describeViolations, violations } from '../../../language/schema/validate-json.ts';
 import { resolve, type At } from '../data-flow.ts';
@@ -19,6 +15,8 @@ import { calling, bestEffort } from '../activities.ts';
 import { newChild, runChild } from './child.ts';
 import { answerRemote } from './answer-remote.ts';
 import { invoke, outcomeOf } from './invoke.ts';
+import { runToolLoop } from './tool-loop.ts';
+import { chatFrame, type AgentRequest } from './chat.ts';
 
 /** The DSL's limit for a single serverless function; longer calls need `timeout`. */
 const DEFAULT_TIMEOUT_MS = 15 * 60_000;
@@ -33,7 +31,14 @@ export async function callAgent(
   // The child exists already, or comes from the run that this one retries.
   const { child } = task.frame;
   if (child) return finishChild(execution, task, child.agent?.workflow ?? { id: '', revision: null }, null);
-  const request = agentRequest(execution, args, task, input, at);
+  return callRequest(execution, agentRequest(execution, args, task, input, at), task);
+}
+
+/** Calls an agent of any kind. The task's frame holds what is under way. */
+async function callRequest(execution: Execution, request: AgentRequest, task: Task): Promise<Outcome> {
+  const { child, chat } = task.frame;
+  if (child) return finishChild(execution, task, child.agent?.workflow ?? { id: '', revision: null }, null);
+  if (chat) return runToolLoop(execution, task, request, chat, callRequest);
   const { timeout_ms: timeoutMs } = request;
   const summary = `${task.name}: agent`;
   const call = (more: { round?: number; reply?: RemoteReply } = {}): Promise<Invoked> =>
@@ -47,10 +52,16 @@ export async function callAgent(
   };
   const first = task.frame.remote ? null : await call();
   const result = first && !first.ask ? first : await answerRemote(execution, task, first, { call, cancel });
+  if (result.loop) {
+    outcomeOf(execution, task, result);
+    task.frame.chat = chatFrame(result.loop, result, timeoutMs);
+    return runToolLoop(execution, task, request, task.frame.chat, callRequest);
+  }
   if (result.child) {
-    const { workflow_id, revision, input: childInput, output_schema } = result.child;
+    const { workflow_id, revision, input: childInput, output_schema, rights_of } = result.child;
     newChild(task, childInput).agent = {
       workflow: { id: workflow_id, revision },
+      ...(rights_of === undefined ? {} : { rights_of }),
       output_schema,
       data: outcomeOf(execution, task, result).data ?? {},
     };
@@ -70,13 +81,20 @@ export function agentRequest(
   task: Task,
   input: unknown,
   at: At,
-): Omit<InvokeAgentInput, 'batch'> {
+): AgentRequest {
   const agent = resolve(args.agent, input, at);
   if (typeof agent !== 'string' || agent === '')
     throw fault('configuration', 'with.agent must give the id or the name of an agent', task.ref);
   const version = resolve(args.version, input, at);
   const skill = resolve(args.skill, input, at);
   const stream = resolve(args.stream, input, at) ?? false;
+  const session = resolve(args.session, input, at) ?? null;
+  if (session !== null && (typeof session !== 'string' || session === '' || session.length > MAX_SESSION_ID))
+    throw fault(
+      'configuration',
+      `with.session must give a text of 1 to ${MAX_SESSION_ID} characters`,
+      task.ref,
+    );
   if (typeof stream !== 'boolean')
     throw fault('configuration', 'with.stream must give true or false', task.ref);
   return {
@@ -91,6 +109,7 @@ export function agentRequest(
     input: args.input === undefined ? input : resolve(args.input, input, at),
     timeout_ms: agentTimeoutMs(args, input, at),
     ...(stream ? { stream } : {}),
+    ...(session === null ? {} : { session }),
   };
 }
 
@@ -101,8 +120,8 @@ async function finishChild(
   workflow: CreateChildRunInput['workflow'],
   input: unknown,
 ): Promise<Outcome> {
-  const child = await runChild(execution, task, workflow, input);
   const agent = task.frame.child?.agent;
+  const child = await runChild(execution, task, workflow, input, agent?.rights_of);
   const mismatches = violations(agent?.output_schema, child.output);
   if (mismatches.length > 0)
     throw fault(

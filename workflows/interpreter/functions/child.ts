@@ -15,17 +15,19 @@ import type { Frame } from '../state.ts';
 
 type Child = NonNullable<Frame['child']>;
 
+/** `rightsOf`: the user with whose rights the workflow is found. Default: those of this run. */
 export async function runChild(
   execution: Execution,
   task: Task,
   workflow: CreateChildRunInput['workflow'],
   input: unknown,
+  rightsOf?: string,
 ): Promise<Outcome> {
   const child = newChild(task, input);
   // Register the child before it is created, because signals about its waits may arrive earlier.
   execution.children.set(child.id, child);
   try {
-    if (!child.created) await create(execution, task, child, workflow);
+    if (!child.created) await create(execution, task, child, workflow, rightsOf);
     await execution.waiting(task, child.waiting_on, () =>
       execution.until(() => !execution.state.suspended && Object.hasOwn(execution.state.children, child.id)),
     );
@@ -74,6 +76,7 @@ async function create(
   task: Task,
   child: Child,
   workflow: CreateChildRunInput['workflow'],
+  rightsOf?: string,
 ): Promise<void> {
   const { id, input, detached, retry_of } = child;
   const event = execution.taskEvent(
@@ -93,6 +96,7 @@ async function create(
     input,
     ...(detached === undefined ? {} : { detached }),
     ...(retry_of === undefined ? {} : { retry_of }),
+    ...(rightsOf === undefined ? {} : { rights_of: rightsOf }),
   };
   try {
     const { closed, completed } = await execution.journal.carry(

@@ -1,0 +1,109 @@
+/** What an agent remembers of the caller's conversations (docs/llm-agents.md#remember-a-conversation). */
+import * as z from 'zod';
+
+import { MAX_SESSION_ID } from '../../../contracts/tool-loop.ts';
+import {
+  deleteSession,
+  getSession,
+  listSessions,
+  type SaidRow,
+  type SessionRow,
+} from '../../../domain/conversations/sessions.ts';
+import { getAgent } from '../../../domain/registry/agent-service.ts';
+import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { byId, readPage } from '../../paging.ts';
+import { idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+
+const tags = ['agents'];
+const sessionParams = z.object({ ...idParams.shape, session: text({ min: 1, max: MAX_SESSION_ID }) });
+
+const sessionFields = {
+  id: uuid,
+  session: z.string().meta({ description: 'The id that its calls name.' }),
+  messages: z.int().meta({ description: 'How many messages are kept.' }),
+  created_at: timestamp,
+  updated_at: timestamp,
+};
+const sessionSummary = z.object(sessionFields).meta({ id: 'AgentSession' });
+const sessionRecord = z
+  .object({
+    ...sessionFields,
+    said: z
+      .array(
+        z
+          .object({ role: z.enum(['user', 'assistant']), text: z.string(), said_at: timestamp })
+          .meta({ id: 'AgentSessionMessage' }),
+      )
+      .meta({ description: 'Oldest first.' }),
+  })
+  .meta({ id: 'AgentSessionWithMessages' });
+
+export function sessionEndpoints(): Endpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/agents/{id}/sessions',
+      operationId: 'listAgentSessions',
+      summary: "List the caller's conversations with an agent, newest first",
+      tags,
+      role: 'viewer',
+      params: idParams,
+      query: z.object({
+        ...pageQuery,
+        q: text({ max: 200 })
+          .optional()
+          .meta({ description: 'Text in the id or in what was said; case is ignored.' }),
+      }),
+      responses: { 200: z.array(sessionSummary) },
+      handler: async (c) => {
+        const agent = await getAgent(c.em, c.actor, c.params.id);
+        const { items, headers } = await readPage(c, byId, (page, filter) =>
+          listSessions(c.em, c.actor, agent.id, filter, page),
+        );
+        return { status: 200, body: items.map(presentSession), headers };
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/agents/{id}/sessions/{session}',
+      operationId: 'getAgentSession',
+      summary: "Get one of the caller's conversations with an agent",
+      tags,
+      role: 'viewer',
+      params: sessionParams,
+      responses: { 200: sessionRecord },
+      handler: async (c) => {
+        const agent = await getAgent(c.em, c.actor, c.params.id);
+        const { said, ...session } = await getSession(c.em, c.actor, agent.id, c.params.session);
+        return { status: 200, body: { ...presentSession(session), said: said.map(presentMessage) } };
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/agents/{id}/sessions/{session}',
+      operationId: 'deleteAgentSession',
+      summary: "Forget one of the caller's conversations with an agent",
+      tags,
+      role: 'viewer',
+      params: sessionParams,
+      responses: { 204: null },
+      handler: async (c) => {
+        const agent = await getAgent(c.em, c.actor, c.params.id);
+        await deleteSession(c.em, c.actor, agent.id, c.params.session);
+        return { status: 204 };
+      },
+    }),
+  ];
+}
+
+function presentSession({ id, session, messages, created_at, updated_at }: SessionRow) {
+  return { id, session, messages, created_at: time(created_at), updated_at: time(updated_at) };
+}
+
+function presentMessage({ role, text: said, said_at }: SaidRow) {
+  return { role, text: said, said_at: time(said_at) };
+}
+
+function time(value: Date | string): string {
+  return new Date(value).toISOString();
+}
