@@ -14,6 +14,7 @@ import { removeExpiredActivity } from './remove-expired.ts';
 import { runLogActivities } from './run-log.ts';
 import { startScheduledRunActivity } from './start-scheduled-run.ts';
 import { runProcessActivity } from './run-process.ts';
+import { takeOutcomeActivity } from './take-outcome.ts';
 import { sweepFilesActivity } from './sweep-files.ts';
 
 export type { ActivityDeps } from './deps.ts';
@@ -38,6 +39,7 @@ export function createActivities(given: ActivityDeps): RunActivities & DeliveryA
     invokeAgent: (input) => deps.answers.share(() => invokeAgent(input)),
     callHttp: (input) => deps.answers.share(() => callHttp(input)),
     runProcess: runProcessActivity(deps),
+    takeOutcome: takeOutcomeActivity(deps),
     reconcile: reconcileActivity(deps),
     startScheduledRun: startScheduledRunActivity(deps),
     sweepFiles: sweepFilesActivity(deps),

@@ -90,6 +90,7 @@ async function callOrRecall(
     mine = true;
     await invocation.prepare(begun);
     const result = await callNow(deps, row, input, invocation, begun, call);
+    if (result.awaits) return result;
     await keepResult(deps, row, input, result, invocation.idempotent() && !invocation.stored);
     await release(deps, row, invocation);
     return result;

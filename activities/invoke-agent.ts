@@ -15,6 +15,7 @@ import { deprecations } from '../domain/runs/deprecations.ts';
 import { appendEvents } from '../domain/runs/events.ts';
 import { pinKey, pinOf, statusFor, useAgent } from '../domain/runs/pins.ts';
 import type { ActivityDeps, CallDeps } from './deps.ts';
+import { createWorkerJob } from './create-job.ts';
 import { callFiles } from './call-files.ts';
 import { isLost } from './files-of-run.ts';
 import { invokeOnce, type Calling } from './invocation.ts';
@@ -70,8 +71,10 @@ async function toolTarget(deps: CallDeps, input: InvokeAgentInput, ref: ToolRef)
   return { ...admit(snapshot, status), isTool: true };
 }
 
+/** A repeat makes no second job of an external worker. */
 function isRepeatable(target: Target): boolean {
-  return 'agent' in target ? isIdempotent(target.agent) : target.server.idempotent;
+  if (!('agent' in target)) return target.server.idempotent;
+  return isIdempotent(target.agent) || agentKind(target.agent) === 'edge';
 }
 
 async function callTarget(
@@ -154,6 +157,10 @@ async function call(
         ...(isTool ? { rights_of: agent.owner_id } : {}),
       },
     };
+  if (agentKind(agent) === 'edge') {
+    const awaits = await createWorkerJob(deps, input, agent, calling.idempotencyKey);
+    return { ...agentVersion, output: null, warnings, awaits };
+  }
   if (beginsLoop(agent, input)) {
     const loop = await openLoop(deps, input, agent, calling);
     return { ...agentVersion, output: null, warnings, loop };

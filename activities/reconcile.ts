@@ -3,6 +3,7 @@ import type { RunActivities } from '../contracts/activities.ts';
 import { removeOldDeliveries } from '../domain/delivery/outbox.ts';
 import { reconcileDeliveries } from '../domain/delivery/reconcile.ts';
 import { removeOldInboundEvents } from '../domain/events/inbound.ts';
+import { failLostJobs } from '../domain/jobs/finish.ts';
 import { foldRunChanges, removeOldRunHours } from '../domain/runs/hours.ts';
 import { reconcile } from '../domain/runs/reconcile.ts';
 import { reconcileSchedules } from '../domain/schedules/reconcile.ts';
@@ -16,10 +17,14 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
     const heartbeat = () => Context.current().heartbeat();
     const result = await reconcile(deps, { now: new Date(), heartbeat });
     await foldRunChanges(deps.orm.em.fork(), heartbeat);
+    const lost = await failLostJobs(deps);
     const schedules = await reconcileSchedules(deps, { heartbeat });
     const woken = await reconcileDeliveries({ ...deps, kinds: deps.deliveries.kinds }, { heartbeat });
-    if (result.started + result.signalled + result.closed + woken + schedules.started + schedules.told > 0)
-      deps.logger.info({ ...result, woken, schedules }, 'reconciled');
+    if (
+      result.started + result.signalled + result.closed + woken + schedules.started + schedules.told + lost >
+      0
+    )
+      deps.logger.info({ ...result, woken, schedules, lost }, 'reconciled');
     if (result.stuck.length > 0)
       deps.logger.warn({ run_ids: result.stuck }, 'runs are stuck: their workflow tasks fail repeatedly');
     if (result.recovered.length > 0) deps.logger.info({ run_ids: result.recovered }, 'runs have recovered');

@@ -14,10 +14,11 @@ export function parseConfiguration<T extends z.ZodType>(schema: T, configuration
   throw fault('configuration', `The agent's configuration does not fit: ${problems.join('; ')}`);
 }
 
-/** The shorter of the agent's own limit and the call's, in milliseconds. */
+/** The shorter of the agent's own limit and the call's, in milliseconds. `key` is its configuration's. */
 export function timeoutOf(
   configured: number | string | Record<string, number> | undefined,
   callTimeoutMs: number,
+  key = 'timeout',
 ): number {
   if (configured === undefined) return callTimeoutMs;
   let ownMs: number;
@@ -26,10 +27,10 @@ export function timeoutOf(
   } catch (error) {
     throw fault(
       'configuration',
-      `timeout of the agent's configuration: ${error instanceof Error ? error.message : 'not a duration'}`,
+      `${key} of the agent's configuration: ${error instanceof Error ? error.message : 'not a duration'}`,
     );
   }
-  if (ownMs <= 0) throw fault('configuration', "timeout of the agent's configuration must be more than zero");
+  if (ownMs <= 0) throw fault('configuration', `${key} of the agent's configuration must be more than zero`);
   return Math.min(ownMs, callTimeoutMs);
 }
 

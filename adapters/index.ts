@@ -22,7 +22,7 @@ import { createTokenSource } from './authentication/oauth-token.ts';
 export { createEgressPolicy } from './egress/create-egress-policy.ts';
 export type { EgressPolicy } from './egress/egress.ts';
 
-const NOT_YET = new Set(['docker', 'sensor', 'framework', 'edge']);
+const NOT_YET = new Set(['docker', 'sensor', 'framework']);
 
 /** `mcpCommands`: the programs that `call: mcp` may start. Default: none. */
 export function createAdapters(deps: { egress: EgressPolicy; mcpCommands?: McpCommands }): Adapters {
@@ -63,5 +63,7 @@ function adapterOf(byKind: Record<string, AgentAdapter>, kind: string): AgentAda
     );
   if (kind === 'workflow')
     throw fault('runtime', 'An agent of kind "workflow" is a run of its own, not a call');
+  if (kind === 'edge')
+    throw fault('runtime', 'The jobs of an agent of kind "edge" are pulled by its workers');
   throw fault('configuration', `Agents of kind "${kind}" cannot be invoked`);
 }

@@ -5,6 +5,8 @@ import { KnownCallers } from '../domain/auth/known-callers.ts';
 import { createSigningKeys } from '../domain/auth/signing-keys.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
 import { a2aMiddleware } from './a2a/mount.ts';
+import { JobPolls } from './jobs/job-polls.ts';
+import { KnownWorkers } from './jobs/known-workers.ts';
 import { createDeliveryAddresses } from './delivery-addresses.ts';
 import type { AppDeps, AppResources } from './deps.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -57,6 +59,8 @@ export function createApp(options: CreateAppOptions): App {
     stopping = true;
     void deps.runEvents.stop();
     void deps.accountChanges?.stop();
+    void deps.newJobs?.stop();
+    deps.jobPolls.stop();
     deps.eventReaders.stop();
     deps.runReaders.stop();
     deps.partialFeeds.stop();
@@ -71,11 +75,23 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
   const fork = () => orm.em.fork();
   const encryption = createEncryption(env.ENCRYPTION_KEYS);
   const { accountChanges } = options;
-  const knownCallers = new KnownCallers(() => accountChanges?.isConnected ?? false);
-  accountChanges?.subscribe(() => knownCallers.clear());
+  const isNotified = (): boolean => accountChanges?.isConnected ?? false;
+  const knownCallers = new KnownCallers(isNotified);
+  const knownWorkers = new KnownWorkers({ fork, logger, isNotified });
+  accountChanges?.subscribe(() => {
+    knownCallers.clear();
+    knownWorkers.clear();
+  });
   return {
     ...options,
     knownCallers,
+    knownWorkers,
+    jobPolls: new JobPolls({
+      fork,
+      logger,
+      newJobs: options.newJobs,
+      pollsPerHolder: env.WORKER_POLLS_PER_TOKEN,
+    }),
     metrics: options.metrics ?? createMetrics({ orm, logger }),
     encryption,
     keys: createSigningKeys(fork, encryption),
@@ -118,6 +134,7 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
     keys,
     addressLimit,
     knownCallers: deps.knownCallers,
+    knownWorkers: deps.knownWorkers,
     issuer: env.BASE_URL,
     baseUrl: env.BASE_URL,
     fingerprint: (text) => encryption.fingerprint(text),

@@ -10,8 +10,10 @@ import type { KnownCallers } from '../domain/auth/known-callers.ts';
 import type { SigningKeys } from '../domain/auth/signing-keys.ts';
 import type { Position } from '../domain/events/position.ts';
 import type { FileStore } from '../domain/files/ports.ts';
-import type { ResourceFetcher, TemporalGateway } from '../domain/ports.ts';
+import type { GuardSecrets, ResourceFetcher, TemporalGateway } from '../domain/ports.ts';
 import type { Encryption } from '../domain/secrets/encryption.ts';
+import type { JobPolls } from './jobs/job-polls.ts';
+import type { KnownWorkers } from './jobs/known-workers.ts';
 import type { DeliveryAddresses } from './delivery-addresses.ts';
 import type { Metrics } from './metrics.ts';
 import type { AddressLimit } from './middleware/rate-limit.ts';
@@ -30,6 +32,10 @@ export interface AppResources {
   runEvents: RunEventWatcher;
   /** Of changes of users and sessions. Default: none, so every request reads its caller's row. */
   accountChanges?: Notifications;
+  /** Of new jobs of external workers. Default: none, so waiting polls look for jobs every second. */
+  newJobs?: Notifications;
+  /** Reads the secrets that agents' configurations name, for jobs of external workers. */
+  guardSecrets: GuardSecrets;
   files: FileStore;
   /** Fetches what definitions take from elsewhere. */
   resources: ResourceFetcher;
@@ -46,6 +52,9 @@ export interface AppDeps extends AppResources {
   addressLimit: AddressLimit;
   sessions: LiveSessions;
   knownCallers: KnownCallers;
+  knownWorkers: KnownWorkers;
+  /** Waiting polls of external workers. */
+  jobPolls: JobPolls;
   /** Checks addresses of webhooks and push notification configs. */
   deliveryAddresses: DeliveryAddresses;
   /** Shared readers of all runs' log: one read serves all streams of this process. */

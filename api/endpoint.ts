@@ -87,6 +87,11 @@ export interface EndpointDefinition<
   clientRole?: Role;
   /** Token that is accepted in place of a user's access token, for machines that cannot log in. */
   serviceToken?: string;
+  /**
+   * Tokens of external workers are accepted, too; the handler checks which agents they serve. `kept`: a token
+   * that was checked some seconds ago is not looked up again.
+   */
+  workerToken?: 'kept' | 'read';
   /** A health probe: monitoring calls it constantly, so it is exempt from rate limits. */
   probe?: boolean;
   /** Accepts requests without a token as `anonymous`. A token, if sent, identifies its user. */

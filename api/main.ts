@@ -6,11 +6,12 @@ import { loadServerEnv, type ServerEnv } from '../config/env.ts';
 import { createLogger, type Logger } from '../config/logger.ts';
 import { createOrm, type Orm, type PoolState } from '../db/orm.ts';
 import { removeExpired } from '../domain/auth/cleanup.ts';
-import { listenForAccountChanges } from '../db/notifications.ts';
+import { listenForAccountChanges, listenForJobs } from '../db/notifications.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { hasUsers, seedAdmin } from '../domain/auth/seed.ts';
 import { createResourceFetcher } from '../adapters/resources/create-resource-fetcher.ts';
 import { ownServers } from '../config/own-servers.ts';
+import { guardSecrets } from '../adapters/secrets/guard-secrets.ts';
 import { createFileStore } from '../adapters/file-stores/create-file-store.ts';
 import { settleStart } from '../domain/operations/settle-start.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
@@ -71,6 +72,8 @@ const app = createApp({
   }),
   runEvents: createRunEventWatcher(env.DATABASE_URL, logger),
   accountChanges: listenForAccountChanges(env.DATABASE_URL, logger),
+  newJobs: listenForJobs(env.DATABASE_URL, logger),
+  guardSecrets,
   files,
   resources,
   // Only people look at these payloads and no code trusts them, so unencrypted ones are shown too.

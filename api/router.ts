@@ -48,7 +48,7 @@ function labelRoute({ path }: Endpoint): Middleware {
 }
 
 /** What never changes who a caller is; every other change makes this process read callers anew at once. */
-const KEEPS_CALLERS = /^\/(agents|events|files|hitl|hooks|marketplace|runs|workflows)\b/;
+const KEEPS_CALLERS = /^\/(agents|callbacks|events|files|hitl|hooks|jobs|marketplace|runs|workflows)\b/;
 
 /** Other processes, and this one too, also hear of changes by a notification, a moment later. */
 function forgetCallers({ knownCallers }: AuthDeps, { method, path }: Endpoint): Middleware {

@@ -30,6 +30,7 @@ const ROUTES = {
   schedule: async () => (await import('./commands/schedule.ts')).scheduleCommands,
   workflow: async () => (await import('./commands/workflow.ts')).workflowCommands,
   agent: async () => (await import('./commands/agent.ts')).agentCommands,
+  worker: async () => (await import('./commands/worker.ts')).workerCommands,
   market: async () => (await import('./commands/market.ts')).marketCommands,
   secret: async () => (await import('./commands/secret.ts')).secretCommands,
   file: async () => (await import('./commands/file.ts')).fileCommands,

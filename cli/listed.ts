@@ -98,6 +98,11 @@ export const LISTED = [
     brief: 'Agents: register, publish, invoke',
   },
   {
+    name: 'worker',
+    usage: ['cadenza worker run', 'jobs', 'queue', 'tokens', 'create-token', 'delete-token ...'],
+    brief: 'External workers: run one, look at its jobs, make tokens',
+  },
+  {
     name: 'market',
     usage: [
       'cadenza market search',

@@ -366,6 +366,11 @@ export type CloudEventOutput = {
 export type CommentHumanTaskRequest = {
   comment: string;
 };
+export type CompleteJobRequest = {
+  output: unknown;
+  /** Attempt that the caller works on: 409 if the job has been handed out again. */
+  attempt?: number;
+};
 export type CreateAgentRequest = {
   name: string;
   type: 'docker' | 'api' | 'a2a' | 'llm' | 'vision' | 'audio' | 'sensor' | 'workflow';
@@ -480,6 +485,12 @@ export type CreateWebhookRequest = {
   /** `whsec_…` (Standard Webhooks); generated if omitted. */
   secret?: string | null;
   active?: boolean | null;
+};
+export type CreateWorkerTokenRequest = {
+  name: string;
+  expires_at?: Instant;
+  /** Further agents that it serves. */
+  agent_ids?: string[];
 };
 export type CreateWorkflowRequest = {
   name: string;
@@ -637,6 +648,17 @@ export type ExecuteWorkflowRequest = {
   tags?: string[];
   labels?: Record<string, string>;
 };
+export type FailJobRequest = {
+  /** Name of a standard error or a URI. Default: `communication`. */
+  type?: string;
+  title?: string;
+  detail?: string;
+  status?: number;
+  /** Hand the job out again, if it has attempts left. */
+  retry?: boolean;
+  /** Attempt that the caller works on: 409 if the job has been handed out again. */
+  attempt?: number;
+};
 export type File = {
   id: string;
   name: string;
@@ -659,6 +681,12 @@ export type GetHealthResponse = {
 export type GetOpenApiResponse = {
   openapi: string;
   [name: string]: unknown;
+};
+export type HeartbeatJobRequest = {
+  /** What the worker does, or percent. Those who follow the run see it. */
+  progress?: string | number;
+  /** Attempt that the caller works on: 409 if the job has been handed out again. */
+  attempt?: number;
 };
 export type HookAnswer = {
   /** What Slack asked for. */
@@ -897,6 +925,43 @@ export type ItemVersionSummary = {
   reason: string | null;
   submitted_at: string;
   reviewed_at: string | null;
+};
+export type Job = {
+  id: string;
+  agent_id: string;
+  version: string;
+  run_id: string;
+  task: string;
+  queue: string;
+  status: 'waiting' | 'leased' | 'completed' | 'failed' | 'timed_out' | 'cancelled';
+  attempt: number;
+  max_attempts: number;
+  worker: string | null;
+  progress: string | null;
+  last_error: string | null;
+  created_at: string;
+  leased_at: string | null;
+  lease_expires_at: string | null;
+  expires_at: string;
+  finished_at: string | null;
+};
+export type JobAnswer = {
+  id: string;
+  status: 'waiting' | 'completed' | 'failed';
+};
+export type JobLease = {
+  /** Nobody waits for the job any more: stop. */
+  cancelled: boolean;
+  lease_expires_at: string;
+};
+export type JobQueue = {
+  /** Jobs that no worker has, 1000 at most. */
+  waiting: number;
+  /** Jobs that workers hold, 1000 at most. */
+  leased: number;
+  oldest_waiting_at: string | null;
+  /** Those seen in the last minutes, 50 at most, latest first. */
+  workers: SeenWorker[];
 };
 export type Jwks = {
   keys: {
@@ -1170,6 +1235,19 @@ export type NewWebhook = WebhookFields & {
   /** Shown only once. */
   secret: string;
 };
+export type NewWorkerToken = {
+  id: string;
+  owner_id: string;
+  name: string;
+  /** The agents that it serves. */
+  agent_ids: string[];
+  created_at: string;
+  expires_at: string;
+  /** To the minute. */
+  last_used: string | null;
+  /** Shown only here. */
+  token: string;
+};
 export type NoFields = Record<string, never>;
 export type OAuthError = {
   error: string;
@@ -1195,6 +1273,27 @@ export type PlanWarning = {
   pointer: string;
   code: string;
   message: string;
+};
+export type PollJobsRequest = {
+  /** The most jobs to take. */
+  max?: number;
+  wait_seconds?: number;
+  /** Only jobs of this queue. Default: of all. */
+  queue?: string;
+  /** Name of the worker, for people. Default: the name of its token or user. */
+  worker?: string;
+};
+export type PolledJob = {
+  id: string;
+  agent_id: string;
+  version: string;
+  input: unknown;
+  /** The same in each attempt of the job. */
+  idempotency_key: string;
+  attempt: number;
+  lease_expires_at: string;
+  /** `settings` of the agent's configuration, with its secrets. */
+  settings?: Record<string, unknown>;
 };
 export type Preferences = Record<string, unknown>;
 export type Problem = {
@@ -1574,6 +1673,13 @@ export type Secret = {
   created_at: string;
   updated_at: string;
 };
+export type SeenWorker = {
+  worker: string;
+  /** Null: a person. */
+  token_id: string | null;
+  seen_at: string;
+  leased: number;
+};
 export type SemanticVersion = string;
 export type Session = {
   id: string;
@@ -1865,6 +1971,17 @@ export type WebhookResource = {
   secret?: string | null;
 };
 export type Words = string[] | null;
+export type WorkerToken = {
+  id: string;
+  owner_id: string;
+  name: string;
+  /** The agents that it serves. */
+  agent_ids: string[];
+  created_at: string;
+  expires_at: string;
+  /** To the minute. */
+  last_used: string | null;
+};
 export type Workflow = WorkflowFields & {
   description: string | null;
   /** Open Workflow Specification DSL 1.0.x. */
@@ -2007,6 +2124,37 @@ export interface Operations {
     };
     body?: InvokeAgentRequest;
     answer: Run;
+  };
+  /** List the jobs of an agent's external workers, newest first */
+  listJobs: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      status?: 'waiting' | 'leased' | 'completed' | 'failed' | 'timed_out' | 'cancelled' | undefined;
+      queue?: string | undefined;
+      run_id?: string | undefined;
+    };
+    answer: Job[];
+  };
+  /** Take jobs of an agent, oldest first; waits for one */
+  pollJobs: {
+    path: {
+      id: string;
+    };
+    body?: PollJobsRequest;
+    answer: PolledJob[];
+  };
+  /** Get how many jobs of an agent wait, and which workers were seen lately */
+  getJobQueue: {
+    path: {
+      id: string;
+    };
+    answer: JobQueue;
   };
   /** List the caller's runs that use the agent, newest first */
   listAgentRuns: {
@@ -2155,6 +2303,35 @@ export interface Operations {
     };
     body?: NoFields;
     answer: AgentVersion;
+  };
+  /** List the tokens of an agent's external workers, oldest first */
+  listWorkerTokens: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: WorkerToken[];
+  };
+  /** Create a token for external workers of an agent */
+  createWorkerToken: {
+    path: {
+      id: string;
+    };
+    body: CreateWorkerTokenRequest;
+    answer: NewWorkerToken;
+  };
+  /** End a token of external workers for an agent, at once */
+  deleteWorkerToken: {
+    path: {
+      id: string;
+      token_id: string;
+    };
+    answer: undefined;
   };
   /** Apply a set of agents, workflows, webhooks and event sources: all of it or nothing */
   applySet: { body: ApplySetRequest; answer: ApplyPlan };
@@ -2524,6 +2701,49 @@ export interface Operations {
     };
     body: Blob | FormData | Uint8Array | string;
     answer: HookAnswer | string;
+  };
+  /** Complete a job with its output, once; a repeat is harmless */
+  completeJob: {
+    path: {
+      id: string;
+    };
+    body: CompleteJobRequest;
+    answer: JobAnswer;
+  };
+  /** Fail a job: it is handed out again, or its task faults */
+  failJob: {
+    path: {
+      id: string;
+    };
+    body?: FailJobRequest;
+    answer: JobAnswer;
+  };
+  /** Add a file to a job's run, for its output */
+  uploadJobFile: {
+    path: {
+      id: string;
+    };
+    query?: {
+      name?: string | undefined;
+    };
+    body: Blob | FormData | Uint8Array | string;
+    answer: File;
+  };
+  /** Download a file of a job's input, as the worker that holds the job */
+  downloadJobFile: {
+    path: {
+      id: string;
+      file_id: string;
+    };
+    answer: Blob;
+  };
+  /** Keep a job: extends the lease, and tells whether to stop */
+  heartbeatJob: {
+    path: {
+      id: string;
+    };
+    body?: HeartbeatJobRequest;
+    answer: JobLease;
   };
   /** List approved items, and own items in any status */
   listMarketplaceItems: {
@@ -3248,6 +3468,9 @@ export const OPERATIONS = {
   updateAgent: { method: 'PATCH', path: '/agents/{id}', role: 'builder' },
   deleteAgent: { method: 'DELETE', path: '/agents/{id}', role: 'builder' },
   invokeAgent: { method: 'POST', path: '/agents/{id}/invoke', role: 'builder' },
+  listJobs: { method: 'GET', path: '/agents/{id}/jobs', role: 'builder' },
+  pollJobs: { method: 'POST', path: '/agents/{id}/jobs/poll', role: 'builder' },
+  getJobQueue: { method: 'GET', path: '/agents/{id}/queue', role: 'builder' },
   listAgentRuns: { method: 'GET', path: '/agents/{id}/runs', role: 'viewer' },
   listAgentSessions: { method: 'GET', path: '/agents/{id}/sessions', role: 'viewer' },
   getAgentSession: { method: 'GET', path: '/agents/{id}/sessions/{session}', role: 'viewer' },
@@ -3266,6 +3489,9 @@ export const OPERATIONS = {
     role: 'builder',
   },
   publishAgentVersion: { method: 'POST', path: '/agents/{id}/versions/{version}/publish', role: 'builder' },
+  listWorkerTokens: { method: 'GET', path: '/agents/{id}/worker-tokens', role: 'builder' },
+  createWorkerToken: { method: 'POST', path: '/agents/{id}/worker-tokens', role: 'builder' },
+  deleteWorkerToken: { method: 'DELETE', path: '/agents/{id}/worker-tokens/{token_id}', role: 'builder' },
   applySet: { method: 'POST', path: '/apply', role: 'builder' },
   listAppliedResources: { method: 'GET', path: '/apply', role: 'viewer' },
   authorize: { method: 'GET', path: '/auth/authorize', role: 'public' },
@@ -3316,6 +3542,11 @@ export const OPERATIONS = {
   updateHook: { method: 'PATCH', path: '/hooks/{id}', role: 'builder' },
   deleteHook: { method: 'DELETE', path: '/hooks/{id}', role: 'builder' },
   receiveHook: { method: 'POST', path: '/hooks/{id}', role: 'public' },
+  completeJob: { method: 'POST', path: '/jobs/{id}/complete', role: 'builder' },
+  failJob: { method: 'POST', path: '/jobs/{id}/fail', role: 'builder' },
+  uploadJobFile: { method: 'POST', path: '/jobs/{id}/files', role: 'builder' },
+  downloadJobFile: { method: 'GET', path: '/jobs/{id}/files/{file_id}', role: 'builder' },
+  heartbeatJob: { method: 'POST', path: '/jobs/{id}/heartbeat', role: 'builder' },
   listMarketplaceItems: { method: 'GET', path: '/marketplace/items', role: 'viewer' },
   submitMarketplaceItem: { method: 'POST', path: '/marketplace/items', role: 'builder' },
   getMarketplaceItem: { method: 'GET', path: '/marketplace/items/{id}', role: 'viewer' },

@@ -74,6 +74,7 @@ const schema = z.object({
   OAUTH_CLIENTS_PER_ADDRESS: z.coerce.number().int().min(1).max(1_000_000).default(20),
   STREAMS_PER_USER: z.coerce.number().int().min(0).max(100_000).default(50),
   STREAMS_PER_ADDRESS: z.coerce.number().int().min(0).max(100_000).default(200),
+  WORKER_POLLS_PER_TOKEN: z.coerce.number().int().min(1).max(100_000).default(1_000),
   FILES_DIR: dataFolder().optional(),
   FILES_LARGE_VALUES: switchOn().default(true),
   FILES_S3_BUCKET: z.string().min(3).optional(),

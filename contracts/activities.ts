@@ -2,6 +2,7 @@
  * Inputs and results of activities. Every activity of the main queue that takes a `batch` writes it to the
  * run's log in the transaction of its own change, before its side effect.
  */
+import type { DslError } from './dsl-error.ts';
 import type { ProcessKind } from './process-policy.ts';
 import type { EventBatch, RunEnd } from './run-events.ts';
 import type { ScheduledStart } from './schedules.ts';
@@ -52,6 +53,8 @@ export interface InvokeAgentInput extends WithBatch, InvocationRef {
   tool?: ToolRef;
   /** Set for a turn of the loop that an earlier call of the agent has opened. */
   turn?: TurnStep;
+  /** Set, with a `round`, when nobody waits for the outcome from outside any more: the agent is told. */
+  withdraw?: Record<string, unknown>;
 }
 
 export interface CallHttpInput extends WithBatch, InvocationRef {
@@ -115,6 +118,18 @@ export interface Invoked {
   loop?: ToolLoop;
   /** Set for a turn of such a model. */
   turn?: ModelTurn;
+  /** Set if the outcome comes from outside, after this call; there is no output yet. */
+  awaits?: AwaitedOutcome;
+}
+
+/** A call whose outcome somebody else stores, once; the signal `call.done` tells the run. */
+export interface AwaitedOutcome {
+  /** Idempotency key of the invocation. */
+  key: string;
+  /** When it times out. */
+  until: string;
+  /** What the agent needs in order to be told that nobody waits any more. */
+  withdraw?: Record<string, unknown>;
 }
 
 /** The end of a stream of a process. */
@@ -193,6 +208,19 @@ interface CloseListenerInput extends WithBatch {
   seq: number;
 }
 
+interface TakeOutcomeInput extends WithBatch {
+  /** Idempotency key of the invocation. */
+  key: string;
+  /** Ends the wait if there is no outcome yet. */
+  end?: 'timeout' | 'cancelled';
+}
+
+/** Neither result nor error: there is none yet, or the wait was cancelled. */
+interface TakenOutcome extends Appended {
+  result?: Invoked;
+  error?: DslError;
+}
+
 interface CreateHumanTaskInput extends WithBatch {
   human: NewHumanTask;
 }
@@ -258,6 +286,8 @@ export interface RunActivities {
   invokeAgent(input: InvokeAgentInput): Promise<Invoked>;
   callHttp(input: CallHttpInput): Promise<Invoked>;
   runProcess(input: RunProcessInput): Promise<Invoked>;
+  /** The outcome of a call that has come from outside. */
+  takeOutcome(input: TakeOutcomeInput): Promise<TakenOutcome>;
   createHumanTask(input: CreateHumanTaskInput): Promise<Appended>;
   escalateHumanTask(input: EscalateHumanTaskInput): Promise<Appended>;
   expireHumanTask(input: ExpireHumanTaskInput): Promise<Expired>;

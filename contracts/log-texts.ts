@@ -60,6 +60,7 @@ export const LOG_TEXT = {
     `${task} waits: within ${seconds} s no worker of the task queue ${queue} has taken it. ` +
     'Either none runs or all are busy.',
   processFiles: (task: string, names: readonly string[]) => `${task} left ${names.join(', ')}`,
+  jobCreated: (task: string) => `${task} waits for its outcome from outside`,
   childCreated: {
     byTask: (task: string, childRunId: string) => `${task}: child run ${childRunId}`,
     completedBefore: (childRunId: string) => `Child run ${childRunId} had already completed`,

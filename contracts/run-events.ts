@@ -85,6 +85,8 @@ export const EVENT = {
   processOutput: 'io.cadenza.process.output.v1',
   processWaits: 'io.cadenza.process.waits.v1',
   processFiles: 'io.cadenza.process.files.v1',
+  /** A call waits for an outcome from outside. */
+  jobCreated: 'io.cadenza.job.created.v1',
   childCreated: 'io.cadenza.child.created.v1',
   childDone: 'io.cadenza.child.done.v1',
   hitlCreated: 'io.cadenza.hitl.task-created.v1',

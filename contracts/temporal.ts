@@ -124,6 +124,8 @@ export type RunSignal = SignalAddress &
     | ({ kind: 'child.done' } & ChildDonePayload)
     /** Events that a `listen` task has taken. */
     | { kind: 'events'; listener_id: string; taken: TakenEvents }
+    /** The outcome of a call has come from outside; `key` is the invocation's. */
+    | { kind: 'call.done'; key: string }
     /** Continue as new: with `key`, so that the history is encrypted with that key. */
     | { kind: 'renew'; key?: string }
     | { kind: 'child.waiting'; child_run_id: string; waiting_on: WaitingOn[]; counter: number }

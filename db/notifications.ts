@@ -28,6 +28,11 @@ export function listenForAccountChanges(url: string, logger: Logger): Notificati
   return createNotifications(url, logger, { channel: 'account_change', applicationName: 'cadenza-accounts' });
 }
 
+/** Of new jobs of external workers; the payload: the id of the agent. */
+export function listenForJobs(url: string, logger: Logger): Notifications {
+  return createNotifications(url, logger, { channel: 'job', applicationName: 'cadenza-jobs' });
+}
+
 /** Connects at the first subscription, and again after the connection is lost. */
 function createNotifications(
   url: string,

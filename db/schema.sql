@@ -636,6 +636,50 @@ create table invocation (
   constraint invocation_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
 );
 
+create table job (
+  id uuid not null,
+  run_id uuid not null,
+  key text not null,
+  kind text not null,
+  task text not null,
+  visit integer not null,
+  task_attempt integer not null,
+  agent_id uuid not null,
+  agent_version text not null,
+  secrets_of uuid not null,
+  queue text not null,
+  input json,
+  configuration json not null,
+  output_schema json not null,
+  repeatable boolean not null,
+  max_attempts integer not null,
+  lease_ms integer not null,
+  attempt integer not null default 0,
+  holder text,
+  worker text,
+  available_at timestamp with time zone not null default clock_timestamp(),
+  expires_at timestamp with time zone not null,
+  progress text,
+  last_error text,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  leased_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  outcome text,
+  answer_digest text,
+  taken_at timestamp with time zone,
+  constraint job_pkey PRIMARY KEY (id),
+  constraint job_run_id_key_key UNIQUE (run_id, key),
+  constraint job_check CHECK (((finished_at IS NULL) = (outcome IS NULL))),
+  constraint job_kind_check CHECK ((kind = ANY (ARRAY['worker'::text, 'callback'::text]))),
+  constraint job_outcome_check CHECK ((outcome = ANY (ARRAY['completed'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text]))),
+  constraint job_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agent(id) ON DELETE CASCADE,
+  constraint job_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
+);
+CREATE INDEX job_agent ON public.job USING btree (agent_id, id);
+CREATE INDEX job_leased ON public.job USING btree (available_at) WHERE ((finished_at IS NULL) AND (holder IS NOT NULL));
+CREATE INDEX job_open ON public.job USING btree (agent_id, queue, id) WHERE ((finished_at IS NULL) AND (kind = 'worker'::text));
+CREATE INDEX job_untaken ON public.job USING btree (finished_at) WHERE ((finished_at IS NOT NULL) AND (taken_at IS NULL));
+
 create table listener (
   id uuid not null,
   owner_id uuid not null,
@@ -1182,6 +1226,39 @@ create table webhook (
   constraint webhook_pkey PRIMARY KEY (id),
   constraint webhook_id_fkey FOREIGN KEY (id) REFERENCES delivery_target(id) ON DELETE CASCADE
 );
+
+create table worker_seen (
+  agent_id uuid not null,
+  holder text not null,
+  worker text not null,
+  seen_at timestamp with time zone not null,
+  constraint worker_seen_pkey PRIMARY KEY (agent_id, holder, worker),
+  constraint worker_seen_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agent(id) ON DELETE CASCADE
+);
+
+create table worker_token (
+  id uuid not null,
+  owner_id uuid not null,
+  name text not null,
+  secret_hash text not null,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  expires_at timestamp with time zone not null,
+  last_used timestamp with time zone,
+  constraint worker_token_pkey PRIMARY KEY (id),
+  constraint worker_token_secret_hash_key UNIQUE (secret_hash),
+  constraint worker_token_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX worker_token_owner ON public.worker_token USING btree (owner_id);
+CREATE TRIGGER worker_token_deleted AFTER DELETE ON public.worker_token FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
+
+create table worker_token_agent (
+  token_id uuid not null,
+  agent_id uuid not null,
+  constraint worker_token_agent_pkey PRIMARY KEY (token_id, agent_id),
+  constraint worker_token_agent_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agent(id) ON DELETE CASCADE,
+  constraint worker_token_agent_token_id_fkey FOREIGN KEY (token_id) REFERENCES worker_token(id) ON DELETE CASCADE
+);
+CREATE INDEX worker_token_agent_agent ON public.worker_token_agent USING btree (agent_id);
 
 create table workflow (
   id uuid not null,

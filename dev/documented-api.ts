@@ -30,6 +30,7 @@ export function declaredEndpoints(): Endpoint[] {
     temporal: {} as TemporalGateway,
     files: {} as FileStore,
     resources: {} as ResourceFetcher,
+    guardSecrets: () => Promise.reject(new Error('no secrets here')),
   }).endpoints;
 }
 

@@ -395,6 +395,21 @@ export interface PushNotificationFormat {
 
 export class TemporalUnavailable extends Error {}
 
+/** The secrets of a stored configuration: for what is sent, and in what comes back. */
+export interface SecretGuard {
+  /** Replaces placeholders in all strings of a stored value. */
+  fill(value: unknown): unknown;
+  /** A copy that can be stored, without secrets. Throws `Fault` if it is nested too deeply. */
+  clean(value: unknown): unknown;
+  redact(text: string): string;
+}
+
+/** Throws `Fault` (configuration) if the configuration names a secret that the owner does not have. */
+export type GuardSecrets = (
+  stored: unknown,
+  secret: (name: string) => Promise<string | null>,
+) => Promise<SecretGuard>;
+
 /** Fetches what definitions take from elsewhere: functions and schemas. */
 export interface ResourceFetcher {
   /**

@@ -15,6 +15,7 @@ const IS_COMMAND: Readonly<Record<RunSignal['kind'], boolean>> = {
   'child.done': false,
   'child.waiting': false,
   events: false,
+  'call.done': false,
   renew: false,
   cancel: true,
   suspend: true,
@@ -56,6 +57,12 @@ function apply(execution: Execution, signal: RunSignal, cancel: () => void): voi
     case 'events': {
       const listen = execution.listening.get(signal.listener_id);
       if (listen) receiveEvents(listen, signal.taken);
+      return;
+    }
+    case 'call.done': {
+      const awaited = execution.awaited.get(signal.key);
+      if (awaited) awaited.done = true;
+      else if (awaited === null) execution.early.add(signal.key);
       return;
     }
     case 'renew':

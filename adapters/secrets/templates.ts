@@ -27,6 +27,16 @@ export function renderTemplate(stored: unknown, input: unknown, sensitive: Sensi
   );
 }
 
+/** Replaces the placeholders in all strings of a stored JSON value; `${ … }` stays as it is. */
+export function renderPlaceholders(stored: unknown, sensitive: Pick<Sensitive, 'fill'>): unknown {
+  if (typeof stored === 'string') return sensitive.fill(stored);
+  if (typeof stored !== 'object' || stored === null) return stored;
+  if (Array.isArray(stored)) return stored.map((item) => renderPlaceholders(item, sensitive));
+  return Object.fromEntries(
+    Object.entries(stored).map(([key, item]) => [key, renderPlaceholders(item, sensitive)]),
+  );
+}
+
 function renderText(text: string, input: unknown, sensitive: Sensitive, name: string): unknown {
   if (!text.includes('${')) return sensitive.fill(text);
   const variables: Record<string, unknown> = {};

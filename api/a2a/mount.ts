@@ -35,6 +35,7 @@ export function a2aMiddleware(deps: AppDeps): Middleware {
     issuer: deps.env.BASE_URL,
     addressLimit: deps.addressLimit,
     knownCallers: deps.knownCallers,
+    knownWorkers: deps.knownWorkers,
     fork: () => deps.orm.em.fork(),
   };
   const authenticated = authMiddleware(auth, { role: 'viewer' });

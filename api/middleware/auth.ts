@@ -17,7 +17,9 @@ import { anonymous, hasRole } from '../../domain/auth/actor.ts';
 import { AppError, forbidden } from '../../domain/errors.ts';
 import type { Caller, KnownCallers } from '../../domain/auth/known-callers.ts';
 import type { SigningKeys } from '../../domain/auth/signing-keys.ts';
+import { isWorkerToken, type WorkerCaller } from '../../domain/jobs/worker-tokens.ts';
 import type { Endpoint } from '../endpoint.ts';
+import type { KnownWorkers } from '../jobs/known-workers.ts';
 import type { AddressLimit } from './rate-limit.ts';
 import { identifyByCookie } from './session-cookie.ts';
 
@@ -31,6 +33,7 @@ export interface AuthDeps {
   fork: () => EntityManager;
   addressLimit: AddressLimit;
   knownCallers: KnownCallers;
+  knownWorkers: Pick<KnownWorkers, 'find'>;
 }
 
 /**
@@ -38,9 +41,9 @@ export interface AuthDeps {
  */
 export function authMiddleware(
   deps: AuthDeps,
-  endpoint: Pick<Endpoint, 'role' | 'clientRole' | 'anonymousToo' | 'serviceToken' | 'probe'>,
+  endpoint: Pick<Endpoint, 'role' | 'clientRole' | 'anonymousToo' | 'serviceToken' | 'workerToken' | 'probe'>,
 ): Middleware {
-  const { role, clientRole, anonymousToo, serviceToken, probe } = endpoint;
+  const { role, clientRole, anonymousToo, serviceToken, workerToken, probe } = endpoint;
   const countAnonymous = async (ctx: Context): Promise<void> =>
     ctx.set(await deps.addressLimit.count(ctx.ip));
   if (role === 'public') {
@@ -55,6 +58,18 @@ export function authMiddleware(
     const sent = serviceToken === undefined ? null : bearerToken(ctx);
     if (serviceToken !== undefined && sent !== null && sameSecret(sent, serviceToken)) {
       ctx.state['actor'] = anonymous;
+      await next();
+      return;
+    }
+    const bearer = workerToken === undefined ? null : bearerToken(ctx);
+    if (bearer !== null && isWorkerToken(bearer)) {
+      const worker = await deps.knownWorkers.find(bearer, { mayBeKept: workerToken === 'kept' });
+      if (worker === null) {
+        await countAnonymous(ctx);
+        throw unauthorized(ctx, 'invalid_token', deps.issuer);
+      }
+      ctx.state['actor'] = anonymous;
+      ctx.state['worker'] = worker;
       await next();
       return;
     }
@@ -147,6 +162,12 @@ function bearerToken(ctx: Context): string | null {
 export function sameSecret(left: string, right: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(left), digest(right));
+}
+
+/** The worker whose token, or the person whose session, a request for jobs has. */
+export function workerOf(ctx: Context): WorkerCaller {
+  const worker: WorkerCaller | undefined = ctx.state['worker'];
+  return worker ?? { holder: `user:${ctx.state['actor'].id}`, agentIds: null };
 }
 
 /** The claims of an identified caller; a browser's session has the same ones. */

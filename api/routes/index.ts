@@ -13,6 +13,7 @@ import { fileEndpoints } from './files/routes.ts';
 import { healthEndpoints } from './health/routes.ts';
 import { hookEndpoints } from './hooks/routes.ts';
 import { hitlEndpoints } from './hitl/routes.ts';
+import { jobEndpoints } from './jobs/routes.ts';
 import { metricsEndpoints } from './metrics/routes.ts';
 import { marketplaceEndpoints } from './marketplace/routes.ts';
 import { authorizeEndpoints } from './oauth/authorize.ts';
@@ -50,6 +51,7 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...userEndpoints(deps),
     ...agentEndpoints(deps),
     ...agentDocsEndpoints(),
+    ...jobEndpoints(deps),
     ...secretEndpoints(deps),
     ...hitlEndpoints(deps),
     ...runsEndpoints(deps),

@@ -2,6 +2,7 @@
 import { a2aKind } from './a2a.ts';
 import { apiKind } from './api.ts';
 import { audioKind } from './audio.ts';
+import { edgeKind } from './edge.ts';
 import type { AgentKind } from './kind.ts';
 import { llmKind } from './llm.ts';
 import { visionKind } from './vision.ts';
@@ -15,4 +16,5 @@ export const AGENT_KINDS: Readonly<Record<string, AgentKind>> = {
   vision: visionKind,
   audio: audioKind,
   workflow: workflowKind,
+  edge: edgeKind,
 };

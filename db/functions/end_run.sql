@@ -1,5 +1,5 @@
 -- Ends a run, as one statement: appends its last events, writes status, output or error, and ends what is
--- still open: tasks, signals, listeners. Adds the end to the statistics. `p_task_status` is for tasks that
+-- still open: tasks, signals, listeners, jobs. Adds the end to the statistics. `p_task_status` is for tasks that
 -- have started and not finished, `p_a2a_state` for the A2A task that the run may be, `p_checkpoint` for a
 -- retry of the run. Those who wait for the end alone get a notification of their own.
 create or replace function end_run(
@@ -33,6 +33,9 @@ begin
     update listener set status = 'closed' where run_id = p_run and status = 'open' returning id
   )
   delete from listener_key k using left_open where k.listener_id = left_open.id;
+  update job set finished_at = clock_timestamp(), taken_at = clock_timestamp(), outcome = 'cancelled',
+         input = null
+   where run_id = p_run and finished_at is null;
   if p_checkpoint is not null then
     insert into run_checkpoint (run_id, state) values (p_run, p_checkpoint) on conflict do nothing;
   end if;

@@ -28,6 +28,7 @@ import { Migration202611230547RunFollowers } from './202611230547-run-followers.
  */ import { Migration202611230240ExternalResources } from './202611230240-external-resources.ts';
 import { Migration202611230632AccountChanges } from './202611230632-account-changes.ts';
 import { Migration202611230940Conversations } from './202611230940-conversations.ts';
+import { Migration202611230931Jobs } from './202611230931-jobs.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -56,6 +57,7 @@ export const migrations = [
   { name: '202611230547-run-followers', class: Migration202611230547RunFollowers },
   { name: '202611230632-account-changes', class: Migration202611230632AccountChanges },
   { name: '202611230940-conversations', class: Migration202611230940Conversations },
+  { name: '202611230931-jobs', class: Migration202611230931Jobs },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

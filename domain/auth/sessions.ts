@@ -179,13 +179,17 @@ export async function revokeAccess(em: EntityManager, userId: string, sid: strin
   );
 }
 
-/** Permanently ends all sessions, machine clients and access tokens of a user, as of this commit. */
+/**
+ * Permanently ends all sessions, machine clients, access tokens and workers' tokens of a user, as of this
+ * commit.
+ */
 export async function endAllSessions(em: EntityManager, userId: string): Promise<void> {
   await em.execute('update user_account set token_epoch = token_epoch + 1 where id = ?', [userId]);
   await em.execute('update auth_session set revoked_at = now() where user_id = ? and revoked_at is null', [
     userId,
   ]);
   await em.execute('delete from auth_client where user_id = ?', [userId]);
+  await em.execute('delete from worker_token where owner_id = ?', [userId]);
 }
 
 export function shortUserAgent({ userAgent }: OpenedFrom): string {

@@ -4,7 +4,12 @@
  * seen.
  */
 import { v7 as uuidv7 } from 'uuid';
-import { ADVANCING_STATUSES, TERMINAL_STATUSES, WAITING_TASK_STATUSES } from '../../contracts/run-events.ts';
+import {
+  ADVANCING_STATUSES,
+  BROKEN_TASK_STATUSES,
+  TERMINAL_STATUSES,
+  WAITING_TASK_STATUSES,
+} from '../../contracts/run-events.ts';
 import { arrayLiteral, isNoneOf, isOneOf } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { storable } from '../storable.ts';
@@ -111,6 +116,14 @@ export async function takeUnappliedSignals(em: EntityManager, limit: number): Pr
          join run_signal s on s.run_id = t.run_id and s.kind = 'events'
                           and s.payload ->> 'listener_id' = l.id::text
         where ${isOneOf('t.status', WAITING_TASK_STATUSES)} and t.type = 'listen'
+          and s.received_at < clock_timestamp() - interval '1 minute'
+          and ${isOneOf('r.status', ADVANCING_STATUSES)}
+       union all
+       select s.id from job j join run r on r.id = j.run_id
+         left join run_task t on t.run_id = j.run_id and t.reference = j.task and t.visit = j.visit
+         join run_signal s on s.run_id = j.run_id and s.kind = 'call.done' and s.payload ->> 'key' = j.key
+        where j.finished_at is not null and j.taken_at is null
+          and not coalesce(${isOneOf('t.status', BROKEN_TASK_STATUSES)}, false)
           and s.received_at < clock_timestamp() - interval '1 minute'
           and ${isOneOf('r.status', ADVANCING_STATUSES)}
      )

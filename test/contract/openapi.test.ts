@@ -95,7 +95,11 @@ test('each operation declares the request headers that it supports', () => {
     'POST /workflows/{id}/schedule/trigger',
   ]);
   expect(taking('Last-Event-ID')).toEqual(['GET /events', 'GET /runs/{id}/events']);
-  expect(taking('If-None-Match')).toEqual(['GET /files/{id}', 'GET /schemas/workflow.json']);
+  expect(taking('If-None-Match')).toEqual([
+    'GET /files/{id}',
+    'GET /jobs/{id}/files/{file_id}',
+    'GET /schemas/workflow.json',
+  ]);
   expect(taking('If-Match')).toEqual(
     expect.arrayContaining([
       'PATCH /agents/{id}',

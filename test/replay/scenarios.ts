@@ -739,6 +739,27 @@ export const scenarios: Record<string, Scenario> = {
       await remote.close();
     }
   },
+  // Calls whose outcome comes from outside: completed, timed out, cancelled.
+  outside: async (stage) => {
+    const builder = await stage.platform.as('builder');
+    const register = async (name: string, configuration: Record<string, unknown> = {}): Promise<string> => {
+      const body = agentBody({ name, execution_type: 'edge', configuration });
+      return (await builder.post('/agents', body)).body.id;
+    };
+    const id = await register('outside');
+    const short = await register('outside-short', { timeout: { milliseconds: 300 } });
+    const poll = async (): Promise<string> =>
+      (await builder.post(`/agents/${id}/jobs/poll`, { wait_seconds: 30 })).body[0].id;
+    const run = await started(stage, { do: [{ far: agentTask(id) }, { after: http(stage, '/ok') }] });
+    await builder.post(`/jobs/${await poll()}/complete`, { output: { done: true } });
+    const completed = await ended(stage, run);
+    const late = { try: [{ far: agentTask(short) }], catch: { do: [{ instead: { set: { late: true } } }] } };
+    const timed = await toEnd(stage, { do: [{ guarded: late }] });
+    const left = await started(stage, { do: [{ far: agentTask(id) }] });
+    await poll();
+    await builder.post(`/runs/${left['id']}/cancel`);
+    return { completed, timed, cancelled: await ended(stage, left) };
+  },
   suspended: async (stage) => {
     const builder = await stage.platform.as('builder');
     const run = await started(stage, { do: [{ review: human() }, { after: http(stage, '/ok') }] });

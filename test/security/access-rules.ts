@@ -70,6 +70,7 @@ export type ObjectName =
   | 'event'
   | 'secret'
   | 'client'
+  | 'job'
   | 'session'
   | 'agentWithSession'
   | 'oauthClient'
@@ -97,6 +98,8 @@ const actOnTask = rule('approver', { task: taskActed });
 const readFile = rule('viewer', { privateFile: hidden, publicFile: everybody });
 const changeFile = rule('viewer', { privateFile: hidden, publicFile: publicChange });
 const readItem = rule('viewer', { submittedItem: hidden, approvedItem: everybody });
+const ownAgent = rule('builder', { privateAgent: hidden, publicAgent: publicChange });
+const workOnJob = rule('builder', { job: hidden });
 const readWebhook = rule('viewer', { webhook: hidden });
 const changeWebhook = rule('approver', { webhook: hidden });
 const readHook = rule('viewer', { hook: hidden });
@@ -177,6 +180,19 @@ export const accessRules: Record<string, Rule | 'public'> = {
   updateAgentSkill: changeAgent,
   deleteAgentSkill: changeAgent,
   invokeAgent: rule('builder', { privateAgent: hidden, publicAgent: everybody }),
+
+  // External workers. What their tokens may do has its own test: test/e2e/agents/external-workers.test.ts.
+  pollJobs: ownAgent,
+  listJobs: ownAgent,
+  getJobQueue: ownAgent,
+  listWorkerTokens: ownAgent,
+  createWorkerToken: ownAgent,
+  deleteWorkerToken: ownAgent,
+  heartbeatJob: workOnJob,
+  completeJob: workOnJob,
+  failJob: workOnJob,
+  downloadJobFile: workOnJob,
+  uploadJobFile: workOnJob,
 
   // Workflows and runs.
   listWorkflows: forRole('viewer'),

@@ -66,11 +66,13 @@ export async function createAccessWorld(): Promise<AccessWorld> {
     ).id,
     secret: 'OWNER_KEY',
     client: await insertClient(app, owner.id),
+    job: await insertJob(app, run, agents.ids.privateAgent, owner.id),
     session: await insertSession(app, owner.id),
     agentWithSession: await insertChat(app, owner.id, agents.ids.publicAgent),
     oauthClient: await registerClient(app),
     user: owner.id,
   };
+  const workerToken = await insertWorkerToken(app, owner.id, Object.values(agents.ids));
   return {
     app,
     clients,
@@ -82,6 +84,8 @@ export async function createAccessWorld(): Promise<AccessWorld> {
       delivery_id: delivery.id,
       client_id: ids.client,
       session: 'trip',
+      token_id: workerToken,
+      file_id: ids.privateFile,
       ...(object === 'privateAgent' || object === 'publicAgent' ? { skill_id: agents.skills[object] } : {}),
       ...(object === 'none' ? { name: 'SOME_NAME' } : { name: ids[object] }),
     }),
@@ -120,6 +124,33 @@ async function insertClient(app: TestApp, ownerId: string): Promise<string> {
       id,
       ownerId,
     ]);
+  return id;
+}
+
+/** A job that waits for a worker of the agent. */
+async function insertJob(app: TestApp, runId: string, agentId: string, ownerId: string): Promise<string> {
+  const id = crypto.randomUUID();
+  await app.orm.em.fork().execute(
+    `insert into job (id, run_id, key, kind, task, visit, task_attempt, agent_id, agent_version, secrets_of,
+                      queue, input, configuration, output_schema, repeatable, max_attempts, lease_ms,
+                      expires_at)
+     values (?, ?, 'key', 'worker', '/do/0/first', 1, 1, ?, '1.0.0', ?, 'default', '{}', '{}', '{}', true, 5,
+             60000, now() + interval '1 hour')`,
+    [id, runId, agentId, ownerId],
+  );
+  return id;
+}
+
+async function insertWorkerToken(app: TestApp, ownerId: string, agentIds: string[]): Promise<string> {
+  const id = crypto.randomUUID();
+  const em = app.orm.em.fork();
+  await em.execute(
+    `insert into worker_token (id, owner_id, name, secret_hash, expires_at)
+     values (?, ?, 'plant', 'none', now() + interval '1 day')`,
+    [id, ownerId],
+  );
+  for (const agentId of agentIds)
+    await em.execute('insert into worker_token_agent (token_id, agent_id) values (?, ?)', [id, agentId]);
   return id;
 }
 

@@ -10,11 +10,12 @@ import { createApp, type App, type CreateAppOptions } from '../../api/app.ts';
 import { createHttpServer, serve } from '../../api/http-server.ts';
 import { parseEnv, type Env } from '../../config/env.ts';
 import { createOrm, type Orm } from '../../db/orm.ts';
-import { listenForAccountChanges } from '../../db/notifications.ts';
+import { listenForAccountChanges, listenForJobs } from '../../db/notifications.ts';
 import { createRunEventWatcher } from '../../db/run-event-watcher.ts';
 import { FIRST_PARTY_CLIENT, signAccessToken } from '../../domain/auth/access-token.ts';
 import type { Role } from '../../contracts/roles.ts';
 import { ownServers } from '../../config/own-servers.ts';
+import { guardSecrets } from '../../adapters/secrets/guard-secrets.ts';
 import { createResourceFetcher } from '../../adapters/resources/create-resource-fetcher.ts';
 import { createLocalFileStore } from '../../adapters/file-stores/local-file-store.ts';
 import { TemporalUnavailable, type TemporalGateway } from '../../domain/ports.ts';
@@ -141,6 +142,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const app = createApp({
     files: options.files ?? createLocalFileStore(env.FILES_DIR),
     resources,
+    newJobs: listenForJobs(databaseUrl, logger),
+    guardSecrets,
     orm,
     env,
     logger,

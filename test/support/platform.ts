@@ -29,6 +29,7 @@ import { announceProcessPolicy } from '../../domain/operations/process-policy.ts
 import { readInstallationId } from '../../domain/operations/installation.ts';
 import { createFileLink } from '../../domain/files/file-link.ts';
 import { createLocalFileStore } from '../../adapters/file-stores/local-file-store.ts';
+import { failLostJobs } from '../../domain/jobs/finish.ts';
 import { createPayloadStore } from '../../domain/files/payload-store.ts';
 import type { FileStore } from '../../domain/files/ports.ts';
 import { runLimits } from '../../domain/runs/limits.ts';
@@ -248,6 +249,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     stopWorker,
     reconcile: async () => {
       await reconcile({ orm, temporal: gateway }, { now: new Date(), heartbeat: () => {} });
+      await failLostJobs({ orm, temporal: gateway });
       await reconcileSchedules(
         { orm, temporal: gateway, limits: runLimits(app.env) },
         { heartbeat: () => {} },

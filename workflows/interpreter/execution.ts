@@ -18,7 +18,7 @@ import { extensionsIn, type ListedExtension } from './extensions.ts';
 import { limitFault, RunClosed } from './fault.ts';
 import { Journal, type Status } from './journal.ts';
 import { ShortCalls } from './short-calls.ts';
-import { framesOf, type Frame, type RunState, type Scope } from './state.ts';
+import { framesOf, type AwaitedFrame, type Frame, type RunState, type Scope } from './state.ts';
 import { Strand } from './strand.ts';
 
 export const RUNTIME = { name: 'cadenza', version: '0.1.0', metadata: {} };
@@ -129,6 +129,13 @@ export class Execution {
   readonly listening = new Map<string, NonNullable<Frame['listen']>>();
   /** Human tasks that a branch waits for, by id; decisions of others are dropped. */
   readonly asked = new Set<string>();
+  /**
+   * Calls under way, by the key of their invocation; null until it is known that the outcome comes from
+   * outside. The signal may come before that.
+   */
+  readonly awaited = new Map<string, AwaitedFrame | null>();
+  /** Outcomes that came before the call said that it awaits them. */
+  readonly early = new Set<string>();
   readonly strand = new Strand();
   #strands = 1;
   /** Branches whose condition has become true and that have not continued yet. */
@@ -157,7 +164,8 @@ export class Execution {
     this.extensions = extensionsIn(this.definition);
     this.state = state;
     // Signals can arrive before the branches have returned to their places.
-    for (const { child, human, remote, listen } of framesOf(state.root)) {
+    for (const { child, human, remote, listen, awaited } of framesOf(state.root)) {
+      if (awaited) this.awaited.set(awaited.key, awaited);
       if (listen) this.listening.set(listen.id, listen);
       if (child) this.children.set(child.id, child);
       for (const question of [human, remote?.human]) if (question) this.asked.add(question.id);
@@ -270,7 +278,8 @@ export class Execution {
 
   /** Whether the task's call may be short: it is alone in this run, and nothing of it is under way. */
   mayCallShortly({ env, frame }: Task): boolean {
-    if (env.strand !== this.strand || this.#strands !== 1 || frame.child || frame.remote) return false;
+    if (env.strand !== this.strand || this.#strands !== 1 || frame.child || frame.remote || frame.awaited)
+      return false;
     return this.shortCalls.mayBegin(this.state.deadline);
   }
 

@@ -46,6 +46,8 @@ export interface Frame {
   remote?: RemoteFrame;
   /** The turns of a language model with tools. */
   chat?: ChatFrame;
+  /** A call whose outcome comes from outside. */
+  awaited?: AwaitedFrame;
   child?: {
     id: string;
     created: boolean;
@@ -156,6 +158,16 @@ export interface ToolCall extends ToolRequest {
   frame?: Frame;
   approved?: true;
   answer?: ToolAnswer;
+}
+
+export interface AwaitedFrame {
+  /** Idempotency key of the invocation. */
+  key: string;
+  /** When it times out; milliseconds since the epoch. */
+  until: number;
+  /** The signal has come. */
+  done?: true;
+  withdraw?: Record<string, unknown>;
 }
 
 /** A task list: the index of the next task, and its input. */
@@ -312,6 +324,7 @@ function resetFrame(frame: Frame): void {
   delete frame.until;
   delete frame.human;
   delete frame.remote;
+  delete frame.awaited;
   if (frame.child) frame.child = childForRetry(frame.child);
   if (frame.listen) frame.listen = listenForRetry(frame.listen);
   if (frame.chat) frame.chat = chatForRetry(frame.chat);

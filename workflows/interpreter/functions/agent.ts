@@ -12,11 +12,16 @@ import type { Execution, Outcome, Task } from '../execution.ts';
 import { fault } from '../fault.ts';
 import { toMs } from '../run-task.ts';
 import { calling, bestEffort } from '../activities.ts';
+import { awaitingOutcome } from './await-outcome.ts';
 import { newChild, runChild } from './child.ts';
+import { invocationKey } from '../../../contracts/invocation-key.ts';
 import { answerRemote } from './answer-remote.ts';
 import { invoke, outcomeOf } from './invoke.ts';
 import { runToolLoop } from './tool-loop.ts';
 import { chatFrame, type AgentRequest } from './chat.ts';
+
+/** The round of the call that tells an agent that nobody waits for its outcome. */
+const WITHDRAWN = 1_000;
 
 /** The DSL's limit for a single serverless function; longer calls need `timeout`. */
 const DEFAULT_TIMEOUT_MS = 15 * 60_000;
@@ -41,9 +46,22 @@ async function callRequest(execution: Execution, request: AgentRequest, task: Ta
   if (chat) return runToolLoop(execution, task, request, chat, callRequest);
   const { timeout_ms: timeoutMs } = request;
   const summary = `${task.name}: agent`;
-  const call = (more: { round?: number; reply?: RemoteReply } = {}): Promise<Invoked> =>
+  const make = (more: { round?: number; reply?: RemoteReply } = {}): Promise<Invoked> =>
     invoke(execution, task, { input: { ...request, ...more } }, (batch) =>
       calling(timeoutMs, summary).invokeAgent({ ...request, ...more, batch }),
+    );
+  const withdraw = async (given: Record<string, unknown>): Promise<void> => {
+    const more = { round: WITHDRAWN, withdraw: given };
+    await invoke(execution, task, { input: { ...request, ...more }, call: false }, (batch) =>
+      bestEffort(`${summary}, withdraw`).invokeAgent({ ...request, ...more, batch }),
+    );
+  };
+  const call = (more: { round?: number; reply?: RemoteReply } = {}): Promise<Invoked> =>
+    awaitingOutcome(
+      execution,
+      task,
+      { key: invocationKey(request.run_id, { ...request, ...more }), withdraw },
+      () => make(more),
     );
   const cancel = async (more: { round: number; reply: RemoteReply }): Promise<void> => {
     await invoke(execution, task, { input: { ...request, ...more }, call: false }, (batch) =>

@@ -1,0 +1,221 @@
+/** An external worker: pulls jobs of agents, keeps them while they are worked on, and ends them. */
+import type { Answer, Client } from './client.ts';
+import { ApiError } from './problem.ts';
+
+export type Job = Answer<'pollJobs'>[number];
+
+export interface JobContext {
+  /** Aborted when nobody waits for the job any more, or when it is another worker's. */
+  signal: AbortSignal;
+  /** Tells those who follow the run: a text, or percent. */
+  progress(said: string | number): void;
+}
+
+export interface WorkerOptions {
+  /** With a token of the worker, or of somebody who may change the agents. */
+  client: Client;
+  /** Ids of the agents. */
+  agents: readonly string[];
+  /** Returns the output. An error hands the job out again, unless it is a `JobError` that says otherwise. */
+  handler: (job: Job, context: JobContext) => unknown;
+  /** Jobs of each agent at once. Default: 1. */
+  concurrency?: number;
+  /** Only jobs of this queue. */
+  queue?: string;
+  /** Name of this worker, for people. */
+  name?: string;
+  /** Told of what is tried again: the server cannot be reached, a job was lost. */
+  onProblem?: (problem: unknown, job?: Job) => void;
+}
+
+export interface Worker {
+  /** Takes no more jobs; resolves when those under way have ended. */
+  stop(): Promise<void>;
+  /** Resolves when the worker has stopped; rejects if the server refuses it, such as with a revoked token. */
+  done: Promise<void>;
+}
+
+/** Fails a job with an error of its own. */
+export class JobError extends Error {
+  override readonly name = 'JobError';
+  readonly failure: { type?: string; title?: string; status?: number; retry?: boolean };
+
+  constructor(
+    detail: string,
+    failure: { type?: string; title?: string; status?: number; retry?: boolean } = {},
+  ) {
+    super(detail);
+    this.failure = failure;
+  }
+}
+
+/** The most jobs that the server hands out at once. */
+const MAX_POLLED = 10;
+const WAIT_SECONDS = 30;
+const FIRST_PAUSE_MS = 500;
+const LAST_PAUSE_MS = 30_000;
+const SHORTEST_BEAT_MS = 1_000;
+const LONGEST_BEAT_MS = 10_000;
+const MAX_DETAIL = 2_000;
+
+export function createWorker(options: WorkerOptions): Worker {
+  const stopping = new AbortController();
+  const loops = options.agents.map((agent) => serve(options, agent, stopping.signal));
+  const done = Promise.all(loops)
+    .then(() => {})
+    .finally(() => stopping.abort());
+  return {
+    done,
+    async stop() {
+      stopping.abort();
+      await Promise.allSettled(loops);
+    },
+  };
+}
+
+/** Pulls the jobs of one agent until `stopped` is aborted; ends with the last of them. */
+async function serve(options: WorkerOptions, agent: string, stopped: AbortSignal): Promise<void> {
+  const { client, concurrency = 1, queue, name } = options;
+  const underWay = new Set<Promise<void>>();
+  let pauseMs = FIRST_PAUSE_MS;
+  try {
+    while (!stopped.aborted) {
+      if (underWay.size >= concurrency) {
+        await Promise.race([...underWay, aborted(stopped)]);
+        continue;
+      }
+      const body = {
+        max: Math.min(MAX_POLLED, concurrency - underWay.size),
+        wait_seconds: WAIT_SECONDS,
+        ...(queue === undefined ? {} : { queue }),
+        ...(name === undefined ? {} : { worker: name }),
+      };
+      try {
+        const jobs = await client.call('pollJobs', { path: { id: agent }, body, signal: stopped });
+        pauseMs = FIRST_PAUSE_MS;
+        for (const job of jobs) {
+          const work = workOn(options, job).finally(() => underWay.delete(work));
+          underWay.add(work);
+        }
+      } catch (error) {
+        if (stopped.aborted) break;
+        if (isRefusal(error)) throw error;
+        options.onProblem?.(error);
+        await Promise.race([pause(pauseMs), aborted(stopped)]);
+        pauseMs = Math.min(LAST_PAUSE_MS, pauseMs * 2);
+      }
+    }
+  } finally {
+    await Promise.all(underWay);
+  }
+}
+
+async function workOn({ client, handler, onProblem }: WorkerOptions, job: Job): Promise<void> {
+  const ended = new AbortController();
+  const keeping = keep(client, job, ended, onProblem);
+  try {
+    const output = (await handler(job, { signal: ended.signal, progress: keeping.progress })) ?? null;
+    if (!ended.signal.aborted) await end(client, job, ended.signal, { output }, onProblem);
+  } catch (error) {
+    if (ended.signal.aborted) return;
+    await end(client, job, ended.signal, { error }, onProblem);
+  } finally {
+    keeping.stop();
+  }
+}
+
+/** Sends heartbeats. Aborts `ended` if the job is lost or cancelled. */
+function keep(
+  client: Client,
+  job: Job,
+  ended: AbortController,
+  onProblem: WorkerOptions['onProblem'],
+): { progress: (said: string | number) => void; stop: () => void } {
+  // The clocks of server and worker may differ.
+  const leaseMs = Date.parse(job.lease_expires_at) - Date.now();
+  const everyMs = Math.max(SHORTEST_BEAT_MS, Math.min(LONGEST_BEAT_MS, leaseMs / 3));
+  let said: string | number | undefined;
+  let beating: Promise<void> | null = null;
+  const beat = async (): Promise<void> => {
+    const progress = said;
+    said = undefined;
+    const body = { attempt: job.attempt, ...(progress === undefined ? {} : { progress }) };
+    try {
+      const { cancelled } = await client.call('heartbeatJob', { path: { id: job.id }, body });
+      if (cancelled) ended.abort(new Error('nobody waits for the job any more'));
+    } catch (error) {
+      onProblem?.(error, job);
+      if (isRefusal(error)) ended.abort(error);
+    }
+  };
+  const next = (): void => {
+    beating ??= beat().finally(() => {
+      beating = null;
+    });
+  };
+  let lastSaidMs = 0;
+  const timer = setInterval(next, everyMs);
+  return {
+    progress(now) {
+      said = now;
+      if (Date.now() - lastSaidMs < SHORTEST_BEAT_MS) return;
+      lastSaidMs = Date.now();
+      next();
+    },
+    stop: () => clearInterval(timer),
+  };
+}
+
+type Ending = { output: unknown } | { error: unknown };
+
+/** Tries until the server has taken it, or says that it is too late. */
+async function end(
+  client: Client,
+  job: Job,
+  ended: AbortSignal,
+  ending: Ending,
+  onProblem: WorkerOptions['onProblem'],
+): Promise<void> {
+  const path = { id: job.id };
+  const { attempt } = job;
+  for (let pauseMs = FIRST_PAUSE_MS; !ended.aborted; pauseMs = Math.min(LAST_PAUSE_MS, pauseMs * 2)) {
+    try {
+      if ('output' in ending)
+        await client.call('completeJob', { path, body: { output: ending.output, attempt } });
+      else await client.call('failJob', { path, body: { ...failureOf(ending.error), attempt } });
+      return;
+    } catch (error) {
+      onProblem?.(error, job);
+      // An output that does not fit the agent's schema fits no better the next time.
+      if ('output' in ending && error instanceof ApiError && [413, 422].includes(error.status))
+        return end(
+          client,
+          job,
+          ended,
+          { error: new JobError(error.detail, { type: 'validation', retry: false }) },
+          onProblem,
+        );
+      if (isRefusal(error)) return;
+      await Promise.race([pause(pauseMs), aborted(ended)]);
+    }
+  }
+}
+
+function failureOf(error: unknown): { detail: string; retry?: boolean } {
+  const detail = (error instanceof Error ? error.message : String(error)).slice(0, MAX_DETAIL);
+  return { detail, ...(error instanceof JobError ? error.failure : {}) };
+}
+
+/** Whether trying again gives the same answer. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof ApiError && error.status < 500 && ![408, 429].includes(error.status);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

@@ -1,0 +1,139 @@
+/** Ends jobs: the outcome is stored once, and the run is told by a signal. Run and job are locked. */
+import { createHash } from 'node:crypto';
+import type { Invoked } from '../../contracts/activities.ts';
+import { canonicalJson } from '../../contracts/canonical-json.ts';
+import { standardError, type DslError } from '../../contracts/dsl-error.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { deliverSignals, type DispatchDeps } from '../runs/dispatch.ts';
+import { failInvocation, finishInvocation } from '../runs/invocations.ts';
+import { enqueueSignal } from '../runs/signals.ts';
+import { findJob, lockJob, JOB_COLUMNS, type JobOutcome, type JobRow } from './job.ts';
+
+/** What is stored for the run. */
+type Ended = { output: unknown; warnings?: string[] } | { error: DslError };
+
+/** @returns signals to deliver after the commit */
+export async function finishJob(
+  em: EntityManager,
+  job: JobRow,
+  ended: Ended,
+  { digest = null, outcome }: { digest?: string | null; outcome?: JobOutcome } = {},
+): Promise<string[]> {
+  if ('error' in ended) await failInvocation(em, job.run_id, job.key, ended.error);
+  else await finishInvocation(em, job.run_id, job.key, resultOf(job, ended));
+  await closeJob(em, job.id, outcome ?? ('error' in ended ? 'failed' : 'completed'), digest);
+  const signal = await enqueueSignal(em, job.run_id, { kind: 'call.done', key: job.key });
+  return signal === null ? [] : [signal];
+}
+
+async function closeJob(
+  em: EntityManager,
+  id: string,
+  outcome: JobOutcome,
+  digest: string | null = null,
+): Promise<void> {
+  await em.execute(
+    `update job set finished_at = clock_timestamp(), outcome = ?, answer_digest = ?, input = null
+      where id = ? and finished_at is null`,
+    [outcome, digest, id],
+  );
+}
+
+function resultOf(job: JobRow, { output, warnings }: Extract<Ended, { output: unknown }>): Invoked {
+  const since = job.leased_at ?? job.created_at;
+  return {
+    agent_id: job.agent_id,
+    agent_version: job.agent_version,
+    output,
+    usage: { requests: Math.max(job.attempt, 1), duration_ms: Date.now() - new Date(since).getTime() },
+    ...(warnings === undefined ? {} : { warnings }),
+  };
+}
+
+/** Identifies an answer, to recognise it if it comes again. */
+export function digestOf(answer: unknown): string {
+  return createHash('sha256').update(canonicalJson(answer)).digest('base64url');
+}
+
+/**
+ * The outcome for the run, in the transaction that has locked the run. With `end`, a job that has none is
+ * ended here, without a signal. Both are absent if the wait was cancelled, or has no outcome yet.
+ */
+export async function takeOutcome(
+  em: EntityManager,
+  runId: string,
+  key: string,
+  end: 'timeout' | 'cancelled' | undefined,
+): Promise<{ result?: Invoked; error?: DslError }> {
+  const [job] = await em.execute<JobRow[]>(
+    `select ${JOB_COLUMNS} from job where run_id = ? and key = ? for update`,
+    [runId, key],
+  );
+  if (!job) return {};
+  if (job.outcome === null && end === undefined) return {};
+  if (job.outcome === null && end === 'timeout') {
+    await failInvocation(em, runId, key, timedOut(job));
+    await closeJob(em, job.id, 'timed_out');
+  }
+  if (job.outcome === null && end === 'cancelled') await closeJob(em, job.id, 'cancelled');
+  const [stored] = await em.execute<{ result: Invoked | null; error: DslError | null }[]>(
+    `with taken as (
+       update job set taken_at = coalesce(taken_at, clock_timestamp()) where id = ? returning 1)
+     select i.result, i.error from invocation i, (select count(*) from taken) as all_taken
+      where i.run_id = ? and i.key = ?`,
+    [job.id, runId, key],
+  );
+  return {
+    ...(stored?.result ? { result: stored.result } : {}),
+    ...(stored?.error ? { error: stored.error } : {}),
+  };
+}
+
+function timedOut({ kind, attempt, holder, last_error: lastError }: JobRow): DslError {
+  const why =
+    kind === 'callback'
+      ? 'The callback was not called in time'
+      : holder !== null
+        ? `The worker did not complete the job in time (attempt ${attempt})`
+        : attempt > 0
+          ? `No worker completed the job in time (${attempt} ${attempt === 1 ? 'attempt' : 'attempts'})`
+          : 'No worker has taken the job in time';
+  return standardError('timeout', lastError === null ? why : `${why}; the last error: ${lastError}`);
+}
+
+const LOST_BATCH = 100;
+
+/**
+ * Fails jobs whose worker is gone and which may not be handed out again. @returns how many
+ */
+export async function failLostJobs(deps: DispatchDeps): Promise<number> {
+  const em = deps.orm.em.fork();
+  const lost = await em.execute<{ id: string }[]>(
+    `select id from job
+      where finished_at is null and holder is not null and available_at < clock_timestamp()
+        and (not repeatable or attempt >= max_attempts)
+      order by available_at limit ${LOST_BATCH}`,
+  );
+  let failed = 0;
+  for (const { id } of lost) {
+    const signals = await em.fork().transactional((tx) => failLost(tx, id));
+    if (signals === null) continue;
+    failed++;
+    await deliverSignals(deps, signals);
+  }
+  return failed;
+}
+
+async function failLost(em: EntityManager, id: string): Promise<string[] | null> {
+  const found = await findJob(em, id);
+  const job = found && (await lockJob(em, found));
+  if (!job || job.outcome !== null || job.holder === null) return null;
+  // A heartbeat may have come meanwhile.
+  if (new Date(job.available_at).getTime() > Date.now()) return null;
+  const times = `${job.attempt} ${job.attempt === 1 ? 'attempt' : 'attempts'}`;
+  const detail = job.repeatable
+    ? `The job's worker was lost, and the job may not be handed out again (${times})`
+    : 'The worker was lost, so the outcome is unknown, and the agent is not idempotent ' +
+      '(configuration.retry.idempotent is false)';
+  return finishJob(em, job, { error: standardError('communication', detail) });
+}
