@@ -11,6 +11,7 @@ import { listenerActivities } from './listeners.ts';
 import { reconcileActivity } from './reconcile.ts';
 import { createOutcomes } from './outcomes.ts';
 import { removeExpiredActivity } from './remove-expired.ts';
+import { runContainerActivity } from './run-container.ts';
 import { runLogActivities } from './run-log.ts';
 import { startScheduledRunActivity } from './start-scheduled-run.ts';
 import { runProcessActivity } from './run-process.ts';
@@ -22,8 +23,9 @@ export type { ActivityDeps } from './deps.ts';
 /** For workers that run processes only. */
 export function createProcessActivities(
   given: Omit<ProcessDeps, 'outcomes'>,
-): Pick<RunActivities, 'runProcess'> {
-  return { runProcess: runProcessActivity({ ...given, outcomes: createOutcomes(given) }) };
+): Pick<RunActivities, 'runProcess' | 'runContainer'> {
+  const deps = { ...given, outcomes: createOutcomes(given) };
+  return { runProcess: runProcessActivity(deps), runContainer: runContainerActivity(deps) };
 }
 
 export function createActivities(given: ActivityDeps): RunActivities & DeliveryActivities {
@@ -40,6 +42,7 @@ export function createActivities(given: ActivityDeps): RunActivities & DeliveryA
     callHttp: (input) => deps.answers.share(() => callHttp(input)),
     runProcess: runProcessActivity(deps),
     takeOutcome: takeOutcomeActivity(deps),
+    runContainer: runContainerActivity(deps),
     reconcile: reconcileActivity(deps),
     startScheduledRun: startScheduledRunActivity(deps),
     sweepFiles: sweepFilesActivity(deps),

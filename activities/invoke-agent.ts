@@ -62,7 +62,11 @@ export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'
 }
 
 /** A tool is used with the rights of the owner of the agent whose tool it is. */
-async function toolTarget(deps: CallDeps, input: InvokeAgentInput, ref: ToolRef): Promise<Target> {
+export async function toolTarget(
+  deps: Pick<ActivityDeps, 'orm'>,
+  input: Pick<InvokeAgentInput, 'run_id' | 'task' | 'visit'>,
+  ref: ToolRef,
+): Promise<Target> {
   const { target } = await toolOf(deps, input, ref);
   if (target.kind === 'mcp') return target;
   if (target.kind !== 'agent') throw fault('runtime', 'The tool is neither an agent nor of an MCP server');
@@ -95,7 +99,8 @@ async function callTarget(
   return { agent_id: agent.id, agent_version: agent.version, ...ended };
 }
 
-function admit(agent: PinnedAgent, status: string | null): Prepared {
+/** Throws `Fault` for an agent that may not be used now. */
+export function admit(agent: PinnedAgent, status: string | null): Prepared {
   if (status === null) throw fault('configuration', `The agent ${agent.name} does not exist any more`);
   if (status === 'invisible')
     throw fault('configuration', `The workflow's owner may not use the agent ${agent.name} any more`);
@@ -161,6 +166,7 @@ async function call(
     const awaits = await createWorkerJob(deps, input, agent, calling.idempotencyKey);
     return { ...agentVersion, output: null, warnings, awaits };
   }
+  if (agentKind(agent) === 'docker') return { ...agentVersion, output: null, warnings, process: true };
   if (beginsLoop(agent, input)) {
     const loop = await openLoop(deps, input, agent, calling);
     return { ...agentVersion, output: null, warnings, loop };

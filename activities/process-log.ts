@@ -13,7 +13,10 @@ import type { Calling } from './invocation.ts';
 
 const NONE: LoggedBytes = { stdout: 0, stderr: 0, cut: false };
 
-export function processLog(deps: ProcessDeps, input: RunProcessInput, calling: Calling): ProcessLog {
+/** Of an activity that runs a process: what its entries in the log name. */
+export type LoggedProcess = Pick<RunProcessInput, 'run_id' | 'task' | 'name' | 'visit' | 'attempt' | 'items'>;
+
+export function processLog(deps: ProcessDeps, input: LoggedProcess, calling: Calling): ProcessLog {
   const { idempotencyKey: key, progress } = calling;
   return {
     logged: loggedOf(progress.kept),
@@ -38,7 +41,7 @@ export function processLog(deps: ProcessDeps, input: RunProcessInput, calling: C
 /** Logs the files that a process left; again has no effect. */
 export async function logFiles(
   deps: ProcessDeps,
-  { run_id: runId, task, name, visit, attempt, items }: RunProcessInput,
+  { run_id: runId, task, name, visit, attempt, items }: LoggedProcess,
   files: readonly FileReference[],
 ): Promise<void> {
   if (files.length === 0) return;
@@ -64,7 +67,7 @@ function loggedOf(kept: unknown): LoggedBytes {
 }
 
 function eventOf(
-  { task, name, visit, attempt, items }: RunProcessInput,
+  { task, name, visit, attempt, items }: LoggedProcess,
   { stream, text }: LoggedText,
   place: string,
 ): NewRunEvent {

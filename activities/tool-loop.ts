@@ -79,7 +79,7 @@ function boundsOf(configuration: LlmConfiguration) {
 }
 
 export async function toolOf(
-  deps: ActivityDeps,
+  deps: Pick<ActivityDeps, 'orm'>,
   { run_id, task, visit }: At,
   ref: ToolRef,
 ): Promise<StoredTool> {

@@ -17,12 +17,12 @@ import { openRemoteFile } from './files/remote-file.ts';
 import { createLlmAdapter } from './llm/llm-agent.ts';
 import { createVisionAdapter } from './vision/vision-agent.ts';
 import { createAudioAdapter } from './audio/audio-agent.ts';
+import { createFrameworkAdapter } from './framework/framework-agent.ts';
+import { createSensorAdapter } from './sensor/sensor-agent.ts';
 import { createTokenSource } from './authentication/oauth-token.ts';
 
 export { createEgressPolicy } from './egress/create-egress-policy.ts';
 export type { EgressPolicy } from './egress/egress.ts';
-
-const NOT_YET = new Set(['docker', 'sensor', 'framework']);
 
 /** `mcpCommands`: the programs that `call: mcp` may start. Default: none. */
 export function createAdapters(deps: { egress: EgressPolicy; mcpCommands?: McpCommands }): Adapters {
@@ -33,6 +33,8 @@ export function createAdapters(deps: { egress: EgressPolicy; mcpCommands?: McpCo
     a2a: createA2aAdapter(tools),
     vision: createVisionAdapter(tools),
     audio: createAudioAdapter(tools),
+    sensor: createSensorAdapter(tools),
+    framework: createFrameworkAdapter(tools),
   };
   const caller = createHttpCaller(tools);
   const openApiCaller = createOpenApiCaller(tools);
@@ -56,13 +58,8 @@ export function createAdapters(deps: { egress: EgressPolicy; mcpCommands?: McpCo
 function adapterOf(byKind: Record<string, AgentAdapter>, kind: string): AgentAdapter {
   const adapter = byKind[kind];
   if (adapter !== undefined) return adapter;
-  if (NOT_YET.has(kind))
-    throw fault(
-      'configuration',
-      `Agents of kind "${kind}" can be registered, but invoking them is not available yet`,
-    );
-  if (kind === 'workflow')
-    throw fault('runtime', 'An agent of kind "workflow" is a run of its own, not a call');
+  if (kind === 'workflow' || kind === 'docker')
+    throw fault('runtime', `An agent of kind "${kind}" is a run or a process of its own, not a call`);
   if (kind === 'edge')
     throw fault('runtime', 'The jobs of an agent of kind "edge" are pulled by its workers');
   throw fault('configuration', `Agents of kind "${kind}" cannot be invoked`);

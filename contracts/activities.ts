@@ -92,6 +92,19 @@ export interface RunProcessInput extends Omit<CallHttpInput, 'function'> {
   items?: number[];
 }
 
+/** The process of an agent of kind `docker`. `invokeAgent` has pinned the agent and checked the input. */
+export interface RunContainerInput extends WithBatch, InvocationRef {
+  agent: string;
+  version?: string;
+  input: unknown;
+  timeout_ms: number;
+  /** As for `invokeAgent`. */
+  tool?: ToolRef;
+  /** A call of its own, beside that of `invokeAgent`. */
+  round: 0;
+  items?: number[];
+}
+
 export interface Invoked {
   output: unknown;
   usage?: Record<string, unknown>;
@@ -118,6 +131,8 @@ export interface Invoked {
   loop?: ToolLoop;
   /** Set for a turn of such a model. */
   turn?: ModelTurn;
+  /** Set for agents of kind `docker`: no call was made; the caller lets `runContainer` run the process. */
+  process?: true;
   /** Set if the outcome comes from outside, after this call; there is no output yet. */
   awaits?: AwaitedOutcome;
 }
@@ -288,6 +303,7 @@ export interface RunActivities {
   runProcess(input: RunProcessInput): Promise<Invoked>;
   /** The outcome of a call that has come from outside. */
   takeOutcome(input: TakeOutcomeInput): Promise<TakenOutcome>;
+  runContainer(input: RunContainerInput): Promise<Invoked>;
   createHumanTask(input: CreateHumanTaskInput): Promise<Appended>;
   escalateHumanTask(input: EscalateHumanTaskInput): Promise<Appended>;
   expireHumanTask(input: ExpireHumanTaskInput): Promise<Expired>;

@@ -51,7 +51,7 @@ export function configurationWarnings(agent: CheckedAgent): ConfigurationWarning
     return [
       {
         pointer: agent.execution_type === null ? '/type' : '/execution_type',
-        message: `agents of kind "${kind}" can be registered, but invoking them is not available yet`,
+        message: `agents of kind "${kind}" cannot be invoked`,
       },
     ];
   }

@@ -56,6 +56,33 @@ export interface SandboxSettings {
   keepHours: number;
 }
 
+/** What one container may be given less of. */
+export interface WantedLimits {
+  user?: string;
+  /** False: none, whatever the installation has. */
+  network?: boolean;
+  memoryMib?: number;
+  cpus?: number;
+  pids?: number;
+}
+
+const MIB = 1024 * 1024;
+
+/** Less than the installation allows, never more. */
+export function limited(settings: SandboxSettings, wanted: WantedLimits): SandboxSettings {
+  const { user = settings.user, network = true } = wanted;
+  const least = (given: number, most: number): number => (given > 0 ? Math.min(given, most) : most);
+  const memoryMib = least(wanted.memoryMib ?? 0, settings.memoryMib);
+  return {
+    ...settings,
+    user,
+    network: network ? settings.network : null,
+    memoryMib: Math.round(memoryMib * MIB) / MIB,
+    cpus: least(wanted.cpus ?? 0, settings.cpus),
+    pids: least(wanted.pids ?? 0, settings.pids),
+  };
+}
+
 /** What runs if the installation says nothing. */
 export const DEFAULT_POLICY: ProcessPolicy = { scripts: true, containers: null };
 
@@ -85,6 +112,35 @@ export function refusals(
       ? off(`${what}: no image is configured (SANDBOX_SHELL_IMAGE)`)
       : [];
   return containerRefusals(configured, containers, known);
+}
+
+const PULLS: Readonly<Record<string, PullPolicy>> = {
+  missing: 'ifNotPresent',
+  always: 'always',
+  never: 'never',
+};
+
+/** As the configuration of an agent of kind `docker` asks; undefined: as the installation does it. */
+export function pullPolicyOf(pull: unknown): PullPolicy | undefined {
+  return typeof pull === 'string' ? PULLS[pull] : undefined;
+}
+
+/** Why an agent of kind `docker` cannot run here. */
+export function agentRefusals(
+  { image, pull, network }: Readonly<Record<string, unknown>>,
+  { containers }: ProcessPolicy,
+): Refusal[] {
+  if (!containers)
+    return off('agents run in no container here: no container engine is configured (SANDBOX_ENGINE)');
+  const found = containerRefusals({ image, pullPolicy: pullPolicyOf(pull) }, containers, true).map(
+    (refusal) =>
+      refusal.key === 'pullPolicy'
+        ? { key: 'pull', message: `images are not pulled with pull: ${String(pull)} here (SANDBOX_PULL)` }
+        : refusal,
+  );
+  if (network === true && !containers.network)
+    found.push({ key: 'network', message: 'containers have no network here (SANDBOX_NETWORK)' });
+  return found;
 }
 
 function off(message: string): Refusal[] {

@@ -242,7 +242,23 @@ export interface ProcessFiles {
   ): Promise<FileReference>;
 }
 
+/** An invocation of an agent of kind `docker`. */
+export type ContainerAgentCall = Pick<
+  AgentCall,
+  'agent' | 'input' | 'idempotencyKey' | 'timeoutMs' | 'signal' | 'secret' | 'progress' | 'cancelRequested'
+> &
+  Pick<ProcessCall, 'log' | 'files'>;
+
+/** Secrets are redacted. */
+export interface ContainerAgentResult extends Pick<ProcessResult, 'stdout' | 'stderr' | 'cut' | 'logged'> {
+  output: unknown;
+  files: FileReference[];
+  warnings: string[];
+}
+
 export interface ProcessRunner {
+  /** Throws `Fault` as `run`, and for a process that fails. */
+  invoke(call: ContainerAgentCall): Promise<ContainerAgentResult>;
   /** Called when the outcome of a process is stored: nothing of it is needed any more. */
   release(idempotencyKey: string): Promise<void>;
   /** Throws `Fault` if the installation does not allow the process, and at its limits. */

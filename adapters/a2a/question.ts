@@ -30,17 +30,36 @@ const TEXT_FORM = {
  * part with a JSON Schema under `form_schema`, `form` or `schema` becomes that form. Anything else is a text
  * that is answered with a text.
  */
-export async function questionOf(task: Task, agentName: string, { redact }: Words): Promise<RemoteAsk> {
+export async function questionOf(task: Task, agentName: string, words: Words): Promise<RemoteAsk> {
   const parts = task.status?.message?.parts ?? [];
-  const question = textOf(parts).trim();
-  const records = parts.flatMap(({ content }): Record<string, unknown>[] => {
+  const data = parts.flatMap(({ content }): Record<string, unknown>[] => {
     const value: unknown = content?.$case === 'data' ? content.value : null;
     return isRecord(value) ? [value] : [];
   });
-  const request = records.find((record) => record['type'] === 'hitl_request');
+  const question = { text: textOf(parts).trim(), data, subject: await subjectOf(parts) };
+  const remote = { task_id: task.id, context_id: task.contextId, mark: markOf(task) };
+  return askOf(question, remote, agentName, words);
+}
+
+interface Question {
+  text: string;
+  /** One of them may describe the request or its form. */
+  data: readonly Record<string, unknown>[];
+  /** What is shown beside the text. */
+  subject: unknown;
+}
+
+/** The human task of a counterpart's question. */
+export function askOf(
+  { text: question, data, subject }: Question,
+  remote: Omit<RemoteTask, 'answer'>,
+  agentName: string,
+  { redact }: Words,
+): RemoteAsk {
+  const request = data.find((record) => record['type'] === 'hitl_request');
   const form = request
     ? schemaIn(request['form_schema'])
-    : (records
+    : (data
         .map(
           (record) =>
             schemaIn(record['form_schema']) ?? schemaIn(record['form']) ?? schemaIn(record['schema']),
@@ -52,25 +71,20 @@ export async function questionOf(task: Task, agentName: string, { redact }: Word
     title: redact(title).slice(0, MAX_TITLE_LENGTH),
     description:
       stringIn(request?.['description']) ?? (question === '' || question === title ? null : question),
-    subject: request ? (request['subject'] ?? null) : await subjectOf(parts),
+    subject: request ? (request['subject'] ?? null) : subject,
   };
-  const remote = (answer: RemoteTask['answer']): RemoteTask => ({
-    task_id: task.id,
-    context_id: task.contextId,
-    answer,
-    mark: markOf(task),
-  });
+  const answered = (answer: RemoteTask['answer']): RemoteTask => ({ ...remote, answer });
   if (request && decisions.length > 0) {
     return {
       ...base,
       form_schema: form,
       decisions,
-      remote: remote({ as: 'decision', request_id: stringIn(request['id']) }),
+      remote: answered({ as: 'decision', request_id: stringIn(request['id']) }),
     };
   }
   if (form !== null)
-    return { ...base, form_schema: form, decisions: ANSWER_OR_NOT, remote: remote({ as: 'data' }) };
-  return { ...base, form_schema: TEXT_FORM, decisions: ANSWER_OR_NOT, remote: remote({ as: 'text' }) };
+    return { ...base, form_schema: form, decisions: ANSWER_OR_NOT, remote: answered({ as: 'data' }) };
+  return { ...base, form_schema: TEXT_FORM, decisions: ANSWER_OR_NOT, remote: answered({ as: 'text' }) };
 }
 
 /**

@@ -88,7 +88,7 @@ export async function settled(work: Promise<unknown>): Promise<void> {
 
 /** A broker's own words about a failure. */
 export function refusal(
-  { guard, target }: Pick<Connecting, 'guard' | 'target'>,
+  { guard, target }: Pick<Connecting, 'guard'> & { target: Pick<Connecting['target'], 'host'> },
   name: StandardErrorName,
   reason: string,
   cause?: unknown,

@@ -35,7 +35,7 @@ export function referencesIn(value: unknown): StoredReference[] {
  * A copy in which `complete` replaces each reference. References to files that the run may not read stay
  * unchanged.
  */
-async function completed(
+export async function completed(
   value: unknown,
   complete: (reference: StoredReference) => Promise<Record<string, unknown> | null>,
 ): Promise<unknown> {

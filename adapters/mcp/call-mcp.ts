@@ -1,5 +1,5 @@
 /** The DSL's `call: mcp` (dsl-reference.md "MCP Call"): one request to a Model Context Protocol server. */
-import type { Client, ClientOptions, RequestMethod, Transport } from '@modelcontextprotocol/client';
+import type { ClientOptions, RequestMethod } from '@modelcontextprotocol/client';
 import { Fault, fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { McpCommands } from '../../contracts/mcp-commands.ts';
@@ -10,30 +10,14 @@ import { hostOf } from '../egress/connection-fault.ts';
 import { webUrl } from '../egress/web-url.ts';
 import { guardedCall, type CallGuard } from '../guarded-call.ts';
 import { endpointOf, type HttpTools } from '../http/call-exchange.ts';
-import { headersOf, statusFault } from '../http/message.ts';
+import { headersOf } from '../http/message.ts';
 import { programOf } from './commands.ts';
+import { failureOf, farewell, FAREWELL_MS, type Connection, type Sdk } from './connection.ts';
 import { mcpFetch } from './mcp-fetch.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
 /** As the reference has it. */
 const DEFAULT_VERSION = '2025-06-18';
-const MAX_REASON_LENGTH = 1_000;
-/** For telling the server that the call is over. */
-const FAREWELL_MS = 2_000;
-
-type Sdk = typeof import('@modelcontextprotocol/client');
-
-interface Connection {
-  transport: Transport;
-  /** The counterpart, for messages. */
-  name: string;
-  /** The URL over HTTP. */
-  url: string | null;
-  /** Aborted with the reason when a request or the program fails, which the library may hide. */
-  broken: AbortController;
-  /** Ends the session on the server. */
-  leave(): Promise<void>;
-}
 
 export interface McpTools extends HttpTools {
   commands: McpCommands;
@@ -141,45 +125,4 @@ async function connectionTo(
     }),
   });
   return { transport: http, name: hostOf(uri), url: uri, broken, leave: () => http.terminateSession() };
-}
-
-/** Ends the session and the connection, whatever became of the call. */
-async function farewell(client: Client, connection: Connection): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, FAREWELL_MS);
-  try {
-    await Promise.race([connection.leave(), late]);
-  } catch {
-    // The server forgets the session by itself.
-  } finally {
-    clearTimeout(timer);
-    await client.close().catch(() => undefined);
-    await connection.transport.close().catch(() => undefined);
-  }
-}
-
-function failureOf(sdk: Sdk, error: unknown, connection: Connection, guard: CallGuard): unknown {
-  const { sensitive, signal } = guard;
-  if (signal.aborted) return error;
-  if (error instanceof Fault) return error;
-  const quoted = (text: string): string => sensitive.quote(text, MAX_REASON_LENGTH);
-  if (error instanceof sdk.ProtocolError)
-    return fault('runtime', `${connection.name} refused: ${quoted(error.message)} (${error.code})`);
-  const { reason: cause } = connection.broken.signal;
-  if (cause instanceof Fault) return cause;
-  if (error instanceof sdk.SdkHttpError && connection.url !== null) {
-    const { text } = error.data;
-    const bytes = Buffer.from(typeof text === 'string' ? text : '');
-    return statusFault({ status: error.status, headers: {}, bytes, url: connection.url }, 'POST', sensitive);
-  }
-  if (error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.RequestTimeout)
-    return fault('timeout', `${connection.name} did not answer in time`);
-  const { transport } = connection;
-  const stderr = transport instanceof StdioTransport ? quoted(transport.stderr) : '';
-  const reason = error instanceof Error ? quoted(error.message) : '';
-  return fault(
-    'communication',
-    `${connection.name} did not answer as an MCP server: ${stderr === '' ? reason : `${reason}: ${stderr}`}`,
-    { status: 502, cause: error },
-  );
 }

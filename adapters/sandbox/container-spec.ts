@@ -1,6 +1,6 @@
 /** How a container is made: the image with its isolation, as the engine's API has it. */
 import { createHash } from 'node:crypto';
-import type { SandboxSettings } from '../../contracts/process-policy.ts';
+import type { SandboxSettings, WantedLimits } from '../../contracts/process-policy.ts';
 
 /** One process in a container of its own. */
 export interface SandboxRequest {
@@ -26,6 +26,8 @@ export interface SandboxRequest {
   keepSeconds: number;
   timeoutMs: number;
   outputBytes: number;
+  /** Less than the installation allows. */
+  limits?: WantedLimits;
   /** The streams that may not be cut. */
   whole: readonly ('stdout' | 'stderr')[];
 }

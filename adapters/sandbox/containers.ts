@@ -2,7 +2,7 @@
  * Runs processes in containers of a Docker engine. The container of a call has a name that follows from its
  * key, so the call's repeat, after its worker was lost, continues the same container.
  */
-import type { SandboxSettings } from '../../contracts/process-policy.ts';
+import { limited, type SandboxSettings } from '../../contracts/process-policy.ts';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fault, Fault } from '../../contracts/fault.ts';
@@ -27,6 +27,8 @@ export interface SandboxCall extends SandboxRequest {
   /** Asked once `signal` is aborted. False: another worker continues the call. */
   cancelRequested?: () => Promise<boolean>;
   progress?: CallProgress;
+  /** The process is not begun a second time: its outcome is unknown then. */
+  once?: boolean;
   /** Called before the output comes from its beginning. */
   onBegin?: () => void;
   onOutput?: (stream: 'stdout' | 'stderr', bytes: Uint8Array) => void;
@@ -103,7 +105,9 @@ export function createSandbox(settings: SandboxSettings, installationId: () => P
   const turns = createTurns(settings.atOnce);
   return {
     run: (call) =>
-      turns.take(call.signal, async () => runInContainer(api, settings, await installationId(), call)),
+      turns.take(call.signal, async () =>
+        runInContainer(api, limited(settings, call.limits ?? {}), await installationId(), call),
+      ),
     async release(key) {
       const name = containerName(await installationId(), key);
       const state = await inspect(api, name);
@@ -140,7 +144,7 @@ async function runInContainer(
   call: SandboxCall,
 ): Promise<SandboxResult> {
   const fed = isRecord(call.progress?.kept) && call.progress.kept['fed'] === true;
-  const memory: Memory = { fed, followed: false };
+  const memory: Memory = { fed, followed: false, begun: call.progress?.repeated === true };
   let [awaySince, awayAt] = [0, 0];
   for (;;) {
     memory.followed = false;
@@ -164,6 +168,8 @@ interface Memory {
   fed: boolean;
   /** The last attempt found or began it. */
   followed: boolean;
+  /** An earlier attempt may have begun it. */
+  begun: boolean;
 }
 
 async function attempt(
@@ -203,11 +209,14 @@ async function continued(
   api: EngineApi,
   name: string,
   call: SandboxCall,
-  { fed }: Memory,
+  { fed, begun }: Memory,
 ): Promise<Begun | null> {
   const state = await inspect(api, name);
+  if (state && state.startedAt > 0 && (call.stdin === null || fed)) return { state, input: null };
+  // One that was created and not started has done nothing.
+  if (call.once === true && begun && (!state || state.startedAt > 0))
+    throw fault('communication', 'The outcome of an earlier attempt is unknown, and it may not be repeated');
   if (!state) return null;
-  if (state.startedAt > 0 && (call.stdin === null || fed)) return { state, input: null };
   await removeBoth(api, name);
   return null;
 }
@@ -224,6 +233,7 @@ async function begin(
   const imageCommand = await commandOfImage(api, call, call.image);
   if (call.files !== null) await beginFolder(api, settings, installationId, call, call.files);
   const spec = containerSpec(call, settings, installationId, imageCommand);
+  memory.begun = true;
   const created = await api.call('POST', `/containers/create?name=${name}`, spec);
   if (created.status === 409) throw new Busy('Another attempt of the same call is under way');
   if (created.status !== 201)

@@ -16,12 +16,15 @@ import {
 } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { USER } from '../../contracts/agent-kinds/docker.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import {
+  limited,
   refusals,
   tagged,
   type ProcessPolicy,
   type SandboxSettings,
+  type WantedLimits,
 } from '../../contracts/process-policy.ts';
 import { FOLDER, keeperSpec } from './container-files.ts';
 import { containerName, containerSpec, keeperName, LABEL } from './container-spec.ts';
@@ -40,6 +43,7 @@ export interface GuardOptions {
 
 /** Of the description of a container: its arguments and environment may be large. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
+const MIB = 1024 * 1024;
 const CONTAINER = /^\/containers\/(cadenza-[0-9a-f]{40}(?:-files)?|[0-9a-f]{64})(?:\/([a-z]+))?$/;
 
 /** A request that may not pass; the message is for the caller. */
@@ -242,10 +246,27 @@ function specOf(
       outputBytes: 0,
       whole: [],
     },
-    settings,
+    limited(settings, limitsIn(body, host, settings)),
     installationId,
     [],
   );
+}
+
+/** A container may have less than the installation allows, and another user than usual, but not root. */
+function limitsIn(
+  { User: user }: Record<string, unknown>,
+  { NetworkMode: network, Memory: bytes, NanoCpus: nanoCpus, PidsLimit: pids }: Record<string, unknown>,
+  settings: SandboxSettings,
+): WantedLimits {
+  if (user !== undefined && (typeof user !== 'string' || (user !== settings.user && !USER.test(user))))
+    throw new Refused('a container needs the numbers of a user and a group other than root');
+  return {
+    ...(user === undefined ? {} : { user }),
+    network: network !== 'none',
+    memoryMib: Number(bytes) / MIB,
+    cpus: Number(nanoCpus) / 1e9,
+    pids: Number(pids),
+  };
 }
 
 /** Port of the host → port of the container. */

@@ -8,7 +8,7 @@ import type { Sensitive } from '../secrets/sensitive.ts';
 import { FOLDER, namesOf } from './container-files.ts';
 import type { SandboxFile } from './container-spec.ts';
 
-const MAX_FILES_IN = 32;
+export const MAX_FILES_IN = 32;
 /** A script has its files in memory. */
 const MAX_SCRIPT_BYTES = 8 * 1024 * 1024;
 
@@ -61,12 +61,13 @@ function valuesOf({ arguments: values, environment }: Record<string, unknown>): 
 }
 
 /** The id in a reference to a file of the platform; null for any other value. */
-function referenceOf(value: unknown): string | null {
+export function referenceOf(value: unknown): string | null {
   const id = isRecord(value) ? value['file_id'] : null;
   return typeof id === 'string' && isUuid(id) ? id : null;
 }
 
-async function opened(files: ProcessFiles, id: string): Promise<SandboxFile> {
+/** @throws Fault for one that the run may not read */
+export async function opened(files: ProcessFiles, id: string): Promise<SandboxFile> {
   const file = await files.open(id);
   if (!file) throw fault('validation', `There is no file ${id} that the run's owner may read`);
   return { name: file.name, size: file.size, chunks: () => file.chunks() };

@@ -7,6 +7,7 @@ import type { ProcessCall, ProcessRunner, ProcessStream } from '../../domain/por
 import { withoutSecrets } from '../call-settings.ts';
 import { createTokenSource } from '../authentication/oauth-token.ts';
 import type { EgressPolicy } from '../egress/egress.ts';
+import { createContainerAgents } from '../docker/container-agents.ts';
 import { createHttpCaller } from '../http/call-http.ts';
 import { createSensitive } from '../secrets/sensitive.ts';
 import { FOLDER } from './container-files.ts';
@@ -15,7 +16,7 @@ import type { Sandbox, SandboxCall } from './containers.ts';
 import { createLiveLog, type LiveLog } from './live-log.ts';
 import { contentsOf, createFilesOut, filesOf, once, type FilesOut } from './process-files.ts';
 import { createScriptRunner, type Script, type ScriptRunner, type ScriptSettings } from './run-script.ts';
-import { environmentOf, textOf, textsOf } from './texts.ts';
+import { environmentOf, pullOf, sentence, shellOf, textOf, textsOf } from './texts.ts';
 
 export interface ProcessSettings {
   policy: ProcessPolicy;
@@ -34,6 +35,7 @@ export function createProcessRunner(
   sandbox: Sandbox | null,
 ): ProcessRunner {
   const runner = createScriptRunner(scripts);
+  const agents = createContainerAgents(policy, sandbox);
   const http = createHttpCaller({ egress, tokens: createTokenSource(egress) });
   const start = async (call: ProcessCall, code: string, live: LiveLog, out: FilesOut): Promise<Ended> => {
     const given = await filesOf(call, code);
@@ -51,6 +53,7 @@ export function createProcessRunner(
     return { ...ended, leftOut: given.files === null ? null : ended.leftOut };
   };
   return {
+    invoke: (call) => agents.invoke(call),
     async release(key) {
       await sandbox?.release(key);
     },
@@ -186,17 +189,6 @@ function isJavaScript({ kind, with: configured }: ProcessCall): boolean {
   return kind === 'script' && configured['language'] !== 'python';
 }
 
-/** As a shell runs a command with arguments, which are `$1` and so on. */
-function shellOf(command: unknown): string[] {
-  return ['/bin/sh', '-c', textOf(command), 'sh'];
-}
-
-/** As the definition asks, which has been checked. */
-function pullOf(containers: ProcessPolicy['containers'], asked: unknown): SandboxCall['pull'] {
-  if (asked === 'never' || asked === 'ifNotPresent' || asked === 'always') return asked;
-  return containers?.pull === 'never' ? 'never' : 'ifNotPresent';
-}
-
 function mountsOf(volumes: unknown, allowed: readonly string[]): SandboxCall['mounts'] {
   return Object.entries(environmentOf(volumes)).map(([source, target]) => {
     if (!/^\/[^:]*$/.test(target))
@@ -216,8 +208,4 @@ function keepSecondsOf(lifetime: unknown): number {
     // Anything but a fault would be repeated for ever.
     throw fault('configuration', `lifetime.after: ${error instanceof Error ? error.message : String(error)}`);
   }
-}
-
-function sentence(message: string): string {
-  return message.charAt(0).toUpperCase() + message.slice(1);
 }

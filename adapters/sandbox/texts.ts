@@ -1,5 +1,7 @@
 /** Texts for processes, of values that an expression may have given. */
+import type { ProcessPolicy } from '../../contracts/process-policy.ts';
 import { isRecord } from '../../contracts/is-record.ts';
+import type { SandboxRequest } from './container-spec.ts';
 
 export function textsOf(values: unknown): string[] {
   return Array.isArray(values) ? values.map(textOf) : [];
@@ -14,4 +16,19 @@ export function environmentOf(values: unknown): Record<string, string> {
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+/** As a shell runs a command with arguments, which are `$1` and so on. */
+export function shellOf(command: unknown): string[] {
+  return ['/bin/sh', '-c', textOf(command), 'sh'];
+}
+
+/** As the definition asks, which has been checked. */
+export function pullOf(containers: ProcessPolicy['containers'], asked: unknown): SandboxRequest['pull'] {
+  if (asked === 'never' || asked === 'ifNotPresent' || asked === 'always') return asked;
+  return containers?.pull === 'never' ? 'never' : 'ifNotPresent';
+}
+
+export function sentence(message: string): string {
+  return message.charAt(0).toUpperCase() + message.slice(1);
 }

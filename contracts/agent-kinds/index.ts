@@ -6,6 +6,9 @@ import { edgeKind } from './edge.ts';
 import type { AgentKind } from './kind.ts';
 import { llmKind } from './llm.ts';
 import { visionKind } from './vision.ts';
+import { dockerKind } from './docker.ts';
+import { frameworkKind } from './framework.ts';
+import { sensorKind } from './sensor.ts';
 import { workflowKind } from './workflow.ts';
 
 /** By `execution_type`, else `type`. */
@@ -15,6 +18,9 @@ export const AGENT_KINDS: Readonly<Record<string, AgentKind>> = {
   a2a: a2aKind,
   vision: visionKind,
   audio: audioKind,
+  docker: dockerKind,
+  sensor: sensorKind,
+  framework: frameworkKind,
   workflow: workflowKind,
   edge: edgeKind,
 };

@@ -4,9 +4,11 @@ import { isRecord } from '../../contracts/is-record.ts';
 import { placeholderNames, unboundName } from '../../contracts/placeholders.ts';
 import { template } from '../../language/expressions/index.ts';
 import { MODEL_KINDS } from '../../contracts/tool-loop.ts';
+import { agentRefusals } from '../../contracts/process-policy.ts';
 import type { Agent } from '../../db/entities/agent.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
+import { readProcessPolicy } from '../operations/process-policy.ts';
 import { mayChangeAgent, type Ownership } from './agent-policy.ts';
 
 /**
@@ -49,6 +51,7 @@ export async function missingReferences(
   const found = new Map<string, MissingReference[]>(
     agents.map((agent) => [agent.id, [...unbound(agent), ...unreadableApprovals(agent)]]),
   );
+  await addRefusals(em, agents, found);
   if (secrets.length + workflows.length + tools.length === 0) return found;
   const rows = await em.execute<(MissingReference & { agent: string })[]>(
     `select s.agent, '/' || s.part as pointer, true as names_secret,
@@ -79,6 +82,24 @@ export async function missingReferences(
   );
   for (const { agent, ...warning } of rows) found.get(agent)?.push(warning);
   return found;
+}
+
+/** What the installation does not let agents in containers do. */
+async function addRefusals(
+  em: EntityManager,
+  agents: readonly WarnedAgent[],
+  found: ReadonlyMap<string, MissingReference[]>,
+): Promise<void> {
+  const contained = agents.filter((agent) => kindOf(agent) === 'docker' && agent.configuration?.['image']);
+  if (contained.length === 0) return;
+  const policy = await readProcessPolicy(em);
+  for (const { id, configuration } of contained)
+    for (const { key, message } of agentRefusals(configuration ?? {}, policy))
+      found.get(id)?.push({
+        pointer: key === '' ? '/configuration' : `/configuration/${key}`,
+        names_secret: false,
+        message: `${message}; invoking the agent will fault`,
+      });
 }
 
 /**

@@ -1,6 +1,8 @@
 /** `run: container` and `run: shell` on a real engine, end to end, and processes whose worker is killed. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { createEngineGuard } from '../../adapters/sandbox/engine-guard.ts';
@@ -493,6 +495,204 @@ print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
     await gone();
     await worker.kill();
     await other.close();
+  });
+
+  describe('an agent of kind docker', () => {
+    const agentBody = (name: string, configuration: object, more: object = {}) => ({
+      name,
+      type: 'docker',
+      version: '1.0.0',
+      visibility: 'private',
+      configuration: { image: IMAGE, ...configuration },
+      ...more,
+    });
+    const register = async (name: string, configuration: object, more: object = {}): Promise<RunRecord> => {
+      const { status, body } = await builder.post('/agents', agentBody(name, configuration, more));
+      expect({ status, body }).toMatchObject({ status: 201 });
+      return body;
+    };
+    const invoke = (agent: string, input: unknown = null) => ({
+      do: [{ work: { call: 'agent', with: { agent, input } } }],
+    });
+
+    test('gets its input in each way, and returns JSON, text or what a file has', async () => {
+      await builder.put('/secrets/BOX_TOKEN', { value: 'a-very-secret-token' });
+      await register('by-stdin', { command: 'cat', env: { TOKEN: '<BOX_TOKEN>' } });
+      await register('by-file', {
+        command: 'echo "a note" >&2; cat "$CADENZA_INPUT_FILE" > "$CADENZA_OUTPUT_FILE"',
+        input: 'file',
+        output: 'file',
+      });
+      await register('by-args', {
+        command: 'echo "$0 $# $2 $WHO $TOKEN"',
+        input: 'args',
+        env: { WHO: '${ .[0] }', TOKEN: '<BOX_TOKEN>' },
+      });
+      await register('plain', { entrypoint: '/bin/echo', command: ['two', 'words'] });
+      const input = { n: 1, text: 'x $(id)' };
+      const outputs = await Promise.all(
+        (
+          [
+            ['by-stdin', input],
+            ['by-file', input],
+            ['by-args', ['a', 'b c']],
+            ['plain', null],
+          ] as const
+        ).map(async ([name, given]) => (await run(invoke(name, given)))['output']),
+      );
+      expect(outputs).toEqual([input, input, 'sh 2 b c a <BOX_TOKEN>', 'two words']);
+      await gone();
+    });
+
+    test('files of the input go in, and files that it leaves are files of the run', async () => {
+      const { body: file } = await builder.post('/files', 'content', {
+        headers: { 'content-type': 'text/plain', 'content-disposition': 'attachment; filename="in.txt"' },
+      });
+      await register('copies', {
+        command: `path=$(grep -o '/files/in/[a-z.]*' -)
+          cat "$path" > /files/out/copy.txt; echo more > /files/out/more.txt
+          echo '{"copy": "/files/out/copy.txt"}'`,
+      });
+      const ended = await run(invoke('copies', { given: { file_id: file.id, name: 'in.txt' } }));
+      expect(ended).toMatchObject({
+        status: 'completed',
+        output: {
+          copy: { file_id: expect.any(String), name: 'copy.txt', size: 7 },
+          files: [{ name: 'more.txt' }],
+        },
+      });
+    });
+
+    test('counts words in the example', async () => {
+      const path = join(import.meta.dirname, '../../examples/kinds/container.json');
+      const { agents, definition } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, any>;
+      const [{ name, configuration, ...more }] = agents;
+      await register(name, { ...configuration, image: IMAGE }, more);
+      expect(await run(definition, { text: 'three little words' })).toMatchObject({
+        status: 'completed',
+        output: { words: 3 },
+      });
+    });
+
+    test('has less than the installation allows, no rights and no network', async () => {
+      await register('limited', {
+        command: `id -u; touch /x 2>/dev/null || echo read-only
+          grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status | tr -d '\\t'
+          cat /proc/net/dev | grep -c eth || true
+          cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids.max 2>/dev/null || true`,
+        user: '4321:4321',
+        memory: '16m',
+        pids: 8,
+        cpus: 0.5,
+      });
+      const lines = String((await run(invoke('limited')))['output']).split('\n');
+      expect(lines.slice(0, 6)).toEqual([
+        '4321',
+        'read-only',
+        'CapEff:0000000000000000',
+        'CapBnd:0000000000000000',
+        'NoNewPrivs:1',
+        '0',
+      ]);
+      if (lines.length > 6) expect(lines.slice(6)).toEqual([String(16 * 1024 * 1024), '8']);
+      await register('greedy', { command: 'x=a; while true; do x=$x$x; done', memory: 16 });
+      expect(await run(invoke('greedy'))).toMatchObject({
+        error: { detail: 'The container needs more than 16 MiB' },
+      });
+    });
+
+    test('its failure is an error with the end of what it said, without secrets', async () => {
+      await builder.put('/secrets/BOX_TOKEN', { value: 'a-very-secret-token' });
+      await register('fails', {
+        command: 'echo "no access with $TOKEN" >&2; exit 7',
+        env: { TOKEN: '<BOX_TOKEN>' },
+      });
+      expect(await run(invoke('fails'))).toMatchObject({
+        status: 'faulted',
+        error: {
+          type: expect.stringContaining('/errors/runtime'),
+          detail: 'The container of fails ended with exit code 7: no access with <BOX_TOKEN>',
+        },
+      });
+      await register('wrong', { command: 'echo 5' }, { output_schema: { type: 'string' } });
+      expect(await run(invoke('wrong'))).toMatchObject({
+        error: { detail: expect.stringContaining('does not fit its output_schema') },
+      });
+      await register('endless', { command: 'sleep 100', timeout: 'PT1S' });
+      expect(await run(invoke('endless'))).toMatchObject({
+        error: { type: expect.stringContaining('/errors/timeout') },
+      });
+      await gone();
+    });
+
+    test('what the installation forbids is a warning when it is saved, and an error', async () => {
+      const { warnings } = await register('foreign', { image: 'alpine', network: true, pull: 'always' });
+      expect(warnings.map(({ pointer, message }: RunRecord) => [pointer, message])).toEqual([
+        [
+          '/configuration/image',
+          'the image alpine may not run here (SANDBOX_IMAGES); invoking the agent will fault',
+        ],
+        [
+          '/configuration/pull',
+          'images are not pulled with pull: always here (SANDBOX_PULL); invoking the agent will fault',
+        ],
+        [
+          '/configuration/network',
+          'containers have no network here (SANDBOX_NETWORK); invoking the agent will fault',
+        ],
+      ]);
+      expect(await run(invoke('foreign'))).toMatchObject({
+        error: { detail: 'The image alpine may not run here (SANDBOX_IMAGES)' },
+      });
+      const { warnings: root } = await register('root', { user: '0:0', command: 'id', entrypoint: 'x' });
+      expect(root.map(({ pointer }: RunRecord) => pointer).toSorted()).toEqual([
+        '/configuration/command',
+        '/configuration/user',
+      ]);
+    });
+
+    test('cancelling its run ends the container', async () => {
+      await register('sleeps', { command: 'sleep 100' });
+      const started = await startRun(builder, invoke('sleeps'));
+      await until(
+        async () => engine.containers(),
+        (ids) => ids.length === 1,
+      );
+      await builder.post(`/runs/${started['id']}/cancel`, {});
+      expect(await endOf(builder, started)).toMatchObject({ status: 'cancelled' });
+      await gone();
+    });
+
+    test('has one result if its worker is killed, and is not begun twice if that does harm', async () => {
+      const command = 'echo begun >&2; sleep 6; head -c 4 /dev/urandom | wc -c';
+      await register('goes-on', { command, retry: { idempotent: false } });
+      await platform.stopWorker();
+      const worker = await startProgram('worker', platform, settings);
+      const begin = async (): Promise<RunRecord> => {
+        const started = await startRun(builder, invoke('goes-on'));
+        const read = async (): Promise<RunRecord> => (await builder.get(`/runs/${started['id']}`)).body;
+        await until(read, (record) => messagesOf(record).some((line) => line.includes('begun')));
+        return started;
+      };
+      const started = await begin();
+      const [before] = engine.containers();
+      await worker.kill();
+      await worker.start();
+      expect(engine.containers()).toEqual([before]);
+      expect(await endOf(builder, started)).toMatchObject({ status: 'completed', output: 4 });
+      await gone();
+      const lost = await begin();
+      const [removed = ''] = engine.containers();
+      await worker.kill();
+      engine.docker('rm', '-f', removed);
+      await worker.start();
+      expect(await endOf(builder, lost)).toMatchObject({
+        status: 'faulted',
+        error: { detail: expect.stringContaining('The outcome of an earlier attempt is unknown') },
+      });
+      await worker.kill();
+      await platform.startWorker();
+    });
   });
 
   describe('when the worker is killed', () => {

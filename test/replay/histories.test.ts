@@ -57,6 +57,7 @@ test('every shape of run has a history', () => {
   const shapes = [
     'asked',
     'cancelled',
+    'boxed',
     'child',
     'compete',
     'continued',

@@ -112,7 +112,7 @@ const human = (more: Record<string, unknown> = {}) => humanTask('Go on?', { ...m
 const failing = { raise: { error: { type: 'https://example.com/broken', status: 500, title: 'Broken' } } };
 
 /** Scenarios that need a container engine, which only root can start. */
-export const CONTAINER_SCENARIOS: readonly string[] = ['container'];
+export const CONTAINER_SCENARIOS: readonly string[] = ['container', 'boxed'];
 
 export const scenarios: Record<string, Scenario> = {
   sequence: async (stage) => ({
@@ -351,6 +351,16 @@ export const scenarios: Record<string, Scenario> = {
       ],
     }),
   }),
+  boxed: async (stage) => {
+    const builder = await stage.platform.as('builder');
+    const configuration = { image: IMAGE, command: 'cat; echo why >&2' };
+    await builder.post('/agents', agentBody({ name: 'boxed', type: 'docker', configuration }));
+    return {
+      '': await toEnd(stage, {
+        do: [{ boxed: agentTask('boxed', { input: { n: 1 } }) }, { after: http(stage, '/ok') }],
+      }),
+    };
+  },
   // One call by each function that calls a service with a description or a protocol of its own.
   services: async (stage) => {
     const [shop, tools, remote] = await Promise.all([

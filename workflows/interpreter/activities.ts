@@ -70,7 +70,7 @@ export function callingOn(
   waitMs: number,
   timeoutMs: number,
   summary: string,
-): Pick<typeof database, 'runProcess'> {
+): Pick<typeof database, 'runProcess' | 'runContainer'> {
   return calling(timeoutMs, summary, { taskQueue, scheduleToStartTimeout: waitMs });
 }
 

@@ -247,10 +247,10 @@ test('unusable agents fault with a reason, and a deprecated one warns', async ()
   const deprecated = await platform.runToEnd(callAgent('aging'));
   expect(deprecated['status']).toBe('completed');
   expect(JSON.stringify(deprecated['logs'])).toContain('is deprecated');
-  await register({ name: 'container', type: 'docker' });
+  await register({ name: 'container', type: 'docker', configuration: { image: 'alpine' } });
   expect(await platform.runToEnd(callAgent('container'))).toMatchObject({
     status: 'faulted',
-    error: { detail: expect.stringContaining('not available yet') },
+    error: { detail: expect.stringContaining('no container engine is configured (SANDBOX_ENGINE)') },
   });
   await register({ name: 'bare' });
   expect(await platform.runToEnd(callAgent('bare'))).toMatchObject({

@@ -416,13 +416,3 @@ test('an invalid configuration is a fault that names the setting', async () => {
     ),
   ).toMatchObject({ kind: 'validation' });
 });
-
-test.each(['docker', 'sensor', 'framework', 'edge'])(
-  'an agent of type %s can be registered but not invoked',
-  async (kind) => {
-    const executed = kind === 'framework' || kind === 'edge';
-    expect(
-      await faultOf(invoke(agentCall(executed ? { execution_type: kind } : { type: kind }, {}))),
-    ).toMatchObject({ kind: 'configuration', detail: expect.stringContaining('not available yet') });
-  },
-);

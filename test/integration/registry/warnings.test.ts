@@ -20,7 +20,7 @@ test.each([
   ['api', {}, ['/configuration/endpoint']],
   ['api', { url: 'https://x.example' }, []],
   ['api', { configuration: { endpoint: 'https://x.example' } }, []],
-  ['llm', {}, ['/configuration/base_url', '/configuration/model']],
+  ['llm', {}, ['/configuration/model', '/configuration/base_url']],
   ['llm', { url: 'https://x.example', configuration: { model: '' } }, ['/configuration/model']],
   ['llm', { configuration: { base_url: 'https://x.example', model: 'm' } }, []],
   ['a2a', {}, ['/configuration/card_url']],
@@ -31,8 +31,24 @@ test.each([
   ['api', { configuration: { endpoint: 'https://<HOST>:{port}/{+path}{?q*}' } }, ['/configuration']],
   ['api', { configuration: { endpoint: '<ADDRESS>/run' } }, ['/configuration']],
   ['llm', { configuration: { base_url: 'localhost', model: 'm' } }, ['/configuration/base_url']],
-  ['docker', {}, ['/type']],
-  ['api', { execution_type: 'edge' }, ['/execution_type']],
+  ['docker', {}, ['/configuration/image']],
+  // No worker has announced an engine.
+  ['docker', { configuration: { image: 'x', user: 'root' } }, ['/configuration/user', '/configuration']],
+  ['sensor', {}, ['/configuration/broker', '/configuration/topic']],
+  ['sensor', { configuration: { broker: 'x.example', topic: 't' } }, ['/configuration/broker']],
+  ['sensor', { configuration: { broker: 'mqtts://x.example', topic: 't' } }, []],
+  [
+    'sensor',
+    { configuration: { broker: '<BROKER>', mode: 'request' } },
+    ['/configuration/command_topic', '/configuration/reply_topic', '/configuration'],
+  ],
+  ['api', { execution_type: 'framework' }, ['/configuration/base_url', '/configuration/framework']],
+  [
+    'api',
+    { execution_type: 'framework', url: 'https://x.example', configuration: { framework: 'langgraph' } },
+    ['/configuration/assistant_id'],
+  ],
+  ['api', { execution_type: 'edge' }, []],
 ])('an agent of type %s with %j is warned of %j', async (type, more, pointers) => {
   expect(pointersOf(await create({ type, ...more }))).toEqual(pointers);
 });

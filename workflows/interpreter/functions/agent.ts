@@ -1,7 +1,6 @@
 /**
  * `call: agent` (docs/interface.md#call-agent): one activity for each invocation; an agent of type
- * `workflow` is a
- * child run.
+ * `workflow` is a child run, one of kind `docker` a process.
  */
 import type { CreateChildRunInput, Invoked, RemoteReply } from '../../../contracts/activities.ts';
 import { MAX_SESSION_ID } from '../../../contracts/tool-loop.ts';
@@ -19,6 +18,7 @@ import { answerRemote } from './answer-remote.ts';
 import { invoke, outcomeOf } from './invoke.ts';
 import { runToolLoop } from './tool-loop.ts';
 import { chatFrame, type AgentRequest } from './chat.ts';
+import { runAgentProcess } from './process.ts';
 
 /** The round of the call that tells an agent that nobody waits for its outcome. */
 const WITHDRAWN = 1_000;
@@ -84,6 +84,13 @@ async function callRequest(execution: Execution, request: AgentRequest, task: Ta
       data: outcomeOf(execution, task, result).data ?? {},
     };
     return finishChild(execution, task, { id: workflow_id, revision }, childInput);
+  }
+  if (result.process) {
+    const ended = await runAgentProcess(execution, task, request);
+    return outcomeOf(execution, task, {
+      ...ended,
+      warnings: [...(result.warnings ?? []), ...(ended.warnings ?? [])],
+    });
   }
   return outcomeOf(execution, task, result);
 }

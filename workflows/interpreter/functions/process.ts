@@ -3,7 +3,13 @@
  * Expressions that read `$secrets` are evaluated by the activity.
  */
 import { LOG_TEXT } from '../../../contracts/log-texts.ts';
-import type { Invoked, RunProcessInput } from '../../../contracts/activities.ts';
+import type {
+  Invoked,
+  InvokeAgentInput,
+  RunActivities,
+  RunContainerInput,
+  RunProcessInput,
+} from '../../../contracts/activities.ts';
 import { PROCESS_KINDS, type ProcessKind } from '../../../contracts/process-policy.ts';
 import { EVENT } from '../../../contracts/run-events.ts';
 import type { RunConfiguration, RunScript } from '../../../language/definition/model.ts';
@@ -59,10 +65,41 @@ export async function runProcess(
   const result = await invoke(execution, task, { input: request }, (batch) =>
     queue === undefined
       ? calling(PROCESS_TIMEOUT_MS, `${task.name}: ${kind}`).runProcess({ ...request, batch })
-      : runOn(execution, queue, task, { ...request, batch }),
+      : runOn(execution, queue, task, kind, (workers) => workers.runProcess({ ...request, batch })),
   );
   logWritten(execution, task, result);
   return outcomeOf(execution, task, result);
+}
+
+/** The process of an agent of kind `docker`, which `invokeAgent` has found. */
+export async function runAgentProcess(
+  execution: Execution,
+  task: Task,
+  agent: Omit<InvokeAgentInput, 'batch'>,
+): Promise<Invoked> {
+  const { run_id, name, visit, attempt, version, input, timeout_ms, tool } = agent;
+  const request: Omit<RunContainerInput, 'batch'> = {
+    run_id,
+    task: task.ref,
+    name,
+    visit,
+    attempt,
+    agent: agent.agent,
+    ...(version === undefined ? {} : { version }),
+    input,
+    timeout_ms,
+    ...(tool === undefined ? {} : { tool }),
+    round: 0,
+    ...(task.env.items && { items: task.env.items.map(({ index }) => index) }),
+  };
+  const queue = execution.processQueue;
+  const result = await invoke(execution, task, { input: request }, (batch) =>
+    queue === undefined
+      ? calling(PROCESS_TIMEOUT_MS, `${task.name}: container`).runContainer({ ...request, batch })
+      : runOn(execution, queue, task, 'container', (workers) => workers.runContainer({ ...request, batch })),
+  );
+  logWritten(execution, task, result);
+  return result;
 }
 
 function needsEngine(kind: ProcessKind, { language }: Configured): boolean {
@@ -81,12 +118,13 @@ async function runOn(
   execution: Execution,
   queue: string,
   task: Task,
-  input: RunProcessInput,
+  kind: ProcessKind,
+  run: (workers: Pick<RunActivities, 'runProcess' | 'runContainer'>) => Promise<Invoked>,
 ): Promise<Invoked> {
-  const summary = `${task.name}: ${input.process}`;
+  const summary = `${task.name}: ${kind}`;
   for (let [waitedMs, waitMs] = [0, FIRST_WAIT_MS]; ; waitMs = NEXT_WAIT_MS) {
     try {
-      return await callingOn(queue, waitMs, PROCESS_TIMEOUT_MS, summary).runProcess(input);
+      return await run(callingOn(queue, waitMs, PROCESS_TIMEOUT_MS, summary));
     } catch (error) {
       if (!isUntaken(error)) throw error;
       waitedMs += waitMs;

@@ -4,7 +4,8 @@ import { showable, type Section } from '../../ui/form-sections.ts';
 import type { Schema } from '../../ui/schema-form/fields.ts';
 import { words } from './words.ts';
 
-export type Kind = CreateAgentRequest['type'];
+/** `framework` is an execution type, the others are types. */
+export type Kind = CreateAgentRequest['type'] | 'framework';
 export type Authentication = NonNullable<CreateAgentRequest['authentication_type']>;
 
 /** A word of the form's fields: its label, and a text below it. */
@@ -86,13 +87,63 @@ const CONFIGURATIONS: Partial<Record<Kind, Record<string, Schema>>> = {
     metadata: object('Metadata', 'Sent with each message, a JSON object.'),
     timeout,
   },
+  docker: {
+    image: text('Image'),
+    command: lines('Command', 'Arguments of the entry point, one a line.'),
+    entrypoint: lines('Entry point', "One word a line. Default: the image's own."),
+    env: object('Environment', 'A JSON object; texts may contain ${ … } over the input, and <SECRET>.'),
+    input: choice('Input comes', ['stdin', 'file', 'args'], 'On standard input unless you choose.'),
+    output: choice('Output comes from', ['stdout', 'file'], 'Standard output unless you choose.'),
+    network: { type: 'boolean', title: 'Network', description: 'If this installation allows it.' },
+    memory: text('Memory', 'Such as 256m.'),
+    cpus: { type: 'number', exclusiveMinimum: 0, title: 'CPUs' },
+    pids: { type: 'integer', minimum: 1, title: 'Processes at most' },
+    user: text('User', 'Numbers of a user and a group other than root, such as 1000:1000.'),
+    pull: choice('Pull the image', ['missing', 'always', 'never']),
+    timeout,
+  },
+  sensor: {
+    broker: text('Broker', 'mqtt://, mqtts://, ws:// or wss://.'),
+    topic: text('Topic', 'Of the readings. {name} is replaced with that field of the input, in every topic.'),
+    mode: choice('Mode', ['latest', 'window', 'request'], 'The latest reading unless you choose.'),
+    window: text('Window', 'How long to collect readings or to wait for one, such as PT10S.'),
+    command_topic: text('Topic of commands'),
+    reply_topic: text('Topic of replies'),
+    availability_topic: text(
+      'Topic of availability',
+      'Where the device or its last will says online or offline.',
+    ),
+    value: long('Value', 'jq on a message. Default: the message.'),
+    aggregate: { type: 'boolean', title: 'Figures only', description: 'Of a window: count, min, max, avg.' },
+    payload: { title: 'Command', description: 'JSON; texts may contain ${ … }. Default: the input.' },
+    username: text('User name'),
+    password: text('Password', 'The name of a secret, as <NAME>.'),
+    qos: { type: 'integer', minimum: 0, maximum: 2, title: 'QoS' },
+    protocol: choice('Protocol', ['mqtt5', 'mqtt'], 'MQTT 5 unless you choose MQTT 3.1.1.'),
+    timeout,
+  },
+  framework: {
+    framework: choice('Framework', ['langgraph', 'mcp']),
+    base_url: text('Address', 'Of the LangGraph server, or the endpoint of the MCP server.'),
+    assistant_id: text('Assistant', 'LangGraph: its id, or the name of a graph.'),
+    tool: text('Tool', 'MCP: the only tool. Default: the skill that a call names.'),
+    api_key: text('API key', 'The name of a secret, as <NAME>.'),
+    config: object('Configuration of runs', 'LangGraph: a JSON object; texts may contain ${ … }.'),
+    headers,
+    timeout,
+  },
   workflow: {
     workflow_id: text('Workflow'),
     revision: { type: 'integer', minimum: 1, title: 'Revision', description: 'Default: the current one.' },
   },
 };
 
-const REQUIRED: Partial<Record<Kind, readonly string[]>> = { workflow: ['workflow_id'] };
+const REQUIRED: Partial<Record<Kind, readonly string[]>> = {
+  workflow: ['workflow_id'],
+  docker: ['image'],
+  sensor: ['broker'],
+  framework: ['framework'],
+};
 
 const CREDENTIALS: Record<Authentication, Record<string, Schema>> = {
   none: {},

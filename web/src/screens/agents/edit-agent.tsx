@@ -95,7 +95,8 @@ function AgentForm({ agent }: { agent: Agent | null }) {
 
 function ByForm({ agent }: { agent: Agent | null }) {
   // A record may have a kind that this form does not know; it is kept then.
-  const kind = useSignal((agent?.type ?? 'api') as Kind);
+  const isFramework = agent?.execution_type === 'framework';
+  const kind = useSignal((isFramework ? 'framework' : (agent?.type ?? 'api')) as Kind);
   const authentication = useSignal((agent?.authentication_type ?? 'none') as Authentication);
   const { data: workflows } = useQuery({
     queryKey: ['workflow-names'],
@@ -123,7 +124,7 @@ function ByForm({ agent }: { agent: Agent | null }) {
       onSubmit={(body) =>
         save(agent, {
           ...body,
-          type: kind.value,
+          ...typeOf(kind.value, agent),
           ...(authentication.value === 'none' && (agent?.authentication_type ?? 'none') === 'none'
             ? {}
             : { authentication_type: authentication.value }),
@@ -149,6 +150,13 @@ function ByForm({ agent }: { agent: Agent | null }) {
       {kind.value === 'workflow' && workflows?.length === 0 && <p>{words.noWorkflows}</p>}
     </RecordForm>
   );
+}
+
+/** What a kind of the form is in the record. */
+function typeOf(kind: Kind, agent: Agent | null): Body {
+  const wasFramework = agent?.execution_type === 'framework';
+  if (kind === 'framework') return { type: wasFramework ? agent?.type : 'api', execution_type: 'framework' };
+  return { type: kind, ...(wasFramework ? { execution_type: null } : {}) };
 }
 
 interface ChoiceProps<Option extends string> {
