@@ -5,6 +5,7 @@ import type { DeliveryKinds } from '../domain/delivery/kind.ts';
 import type { RetryPolicy } from '../domain/delivery/retry.ts';
 import type { FileStore } from '../domain/files/ports.ts';
 import type { ActiveCalls } from './active-calls.ts';
+import type { Prices } from '../domain/spending/prices.ts';
 import type { RunLimits } from '../domain/runs/limits.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { PartialOutputs } from './partial-outputs.ts';
@@ -45,7 +46,7 @@ export interface ActivityDeps {
 /** What a call of a counterpart needs besides the counterpart. */
 export type InvocationDeps = Pick<
   CallDeps,
-  'orm' | 'calls' | 'shortCalls' | 'temporal' | 'logger' | 'limits' | 'outcomes'
+  'orm' | 'calls' | 'shortCalls' | 'temporal' | 'logger' | 'limits' | 'outcomes' | 'prices'
 >;
 
 /** What processes need. */
@@ -54,4 +55,5 @@ export type ProcessDeps = InvocationDeps & Pick<CallDeps, 'processes' | 'files' 
 /** What the activities share that call counterparts and end runs. */
 export interface CallDeps extends ActivityDeps {
   outcomes: Outcomes;
+  prices: Prices;
 }

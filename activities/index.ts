@@ -1,5 +1,6 @@
 /** Composes the activities, which perform all side effects; one file each. */
 import type { DeliveryActivities, RunActivities } from '../contracts/activities.ts';
+import { createPrices } from '../domain/spending/prices.ts';
 import type { ActivityDeps, ProcessDeps } from './deps.ts';
 import { callHttpActivity } from './call-http.ts';
 import { childRunActivities } from './child-runs.ts';
@@ -22,14 +23,16 @@ export type { ActivityDeps } from './deps.ts';
 
 /** For workers that run processes only. */
 export function createProcessActivities(
-  given: Omit<ProcessDeps, 'outcomes'>,
+  given: Omit<ProcessDeps, 'outcomes' | 'prices'>,
 ): Pick<RunActivities, 'runProcess' | 'runContainer'> {
-  const deps = { ...given, outcomes: createOutcomes(given) };
+  const prices = createPrices(() => given.orm.em.fork());
+  const deps = { ...given, outcomes: createOutcomes(given), prices };
   return { runProcess: runProcessActivity(deps), runContainer: runContainerActivity(deps) };
 }
 
 export function createActivities(given: ActivityDeps): RunActivities & DeliveryActivities {
-  const deps = { ...given, outcomes: createOutcomes(given) };
+  const prices = createPrices(() => given.orm.em.fork());
+  const deps = { ...given, outcomes: createOutcomes(given), prices };
   const [invokeAgent, callHttp] = [invokeAgentActivity(deps), callHttpActivity(deps)];
   return {
     ...runLogActivities(deps),

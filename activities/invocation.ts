@@ -23,9 +23,10 @@ import {
   type Begun,
   type CallOutcome,
 } from '../domain/runs/invocations.ts';
+import type { AgentGate } from './agent-gate.ts';
 import type { InvocationDeps } from './deps.ts';
 import { bounded } from './short-calls.ts';
-import { failureOf, underWay, type UnderWay } from './under-way.ts';
+import { failureOf, isStopping, underWay, type UnderWay } from './under-way.ts';
 
 export interface Calling {
   idempotencyKey: string;
@@ -44,6 +45,10 @@ export interface Invocation {
   prepare(begun: Begun): Promise<void>;
   /** False: a call with an unknown outcome is not repeated. */
   idempotent(): boolean;
+  /** Budgets and limits of the agent. */
+  gate?: AgentGate;
+  /** Admits the call: what it ends with instead, or null. */
+  enter?(row: InvocationRow, begun: Begun): Promise<Invoked | null>;
   call(calling: Calling): Promise<Invoked>;
   /** If given, the outcome is stored at once, and then this is called. */
   stored?(key: string): Promise<void>;
@@ -89,17 +94,24 @@ async function callOrRecall(
     if (begun.error) throw new Fault(begun.error);
     mine = true;
     await invocation.prepare(begun);
-    const result = await callNow(deps, row, input, invocation, begun, call);
-    if (result.awaits) return result;
-    await keepResult(deps, row, input, result, invocation.idempotent() && !invocation.stored);
+    const result =
+      (await invocation.enter?.(row, begun)) ?? (await callNow(deps, row, input, invocation, begun, call));
+    if (result.awaits) {
+      await invocation.gate?.passOn();
+      return result;
+    }
+    await keepResult(deps, row, input, invocation, result);
     await release(deps, row, invocation);
+    await invocation.gate?.leave(row, null, false);
     return result;
   } catch (error) {
+    if (error instanceof Fault && mine) await invocation.gate?.note(error);
     const failure = failureOf(call, error, 'The invocation');
     if (mine && error instanceof Fault && !call.signal.aborted) {
-      await keepFault(deps, row, input, error);
+      await keepFault(deps, row, input, invocation, error);
       await release(deps, row, invocation);
     }
+    await invocation.gate?.leave(row, error, call.signal.aborted && !isStopping(call));
     throw failure;
   }
 }
@@ -196,12 +208,14 @@ async function keepResult(
   { orm, outcomes }: InvocationDeps,
   { runId, key }: InvocationRow,
   { short }: InvocationInput,
+  invocation: Invocation,
   result: Invoked,
-  idempotent: boolean,
 ): Promise<void> {
-  if (idempotent && !holdsLargeAnswer())
+  const { gate } = invocation;
+  const isRepeatable = invocation.idempotent() && !invocation.stored && !gate?.holds;
+  if (isRepeatable && !holdsLargeAnswer())
     return outcomes.add(runId, { key, ended: { result }, required: short !== undefined });
-  const first = await finishInvocation(orm.em.fork(), runId, key, result);
+  const first = await finishInvocation(orm.em.fork(), runId, key, result, await gate?.spent(null));
   // The ordinary call that follows finds the stored outcome.
   if (!first && short) throw new Error('another outcome of this call is stored');
 }
@@ -210,11 +224,13 @@ async function keepFault(
   { orm, outcomes }: InvocationDeps,
   { runId, key }: InvocationRow,
   { short }: InvocationInput,
-  { error }: Fault,
+  { gate }: Invocation,
+  fault: Fault,
 ): Promise<void> {
+  const { error } = fault;
   const outcome: CallOutcome = { key, ended: { error }, required: true };
-  if (short) return outcomes.add(runId, outcome);
+  if (short && !gate?.holds) return outcomes.add(runId, outcome);
   // Another attempt of the same call has ended otherwise: the repeat finds that outcome.
-  if (!(await failInvocation(orm.em.fork(), runId, key, error)))
+  if (!(await failInvocation(orm.em.fork(), runId, key, error, await gate?.spent(fault))))
     throw new Error('another outcome of this call is stored');
 }

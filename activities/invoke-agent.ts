@@ -13,7 +13,10 @@ import type { StoredTool } from '../domain/conversations/tools.ts';
 import type { AgentResult, ModelTurnCall, PinnedAgent } from '../domain/ports.ts';
 import { deprecations } from '../domain/runs/deprecations.ts';
 import { appendEvents } from '../domain/runs/events.ts';
+import type { Begun } from '../domain/runs/invocations.ts';
 import { pinKey, pinOf, statusFor, useAgent } from '../domain/runs/pins.ts';
+import { readCallRules, type CallRules } from '../domain/spending/rules.ts';
+import { AgentGate } from './agent-gate.ts';
 import type { ActivityDeps, CallDeps } from './deps.ts';
 import { createWorkerJob } from './create-job.ts';
 import { callFiles } from './call-files.ts';
@@ -25,6 +28,7 @@ import { beginModelTurn, beginsLoop, callServerTool, endModelTurn, openLoop, too
 interface Prepared {
   agent: PinnedAgent;
   warnings: string[];
+  rules: CallRules;
   /** Called as a tool of a language model. */
   isTool?: true;
 }
@@ -35,6 +39,7 @@ type Target = Prepared | Extract<StoredTool['target'], { kind: 'mcp' }>;
 export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'] {
   return (input) => {
     let prepared: Target | null = null;
+    const gate = new AgentGate(deps, input);
     const target = (): Target => {
       if (!prepared) throw new Error('not prepared');
       return prepared;
@@ -51,12 +56,23 @@ export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'
         reply,
         ...(ofModel === undefined ? [] : [tool, turn, session ?? null]),
       ],
-      async prepare({ snapshot, agent_status: status }) {
+      async prepare(begun) {
+        const { snapshot, agent_status: status } = begun;
         if (input.tool) prepared = await toolTarget(deps, input, input.tool);
-        else prepared = snapshot ? admit(snapshot, status) : await pinNow(deps, input);
+        else prepared = snapshot ? admit(snapshot, status, rulesOf(begun)) : await pinNow(deps, input);
+      },
+      gate,
+      enter: async (row, { claimed_before: isRepeat }) => {
+        const callee = target();
+        // A loop calls nobody by itself: its turns do.
+        if (!('agent' in callee) || (!input.turn && beginsLoop(callee.agent, input))) return null;
+        // `runContainer` takes the turn of a process.
+        const isProcess = agentKind(callee.agent) === 'docker';
+        const rules = isProcess ? { ...callee.rules, limits: null } : callee.rules;
+        return gate.enter(row, callee.agent, rules, isRepeat);
       },
       idempotent: () => isRepeatable(target()),
-      call: (calling) => callTarget(deps, input, target(), calling),
+      call: (calling) => callTarget(deps, input, target(), calling, gate),
     });
   };
 }
@@ -71,8 +87,10 @@ export async function toolTarget(
   if (target.kind === 'mcp') return target;
   if (target.kind !== 'agent') throw fault('runtime', 'The tool is neither an agent nor of an MCP server');
   const { snapshot, rights_of: rightsOf } = target;
-  const status = await statusFor(deps.orm.em.fork(), snapshot.id, rightsOf);
-  return { ...admit(snapshot, status), isTool: true };
+  const em = deps.orm.em.fork();
+  const status = await statusFor(em, snapshot.id, rightsOf);
+  const rules = await readCallRules(em, input.run_id, snapshot.id);
+  return { ...admit(snapshot, status, rules), isTool: true };
 }
 
 /** A repeat makes no second job of an external worker. */
@@ -86,26 +104,36 @@ async function callTarget(
   input: InvokeAgentInput,
   target: Target,
   calling: Calling,
+  gate: AgentGate,
 ): Promise<Invoked> {
   if (!('agent' in target)) return callServerTool(deps, input, target, calling);
   const { agent } = target;
-  if (!input.turn) return call(deps, input, target, calling);
+  if (!input.turn) return call(deps, input, target, calling, gate);
   const turn = await beginModelTurn(deps, input, input.turn);
-  if ('done' in turn) return turn.done;
+  if ('done' in turn) {
+    gate.used(turn.done.usage);
+    return turn.done;
+  }
   const { open } = turn;
   const { input: given } = open.conversation;
-  const result = await callAgent(deps, { ...input, input: given }, agent, calling, open.call);
-  const ended = await endModelTurn(deps, open, agent, result, calling.progress);
+  const result = await callAgent(deps, { ...input, input: given }, agent, calling, gate, open.call);
+  const usage = await gate.priced(result.usage);
+  const priced = { ...result, ...(usage ? { usage } : {}) };
+  const ended = await endModelTurn(deps, open, agent, priced, calling.progress);
   return { agent_id: agent.id, agent_version: agent.version, ...ended };
 }
 
+export function rulesOf({ budgeted, agent_limits: limits, prices_version: version }: Begun): CallRules {
+  return { budgeted, limits, pricesVersion: version ?? 0 };
+}
+
 /** Throws `Fault` for an agent that may not be used now. */
-export function admit(agent: PinnedAgent, status: string | null): Prepared {
+export function admit(agent: PinnedAgent, status: string | null, rules: CallRules): Prepared {
   if (status === null) throw fault('configuration', `The agent ${agent.name} does not exist any more`);
   if (status === 'invisible')
     throw fault('configuration', `The workflow's owner may not use the agent ${agent.name} any more`);
   if (status === 'inactive') throw fault('configuration', `The agent ${agent.name} is inactive`);
-  return { agent, warnings: deprecations(agent, status) };
+  return { agent, warnings: deprecations(agent, status), rules };
 }
 
 /** Pins an agent that an expression named, at its first use, and appends the event. */
@@ -117,7 +145,8 @@ function pinNow(deps: ActivityDeps, input: InvokeAgentInput): Promise<Prepared> 
       ...(version === undefined ? {} : { version }),
     });
     await appendEvents(em, input.run_id, { events: [pinned(input, snapshot)], projection: null, acks: [] });
-    return admit(snapshot, await useAgent(em, snapshot.id));
+    const status = await useAgent(em, snapshot.id);
+    return admit(snapshot, status, await readCallRules(em, input.run_id, snapshot.id));
   });
 }
 
@@ -144,6 +173,7 @@ async function call(
   input: InvokeAgentInput,
   { agent, warnings, isTool }: Prepared,
   calling: Calling,
+  gate: AgentGate,
 ): Promise<Invoked> {
   const agentVersion = { agent_id: agent.id, agent_version: agent.version };
   const inputViolations = violations(agent.input_schema, input.input);
@@ -152,16 +182,19 @@ async function call(
       'validation',
       `The input does not fit the input_schema of ${agent.name}: ${describeViolations(inputViolations)}`,
     );
-  if (agentKind(agent) === 'workflow')
+  if (agentKind(agent) === 'workflow') {
+    const priced = await gate.priced(undefined);
     return {
       ...agentVersion,
       output: null,
       warnings,
+      ...(priced ? { usage: priced } : {}),
       child: {
         ...childOf(agent, input.input),
         ...(isTool ? { rights_of: agent.owner_id } : {}),
       },
     };
+  }
   if (agentKind(agent) === 'edge') {
     const awaits = await createWorkerJob(deps, input, agent, calling.idempotencyKey);
     return { ...agentVersion, output: null, warnings, awaits };
@@ -171,19 +204,20 @@ async function call(
     const loop = await openLoop(deps, input, agent, calling);
     return { ...agentVersion, output: null, warnings, loop };
   }
-  const result = await callAgent(deps, input, agent, calling);
+  const result = await callAgent(deps, input, agent, calling, gate);
   const outputViolations = result.ask ? [] : violations(agent.output_schema, result.output);
   if (outputViolations.length > 0)
     throw fault(
       'validation',
       `The answer of ${agent.name} does not fit its output_schema: ${describeViolations(outputViolations)}`,
     );
+  const usage = await gate.priced(result.usage);
   const allWarnings = [...warnings, ...(result.warnings ?? [])];
   return {
     ...agentVersion,
     output: result.output,
     ...(result.ask ? { ask: result.ask } : {}),
-    ...(result.usage ? { usage: { ...result.usage } } : {}),
+    ...(usage ? { usage } : {}),
     ...(allWarnings.length > 0 ? { warnings: allWarnings } : {}),
   };
 }
@@ -194,6 +228,7 @@ async function callAgent(
   input: InvokeAgentInput,
   agent: PinnedAgent,
   calling: Calling,
+  gate: AgentGate,
   turn?: ModelTurnCall,
 ): Promise<AgentResult> {
   const files = callFiles(deps, input.run_id, input.timeout_ms);
@@ -209,7 +244,7 @@ async function callAgent(
         secret: (name) => deps.secret(agent.owner_id, name),
         files,
         ...(input.skill === undefined ? {} : { skill: input.skill }),
-        ...(input.reply === undefined ? {} : { reply: input.reply }),
+        ...(gate.reply === undefined ? {} : { reply: gate.reply }),
         ...(partial ? { partial } : {}),
         ...(turn ? { turn } : {}),
         ...calling,
@@ -218,6 +253,7 @@ async function callAgent(
         const failure = files.storeFailure();
         throw failure === null ? namingAgent(error, agent.name) : ownFailure(failure, isIdempotent(agent));
       });
+    gate.used(result.usage);
     isWhole = result.ask === undefined;
   } finally {
     await partial?.end({ isWhole });

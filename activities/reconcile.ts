@@ -7,6 +7,7 @@ import { failLostJobs } from '../domain/jobs/finish.ts';
 import { foldRunChanges, removeOldRunHours } from '../domain/runs/hours.ts';
 import { reconcile } from '../domain/runs/reconcile.ts';
 import { reconcileSchedules } from '../domain/schedules/reconcile.ts';
+import { foldUsage } from '../domain/spending/usage.ts';
 import type { ActivityDeps } from './deps.ts';
 
 const SWEEP_EVERY_MS = 3_600_000;
@@ -18,6 +19,7 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
     const result = await reconcile(deps, { now: new Date(), heartbeat });
     await foldRunChanges(deps.orm.em.fork(), heartbeat);
     const lost = await failLostJobs(deps);
+    await foldUsage(deps.orm.em.fork(), heartbeat);
     const schedules = await reconcileSchedules(deps, { heartbeat });
     const woken = await reconcileDeliveries({ ...deps, kinds: deps.deliveries.kinds }, { heartbeat });
     if (

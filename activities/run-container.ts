@@ -3,10 +3,12 @@ import type { Invoked, RunActivities, RunContainerInput, Written } from '../cont
 import { fault } from '../contracts/fault.ts';
 import { describeViolations, violations } from '../language/schema/validate-json.ts';
 import type { ContainerAgentResult, PinnedAgent } from '../domain/ports.ts';
+import type { CallRules } from '../domain/spending/rules.ts';
 import { pinKey } from '../domain/runs/pins.ts';
 import type { ProcessDeps } from './deps.ts';
 import { isLost } from './files-of-run.ts';
-import { admit, toolTarget } from './invoke-agent.ts';
+import { AgentGate } from './agent-gate.ts';
+import { admit, rulesOf, toolTarget } from './invoke-agent.ts';
 import { invokeOnce, type Calling } from './invocation.ts';
 import { processFiles } from './process-files.ts';
 import { logFiles, processLog } from './process-log.ts';
@@ -16,22 +18,28 @@ const LOGGED = 8 * 1024;
 
 export function runContainerActivity(deps: ProcessDeps): RunActivities['runContainer'] {
   return (input) => {
-    let agent: PinnedAgent | null = null;
+    let prepared: { agent: PinnedAgent; rules: CallRules } | null = null;
+    const gate = new AgentGate(deps, input);
     return invokeOnce(deps, input, {
       pin: input.tool ? null : pinKey(input),
       identity: [input.agent, input.version ?? null, input.input, input.tool ?? null],
-      async prepare({ snapshot, agent_status: status }) {
+      async prepare(begun) {
+        const { snapshot, agent_status: status } = begun;
         const target = input.tool ? await toolTarget(deps, input, input.tool) : null;
-        if (target && 'agent' in target) agent = target.agent;
-        else if (snapshot) agent = admit(snapshot, status).agent;
+        if (target && 'agent' in target) prepared = target;
+        else if (snapshot) prepared = admit(snapshot, status, rulesOf(begun));
         else throw new Error('the agent was not pinned');
       },
+      gate,
+      // Its budgets were asked before.
+      enter: async (row, { claimed_before: isRepeat }) =>
+        prepared && gate.enter(row, prepared.agent, { ...prepared.rules, budgeted: false }, isRepeat),
       // The container of an earlier attempt is found; what may not run twice is not begun again.
       idempotent: () => true,
       stored: (key) => deps.processes.release(key),
       call(calling) {
-        if (!agent) throw new Error('not prepared');
-        return run(deps, input, agent, calling);
+        if (!prepared) throw new Error('not prepared');
+        return run(deps, input, prepared.agent, calling, gate);
       },
     });
   };
@@ -42,6 +50,7 @@ async function run(
   input: RunContainerInput,
   agent: PinnedAgent,
   calling: Calling,
+  gate: AgentGate,
 ): Promise<Invoked> {
   const startedAt = performance.now();
   const result = await deps.processes
@@ -65,11 +74,12 @@ async function run(
       `The answer of ${agent.name} does not fit its output_schema: ${describeViolations(found)}`,
     );
   const { warnings, logged, output } = result;
+  const usage = { requests: 1, duration_ms: Math.round(performance.now() - startedAt) };
   return {
     agent_id: agent.id,
     agent_version: agent.version,
     output,
-    usage: { requests: 1, duration_ms: Math.round(performance.now() - startedAt) },
+    usage: (await gate.priced(usage)) ?? usage,
     ...(logged ? {} : { written: writtenOf(result) }),
     ...(warnings.length > 0 ? { warnings } : {}),
   };

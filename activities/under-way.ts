@@ -50,11 +50,17 @@ export async function heartbeating<T>(context: Context, everyMs: number, work: (
   }
 }
 
+/** Whether the worker stops, so that another one repeats the call. */
+export function isStopping({ context }: UnderWay): boolean {
+  return context.cancellationSignal.aborted && context.cancellationDetails?.workerShutdown === true;
+}
+
 /** The error to throw for a failure of the work; `activity` names it, such as `The invocation`. */
-export function failureOf({ context, ended }: UnderWay, error: unknown, activity: string): unknown {
+export function failureOf(underWay: UnderWay, error: unknown, activity: string): unknown {
+  const { context, ended } = underWay;
   if (context.cancellationSignal.aborted) {
     // The worker is stopping and the call was not cancelled, so another worker retries it.
-    if (context.cancellationDetails?.workerShutdown)
+    if (isStopping(underWay))
       return ApplicationFailure.retryable('The worker is shutting down', 'WorkerShutdown');
     return new CancelledFailure(`${activity} was cancelled`);
   }
@@ -70,6 +76,6 @@ export function failureOf({ context, ended }: UnderWay, error: unknown, activity
     type: FAILURE.fault,
     message: error.message,
     nonRetryable: true,
-    details: [error.error],
+    details: [error.error, ...(error.spent ? [error.spent] : [])],
   });
 }

@@ -93,7 +93,8 @@ export const LISTED = [
       'session',
       'delete-session',
       'card',
-      'docs ...',
+      'docs',
+      'close-circuit ...',
     ],
     brief: 'Agents: register, publish, invoke',
   },
@@ -124,6 +125,17 @@ export const LISTED = [
     name: 'file',
     usage: ['cadenza file list', 'get', 'upload', 'download', 'update', 'link', 'delete ...'],
     brief: 'Files: upload, download, share',
+  },
+  {
+    name: 'budget',
+    usage: ['cadenza budget list', 'get', 'set', 'raise', 'remove ...'],
+    brief: 'Budgets, and what is used of them',
+  },
+  { name: 'price', usage: ['cadenza price list', 'get', 'add', 'delete ...'], brief: 'Prices of models' },
+  {
+    name: 'usage',
+    usage: ['cadenza usage'],
+    brief: 'Sum up what agents have used in your runs; admins see those of all users',
   },
   {
     name: 'webhook',

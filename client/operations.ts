@@ -93,6 +93,9 @@ export type AgentFields = {
   capabilities_streaming: boolean;
   capabilities_push: boolean;
   capabilities_history: boolean;
+  budget: Budget | null;
+  limits: AgentLimits | null;
+  circuit?: Circuit;
   provenance: Provenance | null;
   display_type: string;
   display_name: string;
@@ -101,6 +104,23 @@ export type AgentFields = {
    * `delete` is possible once no active run uses the agent.
    */
   can: ('invoke' | 'update' | 'delete' | 'publish_version' | 'deprecate_version' | 'publish')[];
+};
+export type AgentLimits = {
+  /** Calls at once. */
+  concurrency?: number;
+  /** Calls in a time, evenly spread; so many may come at once. */
+  rate?: {
+    calls: number;
+    per: 'second' | 'minute' | 'hour' | 'day';
+  };
+  breaker?: {
+    /** So many failures of the counterpart (communication and timeout), with no success between. */
+    failures: number;
+    /** Seconds in which they occur. Default: 60. */
+    within?: number;
+    /** Seconds before one call may try whether the agent works. Default: 30. */
+    open_for?: number;
+  };
 };
 export type AgentResource = {
   kind: 'agent';
@@ -130,6 +150,8 @@ export type AgentResource = {
   capabilities_push?: boolean | null;
   capabilities_history?: boolean | null;
   tags?: Words;
+  limits?: AgentLimits | null;
+  budget?: Budget | null;
   skills?:
     | {
         name: string;
@@ -299,6 +321,64 @@ export type BackfilledStart = {
   outcome: 'started' | 'skipped' | 'missed' | 'failed';
   run_id: string | null;
 };
+export type Budget = {
+  max_cost_usd?: number | null;
+  /** Input and output tokens together. */
+  max_tokens?: number | null;
+  /** Calls of agents. */
+  max_invocations?: number | null;
+  /**
+   * How long the budget is for, before it begins anew: a day or month of UTC, or an ISO 8601
+   * duration that begins with the first call. Default: it never begins anew.
+   */
+  window?: string | null;
+  /** `stop` (default): the call is a fault. `ask`: people are asked to raise the budget. */
+  on_exceed?: ('stop' | 'ask') | null;
+};
+export type BudgetAmounts = {
+  cost_usd: number;
+  tokens: number;
+  invocations: number;
+};
+export type BudgetPatch = {
+  max_cost_usd?: number | null;
+  /** Input and output tokens together. */
+  max_tokens?: number | null;
+  /** Calls of agents. */
+  max_invocations?: number | null;
+  /**
+   * How long the budget is for, before it begins anew: a day or month of UTC, or an ISO 8601
+   * duration that begins with the first call. Default: it never begins anew.
+   */
+  window?: string | null;
+  /** `stop` (default): the call is a fault. `ask`: people are asked to raise the budget. */
+  on_exceed?: ('stop' | 'ask') | null;
+};
+export type BudgetState = {
+  /** Of the agent, workflow, user or run. */
+  id: string;
+  subject: 'run' | 'workflow' | 'agent' | 'user';
+  /** Of the subject; of a run that of its workflow. */
+  name: string | null;
+  owner_id: string | null;
+  max_cost_usd: number | null;
+  max_tokens: number | null;
+  max_invocations: number | null;
+  window: string | null;
+  on_exceed: 'stop' | 'ask';
+  /** Null: it begins with the next call. */
+  window_from: string | null;
+  window_to: string | null;
+  /** In this window. */
+  used: BudgetAmounts;
+  /** Calls of unknown cost among those that were used. */
+  unpriced: number;
+  /** By calls under way. */
+  reserved: BudgetAmounts;
+  /** By which it is raised in this window. */
+  raised: BudgetAmounts;
+  can: 'raise'[];
+};
 export type Catalog = {
   name: 'default';
   functions: CatalogFunction[];
@@ -316,6 +396,14 @@ export type CatalogFunction = {
 export type ChangeMyPasswordRequest = {
   current_password: string;
   new_password: string;
+};
+export type Circuit = {
+  state: 'closed' | 'open' | 'half_open';
+  since: string;
+  /** Since the last success. */
+  failures: number;
+  /** When an open circuit lets a call try the agent. */
+  trial_at: string | null;
 };
 export type Client = ClientFields;
 export type ClientFields = {
@@ -398,6 +486,8 @@ export type CreateAgentRequest = {
   capabilities_push?: boolean | null;
   capabilities_history?: boolean | null;
   tags?: Words;
+  limits?: AgentLimits | null;
+  budget?: Budget | null;
   skills?:
     | {
         name: string;
@@ -461,6 +551,17 @@ export type CreateMyClientRequest = {
   name: string;
   expires_at?: Instant;
 };
+export type CreatePriceRequest = {
+  provider?: string | null;
+  model: string;
+  input_per_million_usd: number;
+  output_per_million_usd: number;
+  cached_input_per_million_usd?: number | null;
+  /** Default: now. */
+  valid_from?: Instant | null;
+  /** Default: until a later price of the model begins. */
+  valid_to?: Instant | null;
+};
 export type CreateSessionRequest = {
   /** The username or email address. */
   username: string;
@@ -473,6 +574,7 @@ export type CreateUserRequest = {
   roles: ('viewer' | 'approver' | 'builder' | 'admin')[];
   groups?: string[];
   password: string;
+  budget?: Budget | null;
 };
 export type CreateWebhookRequest = {
   url: string;
@@ -502,6 +604,7 @@ export type CreateWorkflowRequest = {
   description?: string | null;
   visibility?: ('private' | 'public') | null;
   tags?: string[] | null;
+  budget?: Budget | null;
 };
 export type DecideDeviceRequestRequest = {
   /** As the program shows it; case, spaces and hyphens do not count. */
@@ -647,6 +750,8 @@ export type ExecuteWorkflowRequest = {
   key?: string;
   tags?: string[];
   labels?: Record<string, string>;
+  /** Of the run with all runs that it starts. */
+  budget?: Budget;
 };
 export type FailJobRequest = {
   /** Name of a standard error or a URI. Default: `communication`. */
@@ -911,6 +1016,8 @@ export type InvokeAgentRequest = {
    * two calls at the same time, the second one fails.
    */
   session?: string;
+  /** Of the run with all runs that it starts. */
+  budget?: Budget;
 };
 export type ItemRequirements = {
   /** Names that an installation binds to the installer's secrets. */
@@ -1296,6 +1403,20 @@ export type PolledJob = {
   settings?: Record<string, unknown>;
 };
 export type Preferences = Record<string, unknown>;
+export type Price = {
+  id: string;
+  /** Null: of every provider. */
+  provider: string | null;
+  model: string;
+  input_per_million_usd: number;
+  output_per_million_usd: number;
+  /** Of input that the provider had kept. Null: as other input. */
+  cached_input_per_million_usd: number | null;
+  valid_from: string;
+  valid_to: string | null;
+  created_at: string;
+  updated_at: string;
+};
 export type Problem = {
   type: string;
   title: string;
@@ -1334,6 +1455,13 @@ export type PublishEventResponse = AcceptedEvent | AcceptedEvent[];
 export type PutSecretRequest = {
   /** Text, or an object such as {username, password}. It is never returned. */
   value: string | Record<string, unknown>;
+};
+export type RaiseBudgetRequest = {
+  cost_usd?: number;
+  tokens?: number;
+  invocations?: number;
+  /** For good, not only for this window. */
+  lasting?: boolean;
 };
 export type Readiness = {
   status: 'ok' | 'degraded' | 'down';
@@ -1403,6 +1531,17 @@ export type RejectMarketplaceItemRequest = {
   reason: string;
   /** Of what was reviewed: 409 `content_changed` if the version has other content. */
   digest?: string | null;
+};
+export type ReplacePriceRequest = {
+  provider?: string | null;
+  model: string;
+  input_per_million_usd: number;
+  output_per_million_usd: number;
+  cached_input_per_million_usd?: number | null;
+  /** Default: now. */
+  valid_from?: Instant | null;
+  /** Default: until a later price of the model begins. */
+  valid_to?: Instant | null;
 };
 export type RequiredAgent = {
   /** As written in the definition. */
@@ -1482,6 +1621,8 @@ export type RunFields = {
   /** Number of things that the run waits for. */
   waiting_count: number;
   usage: Record<string, unknown>;
+  /** Of the budget that was given at the start, as in `GET /budgets/{id}`; null without one. */
+  budget_id: string | null;
   temporal: {
     workflow_id: string;
     run_id: string | null;
@@ -1623,6 +1764,8 @@ export type RunWorkflowRequest = {
   key?: string;
   tags?: string[];
   labels?: Record<string, string>;
+  /** Of the run with all runs that it starts. */
+  budget?: Budget;
 };
 export type Schedule = {
   workflow_id: string;
@@ -1816,6 +1959,8 @@ export type UpdateAgentRequest = {
   capabilities_push?: boolean | null;
   capabilities_history?: boolean | null;
   tags?: Words;
+  limits?: AgentLimits | null;
+  budget?: BudgetPatch | null;
 };
 export type UpdateAgentSkillRequest = {
   name?: string;
@@ -1883,6 +2028,7 @@ export type UpdateUserRequest = {
   groups?: string[];
   status?: 'active' | 'disabled';
   password?: string;
+  budget?: BudgetPatch | null;
 };
 export type UpdateWebhookRequest = {
   url?: string;
@@ -1906,6 +2052,7 @@ export type UpdateWorkflowRequest = {
   description?: string | null;
   visibility?: ('private' | 'public') | null;
   tags?: string[] | null;
+  budget?: BudgetPatch | null;
 };
 export type UploadFileFormDataRequest = {
   file: string;
@@ -1913,6 +2060,21 @@ export type UploadFileFormDataRequest = {
   media_type?: string;
   visibility?: 'private' | 'public';
   [name: string]: unknown;
+};
+export type Usage = {
+  /**
+   * The id of the run, agent, workflow or user, the day of UTC, the name of the model; of a
+   * task the run's id followed by the JSON pointer. Empty: none.
+   */
+  key: string;
+  name: string | null;
+  invocations: number;
+  /** Invocations of unknown cost: `cost_usd` is that of the others. */
+  unpriced: number;
+  input_tokens: number;
+  output_tokens: number;
+  /** Null: unknown. */
+  cost_usd: number | null;
 };
 export type User = {
   id: string;
@@ -1922,6 +2084,8 @@ export type User = {
   roles: ('viewer' | 'approver' | 'builder' | 'admin')[];
   groups: string[];
   status: 'active' | 'disabled';
+  /** Of what agents use in the runs of this user; admins set it. */
+  budget: Budget | null;
   created_at: string;
   updated_at: string;
 };
@@ -2007,6 +2171,7 @@ export type WorkflowFields = {
   resources?: PinnedResource[];
   owner_id: string;
   visibility: 'private' | 'public';
+  budget: Budget | null;
   provenance: Provenance | null;
   /** What the caller may do with the workflow. `publish` means publishing to the marketplace. */
   can: ('run' | 'update' | 'delete' | 'publish')[];
@@ -2024,6 +2189,7 @@ export type WorkflowResource = {
   description?: string | null;
   visibility?: ('private' | 'public') | null;
   tags?: string[] | null;
+  budget?: Budget | null;
 };
 export type WorkflowRevision = WorkflowRevisionFields & {
   definition: Record<string, unknown>;
@@ -2116,6 +2282,14 @@ export interface Operations {
       id: string;
     };
     answer: undefined;
+  };
+  /** Close an agent's circuit breaker, so that it is called again */
+  closeAgentCircuit: {
+    path: {
+      id: string;
+    };
+    body?: NoFields;
+    answer: Agent;
   };
   /** Invoke an agent, which starts a run */
   invokeAgent: {
@@ -2399,6 +2573,32 @@ export interface Operations {
   revokeToken: { body?: Revocation; answer: undefined };
   /** Log in with a password, refresh token, client credentials or a device code */
   createToken: { body?: TokenRequest; answer: TokenAnswer };
+  /** List the budgets of the caller's agents, workflows, runs and account; admins see all */
+  listBudgets: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      subject?: 'run' | 'workflow' | 'agent' | 'user' | undefined;
+    };
+    answer: BudgetState[];
+  };
+  /** Get what is used of the budget of an agent, a workflow, a user or a run */
+  getBudget: {
+    path: {
+      id: string;
+    };
+    answer: BudgetState;
+  };
+  /** Raise a budget for this window, or for good */
+  raiseBudget: {
+    path: {
+      id: string;
+    };
+    body?: RaiseBudgetRequest;
+    answer: BudgetState;
+  };
   /** Get the functions that every definition can call without naming a catalog */
   getDefaultCatalog: { answer: Catalog };
   /** Log in a browser: the session is in a cookie that scripts cannot read */
@@ -2858,6 +3058,44 @@ export interface Operations {
   getMetrics: { answer: string };
   /** Get the API as an OpenAPI 3.1 document */
   getOpenApi: { answer: GetOpenApiResponse };
+  /** List the prices of models, oldest first */
+  listPrices: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      model?: string | undefined;
+      provider?: string | undefined;
+      /** Only prices that are valid at that time. */
+      at?: Instant | undefined;
+    };
+    answer: Price[];
+  };
+  /** Add a price of a model */
+  createPrice: { body: CreatePriceRequest; answer: Price };
+  /** Get a price */
+  getPrice: {
+    path: {
+      id: string;
+    };
+    answer: Price;
+  };
+  /** Add or replace the price of this id; costs that are booked stay */
+  replacePrice: {
+    path: {
+      id: string;
+    };
+    body: ReplacePriceRequest;
+    answer: Price;
+  };
+  /** Delete a price; costs that are booked stay */
+  deletePrice: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
   /**
    * Check that the process can serve; degraded if Temporal or the file store is down, or runs
    * are stuck
@@ -3085,6 +3323,42 @@ export interface Operations {
     };
     body: TemporalPayloads;
     answer: TemporalPayloads;
+  };
+  /** Sum up what agents have used in the caller's runs; admins see all */
+  listUsage: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      by?: 'run' | 'task' | 'agent' | 'workflow' | 'user' | 'day' | 'model' | undefined;
+      /** A time in the first day. */
+      from?: Instant | undefined;
+      /** The end: in the last day, or at its end. */
+      to?: Instant | undefined;
+      /** Id of a user, or `me`. */
+      user_id?: string | undefined;
+      agent_id?: string | undefined;
+      workflow_id?: string | undefined;
+      run_id?: string | undefined;
+    };
+    answer: Usage[];
+  };
+  /** Get the usage as a table in CSV, of at most 10000 rows */
+  exportUsage: {
+    query?: {
+      by?: 'run' | 'task' | 'agent' | 'workflow' | 'user' | 'day' | 'model' | undefined;
+      /** A time in the first day. */
+      from?: Instant | undefined;
+      /** The end: in the last day, or at its end. */
+      to?: Instant | undefined;
+      /** Id of a user, or `me`. */
+      user_id?: string | undefined;
+      agent_id?: string | undefined;
+      workflow_id?: string | undefined;
+      run_id?: string | undefined;
+    };
+    answer: string;
   };
   /** List users, oldest first */
   listUsers: {
@@ -3467,6 +3741,7 @@ export const OPERATIONS = {
   getAgent: { method: 'GET', path: '/agents/{id}', role: 'viewer' },
   updateAgent: { method: 'PATCH', path: '/agents/{id}', role: 'builder' },
   deleteAgent: { method: 'DELETE', path: '/agents/{id}', role: 'builder' },
+  closeAgentCircuit: { method: 'POST', path: '/agents/{id}/circuit/close', role: 'builder' },
   invokeAgent: { method: 'POST', path: '/agents/{id}/invoke', role: 'builder' },
   listJobs: { method: 'GET', path: '/agents/{id}/jobs', role: 'builder' },
   pollJobs: { method: 'POST', path: '/agents/{id}/jobs/poll', role: 'builder' },
@@ -3504,6 +3779,9 @@ export const OPERATIONS = {
   registerClient: { method: 'POST', path: '/auth/register', role: 'public' },
   revokeToken: { method: 'POST', path: '/auth/revoke', role: 'viewer' },
   createToken: { method: 'POST', path: '/auth/token', role: 'public' },
+  listBudgets: { method: 'GET', path: '/budgets', role: 'viewer' },
+  getBudget: { method: 'GET', path: '/budgets/{id}', role: 'viewer' },
+  raiseBudget: { method: 'POST', path: '/budgets/{id}/raise', role: 'builder' },
   getDefaultCatalog: { method: 'GET', path: '/catalogs/default', role: 'public' },
   createSession: { method: 'POST', path: '/console/session', role: 'public' },
   getSession: { method: 'GET', path: '/console/session', role: 'viewer' },
@@ -3564,6 +3842,11 @@ export const OPERATIONS = {
   },
   getMetrics: { method: 'GET', path: '/metrics', role: 'admin' },
   getOpenApi: { method: 'GET', path: '/openapi.json', role: 'public' },
+  listPrices: { method: 'GET', path: '/prices', role: 'viewer' },
+  createPrice: { method: 'POST', path: '/prices', role: 'admin' },
+  getPrice: { method: 'GET', path: '/prices/{id}', role: 'viewer' },
+  replacePrice: { method: 'PUT', path: '/prices/{id}', role: 'admin' },
+  deletePrice: { method: 'DELETE', path: '/prices/{id}', role: 'admin' },
   getReadiness: { method: 'GET', path: '/readyz', role: 'public' },
   listRuns: { method: 'GET', path: '/runs', role: 'viewer' },
   actOnRuns: { method: 'POST', path: '/runs/actions', role: 'builder' },
@@ -3586,6 +3869,8 @@ export const OPERATIONS = {
   putSecret: { method: 'PUT', path: '/secrets/{name}', role: 'builder' },
   deleteSecret: { method: 'DELETE', path: '/secrets/{name}', role: 'builder' },
   decodeTemporalPayloads: { method: 'POST', path: '/temporal-codec/{capability}/decode', role: 'public' },
+  listUsage: { method: 'GET', path: '/usage', role: 'viewer' },
+  exportUsage: { method: 'GET', path: '/usage/csv', role: 'viewer' },
   listUsers: { method: 'GET', path: '/users', role: 'admin' },
   createUser: { method: 'POST', path: '/users', role: 'admin' },
   listPeople: { method: 'GET', path: '/users/directory', role: 'viewer' },

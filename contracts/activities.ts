@@ -3,6 +3,7 @@
  * run's log in the transaction of its own change, before its side effect.
  */
 import type { DslError } from './dsl-error.ts';
+import type { Exceeded } from './budgets.ts';
 import type { ProcessKind } from './process-policy.ts';
 import type { EventBatch, RunEnd } from './run-events.ts';
 import type { ScheduledStart } from './schedules.ts';
@@ -162,6 +163,8 @@ export interface RemoteAsk {
   subject: unknown;
   form_schema: Record<string, unknown> | null;
   decisions: NewHumanTask['decisions'];
+  /** Default: the run's owner. */
+  candidates?: Candidates;
   remote: RemoteTask;
 }
 
@@ -175,6 +178,14 @@ export interface RemoteTask {
   answer: { as: 'text' | 'data' | 'credential' } | { as: 'decision'; request_id: string | null };
   /** Identifies the question, to recognize it if the remote agent still shows it after the answer. */
   mark: string;
+  /** The question is the platform's: whether to raise this budget. `then` is the answer for the agent. */
+  budget?: {
+    subject_id: string;
+    exceeded: Exclude<Exceeded, 'unpriced'>;
+    /** The human task that was decided: several calls may bring its decision, which counts once. */
+    question?: string;
+    then?: RemoteReply;
+  };
 }
 
 /**
@@ -265,6 +276,8 @@ export interface CreateChildRunInput extends WithBatch {
     /** A part of the parent's own workflow. */
     | { definition: unknown };
   input: unknown;
+  /** The agent of type `workflow` whose invocation it is: its budget bears the run. */
+  agent_id?: string;
   /** The corresponding child of the run that this one's parent retries. */
   retry_of?: string;
   /** The parent does not wait for the child, and the child continues whatever happens to the parent. */

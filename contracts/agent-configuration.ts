@@ -1,6 +1,8 @@
 /** An agent's kind, and what is wrong with its `configuration` (docs/agents.md). */
+import * as z from 'zod';
 import { AGENT_KINDS } from './agent-kinds/index.ts';
 import type { AgentKind } from './agent-kinds/kind.ts';
+import { ownPrice } from './prices.ts';
 import { escapeToken } from './json-pointer.ts';
 import { didYouMean } from './suggest.ts';
 import { credentialProblems } from './credential-keys.ts';
@@ -34,6 +36,9 @@ export function agentKind(agent: {
   return executionType ?? type;
 }
 
+/** Keys that agents of every kind have. */
+const COMMON_KEYS = z.looseObject({ price: ownPrice.optional() });
+
 export interface CheckedAgent {
   type: string;
   execution_type: string | null;
@@ -56,7 +61,7 @@ export function configurationWarnings(agent: CheckedAgent): ConfigurationWarning
     ];
   }
   const configuration = agent.configuration ?? {};
-  const known = Object.keys(used.configuration.shape);
+  const known = [...Object.keys(used.configuration.shape), ...Object.keys(COMMON_KEYS.shape)];
   const unknown = Object.keys(configuration)
     .filter((key) => !known.includes(key) && !namesCredential(key) && key !== 'a2a')
     .map((key) => ({
@@ -65,7 +70,10 @@ export function configurationWarnings(agent: CheckedAgent): ConfigurationWarning
         `"${key}" is not a key that agents of this kind use${didYouMean(key, known) || ';'} ` +
         `it is kept and has no effect (known: ${known.join(', ')})`,
     }));
-  const invalid = (used.configuration.safeParse(configuration).error?.issues ?? []).map((issue) => ({
+  const issues = [used.configuration, COMMON_KEYS].flatMap(
+    (schema) => schema.safeParse(configuration).error?.issues ?? [],
+  );
+  const invalid = issues.map((issue) => ({
     pointer: ['/configuration', ...issue.path.map((key) => escapeToken(String(key)))].join('/'),
     message: `${issue.message}; invoking the agent will fault`,
   }));

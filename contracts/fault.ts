@@ -7,6 +7,8 @@ import { standardError, type DslError, type StandardErrorName } from './dsl-erro
  */
 export class Fault extends Error {
   readonly error: DslError;
+  /** What the call has used before it failed, and the agent: for the log. */
+  spent?: Record<string, unknown>;
 
   constructor(error: DslError, options?: { cause?: unknown }) {
     super(error.detail ?? error.title ?? error.type, options);

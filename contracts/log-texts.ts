@@ -55,6 +55,12 @@ export const LOG_TEXT = {
   eventReceived: (task: string, type: string) => `${task} received ${type}`,
   eventEmitted: (task: string, type: string) => `${task} emitted ${type}`,
   agentPinned: (agent: string, version: string) => `${agent} ${version} is pinned from here on`,
+  agentWaits: (task: string, agent: string, limit: string) =>
+    `${task} waits for its turn: the agent ${agent} allows ${limit}`,
+  agentCircuitOpened: (task: string, agent: string) =>
+    `${task}: the agent ${agent} keeps failing, and its circuit breaker has opened`,
+  agentCircuitClosed: (task: string, agent: string) =>
+    `${task}: the agent ${agent} works again, and its circuit breaker has closed`,
   processOutput: (task: string, stream: string, text: string) => `${task} wrote to ${stream}: ${text}`,
   processWaits: (task: string, queue: string, seconds: number) =>
     `${task} waits: within ${seconds} s no worker of the task queue ${queue} has taken it. ` +

@@ -97,6 +97,8 @@ create table agent (
   capabilities_history boolean not null default false,
   tags text[],
   provenance jsonb,
+  budget jsonb,
+  limits jsonb,
   constraint agent_pkey PRIMARY KEY (id),
   constraint agent_status_check CHECK ((status = ANY (ARRAY['active'::text, 'inactive'::text, 'deprecated'::text]))),
   constraint agent_visibility_check CHECK ((visibility = ANY (ARRAY['private'::text, 'public'::text]))),
@@ -109,6 +111,21 @@ CREATE INDEX agent_owner ON public.agent USING btree (owner_id, id DESC);
 CREATE INDEX agent_provenance ON public.agent USING btree (owner_id, ((provenance ->> 'item_id'::text))) WHERE (provenance IS NOT NULL);
 CREATE INDEX agent_public ON public.agent USING btree (id DESC) WHERE (visibility = 'public'::text);
 CREATE INDEX agent_tags ON public.agent USING gin (tags);
+CREATE TRIGGER agent_budget AFTER INSERT OR DELETE OR UPDATE OF budget ON public.agent FOR EACH ROW EXECUTE FUNCTION follow_budget('agent');
+
+create table agent_gate (
+  agent_id uuid not null,
+  busy_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  circuit text not null default 'closed'::text,
+  circuit_since timestamp with time zone not null default clock_timestamp(),
+  trial_at timestamp with time zone,
+  failures integer not null default 0,
+  failing_since timestamp with time zone,
+  constraint agent_gate_pkey PRIMARY KEY (agent_id),
+  constraint agent_gate_circuit_check CHECK ((circuit = ANY (ARRAY['closed'::text, 'open'::text, 'half_open'::text]))),
+  constraint agent_gate_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agent(id) ON DELETE CASCADE
+);
+CREATE INDEX agent_gate_open ON public.agent_gate USING btree (circuit) WHERE (circuit <> 'closed'::text);
 
 create table agent_skill (
   id uuid not null,
@@ -123,6 +140,22 @@ create table agent_skill (
   constraint agent_skill_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agent(id) ON DELETE CASCADE
 );
 CREATE INDEX agent_skill_agent ON public.agent_skill USING btree (agent_id, id);
+
+create table agent_turn (
+  run_id uuid not null,
+  key text not null,
+  agent_id uuid not null,
+  number bigint not null generated always as identity,
+  state text not null,
+  since timestamp with time zone not null default clock_timestamp(),
+  admitted_at timestamp with time zone,
+  expires_at timestamp with time zone not null,
+  constraint agent_turn_pkey PRIMARY KEY (run_id, key),
+  constraint agent_turn_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'calling'::text]))),
+  constraint agent_turn_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agent(id) ON DELETE CASCADE,
+  constraint agent_turn_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
+);
+CREATE INDEX agent_turn_agent ON public.agent_turn USING btree (agent_id, state, number);
 
 create table agent_version (
   id uuid not null,
@@ -204,6 +237,52 @@ CREATE INDEX auth_session_oauth_client ON public.auth_session USING btree (oauth
 CREATE INDEX auth_session_user ON public.auth_session USING btree (user_id);
 CREATE TRIGGER auth_session_changed AFTER UPDATE ON public.auth_session FOR EACH ROW WHEN (((old.revoked_at IS DISTINCT FROM new.revoked_at) OR (old.role_limit IS DISTINCT FROM new.role_limit) OR (old.oauth_client_id IS DISTINCT FROM new.oauth_client_id) OR (old.user_id IS DISTINCT FROM new.user_id))) EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER auth_session_deleted AFTER DELETE ON public.auth_session FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
+
+create table budget (
+  subject_id uuid not null,
+  subject text not null,
+  max_cost_usd numeric(20,9),
+  max_tokens bigint,
+  max_invocations bigint,
+  window_length text,
+  on_exceed text not null default 'stop'::text,
+  window_from timestamp with time zone,
+  window_to timestamp with time zone,
+  used_cost_usd numeric(20,9) not null default 0,
+  used_tokens bigint not null default 0,
+  used_invocations bigint not null default 0,
+  used_unpriced bigint not null default 0,
+  held_cost_usd numeric(20,9) not null default 0,
+  held_tokens bigint not null default 0,
+  held_invocations bigint not null default 0,
+  more_cost_usd numeric(20,9) not null default 0,
+  more_tokens bigint not null default 0,
+  more_invocations bigint not null default 0,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  constraint budget_pkey PRIMARY KEY (subject_id),
+  constraint budget_on_exceed_check CHECK ((on_exceed = ANY (ARRAY['stop'::text, 'ask'::text]))),
+  constraint budget_subject_check CHECK ((subject = ANY (ARRAY['run'::text, 'workflow'::text, 'agent'::text, 'user'::text])))
+);
+
+create table budget_hold (
+  run_id uuid not null,
+  key text not null,
+  subject_id uuid not null,
+  cost_usd numeric(20,9) not null,
+  tokens bigint not null,
+  invocations integer not null,
+  constraint budget_hold_pkey PRIMARY KEY (run_id, key, subject_id),
+  constraint budget_hold_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE,
+  constraint budget_hold_subject_id_fkey FOREIGN KEY (subject_id) REFERENCES budget(subject_id) ON DELETE CASCADE
+);
+CREATE INDEX budget_hold_subject ON public.budget_hold USING btree (subject_id);
+
+create table budget_raise (
+  run_id uuid not null,
+  task_id uuid not null,
+  constraint budget_raise_pkey PRIMARY KEY (run_id, task_id),
+  constraint budget_raise_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
+);
 
 create table chat_message (
   session_id uuid not null,
@@ -758,6 +837,7 @@ create table maintenance (
   sweep_after uuid,
   sweep_begun_at timestamp with time zone,
   process_policy jsonb,
+  prices_version bigint not null default 0,
   constraint maintenance_pkey PRIMARY KEY (only_row),
   constraint maintenance_only_row_check CHECK (only_row)
 );
@@ -905,6 +985,21 @@ CREATE INDEX oauth_code_expiry ON public.oauth_code USING btree (expires_at);
 CREATE INDEX oauth_code_session ON public.oauth_code USING btree (session_id);
 CREATE INDEX oauth_code_user ON public.oauth_code USING btree (user_id);
 
+create table price (
+  id uuid not null,
+  provider text,
+  model text not null,
+  input_per_million_usd numeric(18,9) not null,
+  output_per_million_usd numeric(18,9) not null,
+  cached_input_per_million_usd numeric(18,9),
+  valid_from timestamp with time zone not null,
+  valid_to timestamp with time zone,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  updated_at timestamp with time zone not null default clock_timestamp(),
+  constraint price_pkey PRIMARY KEY (id),
+  constraint price_provider_model_valid_from_key UNIQUE NULLS NOT DISTINCT (provider, model, valid_from)
+);
+
 create table refresh_token (
   id uuid not null,
   session_id uuid not null,
@@ -965,6 +1060,8 @@ create table run (
   tags text[] not null default '{}'::text[],
   labels jsonb not null default '{}'::jsonb,
   start_state json,
+  charged uuid[] not null default '{}'::uuid[],
+  budget_id uuid,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id),
   constraint run_parent_run_id_fkey FOREIGN KEY (parent_run_id) REFERENCES run(id),
@@ -972,6 +1069,7 @@ create table run (
   constraint run_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id)
 );
 CREATE INDEX run_agent ON public.run USING btree (agent_id, id DESC) WHERE (agent_id IS NOT NULL);
+CREATE INDEX run_budget ON public.run USING btree (budget_id) WHERE (budget_id IS NOT NULL);
 CREATE INDEX run_by_key ON public.run USING btree (key, id DESC) WHERE (key IS NOT NULL);
 CREATE INDEX run_finished ON public.run USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 CREATE UNIQUE INDEX run_key ON public.run USING btree (workflow_id, owner_id, key) WHERE ((key IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'running'::text, 'waiting'::text, 'suspended'::text])));
@@ -1177,6 +1275,21 @@ CREATE UNIQUE INDEX temporal_payload_file ON public.temporal_payload USING btree
 CREATE INDEX temporal_payload_key ON public.temporal_payload USING btree (key_id);
 CREATE INDEX temporal_payload_used ON public.temporal_payload USING btree (used_at);
 
+create table usage_day (
+  user_id uuid not null,
+  day date not null,
+  workflow_id uuid,
+  agent_id uuid,
+  model text,
+  invocations bigint not null,
+  unpriced bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  cost_usd numeric(20,9) not null,
+  constraint usage_day_user_id_day_workflow_id_agent_id_model_key UNIQUE NULLS NOT DISTINCT (user_id, day, workflow_id, agent_id, model)
+);
+CREATE INDEX usage_day_day ON public.usage_day USING btree (day, user_id);
+
 create table usage_record (
   id uuid not null,
   at timestamp with time zone not null default clock_timestamp(),
@@ -1185,10 +1298,20 @@ create table usage_record (
   agent_id uuid,
   agent_version text,
   usage jsonb not null,
+  workflow_id uuid,
+  task text,
+  model text,
+  input_tokens bigint not null default 0,
+  output_tokens bigint not null default 0,
+  cost_usd numeric(20,9) default 0,
+  folded boolean not null default false,
   constraint usage_record_pkey PRIMARY KEY (id),
   constraint usage_record_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id)
 );
-CREATE INDEX usage_record_run ON public.usage_record USING btree (run_id);
+CREATE INDEX usage_record_agent ON public.usage_record USING btree (agent_id, at);
+CREATE INDEX usage_record_fresh ON public.usage_record USING btree (id) WHERE (NOT folded);
+CREATE INDEX usage_record_run ON public.usage_record USING btree (run_id, task);
+CREATE INDEX usage_record_task ON public.usage_record USING btree (user_id, run_id, task);
 CREATE INDEX usage_record_user ON public.usage_record USING btree (user_id, at);
 
 create table user_account (
@@ -1203,11 +1326,13 @@ create table user_account (
   token_epoch integer not null default 1,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
+  budget jsonb,
   constraint user_account_pkey PRIMARY KEY (id),
   constraint user_account_status_check CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text])))
 );
 CREATE UNIQUE INDEX user_account_email ON public.user_account USING btree (lower(email));
 CREATE UNIQUE INDEX user_account_username ON public.user_account USING btree (lower(username));
+CREATE TRIGGER user_account_budget AFTER INSERT OR DELETE OR UPDATE OF budget ON public.user_account FOR EACH ROW EXECUTE FUNCTION follow_budget('user');
 CREATE TRIGGER user_account_changed AFTER UPDATE ON public.user_account FOR EACH ROW WHEN (((old.username IS DISTINCT FROM new.username) OR (old.roles IS DISTINCT FROM new.roles) OR (old.groups IS DISTINCT FROM new.groups) OR (old.status IS DISTINCT FROM new.status) OR (old.token_epoch IS DISTINCT FROM new.token_epoch))) EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER user_account_deleted AFTER DELETE ON public.user_account FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
 
@@ -1275,6 +1400,7 @@ create table workflow (
   updated_at timestamp with time zone not null default clock_timestamp(),
   provenance jsonb,
   event_senders uuid[] not null default '{}'::uuid[],
+  budget jsonb,
   constraint workflow_pkey PRIMARY KEY (id),
   constraint workflow_visibility_check CHECK ((visibility = ANY (ARRAY['private'::text, 'public'::text]))),
   constraint workflow_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id)
@@ -1282,6 +1408,7 @@ create table workflow (
 CREATE INDEX workflow_owner ON public.workflow USING btree (owner_id, id DESC);
 CREATE INDEX workflow_public ON public.workflow USING btree (id DESC) WHERE ((visibility = 'public'::text) AND (archived_at IS NULL));
 CREATE INDEX workflow_tags ON public.workflow USING gin (tags);
+CREATE TRIGGER workflow_budget AFTER INSERT OR DELETE OR UPDATE OF budget ON public.workflow FOR EACH ROW EXECUTE FUNCTION follow_budget('workflow');
 
 create table workflow_revision (
   workflow_id uuid not null,
@@ -1338,11 +1465,15 @@ CREATE INDEX workflow_schedule_paused_by ON public.workflow_schedule USING btree
 -- function append_run_events(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[]) returns jsonb
 -- function audit_and_append(p_run uuid, p_audit json, p_events json) returns jsonb
 -- function begin_invocation(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_key text, p_pin text, p_task text, p_visit integer, p_digest text, p_outcomes json) returns json
+-- function counts_call(p_budget budget, p_agent uuid) returns boolean
 -- function decide_human_task(p_run uuid, p_decision json, p_status text, p_audit json, p_events json, p_notice json) returns text
 -- function end_lone_run(p_run uuid, p_events json, p_acks uuid[], p_status text, p_task_status text, p_a2a_state text, p_output json, p_error json, p_checkpoint json, p_outcomes json) returns jsonb
 -- function end_run(p_run uuid, p_events json, p_acks uuid[], p_status text, p_task_status text, p_a2a_state text, p_output json, p_error json, p_checkpoint json) returns jsonb
+-- function end_turn(p_run uuid, p_key text, p_agent uuid, p_failed boolean, p_failures integer, p_within interval, p_open_for interval) returns text
+-- function follow_budget() returns trigger
 -- function follow_run_status(p_run uuid, p_asked_before uuid[], p_projection jsonb, p_seq integer) returns boolean
 -- function hitl_audit_refuse() returns trigger
+-- function hold_budgets(p_run uuid, p_key text, p_agent uuid, p_cost numeric, p_tokens bigint, p_estimated boolean) returns json
 -- function human_task_is_undecided(status text) returns boolean
 -- function keep_outcomes(p_run uuid, p_outcomes json) returns boolean
 -- function lock_human_task(p_run uuid, p_task uuid, OUT run_status text, OUT version text, OUT now text, OUT late boolean) returns record
@@ -1350,8 +1481,11 @@ CREATE INDEX workflow_schedule_paused_by ON public.workflow_schedule USING btree
 -- function notify_ended_call() returns trigger
 -- function oldest_open_transaction() returns xid8
 -- function people_asked(status text, waiting_on jsonb) returns uuid[]
+-- function roll_budget(p_subject uuid) returns void
 -- function run_is_over(status text) returns boolean
 -- function run_task_is_unfinished(status text) returns boolean
 -- function semver_identifiers(dotted text) returns text[]
 -- function semver_precedence(version text) returns text[]
+-- function settle_budgets(p_run uuid, p_key text, p_cost numeric, p_tokens bigint) returns void
+-- function take_turn(p_run uuid, p_key text, p_agent uuid, p_concurrency integer, p_interval_ms double precision, p_burst integer, p_breaker boolean, p_lease interval) returns json
 -- function waits_for_people(status text, waiting_on jsonb) returns jsonb

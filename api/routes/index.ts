@@ -3,6 +3,9 @@ import type { Endpoint } from '../endpoint.ts';
 import { agentDocsEndpoints } from './agent-docs/routes.ts';
 import { agentEndpoints } from './agents/routes.ts';
 import { applyEndpoints } from './apply/routes.ts';
+import { budgetEndpoints } from './spending/budgets.ts';
+import { priceEndpoints } from './spending/prices.ts';
+import { usageEndpoints } from './spending/usage.ts';
 import { catalogEndpoints } from './catalogs/routes.ts';
 import { deviceEndpoints } from './auth/device.ts';
 import { authEndpoints } from './auth/routes.ts';
@@ -59,6 +62,9 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...workflowEndpoints(deps),
     ...eventSenderEndpoints(),
     ...scheduleEndpoints(deps),
+    ...budgetEndpoints(),
+    ...priceEndpoints(),
+    ...usageEndpoints(),
     ...schemaEndpoints(),
     ...catalogEndpoints(),
     ...fileEndpoints(deps),

@@ -1,6 +1,7 @@
 /** The fields of a workflow that clients set. */
 import * as z from 'zod';
 
+import { budgetSchema } from '../../contracts/budgets.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { MAX_YAML_CHARACTERS } from '../../language/yaml/read-yaml.ts';
 import { text } from '../schemas.ts';
@@ -35,4 +36,5 @@ export const newWorkflow = z.object({
   description: description.nullish(),
   visibility: visibility.nullish(),
   tags: tags.nullish(),
+  budget: budgetSchema.nullish(),
 });

@@ -165,6 +165,15 @@ const docs = command({
   },
 });
 
+const closeCircuit = command({
+  brief: 'Close the circuit breaker of an agent that keeps failing, so that it is called again',
+  arguments: [AGENT],
+  run: async (cli, _flags, given) => {
+    const path = { id: await agentId(cli, given) };
+    await cli.out.record(await cli.client.call('closeAgentCircuit', { path, signal: cli.signal }), agentView);
+  },
+});
+
 const routes = {
   list,
   get,
@@ -185,6 +194,7 @@ const routes = {
   deleteSession,
   card,
   docs,
+  closeCircuit,
 };
 
 export const agentCommands = buildRouteMap<keyof typeof routes, Context>({

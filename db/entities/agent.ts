@@ -1,5 +1,7 @@
 import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
+import type { AgentLimits } from '../../contracts/agent-limits.ts';
+import type { Budget } from '../../contracts/budgets.ts';
 import type { Provenance } from './marketplace-item.ts';
 import type { Visibility } from './workflow.ts';
 
@@ -41,6 +43,8 @@ export const Agent = defineEntity({
     capabilities_push: p.boolean(),
     capabilities_history: p.boolean(),
     tags: p.array().nullable(),
+    budget: p.json<Budget>().nullable(),
+    limits: p.json<AgentLimits>().nullable(),
     /** Set on copies that were installed from the marketplace. */
     provenance: p.json<Provenance>().nullable(),
   },

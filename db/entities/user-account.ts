@@ -1,5 +1,6 @@
 import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
+import type { Budget } from '../../contracts/budgets.ts';
 import type { Role } from '../../contracts/roles.ts';
 
 export const UserAccount = defineEntity({
@@ -16,6 +17,7 @@ export const UserAccount = defineEntity({
     status: p.text().$type<'active' | 'disabled'>().default('active'),
     /** Part of every access token; raising it invalidates all of the user's tokens at once. */
     token_epoch: p.integer().default(1),
+    budget: p.json<Budget>().nullable(),
     created_at: p.datetime(),
     updated_at: p.datetime(),
   },

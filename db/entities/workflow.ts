@@ -1,5 +1,6 @@
 import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
+import type { Budget } from '../../contracts/budgets.ts';
 import type { Provenance } from './marketplace-item.ts';
 
 export type Visibility = 'private' | 'public';
@@ -21,6 +22,7 @@ export const Workflow = defineEntity({
     revision: p.integer(),
     valid: p.boolean(),
     runnable: p.boolean(),
+    budget: p.json<Budget>().nullable(),
     /** Set on copies that were installed from the marketplace. */
     provenance: p.json<Provenance>().nullable(),
     archived_at: p.datetime().nullable(),

@@ -4,7 +4,7 @@
 --
 -- The caller computes all columns (domain/runs/event-columns.ts and projection-columns.ts). `p_events` has
 -- with each event: `task_status`, if the event changes the row of its task; `starts` and `ends`, of the task;
--- `counts_usage`; `decision`, if it reports one as received or applied; `begins`, of the run; `emits`.
+-- `used`, of a call of an agent; `decision`, if it reports one as received or applied; `begins`, of the run; `emits`.
 -- `p_projection` is the run's status, and what follows from it; it counts if its counter is newer than the
 -- row's. `parent_signal` in it is for the parent, if the waits for people change. `p_acks` are signals that
 -- the run has received.
@@ -28,7 +28,7 @@ declare
   signalled int := 0;
 begin
   select id, status, projection_counter, waiting_on, last_seq, parent_run_id, owner_id, root_run_id,
-         task_count
+         workflow_id, task_count
     into r from run where id = p_run for no key update;
   if not found or run_is_over(r.status) then
     return '{"closed": true}';
@@ -39,10 +39,10 @@ begin
       select i.* from rows from (
         json_to_recordset(p_events)
           as (key text, type text, at timestamptz, level text, task text, message text, data json,
-              visit int, task_status text, starts boolean, ends boolean, counts_usage boolean, decision text,
+              visit int, task_status text, starts boolean, ends boolean, used json, decision text,
               begins boolean, emits boolean)
       ) with ordinality as i (key, type, at, level, task, message, data,
-                              visit, task_status, starts, ends, counts_usage, decision,
+                              visit, task_status, starts, ends, used, decision,
                               begins, emits, ord)
     ), fresh as (
       select *, r.last_seq + row_number() over (order by ord) as seq from incoming i
@@ -95,11 +95,14 @@ begin
         child_run_id = coalesce(excluded.child_run_id, t.child_run_id),
         usage = coalesce(excluded.usage, t.usage),
         error = coalesce(excluded.error, t.error)
-    ), used as (
-      insert into usage_record (id, run_id, user_id, agent_id, agent_version, usage)
-      select gen_random_uuid(), p_run, r.owner_id, (data ->> 'agent_id')::uuid, data ->> 'agent_version',
-             (data -> 'usage')::jsonb
-        from fresh where counts_usage
+    ), booked as (
+      insert into usage_record (id, run_id, user_id, workflow_id, task, agent_id, agent_version, usage, model,
+                                input_tokens, output_tokens, cost_usd)
+      select gen_random_uuid(), p_run, r.owner_id, r.workflow_id, task, (data ->> 'agent_id')::uuid,
+             data ->> 'agent_version', coalesce((data -> 'usage')::jsonb, '{}'), used ->> 'model',
+             (used ->> 'input_tokens')::bigint, (used ->> 'output_tokens')::bigint,
+             (used ->> 'cost_usd')::numeric
+        from fresh where used is not null
     ), decided as (
       -- One statement: the second of two updates of a row within one is lost.
       update hitl_decision d

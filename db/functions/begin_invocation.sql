@@ -6,6 +6,7 @@
 --
 -- `claimed_before`: this is a repeat; `result` and `error` are what an earlier attempt has left, and
 -- `other_input` tells that it had another input.
+-- `budgeted`: a budget bears the call. `prices_version` grows with each change of the prices.
 -- `agent` is the pinned agent as it is now, and `rights_of` the user with whose rights it is called: the
 -- workflow's owner, else who runs it.
 create or replace function begin_invocation(
@@ -24,6 +25,8 @@ declare
   pinned_snapshot json;
   agent_now json;
   user_now json;
+  budgeted boolean := false;
+  prices bigint;
 begin
   if p_outcomes is not null and not keep_outcomes(p_run, p_outcomes) then
     return json_build_object(
@@ -48,9 +51,13 @@ begin
     if found then
       update run_task set agent_id = pinned_agent, agent_version = pinned_version
        where run_id = p_run and reference = p_task and visit = p_visit;
-      select json_build_object('status', a.status, 'visibility', a.visibility, 'owner_id', a.owner_id),
-             json_build_object('id', u.id, 'roles', u.roles)
-        into agent_now, user_now
+      select json_build_object('status', a.status, 'visibility', a.visibility, 'owner_id', a.owner_id,
+                               'limits', a.limits),
+             json_build_object('id', u.id, 'roles', u.roles),
+             exists (select from budget b
+                      where b.subject_id = any(r.charged || r.owner_id || r.budget_id || pinned_agent)),
+             (select m.prices_version from maintenance m)
+        into agent_now, user_now, budgeted, prices
         from agent a, run r
         left join workflow w on w.id = r.workflow_id
         join user_account u on u.id = coalesce(w.owner_id, r.owner_id)
@@ -65,5 +72,6 @@ begin
     'closed', false, 'signalled', appended -> 'signalled', 'tree', appended -> 'tree',
     'claimed_before', claimed_before, 'result', earlier_result, 'error', earlier_error,
     'other_input', other_input,
-    'snapshot', pinned_snapshot, 'agent', agent_now, 'rights_of', user_now);
+    'snapshot', pinned_snapshot, 'agent', agent_now, 'rights_of', user_now,
+    'budgeted', budgeted, 'prices_version', prices);
 end $$;

@@ -36,6 +36,8 @@ begin
   update job set finished_at = clock_timestamp(), taken_at = clock_timestamp(), outcome = 'cancelled',
          input = null
    where run_id = p_run and finished_at is null;
+  -- Of calls whose end nobody has seen.
+  perform settle_budgets(p_run, null, null, null);
   if p_checkpoint is not null then
     insert into run_checkpoint (run_id, state) values (p_run, p_checkpoint) on conflict do nothing;
   end if;

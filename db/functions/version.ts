@@ -1,4 +1,4 @@
 // Written by `npm run schema`: the UTC minute of the last change of a function.
 // `migrate` never replaces functions of a higher version.
-export const functionsVersion = 202611231001;
-export const functionsDigest = '276c04a7bc52351f8c44457e5a4df26b49f0d456a8bcd2403c4022611c3aade3';
+export const functionsVersion = 202611231012;
+export const functionsDigest = '13c743f6220881e95b77ae4a0429681329a407e1891bb44012656d6a5f9a63d2';

@@ -26,6 +26,8 @@ import { Migration202611230547RunFollowers } from './202611230547-run-followers.
  * Append-only, in the order in which they run. The name is what the database remembers: never rename one that
  * has landed.
  */ import { Migration202611230240ExternalResources } from './202611230240-external-resources.ts';
+import { Migration202611231010Spending } from './202611231010-spending.ts';
+import { Migration202611231011AgentLimits } from './202611231011-agent-limits.ts';
 import { Migration202611230632AccountChanges } from './202611230632-account-changes.ts';
 import { Migration202611230940Conversations } from './202611230940-conversations.ts';
 import { Migration202611230931Jobs } from './202611230931-jobs.ts';
@@ -58,6 +60,8 @@ export const migrations = [
   { name: '202611230632-account-changes', class: Migration202611230632AccountChanges },
   { name: '202611230940-conversations', class: Migration202611230940Conversations },
   { name: '202611230931-jobs', class: Migration202611230931Jobs },
+  { name: '202611231010-spending', class: Migration202611231010Spending },
+  { name: '202611231011-agent-limits', class: Migration202611231011AgentLimits },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -1,6 +1,7 @@
 /** Users, managed by administrators, and the change of one's own password. */
 import { v7 as uuidv7 } from 'uuid';
 
+import type { Budget } from '../../contracts/budgets.ts';
 import { UserAccount } from '../../db/entities/user-account.ts';
 import { LockMode, type EntityManager, type FilterQuery } from '../../db/orm.ts';
 import { containsPattern, type KeysetPage } from '../../db/sql.ts';
@@ -19,10 +20,11 @@ export interface NewUser {
   display_name?: string | null | undefined;
   roles: Role[];
   groups?: string[] | undefined;
+  budget?: Budget | null | undefined;
 }
 
 export type UserChanges = Partial<
-  Pick<UserAccount, 'username' | 'email' | 'display_name' | 'roles' | 'groups' | 'status'>
+  Pick<UserAccount, 'username' | 'email' | 'display_name' | 'roles' | 'groups' | 'status' | 'budget'>
 > & { password?: string };
 
 export interface UserFilter {
@@ -45,6 +47,7 @@ export async function createUser(em: EntityManager, args: NewUser): Promise<User
     groups: unique(args.groups ?? []),
     status: 'active',
     token_epoch: 1,
+    budget: args.budget ?? null,
     created_at: now,
     updated_at: now,
   });

@@ -50,6 +50,8 @@ export async function copyAgent(
       name,
       status: 'active',
       visibility: 'private',
+      budget: null,
+      limits: null,
       configuration: withBindings(configuration, bound),
       authentication_config: withBindings(authentication, bound),
       provenance,

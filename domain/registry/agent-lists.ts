@@ -104,6 +104,8 @@ const SMALL = [
   'capabilities_push',
   'capabilities_history',
   'provenance',
+  'budget',
+  'limits',
 ];
 const JSON_COLUMNS = [
   'description',

@@ -28,6 +28,7 @@ import {
   type VersionContent,
 } from './agent-versions.ts';
 import { missingReferences, type MissingReference } from './agent-warnings.ts';
+import { readCircuit, type Circuit } from './agent-turns.ts';
 import { createSecretMover, prefixOf, type SecretMover } from './literal-secrets.ts';
 
 /** The highest possible value of AGENT_MAX_BYTES. */
@@ -40,6 +41,8 @@ export interface AgentState {
   /** Secrets and workflows that the agent names and its owner does not have. */
   warnings: MissingReference[];
   skills: AgentSkill[];
+  /** Of its circuit breaker, if it has one. */
+  circuit: Circuit | null;
 }
 
 /** The fields that clients set. */
@@ -121,7 +124,8 @@ export async function stateOf(em: EntityManager, agent: Agent): Promise<AgentSta
   // An agent has at least one.
   const versions = whole.length > 0 ? whole : await listVersions(em, agent, { limit: 10_000 });
   const warnings = (await missingReferences(em, [agent])).get(agent.id) ?? [];
-  return { agent, versions, skills, warnings };
+  const circuit = agent.limits?.breaker ? await readCircuit(em, agent.id) : null;
+  return { agent, versions, skills, warnings, circuit };
 }
 
 /** Newest first; none if they are too large together. */

@@ -76,6 +76,7 @@ export interface ListedWorkflow extends Listed, Pick<Workflow, 'id' | 'name' | '
   description: string | null;
   tags: string[] | null;
   provenance: Workflow['provenance'];
+  budget: Workflow['budget'];
   updated_at: Date | string;
 }
 
@@ -103,8 +104,8 @@ async function readListed(
     ...REVISION_COLUMNS,
   ];
   return em.execute<ListedWorkflow[]>(
-    `select w.id, w.name, w.owner_id, w.visibility, w.provenance, w.created_at, w.updated_at, w.revision,
-            r.valid, r.runnable,
+    `select w.id, w.name, w.owner_id, w.visibility, w.provenance, w.budget, w.created_at, w.updated_at,
+            w.revision, r.valid, r.runnable,
             ${listedColumns(columns, { view, alsoOmitted: WITH_AGENTS })}
        from workflow w join workflow_revision r on r.workflow_id = w.id and r.revision = w.revision
       where w.id in (select jsonb_array_elements_text(?::jsonb)::uuid)

@@ -4,6 +4,7 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 
+import type { Budget } from '../../contracts/budgets.ts';
 import type { Problem } from '../../language/definition/validate.ts';
 import type { Resource } from '../../language/definition/resources.ts';
 import type { Provenance } from '../../db/entities/marketplace-item.ts';
@@ -62,6 +63,7 @@ export interface NewWorkflow extends Text {
   description: string | null;
   visibility: Visibility;
   tags: string[];
+  budget?: Budget | null;
 }
 
 export async function createWorkflow(
@@ -80,6 +82,7 @@ export async function createWorkflow(
     description: given.description,
     visibility: given.visibility,
     tags: given.tags,
+    budget: given.budget ?? null,
     revision: 1,
     valid: checked.valid,
     runnable: checked.runnable,

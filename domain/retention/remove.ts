@@ -41,7 +41,13 @@ async function deleteRuns(em: EntityManager, days: number): Promise<{ runs: numb
      batch as (select id, sum(last_seq) over (order by finished_at, id) - last_seq as events_before from old),
      over_now as (select id from batch where events_before < ?),
      used as (select distinct file_id from run_file where run_id in (select id from over_now)),
-     gone as (delete from run where id in (select id from over_now) returning 1)
+     gone as (delete from run where id in (select id from over_now) returning 1),
+     budgets as (
+       delete from budget b
+        where b.subject = 'run'
+          and b.subject_id in (select r.budget_id from run r where r.id in (select id from over_now))
+          and not exists (select from run r where r.budget_id = b.subject_id
+                                              and r.id not in (select id from over_now)))
      select (select count(*)::int from gone) as runs,
             (select coalesce(json_agg(file_id), '[]') from used) as files`,
     [days, RUNS, EVENTS],

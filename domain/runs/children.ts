@@ -40,6 +40,7 @@ export async function createChildRun(
       root_run_id: parent.root_run_id,
       detached: input.detached ?? false,
     },
+    ...(input.agent_id === undefined ? {} : { charged_agent_id: input.agent_id }),
     limits,
   };
   const before = input.retry_of === undefined ? null : await readRetrySource(em, input.retry_of);

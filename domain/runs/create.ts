@@ -5,6 +5,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
+import type { Budget } from '../../contracts/budgets.ts';
 import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { conflict } from '../errors.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
@@ -14,6 +15,7 @@ import { serviceEvent } from './events.ts';
 import { pinAll, type AgentReference } from './pins.ts';
 import { fileIdsIn, inheritFiles, linkFiles, shareFiles } from '../files/run-files.ts';
 import { countDescendant, tooManyLiveRuns, type RunLimits } from './limits.ts';
+import { addRunBudget } from '../spending/budgets.ts';
 import { storable } from '../storable.ts';
 
 /** What callers may name a run by, to find it again. */
@@ -46,6 +48,10 @@ export interface NewRun extends RunNames {
   /** `detached`: the parent does not wait for it, and the parent's end does not end it. */
   parent?: { run_id: string; task: string; root_run_id: string; detached: boolean };
   retry_of?: string | null;
+  /** The agent of type `workflow` that is invoked by this run: its budget bears the run. */
+  charged_agent_id?: string;
+  /** Default: that of the parent, or of the run that it retries. */
+  budget?: Budget | undefined;
   /** The state that a retry continues from, instead of the checkpoint of the run that it retries. */
   start_state?: unknown;
   /** The time of the workflow's schedule that started it. */
@@ -84,6 +90,7 @@ export async function createRun(em: EntityManager, run: NewRun): Promise<Created
     // Another start with the key has come first, unless the owner is at the limit.
     if (!run.key || attempt === KEY_ATTEMPTS) throw tooManyLiveRuns(run.limits);
   }
+  if (run.budget) await addRunBudget(em, id, run.budget);
   // These rows refer to the run's row, so they come after it.
   const files = fileIdsIn([run.input, run.start_state]);
   await linkFiles(em, { id, owner_id: run.owner_id }, files);
@@ -117,12 +124,14 @@ const INSERT_RUN = new Prepared(`
     insert into run (id, workflow_id, workflow_revision, workflow_name, definition, status, input,
            owner_id, parent_run_id, parent_task, detached, root_run_id, retry_of, agent_id,
            next_start_at, last_seq, scheduled_at, started_by, key, tags, labels, start_state,
-           initiator_ids)
+           initiator_ids, charged, budget_id)
     select ?::uuid, ?::uuid, ?::int, ?, ?::json, 'pending', ?::json, ?::uuid, ?::uuid, ?, ?::boolean,
            ?::uuid, ?::uuid, ?::uuid, clock_timestamp() + interval '5 seconds', ?::int,
            ?::timestamptz, ?::uuid[], ?, ?::text[], ?::jsonb, ?::json,
            array(select ?::uuid
-                 union select unnest(b.initiator_ids || b.owner_id) from run b where b.id = any(?::uuid[]))
+                 union select unnest(b.initiator_ids || b.owner_id) from run b where b.id = any(?::uuid[])),
+           coalesce((select charged from run where id = ?::uuid), '{}') || ?::uuid[],
+           coalesce(?::uuid, (select budget_id from run where id = ?::uuid))
      where (select count(*) from (
               select from run
                where owner_id = ? and ${isOneOf('status', LIVE_STATUSES)}
@@ -175,6 +184,10 @@ async function insertRun(
     run.start_state === undefined ? null : JSON.stringify(run.start_state),
     run.owner_id,
     arrayLiteral(runsBefore(run)),
+    run.parent?.run_id ?? null,
+    arrayLiteral([run.workflow_id, run.charged_agent_id].filter((charged) => typeof charged === 'string')),
+    run.budget ? id : null,
+    run.parent?.run_id ?? run.retry_of ?? null,
     run.owner_id,
     run.limits.maxLiveRuns,
     run.limits.maxLiveRuns,

@@ -15,8 +15,8 @@ interface EventColumns {
   starts?: true;
   /** The event ends its task. */
   ends?: true;
-  /** `data.usage` is written to `usage_record`. */
-  counts_usage?: true;
+  /** A call of an agent, for `usage_record`. */
+  used?: UsedColumns;
   /** What the event reports of the decision `data.decision_id`. */
   decision?: 'received' | 'applied';
   /** The run begins at the event's time. */
@@ -27,10 +27,18 @@ interface EventColumns {
   emitted_at?: string | null;
 }
 
+interface UsedColumns {
+  model: string | null;
+  input_tokens: number;
+  output_tokens: number;
+  /** Null: unknown. */
+  cost_usd: number | null;
+}
+
 const COLUMNS: Partial<Record<string, EventColumns>> = {
   [EVENT.runStarted]: { begins: true },
   [EVENT.taskStarted]: { task_status: 'running', starts: true },
-  [EVENT.taskCompleted]: { task_status: 'completed', ends: true, counts_usage: true },
+  [EVENT.taskCompleted]: { task_status: 'completed', ends: true },
   [EVENT.taskFaulted]: { task_status: 'faulted', ends: true },
   [EVENT.taskCancelled]: { task_status: 'cancelled', ends: true },
   [EVENT.hitlCreated]: { task_status: 'waiting' },
@@ -47,14 +55,29 @@ export function eventRows(events: readonly NewRunEvent[]): string {
 }
 
 export function columnsOf({ type, task, data }: NewRunEvent): EventColumns & { visit?: unknown } {
-  const { task_status: status, counts_usage: counts, emits, ...columns } = COLUMNS[type] ?? {};
+  const { task_status: status, emits, ...columns } = COLUMNS[type] ?? {};
   const { visit, usage, usage_is_sum: isSum } = data;
+  const isCall = isSet(usage) || isSet(data['agent_id']);
   return {
     ...columns,
     ...(status && task !== null && isSet(visit) ? { task_status: status, visit } : {}),
-    // The steps that it sums up are counted themselves.
-    ...(counts && isSet(usage) && isSum !== true ? { counts_usage: counts } : {}),
+    // The steps that a sum has are counted themselves.
+    ...(columns.ends && isCall && isSum !== true ? usedColumns(usage) : {}),
     ...(emits ? emitted(data['event']) : {}),
+  };
+}
+
+function usedColumns(usage: unknown): { used: UsedColumns } {
+  const { model, cost_usd: cost, ...counts } = isRecord(usage) ? usage : {};
+  const count = (value: unknown): number =>
+    typeof value === 'number' && value > 0 ? Math.min(Math.round(value), Number.MAX_SAFE_INTEGER) : 0;
+  return {
+    used: {
+      model: typeof model === 'string' ? model.slice(0, 255) : null,
+      input_tokens: count(counts['input_tokens']),
+      output_tokens: count(counts['output_tokens']),
+      cost_usd: cost === null ? null : typeof cost === 'number' && cost > 0 ? cost : 0,
+    },
   };
 }
 

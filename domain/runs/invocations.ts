@@ -4,11 +4,13 @@ import { Prepared } from '../../db/prepared.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import { parseInvocationKey } from '../../contracts/invocation-key.ts';
 import type { InvocationRef, Invoked } from '../../contracts/activities.ts';
+import type { AgentLimits } from '../../contracts/agent-limits.ts';
 import type { DslError } from '../../contracts/dsl-error.ts';
 import { BROKEN_TASK_STATUSES, TERMINAL_STATUSES, type EventBatch } from '../../contracts/run-events.ts';
 import type { Actor } from '../auth/actor.ts';
 import type { LoggedBytes, PinnedAgent } from '../ports.ts';
 import { maySeeAgent, type Ownership } from '../registry/agent-policy.ts';
+import { SETTLE, settleValues, spentBy, type Spent } from '../spending/budgets.ts';
 import { storable } from '../storable.ts';
 import type { TreeCount } from './limits.ts';
 import { APPEND_ARGUMENTS, appendArguments } from './events.ts';
@@ -40,13 +42,18 @@ export interface Begun {
    */
   snapshot: PinnedAgent | null;
   agent_status: string | null;
+  /** Of the pinned agent. */
+  agent_limits: AgentLimits | null;
+  /** Whether a budget bears the call. */
+  budgeted: boolean;
+  prices_version: number | null;
 }
 
-interface BegunRow extends Omit<Begun, 'signals' | 'agent_status' | 'conflict'> {
+interface BegunRow extends Omit<Begun, 'signals' | 'agent_status' | 'agent_limits' | 'conflict'> {
   conflict?: boolean;
   signalled?: boolean;
   /** The pinned agent as it is now. */
-  agent: (Ownership & { status: string }) | null;
+  agent: (Ownership & { status: string; limits: AgentLimits | null }) | null;
   /** The user with whose rights it is called. */
   rights_of: Pick<Actor, 'id' | 'roles'> | null;
 }
@@ -82,6 +89,9 @@ export async function beginInvocation(
       error: null,
       snapshot: null,
       agent_status: null,
+      agent_limits: null,
+      budgeted: false,
+      prices_version: null,
     };
   }
   const { signalled, agent, rights_of: user, ...begun } = row.result;
@@ -90,6 +100,7 @@ export async function beginInvocation(
     conflict: false,
     signals: signalled && parentSignal !== null ? [parentSignal] : [],
     agent_status: agent && user && (maySeeAgent(user, agent) ? agent.status : 'invisible'),
+    agent_limits: agent?.limits ?? null,
   };
 }
 
@@ -198,35 +209,42 @@ export async function openInvocations(
   return new Set(rows.map(({ key }) => key));
 }
 
-/** Stores the result of a call at once. @returns false if an outcome was stored before */
+/** Stores the result of a call at once, and books what it has used in its budgets. @returns false if an outcome was stored before */
 export async function finishInvocation(
   em: EntityManager,
   runId: string,
   key: string,
   result: Invoked,
+  spent: Spent = spentBy(result.usage),
 ): Promise<boolean> {
   const { agent_id = null, agent_version = null } = result;
   const stored = await em.execute<object[]>(
-    `update invocation set finished_at = clock_timestamp(), result = ?::json, agent_id = ?, agent_version = ?
-      where run_id = ? and key = ? and finished_at is null
-     returning key`,
-    [JSON.stringify(storable(result)), agent_id, agent_version, runId, key],
+    `with stored as (
+       update invocation
+          set finished_at = clock_timestamp(), result = ?::json, agent_id = ?, agent_version = ?
+        where run_id = ? and key = ? and finished_at is null
+       returning run_id, key)
+     select key, ${SETTLE} from stored`,
+    [JSON.stringify(storable(result)), agent_id, agent_version, runId, key, ...settleValues(spent)],
   );
   return stored.length > 0;
 }
 
-/** Stores the failure of a call at once. @returns false if an outcome was stored before */
+/** Stores the failure of a call at once, and books it. @returns false if an outcome was stored before */
 export async function failInvocation(
   em: EntityManager,
   runId: string,
   key: string,
   error: DslError,
+  spent: Spent = spentBy(undefined),
 ): Promise<boolean> {
   const stored = await em.execute<object[]>(
-    `update invocation set finished_at = clock_timestamp(), error = ?::json
-      where run_id = ? and key = ? and finished_at is null
-     returning key`,
-    [JSON.stringify(storable(error)), runId, key],
+    `with stored as (
+       update invocation set finished_at = clock_timestamp(), error = ?::json
+        where run_id = ? and key = ? and finished_at is null
+       returning run_id, key)
+     select key, ${SETTLE} from stored`,
+    [JSON.stringify(storable(error)), runId, key, ...settleValues(spent)],
   );
   return stored.length > 0;
 }

@@ -4,6 +4,7 @@
  */
 import type { EntityManager } from '../../db/orm.ts';
 import { agentKind } from '../../contracts/agent-configuration.ts';
+import type { Budget } from '../../contracts/budgets.ts';
 import { MODEL_KINDS } from '../../contracts/tool-loop.ts';
 import { describeViolations } from '../../language/schema/validate-json.ts';
 import type { Agent } from '../../db/entities/agent.ts';
@@ -30,6 +31,7 @@ export interface AgentInvocation {
    * faults.
    */
   input(agent: PinnedAgent | null): unknown;
+  budget?: Budget | undefined;
   limits: RunLimits;
 }
 
@@ -45,7 +47,7 @@ export async function invokeAgent(
   agent: InvokedAgent,
   invocation: AgentInvocation,
 ): Promise<string> {
-  const { version, session, caller_run_id = null, limits } = invocation;
+  const { version, session, caller_run_id = null, budget, limits } = invocation;
   // The caller may see the agent; admins use private agents with the owner's rights.
   const rights = mayChangeAgent(actor, agent) ? agent.owner_id : actor.id;
   const pin = await pinAgent(em, rights, { agent: agent.id, version });
@@ -61,9 +63,9 @@ export async function invokeAgent(
       ? await workflowOf(em, pin.pinned)
       : null;
   if (workflow === null)
-    return (await runAgent(em, actor, agent, input, { version, session, caller_run_id, limits })).id;
+    return (await runAgent(em, actor, agent, input, { version, session, caller_run_id, budget, limits })).id;
   const warnings = pin.found ? deprecations(pin.pinned, pin.status) : [];
-  const more = { agent_id: agent.id, caller_run_id, warnings, limits };
+  const more = { agent_id: agent.id, charged_agent_id: agent.id, budget, caller_run_id, warnings, limits };
   return (await runWorkflow(em, actor, workflow, input, more)).id;
 }
 

@@ -37,6 +37,8 @@ export interface RunRow {
   agent_id: string | null;
   /** The sums of its invocations' usage numbers, by name. */
   usage: Record<string, unknown>;
+  /** The run whose budget it has: itself, its root run, or the run that it retries. */
+  budget_id: string | null;
   last_seq: number;
   /** Of its first execution; null until that has written an event. */
   temporal_run_id: string | null;
@@ -59,7 +61,7 @@ export const OPEN_COMMAND = `(select s.kind from run_signal s where s.run_id = r
 const SMALL_COLUMNS = `r.id, r.workflow_id, r.workflow_revision, r.workflow_name, r.status, r.waiting_count,
   r.owner_id, r.parent_run_id, r.root_run_id, r.retry_of, r.key, r.tags, r.labels,
   r.scheduled_at,
-  to_json(r.started_by) as started_by, r.agent_id, r.last_seq,
+  to_json(r.started_by) as started_by, r.agent_id, r.budget_id, r.last_seq,
   (select e.data ->> 'execution' from run_event e
     where e.run_id = r.id and e.key = 'run:started') as temporal_run_id,
   ${OPEN_COMMAND} as open_command,

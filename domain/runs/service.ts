@@ -4,6 +4,7 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
+import type { Budget } from '../../contracts/budgets.ts';
 import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
 import type { Actor } from '../auth/actor.ts';
@@ -31,6 +32,8 @@ export async function runWorkflow(
   input: unknown,
   more: {
     agent_id?: string;
+    charged_agent_id?: string;
+    budget?: Budget | undefined;
     caller_run_id?: string | null;
     scheduled_at?: Date;
     started_by?: string[];
@@ -73,11 +76,13 @@ export async function runAgent(
     version,
     session,
     caller_run_id = null,
+    budget,
     limits,
   }: {
     version?: string | undefined;
     session?: string | undefined;
     caller_run_id?: string | null;
+    budget?: Budget | undefined;
     limits: RunLimits;
   },
 ): Promise<CreatedRun> {
@@ -99,6 +104,7 @@ export async function runAgent(
     agents: [reference],
     agent_id: agent.id,
     caller_run_id,
+    budget,
     limits,
   });
 }

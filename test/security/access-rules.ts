@@ -64,6 +64,8 @@ export type ObjectName =
   | 'publicFile'
   | 'submittedItem'
   | 'approvedItem'
+  | 'budget'
+  | 'price'
   | 'webhook'
   | 'hook'
   | 'eventSource'
@@ -172,6 +174,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   deleteAgentSession: rule('viewer', { agentWithSession: ownOnly }),
   updateAgent: changeAgent,
   deleteAgent: changeAgent,
+  closeAgentCircuit: changeAgent,
   createAgentVersion: changeAgent,
   updateAgentVersion: changeAgent,
   publishAgentVersion: changeAgent,
@@ -285,6 +288,18 @@ export const accessRules: Record<string, Rule | 'public'> = {
   deleteHook: changeHook,
   // The signature is the proof: test/security/inbound-events.test.ts.
   receiveHook: 'public',
+  // Prices, budgets and usage.
+  listPrices: forRole('viewer'),
+  createPrice: forRole('admin'),
+  getPrice: rule('viewer', { price: everybody }),
+  replacePrice: rule('admin', { price: adminOnly }),
+  deletePrice: rule('admin', { price: adminOnly }),
+  listBudgets: forRole('viewer'),
+  getBudget: rule('viewer', { budget: hidden }),
+  raiseBudget: rule('builder', { budget: hidden }),
+  listUsage: forRole('viewer'),
+  exportUsage: forRole('viewer'),
+
   listWebhooks: forRole('viewer'),
   createWebhook: forRole('approver'),
   getWebhook: readWebhook,

@@ -56,6 +56,14 @@ export async function createAccessWorld(): Promise<AccessWorld> {
     publicFile: await upload(clients.owner, 'public'),
     submittedItem: (await submitted(clients.owner, await publishedAgent(clients.owner))).id,
     approvedItem: (await approvedItem(clients.owner, clients.admin)).id,
+    budget: await budgetOf(clients.owner),
+    price: created(
+      await clients.admin.post('/prices', {
+        model: 'small',
+        input_per_million_usd: 1,
+        output_per_million_usd: 2,
+      }),
+    ).id,
     webhook: webhook.id,
     hook: created(await clients.owner.post('/hooks', hook)).id,
     eventSource: created(await clients.owner.post('/event-sources', { source: '/shop' })).id,
@@ -106,6 +114,11 @@ async function createAgents(owner: Client) {
     ids: { privateAgent: hidden.id, publicAgent: open.id },
     skills: { privateAgent: hidden.skill, publicAgent: open.skill },
   };
+}
+
+async function budgetOf(owner: Client): Promise<string> {
+  const budget = { max_invocations: 1 };
+  return created(await owner.post('/agents', agentBody({ name: 'limited', budget }))).id;
 }
 
 async function upload(owner: Client, visibility: string): Promise<string> {

@@ -5,11 +5,14 @@ import { standardError, type DslError, type StandardErrorName } from '../../cont
 /** An error of the definition language on its way to a `catch`, or out of the run. */
 export class DslFault extends Error {
   readonly error: DslError;
+  /** What a call of an agent has used before it failed: `usage`, `agent_id`, `agent_version`. */
+  readonly spent: Record<string, unknown>;
 
-  constructor(error: DslError) {
+  constructor(error: DslError, spent: Record<string, unknown> = {}) {
     super(error.detail ?? error.title ?? error.type);
     this.name = 'DslFault';
     this.error = error;
+    this.spent = spent;
   }
 }
 
@@ -43,8 +46,8 @@ export function isFault(error: unknown): boolean {
 /** The DSL's error that an activity reported; null if the failure is not the counterpart's. */
 export function faultOfActivity(failure: unknown, instance: string): DslFault | null {
   if (!isFault(failure)) return null;
-  const error = failureOfActivity(failure)?.details?.[0] as DslError | undefined;
-  return error ? new DslFault({ ...error, instance }) : null;
+  const [error, spent] = (failureOfActivity(failure)?.details ?? []) as [DslError?, Record<string, unknown>?];
+  return error ? new DslFault({ ...error, instance }, spent) : null;
 }
 
 export function isRunClosed(failure: unknown): boolean {

@@ -200,12 +200,15 @@ function logCancelled(execution: Execution, task: Task): void {
   );
 }
 
-function logFaulted(execution: Execution, task: Task, { message, error }: DslFault): void {
+function logFaulted(execution: Execution, task: Task, fault: DslFault): void {
+  const { message, error } = fault;
+  // Tasks around it fault with the same error.
+  const spent = error.instance === task.ref ? fault.spent : {};
   const { name } = task;
   execution.journal.add(
     execution.taskEvent(task, EVENT.taskFaulted, 'faulted', LOG_TEXT.taskFaulted(name, message), {
       level: 'error',
-      data: { name, faultedAt: new Date().toISOString(), error },
+      data: { name, faultedAt: new Date().toISOString(), error, ...spent },
     }),
   );
 }

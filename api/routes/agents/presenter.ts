@@ -2,6 +2,8 @@
 import * as z from 'zod';
 
 import { configurationWarnings, credentialWarnings } from '../../../contracts/agent-configuration.ts';
+import { agentLimitsSchema, CIRCUIT_STATES } from '../../../contracts/agent-limits.ts';
+import { budgetSchema } from '../../../contracts/budgets.ts';
 import { AGENT_STATUSES, displayOf } from '../../../contracts/agent-types.ts';
 import type { AgentSkill } from '../../../db/entities/agent-skill.ts';
 import type { AgentVersion } from '../../../db/entities/agent-version.ts';
@@ -10,6 +12,7 @@ import type { ListedVersion } from '../../../domain/registry/agent-versions.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { AGENT_ACTIONS, agentActions } from '../../../domain/registry/agent-rights.ts';
 import { warningsFor, type MissingReference } from '../../../domain/registry/agent-warnings.ts';
+import type { Circuit } from '../../../domain/registry/agent-turns.ts';
 import type { AgentState } from '../../../domain/registry/agent-service.ts';
 import type { AgentRow, ListedAgent } from '../../../domain/registry/agent-lists.ts';
 import { publishedVersion, type VersionState } from '../../../domain/registry/choose-version.ts';
@@ -65,6 +68,18 @@ export const listedSkill = listedRecord(
   { id: 'ListedAgentSkill', variantOf: 'AgentSkill' },
 );
 
+const circuitRecord = z
+  .object({
+    state: z.enum(CIRCUIT_STATES),
+    since: timestamp,
+    failures: z.int().meta({ description: 'Since the last success.' }),
+    trial_at: timestamp.nullable().meta({ description: 'When an open circuit lets a call try the agent.' }),
+  })
+  .meta({
+    id: 'Circuit',
+    description: 'The circuit breaker of an agent that has one. Lists leave it out.',
+  });
+
 export const agentRecord = z
   .object({
     id: uuid,
@@ -101,6 +116,9 @@ export const agentRecord = z
     capabilities_push: z.boolean(),
     capabilities_history: z.boolean(),
     tags: textsOrNull,
+    budget: budgetSchema.nullable(),
+    limits: agentLimitsSchema.nullable(),
+    circuit: circuitRecord.optional(),
     provenance: provenanceRecord.nullable(),
     versions: z.array(z.union([listedVersion, versionRecord])).meta({
       description:
@@ -147,10 +165,11 @@ export const listedAgent = listedRecord(
 
 export function presentAgent(
   actor: Actor,
-  { agent, versions, skills, warnings }: AgentState,
+  { agent, versions, skills, warnings, circuit }: AgentState,
 ): Record<string, unknown> {
   return {
     ...presentFields(actor, agent, versions, skills, warnings),
+    ...(circuit ? { circuit: presentCircuit(circuit) } : {}),
     versions: versions.map(presentStateVersion),
   };
 }
@@ -220,6 +239,8 @@ function presentFields(
     capabilities_push: agent.capabilities_push,
     capabilities_history: agent.capabilities_history,
     tags: agent.tags ?? null,
+    budget: agent.budget ?? null,
+    limits: agent.limits ?? null,
     provenance: agent.provenance ?? null,
     skills: (skills ?? []).map(presentSkill),
     display_type: display.type,
@@ -231,6 +252,10 @@ function presentFields(
       ...credentialWarnings(agent),
     ],
   };
+}
+
+function presentCircuit({ state, since, failures, trial_at }: Circuit): z.input<typeof circuitRecord> {
+  return { state, since: time(since), failures, trial_at: optionalTime(trial_at) };
 }
 
 export function presentVersion(version: AgentVersion): z.input<typeof versionRecord> {

@@ -23,6 +23,7 @@ import { fieldsOfNew, patchOf, skillOfNew } from './fields.ts';
 import { agentRecord, listedAgent, presentAgent, presentListedAgent } from './presenter.ts';
 import { agentFilters, agentPatch, newAgent } from './schemas.ts';
 import { sessionEndpoints } from './session-routes.ts';
+import { circuitEndpoint } from './circuit.ts';
 import { skillEndpoints } from './skill-routes.ts';
 import { versionEndpoints } from './version-routes.ts';
 
@@ -159,6 +160,7 @@ export function agentEndpoints(deps: Pick<AppDeps, 'encryption' | 'env'>): Endpo
     ...versionEndpoints(deps),
     ...skillEndpoints(deps),
     ...sessionEndpoints(),
+    circuitEndpoint(),
   ];
 }
 

@@ -7,6 +7,8 @@ import {
   AUTHENTICATION_TYPES,
   EXECUTION_TYPES,
 } from '../../../contracts/agent-types.ts';
+import { agentLimitsSchema } from '../../../contracts/agent-limits.ts';
+import { budgetPatch, budgetSchema } from '../../../contracts/budgets.ts';
 import { httpUrl, jsonObject, text, uuid } from '../../schemas.ts';
 
 /** Semantic Versioning 2.0.0: the expression that the standard suggests. */
@@ -74,6 +76,7 @@ const optionalFields = {
   capabilities_push: z.boolean().nullish(),
   capabilities_history: z.boolean().nullish(),
   tags: words,
+  limits: agentLimitsSchema.nullish(),
 };
 
 const skillFields = {
@@ -98,6 +101,7 @@ export const newAgent = z.object({
   version: semanticVersion,
   visibility,
   ...optionalFields,
+  budget: budgetSchema.nullish(),
   skills: z.array(inlineSkill).max(MAX_INLINE_SKILLS).nullish(),
 });
 
@@ -108,6 +112,7 @@ export const agentPatch = z.object({
   version: semanticVersion.optional(),
   visibility: visibility.optional(),
   ...optionalFields,
+  budget: budgetPatch.nullish(),
 });
 
 export const newVersion = z.object({

@@ -158,10 +158,10 @@ function resourceOf(given: GivenResource, yaml: YamlBody | null, pointer: string
       return { kind, name: body.name, fields: fieldsOfNew(body), skills, publish };
     }
     case 'workflow': {
-      const { kind, name, definition, description, visibility, tags } = given;
+      const { kind, name, definition, description, visibility, tags, budget } = given;
       const others = { description: description ?? null, visibility: visibility ?? 'private' };
       const sent = writtenDefinition(definition, yaml, `${pointer}/definition`);
-      return { kind, name, fields: { name, ...sent, ...others, tags: tags ?? [] } };
+      return { kind, name, fields: { name, ...sent, ...others, tags: tags ?? [], budget: budget ?? null } };
     }
     case 'webhook': {
       const { kind, name, url, types, description, active, secret } = given;

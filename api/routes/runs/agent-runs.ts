@@ -1,6 +1,7 @@
 /** Runs that invoke a single agent, outside of a workflow: docs/interface.md#invoke-an-agent. */
 import * as z from 'zod';
 import { MAX_SESSION_ID } from '../../../contracts/tool-loop.ts';
+import { budgetSchema } from '../../../contracts/budgets.ts';
 import { isVersionRange } from '../../../language/definition/version-range.ts';
 import { getAgent } from '../../../domain/registry/agent-service.ts';
 import { DRAFT } from '../../../domain/registry/choose-version.ts';
@@ -54,6 +55,7 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
               'For language models: the conversation that this call continues, as the caller names it. ' +
               'Of two calls at the same time, the second one fails.',
           }),
+        budget: budgetSchema.optional().meta({ description: 'Of the run with all runs that it starts.' }),
       }),
       responses: { 201: runSchema },
       errors: [403, 404, 422],
@@ -66,6 +68,7 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
           session: c.body.session,
           caller_run_id,
           input: () => c.body.input,
+          budget: c.body.budget,
           limits,
         });
         return respondStarted(deps, c, runId);

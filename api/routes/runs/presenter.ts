@@ -66,6 +66,7 @@ function presentFields(presenter: RunPresenter, run: Omit<ListedRunRow, 'omitted
     waiting_on: run.waiting_on,
     waiting_count: run.waiting_count,
     usage: run.usage,
+    budget_id: run.budget_id,
     temporal: {
       workflow_id: workflowId,
       run_id: run.temporal_run_id,

@@ -1,5 +1,6 @@
 /** Runs: docs/interface.md#runs. */
 import * as z from 'zod';
+import { budgetSchema } from '../../../contracts/budgets.ts';
 import { isTerminal } from '../../../contracts/run-events.ts';
 import { callingRunByHeader } from '../../../domain/runs/calling-run.ts';
 import { deliverSignals } from '../../../domain/runs/dispatch.ts';
@@ -109,6 +110,7 @@ const runBody = z.object({
   key: runKey.optional(),
   tags: runTags.optional(),
   labels: runLabels.optional(),
+  budget: budgetSchema.optional().meta({ description: 'Of the run with all runs that it starts.' }),
 });
 const retryBody = z.object({
   revision: z.int().min(1).max(MAX_INT).optional().meta({

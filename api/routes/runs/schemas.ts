@@ -152,6 +152,9 @@ const runFields = z.object({
     .meta({ description: 'The first 100 things that the run waits for.' }),
   waiting_count: z.int().meta({ description: 'Number of things that the run waits for.' }),
   usage: jsonObject,
+  budget_id: uuid.nullable().meta({
+    description: 'Of the budget that was given at the start, as in `GET /budgets/{id}`; null without one.',
+  }),
   temporal: z.object({ workflow_id: z.string(), run_id: z.string().nullable(), url: z.string().nullable() }),
   can: z.array(z.enum(RUN_ACTIONS)).meta({ description: 'What the caller can currently do with the run.' }),
   last_seq: z.int().min(0).meta({ description: 'Number of entries in its log.' }),

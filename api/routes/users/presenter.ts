@@ -1,5 +1,6 @@
 import * as z from 'zod';
 
+import { budgetSchema } from '../../../contracts/budgets.ts';
 import type { AuthClient } from '../../../db/entities/auth-client.ts';
 import type { UserAccount } from '../../../db/entities/user-account.ts';
 import { ROLES } from '../../../contracts/roles.ts';
@@ -16,6 +17,9 @@ export const userRecord = z
     roles: z.array(role),
     groups: z.array(z.string()),
     status: z.enum(['active', 'disabled']),
+    budget: budgetSchema
+      .nullable()
+      .meta({ description: 'Of what agents use in the runs of this user; admins set it.' }),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -31,6 +35,7 @@ export function presentUser(user: UserAccount): z.output<typeof userRecord> {
     roles,
     groups,
     status,
+    budget: user.budget ?? null,
     created_at: user.created_at.toISOString(),
     updated_at: user.updated_at.toISOString(),
   };

@@ -1,11 +1,13 @@
 import * as z from 'zod';
 
+import { budgetPatch, budgetSchema } from '../../../contracts/budgets.ts';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../domain/auth/password.ts';
 import { createUser, getUser, listUsers, updateUser } from '../../../domain/auth/users.ts';
 import { deleteClient, listClients } from '../../../domain/auth/clients.ts';
 import { transferOwnership } from '../../../domain/auth/transfer.ts';
 import { handOverTasks } from '../../../domain/hitl/transfer-tasks.ts';
 import type { AppDeps } from '../../deps.ts';
+import { mergedBudget } from '../../merged-budget.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { byId, readPage } from '../../paging.ts';
@@ -105,7 +107,12 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
       summary: 'Create a user',
       tags: ['users'],
       role: 'admin',
-      body: z.object({ ...fields, groups: fields.groups.default([]), password: newPassword }),
+      body: z.object({
+        ...fields,
+        groups: fields.groups.default([]),
+        password: newPassword,
+        budget: budgetSchema.nullish(),
+      }),
       record: userRecord,
       responses: { 201: userRecord },
       errors: [409],
@@ -173,7 +180,14 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
       tags: ['users'],
       role: 'admin',
       params: idParams,
-      body: z.object({ ...fields, status: z.enum(['active', 'disabled']), password: newPassword }).partial(),
+      body: z
+        .object({
+          ...fields,
+          status: z.enum(['active', 'disabled']),
+          password: newPassword,
+          budget: budgetPatch.nullable(),
+        })
+        .partial(),
       record: userRecord,
       responses: { 200: userRecord },
       errors: [409, 412],
@@ -181,7 +195,11 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
         const user = await getUser(c.em, c.params.id, true);
         c.checkSyntax();
         checkIfMatch(c.ctx, tagOf(user));
-        const changed = await updateUser(c.em, user, withoutUndefined(c.body));
+        const { budget, ...body } = c.body;
+        const changed = await updateUser(c.em, user, {
+          ...withoutUndefined(body),
+          ...(budget === undefined ? {} : { budget: mergedBudget(user.budget, budget) }),
+        });
         return { status: 200, body: presentUser(changed), headers: { ETag: tagOf(changed) } };
       },
     }),

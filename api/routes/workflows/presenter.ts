@@ -1,6 +1,7 @@
 /** Converts workflows and their revisions to JSON. Nothing else does. */
 import * as z from 'zod';
 
+import { budgetSchema } from '../../../contracts/budgets.ts';
 import type { Problem } from '../../../language/definition/validate.ts';
 import type { WorkflowRevision } from '../../../db/entities/workflow-revision.ts';
 import type { ListedRevision, ListedWorkflow } from '../../../domain/registry/workflow-lists.ts';
@@ -69,6 +70,7 @@ export const workflowRecord = z
     owner_id: uuid,
     visibility: z.enum(['private', 'public']),
     tags: z.array(z.string()),
+    budget: budgetSchema.nullable(),
     provenance: provenanceRecord.nullable(),
     can: z.array(z.enum(WORKFLOW_ACTIONS)).meta({
       description: 'What the caller may do with the workflow. `publish` means publishing to the marketplace.',
@@ -113,7 +115,7 @@ export function presentListedWorkflow(
   versionProblems: readonly Problem[],
 ): Record<string, unknown> {
   const parts = presentParts(workflow, versionProblems);
-  const { id, name, description, owner_id, visibility, tags, provenance, updated_at } = workflow;
+  const { id, name, description, owner_id, visibility, tags, provenance, budget, updated_at } = workflow;
   const record = {
     id,
     name,
@@ -121,6 +123,7 @@ export function presentListedWorkflow(
     owner_id,
     visibility,
     tags,
+    budget: budget ?? null,
     provenance: provenance ?? null,
     updated_at: time(updated_at),
   };
@@ -173,6 +176,7 @@ export function presentWorkflow(
     owner_id: workflow.owner_id,
     visibility: workflow.visibility,
     tags: workflow.tags,
+    budget: workflow.budget ?? null,
     provenance: workflow.provenance ?? null,
     can: workflowActions(actor, workflow, verdict),
     created_at: workflow.created_at.toISOString(),

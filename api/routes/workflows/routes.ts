@@ -1,6 +1,7 @@
 import * as z from 'zod';
 
 import { diagramResponses, respondDiagram } from '../../diagram/respond.ts';
+import { budgetPatch } from '../../../contracts/budgets.ts';
 import type { EntityManager } from '../../../db/orm.ts';
 import { ResourceSession } from '../../../domain/registry/external-resources.ts';
 import { mayChangeWorkflow } from '../../../domain/registry/workflow-policy.ts';
@@ -29,6 +30,7 @@ import type { AppDeps } from '../../deps.ts';
 import { withValues } from '../../../language/definition/resources.ts';
 import { shownNames } from '../../../domain/registry/workflow-agents.ts';
 import { healWorkflow, mayHeal } from '../../../domain/marketplace/heal.ts';
+import { mergedBudget } from '../../merged-budget.ts';
 import { checkIfMatch, etag, mergePatch } from '../../conditional.ts';
 import {
   endpoint,
@@ -75,6 +77,7 @@ const workflowPatch = z.object({
   description: description.nullish(),
   visibility: visibility.nullish(),
   tags: tagList.nullish(),
+  budget: budgetPatch.nullish(),
 });
 
 const filters = {
@@ -136,6 +139,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
           description: body.description ?? null,
           visibility: body.visibility ?? ('private' as const),
           tags: body.tags ?? [],
+          budget: body.budget ?? null,
         };
         const state = await createWorkflow(c.em, c.actor, given, c.prepared);
         await checkSchedules(deps, c, state);
@@ -220,6 +224,9 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
           ...(fields.description === undefined ? {} : { description: fields.description }),
           ...(fields.visibility === undefined ? {} : { visibility: fields.visibility ?? 'private' }),
           ...(fields.tags === undefined ? {} : { tags: fields.tags ?? [] }),
+          ...(fields.budget === undefined
+            ? {}
+            : { budget: mergedBudget(state.workflow.budget, fields.budget) }),
           ...(changed === undefined
             ? {}
             : c.measure(() => changedDefinition(c.yaml, state.revision, changed))),

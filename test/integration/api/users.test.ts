@@ -48,6 +48,7 @@ test('an admin creates and reads a user, and the password is never shown', async
   expect(created.body).toEqual({
     id: expect.any(String),
     username: 'ada',
+    budget: null,
     email: 'ada@example.com',
     display_name: null,
     roles: ['approver'],

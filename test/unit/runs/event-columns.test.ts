@@ -40,11 +40,21 @@ test('an event changes no row of a task that it does not name, and still counts 
   expect(columnsOf(event(EVENT.taskStarted, { visit: 1 }, null))).toEqual({ starts: true });
 });
 
-test('only a completed task with usage counts usage', () => {
-  const usage = { input_tokens: 3 };
-  expect(columnsOf(event(EVENT.taskCompleted, { usage }))).toEqual({ ends: true, counts_usage: true });
-  expect(columnsOf(event(EVENT.taskFaulted, { usage }))).toEqual({ ends: true });
+test('a task that ends with usage, or with an agent, counts as used; nonsense counts as nothing', () => {
+  const usage = { input_tokens: 3, cost_usd: 0.5, model: 'small' };
+  const used = { model: 'small', input_tokens: 3, output_tokens: 0, cost_usd: 0.5 };
+  expect(columnsOf(event(EVENT.taskCompleted, { usage }))).toEqual({ ends: true, used });
+  expect(columnsOf(event(EVENT.taskFaulted, { usage }))).toEqual({ ends: true, used });
+  expect(columnsOf(event(EVENT.taskStarted, { usage }))).toEqual({ starts: true });
   expect(columnsOf(event(EVENT.taskCompleted, { usage: null }))).toEqual({ ends: true });
+  const nothing = { model: null, input_tokens: 0, output_tokens: 0, cost_usd: 0 };
+  expect(columnsOf(event(EVENT.taskCompleted, { agent_id: 'a' }))).toEqual({ ends: true, used: nothing });
+  const odd = { input_tokens: -5, output_tokens: '7', cost_usd: -1, model: 5 };
+  expect(columnsOf(event(EVENT.taskCompleted, { usage: odd }))).toEqual({ ends: true, used: nothing });
+  expect(columnsOf(event(EVENT.taskCompleted, { usage: { cost_usd: null } }))).toEqual({
+    ends: true,
+    used: { ...nothing, cost_usd: null },
+  });
 });
 
 test('rows hold the event, its columns, and only what PostgreSQL can store', () => {

@@ -39,10 +39,45 @@ export async function answerRemote(
       await cancelQuietly(remote, calls);
       throw fault('runtime', `${task.name} asked more than ${MAX_ROUNDS} times`, task.ref);
     }
-    remote.decision ??= await decide(execution, task, remote, calls);
+    remote.decision ??= await decideOnce(execution, task, remote, calls);
     await execution.gate();
     const { round, decision } = remote;
     result = await calls.call({ round, reply: { remote: remote.ask.remote, decision } });
+  }
+}
+
+/** The questions about budgets that people are asked, by the budget. */
+const openQuestions = new WeakMap<Execution, Map<string, RemoteFrame>>();
+/** If the other branch ended before it was decided: the call asks again whether the budget allows it. */
+const AGAIN = { decision: 'again', payload: null, comment: null };
+
+/** Branches that find the same budget exceeded ask once, and the decision is for all of them. */
+async function decideOnce(
+  execution: Execution,
+  task: Task,
+  remote: RemoteFrame,
+  calls: RemoteCalls,
+): Promise<NonNullable<RemoteReply['decision']>> {
+  const about = remote.ask.remote.budget;
+  if (about === undefined) return decide(execution, task, remote, calls);
+  const { subject_id: budget } = about;
+  const questions = openQuestions.get(execution) ?? new Map<string, RemoteFrame>();
+  openQuestions.set(execution, questions);
+  const asked = remote.human.created ? undefined : questions.get(budget);
+  if (asked) {
+    await execution.waiting(task, [{ kind: 'human', task: task.ref, id: asked.human.id }], () =>
+      execution.until(() => !execution.state.suspended && questions.get(budget) !== asked),
+    );
+    about.question = asked.human.id;
+    return asked.decision ?? AGAIN;
+  }
+  questions.set(budget, remote);
+  try {
+    about.question = remote.human.id;
+    remote.decision = await decide(execution, task, remote, calls);
+    return remote.decision;
+  } finally {
+    if (questions.get(budget) === remote) questions.delete(budget);
   }
 }
 
@@ -77,7 +112,7 @@ async function cancelQuietly({ round, ask }: RemoteFrame, calls: RemoteCalls): P
   }
 }
 
-/** For the run's owner, as for any human task that names nobody. */
+/** By default for the run's owner, as any human task that names nobody. */
 function humanTask(execution: Execution, task: Task, { ask }: RemoteFrame, id: string): NewHumanTask {
   return {
     id,
@@ -90,7 +125,7 @@ function humanTask(execution: Execution, task: Task, { ask }: RemoteFrame, id: s
     form_schema: ask.form_schema,
     decisions: ask.decisions,
     assignee: null,
-    candidates: { users: [], roles: [], groups: [] },
+    candidates: ask.candidates ?? { users: [], roles: [], groups: [] },
     priority: PRIORITY,
     due_at: null,
     expires_at: null,

@@ -78,7 +78,7 @@ async function create(
   workflow: CreateChildRunInput['workflow'],
   rightsOf?: string,
 ): Promise<void> {
-  const { id, input, detached, retry_of } = child;
+  const { id, input, detached, retry_of, agent } = child;
   const event = execution.taskEvent(
     task,
     EVENT.childCreated,
@@ -94,6 +94,7 @@ async function create(
     task: task.ref,
     workflow,
     input,
+    ...(typeof agent?.data['agent_id'] === 'string' ? { agent_id: agent.data['agent_id'] } : {}),
     ...(detached === undefined ? {} : { detached }),
     ...(retry_of === undefined ? {} : { retry_of }),
     ...(rightsOf === undefined ? {} : { rights_of: rightsOf }),

@@ -2,13 +2,14 @@
  * The turns of a language model with tools (docs/llm-agents.md). Each turn and each tool call is a step of
  * its own. The frame changes only when a step has ended, so that a loop can be entered again anywhere.
  */
-import type { Invoked, NewHumanTask } from '../../../contracts/activities.ts';
+import type { Invoked, NewHumanTask, RemoteReply } from '../../../contracts/activities.ts';
 import type { ModelTurn, TurnRequest } from '../../../contracts/tool-loop.ts';
 import { calling } from '../activities.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { DslFault, fault } from '../fault.ts';
 import { runStep } from '../run-task.ts';
 import { raised, type ChatFrame } from '../state.ts';
+import { answerRemote } from './answer-remote.ts';
 import { applied, askPerson, humanFrame } from './ask-person.ts';
 import {
   addUsage,
@@ -140,9 +141,16 @@ async function callModel(
     turn: { ...conversationOf(chat), turn },
   };
   try {
-    const result = await invoke(execution, own, { input }, (batch) =>
-      calling(timeoutMs, own.name).invokeAgent({ ...input, batch }),
-    );
+    const call = (more: { round?: number; reply?: RemoteReply } = {}): Promise<Invoked> =>
+      invoke(execution, own, { input: { ...input, ...more } }, (batch) =>
+        calling(timeoutMs, own.name).invokeAgent({ ...input, ...more, batch }),
+      );
+    // A budget asks whether the model may be called.
+    const first = own.frame.remote ? null : await call();
+    const result =
+      first && !first.ask
+        ? first
+        : await answerRemote(execution, own, first, { call, cancel: async () => {} });
     if (!result.turn) throw new Error('the activity gave no turn');
     return { ...result, turn: result.turn };
   } finally {

@@ -1,0 +1,262 @@
+/**
+ * What every call of an agent passes (docs/budgets.md, docs/agents.md#limits): its turn, if the agent has
+ * limits, and the budgets that bear it. A call without any costs no statement here.
+ */
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
+import type { InvocationRef, Invoked, RemoteReply, WithBatch } from '../contracts/activities.ts';
+import type { AgentLimits } from '../contracts/agent-limits.ts';
+import { Fault, fault } from '../contracts/fault.ts';
+import { LOG_TEXT } from '../contracts/log-texts.ts';
+import { EVENT, type NewRunEvent } from '../contracts/run-events.ts';
+import { standardErrorName } from '../contracts/dsl-error.ts';
+import type { PinnedAgent, Usage } from '../domain/ports.ts';
+import {
+  endTurn,
+  LEASE_MS,
+  renewTurn,
+  takeTurn,
+  unclaim,
+  type Turn,
+  type TurnState,
+} from '../domain/registry/agent-turns.ts';
+import { appendEvents } from '../domain/runs/events.ts';
+import { askToRaise, raiseAsDecided } from '../domain/spending/ask.ts';
+import { budgetFault, holdBudgets, settleAsHeld, type Spent } from '../domain/spending/budgets.ts';
+import { costOf, tokensOf, type CallPrice } from '../domain/spending/cost.ts';
+import { estimateOf } from '../domain/spending/estimate.ts';
+import type { CallRules } from '../domain/spending/rules.ts';
+import { priceOf } from '../domain/spending/prices.ts';
+import type { CallDeps } from './deps.ts';
+
+export interface GatedCall extends WithBatch, InvocationRef {
+  input: unknown;
+  timeout_ms: number;
+  reply?: RemoteReply;
+  turn?: unknown;
+}
+
+/** One call, by its invocation's key. */
+interface Row {
+  runId: string;
+  key: string;
+}
+
+/** How often a waiting call asks again, at least and at most. */
+const ASK_AGAIN_MS = { least: 200, most: 15_000 };
+const RENEW_MS = LEASE_MS / 3;
+
+type GateDeps = Pick<CallDeps, 'orm' | 'logger' | 'prices'>;
+
+export class AgentGate {
+  readonly #deps: GateDeps;
+  readonly #input: GatedCall;
+  #agent: PinnedAgent | null = null;
+  #rules: CallRules | null = null;
+  #turn: Turn | null = null;
+  #renewing: NodeJS.Timeout | undefined;
+  #usage: Usage | undefined;
+  #began = new Date();
+  /** Budgets hold something for the call, so its outcome is stored with what it has used. */
+  holds = false;
+
+  constructor(deps: GateDeps, input: GatedCall) {
+    this.#deps = deps;
+    this.#input = input;
+  }
+
+  /** The answer that the agent gets: a question about a budget is not its own. */
+  get reply(): RemoteReply | undefined {
+    const { reply } = this.#input;
+    return reply?.remote.budget ? reply.remote.budget.then : reply;
+  }
+
+  /**
+   * Admits the call. @returns what it ends with instead; null: it is made. @throws Fault if it is refused,
+   * ApplicationFailure if it waits for its turn
+   */
+  async enter(row: Row, agent: PinnedAgent, rules: CallRules, isRepeat: boolean): Promise<Invoked | null> {
+    this.#agent = agent;
+    this.#rules = rules;
+    this.#began = new Date();
+    const { reply } = this.#input;
+    const budget = reply?.remote.budget;
+    if (reply?.decision === null && (!budget || !budget.then)) return budget ? { output: null } : null;
+    if (reply && budget) await raiseAsDecided(this.#deps.orm.em.fork(), row.runId, reply);
+    if (rules.limits) await this.#takeTurn({ ...row, agentId: agent.id, limits: rules.limits }, isRepeat);
+    if (!rules.budgeted) return null;
+    return this.#hold(row, agent);
+  }
+
+  async #takeTurn(turn: Turn, isRepeat: boolean): Promise<void> {
+    const { orm } = this.#deps;
+    const state = await takeTurn(orm.em.fork(), turn);
+    if (state.state === 'calling') {
+      this.#turn = turn;
+      this.#renewing = setInterval(() => void renewTurn(orm.em.fork(), turn).catch(() => {}), RENEW_MS);
+      return;
+    }
+    if (state.state === 'open') throw this.#circuitFault(state, turn.limits);
+    const limit = limitOf(turn.limits, state);
+    const leftMs = this.#input.timeout_ms - (Date.now() - Context.current().info.scheduledTimestampMs);
+    if (leftMs <= 0)
+      throw fault(
+        'timeout',
+        `The agent ${this.#name} allows ${limit}: the call waited for its turn until its timeout of ` +
+          `${this.#input.timeout_ms / 1000} s`,
+      );
+    if (!isRepeat) await unclaim(orm.em.fork(), turn);
+    await this.#logOnce(EVENT.agentWaits, 'info', LOG_TEXT.agentWaits(this.#input.name, this.#name, limit));
+    const byPlace = Math.min(ASK_AGAIN_MS.least * (1 + state.ahead), ASK_AGAIN_MS.most);
+    const delayMs = Math.min(Math.max(state.wait_ms, state.wait_ms > 0 ? 1 : byPlace), leftMs);
+    throw ApplicationFailure.create({
+      type: 'AgentLimit',
+      message: `The call waits for its turn: the agent ${this.#name} allows ${limit}`,
+      nextRetryDelay: Math.max(1, Math.ceil(delayMs)),
+      category: ApplicationFailureCategory.BENIGN,
+    });
+  }
+
+  #circuitFault({ since, failures, trial_at }: TurnState & { state: 'open' }, limits: AgentLimits): Fault {
+    const openFor = limits.breaker?.open_for ?? null;
+    return fault(
+      'communication',
+      `The agent ${this.#name} is not called: it has failed ${failures} times, and its circuit breaker is ` +
+        `open since ${new Date(since).toISOString()}. A call may try it from ` +
+        `${new Date(trial_at).toISOString()} on${openFor === null ? '' : ` (open_for: ${openFor} s)`}`,
+      { status: 503, title: 'Circuit Open' },
+    );
+  }
+
+  async #hold(row: Row, agent: PinnedAgent): Promise<Invoked | null> {
+    const em = this.#deps.orm.em.fork();
+    const price = await this.#price(undefined);
+    const { input, turn } = this.#input;
+    const estimate = await estimateOf(em, agent, turn ? null : { value: input }, price);
+    const held = await holdBudgets(em, { ...row, agentId: agent.id, ...estimate });
+    if ('held' in held) {
+      this.holds = held.held > 0;
+      return null;
+    }
+    await this.#endTurn(null);
+    // The run has ended; its end is what the activity finds.
+    if ('closed' in held) throw ApplicationFailure.retryable('The run is over', 'RunOver');
+    const { exceeded, budget } = held;
+    if (budget.on_exceed === 'stop' || exceeded === 'unpriced') throw budgetFault(exceeded, budget);
+    return { output: null, ask: askToRaise(exceeded, budget, agent.name, this.reply) };
+  }
+
+  /** Call with what the counterpart says that it has used, before its answer is judged. */
+  used(usage: Usage | undefined): void {
+    this.#usage = usage;
+  }
+
+  /** What a call of the agent costs, with the price at the call's beginning. */
+  async cost(usage: Usage | undefined): Promise<number | null> {
+    return costOf(usage, await this.#price(usage?.model));
+  }
+
+  /** The usage with its cost; undefined if there is neither. */
+  async priced(usage: Usage | undefined): Promise<Usage | undefined> {
+    const cost = await this.cost(usage);
+    if (cost === 0 && usage === undefined) return undefined;
+    const { cost_usd: _its, unpriced: _own, ...counted } = usage ?? {};
+    return { ...counted, cost_usd: cost, ...(cost === null ? { unpriced: 1 } : {}) };
+  }
+
+  /** Notes in the fault what the call has used before it. */
+  async note(error: Fault): Promise<void> {
+    if (this.#usage === undefined || !this.#agent) return;
+    const { id: agent_id, version: agent_version } = this.#agent;
+    error.spent = { usage: await this.priced(this.#usage), agent_id, agent_version };
+  }
+
+  async #price(model: string | undefined): Promise<CallPrice> {
+    const book = await this.#deps.prices.book(this.#rules?.pricesVersion ?? 0);
+    return priceOf(this.#agent?.configuration ?? {}, model, { book, at: this.#began });
+  }
+
+  /** What the call has used that ended with an answer, or with this fault. */
+  async spent(error: unknown): Promise<Spent | undefined> {
+    if (!this.holds) return undefined;
+    const [input, output] = tokensOf(this.#usage);
+    // The provider may charge for a call although nobody waited for its answer.
+    if (isTimeout(error) && this.#usage === undefined) return { costUsd: null, tokens: null };
+    const failed = error !== null && this.#usage === undefined;
+    return { costUsd: failed ? 0 : await this.cost(this.#usage), tokens: input + output };
+  }
+
+  /** After the outcome is stored, or if there is none. `cancelled`: nobody waits for the call any more. */
+  async leave(row: Row, error: unknown, cancelled: boolean): Promise<void> {
+    clearInterval(this.#renewing);
+    try {
+      if (cancelled) {
+        if (this.holds) await settleAsHeld(this.#deps.orm.em.fork(), row.runId, row.key);
+        await this.#endTurn(null);
+      } else if (error === null) await this.#endTurn(false);
+      else if (error instanceof Fault) await this.#endTurn(isFailure(error) ? true : null);
+      // Else the call is repeated, with the same turn and the same holds.
+    } catch (failure) {
+      // The lease of the turn ends by itself, and the end of the run settles what is held.
+      this.#deps.logger.warn({ err: failure, run_id: row.runId }, 'cannot give back what a call held');
+    }
+  }
+
+  /** The call goes on outside; whoever stores its outcome books it. Its turn is for the next one. */
+  async passOn(): Promise<void> {
+    await this.#endTurn(null).catch((error: unknown) =>
+      this.#deps.logger.warn({ err: error }, 'cannot give back the turn of a call'),
+    );
+  }
+
+  async #endTurn(failed: boolean | null): Promise<void> {
+    clearInterval(this.#renewing);
+    const turn = this.#turn;
+    this.#turn = null;
+    if (!turn) return;
+    const circuit = await endTurn(this.#deps.orm.em.fork(), turn, failed);
+    if (circuit === null) return;
+    const { name } = this.#input;
+    if (circuit === 'open')
+      await this.#logOnce(EVENT.agentCircuitOpened, 'warn', LOG_TEXT.agentCircuitOpened(name, this.#name));
+    else await this.#logOnce(EVENT.agentCircuitClosed, 'info', LOG_TEXT.agentCircuitClosed(name, this.#name));
+  }
+
+  get #name(): string {
+    return this.#agent?.name ?? '';
+  }
+
+  async #logOnce(type: string, level: NewRunEvent['level'], message: string): Promise<void> {
+    const { run_id: runId, task, visit, attempt } = this.#input;
+    const event: NewRunEvent = {
+      key: `${task}#${visit}:${type}:${attempt}`,
+      type,
+      at: new Date().toISOString(),
+      level,
+      task,
+      message,
+      data: { visit, agent_id: this.#agent?.id, agent: this.#name },
+    };
+    await this.#deps.orm.em
+      .fork()
+      .transactional((em) => appendEvents(em, runId, { events: [event], projection: null, acks: [] }));
+  }
+}
+
+/** In words, for the log and for errors. */
+function limitOf({ concurrency, rate }: AgentLimits, { wait_ms: byRate }: { wait_ms: number }): string {
+  if (rate && (byRate > 0 || concurrency === undefined))
+    return `${rate.calls} ${rate.calls === 1 ? 'call' : 'calls'} a ${rate.per} (limits.rate)`;
+  return `${concurrency} ${concurrency === 1 ? 'call' : 'calls'} at once (limits.concurrency)`;
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Fault && standardErrorName(error.error.type) === 'timeout';
+}
+
+/** Whether the fault says that the agent does not work, as opposed to its refusing this call. */
+function isFailure({ error }: Fault): boolean {
+  const name = standardErrorName(error.type);
+  if (name === 'timeout') return true;
+  return name === 'communication' && (error.status >= 500 || error.status === 429 || error.status === 408);
+}

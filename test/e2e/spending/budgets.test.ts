@@ -1,0 +1,282 @@
+/** Prices, budgets and usage, end to end (docs/budgets.md). */
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+
+import { agentBody } from '../../support/agent-body.ts';
+import type { Client, TestUser } from '../../support/app.ts';
+import { agentTask } from '../../support/definitions.ts';
+import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
+import { endOf, startRun, startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
+
+const BUDGET_ERROR = 'urn:cadenza:error:budget';
+
+let platform: TestPlatform;
+let model: TestServer;
+let person: TestUser;
+let client: Client;
+let admin: Client;
+/** What the model says that a call uses. */
+let used = { prompt_tokens: 100, completion_tokens: 50 };
+
+beforeAll(async () => {
+  platform = await startTestPlatform();
+  admin = await platform.as('admin');
+  model = await startServer((_, response) =>
+    sendJson(response, {
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: 'tiny-2026',
+      usage: { ...used, total_tokens: used.prompt_tokens + used.completion_tokens },
+      choices: [{ index: 0, message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }],
+    }),
+  );
+});
+// A person of its own for each test, with nothing used yet.
+beforeEach(async () => {
+  person = await platform.createUser({ roles: ['builder'] });
+  client = await platform.as(person);
+  used = { prompt_tokens: 100, completion_tokens: 50 };
+});
+afterAll(async () => {
+  await model.close();
+  await platform.close();
+});
+
+async function created(path: string, body: unknown, by = client): Promise<any> {
+  const reply = await by.post(path, body);
+  expect({ status: reply.status, errors: reply.body.errors }).toEqual({ status: 201, errors: undefined });
+  return reply.body;
+}
+
+const llm = (more: Record<string, unknown> = {}, configuration: Record<string, unknown> = {}) =>
+  created(
+    '/agents',
+    agentBody({
+      name: 'model',
+      type: 'llm',
+      configuration: { base_url: model.url, model: 'tiny', ...configuration },
+      ...more,
+    }),
+  );
+
+/** An agent of a free service. */
+const service = (more: Record<string, unknown> = {}) =>
+  created('/agents', agentBody({ name: 'service', configuration: { endpoint: model.url }, ...more }));
+
+const branches = (agent: string, count: number) => ({
+  do: [
+    {
+      all: {
+        fork: {
+          branches: Array.from({ length: count }, (_unused, i) => ({
+            [`b${i}`]: {
+              try: [{ ask: agentTask(agent, { input: 'Hello?' }) }],
+              catch: {
+                as: 'e',
+                do: [{ no: { set: { failed: '${ $e.type }', detail: '${ $e.detail }' } } }],
+              },
+            },
+          })),
+        },
+      },
+    },
+  ],
+});
+
+const setPrice = (name: string, more: Record<string, unknown> = {}) =>
+  created('/prices', { model: name, input_per_million_usd: 2, output_per_million_usd: 10, ...more }, admin);
+
+test('an invocation costs what the price is when it begins; without one the cost is unknown', async () => {
+  const agent = await llm({}, { model: 'unpriced-model' });
+  const run = async () => {
+    const reply = await client.post(`/agents/${agent.id}/invoke`, { input: 'Hello?' });
+    return endOf(client, reply.body);
+  };
+  const before = await run();
+  expect(before['usage']).toMatchObject({ input_tokens: 100, unpriced: 1 });
+  expect(before['usage'].cost_usd).toBeUndefined();
+  expect(before['tasks'][0].usage).toMatchObject({ cost_usd: null });
+  const price = await setPrice('unpriced-model');
+  expect((await run())['usage']).toMatchObject({ cost_usd: 0.0007 });
+  await admin.put(`/prices/${price.id}`, {
+    model: 'unpriced-model',
+    input_per_million_usd: 0.15,
+    output_per_million_usd: 0.000_001,
+  });
+  expect((await run())['usage'].cost_usd).toBe(0.000015);
+  // The name in the answer is more exact than that in the configuration.
+  const exact = await setPrice('tiny-2026', { input_per_million_usd: 1, output_per_million_usd: 1 });
+  expect((await run())['usage'].cost_usd).toBe(0.00015);
+  await admin.delete(`/prices/${exact.id}`);
+  const [day] = (await client.get('/usage?by=day')).body;
+  expect(day).toMatchObject({ invocations: 4, unpriced: 1, input_tokens: 400, output_tokens: 200 });
+  expect(day.cost_usd).toBeCloseTo(0.0007 + 0.000015 + 0.00015, 9);
+});
+
+test('of a hundred branches at once, exactly as many pass as the budget of the run allows', async () => {
+  const agent = await service();
+  const workflow = await created('/workflows', { name: 'many', definition: branches(agent.id, 100) });
+  const { body } = await client.post(`/workflows/${workflow.id}/run`, { budget: { max_invocations: 10 } });
+  const run = await endOf(client, body);
+  const outputs = Object.values<any>(run['output']);
+  expect(outputs.filter(({ failed }) => failed === undefined)).toHaveLength(10);
+  expect(outputs.filter(({ failed }) => failed === BUDGET_ERROR)).toHaveLength(90);
+  const { body: state } = await client.get(`/budgets/${run['budget_id']}`);
+  expect(state).toMatchObject({
+    subject: 'run',
+    used: { invocations: 10 },
+    reserved: { invocations: 0, tokens: 0, cost_usd: 0 },
+  });
+  expect((await client.get(`/usage?by=agent&run_id=${run['id']}`)).body).toMatchObject([
+    { key: agent.id, invocations: 10 },
+  ]);
+});
+
+test('the cost is reserved by max_tokens, and the error names budget, limit and window', async () => {
+  await setPrice('dear', { output_per_million_usd: 1_000_000 });
+  used = { prompt_tokens: 1, completion_tokens: 1 };
+  const budget = { max_cost_usd: 25, window: 'month' };
+  const agent = await llm({ name: 'dear', budget }, { model: 'dear', max_tokens: 10 });
+  const parallel = await endOf(client, await startRun(client, branches(agent.id, 5)));
+  const outputs = Object.values<any>(parallel['output']);
+  // Each reserves ten dollars and costs one: at most two at once, and more of them one after another.
+  const passed = outputs.filter(({ failed }) => failed === undefined).length;
+  expect(passed).toBeGreaterThanOrEqual(2);
+  const { body: state } = await client.get(`/budgets/${agent.id}`);
+  expect(state.used.cost_usd).toBeCloseTo(passed * 1.000002, 6);
+  expect(state.used).toMatchObject({ tokens: passed * 2, invocations: passed });
+  await client.patch(`/agents/${agent.id}`, { budget: { max_cost_usd: 5 } });
+  const refused = await endOf(client, (await client.post(`/agents/${agent.id}/invoke`, { input: 'x' })).body);
+  expect(refused['error']).toMatchObject({ type: BUDGET_ERROR, status: 402, title: 'Budget Exceeded' });
+  expect(refused['error'].detail).toContain('The budget of the agent dear');
+  expect(refused['error'].detail).toContain('of 5 US dollars used');
+  expect(refused['error'].detail).toContain(`begins anew at ${state.window_to}`);
+});
+
+test('a cost budget refuses a model without a price, and says what is missing', async () => {
+  const agent = await llm({ budget: { max_cost_usd: 1 } }, { model: 'nobody-knows' });
+  const run = await endOf(client, (await client.post(`/agents/${agent.id}/invoke`, { input: 'x' })).body);
+  expect(run['error']).toMatchObject({ type: BUDGET_ERROR });
+  expect(run['error'].detail).toContain('nobody knows the price');
+  const own = { price: { per_invocation_usd: 0.6 } };
+  const stated = await llm(
+    { name: 'stated', budget: { max_cost_usd: 1 } },
+    { model: 'nobody-knows', ...own },
+  );
+  const first = await endOf(client, (await client.post(`/agents/${stated.id}/invoke`, { input: 'x' })).body);
+  expect(first['usage']).toMatchObject({ cost_usd: 0.6 });
+});
+
+test('the runs that a run starts use its budget, and those of their workflows and agents', async () => {
+  const agent = await service();
+  const inner = await created('/workflows', {
+    name: 'inner',
+    definition: { do: [{ ask: agentTask(agent.id, { input: {} }) }] },
+  });
+  const asAgent = await created(
+    '/agents',
+    agentBody({
+      name: 'inner-agent',
+      type: 'workflow',
+      configuration: { workflow_id: inner.id },
+      budget: { max_tokens: 1000, max_invocations: 5 },
+    }),
+  );
+  const outer = await created('/workflows', {
+    name: 'outer',
+    budget: { max_invocations: 3 },
+    definition: { do: [{ a: agentTask(asAgent.id) }, { b: agentTask(asAgent.id) }] },
+  });
+  const { body } = await client.post(`/workflows/${outer.id}/run`, { budget: { max_invocations: 100 } });
+  const run = await endOf(client, body);
+  // Each invocation of the workflow agent is one, and the call within it another: the fourth is too many.
+  expect(run).toMatchObject({ status: 'faulted', error: { type: BUDGET_ERROR } });
+  const stateOf = async (id: string) => (await client.get(`/budgets/${id}`)).body;
+  expect(await stateOf(run['id'])).toMatchObject({ used: { invocations: 3 } });
+  expect(await stateOf(outer.id)).toMatchObject({ used: { invocations: 3 } });
+  expect(await stateOf(asAgent.id)).toMatchObject({ used: { invocations: 2 } });
+  await client.patch(`/workflows/${outer.id}`, { budget: null });
+  const retried = await endOf(client, (await client.post(`/runs/${run['id']}/retry`)).body);
+  expect(retried).toMatchObject({ status: 'completed', budget_id: run['id'] });
+  expect(await stateOf(run['id'])).toMatchObject({ used: { invocations: 4 } });
+});
+
+test('a budget that asks opens one human task for all branches, which go on once it is raised', async () => {
+  const agent = await service({
+    name: 'asking',
+    budget: { max_invocations: 2, on_exceed: 'ask', window: 'P1D' },
+  });
+  const run = await startRun(client, branches(agent.id, 5));
+  const tasks = await until(
+    async (): Promise<any[]> => (await client.get(`/hitl/tasks?run_id=${run['id']}`)).body,
+    (list) => list.length > 0,
+  );
+  expect(tasks).toHaveLength(1);
+  expect(tasks[0]).toMatchObject({ title: 'Raise the budget of the agent asking?' });
+  const decide = (task: string, body: unknown) => client.post(`/hitl/tasks/${task}/decision`, body);
+  expect((await decide(tasks[0].id, { decision: 'raise_once', payload: { amount: -1 } })).status).toBe(422);
+  await decide(tasks[0].id, { decision: 'raise_once', payload: { amount: 2 } });
+  const again = await until(
+    async () => (await client.get(`/hitl/tasks?run_id=${run['id']}`)).body,
+    (list: any[]) => list.length > 0 && list[0].id !== tasks[0].id,
+  );
+  const state = await until(
+    async () => (await client.get(`/budgets/${agent.id}`)).body,
+    ({ reserved }) => reserved.invocations === 0,
+  );
+  expect(state).toMatchObject({
+    max_invocations: 2,
+    raised: { invocations: 2 },
+    used: { invocations: 4 },
+  });
+  await decide(again[0].id, { decision: 'reject' });
+  const ended = await endOf(client, run);
+  const outputs = Object.values<any>(ended['output']);
+  expect(outputs.filter(({ failed }) => failed === BUDGET_ERROR)).toHaveLength(1);
+  expect((await client.get(`/budgets/${agent.id}`)).body.reserved.invocations).toBe(0);
+});
+
+test('the budget of a user is for admins to set and raise, and the next window begins empty', async () => {
+  const agent = await service();
+  const budget = { max_invocations: 1, window: 'PT1S' };
+  expect((await client.patch(`/users/${person.id}`, { budget })).status).toBe(403);
+  expect((await admin.patch(`/users/${person.id}`, { budget })).body.budget).toEqual(budget);
+  const invoke = async () =>
+    endOf(client, (await client.post(`/agents/${agent.id}/invoke`, { input: {} })).body);
+  expect(await invoke()).toMatchObject({ status: 'completed' });
+  expect((await client.post(`/budgets/${person.id}/raise`, { invocations: 1 })).status).toBe(403);
+  await admin.patch(`/users/${person.id}`, { budget: { window: 'P1D' } });
+  expect(await invoke()).toMatchObject({ status: 'completed' });
+  expect(await invoke()).toMatchObject({ status: 'faulted' });
+  const raised = await admin.post(`/budgets/${person.id}/raise`, { invocations: 1, lasting: true });
+  expect(raised.body).toMatchObject({ max_invocations: 2, used: { invocations: 1 } });
+  expect((await admin.get(`/users/${person.id}`)).body.budget).toMatchObject({ max_invocations: 2 });
+  expect(await invoke()).toMatchObject({ status: 'completed' });
+  await admin.patch(`/users/${person.id}`, { budget: { window: 'PT1S', max_invocations: 1 } });
+  expect(await until(invoke, (run) => run['status'] === 'completed')).toBeTruthy();
+  expect(await until(invoke, (run) => run['status'] === 'completed')).toBeTruthy();
+});
+
+test('usage is that of the caller, also after the runs are removed', async () => {
+  const agent = await service({ visibility: 'public' });
+  const run = await endOf(client, (await client.post(`/agents/${agent.id}/invoke`, { input: {} })).body);
+  const other = await platform.as(await platform.createUser({ roles: ['builder'] }));
+  expect((await other.get('/usage?by=agent')).body).toEqual([]);
+  expect((await other.get(`/usage?by=user&user_id=${person.id}`)).body).toEqual([]);
+  await platform.reconcile();
+  await platform.orm.em.fork().execute('delete from run where id = ?', [run['id']]);
+  const usage = async (query: string) => (await client.get(`/usage?${query}`)).body;
+  const one = { invocations: 1, unpriced: 0, input_tokens: 100, output_tokens: 50, cost_usd: 0 };
+  const none = { ...one, input_tokens: 0, output_tokens: 0 };
+  expect(await usage('by=agent')).toEqual([{ key: agent.id, name: 'service', ...none }]);
+  expect(await usage('by=user')).toEqual([{ key: person.id, name: person.username, ...none }]);
+  expect(await usage('by=run')).toMatchObject([{ key: run['id'], name: null }]);
+  expect(await usage('by=task')).toMatchObject([{ key: `${run['id']}/do/0/invoke` }]);
+  expect(await usage('by=day&to=2020-01-01T00:00:00Z')).toEqual([]);
+  const csv = await client.get('/usage/csv?by=agent');
+  expect(csv.body).toBe(
+    `key,name,invocations,unpriced,input_tokens,output_tokens,cost_usd\r\n${agent.id},service,1,0,0,0,0\r\n`,
+  );
+  const admins = await admin.get(`/usage?by=user&user_id=${person.id}`);
+  expect(admins.body).toHaveLength(1);
+});

@@ -1,0 +1,178 @@
+/** Budgets and limits of agents on several workers, of which one is killed (docs/budgets.md). */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { agentBody } from '../support/agent-body.ts';
+import type { Client } from '../support/app.ts';
+import { agentTask } from '../support/definitions.ts';
+import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
+import { endOf, startRun, startTestPlatform, until, type TestPlatform } from '../support/platform.ts';
+import { startProgram, type Program } from '../support/programs.ts';
+import { readLog } from '../support/run-log.ts';
+
+let platform: TestPlatform;
+let target: TestServer;
+let client: Client;
+let workers: Program[] = [];
+/** Answers to calls that wait for the test. */
+const waiting: (() => void)[] = [];
+/** The path whose calls wait. */
+let holds: string | null = null;
+let fails = false;
+let most = 0;
+/** A run whose only call was cut off by a kill; Temporal notices it after the time of a heartbeat. */
+let cutOff: { client: Client; id: string; run: Record<string, any>; reserved: unknown };
+
+beforeAll(async () => {
+  platform = await startTestPlatform({ worker: false });
+  target = await startServer(async (request, response) => {
+    if (request.path === holds)
+      await new Promise<void>((resolve) => {
+        most = Math.max(most, waiting.push(resolve));
+      });
+    sendJson(response, { ok: !fails }, fails ? 503 : 200);
+  });
+  const killed = await worker();
+  client = await platform.as(await platform.createUser({ roles: ['builder'] }));
+  const { id } = await agent({
+    budget: { max_invocations: 10 },
+    limits: { concurrency: 1 },
+    configuration: { endpoint: `${target.url}/cut` },
+  });
+  holds = '/cut';
+  const run = await startRun(client, branches(id, 1));
+  await until(
+    async () => waiting.length,
+    (count) => count === 1,
+  );
+  const { reserved } = (await client.get(`/budgets/${id}`)).body;
+  await killed.kill();
+  waiting.splice(0);
+  cutOff = { client, id, run, reserved };
+  workers = await Promise.all([worker(), worker()]);
+});
+beforeEach(async () => {
+  client = await platform.as(await platform.createUser({ roles: ['builder'] }));
+  [holds, fails, most] = [null, false, 0];
+});
+afterEach(() => {
+  for (const answer of waiting.splice(0)) answer();
+});
+afterAll(async () => {
+  await Promise.all(workers.map((one) => one.kill()));
+  await target.close();
+  await platform.close();
+});
+
+const worker = () => startProgram('worker', platform, { EGRESS_ALLOW: '127.0.0.0/8' });
+
+async function agent(more: Record<string, unknown>): Promise<any> {
+  const body = agentBody({ name: 'limited', configuration: { endpoint: `${target.url}/slow` }, ...more });
+  return (await client.post('/agents', body)).body;
+}
+
+const branches = (id: string, count: number, timeout = { seconds: 60 }) => ({
+  do: [
+    {
+      all: {
+        fork: {
+          branches: Array.from({ length: count }, (_unused, i) => ({
+            [`b${i}`]: {
+              try: [{ ask: agentTask(id, { input: {}, timeout }) }],
+              catch: { as: 'e', do: [{ no: { set: { failed: '${ $e.detail }', type: '${ $e.type }' } } }] },
+            },
+          })),
+        },
+      },
+    },
+  ],
+});
+
+const outputsOf = (run: Record<string, any>): any[] => Object.values<any>(run['output']);
+
+test('two workers keep to a concurrency of three, and the log says once that a call waits', async () => {
+  const { id } = await agent({ limits: { concurrency: 3 } });
+  holds = '/slow';
+  const run = await startRun(client, branches(id, 8));
+  await until(
+    async () => waiting.length,
+    (count) => count === 3,
+  );
+  const waits = async () => (await readLog(client, run['id'])).filter(({ type }) => type.includes('waits'));
+  await until(waits, (events) => events.length === 5);
+  holds = null;
+  for (const answer of waiting.splice(0)) answer();
+  const ended = await endOf(client, run);
+  expect(outputsOf(ended).filter(({ ok }) => ok)).toHaveLength(8);
+  expect(most).toBe(3);
+  const events = await waits();
+  expect(events).toHaveLength(5);
+  expect(JSON.stringify(events[0])).toContain(
+    'the agent limited allows 3 calls at once (limits.concurrency)',
+  );
+});
+
+test('a call that waits longer than its timeout is an error that names the limit', async () => {
+  const { id } = await agent({ limits: { rate: { calls: 1, per: 'hour' } } });
+  const ended = await endOf(client, await startRun(client, branches(id, 2, { seconds: 1 })));
+  const failed = outputsOf(ended).filter(({ failed: detail }) => detail !== undefined);
+  expect(failed).toHaveLength(1);
+  expect(failed[0].type).toContain('timeout');
+  expect(failed[0].failed).toContain('allows 1 call a hour (limits.rate)');
+});
+
+test('the circuit opens after failures, lets one call try, and its owner closes it', async () => {
+  const breaker = { failures: 2, within: 60, open_for: 1 };
+  const { id } = await agent({ visibility: 'public', limits: { breaker } });
+  const invoke = async () => endOf(client, (await client.post(`/agents/${id}/invoke`, { input: {} })).body);
+  const circuit = async () => (await client.get(`/agents/${id}`)).body.circuit?.state;
+  fails = true;
+  await invoke();
+  expect(await circuit()).toBe('closed');
+  const opening = await invoke();
+  expect(await circuit()).toBe('open');
+  expect((await readLog(client, opening['id'])).map(({ type }) => type)).toContain(
+    'io.cadenza.agent.circuit-opened.v1',
+  );
+  const refused = await invoke();
+  expect(refused['error']).toMatchObject({ status: 503, title: 'Circuit Open' });
+  expect(refused['error'].detail).toContain('has failed 2 times');
+  // The trial fails, and the circuit opens again.
+  await until(invoke, (run) => run['error'].title !== 'Circuit Open');
+  expect(await circuit()).toBe('open');
+  fails = false;
+  await until(invoke, (run) => run['status'] === 'completed');
+  expect(await circuit()).toBe('closed');
+  fails = true;
+  await invoke();
+  await invoke();
+  const stranger = await platform.as(await platform.createUser({ roles: ['builder'] }));
+  expect((await stranger.post(`/agents/${id}/circuit/close`)).status).toBe(403);
+  expect((await client.post(`/agents/${id}/circuit/close`)).body.circuit).toMatchObject({ state: 'closed' });
+  fails = false;
+  expect(await invoke()).toMatchObject({ status: 'completed' });
+});
+
+test('a call under way is booked when its run is terminated', async () => {
+  const { id } = await agent({ budget: { max_invocations: 10 } });
+  holds = '/slow';
+  const run = await startRun(client, branches(id, 2));
+  await until(
+    async () => waiting.length,
+    (count) => count === 2,
+  );
+  await (await platform.as('admin')).post(`/runs/${run['id']}/terminate`);
+  expect((await client.get(`/budgets/${id}`)).body).toMatchObject({
+    used: { invocations: 2 },
+    reserved: { invocations: 0 },
+  });
+});
+
+test('a call that a kill cut off is booked once, and nothing stays reserved', async () => {
+  const { id, run, reserved } = cutOff;
+  expect(reserved).toMatchObject({ invocations: 1 });
+  expect(outputsOf(await endOf(cutOff.client, run))).toEqual([{ ok: true }]);
+  expect((await cutOff.client.get(`/budgets/${id}`)).body).toMatchObject({
+    used: { invocations: 1 },
+    reserved: { invocations: 0 },
+  });
+  expect((await cutOff.client.get('/usage?by=agent')).body).toMatchObject([{ key: id, invocations: 1 }]);
+});
