@@ -209,7 +209,10 @@ export async function openInvocations(
   return new Set(rows.map(({ key }) => key));
 }
 
-/** Stores the result of a call at once, and books what it has used in its budgets. @returns false if an outcome was stored before */
+/**
+ * Stores the result of a call at once, and books what it has used in its budgets. @returns false if an
+ * outcome was stored before
+ */
 export async function finishInvocation(
   em: EntityManager,
   runId: string,
