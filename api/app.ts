@@ -20,7 +20,9 @@ import { errorsMiddleware } from './middleware/errors.ts';
 import { negotiationMiddleware } from './middleware/negotiation.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createAddressLimit } from './middleware/rate-limit.ts';
+import { mcpMiddleware } from './mcp/mount.ts';
 import { requestIdMiddleware } from './middleware/request-id.ts';
+import { openAiMiddleware } from './openai/mount.ts';
 import { createLiveSessions } from './streams/live-sessions.ts';
 import { createPartialFeeds } from './streams/partial-feeds.ts';
 import { SharedReaders } from './streams/shared-reader.ts';
@@ -128,6 +130,8 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
   if (deps.consoleFolder !== undefined) koa.use(consoleMiddleware(deps.consoleFolder));
   koa.use(referenceMiddleware());
   koa.use(a2aMiddleware(deps));
+  koa.use(openAiMiddleware(deps));
+  koa.use(mcpMiddleware(deps));
   const routes = createRouter(endpoints, {
     fork: () => orm.em.fork(),
     logger,

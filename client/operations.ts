@@ -869,7 +869,7 @@ export type HumanTaskAuditEntry = {
     | 'expired'
     | 'cancelled';
   /** How it was done; `workflow`: by the run itself, by a timer or at its end. */
-  via: 'api' | 'batch' | 'link' | 'a2a' | 'workflow';
+  via: 'api' | 'batch' | 'link' | 'a2a' | 'workflow' | 'mcp';
   /** Who did it, by the name at that time; null for the run itself. */
   actor: UserReference | null;
   /** Only the role of an admin allowed it. */
@@ -2222,6 +2222,8 @@ export interface Operations {
   getAuthorizationServerMetadata: { answer: AuthorizationServerMetadata };
   /** Get the metadata of this API as a protected resource (RFC 9728) */
   getProtectedResourceMetadata: { answer: ProtectedResourceMetadata };
+  /** Get the metadata of the MCP server as a protected resource (RFC 9728) */
+  getMcpResourceMetadata: { answer: ProtectedResourceMetadata };
   /** List own and public agents, newest first */
   listAgents: {
     query?: {
@@ -3733,6 +3735,11 @@ export const OPERATIONS = {
   getProtectedResourceMetadata: {
     method: 'GET',
     path: '/.well-known/oauth-protected-resource',
+    role: 'public',
+  },
+  getMcpResourceMetadata: {
+    method: 'GET',
+    path: '/.well-known/oauth-protected-resource/mcp',
     role: 'public',
   },
   listAgents: { method: 'GET', path: '/agents', role: 'viewer' },

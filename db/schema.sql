@@ -99,6 +99,8 @@ create table agent (
   provenance jsonb,
   budget jsonb,
   limits jsonb,
+  source json,
+  last_check json,
   constraint agent_pkey PRIMARY KEY (id),
   constraint agent_status_check CHECK ((status = ANY (ARRAY['active'::text, 'inactive'::text, 'deprecated'::text]))),
   constraint agent_visibility_check CHECK ((visibility = ANY (ARRAY['private'::text, 'public'::text]))),
@@ -111,6 +113,7 @@ CREATE INDEX agent_owner ON public.agent USING btree (owner_id, id DESC);
 CREATE INDEX agent_provenance ON public.agent USING btree (owner_id, ((provenance ->> 'item_id'::text))) WHERE (provenance IS NOT NULL);
 CREATE INDEX agent_public ON public.agent USING btree (id DESC) WHERE (visibility = 'public'::text);
 CREATE INDEX agent_tags ON public.agent USING gin (tags);
+CREATE INDEX agent_tool_name ON public.agent USING btree ("right"((id)::text, 12));
 CREATE TRIGGER agent_budget AFTER INSERT OR DELETE OR UPDATE OF budget ON public.agent FOR EACH ROW EXECUTE FUNCTION follow_budget('agent');
 
 create table agent_gate (
@@ -227,6 +230,8 @@ create table auth_session (
   by_password boolean not null default true,
   oauth_client_id uuid,
   role_limit text,
+  resource text,
+  may_decide boolean not null default false,
   constraint auth_session_pkey PRIMARY KEY (id),
   constraint auth_session_oauth_client_id_fkey FOREIGN KEY (oauth_client_id) REFERENCES oauth_client(id) ON DELETE CASCADE,
   constraint auth_session_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
@@ -439,6 +444,24 @@ CREATE INDEX device_request_expiry ON public.device_request USING btree (expires
 CREATE INDEX device_request_network ON public.device_request USING btree (network, expires_at);
 CREATE INDEX device_request_session ON public.device_request USING btree (session_id);
 CREATE INDEX device_request_user ON public.device_request USING btree (user_id);
+
+create table door_call (
+  id uuid not null,
+  door text not null,
+  run_id uuid not null,
+  user_id uuid not null,
+  session_id uuid,
+  request_id text,
+  progress_token text,
+  created_at timestamp with time zone not null default now(),
+  constraint door_call_pkey PRIMARY KEY (id),
+  constraint door_call_door_check CHECK ((door = ANY (ARRAY['mcp'::text, 'openai'::text]))),
+  constraint door_call_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE,
+  constraint door_call_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX door_call_request ON public.door_call USING btree (session_id, user_id, request_id) WHERE (session_id IS NOT NULL);
+CREATE INDEX door_call_run ON public.door_call USING btree (run_id);
+CREATE INDEX door_call_user ON public.door_call USING btree (user_id);
 
 create table encryption_key (
   id text not null,
@@ -973,6 +996,7 @@ create table oauth_code (
   expires_at timestamp with time zone not null,
   used_at timestamp with time zone,
   session_id uuid,
+  may_decide boolean not null default false,
   constraint oauth_code_pkey PRIMARY KEY (code_hash),
   constraint oauth_code_approved_by_fkey FOREIGN KEY (approved_by) REFERENCES auth_session(id) ON DELETE CASCADE,
   constraint oauth_code_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_client(id) ON DELETE CASCADE,
@@ -1062,6 +1086,7 @@ create table run (
   start_state json,
   charged uuid[] not null default '{}'::uuid[],
   budget_id uuid,
+  caller_run_id uuid,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id),
   constraint run_parent_run_id_fkey FOREIGN KEY (parent_run_id) REFERENCES run(id),
@@ -1408,6 +1433,7 @@ create table workflow (
 CREATE INDEX workflow_owner ON public.workflow USING btree (owner_id, id DESC);
 CREATE INDEX workflow_public ON public.workflow USING btree (id DESC) WHERE ((visibility = 'public'::text) AND (archived_at IS NULL));
 CREATE INDEX workflow_tags ON public.workflow USING gin (tags);
+CREATE INDEX workflow_tool_name ON public.workflow USING btree ("right"((id)::text, 12));
 CREATE TRIGGER workflow_budget AFTER INSERT OR DELETE OR UPDATE OF budget ON public.workflow FOR EACH ROW EXECUTE FUNCTION follow_budget('workflow');
 
 create table workflow_revision (

@@ -34,6 +34,8 @@ export interface AuthDeps {
   addressLimit: AddressLimit;
   knownCallers: KnownCallers;
   knownWorkers: Pick<KnownWorkers, 'find'>;
+  /** Of a resource with tokens of its own. It takes no cookies. */
+  resource?: { audience: string; metadataPath: string };
 }
 
 /**
@@ -66,7 +68,7 @@ export function authMiddleware(
       const worker = await deps.knownWorkers.find(bearer, { mayBeKept: workerToken === 'kept' });
       if (worker === null) {
         await countAnonymous(ctx);
-        throw unauthorized(ctx, 'invalid_token', deps.issuer);
+        throw unauthorized(ctx, 'invalid_token', metadataUrl(deps));
       }
       ctx.state['actor'] = anonymous;
       ctx.state['worker'] = worker;
@@ -77,7 +79,7 @@ export function authMiddleware(
     if (typeof found === 'string') {
       await countAnonymous(ctx);
       const isWrong = found === 'invalid_token' || found === 'another_user';
-      if (!anonymousToo || isWrong) throw unauthorized(ctx, found, deps.issuer);
+      if (!anonymousToo || isWrong) throw unauthorized(ctx, found, metadataUrl(deps));
       ctx.state['actor'] = anonymous;
       await next();
       return;
@@ -102,7 +104,7 @@ function identification(deps: AuthDeps): (ctx: Context) => Promise<Caller | Unid
     secret: async (header: { typ?: unknown; kid?: unknown }) =>
       (await verificationKey(deps.keys, header)) as unknown as string,
     algorithms: ['ES256'],
-    audience: AUDIENCE,
+    audience: deps.resource === undefined ? AUDIENCE : [AUDIENCE, deps.resource.audience],
     issuer: deps.issuer,
     key: 'claims',
     getToken: bearerToken,
@@ -121,10 +123,16 @@ function identification(deps: AuthDeps): (ctx: Context) => Promise<Caller | Unid
     return claims && actor ? { actor, claims } : 'invalid_token';
   };
   return (ctx) => {
-    if (ctx.get('authorization') === '') return identifyByCookie(deps.fork(), ctx, deps.issuer);
     const token = bearerToken(ctx);
+    // Callers are known by their tokens wherever these are used, so tokens of one resource are never kept.
+    if (deps.resource !== undefined) return token === null ? Promise.resolve('token_required') : byToken(ctx);
+    if (ctx.get('authorization') === '') return identifyByCookie(deps.fork(), ctx, deps.issuer);
     return token !== null && isRead(ctx) ? deps.knownCallers.find(token, () => byToken(ctx)) : byToken(ctx);
   };
+}
+
+function metadataUrl({ issuer, resource }: AuthDeps): string {
+  return `${issuer}${resource?.metadataPath ?? resourceMetadataPath}`;
 }
 
 function isRead(ctx: Context): boolean {
@@ -187,13 +195,13 @@ const REASONS: Record<Unidentified, string> = {
 export function unauthorized(
   ctx: Context,
   code: Unidentified = missingSession(ctx),
-  baseUrl?: string,
+  metadata?: string,
 ): AppError {
   const error = code === 'invalid_token' ? ', error="invalid_token"' : '';
   // RFC 9728 section 5.1: clients find the authorization server by it.
-  const metadata = baseUrl === undefined ? '' : `, resource_metadata="${baseUrl}${resourceMetadataPath}"`;
+  const where = metadata === undefined ? '' : `, resource_metadata="${metadata}"`;
   return new AppError('unauthorized', code, REASONS[code], {
-    headers: { 'WWW-Authenticate': `Bearer realm="cadenza"${error}${metadata}` },
+    headers: { 'WWW-Authenticate': `Bearer realm="cadenza"${error}${where}` },
   });
 }
 

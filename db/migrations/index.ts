@@ -31,6 +31,7 @@ import { Migration202611231011AgentLimits } from './202611231011-agent-limits.ts
 import { Migration202611230632AccountChanges } from './202611230632-account-changes.ts';
 import { Migration202611230940Conversations } from './202611230940-conversations.ts';
 import { Migration202611230931Jobs } from './202611230931-jobs.ts';
+import { Migration202611230929Doors } from './202611230929-doors.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -62,6 +63,7 @@ export const migrations = [
   { name: '202611230931-jobs', class: Migration202611230931Jobs },
   { name: '202611231010-spending', class: Migration202611231010Spending },
   { name: '202611231011-agent-limits', class: Migration202611231011AgentLimits },
+  { name: '202611230929-doors', class: Migration202611230929Doors },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

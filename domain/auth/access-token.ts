@@ -13,6 +13,8 @@ import type { SigningKeys } from './signing-keys.ts';
 
 export const ACCESS_TOKEN_SECONDS = 900;
 export const AUDIENCE = 'cadenza';
+/** Path of the MCP server, below the base URL. Tokens for this resource are of no use elsewhere. */
+export const MCP_PATH = '/mcp';
 /** `client_id` of tokens that users got for themselves, by their password or by the device flow. */
 export const FIRST_PARTY_CLIENT = 'cadenza';
 
@@ -34,18 +36,25 @@ export type Claims = z.output<typeof claimsSchema>;
 export const expiringClaimsSchema = claimsSchema.extend({ exp: z.int() });
 export type ExpiringClaims = z.output<typeof expiringClaimsSchema>;
 
+/** The audience of tokens for a resource (RFC 8707); null stands for the whole API. */
+export function audienceOf(issuer: string, resource: string | null): string {
+  const mcp = `${issuer}${MCP_PATH}`;
+  return resource !== null && new URL(resource).href.replace(/\/$/, '') === mcp ? mcp : AUDIENCE;
+}
+
 /** `scope` holds the roles, as the token response does. */
 export async function signAccessToken(
   keys: SigningKeys,
   issuer: string,
   claims: Claims & { scope: string; jti: string },
+  audience: string = AUDIENCE,
 ): Promise<string> {
   const { kid, privateKey } = await keys.current();
   const { sub, jti, ...own } = claims;
   return new SignJWT(own)
     .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid })
     .setIssuer(issuer)
-    .setAudience(AUDIENCE)
+    .setAudience(audience)
     .setSubject(sub)
     .setJti(jti)
     .setIssuedAt()
@@ -63,12 +72,14 @@ interface Row {
   revoked_at: string | null;
   oauth_client_id: string | null;
   role_limit: Role | null;
+  may_decide: boolean | null;
   client_row: string | null;
 }
 
 const CALLER = new Prepared(
   `select u.username, u.roles, u.groups, u.status, u.token_epoch,
-          s.id as session_id, s.revoked_at, s.oauth_client_id, s.role_limit, c.id as client_row
+          s.id as session_id, s.revoked_at, s.oauth_client_id, s.role_limit, s.may_decide,
+          c.id as client_row
      from user_account u
      left join auth_session s on s.id = ? and s.user_id = u.id
      left join auth_client c on c.id = ? and c.user_id = u.id and c.expires_at > now()
@@ -91,8 +102,8 @@ export async function actorOfClaims(em: EntityManager, claims: Claims): Promise<
       ? row.session_id !== null && row.oauth_client_id === null
       : row.oauth_client_id === claims.client_id || row.client_row !== null);
   if (!valid) return null;
-  const { username, roles, role_limit: limit, groups } = row;
-  return actorOfSession({ id: claims.sub, username, roles, groups }, limit);
+  const { username, roles, role_limit: limit, groups, may_decide: mayDecide } = row;
+  return actorOfSession({ id: claims.sub, username, roles, groups }, limit, mayDecide ?? false);
 }
 
 /** `actorOfClaims` for many claims in one statement; the results keep the order. */

@@ -10,6 +10,8 @@ export interface Actor {
   client?: {
     /** The user has roles that the client may not use. */
     limited: boolean;
+    /** The user allowed it to decide human tasks through tools (scope `hitl:decide`). */
+    mayDecide: boolean;
   };
 }
 
@@ -36,10 +38,11 @@ export function limitRoles(roles: Role[], limit: Role | null): Role[] {
 }
 
 /** The caller of a session: `limit` is that of an OAuth client, null for all others. */
-export function actorOfSession(user: Actor, limit: Role | null): Actor {
+export function actorOfSession(user: Actor, limit: Role | null, mayDecide = false): Actor {
   if (limit === null) return user;
   const roles = limitRoles(user.roles, limit);
-  return { ...user, roles, client: { limited: user.roles.some((role) => !hasRole({ roles }, role)) } };
+  const limited = user.roles.some((role) => !hasRole({ roles }, role));
+  return { ...user, roles, client: { limited, mayDecide } };
 }
 
 /** The id of a user that a filter names; `me` is the actor. */

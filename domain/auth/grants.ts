@@ -3,7 +3,8 @@ import { v7 as uuidv7 } from 'uuid';
 
 import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import { ACCESS_TOKEN_SECONDS, signAccessToken } from './access-token.ts';
+import { ACCESS_TOKEN_SECONDS, audienceOf, signAccessToken } from './access-token.ts';
+import { DECIDE_SCOPE } from '../oauth/scopes.ts';
 import type { Role } from '../../contracts/roles.ts';
 import { clientSecretFits } from './clients.ts';
 import { logIn, type LogInDeps } from './log-in.ts';
@@ -62,8 +63,8 @@ export async function refreshGrant(
 
 /** The tokens of a session. */
 export async function sessionAnswer(deps: GrantDeps, session: Session): Promise<TokenAnswer> {
-  const scope = session.roles.join(' ');
-  const token = await signAccessToken(deps.keys, deps.issuer, {
+  const scope = [...session.roles, ...(session.mayDecide ? [DECIDE_SCOPE] : [])].join(' ');
+  const claims = {
     sub: session.userId,
     sid: session.sid,
     client_id: session.clientId,
@@ -71,7 +72,9 @@ export async function sessionAnswer(deps: GrantDeps, session: Session): Promise<
     ...(session.authTime === null ? {} : { auth_time: session.authTime }),
     scope,
     jti: uuidv7(),
-  });
+  };
+  const audience = audienceOf(deps.issuer, session.resource);
+  const token = await signAccessToken(deps.keys, deps.issuer, claims, audience);
   return {
     access_token: token,
     token_type: 'Bearer',

@@ -21,6 +21,18 @@ export interface Session {
   refreshToken: string;
   /** When the password was entered, in seconds since 1970; null if another session approved this one. */
   authTime: number | null;
+  /** What its tokens are for (RFC 8707); null: the whole API. */
+  resource: string | null;
+  /** Its client may decide human tasks through tools. */
+  mayDecide: boolean;
+}
+
+/** The OAuth client of a session, with what the user allowed it. */
+export interface SessionClient {
+  id: string;
+  roleLimit: Role;
+  resource: string | null;
+  mayDecide: boolean;
 }
 
 /** Where a session was opened, for the list that its owner sees. */
@@ -32,14 +44,15 @@ export interface OpenedFrom {
 export async function openSession(
   em: EntityManager,
   user: { id: string; token_epoch: number; roles: Role[] },
-  from: OpenedFrom & { byPassword: boolean; client?: { id: string; roleLimit: Role } },
+  from: OpenedFrom & { byPassword: boolean; client?: SessionClient },
 ): Promise<Session> {
   const sid = uuidv7();
   const { client } = from;
   const [row] = await em.execute<{ auth_time: number | null }[]>(
     `insert into auth_session
-       (id, user_id, expires_at, address, user_agent, by_password, oauth_client_id, role_limit)
-     values (?, ?, now() + make_interval(days => ?), ?, ?, ?, ?, ?)
+       (id, user_id, expires_at, address, user_agent, by_password, oauth_client_id, role_limit, resource,
+        may_decide)
+     values (?, ?, now() + make_interval(days => ?), ?, ?, ?, ?, ?, ?, ?)
      returning case when by_password then extract(epoch from created_at)::int end as auth_time`,
     [
       sid,
@@ -50,6 +63,8 @@ export async function openSession(
       from.byPassword,
       client?.id ?? null,
       client?.roleLimit ?? null,
+      client?.resource ?? null,
+      client?.mayDecide ?? false,
     ],
   );
   return {
@@ -60,8 +75,33 @@ export async function openSession(
     roles: limitRoles(user.roles, client?.roleLimit ?? null),
     refreshToken: await addRefreshToken(em, sid),
     authTime: row?.auth_time ?? null,
+    resource: client?.resource ?? null,
+    mayDecide: client?.mayDecide ?? false,
   };
 }
+
+interface RefreshRow {
+  id: string;
+  used: boolean;
+  valid: boolean;
+  user_id: string;
+  token_epoch: number;
+  roles: Role[];
+  role_limit: Role | null;
+  client_id: string | null;
+  auth_time: number | null;
+  resource: string | null;
+  may_decide: boolean;
+}
+
+const REFRESH = `
+  select r.id, r.used_at is not null as used, u.id as user_id, u.token_epoch, u.roles,
+            case when s.by_password then extract(epoch from s.created_at)::int end as auth_time,
+            s.role_limit, s.oauth_client_id as client_id, s.resource, s.may_decide,
+            r.expires_at > now() and s.expires_at > now() and s.revoked_at is null
+              and u.status = 'active' as valid
+     from refresh_token r join auth_session s on s.id = r.session_id join user_account u on u.id = s.user_id
+     where r.token_hash = ?`;
 
 /**
  * Exchanges a refresh token for the next one; null if it is invalid, or another client's. Reuse of a token
@@ -82,28 +122,7 @@ export async function rotateSession(
   if (!locked) {
     return null;
   }
-  const [row] = await em.execute<
-    {
-      id: string;
-      used: boolean;
-      valid: boolean;
-      user_id: string;
-      token_epoch: number;
-      roles: Role[];
-      role_limit: Role | null;
-      client_id: string | null;
-      auth_time: number | null;
-    }[]
-  >(
-    `select r.id, r.used_at is not null as used, u.id as user_id, u.token_epoch, u.roles,
-            case when s.by_password then extract(epoch from s.created_at)::int end as auth_time,
-            s.role_limit, s.oauth_client_id as client_id,
-            r.expires_at > now() and s.expires_at > now() and s.revoked_at is null
-              and u.status = 'active' as valid
-     from refresh_token r join auth_session s on s.id = r.session_id join user_account u on u.id = s.user_id
-     where r.token_hash = ?`,
-    [tokenHash],
-  );
+  const [row] = await em.execute<RefreshRow[]>(REFRESH, [tokenHash]);
   if (row?.used) {
     await revokeSession(em, locked.id);
   }
@@ -124,6 +143,8 @@ export async function rotateSession(
     roles: limitRoles(row.roles, row.role_limit),
     refreshToken: await addRefreshToken(em, locked.id),
     authTime: row.auth_time,
+    resource: row.resource,
+    mayDecide: row.may_decide,
   };
 }
 

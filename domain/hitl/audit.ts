@@ -10,7 +10,7 @@ import type { HumanTask } from './human-task.ts';
 import { isUndecided } from './state-machine.ts';
 
 /** How a change was made. `workflow`: by the run itself, through a timer or its end. */
-export const AUDIT_VIA = ['api', 'batch', 'link', 'a2a', 'workflow'] as const;
+export const AUDIT_VIA = ['api', 'batch', 'link', 'a2a', 'workflow', 'mcp'] as const;
 export type Via = (typeof AUDIT_VIA)[number];
 
 export const AUDIT_ACTIONS = [

@@ -4,7 +4,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { badRequest } from '../errors.ts';
 import { findClient, type OAuthClient } from './clients.ts';
 import { isRegistered } from './redirect-uri.ts';
-import { roleLimitOf } from './scopes.ts';
+import { mayDecideBy, roleLimitOf } from './scopes.ts';
 
 /** The parameters that count, as they were sent. */
 export const authorizationParameters = [
@@ -26,6 +26,7 @@ export interface AuthorizationRequest {
   codeChallenge: string;
   resource: string | null;
   roleLimit: Role;
+  mayDecide: boolean;
 }
 
 const maxState = 2_000;
@@ -74,10 +75,11 @@ export async function checkAuthorization(
     codeChallenge,
     resource,
     roleLimit: roleLimitOf(parameters['scope'] ?? null),
+    mayDecide: mayDecideBy(parameters['scope'] ?? null),
   };
 }
 
-/** Whether a resource (RFC 8707) is this server or below it. All of them take the same tokens. */
+/** Whether a resource (RFC 8707) is this server or below it. `audienceOf` says what its tokens are for. */
 export function isOwnResource(issuer: string, resource: string): boolean {
   if (!URL.canParse(resource) || resource.includes('#')) return false;
   const [asked, own] = [new URL(resource), new URL(issuer)];

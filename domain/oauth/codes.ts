@@ -23,8 +23,8 @@ export async function issueCode(
   const code = randomBytes(32).toString('base64url');
   await em.execute(
     `insert into oauth_code (code_hash, client_id, user_id, token_epoch, approved_by, redirect_uri,
-                             code_challenge, resource, role_limit, expires_at)
-     select ?, ?, u.id, u.token_epoch, ?, ?, ?, ?, ?, now() + make_interval(secs => ?)
+                             code_challenge, resource, role_limit, may_decide, expires_at)
+     select ?, ?, u.id, u.token_epoch, ?, ?, ?, ?, ?, ?, now() + make_interval(secs => ?)
        from user_account u where u.id = ?`,
     [
       hashToken(code),
@@ -34,6 +34,7 @@ export async function issueCode(
       request.codeChallenge,
       request.resource,
       roleLimit,
+      request.mayDecide,
       CODE_SECONDS,
       approver.user.id,
     ],
@@ -58,6 +59,7 @@ interface CodeRow {
   code_challenge: string;
   resource: string | null;
   role_limit: Role;
+  may_decide: boolean;
   expired: boolean;
   used: boolean;
   session_id: string | null;
@@ -77,7 +79,8 @@ export async function redeemCode(
   const redeemed = await em.transactional(async (tx) => {
     const [row] = await tx.execute<CodeRow[]>(
       `select client_id, user_id, token_epoch, approved_by, redirect_uri, code_challenge, resource,
-              role_limit, expires_at <= clock_timestamp() as expired, used_at is not null as used, session_id
+              role_limit, may_decide, expires_at <= clock_timestamp() as expired, used_at is not null as used,
+              session_id
          from oauth_code where code_hash = ? for update`,
       [codeHash],
     );
@@ -127,7 +130,12 @@ async function openClientSession(
     [row.approved_by, row.user_id, row.token_epoch],
   );
   if (!user) return invalidGrant();
-  const client = { id: row.client_id, roleLimit: row.role_limit };
+  const client = {
+    id: row.client_id,
+    roleLimit: row.role_limit,
+    resource: row.resource,
+    mayDecide: row.may_decide,
+  };
   return openSession(em, user, { ...from, byPassword: false, client });
 }
 

@@ -1,5 +1,9 @@
-/** Scopes are names of roles: the highest one is the most that a client may do in its user's name. */
+/** Scopes are names of roles: the highest one is the most that a client may do in its user's name. One more
+ * lets it decide human tasks through the tools of the MCP server. */
 import { ROLES, type Role } from '../../contracts/roles.ts';
+
+/** Asked for by name only, so that no model decides on what a person should. */
+export const DECIDE_SCOPE = 'hitl:decide';
 
 /** What a client gets that asks for nothing. Administration has to be asked for by name. */
 const defaultLimit: Role = 'builder';
@@ -8,4 +12,8 @@ const defaultLimit: Role = 'builder';
 export function roleLimitOf(scope: string | null): Role {
   const asked = (scope ?? '').split(' ');
   return ROLES.findLast((role) => asked.includes(role)) ?? defaultLimit;
+}
+
+export function mayDecideBy(scope: string | null): boolean {
+  return (scope ?? '').split(' ').includes(DECIDE_SCOPE);
 }

@@ -124,10 +124,10 @@ const INSERT_RUN = new Prepared(`
     insert into run (id, workflow_id, workflow_revision, workflow_name, definition, status, input,
            owner_id, parent_run_id, parent_task, detached, root_run_id, retry_of, agent_id,
            next_start_at, last_seq, scheduled_at, started_by, key, tags, labels, start_state,
-           initiator_ids, charged, budget_id)
+           caller_run_id, initiator_ids, charged, budget_id)
     select ?::uuid, ?::uuid, ?::int, ?, ?::json, 'pending', ?::json, ?::uuid, ?::uuid, ?, ?::boolean,
            ?::uuid, ?::uuid, ?::uuid, clock_timestamp() + interval '5 seconds', ?::int,
-           ?::timestamptz, ?::uuid[], ?, ?::text[], ?::jsonb, ?::json,
+           ?::timestamptz, ?::uuid[], ?, ?::text[], ?::jsonb, ?::json, ?::uuid,
            array(select ?::uuid
                  union select unnest(b.initiator_ids || b.owner_id) from run b where b.id = any(?::uuid[])),
            coalesce((select charged from run where id = ?::uuid), '{}') || ?::uuid[],
@@ -182,6 +182,7 @@ async function insertRun(
     arrayLiteral(run.tags ?? []),
     JSON.stringify(run.labels ?? {}),
     run.start_state === undefined ? null : JSON.stringify(run.start_state),
+    run.caller_run_id ?? null,
     run.owner_id,
     arrayLiteral(runsBefore(run)),
     run.parent?.run_id ?? null,

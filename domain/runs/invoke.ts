@@ -26,6 +26,8 @@ export interface AgentInvocation {
   session?: string | undefined;
   /** See `NewRun`. */
   caller_run_id?: string | null;
+  /** Those who follow the run see the output while it grows, where the agent can show it. */
+  stream?: boolean;
   /**
    * Builds the input for the invoked version; null if the agent cannot be resolved, in which case the run
    * faults.
@@ -47,7 +49,7 @@ export async function invokeAgent(
   agent: InvokedAgent,
   invocation: AgentInvocation,
 ): Promise<string> {
-  const { version, session, caller_run_id = null, budget, limits } = invocation;
+  const { version, session, caller_run_id = null, stream = false, budget, limits } = invocation;
   // The caller may see the agent; admins use private agents with the owner's rights.
   const rights = mayChangeAgent(actor, agent) ? agent.owner_id : actor.id;
   const pin = await pinAgent(em, rights, { agent: agent.id, version });
@@ -63,7 +65,9 @@ export async function invokeAgent(
       ? await workflowOf(em, pin.pinned)
       : null;
   if (workflow === null)
-    return (await runAgent(em, actor, agent, input, { version, session, caller_run_id, budget, limits })).id;
+    return (
+      await runAgent(em, actor, agent, input, { version, session, caller_run_id, stream, budget, limits })
+    ).id;
   const warnings = pin.found ? deprecations(pin.pinned, pin.status) : [];
   const more = { agent_id: agent.id, charged_agent_id: agent.id, budget, caller_run_id, warnings, limits };
   return (await runWorkflow(em, actor, workflow, input, more)).id;

@@ -123,3 +123,20 @@ export async function readRunnable(
   }
   return found;
 }
+
+/** The input schema of the workflow behind an agent of kind `workflow`; null if there is none. */
+export async function readWorkflowInputSchema(
+  em: EntityManager,
+  agent: { owner_id: string; configuration: Record<string, unknown> },
+): Promise<Runnable['input_schema']> {
+  const { workflow_id: id, revision } = agent.configuration;
+  if (typeof id !== 'string') return null;
+  const [row] = await em.execute<{ input_schema: Runnable['input_schema'] }[]>(
+    `select v.input_schema
+       from workflow w join workflow_revision v
+              on v.workflow_id = w.id and v.revision = coalesce(?::int, w.revision)
+      where w.id::text = ? and w.archived_at is null and (w.owner_id = ? or w.visibility = 'public')`,
+    [typeof revision === 'number' ? revision : null, id, agent.owner_id],
+  );
+  return row?.input_schema ?? null;
+}

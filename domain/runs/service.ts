@@ -77,12 +77,14 @@ export async function runAgent(
     session,
     caller_run_id = null,
     budget,
+    stream = false,
     limits,
   }: {
     version?: string | undefined;
     session?: string | undefined;
     caller_run_id?: string | null;
     budget?: Budget | undefined;
+    stream?: boolean;
     limits: RunLimits;
   },
 ): Promise<CreatedRun> {
@@ -91,7 +93,14 @@ export async function runAgent(
   const continued = session === undefined ? {} : { session: `\${ ${JSON.stringify(session)} }` };
   const definition = {
     document: { dsl: '1.0.3', namespace: 'cadenza', name: 'invoke-agent', version: '1.0.0' },
-    do: [{ invoke: { call: 'agent', with: { ...reference, input: '${ . }', ...continued } } }],
+    do: [
+      {
+        invoke: {
+          call: 'agent',
+          with: { ...reference, input: '${ . }', ...continued, ...(stream ? { stream } : {}) },
+        },
+      },
+    ],
   };
   return createRun(em, {
     workflow_id: null,

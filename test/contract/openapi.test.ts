@@ -223,6 +223,7 @@ test('operations with a token declare 401, errors are problems, and lists are pa
     'POST /auth/authorize',
     'POST /auth/register',
     'GET /.well-known/oauth-protected-resource',
+    'GET /.well-known/oauth-protected-resource/mcp',
     'GET /healthz',
     'GET /readyz',
     'GET /openapi.json',

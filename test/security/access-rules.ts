@@ -126,6 +126,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   decideAuthorization: 'public',
   registerClient: 'public',
   getProtectedResourceMetadata: 'public',
+  getMcpResourceMetadata: 'public',
   // The path holds a capability, which has its own test.
   decodeTemporalPayloads: 'public',
   getMetrics: rule('admin', { none: adminOnly }),

@@ -3,14 +3,14 @@ import type { Context } from 'koa';
 import * as z from 'zod';
 
 import type { EntityManager } from '../../../db/orm.ts';
-import { AUDIENCE, claimsSchema, type Claims } from '../../../domain/auth/access-token.ts';
+import { AUDIENCE, MCP_PATH, claimsSchema, type Claims } from '../../../domain/auth/access-token.ts';
 import { anonymous } from '../../../domain/auth/actor.ts';
 import { revokeAccess, revokeClientRefreshToken, revokeRefreshToken } from '../../../domain/auth/sessions.ts';
 import { addressKey } from '../../../domain/auth/throttle.ts';
 import { OAuthError } from '../../../domain/errors.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
-import { unauthorized } from '../../middleware/auth.ts';
+import { resourceMetadataPath, unauthorized } from '../../middleware/auth.ts';
 import { MAX_AUTH_BODY_BYTES, form, openedFrom } from './requests.ts';
 import {
   formRevocation,
@@ -99,7 +99,8 @@ export function authEndpoints(deps: AppDeps): Endpoint[] {
       errors: [401],
       idempotent: false,
       handler: async (c) => {
-        if (c.actor === anonymous && !isForm(c.ctx)) throw unauthorized(c.ctx, 'token_required', issuer);
+        if (c.actor === anonymous && !isForm(c.ctx))
+          throw unauthorized(c.ctx, 'token_required', `${issuer}${resourceMetadataPath}`);
         const { token } = c.body;
         // An empty form parameter counts as absent (RFC 6749 section 3.2). The JSON schema rejects empty
         // tokens.
@@ -164,7 +165,12 @@ async function claimsOfToken(deps: AppDeps, token: string): Promise<Claims | nul
         if (!key) throw new Error('unknown key');
         return key;
       },
-      { algorithms: ['ES256'], audience: AUDIENCE, issuer: deps.env.BASE_URL, clockTolerance: '1 year' },
+      {
+        algorithms: ['ES256'],
+        audience: [AUDIENCE, `${deps.env.BASE_URL}${MCP_PATH}`],
+        issuer: deps.env.BASE_URL,
+        clockTolerance: '1 year',
+      },
     );
     return claimsSchema.parse(payload);
   } catch {

@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import * as z from 'zod';
 
 import type { EntityManager } from '../../../db/orm.ts';
+import { AUDIENCE, audienceOf } from '../../../domain/auth/access-token.ts';
 import { limitRoles } from '../../../domain/auth/actor.ts';
 import { endCookieSession, type CookieCaller } from '../../../domain/auth/cookie-sessions.ts';
 import { AppError, badRequest, forbidden } from '../../../domain/errors.ts';
@@ -175,6 +176,8 @@ function consentPage(
     registeredAt: client.created_at,
     username: caller.actor.username,
     role: limitRoles(caller.actor.roles, roleLimit)[0] ?? null,
+    toolsOnly: audienceOf(deps.env.BASE_URL, request.resource) !== AUDIENCE,
+    mayDecide: request.mayDecide,
   });
   return { status: 200, type: 'text/html', body, headers: pageHeaders([target]) };
 }

@@ -2,7 +2,9 @@
 import * as z from 'zod';
 
 import { ROLES } from '../../../contracts/roles.ts';
+import { MCP_PATH } from '../../../domain/auth/access-token.ts';
 import { AUTH_METHODS } from '../../../domain/oauth/clients.ts';
+import { DECIDE_SCOPE } from '../../../domain/oauth/scopes.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { resourceMetadataPath } from '../../middleware/auth.ts';
@@ -62,7 +64,7 @@ export function oauthMetadataEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[
           ...(env.OAUTH_MAX_CLIENTS > 0 ? { registration_endpoint: `${issuer}/auth/register` } : {}),
           revocation_endpoint: `${issuer}/auth/revoke`,
           jwks_uri: `${issuer}/.well-known/jwks.json`,
-          scopes_supported: ROLES,
+          scopes_supported: [...ROLES, DECIDE_SCOPE],
           response_types_supported: ['code'],
           response_modes_supported: ['query'],
           grant_types_supported: grantTypes,
@@ -70,7 +72,7 @@ export function oauthMetadataEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[
           token_endpoint_auth_methods_supported: AUTH_METHODS,
           revocation_endpoint_auth_methods_supported: AUTH_METHODS,
           authorization_response_iss_parameter_supported: true,
-          protected_resources: [issuer],
+          protected_resources: [issuer, `${issuer}${MCP_PATH}`],
         },
       }),
     }),
@@ -95,5 +97,30 @@ export function oauthMetadataEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[
         },
       }),
     }),
+    mcpMetadataEndpoint(issuer, headers),
   ];
+}
+
+function mcpMetadataEndpoint(issuer: string, headers: Record<string, string>): Endpoint {
+  return endpoint({
+    method: 'GET',
+    path: `${resourceMetadataPath}${MCP_PATH}`,
+    operationId: 'getMcpResourceMetadata',
+    summary: 'Get the metadata of the MCP server as a protected resource (RFC 9728)',
+    tags: ['auth'],
+    role: 'public',
+    responses: { 200: protectedResource },
+    handler: async () => ({
+      status: 200,
+      headers,
+      body: {
+        resource: `${issuer}${MCP_PATH}`,
+        resource_name: 'Cadenza: agents and workflows as tools',
+        authorization_servers: [issuer],
+        // Clients request every scope listed here, so those that a user should grant knowingly are not.
+        scopes_supported: ['viewer', 'builder'],
+        bearer_methods_supported: ['header'],
+      },
+    }),
+  });
 }

@@ -66,6 +66,15 @@ const RIGHTS: Record<Role, string> = {
   admin: 'do everything on this server, the administration of users included',
 };
 
+/** Of tokens for the MCP server, which are of no use elsewhere. */
+const TOOL_RIGHTS: Record<Role, string> = {
+  viewer: 'see your runs, their files and your human tasks',
+  approver: 'see your runs, their files and your human tasks',
+  builder:
+    'run the agents and workflows that you may use, and see your runs, their files and your human tasks',
+  admin: "run all agents and workflows, and see everybody's runs, their files and human tasks",
+};
+
 export interface Consent {
   clientName: string;
   clientUri: string | null;
@@ -74,11 +83,19 @@ export interface Consent {
   username: string;
   /** The highest role that the client would use; null if the user has none. */
   role: Role | null;
+  /** Its tokens would be for the MCP server only. */
+  toolsOnly: boolean;
+  /** It asks to decide human tasks through tools. */
+  mayDecide: boolean;
 }
 
 export function renderConsentPage(form: PageForm, consent: Consent): string {
   const name = escapeHtml(consent.clientName);
-  const rights = consent.role === null ? 'see who you are' : RIGHTS[consent.role];
+  const rights = rightsIn(consent);
+  const decides = consent.mayDecide
+    ? `<p class="problem">It also asks to <b>decide human tasks in your name</b>, so a language model could
+decide what people are asked. Only on runs that it has not begun itself.</p>`
+    : '';
   const uri =
     consent.clientUri === null
       ? ''
@@ -88,6 +105,7 @@ export function renderConsentPage(form: PageForm, consent: Consent): string {
     `<h1>Allow <b>${name}</b> to use your account?</h1>
 <p>You are <b>${escapeHtml(consent.username)}</b>. It would be able to ${rights},
 until you end its session.</p>
+${decides}
 <dl><dt>You are sent to</dt><dd>${escapeHtml(consent.redirectTo)}</dd>
 ${uri}<dt>Registered</dt><dd>${consent.registeredAt.toISOString().slice(0, 10)}</dd></dl>
 <p class="note">The program chose its name itself; Cadenza has not checked it. Allow it only if you have just
@@ -98,6 +116,11 @@ started this log-in yourself.</p>
 <button name="action" value="log_out">Use another account</button>
 </form>`,
   );
+}
+
+function rightsIn({ role, toolsOnly }: Consent): string {
+  if (role === null) return 'see who you are';
+  return (toolsOnly ? TOOL_RIGHTS : RIGHTS)[role];
 }
 
 function hidden(fields: Record<string, string>): string {

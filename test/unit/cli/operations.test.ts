@@ -10,6 +10,7 @@ const WITHOUT_COMMAND: Readonly<Record<string, string>> = {
   getJwks: 'keys for programs that check tokens',
   getAuthorizationServerMetadata: 'metadata for OAuth clients',
   getProtectedResourceMetadata: 'metadata for OAuth clients',
+  getMcpResourceMetadata: 'metadata for OAuth clients',
   authorize: 'the page on which a browser logs in for an OAuth client',
   decideAuthorization: 'the page on which a browser logs in for an OAuth client',
   registerClient: 'OAuth clients register themselves',

@@ -12,6 +12,13 @@ export const words = {
     expired: 'let it expire',
     cancelled: 'withdrew it',
   },
-  via: { api: '', batch: 'with others', link: 'by a link', a2a: 'over A2A', workflow: '' },
+  via: {
+    api: '',
+    batch: 'with others',
+    link: 'by a link',
+    a2a: 'over A2A',
+    mcp: 'by a language model (MCP)',
+    workflow: '',
+  },
   asAdmin: 'as admin',
 };

@@ -1,0 +1,107 @@
+/**
+ * Waits for a run in a request of another standard, which ends with the run or at a bound. The tables are the
+ * truth; notifications only wake the reader, so any copy of the API can wait for any run.
+ */
+import { EVENT, isTerminal } from '../../contracts/run-events.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { AppError } from '../../domain/errors.ts';
+import { listEvents } from '../../domain/runs/queries.ts';
+import type { EventRow } from '../../domain/runs/row.ts';
+import type { AppDeps } from '../deps.ts';
+import type { LiveSession } from '../streams/live-sessions.ts';
+
+const BATCH = 200;
+/** Readers wake at least this often, to notice a bound, a client that left, or a shutdown. */
+const WAKE_MS = 3_000;
+const ENDS: ReadonlySet<string> = new Set([EVENT.runCompleted, EVENT.runFaulted, EVENT.runCancelled]);
+
+export interface Waiting {
+  deps: Pick<AppDeps, 'orm' | 'runEvents' | 'isStopping'>;
+  /** Ends when the caller's token does. */
+  session: Pick<LiveSession, 'signal'>;
+  /** Aborted when the client goes away. */
+  gone: AbortSignal;
+}
+
+export interface Following {
+  runId: string;
+  /** Only entries of the log after this one. */
+  after: number;
+  untilMs: number;
+  /** Wakes the reader for what is not in the log. */
+  nudges?: Nudges;
+}
+
+/** `late`: the bound was reached, and the run goes on. */
+export type FollowEnd = 'ended' | 'late' | 'gone' | 'stopping';
+
+/**
+ * Yields new entries of the log, an empty list after a quiet while.
+ * @throws 401 if the caller's token ends
+ */
+export async function* followRun(
+  { deps, session, gone }: Waiting,
+  { runId, after, untilMs, nudges = new Nudges() }: Following,
+): AsyncGenerator<EventRow[], FollowEnd, void> {
+  const watch = deps.runEvents.watch(runId);
+  const stopped = AbortSignal.any([gone, session.signal]);
+  const wake = (): void => watch.close();
+  stopped.addEventListener('abort', wake, { once: true });
+  let seq = after;
+  let sleep: Promise<void> | null = null;
+  /** Whether the log may have news. */
+  let isDue = true;
+  const slept = async (): Promise<void> => {
+    await watch.next(Math.max(Math.min(WAKE_MS, untilMs - Date.now()), 0));
+    isDue = true;
+    sleep = null;
+  };
+  try {
+    for (;;) {
+      if (gone.aborted) return 'gone';
+      if (session.signal.aborted)
+        throw new AppError('unauthorized', 'invalid_token', 'The access token is no longer valid.');
+      if (isDue) {
+        isDue = false;
+        const events = await listEvents(deps.orm.em.fork(), runId, { after: seq, limit: BATCH });
+        seq = events.at(-1)?.seq ?? seq;
+        yield events;
+        if (events.some(({ type }) => ENDS.has(type))) return 'ended';
+        if (events.length === 0 && (await hasEnded(deps.orm.em.fork(), runId))) return 'ended';
+        if (events.length === BATCH) isDue = true;
+        else if (deps.isStopping()) return 'stopping';
+        else if (Date.now() >= untilMs) return 'late';
+      } else yield [];
+      if (!isDue && !stopped.aborted) await Promise.race([(sleep ??= slept()), nudges.next()]);
+    }
+  } finally {
+    stopped.removeEventListener('abort', wake);
+    watch.close();
+  }
+}
+
+async function hasEnded(em: EntityManager, runId: string): Promise<boolean> {
+  const [run] = await em.execute<{ status: string }[]>('select status from run where id = ?', [runId]);
+  return run === undefined || isTerminal(run.status);
+}
+
+/** Wakes one reader. */
+export class Nudges {
+  #isOpen = false;
+  #wake: () => void = () => {};
+
+  /** Something has come. */
+  give(): void {
+    this.#isOpen = true;
+    this.#wake();
+  }
+
+  /** Resolves once something has come since the last call. */
+  async next(): Promise<void> {
+    if (!this.#isOpen)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    this.#isOpen = false;
+  }
+}

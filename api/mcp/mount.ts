@@ -1,0 +1,212 @@
+/**
+ * The MCP server at `/mcp` (Streamable HTTP). The official SDK serves each request with a server of its own,
+ * so no copy of this process keeps anything of a client (docs/doors.md#mcp, docs/adr/0046).
+ */
+import { Readable } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
+import {
+  createMcpHandler,
+  isLegacyRequest,
+  WebStandardStreamableHTTPServerTransport,
+  type JSONRPCMessage,
+} from '@modelcontextprotocol/server';
+import type { Context, Middleware } from 'koa';
+import { v7 as uuidv7 } from 'uuid';
+
+import { isRecord } from '../../contracts/is-record.ts';
+import { isUuid } from '../../contracts/uuid.ts';
+import { MCP_PATH } from '../../domain/auth/access-token.ts';
+import type { Actor } from '../../domain/auth/actor.ts';
+import { AppError, badRequest, forbidden } from '../../domain/errors.ts';
+import { callingRunByHeader } from '../../domain/runs/calling-run.ts';
+import { findCallOfRequest } from '../../domain/runs/door-calls.ts';
+import type { AppDeps } from '../deps.ts';
+import { cancelByDoor } from '../doors/start-run.ts';
+import { authMiddleware, resourceMetadataPath } from '../middleware/auth.ts';
+import { checkMediaType, decodeText, parseJson, readRawBody } from '../middleware/body.ts';
+import { problemOf, toAppError } from '../middleware/errors.ts';
+import { countRequest } from '../middleware/rate-limit.ts';
+import { openerOf } from '../streams/live-sessions.ts';
+import type { McpCall } from './call.ts';
+import { eventId, resumeCall } from './resume.ts';
+import { createMcpServer } from './server.ts';
+
+/** Files come in as base64. */
+const BODY_LIMIT_BYTES = 16 * 1024 * 1024;
+const KEEP_ALIVE_MS = 5_000;
+const SESSION_HEADER = 'Mcp-Session-Id';
+
+export function mcpMiddleware(deps: AppDeps): Middleware {
+  const { BASE_URL: issuer } = deps.env;
+  const authenticated = authMiddleware(
+    {
+      keys: deps.keys,
+      issuer,
+      addressLimit: deps.addressLimit,
+      knownCallers: deps.knownCallers,
+      knownWorkers: deps.knownWorkers,
+      fork: () => deps.orm.em.fork(),
+      resource: {
+        audience: `${issuer}${MCP_PATH}`,
+        metadataPath: `${resourceMetadataPath}${MCP_PATH}`,
+      },
+    },
+    { role: 'viewer' },
+  );
+  const origins = new Set([issuer, ...deps.env.CORS_ORIGINS].map((url) => new URL(url).origin));
+  return async (ctx, next) => {
+    if (ctx.path !== MCP_PATH) return next();
+    ctx.state['route'] = MCP_PATH;
+    try {
+      // The specification demands it, against pages that reach a local server by DNS rebinding.
+      const origin = ctx.get('origin');
+      if (origin !== '' && !origins.has(origin))
+        throw forbidden('Pages of this origin may not use the MCP server.', 'foreign_origin');
+      await authenticated(ctx, async () => {});
+      const fork = () => deps.orm.em.fork();
+      ctx.set(await countRequest(fork, ctx.state['actor'], deps.env.RATE_LIMIT_PER_MINUTE));
+      await dispatch(ctx, deps);
+    } catch (error) {
+      refuse(ctx, deps, error);
+    }
+    return undefined;
+  };
+}
+
+async function dispatch(ctx: Context, deps: AppDeps): Promise<void> {
+  const sessionId = sessionOf(ctx);
+  const call = await callOf(ctx, deps, sessionId);
+  const lastEventId = ctx.get('last-event-id');
+  if (ctx.method === 'GET' && lastEventId !== '') return resumeCall(ctx, call, lastEventId);
+  if (ctx.method === 'DELETE') {
+    // There is nothing to forget: the session was only a name.
+    ctx.status = 204;
+    return undefined;
+  }
+  if (ctx.method !== 'POST')
+    throw new AppError('method_not_allowed', 'method_not_allowed', 'Send messages by POST.', {
+      headers: { Allow: 'POST, DELETE' },
+    });
+  const raw = await readRawBody(ctx, BODY_LIMIT_BYTES, { until: 'read' });
+  checkMediaType(raw, ['application/json']);
+  const message = raw.turn.measure(() => parseJson(decodeText(raw.bytes)));
+  if (Array.isArray(message))
+    throw badRequest('batch', 'Send one message a request: newer versions of MCP have no batches.');
+  await cancelByMessage(call, message);
+  return answer(ctx, call, message);
+}
+
+async function answer(ctx: Context, call: McpCall, message: unknown): Promise<void> {
+  const request = new Request(`${call.deps.env.BASE_URL}${MCP_PATH}`, {
+    method: 'POST',
+    headers: headersOf(ctx),
+    signal: call.gone,
+  });
+  if (!(await isLegacyRequest(request, message))) {
+    const modern = createMcpHandler(
+      () => createMcpServer({ ...call, sessionId: null, cancelsOnLeave: true }),
+      {
+        legacy: 'reject',
+        keepAliveMs: KEEP_ALIVE_MS,
+        onerror: (error) => call.deps.logger.debug({ err: error }, 'an MCP request was refused'),
+      },
+    );
+    return send(ctx, await modern.fetch(request, { parsedBody: message }));
+  }
+  const server = createMcpServer(call);
+  const transport = new WebStandardStreamableHTTPServerTransport({
+    keepAliveMs: KEEP_ALIVE_MS,
+    eventStore: {
+      // The run's log is the store: `resumeCall` reads it.
+      storeEvent: async (_stream: string, _message: JSONRPCMessage) => eventId(call),
+      replayEventsAfter: async () => Promise.reject(new Error('streams are resumed elsewhere')),
+    },
+  });
+  await server.connect(transport);
+  ctx.res.once('close', () => void server.close());
+  const response = await transport.handleRequest(request, { parsedBody: message });
+  if (isRecord(message) && message['method'] === 'initialize' && response.ok)
+    ctx.set(SESSION_HEADER, uuidv7());
+  return send(ctx, response);
+}
+
+function send(ctx: Context, response: Response): void {
+  ctx.status = response.status;
+  for (const [name, value] of response.headers) if (name !== 'connection') ctx.set(name, value);
+  if (response.body === null) {
+    ctx.body = null;
+    ctx.status = response.status;
+    return;
+  }
+  // Both are the streams of Node.js; the types of the DOM and of node:stream/web differ in name only.
+  ctx.body = Readable.fromWeb(response.body as ReadableStream);
+  if (ctx.response.is('text/event-stream')) ctx.flushHeaders();
+}
+
+const PASSED_ON = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'];
+
+function headersOf(ctx: Context): Headers {
+  const headers = new Headers();
+  for (const name of Object.keys(ctx.headers))
+    if (PASSED_ON.includes(name) || name.startsWith('mcp-param-')) headers.set(name, ctx.get(name));
+  return headers;
+}
+
+/** Only a name that keeps the requests of several clients of one user apart. @throws 404 if it is not ours */
+function sessionOf(ctx: Context): string | null {
+  const id = ctx.get(SESSION_HEADER);
+  if (id === '') return null;
+  if (!isUuid(id))
+    throw new AppError('not_found', 'not_found', 'There is no such session: initialize again.');
+  return id;
+}
+
+async function callOf(ctx: Context, deps: AppDeps, sessionId: string | null): Promise<McpCall> {
+  const actor: Actor = ctx.state['actor'];
+  const left = new AbortController();
+  if (ctx.res.closed) left.abort();
+  else
+    ctx.res.once('close', () => {
+      if (!ctx.res.writableFinished) left.abort();
+    });
+  return {
+    id: uuidv7(),
+    deps,
+    actor,
+    sessionId,
+    callingRunId: await callingRunByHeader(deps.orm.em.fork(), ctx.get('Idempotency-Key')),
+    cancelsOnLeave: false,
+    openSession: () => deps.sessions.openStream(openerOf(ctx)),
+    gone: left.signal,
+    lastSeq: 0,
+  };
+}
+
+/** `notifications/cancelled` names a request that any copy of this server may be answering. */
+async function cancelByMessage({ deps, actor, sessionId }: McpCall, message: unknown): Promise<void> {
+  if (sessionId === null || !isRecord(message) || message['method'] !== 'notifications/cancelled') return;
+  const { params } = message;
+  const requestId = isRecord(params) ? params['requestId'] : undefined;
+  if (typeof requestId !== 'string' && typeof requestId !== 'number') return;
+  const request = { session_id: sessionId, request_id: JSON.stringify(requestId) };
+  const begun = await findCallOfRequest(deps.orm.em.fork(), actor.id, request);
+  if (begun !== null) await cancelByDoor(deps, actor, begun.run_id);
+}
+
+/** Before a message is understood, errors have no id (JSON-RPC 2.0 section 5). */
+function refuse(ctx: Context, deps: AppDeps, error: unknown): void {
+  if (ctx.headerSent) throw error;
+  const known = toAppError(error);
+  if (known === null || known.kind === 'unavailable')
+    deps.logger.error({ err: error, request_id: ctx.state['requestId'] }, 'request failed');
+  const { status, detail, code } = problemOf(ctx, known);
+  ctx.status = status;
+  ctx.set(known?.headers ?? {});
+  const rpcCode = code === 'malformed_json' ? -32700 : code === 'batch' ? -32600 : -32000;
+  ctx.body = JSON.stringify({
+    jsonrpc: '2.0',
+    id: null,
+    error: { code: rpcCode, message: detail, data: { code } },
+  });
+  ctx.set('Content-Type', 'application/json');
+}

@@ -1,0 +1,221 @@
+/** Tools of the platform itself: runs, files and human tasks of the caller. */
+import type { CallToolResult } from '@modelcontextprotocol/server';
+import * as z from 'zod';
+
+import { hasRole, type Actor } from '../../domain/auth/actor.ts';
+import { forbidden } from '../../domain/errors.ts';
+import { addFile, receiveFile } from '../../domain/files/service.ts';
+import { decide, getTask, listTasks, loadForChange } from '../../domain/hitl/service.ts';
+import { sendSignals } from '../../domain/runs/dispatch.ts';
+import { checkFileLimit } from '../../domain/limits.ts';
+import { servesCaller } from '../../domain/runs/door-calls.ts';
+import { getRun } from '../../domain/runs/queries.ts';
+import { followRun } from '../doors/follow-run.ts';
+import { cancelByDoor } from '../doors/start-run.ts';
+import { presentDecided, presentListedTask, presentTask } from '../routes/hitl/presenter.ts';
+import { text, uuid } from '../schemas.ts';
+import { inTransaction } from '../transaction.ts';
+import type { McpCall, Progress } from './call.ts';
+import { fileUri, recordResult, runResult } from './results.ts';
+import { runResultSchema } from './tool-schemas.ts';
+import type { ListedTool } from './run-tools.ts';
+
+const MAX_LISTED_TASKS = 50;
+const MAX_WAIT_SECONDS = 50;
+
+interface PlatformTool<Schema extends z.ZodObject = z.ZodObject> {
+  title: string;
+  description: string;
+  input: Schema;
+  output?: ListedTool['outputSchema'];
+  annotations: Record<string, boolean>;
+  /** Whether the caller has it. */
+  isFor(actor: Actor): boolean;
+  call(call: McpCall, given: z.output<Schema>, request: Progress): Promise<CallToolResult>;
+}
+
+function tool<Schema extends z.ZodObject>(definition: PlatformTool<Schema>): PlatformTool {
+  // The assertion holds: `callPlatformTool` checks the arguments with exactly this schema.
+  return definition as unknown as PlatformTool;
+}
+
+const everybody = (): boolean => true;
+const builders = (actor: Actor): boolean => hasRole(actor, 'builder');
+const READS = { readOnlyHint: true, openWorldHint: false };
+const CHANGES = { readOnlyHint: false, openWorldHint: false };
+
+const TOOLS: Record<string, PlatformTool> = {
+  get_run: tool({
+    title: 'Get a run',
+    description:
+      'Gets the state of a run and its output. With wait_seconds it waits that long for the end of the run.',
+    input: z.strictObject({
+      run_id: uuid,
+      wait_seconds: z.number().int().min(0).max(MAX_WAIT_SECONDS).optional(),
+    }),
+    output: runResultSchema(null),
+    annotations: { ...READS, idempotentHint: true },
+    isFor: everybody,
+    call: getRunTool,
+  }),
+  cancel_run: tool({
+    title: 'Cancel a run',
+    description: 'Asks a run to end. It ends soon after, unless it has ended before.',
+    input: z.strictObject({ run_id: uuid }),
+    output: runResultSchema(null),
+    annotations: { ...CHANGES, destructiveHint: true, idempotentHint: true },
+    isFor: builders,
+    async call({ deps, actor }, { run_id: id }) {
+      await cancelByDoor(deps, actor, id);
+      return runResult(await getRun(deps.orm.em.fork(), actor, id));
+    },
+  }),
+  upload_file: tool({
+    title: 'Upload a file',
+    description: 'Stores a file that agents and workflows can be given as {"file_id": …}.',
+    input: z.strictObject({
+      name: text({ min: 1, max: 255 }),
+      media_type: text({ min: 3, max: 255 }),
+      content_base64: z.base64(),
+    }),
+    annotations: { ...CHANGES, destructiveHint: false },
+    isFor: builders,
+    async call({ deps, actor }, { name, media_type, content_base64: content }) {
+      const source = chunks(Buffer.from(content, 'base64'));
+      const file = { owner_id: actor.id, name, media_type };
+      const upload = await receiveFile(deps.files, source);
+      const stored = await inTransaction(
+        () => deps.orm.em.fork(),
+        async (em) => {
+          const added = await addFile(em, upload, file);
+          await checkFileLimit(em, deps.env, actor.id);
+          return added;
+        },
+      ).catch(async (error: unknown) => {
+        await upload.discard();
+        throw error;
+      });
+      const { id, size, sha256 } = stored;
+      const reference = { file_id: id, name: stored.name, media_type: stored.media_type, size, sha256 };
+      return {
+        content: [
+          { type: 'text', text: JSON.stringify(reference) },
+          { type: 'resource_link', uri: fileUri(id), name: stored.name, mimeType: stored.media_type },
+        ],
+        structuredContent: reference,
+      };
+    },
+  }),
+  list_human_tasks: tool({
+    title: 'List human tasks',
+    description: 'Lists the tasks that wait for the decision of the person whom you work for.',
+    input: z.strictObject({ run_id: uuid.optional() }),
+    annotations: READS,
+    isFor: everybody,
+    async call({ deps, actor }, filter) {
+      const em = deps.orm.em.fork();
+      const all = { scope: 'mine' as const, ...filter };
+      const tasks = await listTasks(em, actor, all, { sort: 'priority' }, MAX_LISTED_TASKS);
+      return recordResult({ tasks: tasks.map((task) => presentListedTask(actor, task)) });
+    },
+  }),
+  get_human_task: tool({
+    title: 'Get a human task',
+    description: 'Gets one task with its form and what people said about it.',
+    input: z.strictObject({ task_id: uuid }),
+    annotations: READS,
+    isFor: everybody,
+    call: async ({ deps, actor }, { task_id: id }) =>
+      recordResult({ ...presentTask(actor, await getTask(deps.orm.em.fork(), actor, id)) }),
+  }),
+  decide_human_task: tool({
+    title: 'Decide a human task',
+    description:
+      'Decides a task in the name of the person whom you work for, who has to tell you the decision. ' +
+      'Tasks of runs that you have begun are decided elsewhere.',
+    input: z.strictObject({
+      task_id: uuid,
+      decision: text({ min: 1, max: 255 }),
+      payload: z.unknown().optional(),
+      comment: text({ max: 10_000 }).optional(),
+    }),
+    annotations: { ...CHANGES, destructiveHint: true },
+    isFor: (actor) => hasRole(actor, 'approver') && actor.client?.mayDecide === true,
+    call: decideTask,
+  }),
+};
+
+async function getRunTool(
+  { deps, actor, openSession, gone }: McpCall,
+  { run_id: runId, wait_seconds: seconds = 0 }: { run_id: string; wait_seconds?: number | undefined },
+): Promise<CallToolResult> {
+  const run = await getRun(deps.orm.em.fork(), actor, runId);
+  if (seconds === 0) return runResult(run);
+  const session = openSession();
+  try {
+    const untilMs = Date.now() + seconds * 1_000;
+    const entries = followRun({ deps, session, gone }, { runId, after: run.last_seq, untilMs });
+    while (!(await entries.next()).done);
+    return runResult(await getRun(deps.orm.em.fork(), actor, runId));
+  } finally {
+    session.close();
+  }
+}
+
+/** @throws 403 if the caller could approve what itself has begun */
+async function decideTask(
+  { deps, actor, callingRunId }: McpCall,
+  {
+    task_id: id,
+    ...submission
+  }: { task_id: string; decision: string; payload?: unknown; comment?: string | undefined },
+): Promise<CallToolResult> {
+  const { task, decision, signal } = await inTransaction(
+    () => deps.orm.em.fork(),
+    async (em) => {
+      const seen = await loadForChange(em, actor, id);
+      if (await servesCaller(em, seen.run_id, callingRunId))
+        throw forbidden(
+          'A program of a language model has begun this run, so a person decides this task elsewhere.',
+          'own_run',
+        );
+      return decide(em, { actor, via: 'mcp' }, seen, { value: submission });
+    },
+  );
+  const delivered = signal === null ? [] : await sendSignals(deps, [signal]);
+  return recordResult({ ...presentDecided(actor, task, decision, delivered.length > 0) });
+}
+
+async function* chunks(bytes: Buffer): AsyncGenerator<Uint8Array> {
+  const size = 256 * 1024;
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+export function platformTools(actor: Actor): ListedTool[] {
+  return Object.entries(TOOLS)
+    .filter(([, one]) => one.isFor(actor))
+    .map(([name, { title, description, input, output, annotations }]) => ({
+      name,
+      title,
+      description,
+      inputSchema: schemaOf(input),
+      ...(output === undefined ? {} : { outputSchema: output }),
+      annotations: { title, ...annotations },
+    }));
+}
+
+function schemaOf(input: z.ZodObject): ListedTool['inputSchema'] {
+  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: 'input' });
+  return { ...schema, type: 'object' };
+}
+
+/** Null for another tool, and for one that the caller has not. @throws ZodError for wrong arguments */
+export async function callPlatformTool(
+  call: McpCall,
+  name: string,
+  given: Record<string, unknown>,
+  request: Progress,
+): Promise<CallToolResult | null> {
+  const found = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
+  return found?.isFor(call.actor) ? found.call(call, found.input.parse(given), request) : null;
+}

@@ -1,0 +1,68 @@
+/**
+ * Resumes the stream of a tool call (MCP 2025-11-25, "Resumability and Redelivery"). The id of an event names
+ * the call and an entry of its run's log, so any copy of this server can tell what the client has missed.
+ */
+import type { Context } from 'koa';
+
+import { isUuid } from '../../contracts/uuid.ts';
+import { AppError, badRequest } from '../../domain/errors.ts';
+import { findDoorCall, type DoorCall } from '../../domain/runs/door-calls.ts';
+import { getRun } from '../../domain/runs/queries.ts';
+import { sendEvents } from '../a2a/sse.ts';
+import { followRun } from '../doors/follow-run.ts';
+import { cutUnread } from '../streams/follow.ts';
+import type { McpCall } from './call.ts';
+import { runResult } from './results.ts';
+
+const WAIT_MS = 15 * 60_000;
+
+export function eventId({ id, lastSeq }: Pick<McpCall, 'id' | 'lastSeq'>): string {
+  return `${id}_${lastSeq}`;
+}
+
+/** @throws 400 for an id that is none of ours, 404 if the call has not begun a run */
+export async function resumeCall(ctx: Context, call: McpCall, lastEventId: string): Promise<void> {
+  const [, id = '', seq] = /^([0-9a-f-]{36})_(\d{1,12})$/.exec(lastEventId) ?? [];
+  if (!isUuid(id))
+    throw badRequest('invalid_last_event_id', 'Last-Event-ID is none of those of this server.');
+  const { deps, actor } = call;
+  const begun = await findDoorCall(deps.orm.em.fork(), actor.id, id);
+  if (!begun?.request_id) throw new AppError('not_found', 'not_found', 'There is no such stream.');
+  const session = call.openSession();
+  cutUnread(ctx, session);
+  ctx.res.once('close', () => session.close());
+  const shown = { id, lastSeq: Number(seq) };
+  await sendEvents(ctx, {
+    events: missed(call, begun, shown, session.signal),
+    lastId: () => eventId(shown),
+    onError: () => rpc(begun, { error: { code: -32603, message: 'Internal error' } }),
+  });
+}
+
+async function* missed(
+  { deps, actor, gone }: McpCall,
+  begun: DoorCall,
+  shown: Pick<McpCall, 'lastSeq'>,
+  signal: AbortSignal,
+): AsyncGenerator<unknown, void, undefined> {
+  const { run_id: runId, progress_token: token } = begun;
+  const following = { runId, after: shown.lastSeq, untilMs: Date.now() + WAIT_MS };
+  const entries = followRun({ deps, session: { signal }, gone }, following);
+  for (;;) {
+    const next = await entries.next();
+    if (next.done) {
+      if (next.value === 'gone') return;
+      yield rpc(begun, { result: runResult(await getRun(deps.orm.em.fork(), actor, runId)) });
+      return;
+    }
+    for (const { seq, message } of token === null ? [] : next.value) {
+      shown.lastSeq = seq;
+      const params = { progressToken: JSON.parse(token ?? 'null') as unknown, progress: seq, message };
+      yield { jsonrpc: '2.0', method: 'notifications/progress', params };
+    }
+  }
+}
+
+function rpc({ request_id: id }: DoorCall, body: object): object {
+  return { jsonrpc: '2.0', id: JSON.parse(id ?? 'null') as unknown, ...body };
+}

@@ -1,0 +1,305 @@
+/** `POST /v1/chat/completions`: a run of an agent, whose output is the answer. */
+import { Readable } from 'node:stream';
+import type { Context } from 'koa';
+import { v7 as uuidv7 } from 'uuid';
+
+import { agentKind } from '../../contracts/agent-configuration.ts';
+import { hasRole, type Actor } from '../../domain/auth/actor.ts';
+import { forbidden } from '../../domain/errors.ts';
+import type { PinnedAgent } from '../../domain/ports.ts';
+import { getAgent } from '../../domain/registry/agent-service.ts';
+import { callingRunByHeader } from '../../domain/runs/calling-run.ts';
+import { invokeAgent } from '../../domain/runs/invoke.ts';
+import { runLimits } from '../../domain/runs/limits.ts';
+import { getRun } from '../../domain/runs/queries.ts';
+import type { RunRow } from '../../domain/runs/row.ts';
+import { readWorkflowInputSchema } from '../../domain/runs/runnable.ts';
+import type { AppDeps } from '../deps.ts';
+import { followRun, Nudges, type FollowEnd } from '../doors/follow-run.ts';
+import { cancelByDoor, startByDoor } from '../doors/start-run.ts';
+import { cutUnread } from '../streams/follow.ts';
+import { openerOf, type LiveSession } from '../streams/live-sessions.ts';
+import { receiveChatFiles } from './chat-files.ts';
+import { agentInput, finishReason, outputText, textMessages } from './conversation.ts';
+import { badParameter, failureOf, sendOpenAiError } from './errors.ts';
+import { findModel } from './models.ts';
+import { GrowingText } from './growing-text.ts';
+import type { ChatRequest } from './request.ts';
+
+/** A token is valid as long. Later the run goes on, and its id leads to it. */
+const MAX_WAIT_MS = 15 * 60_000;
+const UNREAD_BYTES = 64 * 1024;
+/** The run has begun, so trying again would begin another. */
+const NO_RETRY = { 'x-should-retry': 'false' };
+
+interface Chat {
+  ctx: Context;
+  deps: AppDeps;
+  actor: Actor;
+  request: ChatRequest;
+  runId: string;
+  /** Seconds since 1970. */
+  created: number;
+  session: LiveSession;
+  gone: AbortSignal;
+  /** Call when the run needs no cancelling any more. */
+  settle(): void;
+}
+
+export async function answerChat(ctx: Context, deps: AppDeps, request: ChatRequest): Promise<void> {
+  const actor: Actor = ctx.state['actor'];
+  if (!hasRole(actor, 'builder')) throw forbidden('This requires the role builder.', 'role_required');
+  const em = deps.orm.em.fork();
+  const { pinned } = await findModel(em, actor, request.model);
+  const session = deps.sessions.openStream(openerOf(ctx));
+  try {
+    const streamsText = request.stream && showsItsText(pinned);
+    const runId = await startChat(ctx, deps, request, pinned, streamsText);
+    ctx.set('X-Run-Id', runId);
+    const chat = { ctx, deps, actor, request, runId, created: Math.floor(Date.now() / 1_000), session };
+    const watched = { ...chat, ...cancelOnLeave(ctx, deps, actor, runId) };
+    if (request.stream) {
+      answerStream(watched, streamsText);
+      return;
+    }
+    await answerWhole(watched);
+    session.close();
+  } catch (error) {
+    session.close();
+    throw error;
+  }
+}
+
+/** Only where what grows is what the answer will be. */
+function showsItsText(agent: PinnedAgent): boolean {
+  const isFree = Object.keys(agent.output_schema).length === 0;
+  return isFree && ['llm', 'a2a'].includes(agentKind(agent));
+}
+
+async function startChat(
+  ctx: Context,
+  deps: AppDeps,
+  request: ChatRequest,
+  pinned: PinnedAgent,
+  stream: boolean,
+): Promise<string> {
+  const actor: Actor = ctx.state['actor'];
+  const messages = textMessages(request.messages);
+  const text = messages.findLast(({ role }) => role === 'user')?.content;
+  if (text === undefined) throw badParameter('messages', 'There must be a message of the role user.');
+  const em = deps.orm.em.fork();
+  const schema = agentKind(pinned) === 'workflow' ? await readWorkflowInputSchema(em, pinned) : null;
+  const files = await receiveChatFiles({ store: deps.files, em, actor }, request.messages);
+  let isKept = false;
+  try {
+    if (agentKind(pinned) === 'llm' && files.references.some(({ file_id: id }) => id === undefined))
+      throw badParameter('messages', 'This agent takes images as data URLs only: data:image/png;base64,…');
+    const input = agentInput(pinned, { messages, text, files: files.references }, schema);
+    if (input === null)
+      throw badParameter('model', "The agent's input schema has no place for a text.", 'unsupported_model');
+    const call = { id: uuidv7(), door: 'openai' as const, user_id: actor.id };
+    const ids = { session_id: null, request_id: null, progress_token: null };
+    const runId = await startByDoor(deps, { ...call, ...ids }, async (tx) => {
+      const caller_run_id = await callingRunByHeader(tx, ctx.get('Idempotency-Key'));
+      const limits = runLimits(deps.env);
+      const agent = await getAgent(tx, actor, pinned.id);
+      const id = await invokeAgent(tx, actor, agent, { input: () => input, caller_run_id, stream, limits });
+      await files.keep(tx, id);
+      return id;
+    });
+    isKept = true;
+    return runId;
+  } finally {
+    if (!isKept) await files.discard();
+  }
+}
+
+/** Closing the connection cancels the run. */
+function cancelOnLeave(
+  ctx: Context,
+  deps: AppDeps,
+  actor: Actor,
+  runId: string,
+): Pick<Chat, 'gone' | 'settle'> {
+  const left = new AbortController();
+  let isSettled = false;
+  const leave = (): void => {
+    left.abort();
+    if (isSettled || deps.isStopping()) return;
+    cancelByDoor(deps, actor, runId).catch((error: unknown) =>
+      deps.logger.error({ err: error, run_id: runId }, 'cannot cancel the run of a closed connection'),
+    );
+  };
+  if (ctx.res.closed || ctx.res.destroyed) leave();
+  else ctx.res.once('close', leave);
+  return {
+    gone: left.signal,
+    settle() {
+      isSettled = true;
+    },
+  };
+}
+
+async function answerWhole(chat: Chat): Promise<void> {
+  const { ctx, deps, actor, runId } = chat;
+  const following = followRun(chat, { runId, after: 0, untilMs: Date.now() + MAX_WAIT_MS });
+  let end: FollowEnd | undefined;
+  while (end === undefined) {
+    const next = await following.next();
+    if (next.done) end = next.value;
+  }
+  if (end === 'gone') return;
+  chat.settle();
+  if (end !== 'ended') {
+    sendOpenAiError(ctx, unfinished(runId, end), NO_RETRY);
+    return;
+  }
+  const run = await getRun(deps.orm.em.fork(), actor, runId);
+  if (run.status !== 'completed') {
+    sendOpenAiError(ctx, failureOf(run), NO_RETRY);
+    return;
+  }
+  ctx.status = 200;
+  ctx.set('Content-Type', 'application/json');
+  ctx.body = JSON.stringify({
+    id: completionId(runId),
+    object: 'chat.completion',
+    created: chat.created,
+    model: chat.request.model,
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: outputText(run.output), refusal: null, annotations: [] },
+        logprobs: null,
+        finish_reason: finishReason(run.output),
+      },
+    ],
+    usage: usageOf(run),
+  });
+}
+
+function unfinished(runId: string, end: FollowEnd): Parameters<typeof sendOpenAiError>[1] {
+  const late = end === 'late';
+  const message = late
+    ? `The run ${runId} takes longer than this API waits, and goes on.`
+    : `The server is being restarted. The run ${runId} goes on.`;
+  const code = late ? 'run_unfinished' : 'server_restarting';
+  return { status: late ? 504 : 503, error: { message, type: 'server_error', param: null, code } };
+}
+
+function answerStream(chat: Chat, streamsText: boolean): void {
+  const { ctx, session } = chat;
+  cutUnread(ctx, session);
+  ctx.res.once('close', () => session.close());
+  ctx.status = 200;
+  ctx.set({
+    'Content-Type': 'text/event-stream; charset=utf-8',
+    'Cache-Control': 'no-store',
+    'X-Accel-Buffering': 'no',
+  });
+  ctx.req.socket.setNoDelay(true);
+  ctx.body = Readable.from(guarded(chat, blocks(chat, streamsText)), {
+    objectMode: false,
+    highWaterMark: UNREAD_BYTES,
+  });
+  ctx.flushHeaders();
+}
+
+/** Errors after the first bytes become an event, as OpenAI's clients expect. */
+async function* guarded(chat: Chat, source: AsyncGenerator<string>): AsyncGenerator<string> {
+  try {
+    yield* source;
+  } catch (error) {
+    chat.deps.logger.warn({ err: error, run_id: chat.runId }, 'a stream of a chat broke');
+    const message = `The stream broke. The run is ${chat.runId}.`;
+    yield dataBlock({ error: { message, type: 'server_error', param: null, code: 'stream_broken' } });
+  }
+}
+
+async function* blocks(chat: Chat, streamsText: boolean): AsyncGenerator<string> {
+  const { deps, actor, runId } = chat;
+  const nudges = new Nudges();
+  const feed = streamsText ? deps.partialFeeds.join(runId, () => nudges.give()) : null;
+  const growing = new GrowingText();
+  const chunk = chunkOf(chat);
+  try {
+    yield chunk({ role: 'assistant', content: '' }, null);
+    const following = followRun(chat, { runId, after: 0, untilMs: Date.now() + MAX_WAIT_MS, nudges });
+    let end: FollowEnd | undefined;
+    while (end === undefined) {
+      const next = await following.next();
+      const texts = growing.take(feed?.take() ?? []);
+      for (const text of texts) yield chunk({ content: text }, null);
+      if (next.done) end = next.value;
+      // Also shows proxies and clients that the connection lives.
+      else if (texts.length === 0 || next.value.length > 0)
+        yield commentOf(next.value.map(({ message }) => message));
+    }
+    if (end === 'gone') return;
+    chat.settle();
+    if (end !== 'ended') {
+      yield dataBlock({ error: unfinished(runId, end).error });
+      return;
+    }
+    const run = await getRun(deps.orm.em.fork(), actor, runId);
+    if (run.status !== 'completed') {
+      yield dataBlock({ error: failureOf(run).error });
+      return;
+    }
+    const rest = growing.rest(outputText(run.output));
+    if (rest !== '') yield chunk({ content: rest }, null);
+    yield chunk({}, finishReason(run.output));
+    if (chat.request.includeUsage) yield usageChunk(chat, run);
+    yield 'data: [DONE]\n\n';
+  } finally {
+    feed?.close();
+  }
+}
+
+/** What the run does, such as asking a person, for those who look at the connection. */
+function commentOf(messages: readonly string[]): string {
+  const lines = messages.slice(-20).map((message) => message.replaceAll(/\s+/g, ' ').slice(0, 300));
+  return `${(lines.length > 0 ? lines : ['keep-alive']).map((line) => `: ${line}`).join('\n')}\n\n`;
+}
+
+function chunkOf({ runId, created, request }: Chat): (delta: object, reason: string | null) => string {
+  return (delta, finish_reason) =>
+    dataBlock({
+      id: completionId(runId),
+      object: 'chat.completion.chunk',
+      created,
+      model: request.model,
+      choices: [{ index: 0, delta, logprobs: null, finish_reason }],
+      ...(request.includeUsage ? { usage: null } : {}),
+    });
+}
+
+function usageChunk({ runId, created, request }: Chat, run: RunRow): string {
+  return dataBlock({
+    id: completionId(runId),
+    object: 'chat.completion.chunk',
+    created,
+    model: request.model,
+    choices: [],
+    usage: usageOf(run),
+  });
+}
+
+function dataBlock(value: object): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
+}
+
+function completionId(runId: string): string {
+  return `chatcmpl-${runId}`;
+}
+
+/** Of all calls of the run together. */
+function usageOf({ usage }: Pick<RunRow, 'usage'>): Record<string, number> {
+  const number = (name: string): number => (typeof usage[name] === 'number' ? usage[name] : 0);
+  const [input, output] = [number('input_tokens'), number('output_tokens')];
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: number('total_tokens') || input + output,
+  };
+}

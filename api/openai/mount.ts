@@ -1,0 +1,101 @@
+/**
+ * The OpenAI-compatible API, below `/v1`: chat programs and SDKs talk to agents as they do to models. Shapes
+ * and errors are OpenAI's, so its paths are not declared as endpoints (docs/doors.md#openai).
+ */
+import type { Context, Middleware } from 'koa';
+
+import { AppError, notFound } from '../../domain/errors.ts';
+import type { AppDeps } from '../deps.ts';
+import { authMiddleware } from '../middleware/auth.ts';
+import { checkMediaType, decodeText, parseJson, readRawBody } from '../middleware/body.ts';
+import { toAppError } from '../middleware/errors.ts';
+import { countRequest } from '../middleware/rate-limit.ts';
+import { answerChat } from './chat.ts';
+import { openAiError, sendOpenAiError } from './errors.ts';
+import { listModels, readModel } from './models.ts';
+import { parseChatRequest } from './request.ts';
+
+const BASE = /^\/v1(\/.*)?$/;
+const MODEL = /^\/models\/(.+)$/;
+/** Images and sound are in the messages, in base64. */
+const BODY_LIMIT_BYTES = 16 * 1024 * 1024;
+
+export function openAiMiddleware(deps: AppDeps): Middleware {
+  const authenticated = authMiddleware(
+    {
+      keys: deps.keys,
+      issuer: deps.env.BASE_URL,
+      addressLimit: deps.addressLimit,
+      knownCallers: deps.knownCallers,
+      knownWorkers: deps.knownWorkers,
+      fork: () => deps.orm.em.fork(),
+    },
+    { role: 'viewer' },
+  );
+  return async (ctx, next) => {
+    const [, rest] = BASE.exec(ctx.path) ?? [];
+    if (rest === undefined) return next();
+    // One metrics label for all models.
+    ctx.state['route'] = MODEL.test(rest) ? '/v1/models/{id}' : `/v1${KNOWN.has(rest) ? rest : ''}`;
+    try {
+      await authenticated(ctx, async () => {});
+      const fork = () => deps.orm.em.fork();
+      ctx.set(await countRequest(fork, ctx.state['actor'], deps.env.RATE_LIMIT_PER_MINUTE));
+      await dispatch(ctx, deps, rest);
+    } catch (error) {
+      refuse(ctx, deps, error);
+    }
+    return undefined;
+  };
+}
+
+const KNOWN: ReadonlySet<string> = new Set(['/models', '/chat/completions']);
+
+async function dispatch(ctx: Context, deps: AppDeps, rest: string): Promise<void> {
+  const model = MODEL.exec(rest)?.[1];
+  if (rest === '/models' || model !== undefined) {
+    only(ctx, 'GET');
+    const em = deps.orm.em.fork();
+    const body =
+      model === undefined
+        ? { object: 'list', data: await listModels(em, ctx.state['actor']) }
+        : await readModel(em, ctx.state['actor'], decoded(model));
+    ctx.status = 200;
+    ctx.set('Content-Type', 'application/json');
+    ctx.body = JSON.stringify(body);
+    return;
+  }
+  if (rest !== '/chat/completions') throw notFound('path');
+  only(ctx, 'POST');
+  const raw = await readRawBody(ctx, BODY_LIMIT_BYTES, { until: 'read' });
+  checkMediaType(raw, ['application/json']);
+  const body = raw.turn.measure(() => parseJson(decodeText(raw.bytes)));
+  await answerChat(
+    ctx,
+    deps,
+    raw.turn.measure(() => parseChatRequest(body)),
+  );
+}
+
+function only(ctx: Context, method: string): void {
+  if (ctx.method === method || (method === 'GET' && ctx.method === 'HEAD')) return;
+  throw new AppError('method_not_allowed', 'method_not_allowed', `This path supports ${method}.`, {
+    headers: { Allow: method },
+  });
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function refuse(ctx: Context, deps: AppDeps, error: unknown): void {
+  if (ctx.headerSent) throw error;
+  const known = toAppError(error);
+  if (known === null || known.kind === 'unavailable')
+    deps.logger.error({ err: error, request_id: ctx.state['requestId'] }, 'request failed');
+  sendOpenAiError(ctx, openAiError(ctx, known), known?.headers ?? {});
+}
