@@ -8,7 +8,7 @@ import type { AgentAdapter, AgentCall, AgentResult } from '../../domain/ports.ts
 import { OwnFailure, markOwnFailures } from '../a2a/own-failure.ts';
 import { agentCredentials } from '../authentication/agent-authentication.ts';
 import type { TokenSource } from '../authentication/oauth-token.ts';
-import { parseConfiguration } from '../call-settings.ts';
+import { headerSafe, parseConfiguration } from '../call-settings.ts';
 import type { EgressPolicy } from '../egress/egress.ts';
 import { webUrl } from '../egress/web-url.ts';
 import { guardedAgent } from '../guarded-agent.ts';
@@ -61,6 +61,7 @@ async function prepare(
     url: webUrl(credentials.withQuery(sensitive.fill(address))),
     headers: {
       'user-agent': 'Cadenza',
+      'idempotency-key': headerSafe(call.idempotencyKey),
       ...(key === null
         ? {}
         : framework === 'mcp'

@@ -28,6 +28,7 @@ import {
 } from '../support/platform.ts';
 import { startProgram } from '../support/programs.ts';
 import { SANDBOX_CALL } from '../support/sandbox-call.ts';
+import { startScriptedModel, toolAnswers } from '../support/scripted-model.ts';
 
 const found = await startContainerEngine();
 
@@ -493,6 +494,12 @@ print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
     await worker.start();
     expect(await endOf(person, slow)).toMatchObject({ status: 'completed', output: '' });
     await gone();
+    const agent = { name: 'boxed', type: 'docker', version: '1.0.0', visibility: 'private' };
+    const configuration = { image: IMAGE, command: 'cat' };
+    await person.post('/agents', { ...agent, configuration });
+    const invoked = { do: [{ ask: { call: 'agent', with: { agent: 'boxed', input: { n: 1 } } } }] };
+    expect(await startRun(person, invoked, {}, 30)).toMatchObject({ status: 'completed', output: { n: 1 } });
+    await gone();
     await worker.kill();
     await other.close();
   });
@@ -649,6 +656,26 @@ print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
         '/configuration/command',
         '/configuration/user',
       ]);
+    });
+
+    test('is a tool of a language model', async () => {
+      const model = await startScriptedModel();
+      model.script((_request, turn) =>
+        turn === 1 ? { calls: [{ name: 'doubles', arguments: { n: 21 } }] } : { text: 'Done' },
+      );
+      const command = `n=$(grep -o '[0-9]*' -); echo "{\\"twice\\": $((n * 2))}"`;
+      await register('doubles', { command }, { input_schema: { type: 'object', required: ['n'] } });
+      const tools = [{ agent: 'doubles' }];
+      const configuration = { base_url: `${model.url}/v1`, model: 'tiny', tools };
+      const body = agentBody('asks-a-box', {}, { type: 'llm', configuration });
+      expect((await builder.post('/agents', body)).status).toBe(201);
+      expect(await run(invoke('asks-a-box', 'Double it'))).toMatchObject({
+        status: 'completed',
+        error: null,
+      });
+      expect(toolAnswers(model.requests.at(-1) ?? neverNull())).toEqual([['doubles', '{"twice":42}']]);
+      await gone();
+      await model.close();
     });
 
     test('cancelling its run ends the container', async () => {

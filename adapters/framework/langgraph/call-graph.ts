@@ -181,8 +181,11 @@ async function mayCancel(call: AgentCall): Promise<boolean> {
 async function cancelQuietly(graph: GraphCall, runId: string | null): Promise<void> {
   const signal = AbortSignal.timeout(CANCEL_MS);
   try {
+    const { client, call, threadId } = graph;
     const id = runId ?? (await earlierRun(graph, signal));
-    if (id !== null) await graph.client.runs.cancel(graph.threadId, id, false, 'interrupt', { signal });
+    if (id !== null) await client.runs.cancel(threadId, id, false, 'interrupt', { signal });
+    // A run that is just being created has no thread then, and its thread has done nothing else.
+    else if (!call.reply) await client.threads.delete(threadId, { signal });
   } catch {
     // The server is unreachable, or the run has ended.
   }

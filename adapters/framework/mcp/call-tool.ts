@@ -4,7 +4,6 @@ import { fault } from '../../../contracts/fault.ts';
 import { isRecord } from '../../../contracts/is-record.ts';
 import type { AgentResult } from '../../../domain/ports.ts';
 import { describeViolations, violations } from '../../../language/schema/validate-json.ts';
-import { headerSafe } from '../../call-settings.ts';
 import { hostOf } from '../../egress/connection-fault.ts';
 import { failureOf, farewell, FAREWELL_MS, type Connection, type Sdk } from '../../mcp/connection.ts';
 import { mcpFetch } from '../../mcp/mcp-fetch.ts';
@@ -80,14 +79,14 @@ function clientOf(sdk: Sdk): Client {
 }
 
 function connectionTo(sdk: Sdk, prepared: FrameworkCall, sessionId?: string): Connection {
-  const { egress, call, guard, url, headers } = prepared;
+  const { egress, guard, url, headers } = prepared;
   const broken = new AbortController();
   const transport = new sdk.StreamableHTTPClientTransport(url, {
     ...(sessionId === undefined ? {} : { sessionId }),
     fetch: mcpFetch({
       egress,
       credentials: { headers: {}, challenged: () => null },
-      headers: { ...headers, 'idempotency-key': headerSafe(call.idempotencyKey) },
+      headers,
       timeoutMs: () => guard.leftMs() + FAREWELL_MS,
       failed: (error) => broken.abort(error),
     }),

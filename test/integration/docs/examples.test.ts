@@ -79,7 +79,16 @@ test('every example is of a kind that is tried here', () => {
 describe('agents', () => {
   test('each kind that can be invoked has a complete body', () => {
     const types = new Set(examples.filter(isAgent).map(({ json }) => json['type']));
-    expect([...types].toSorted()).toEqual(['a2a', 'api', 'llm', 'workflow']);
+    expect([...types].toSorted()).toEqual([
+      'a2a',
+      'api',
+      'audio',
+      'docker',
+      'llm',
+      'sensor',
+      'vision',
+      'workflow',
+    ]);
   });
 
   test.each(examples.filter(isAgent))('$title', async ({ json }) => {

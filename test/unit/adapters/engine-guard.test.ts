@@ -109,6 +109,25 @@ test('the engine gets the container that Cadenza describes', async () => {
   expect(answer).toEqual([200, undefined, created(SPEC)]);
 });
 
+test('a container may have less than the installation allows, and another user', async () => {
+  const less = {
+    ...SPEC,
+    User: '4321:4321',
+    NetworkDisabled: true,
+    HostConfig: {
+      ...(SPEC['HostConfig'] as object),
+      NetworkMode: 'none',
+      PortBindings: {},
+      Memory: 8 * 1024 * 1024,
+      MemorySwap: 8 * 1024 * 1024,
+      NanoCpus: 250_000_000,
+      PidsLimit: 2,
+    },
+    ExposedPorts: {},
+  };
+  expect(await ask('POST', `/containers/create?name=${NAME}`, less)).toEqual([200, undefined, created(less)]);
+});
+
 test('nothing that a caller adds or raises reaches the engine', async () => {
   const hostile = {
     ...SPEC,
