@@ -14,6 +14,7 @@ const POLICY = [
   `script-src 'self'`,
   `style-src 'self'`,
   `img-src 'self' data: blob:`,
+  `media-src 'self'`,
   `font-src 'self'`,
   `connect-src 'self'`,
   `worker-src 'self'`,

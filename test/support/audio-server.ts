@@ -6,6 +6,8 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import { keepIdle } from './http-server.ts';
 
 export const SAMPLE_RATE = 100;
+/** Browsers play it. */
+const SPEECH_RATE = 8_000;
 
 interface AudioRequest {
   path: string;
@@ -121,7 +123,12 @@ function mp3Marks(bytes: Buffer): number[] {
 }
 
 /** 16 bit, mono, each sample its own number. `announced`: what the header says of its size. */
-export function wavOf(from: number, samples: number, announced = samples * 2): Buffer {
+export function wavOf(
+  from: number,
+  samples: number,
+  announced = samples * 2,
+  sampleRate = SAMPLE_RATE,
+): Buffer {
   const head = Buffer.alloc(44);
   head.write('RIFF', 0, 'latin1');
   head.writeUInt32LE(Math.min(0xffff_ffff, announced + 36), 4);
@@ -129,8 +136,8 @@ export function wavOf(from: number, samples: number, announced = samples * 2): B
   head.writeUInt32LE(16, 16);
   head.writeUInt16LE(1, 20);
   head.writeUInt16LE(1, 22);
-  head.writeUInt32LE(SAMPLE_RATE, 24);
-  head.writeUInt32LE(SAMPLE_RATE * 2, 28);
+  head.writeUInt32LE(sampleRate, 24);
+  head.writeUInt32LE(sampleRate * 2, 28);
   head.writeUInt16LE(2, 32);
   head.writeUInt16LE(16, 34);
   head.write('data', 36, 'latin1');
@@ -182,7 +189,7 @@ function sendSpeech({ fields }: AudioRequest, response: ServerResponse): void {
   const types: Record<string, string> = { wav: 'audio/wav', pcm: 'audio/pcm', opus: 'audio/ogg' };
   response.writeHead(200, { 'content-type': types[String(format)] ?? 'audio/mpeg' });
   // A server that streams does not know the size when it writes the header.
-  if (format === 'wav') response.end(wavOf(length, length, 0xffff_ffff));
+  if (format === 'wav') response.end(wavOf(length, length, 0xffff_ffff, SPEECH_RATE));
   else if (format === 'pcm') response.end(wavOf(length, length).subarray(44));
   else if (format === 'opus') response.end('OggS');
   else response.end(taggedMp3(mp3Of(length, 3)));

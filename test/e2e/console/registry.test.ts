@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 
 import { createClient, type Client, type TestUser } from '../../support/app.ts';
+import { startAudioServer, wavOf } from '../../support/audio-server.ts';
 import { keepPicture } from '../../support/chromium.ts';
 import { consoleTests, expectFits, expectScreensFit, type Screen } from '../../support/console.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
@@ -94,6 +95,58 @@ inBrowser('a builder registers an agent, publishes it and tries it', async () =>
   expect(service.seen.at(-1)?.headers['x-key']).toBe('not-to-be-shown');
   await keepPicture(page, 'agent-try');
   expect(complaints).toEqual([]);
+});
+
+inBrowser('an agent is tried with a file, and a sound in its result can be played', async () => {
+  const audio = await startAudioServer();
+  try {
+    const { page, complaints, open } = await visit(ada);
+    await open('/agents/new');
+    await page.getByLabel('Kind').selectOption('audio');
+    await page.getByLabel('Name', { exact: false }).first().fill('listener');
+    await page.getByLabel('Address', { exact: true }).fill(audio.url);
+    await page.getByLabel(/^Model/).fill('m');
+    await page.getByLabel(/^Task/).selectOption('Transcribe');
+    await click(page, 'Register');
+    await heading(page, 'listener').waitFor();
+    await page.keyboard.press('2');
+    const file = { name: 'note.wav', mimeType: 'audio/wav', buffer: wavOf(3, 20) };
+    await page.getByLabel('Attach a file').setInputFiles(file);
+    await page.getByRole('button', { name: 'Remove note.wav' }).waitFor();
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('3-22', { exact: true }).waitFor();
+    const configuration = { base_url: audio.url, model: 'm', task: 'speak', format: 'wav' };
+    const speaker = {
+      name: 'speaker',
+      type: 'audio',
+      version: '1.0.0',
+      visibility: 'private',
+      configuration,
+    };
+    const { body: agent } = await asAda.post('/agents', speaker);
+    await open(`/agents/${agent.id}?view=try`);
+    await page.getByLabel('Text, or JSON').fill('Hello');
+    await page.keyboard.press('Control+Enter');
+    const sound = page.locator('audio[aria-label="speech.wav"]');
+    await sound.waitFor();
+    // The policy of the page lets the browser load it.
+    const seconds = await sound.evaluate(
+      (element: any) =>
+        new Promise((resolve, reject) => {
+          element.onloadedmetadata = () => resolve(element.duration);
+          element.onerror = () => reject(new Error(element.error?.message));
+          element.preload = 'metadata';
+          element.load();
+        }),
+    );
+    expect(seconds).toBeGreaterThan(0);
+    expect(await page.getByRole('link', { name: 'speech.wav' }).getAttribute('download')).toBe('speech.wav');
+    expect(complaints).toEqual([]);
+  } finally {
+    await audio.close();
+    // The tests below begin without files.
+    for (const { id } of (await asAda.get('/files')).body) await asAda.delete(`/files/${id}`);
+  }
 });
 
 inBrowser('a change needs a higher version, and the difference is shown', async () => {

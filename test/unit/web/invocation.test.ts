@@ -2,7 +2,13 @@
 import { spawnSync } from 'node:child_process';
 import { beforeAll, expect, test } from '@jest/globals';
 
-import { asA2aMessage, asCurl, readInput } from '../../../web/src/screens/agents/invocation.ts';
+import {
+  asA2aMessage,
+  asCurl,
+  fileFields,
+  readInput,
+  withAttached,
+} from '../../../web/src/screens/agents/invocation.ts';
 import { loadCheck } from '../../../web/src/ui/schema-form/form-check.ts';
 
 beforeAll(loadCheck);
@@ -26,6 +32,25 @@ test('the input comes from the form or from the text, and is checked as the serv
   expect(text('{}').problems).toEqual([{ pointer: '/text', message: 'Text is missing' }]);
   expect(text('a line', {}).body).toEqual({ input: 'a line' });
   expect(text(' ', {}).body).toEqual({});
+});
+
+test('attached files are fields of the input, or its list of files', () => {
+  const file = { file_id: 'f', name: 'a.png', media_type: 'image/png', size: 1, sha256: 's' };
+  const of = { type: 'object', required: ['image'], properties: { image: { type: 'object' }, note: schema } };
+  expect(fileFields(of)).toEqual(['image']);
+  const read = (text: string, field: string | null) =>
+    withAttached(readInput({ ...of }, { byForm: false, entries: {}, text }), [{ field, file }]);
+  expect(read('{"n": 1}', 'image')).toEqual({ body: { input: { n: 1, image: file } }, problems: [] });
+  expect(read('{"files": [1]}', null)).toMatchObject({
+    body: { input: { files: [1, file] } },
+    problems: [{ pointer: '/image' }],
+  });
+  expect(read('What is it?', 'image').body).toEqual({ input: { text: 'What is it?', image: file } });
+  expect(read('', null).body).toEqual({ input: { files: [file] } });
+  expect(withAttached({ body: { input: 'x' }, problems: [] }, [])).toEqual({
+    body: { input: 'x' },
+    problems: [],
+  });
 });
 
 test('the command survives a shell', () => {

@@ -1,6 +1,6 @@
 /**
- * What every adapter does, whatever its kind (CONTRIBUTING.md, "Add an agent kind"). A kind joins by its entry
- * in `kinds.ts`.
+ * What every adapter does, whatever its kind (CONTRIBUTING.md, "Add an agent kind"). A kind joins by its
+ * entry in `kinds.ts`.
  */
 import { describe, expect, test } from '@jest/globals';
 import { AGENT_KINDS } from '../../../../contracts/agent-kinds/index.ts';
@@ -72,7 +72,7 @@ describe.each(KINDS)('$kind', ({ lacks = {}, start }) => {
     expect(JSON.stringify([result, kept])).not.toContain(KEY);
   });
 
-  test('a call ends at its time limit and when it is cancelled, and the counterpart learns of it', async () => {
+  test('a call ends in time and when it is cancelled, and the counterpart learns of it', async () => {
     const { counterpart, call } = await begin();
     counterpart.behave('hold');
     const late = await faultOf(invoke(call({ timeoutMs: 300 })));

@@ -12,7 +12,7 @@ export interface ContractKind {
   start(): Promise<Counterpart>;
 }
 
-/** From now on: answer at once, never, with the credential, with more than any kind takes, or with a refusal. */
+/** From now on: answer, never answer, repeat the credential, answer more than any kind takes, refuse. */
 export type Behaviour = 'answer' | 'hold' | 'echo' | 'huge' | { refuse: number; says: string };
 
 export interface Counterpart {

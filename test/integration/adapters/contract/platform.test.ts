@@ -1,4 +1,4 @@
-/** What every kind of agent gets from the platform: schemas, heartbeats, cancellation, one entry in the log. */
+/** What every kind of agent gets from the platform: schemas, heartbeats, cancellation, a place in the log. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { EVENT } from '../../../../contracts/run-events.ts';
 import { runWorkflowId } from '../../../../contracts/temporal.ts';

@@ -37,6 +37,8 @@ const choice = (title: string, values: readonly string[], description?: string):
 const timeout = text('Time limit', 'Such as PT30S.');
 const headers = object('Headers', 'A JSON object.');
 
+const AUDIO_FORMATS = ['json', 'verbose_json', 'text', 'mp3', 'wav', 'pcm', 'opus', 'aac', 'flac'];
+
 /** How a model is reached: docs/models.md. */
 const MODEL: Record<string, Schema> = {
   provider: choice(
@@ -76,6 +78,40 @@ const CONFIGURATIONS: Partial<Record<Kind, Record<string, Schema>>> = {
     temperature: { type: 'number', minimum: 0, title: 'Temperature' },
     max_tokens: { type: 'integer', minimum: 1, title: 'Tokens at most' },
     structured_output: choice('Structured output', ['json_schema', 'json_object', 'none']),
+    headers,
+    timeout,
+  },
+  vision: {
+    ...MODEL,
+    images: text('Images', 'jq on the input that gives files or URLs. Default: all in the input.'),
+    system: long('System message'),
+    prompt: long('Question', 'May contain ${ … } over the input. Default: what the input says.'),
+    max_tokens: { type: 'integer', minimum: 1, title: 'Tokens at most' },
+    structured_output: choice('Structured output', ['json_schema', 'json_object', 'none']),
+    headers,
+    timeout,
+  },
+  audio: {
+    base_url: text('Address', 'Of an OpenAI-compatible API.'),
+    model: text('Model'),
+    task: choice('Task', ['transcribe', 'speak']),
+    api_key: text('API key', 'The name of a secret, as <NAME>.'),
+    format: choice(
+      'Format',
+      [...AUDIO_FORMATS],
+      'Of the transcript: json, verbose_json, text; else of the sound.',
+    ),
+    language: text('Language', 'Such as de.'),
+    voice: text('Voice', 'Of speech.'),
+    text: long('What to say', 'May contain ${ … } over the input. Default: the input.'),
+    instructions: long('How to say it'),
+    prompt: long('Words to expect', 'Names in a recording, for example.'),
+    part_seconds: {
+      type: 'number',
+      minimum: 10,
+      title: 'Seconds of a part',
+      description: '1200 unless you choose.',
+    },
     headers,
     timeout,
   },
@@ -139,6 +175,7 @@ const CONFIGURATIONS: Partial<Record<Kind, Record<string, Schema>>> = {
 };
 
 const REQUIRED: Partial<Record<Kind, readonly string[]>> = {
+  audio: ['model', 'task'],
   workflow: ['workflow_id'],
   docker: ['image'],
   sensor: ['broker'],

@@ -36,6 +36,38 @@ function textInput(text: string): unknown {
   }
 }
 
+/** A file that was uploaded for an invocation. */
+export interface Attached {
+  /** Null: it belongs to the list `files`. */
+  field: string | null;
+  file: { file_id: string; name: string; media_type: string; size: number; sha256: string };
+}
+
+/** The fields that a file can go to: objects of which the schema does not say more. */
+export function fileFields(schema: Record<string, unknown>): string[] {
+  const properties = isRecord(schema['properties']) ? schema['properties'] : {};
+  return Object.entries(properties).flatMap(([name, property]) =>
+    isRecord(property) && property['type'] === 'object' && property['properties'] === undefined ? [name] : [],
+  );
+}
+
+/** A text beside files is the `text` of the input. What was said of fields that get a file is no problem. */
+export function withAttached({ body, problems }: Read, attached: readonly Attached[]): Read {
+  if (attached.length === 0) return { body, problems };
+  const { input } = body;
+  const value: Record<string, unknown> = isRecord(input)
+    ? { ...input }
+    : input === undefined
+      ? {}
+      : { text: input };
+  for (const { field, file } of attached) {
+    if (field !== null) value[field] = file;
+    else value['files'] = [...(Array.isArray(value['files']) ? (value['files'] as unknown[]) : []), file];
+  }
+  const filled = new Set(attached.map(({ field }) => `/${field ?? 'files'}`));
+  return { body: { input: value }, problems: problems.filter(({ pointer }) => !filled.has(pointer)) };
+}
+
 /** A command to paste into a shell, which has the token in `TOKEN`. */
 export function asCurl(
   origin: string,

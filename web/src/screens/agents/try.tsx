@@ -7,6 +7,7 @@ import { isMac, keyName } from '../../app/key-names.ts';
 import { useKeys } from '../../app/keys.ts';
 import { inboxAddress, runAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
+import { mayCall } from '../../data/session.ts';
 import { Code } from '../../ui/code.tsx';
 import { fieldsOf, firstEntries, problemsByField, type Entries } from '../../ui/schema-form/fields.ts';
 import { loadCheck } from '../../ui/schema-form/form-check.ts';
@@ -16,7 +17,16 @@ import { SchemaForm } from '../../ui/schema-form/schema-form.tsx';
 import { StatusText } from '../../ui/status.tsx';
 import { lengthText } from '../../ui/time.ts';
 import { Value } from '../../ui/value.tsx';
-import { asA2aMessage, asCurl, readInput, type Entered } from './invocation.ts';
+import { Attachments } from './attachments.tsx';
+import {
+  asA2aMessage,
+  asCurl,
+  fileFields,
+  readInput,
+  withAttached,
+  type Attached,
+  type Entered,
+} from './invocation.ts';
 import { useVersion } from './agent-data.ts';
 import css from './agents.module.css';
 import { words } from './words.ts';
@@ -48,13 +58,14 @@ function Trial({ agent, version, schema }: TrialProps) {
     entries: firstEntries(schema),
     text: '',
   });
+  const attached = useSignal<readonly Attached[]>([]);
   const problems = useSignal<readonly { pointer: string; message: string }[]>([]);
   const refused = useSignal<unknown>(null);
   const sent = useSignal<Sent | null>(null);
   const busy = useSignal(false);
   const invoke = async () => {
     await loadCheck();
-    const read = readInput(schema, entered.value);
+    const read = withAttached(readInput(schema, entered.value), attached.value);
     problems.value = read.problems;
     refused.value = null;
     if (read.problems.length > 0 || busy.value) return;
@@ -86,6 +97,7 @@ function Trial({ agent, version, schema }: TrialProps) {
       >
         <h2>{words.input}</h2>
         <Input agent={agent} schema={schema} entered={entered} problems={problems.value} />
+        {mayCall('uploadFile') && <Attachments attached={attached} fields={fileFields(schema)} />}
         {refused.value !== null && <ProblemText error={refused.value} />}
         <div class={page['actions']}>
           <button type="submit" class="primary" disabled={busy}>
