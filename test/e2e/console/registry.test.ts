@@ -8,7 +8,7 @@ import { startAudioServer, wavOf } from '../../support/audio-server.ts';
 import { keepPicture } from '../../support/chromium.ts';
 import { consoleTests, expectFits, expectScreensFit, type Screen } from '../../support/console.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
-import { until, type TestPlatform } from '../../support/platform.ts';
+import { endOf, until, type TestPlatform } from '../../support/platform.ts';
 
 const password = 'correct horse battery staple';
 /** Where the service has a function of workflows. */
@@ -413,12 +413,51 @@ inBrowser('an admin creates a user, who ends other sessions and changes the pass
   expect(complaints).toEqual([]);
 });
 
+inBrowser('an owner limits an agent and sees what it has used; an admin sets prices', async () => {
+  const { body: agent } = await asAda.post('/agents', {
+    ...summariser('limited'),
+    configuration: { endpoint: service.url },
+  });
+  const { page, complaints, open } = await visit(ada);
+  const dialog = page.getByRole('dialog').filter({ visible: true });
+  await open(`/agents/${agent.id}`);
+  await click(page, 'Set a budget');
+  await dialog.getByLabel('Invocations').fill('1');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('0 of 1').waitFor();
+  const { body: run } = await asAda.post(`/agents/${agent.id}/invoke`, { input: { text: 'long' } });
+  await endOf(asAda, run);
+  await open('/settings/budgets');
+  const row = page.getByRole('row', { name: /Agent limited/ });
+  await row.getByText('1 of 1').waitFor();
+  await row.getByRole('button', { name: 'Raise' }).click();
+  await dialog.getByLabel('By invocations').fill('2');
+  await dialog.getByRole('button', { name: 'Raise' }).click();
+  await row.getByText('1 of 3').waitFor();
+  await open('/settings/usage?by=agent');
+  await page.getByRole('row', { name: /limited 1/ }).waitFor();
+  await keepPicture(page, 'console-usage');
+  expect(complaints).toEqual([]);
+
+  const admin = await visit(await platform.user('admin'));
+  await admin.open('/settings/prices');
+  await click(admin.page, 'Add a price');
+  const form = admin.page.getByRole('dialog').filter({ visible: true });
+  await form.getByLabel('Model').fill('small');
+  await form.getByLabel('Input', { exact: false }).first().fill('0.15');
+  await form.getByLabel('Output', { exact: false }).fill('0.6');
+  await form.getByRole('button', { name: 'Save' }).click();
+  await admin.page.getByRole('row', { name: /small any 0.15/ }).waitFor();
+  expect(admin.complaints).toEqual([]);
+});
+
 inBrowser('every screen is accessible and fits, on a desk and on a phone, light and dark', async () => {
   await asAda.put('/secrets/SERVICE_KEY', { value: 'not-to-be-shown' });
   await asAda.post('/webhooks', { url: service.url });
   const { body: agent } = await asAda.post('/agents', {
     ...summariser('shown'),
     visibility: 'public',
+    budget: { max_cost_usd: 20, max_invocations: 100, window: 'month' },
   });
   // The browser itself notes that one of the screens asks for an agent that does not exist.
   await expectScreensFit((viewport) => visit(ada, { viewport }), screensOf(agent.id), '404');
@@ -443,6 +482,9 @@ function screensOf(agentId: string): Screen[] {
     ['settings-webhooks', '/settings/webhooks', 'Send a test'],
     ['settings-events', '/settings/events', 'Create an inbound webhook'],
     ['settings-files', '/settings/files', 'Upload'],
+    ['settings-usage', '/settings/usage', 'What agents have used'],
+    ['settings-budgets', '/settings/budgets', 'Agent shown'],
+    ['settings-prices', '/settings/prices', 'US dollars for a million tokens'],
     ['settings-health', '/settings/health', 'Database'],
     ['agent-missing', '/agents/0197a1b2-0000-7000-8000-000000000001', 'There is no such agent'],
   ];

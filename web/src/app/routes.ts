@@ -30,6 +30,9 @@ const SETTINGS = [
   'webhooks',
   'events',
   'files',
+  'usage',
+  'budgets',
+  'prices',
   'users',
   'health',
 ] as const;

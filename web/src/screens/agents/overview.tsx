@@ -1,12 +1,16 @@
 /** What an agent is and how it is called, in one of its versions. */
 import type { Agent } from '../../../../client/index.ts';
+import { lazy } from '../../app/lazy.tsx';
+import { client } from '../../data/api.ts';
 import { Code } from '../../ui/code.tsx';
 import { FormattedText } from '../../ui/formatted-text.tsx';
 import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
 import { Value } from '../../ui/value.tsx';
-import { useVersion } from './agent-data.ts';
+import { refreshAgent, useVersion } from './agent-data.ts';
 import { words } from './words.ts';
+
+const BudgetPart = lazy(async () => (await import('../../ui/budget/budget.tsx')).BudgetPart);
 
 export function Overview({ agent, version }: { agent: Agent; version: string }) {
   const { data, error } = useVersion(agent.id, version);
@@ -18,6 +22,7 @@ export function Overview({ agent, version }: { agent: Agent; version: string }) 
         </div>
       )}
       <Warnings agent={agent} />
+      <AgentBudget agent={agent} />
       {error !== null && <ProblemText error={error} />}
       {data !== undefined && (
         <>
@@ -38,6 +43,26 @@ export function Overview({ agent, version }: { agent: Agent; version: string }) 
       )}
       <Documentation agent={agent} />
     </div>
+  );
+}
+
+/** Everybody sees the limits; the owner and admins see what is used. */
+function AgentBudget({ agent }: { agent: Agent }) {
+  const mayChange = agent.can.includes('update');
+  return (
+    <BudgetPart
+      id={agent.id}
+      budget={agent.budget}
+      own={mayChange}
+      save={
+        mayChange
+          ? async (budget) => {
+              await client.call('updateAgent', { path: { id: agent.id }, body: { budget } });
+              await refreshAgent(agent.id);
+            }
+          : null
+      }
+    />
   );
 }
 

@@ -77,6 +77,7 @@ export const words = {
   error: 'Error',
   input: 'Input',
   soFar: 'Output so far',
+  budget: 'Budget',
   usage: 'Usage',
   omitted: 'Too large for the log.',
   copyPointer: 'Copy pointer',

@@ -10,6 +10,9 @@ export const NEEDS: Readonly<Record<SettingsPart, OperationId>> = {
   webhooks: 'listWebhooks',
   events: 'listReceivedEvents',
   files: 'listFiles',
+  usage: 'listUsage',
+  budgets: 'listBudgets',
+  prices: 'listPrices',
   users: 'listUsers',
   health: 'getReadiness',
 };

@@ -27,6 +27,9 @@ const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
   webhooks: Webhooks,
   events: lazy(async () => (await import('./events.tsx')).Events),
   files: Files,
+  usage: lazy(async () => (await import('./usage.tsx')).UsagePart),
+  budgets: lazy(async () => (await import('./budgets.tsx')).BudgetsPart),
+  prices: lazy(async () => (await import('./prices.tsx')).PricesPart),
   users: Users,
   health: Health,
 };

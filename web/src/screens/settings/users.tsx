@@ -3,6 +3,7 @@ import { ROLES } from '../../../../contracts/roles.ts';
 import { query, setQuery } from '../../app/router.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
+import { budgetForm, budgetOf } from '../../ui/budget/budget.tsx';
 import { patchOf } from '../../ui/form-sections.ts';
 import { Choice, SearchField, type Option } from '../../ui/filters.tsx';
 import { FormDialog } from '../../ui/form-dialog.tsx';
@@ -113,18 +114,32 @@ function columns(saved: (user: User) => Promise<void>): Column<User>[] {
       title: words.acts,
       end: true,
       cell: (user) => (
-        <FormDialog
-          id={`user-${user.id}`}
-          button={words.edit}
-          title={words.editUser(user.username)}
-          submit={words.save}
-          schema={changedUser}
-          values={{ ...user }}
-          onSubmit={async (body) => {
-            const patch = patchOf(body, { ...user });
-            await saved(await client.call('updateUser', { path: { id: user.id }, body: patch }));
-          }}
-        />
+        <>
+          <FormDialog
+            id={`user-${user.id}`}
+            button={words.edit}
+            title={words.editUser(user.username)}
+            submit={words.save}
+            schema={changedUser}
+            values={{ ...user }}
+            onSubmit={async (body) => {
+              const patch = patchOf(body, { ...user });
+              await saved(await client.call('updateUser', { path: { id: user.id }, body: patch }));
+            }}
+          />{' '}
+          <FormDialog
+            id={`budget-${user.id}`}
+            button={words.budget}
+            title={words.budgetOf(user.username)}
+            submit={words.save}
+            schema={budgetForm}
+            values={{ ...user.budget }}
+            onSubmit={async (body) => {
+              const path = { id: user.id };
+              await saved(await client.call('updateUser', { path, body: { budget: budgetOf(body) } }));
+            }}
+          />
+        </>
       ),
     },
   ];

@@ -8,6 +8,9 @@ export const words = {
     webhooks: 'Webhooks',
     events: 'Events',
     files: 'Files',
+    usage: 'Usage',
+    budgets: 'Budgets',
+    prices: 'Prices',
     users: 'Users',
     health: 'Health',
   },
@@ -20,6 +23,8 @@ export const words = {
   name: 'Name',
   created: 'Created',
 
+  budget: 'Budget',
+  budgetOf: (name: string) => `Budget of the runs of ${name}`,
   username: 'Username',
   email: 'Email',
   roles: 'Roles',

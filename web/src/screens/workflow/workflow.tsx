@@ -35,6 +35,7 @@ const Revisions = lazy(async () => (await import('./revisions.tsx')).Revisions);
 const ScheduleCard = lazy(async () => (await import('./schedule.tsx')).ScheduleCard);
 const Pinned = lazy(async () => (await import('./pinned.tsx')).Pinned);
 const EventSendersCard = lazy(async () => (await import('./event-senders.tsx')).EventSendersCard);
+const BudgetPart = lazy(async () => (await import('../../ui/budget/budget.tsx')).BudgetPart);
 const Details = lazy(async () => (await import('./details.tsx')).Details);
 const Share = lazy(async () => (await import('../../ui/share/share.tsx')).Share);
 
@@ -241,6 +242,18 @@ function Overview({ workflow }: { workflow: Workflow }) {
           )}
         </section>
         {isScheduled(workflow) && <ScheduleCard workflow={workflow} />}
+        {workflow.can.includes('update') && (
+          <BudgetPart
+            id={workflow.id}
+            budget={workflow.budget}
+            own
+            save={async (budget) => {
+              const path = { id: workflow.id };
+              const saved = await client.call('updateWorkflow', { path, body: { budget } });
+              cache.setQueryData(['workflow', workflow.id], saved);
+            }}
+          />
+        )}
         {workflow.can.includes('update') && takesEvents(workflow) && <EventSendersCard workflow={workflow} />}
       </div>
     </div>
