@@ -9,6 +9,8 @@ import {
   type ContractKind,
   type Counterpart,
 } from './counterpart.ts';
+import { startGraphCounterpart } from './graph-counterpart.ts';
+import { startSensorCounterpart } from './sensor-counterpart.ts';
 
 const PNG = `data:image/png;base64,${Buffer.from('\x89PNG\r\n\x1a\n', 'latin1').toString('base64')}`;
 const OGG = `data:audio/ogg;base64,${Buffer.from('OggS').toString('base64')}`;
@@ -34,8 +36,6 @@ const modelAt = (url: string) => ({ base_url: url, model: 'm', api_key: '<CONTRA
 export const NOT_HERE: Readonly<Record<string, string>> = {
   workflow: 'a run of a workflow is no call of a counterpart',
   docker: 'its counterpart is an engine, which `npm test` does not need',
-  sensor: 'no entry yet',
-  framework: 'no entry yet',
   edge: 'no entry yet',
 };
 
@@ -90,6 +90,12 @@ export const KINDS: ContractKind[] = [
     },
     start: startA2aCounterpart,
   },
+  {
+    kind: 'sensor',
+    lacks: { streaming: 'a reading is one value', refusal: 'brokers refuse a login without a status' },
+    start: startSensorCounterpart,
+  },
+  { kind: 'framework', start: startGraphCounterpart },
 ];
 
 /** An agent of A2A 0.3 over JSON-RPC, whose task is done when it is asked for. */
