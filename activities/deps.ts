@@ -26,6 +26,8 @@ export interface ActivityDeps {
   files: FileStore;
   /** A URL that gives a file without a login, valid for at most `seconds`. */
   fileLink(fileId: string, seconds: number): Promise<string>;
+  /** An address at which somebody outside completes the call of this job, until then. */
+  callbackAddress(jobId: string, until: Date): Promise<{ url: string; token: string }>;
   limits: RunLimits;
   /** Bounds the memory for the responses of calls. */
   answers: AnswerMemory;

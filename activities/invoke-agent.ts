@@ -18,7 +18,7 @@ import { pinKey, pinOf, statusFor, useAgent } from '../domain/runs/pins.ts';
 import { readCallRules, type CallRules } from '../domain/spending/rules.ts';
 import { AgentGate } from './agent-gate.ts';
 import type { ActivityDeps, CallDeps } from './deps.ts';
-import { createWorkerJob } from './create-job.ts';
+import { awaitsCallback, CallbackWait, createWorkerJob } from './create-job.ts';
 import { callFiles } from './call-files.ts';
 import { isLost } from './files-of-run.ts';
 import { invokeOnce, type Calling } from './invocation.ts';
@@ -64,6 +64,8 @@ export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'
       gate,
       enter: async (row, { claimed_before: isRepeat }) => {
         const callee = target();
+        // Nothing is called, only told.
+        if (input.withdraw) return null;
         // A loop calls nobody by itself: its turns do.
         if (!('agent' in callee) || (!input.turn && beginsLoop(callee.agent, input))) return null;
         // `runContainer` takes the turn of a process.
@@ -196,7 +198,8 @@ async function call(
     };
   }
   if (agentKind(agent) === 'edge') {
-    const awaits = await createWorkerJob(deps, input, agent, calling.idempotencyKey);
+    const usage = await gate.priced(undefined);
+    const awaits = await createWorkerJob(deps, { input, agent, key: calling.idempotencyKey, usage });
     return { ...agentVersion, output: null, warnings, awaits };
   }
   if (agentKind(agent) === 'docker') return { ...agentVersion, output: null, warnings, process: true };
@@ -205,6 +208,12 @@ async function call(
     return { ...agentVersion, output: null, warnings, loop };
   }
   const result = await callAgent(deps, input, agent, calling, gate);
+  if (input.withdraw) return { ...agentVersion, output: null };
+  if (result.awaits) {
+    const waited = { input, agent, key: calling.idempotencyKey, usage: undefined };
+    const awaits = { ...(await new CallbackWait(deps, waited).awaits()), ...result.awaits };
+    return { ...agentVersion, output: null, warnings, awaits };
+  }
   const outputViolations = result.ask ? [] : violations(agent.output_schema, result.output);
   if (outputViolations.length > 0)
     throw fault(
@@ -231,6 +240,11 @@ async function callAgent(
   gate: AgentGate,
   turn?: ModelTurnCall,
 ): Promise<AgentResult> {
+  const key = calling.idempotencyKey;
+  const wait =
+    awaitsCallback(agent) && !input.withdraw
+      ? new CallbackWait(deps, { input, agent, key, usage: await gate.priced(undefined) })
+      : null;
   const files = callFiles(deps, input.run_id, input.timeout_ms);
   const partial = input.stream === true ? deps.partials.open(input) : null;
   let result: AgentResult;
@@ -245,6 +259,8 @@ async function callAgent(
         files,
         ...(input.skill === undefined ? {} : { skill: input.skill }),
         ...(gate.reply === undefined ? {} : { reply: gate.reply }),
+        ...(input.withdraw === undefined ? {} : { withdraw: input.withdraw }),
+        ...(wait === null ? {} : { callback: () => wait.address() }),
         ...(partial ? { partial } : {}),
         ...(turn ? { turn } : {}),
         ...calling,

@@ -379,6 +379,15 @@ export type BudgetState = {
   raised: BudgetAmounts;
   can: 'raise'[];
 };
+export type Callback = {
+  output?: unknown;
+  /** A text, or `{type?, title?, detail?, status?}`; the task faults with it. */
+  error?: unknown;
+  [name: string]: unknown;
+};
+export type CallbackAnswer = {
+  status: 'waiting' | 'leased' | 'completed' | 'failed' | 'timed_out' | 'cancelled';
+};
 export type Catalog = {
   name: 'default';
   functions: CatalogFunction[];
@@ -2601,6 +2610,21 @@ export interface Operations {
     body?: RaiseBudgetRequest;
     answer: BudgetState;
   };
+  /** See whether a callback is still waited for; changes nothing */
+  getCallback: {
+    path: {
+      token: string;
+    };
+    answer: CallbackAnswer;
+  };
+  /** Complete a call from outside, once */
+  receiveCallback: {
+    path: {
+      token: string;
+    };
+    body?: Callback;
+    answer: CallbackAnswer;
+  };
   /** Get the functions that every definition can call without naming a catalog */
   getDefaultCatalog: { answer: Catalog };
   /** Log in a browser: the session is in a cookie that scripts cannot read */
@@ -3789,6 +3813,8 @@ export const OPERATIONS = {
   listBudgets: { method: 'GET', path: '/budgets', role: 'viewer' },
   getBudget: { method: 'GET', path: '/budgets/{id}', role: 'viewer' },
   raiseBudget: { method: 'POST', path: '/budgets/{id}/raise', role: 'builder' },
+  getCallback: { method: 'GET', path: '/callbacks/{token}', role: 'public' },
+  receiveCallback: { method: 'POST', path: '/callbacks/{token}', role: 'public' },
   getDefaultCatalog: { method: 'GET', path: '/catalogs/default', role: 'public' },
   createSession: { method: 'POST', path: '/console/session', role: 'public' },
   getSession: { method: 'GET', path: '/console/session', role: 'viewer' },

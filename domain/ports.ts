@@ -42,6 +42,10 @@ export interface AgentCall {
   skill?: string;
   /** The answer to the `ask` that an earlier call of the same agent returned. */
   reply?: RemoteReply;
+  /** Makes an address that completes this call from outside; the same call gets one for the same job. */
+  callback?: () => Promise<{ url: string; token: string }>;
+  /** Nobody waits for the outcome any more that an earlier call `awaits`; `invoke` tells the counterpart. */
+  withdraw?: Record<string, unknown>;
   progress?: CallProgress;
   /** Given if the output is to be shown as it grows. */
   partial?: PartialSink;
@@ -165,6 +169,10 @@ export interface AgentResult {
   warnings?: string[];
   /** The counterpart waits for an answer; `output` has no meaning then. */
   ask?: RemoteAsk;
+  /**
+   * The outcome comes by the call's `callback`; `output` has no meaning then. `withdraw` is for a later call.
+   */
+  awaits?: { withdraw?: Record<string, unknown> };
   /** Of a turn. */
   turn?: ModelTurnResult;
   /** Milliseconds after which a turn may be tried again, because the counterpart is too busy. */

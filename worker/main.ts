@@ -16,6 +16,7 @@ import { processSettings } from '../config/process-settings.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { createSigningKeys } from '../domain/auth/signing-keys.ts';
 import { createDeliveryKinds } from './delivery-kinds.ts';
+import { createCallbackAddress } from '../domain/jobs/callback-token.ts';
 import { createFileLink } from '../domain/files/file-link.ts';
 import { announceProcessPolicy } from '../domain/operations/process-policy.ts';
 import { runLimits } from '../domain/runs/limits.ts';
@@ -83,6 +84,7 @@ const activities = createActivities({
   temporal,
   logger,
   files,
+  callbackAddress: (id, until) => createCallbackAddress({ keys, baseUrl: env.BASE_URL }, id, until),
   fileLink: async (id, seconds) => (await createFileLink({ keys, baseUrl: env.BASE_URL }, id, seconds)).url,
   limits: runLimits(env),
   answers: createAnswerMemory(env.WORKER_ANSWER_MIB * 1024 * 1024),

@@ -12,17 +12,24 @@ const SECRET_PREFIX = '__secret_';
 
 /**
  * Evaluates all strings of a stored JSON value. A string that is one `${ … }` becomes its value, other
- * strings become text. `name` identifies the setting in errors. Throws `Fault` (expression).
+ * strings become text. `name` identifies the setting in errors, `given` are more variables. Throws `Fault`
+ * (expression).
  */
-export function renderTemplate(stored: unknown, input: unknown, sensitive: Sensitive, name: string): unknown {
-  if (typeof stored === 'string') return renderText(stored, input, sensitive, name);
+export function renderTemplate(
+  stored: unknown,
+  input: unknown,
+  sensitive: Sensitive,
+  name: string,
+  given: Readonly<Record<string, unknown>> = {},
+): unknown {
+  if (typeof stored === 'string') return renderText(stored, input, sensitive, name, given);
   if (typeof stored !== 'object' || stored === null) return stored;
   if (Array.isArray(stored))
-    return stored.map((item, index) => renderTemplate(item, input, sensitive, `${name}/${index}`));
+    return stored.map((item, index) => renderTemplate(item, input, sensitive, `${name}/${index}`, given));
   return Object.fromEntries(
     Object.entries(stored).map(([key, item]) => [
       key,
-      renderTemplate(item, input, sensitive, `${name}/${key}`),
+      renderTemplate(item, input, sensitive, `${name}/${key}`, given),
     ]),
   );
 }
@@ -37,9 +44,15 @@ export function renderPlaceholders(stored: unknown, sensitive: Pick<Sensitive, '
   );
 }
 
-function renderText(text: string, input: unknown, sensitive: Sensitive, name: string): unknown {
+function renderText(
+  text: string,
+  input: unknown,
+  sensitive: Sensitive,
+  name: string,
+  given: Readonly<Record<string, unknown>>,
+): unknown {
   if (!text.includes('${')) return sensitive.fill(text);
-  const variables: Record<string, unknown> = {};
+  const variables: Record<string, unknown> = { ...given };
   const variable = (secretName: string): string => {
     const variableName = `${SECRET_PREFIX}${secretName}`;
     variables[variableName] = sensitive.value(secretName);
@@ -58,7 +71,7 @@ function renderText(text: string, input: unknown, sensitive: Sensitive, name: st
       variables,
     });
     // jq may have changed the secret's form, for example with @base64.
-    const [used] = Object.keys(variables);
+    const [used] = Object.keys(variables).filter((variableName) => variableName.startsWith(SECRET_PREFIX));
     if (used !== undefined && typeof value === 'string')
       sensitive.protect(value, `<${used.slice(SECRET_PREFIX.length)}>`);
     return value;

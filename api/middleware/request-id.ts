@@ -34,7 +34,9 @@ export function requestIdMiddleware(logger: Logger): Middleware {
 
 const MAX_LOGGED_PATH = 1_000;
 
-/** The beginning of the path, without the secret that a codec URL may contain. */
+/** The beginning of the path, without the secrets that addresses of the codec and of callbacks contain. */
 export function loggedPath(path: string): string {
-  return path.slice(0, MAX_LOGGED_PATH).replace(/^((?:\/api\/v1)?\/temporal-codec\/)[^/]+/, '$1[redacted]');
+  return path
+    .slice(0, MAX_LOGGED_PATH)
+    .replace(/^((?:\/api\/v1)?\/(?:temporal-codec|callbacks)\/)[^/]+/, '$1[redacted]');
 }

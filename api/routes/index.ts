@@ -6,6 +6,7 @@ import { applyEndpoints } from './apply/routes.ts';
 import { budgetEndpoints } from './spending/budgets.ts';
 import { priceEndpoints } from './spending/prices.ts';
 import { usageEndpoints } from './spending/usage.ts';
+import { callbackEndpoints } from './callbacks/routes.ts';
 import { catalogEndpoints } from './catalogs/routes.ts';
 import { deviceEndpoints } from './auth/device.ts';
 import { authEndpoints } from './auth/routes.ts';
@@ -55,6 +56,7 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...agentEndpoints(deps),
     ...agentDocsEndpoints(),
     ...jobEndpoints(deps),
+    ...callbackEndpoints(deps),
     ...secretEndpoints(deps),
     ...hitlEndpoints(deps),
     ...runsEndpoints(deps),

@@ -3,6 +3,28 @@ import * as z from 'zod';
 import { jsonObject, jsonObjectOf } from '../json-object.ts';
 import { duration, retry, scalar, type AgentKind } from './kind.ts';
 
+const words = z.array(z.string()).max(50);
+const longJob = z.looseObject({
+  mode: z.enum(['poll', 'callback']),
+  /** jq on the answer that gives the address of the state. Default: from the usual headers and keys. */
+  status_url: z.string().optional(),
+  /** Between two polls. Default: what `Retry-After` says, else from 1 s, growing to 30 s. */
+  interval: duration.optional(),
+  /** jq that gives the word for the state. Default: `status`, `state` and the like. */
+  state: z.string().optional(),
+  /** The words for a job that has succeeded, and for one that has failed. Default: the usual ones. */
+  succeeded: words.optional(),
+  failed: words.optional(),
+  /** jq that gives the reason of a failure. */
+  error: z.string().optional(),
+  /** How to cancel the job: a request to the address of its state, or to a path below it. Default: none. */
+  cancel: z
+    .union([z.boolean(), z.looseObject({ method: z.string().optional(), path: z.string().optional() })])
+    .optional(),
+  /** For `callback`: the header with the address. Default: `X-Callback-Url`. */
+  header: z.string().optional(),
+});
+
 export const apiConfiguration = z.looseObject({
   /** Absolute URL. `{name}` is replaced with the input's top-level field. Default: the agent's `url`. */
   endpoint: z.string().optional(),
@@ -30,6 +52,11 @@ export const apiConfiguration = z.looseObject({
    * contain `${ … }`.
    */
   response: z.union([z.string(), jsonObject]).optional(),
+  /**
+   * The service takes the job, and its outcome comes later: its state is asked for (`poll`), or it calls an
+   * address that it was given (`callback`). docs/agents.md#long-jobs
+   */
+  async: longJob.optional(),
   timeout: duration.optional(),
   retry: retry.optional(),
 });

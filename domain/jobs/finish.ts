@@ -2,25 +2,35 @@
 import { createHash } from 'node:crypto';
 import type { Invoked } from '../../contracts/activities.ts';
 import { canonicalJson } from '../../contracts/canonical-json.ts';
+import { isRecord } from '../../contracts/is-record.ts';
 import { standardError, type DslError } from '../../contracts/dsl-error.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { deliverSignals, type DispatchDeps } from '../runs/dispatch.ts';
 import { failInvocation, finishInvocation } from '../runs/invocations.ts';
+import { settleAsHeld } from '../spending/budgets.ts';
 import { enqueueSignal } from '../runs/signals.ts';
 import { findJob, lockJob, JOB_COLUMNS, type JobOutcome, type JobRow } from './job.ts';
 
 /** What is stored for the run. */
 type Ended = { output: unknown; warnings?: string[] } | { error: DslError };
 
-/** @returns signals to deliver after the commit */
+/**
+ * @returns signals to deliver after the commit; null if the call has ended otherwise, and so has the job now
+ */
 export async function finishJob(
   em: EntityManager,
   job: JobRow,
   ended: Ended,
   { digest = null, outcome }: { digest?: string | null; outcome?: JobOutcome } = {},
-): Promise<string[]> {
-  if ('error' in ended) await failInvocation(em, job.run_id, job.key, ended.error);
-  else await finishInvocation(em, job.run_id, job.key, resultOf(job, ended));
+): Promise<string[] | null> {
+  const isFirst =
+    'error' in ended
+      ? await failInvocation(em, job.run_id, job.key, ended.error)
+      : await finishInvocation(em, job.run_id, job.key, resultOf(job, ended));
+  if (!isFirst) {
+    await closeJob(em, job.id, 'cancelled');
+    return null;
+  }
   await closeJob(em, job.id, outcome ?? ('error' in ended ? 'failed' : 'completed'), digest);
   const signal = await enqueueSignal(em, job.run_id, { kind: 'call.done', key: job.key });
   return signal === null ? [] : [signal];
@@ -40,12 +50,17 @@ async function closeJob(
 }
 
 function resultOf(job: JobRow, { output, warnings }: Extract<Ended, { output: unknown }>): Invoked {
+  const { usage } = job.configuration;
   const since = job.leased_at ?? job.created_at;
   return {
     agent_id: job.agent_id,
     agent_version: job.agent_version,
     output,
-    usage: { requests: Math.max(job.attempt, 1), duration_ms: Date.now() - new Date(since).getTime() },
+    usage: {
+      ...(isRecord(usage) ? usage : {}),
+      requests: Math.max(job.attempt, 1),
+      duration_ms: Date.now() - new Date(since).getTime(),
+    },
     ...(warnings === undefined ? {} : { warnings }),
   };
 }
@@ -75,7 +90,10 @@ export async function takeOutcome(
     await failInvocation(em, runId, key, timedOut(job));
     await closeJob(em, job.id, 'timed_out');
   }
-  if (job.outcome === null && end === 'cancelled') await closeJob(em, job.id, 'cancelled');
+  if (job.outcome === null && end === 'cancelled') {
+    await closeJob(em, job.id, 'cancelled');
+    await settleAsHeld(em, runId, key);
+  }
   const [stored] = await em.execute<{ result: Invoked | null; error: DslError | null }[]>(
     `with taken as (
        update job set taken_at = coalesce(taken_at, clock_timestamp()) where id = ? returning 1)

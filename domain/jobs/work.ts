@@ -222,7 +222,7 @@ export async function completeJob(
   const job = await lockJob(em, found);
   if (job === null) throw notFound('job');
   if (checkHeld(job, caller, attempt, 'completed') === 'ended') return [];
-  return finishJob(em, job, { output }, { digest: digestOf(output) });
+  return (await finishJob(em, job, { output }, { digest: digestOf(output) })) ?? [];
 }
 
 /**
@@ -239,7 +239,7 @@ export async function failJob(
   if (job === null) throw notFound('job');
   if (checkHeld(job, caller, attempt, 'failed') === 'ended') return { status: 'failed', signals: [] };
   if (!retry || !job.repeatable || job.attempt >= job.max_attempts)
-    return { status: 'failed', signals: await finishJob(em, job, { error }) };
+    return { status: 'failed', signals: (await finishJob(em, job, { error })) ?? [] };
   const pause = Math.min(LAST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (job.attempt - 1));
   await em.execute(
     `update job set holder = null, worker = null, progress = null, last_error = ?,

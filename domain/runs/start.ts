@@ -21,6 +21,7 @@ interface PinFacts {
   endpoint: unknown;
   base_url: unknown;
   idempotent: unknown;
+  long: unknown;
 }
 
 type StartRow = StartFacts &
@@ -35,7 +36,8 @@ export const START_COLUMNS = `r.definition,
             'execution_type', p.snapshot -> 'execution_type',
             'endpoint', p.snapshot #> '{configuration,endpoint}',
             'base_url', p.snapshot #> '{configuration,base_url}',
-            'idempotent', p.snapshot #> '{configuration,retry,idempotent}'))
+            'idempotent', p.snapshot #> '{configuration,retry,idempotent}',
+            'long', p.snapshot #> '{configuration,async}'))
      from run_pin p where p.run_id = r.id) as pins`;
 
 const START = new Prepared(
@@ -66,10 +68,12 @@ export function runStart(row: StartRow): RunStart {
   };
 }
 
-/** A call of an LLM is never short: it takes long, and a repetition costs money. */
-function isShort({ type, execution_type, endpoint, base_url, idempotent }: PinFacts): boolean {
+/** A call of an LLM is never short: it takes long, and a repetition costs money. Nor is one of a long job. */
+function isShort({ type, execution_type, endpoint, base_url, idempotent, long }: PinFacts): boolean {
   const configuration = { endpoint: endpoint ?? undefined, base_url: base_url ?? undefined };
-  return agentKind({ type, execution_type, configuration }) === 'api' && idempotent !== false;
+  return (
+    agentKind({ type, execution_type, configuration }) === 'api' && idempotent !== false && long === null
+  );
 }
 
 /** Pending runs whose start is due; each is postponed by a doubling pause. */

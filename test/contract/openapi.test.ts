@@ -232,6 +232,8 @@ test('operations with a token declare 401, errors are problems, and lists are pa
     'GET /.well-known/oauth-authorization-server',
     'POST /temporal-codec/{capability}/decode',
     'POST /hooks/{id}',
+    'GET /callbacks/{token}',
+    'POST /callbacks/{token}',
   ];
   const logIns = ['POST /auth/token', 'POST /console/session', 'POST /auth/authorize', 'POST /hooks/{id}'];
   for (const [name, operation] of operations) {

@@ -1,12 +1,13 @@
 /**
- * The worker is killed while a remote agent works: there is no second remote task, and the run gets the
- * output of the first.
+ * The worker, and the API, are killed while somebody else works: there is no second remote task or job, and
+ * the run gets the output of the first.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { startRemoteAgent, type RemoteA2aAgent, type RemoteOptions } from '../support/a2a-agent.ts';
 import { agentBody } from '../support/agent-body.ts';
-import { createClient } from '../support/app.ts';
+import { createClient, type Client, type Reply } from '../support/app.ts';
+import { sendJson, startServer } from '../support/http-server.ts';
 import { eventually, upFolder, type Up, type UpFolder } from '../support/up-process.ts';
 import { agentTask } from '../support/definitions.ts';
 
@@ -33,10 +34,14 @@ const KINDS: RemoteOptions[] = [
   { version: '0.3', binding: 'HTTP+JSON' },
 ];
 
-test('kill -9 of the worker during a remote task starts no second one, by any binding', async () => {
+async function logIn(): Promise<Client> {
   const password = /Admin +admin \/ (\S+)/.exec(up.output())?.[1];
   const { body } = await createClient(url).post('/auth/token', { username: 'admin', password });
-  const client = createClient(url, body.access_token);
+  return createClient(url, body.access_token);
+}
+
+test('kill -9 of the worker during a remote task starts no second one, by any binding', async () => {
+  const client = await logIn();
   const runs = await Promise.all(
     KINDS.map(async (kind, n) => {
       const remote = await startRemoteAgent(kind);
@@ -75,5 +80,71 @@ test('kill -9 of the worker during a remote task starts no second one, by any bi
       messages: 1,
       cancelled: [],
     });
+  }
+});
+
+test('kill -9 of API and worker during a job, a poll and a callback ends in one output of each', async () => {
+  const client = await logIn();
+  let isDone = false;
+  const service = await startServer((request, response) => {
+    const sum = { status: isDone ? 'succeeded' : 'running', output: { sum: 2 } };
+    if (request.method === 'GET') return sendJson(response, sum);
+    response.writeHead(202, { location: '/state' });
+    response.end();
+  });
+  const starts = (path: string) =>
+    service.seen.filter((request) => request.method === 'POST' && request.path === path);
+  try {
+    const agent = async (name: string, more: Record<string, unknown>): Promise<string> => {
+      const { status, body } = await client.post('/agents', agentBody({ name, ...more }));
+      expect(status).toBe(201);
+      return body.id;
+    };
+    const api = (path: string, long: Record<string, unknown>) => ({
+      configuration: { endpoint: `${service.url}${path}`, async: long },
+    });
+    const ids = [
+      await agent('job', { execution_type: 'edge', configuration: { lease: 'PT5S' } }),
+      await agent('polled', api('/polled', { mode: 'poll', interval: 50 })),
+      await agent('called', api('/called', { mode: 'callback' })),
+    ];
+    const definition = {
+      do: [
+        { all: { fork: { branches: ids.map((id, n) => ({ [`b${n}`]: agentTask(id, { input: {} }) })) } } },
+      ],
+    };
+    const workflow = await client.post('/workflows', { name: 'three', definition });
+    const run = await client.post(`/workflows/${workflow.body.id}/run`, {});
+    const [edge = ''] = ids;
+    const poll = (): Promise<Reply> => client.post(`/agents/${edge}/jobs/poll`, { wait_seconds: 20 });
+    const first = (await poll()).body[0];
+    await eventually(async () =>
+      expect([starts('/polled').length, starts('/called').length]).toEqual([1, 1]),
+    );
+    // The first holder of the job is lost, and so are our own programs.
+    for (const role of ['api', 'worker']) process.kill(folder.pidOf(role), 'SIGKILL');
+    isDone = true;
+    const callback = String(starts('/called')[0]?.headers['x-callback-url']);
+    await eventually(async () =>
+      expect((await client.post(callback, { output: { sum: 3 } }).catch(() => null))?.status).toBe(200),
+    );
+    await eventually(async () => {
+      const { body } = await poll();
+      expect(body).toMatchObject([{ id: first.id, attempt: 2 }]);
+    });
+    process.kill(folder.pidOf('api'), 'SIGKILL');
+    await eventually(async () => {
+      const body = { output: { sum: 1 }, attempt: 2 };
+      expect((await client.post(`/jobs/${first.id}/complete`, body).catch(() => null))?.status).toBe(200);
+    });
+    await eventually(async () => {
+      const { body } = await client.get(`/runs/${run.body.id}`);
+      const output = [{ sum: 1 }, { sum: 2 }, { sum: 3 }];
+      expect(body).toMatchObject({ status: 'completed', output });
+    });
+    expect([starts('/polled').length, starts('/called').length]).toEqual([1, 1]);
+    expect((await client.post(callback, { output: { sum: 4 } })).status).toBe(410);
+  } finally {
+    await service.close();
   }
 });

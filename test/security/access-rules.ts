@@ -301,6 +301,9 @@ export const accessRules: Record<string, Rule | 'public'> = {
   listUsage: forRole('viewer'),
   exportUsage: forRole('viewer'),
 
+  // The address is the proof: test/e2e/agents/long-jobs.test.ts.
+  getCallback: 'public',
+  receiveCallback: 'public',
   listWebhooks: forRole('viewer'),
   createWebhook: forRole('approver'),
   getWebhook: readWebhook,

@@ -27,6 +27,7 @@ import { reconcileDeliveries } from '../../domain/delivery/reconcile.ts';
 import { STANDARD_RETRY, type RetryPolicy } from '../../domain/delivery/retry.ts';
 import { announceProcessPolicy } from '../../domain/operations/process-policy.ts';
 import { readInstallationId } from '../../domain/operations/installation.ts';
+import { createCallbackAddress } from '../../domain/jobs/callback-token.ts';
 import { createFileLink } from '../../domain/files/file-link.ts';
 import { createLocalFileStore } from '../../adapters/file-stores/local-file-store.ts';
 import { failLostJobs } from '../../domain/jobs/finish.ts';
@@ -186,6 +187,8 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     temporal: gateway,
     logger,
     files,
+    callbackAddress: (id, until) =>
+      createCallbackAddress({ keys: signingKeys, baseUrl: app.env.BASE_URL }, id, until),
     fileLink: async (id, seconds) =>
       (await createFileLink({ keys: signingKeys, baseUrl: app.env.BASE_URL }, id, seconds)).url,
     limits: runLimits(app.env),

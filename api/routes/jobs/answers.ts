@@ -61,7 +61,7 @@ async function failNow(deps: AppDeps, em: EntityManager, id: string, error: DslE
   const signals = await em.fork().transactional(async (tx) => {
     const found = await findJob(tx, id);
     const job = found && (await lockJob(tx, found));
-    return job && job.outcome === null ? finishJob(tx, job, { error }) : [];
+    return job && job.outcome === null ? ((await finishJob(tx, job, { error })) ?? []) : [];
   });
   await deliverSignals(deps, signals);
 }

@@ -49,6 +49,12 @@ test.each([
     ['/configuration/assistant_id'],
   ],
   ['api', { execution_type: 'edge' }, []],
+  ['api', { execution_type: 'edge', configuration: { queue: 'a b' } }, ['/configuration/queue']],
+  [
+    'api',
+    { configuration: { endpoint: 'https://x.example', async: { mode: 'wait' } } },
+    ['/configuration/async/mode'],
+  ],
 ])('an agent of type %s with %j is warned of %j', async (type, more, pointers) => {
   expect(pointersOf(await create({ type, ...more }))).toEqual(pointers);
 });

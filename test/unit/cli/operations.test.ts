@@ -26,6 +26,8 @@ const WITHOUT_COMMAND: Readonly<Record<string, string>> = {
   getMetrics: 'for Prometheus',
   decodeTemporalPayloads: 'for the web interface of Temporal',
   receiveHook: 'other services call it',
+  getCallback: 'agents call it',
+  receiveCallback: 'agents call it',
   pollJobs: '`worker run` does it, with createWorker of the client',
   heartbeatJob: '`worker run` does it, with createWorker of the client',
   completeJob: '`worker run` does it, with createWorker of the client',

@@ -11,6 +11,7 @@ import { refreshAgent, useVersion } from './agent-data.ts';
 import { words } from './words.ts';
 
 const BudgetPart = lazy(async () => (await import('../../ui/budget/budget.tsx')).BudgetPart);
+const Workers = lazy(async () => (await import('./workers.tsx')).Workers);
 
 export function Overview({ agent, version }: { agent: Agent; version: string }) {
   const { data, error } = useVersion(agent.id, version);
@@ -23,6 +24,9 @@ export function Overview({ agent, version }: { agent: Agent; version: string }) 
       )}
       <Warnings agent={agent} />
       <AgentBudget agent={agent} />
+      {(agent.execution_type ?? agent.type) === 'edge' && agent.can.includes('update') && (
+        <Workers agent={agent} />
+      )}
       {error !== null && <ProblemText error={error} />}
       {data !== undefined && (
         <>

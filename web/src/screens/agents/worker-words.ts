@@ -1,0 +1,38 @@
+import type { Job } from '../../../../client/index.ts';
+
+export const words = {
+  title: 'External workers',
+  queue: (waiting: number, leased: number) =>
+    `${waiting === 1 ? '1 job waits' : `${waiting} jobs wait`}, ${leased} under way`,
+  oldest: 'the oldest since',
+  noWorkers: 'No worker has asked for jobs in the last three minutes.',
+  workers: 'Workers seen lately',
+  workerColumns: { worker: 'Worker', jobs: 'Jobs', seen: 'Seen' },
+  person: 'a person',
+  jobs: 'Jobs',
+  noJobs: 'No jobs yet. A call of this agent makes one.',
+  jobColumns: { run: 'Run', status: 'Status', queue: 'Queue', attempt: 'Attempt', created: 'Created' },
+  statuses: {
+    waiting: 'waits',
+    leased: 'under way',
+    completed: 'completed',
+    failed: 'failed',
+    timed_out: 'timed out',
+    cancelled: 'cancelled',
+  } satisfies Record<Job['status'], string>,
+  tokens: 'Tokens of workers',
+  tokensHelp: 'A token takes and ends the jobs of this agent, and opens nothing else.',
+  noTokens: 'No tokens yet. A worker needs one.',
+  newToken: 'New token',
+  newTokenHelp: 'Needs a log-in with the password at most five minutes ago.',
+  create: 'Create',
+  name: 'Name',
+  expires: 'Expires',
+  used: 'Last used',
+  never: 'never',
+  acts: 'Actions',
+  end: 'End',
+  endTitle: (name: string) => `End the token ${name}?`,
+  endText: 'Workers that use it get no more jobs, and cannot complete those that they have.',
+  shownOnce: 'The token is shown only now:',
+};
