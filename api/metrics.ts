@@ -118,7 +118,8 @@ function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
   );
   const labelled = [runs, humanTasks, deliveries];
   const stuck = gauge('runs_stuck', 'Stuck runs, whose workflow tasks fail repeatedly');
-  const single = [stuck, overdue, deliveryLag, reconcilerLag];
+  const circuits = gauge('agent_circuits_open', 'Agents whose circuit breaker is open or half open');
+  const single = [stuck, circuits, overdue, deliveryLag, reconcilerLag];
   return (figures) => {
     up.set(figures ? 1 : 0);
     for (const metric of labelled) metric.reset();
@@ -128,6 +129,7 @@ function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
     for (const status of RUN_STATUSES) runs.set({ status }, figures.runs[status] ?? 0);
     for (const [status, count] of Object.entries(figures.humanTasks)) humanTasks.set({ status }, count);
     stuck.set(figures.runsStuck);
+    circuits.set(figures.circuitsOpen);
     overdue.set(figures.humanTasksOverdue);
     for (const [status, count] of Object.entries(figures.deliveries)) deliveries.set({ status }, count);
     deliveryLag.set(figures.deliveryLagSeconds);

@@ -9,6 +9,8 @@ export interface Figures {
   runs: Record<string, number>;
   /** Runs whose workflow tasks fail repeatedly. */
   runsStuck: number;
+  /** Agents whose circuit breaker is not closed. */
+  circuitsOpen: number;
   /** Tasks that wait for a decision: `open` and `claimed`. */
   humanTasks: Record<string, number>;
   humanTasksOverdue: number;
@@ -24,6 +26,7 @@ interface LiveRow {
   open: number;
   claimed: number;
   overdue: number;
+  circuits: number;
   pending: number;
   failed: number;
   delivery_lag: number;
@@ -41,6 +44,7 @@ export async function readFigures(em: EntityManager): Promise<Figures> {
        (select count(*)::int from hitl_task where status = 'claimed') as claimed,
        (select count(*)::int from hitl_task
          where ${isOneOf('status', UNDECIDED)} and due_at < clock_timestamp()) as overdue,
+       (select count(*)::int from agent_gate where circuit <> 'closed') as circuits,
        (select count(*)::int from delivery where status = 'pending') as pending,
        (select count(*)::int from delivery where status = 'failed') as failed,
        (select coalesce(greatest(extract(epoch from clock_timestamp() - min(due_at)), 0), 0)::float8
@@ -54,6 +58,7 @@ export async function readFigures(em: EntityManager): Promise<Figures> {
   const runsStuck = await countStuckRuns(em);
   return {
     runsStuck,
+    circuitsOpen: row?.circuits ?? 0,
     runs: Object.fromEntries(runs.map(({ status, count }) => [status, count])),
     humanTasks: { open: row?.open ?? 0, claimed: row?.claimed ?? 0 },
     humanTasksOverdue: row?.overdue ?? 0,

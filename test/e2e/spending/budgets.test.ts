@@ -236,6 +236,27 @@ test('a budget that asks opens one human task for all branches, which go on once
   expect((await client.get(`/budgets/${agent.id}`)).body.reserved.invocations).toBe(0);
 });
 
+test('each turn of a model with tools is a call, is counted once, and waits for its budget', async () => {
+  const tool = await service({ name: 'lookup' });
+  await setPrice('looping');
+  const budget = { max_invocations: 0, on_exceed: 'ask' };
+  const agent = await llm({ name: 'looping', budget }, { model: 'looping', tools: [{ agent: tool.id }] });
+  const run = (await client.post(`/agents/${agent.id}/invoke`, { input: 'Hello?' })).body;
+  const [task] = await until(
+    async (): Promise<any[]> => (await client.get(`/hitl/tasks?run_id=${run.id}`)).body,
+    (list) => list.length > 0,
+  );
+  await client.post(`/hitl/tasks/${task.id}/decision`, { decision: 'raise_once', payload: { amount: 5 } });
+  const ended = await endOf(client, run);
+  expect(ended).toMatchObject({ status: 'completed', usage: { input_tokens: 100, cost_usd: 0.0007 } });
+  const { body: state } = await client.get(`/budgets/${agent.id}`);
+  expect(state).toMatchObject({
+    max_invocations: 5,
+    used: { invocations: 1, cost_usd: 0.0007, tokens: 150 },
+  });
+  expect((await client.get('/usage?by=agent')).body).toMatchObject([{ key: agent.id, invocations: 1 }]);
+});
+
 test('the budget of a user is for admins to set and raise, and the next window begins empty', async () => {
   const agent = await service();
   const budget = { max_invocations: 1, window: 'PT1S' };

@@ -97,6 +97,7 @@ test('the metrics describe runs, human tasks, deliveries and the database', asyn
       'cadenza_runs{status="pending"}': 1,
       'cadenza_runs{status="completed"}': 0,
       cadenza_runs_stuck: 0,
+      cadenza_agent_circuits_open: 0,
       'cadenza_human_tasks{status="open"}': 0,
       cadenza_human_tasks_overdue: 0,
       'cadenza_deliveries{status="pending"}': 0,
