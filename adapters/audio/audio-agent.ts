@@ -39,7 +39,8 @@ export function createAudioAdapter(tools: ModelTools): AgentAdapter {
             ? await speak(call, configuration, api)
             : await transcribe(call, configuration, api, tools.egress);
         const duration_ms = Math.round(performance.now() - startedAt);
-        return { output: sensitive.clean(output), usage: { ...usage, duration_ms } };
+        const model = sensitive.redact(usage?.model ?? '');
+        return { output: sensitive.clean(output), usage: { ...usage, model, duration_ms } };
       } catch (error) {
         if (call.signal.aborted) throw call.signal.reason;
         throw withoutSecrets(error, sensitive);

@@ -26,6 +26,8 @@ export interface AudioApi {
   setting: (key: 'voice' | 'language' | 'prompt' | 'text' | 'instructions') => string | undefined;
   /** Throws `Fault` for every answer outside 200–299. */
   send: (request: AudioRequest) => Promise<EgressResponse>;
+  /** A copy that can be kept: without secrets. */
+  clean: (value: unknown) => unknown;
   /** Milliseconds until the call's time limit, at least 1. */
   leftMs: () => number;
 }
@@ -55,6 +57,7 @@ export async function audioApi(
   return {
     model: sensitive.fill(configuration.model),
     leftMs,
+    clean: sensitive.clean,
     setting(key) {
       const value = renderTemplate(configuration[key], input, sensitive, key);
       if (value === undefined || value === null || value === '') return undefined;

@@ -118,12 +118,9 @@ async function ask(
     ...formBody(fields),
     part: parts.length > 1 ? index : null,
   });
-  return transcriptOf(
-    contentOf(answer, () => null),
-    part,
-    api.model,
-    new URL(answer.url).host,
-  );
+  // What a part says is kept, and may repeat a credential.
+  const content = api.clean(contentOf(answer, () => null));
+  return transcriptOf(content, part, api.model, new URL(answer.url).host);
 }
 
 function transcriptOf(content: unknown, part: Part, model: string, host: string): Transcript {

@@ -29,8 +29,9 @@ export function readWav(head: Buffer, fileBytes: number): Wav | null {
     const size = head.readUInt32LE(at + 4);
     const start = at + CHUNK_HEAD_BYTES;
     if (id === 'fmt ' && start + size <= head.length) format = head.subarray(start, start + size);
-    if (id === 'data')
-      return format === null ? null : wavOf(format, start, Math.min(start + size, fileBytes));
+    // Servers that stream write 0 or the largest size.
+    const end = size === 0 ? fileBytes : Math.min(start + size, fileBytes);
+    if (id === 'data') return format === null ? null : wavOf(format, start, end);
     // Chunks have an even length.
     at = start + size + (size % 2);
   }

@@ -262,6 +262,23 @@ test('a repeat of a long speech asks only for what is missing', async () => {
   expect(server.seen.length).toBe(before * 2 + 1);
 });
 
+test('a credential that a transcript repeats is neither kept nor shown', async () => {
+  server.answers((response) => {
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end('{"text": "say sk-very-secret-0123"}');
+  });
+  const progress = keeping();
+  const { output } = await invoke(transcribing(long(), { part_seconds: 20 }, { progress }));
+  expect(output).toMatchObject({ text: 'say <KEY> say <KEY>' });
+  expect(progress.kept).toMatchObject({ part_1: { text: 'say <KEY>' } });
+  expect(JSON.stringify([output, progress.kept])).not.toContain('sk-very-secret');
+});
+
+test('a WAV file whose header does not know its size is read to its end', async () => {
+  expect((await invoke(transcribing(recording(wavOf(4, 30, 0))))).output).toMatchObject({ text: '4-33' });
+});
+
 test('what the server says instead of sound or text is a fault', async () => {
   server.answers((response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"no": "sound"}');
