@@ -32,9 +32,12 @@ function mediaTypeOf(path: string): string {
 
 /** @throws CliError if it cannot be read */
 export async function openUpload(path: string, type = mediaTypeOf(path)): Promise<Blob> {
-  return openAsBlob(path, { type }).catch((error: Error) => {
-    throw new CliError(`Cannot read ${path}: ${error.message}`, { code: 'file_unreadable' });
-  });
+  try {
+    return await openAsBlob(path, { type });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CliError(`Cannot read ${path}: ${reason}`, { code: 'file_unreadable' });
+  }
 }
 
 /** The input with the files: `name=path` sets a field, a path alone adds to the list `files`. */

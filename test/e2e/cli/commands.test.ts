@@ -73,6 +73,33 @@ test('an agent is invoked, after its input is checked', async () => {
   expect(JSON.parse(service.seen.at(-1)?.body ?? '')).toEqual({ text: 'long' });
 });
 
+test('files are attached to an input, as fields or as a list', async () => {
+  const photo = join(folder, 'photo.PNG');
+  const note = join(folder, 'note.txt');
+  for (const path of [photo, note]) writeFileSync(path, 'content');
+  const attached = ['--attach', `photo=${photo}`, '--attach', note];
+  const invoked = await ada.run([
+    'agent',
+    'invoke',
+    'summariser',
+    '-i',
+    'text=long',
+    ...attached,
+    '--wait',
+    '60',
+  ]);
+  expect([invoked.exitCode, invoked.json().input_params]).toEqual([
+    0,
+    {
+      text: 'long',
+      photo: expect.objectContaining({ name: 'photo.PNG', media_type: 'image/png', size: 7 }),
+      files: [expect.objectContaining({ name: 'note.txt', media_type: 'text/plain' })],
+    },
+  ]);
+  const missing = await ada.run(['agent', 'invoke', 'summariser', '--attach', join(folder, 'nothing')]);
+  expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining('Cannot read')]);
+});
+
 test('a failed run is retried, another suspended, resumed, opened, and terminated by an admin', async () => {
   failures = 1;
   const faulted = (
