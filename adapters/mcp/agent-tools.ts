@@ -2,6 +2,7 @@
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { MAX_TOOLS } from '../../contracts/tool-loop.ts';
+import { placeholderNames } from '../../contracts/placeholders.ts';
 import type { Adapters, HttpCall, HttpResult } from '../../domain/ports.ts';
 import { loadSensitive } from '../secrets/sensitive.ts';
 
@@ -96,20 +97,15 @@ async function request(
   call: CallOf,
 ): Promise<HttpResult> {
   const sensitive = await loadSensitive([url, headers], call.secret);
-  const values: string[] = [];
-  const fill = (stored: string): string => {
-    const filled = sensitive.fill(stored);
-    if (filled !== stored) values.push(filled);
-    return filled;
-  };
+  const { fill } = sensitive;
   const filledHeaders = Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, typeof value === 'string' ? fill(value) : value]),
   );
-  const transport = { http: { endpoint: sensitive.fill(url), headers: filledHeaders } };
+  const transport = { http: { endpoint: fill(url), headers: filledHeaders } };
   const result = await adapters.mcp({
     ...call,
     with: { method, parameters, transport },
-    sensitive: values,
+    sensitive: [...placeholderNames([url, headers])].map(sensitive.value),
   });
   return { ...result, output: sensitive.clean(result.output) };
 }

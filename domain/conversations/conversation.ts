@@ -42,8 +42,8 @@ export async function openConversation(
       holder.run_id,
       given.agent_id,
       session?.id ?? null,
-      JSON.stringify(given.input ?? null),
-      JSON.stringify(given.tools),
+      JSON.stringify(storable(given.input ?? null)),
+      JSON.stringify(storable(given.tools)),
       JSON.stringify(session?.history ?? []),
     ],
   );

@@ -50,7 +50,7 @@ function problemOf(
   if (!isRecord(given)) return 'The arguments must be a JSON object.';
   if (JSON.stringify(given).length > MAX_ARGUMENTS)
     return `The arguments have more than ${MAX_ARGUMENTS} characters of JSON.`;
-  const found = violations(tool.parameters, given);
+  const found = violations(tool.unchecked ? null : tool.parameters, given);
   return found.length === 0
     ? null
     : `The arguments do not fit the schema of ${tool.name}: ${describeViolations(found)}`;
@@ -73,15 +73,16 @@ function needsApproval(approval: string, given: unknown): boolean {
 }
 
 /** Without `arguments`, an approval is for the call as it is. */
-function formOf({ parameters }: StoredTool, given: unknown): Record<string, unknown> {
-  const local = JSON.stringify(parameters).includes('"$ref"') && !('$id' in parameters);
+function formOf({ parameters, unchecked }: StoredTool, given: unknown): Record<string, unknown> {
+  const schema: Record<string, unknown> = unchecked ? { type: 'object' } : parameters;
+  const local = JSON.stringify(schema).includes('"$ref"') && !('$id' in schema);
   return {
     type: 'object',
     properties: {
       arguments: {
+        ...schema,
         title: 'Arguments',
         description: 'Change them, or leave them as the model wrote them',
-        ...parameters,
         // References inside it stay references to it.
         ...(local ? { $id: 'urn:cadenza:arguments' } : {}),
         default: given,

@@ -9,6 +9,7 @@ import { MAX_TOOLS, type HumanTool, type LoopTool } from '../../contracts/tool-l
 import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { durationToMs } from '../../language/definition/duration.ts';
+import { checkJsonSchema } from '../../language/schema/well-formed.ts';
 import type { PinnedAgent } from '../ports.ts';
 import { pinAgent } from '../registry/pin.ts';
 
@@ -25,6 +26,8 @@ export interface StoredTool {
   description: string;
   /** JSON Schema of the arguments, of type object. */
   parameters: Record<string, unknown>;
+  /** Set if the schema has mistakes, or words that we do not know: the server checks the arguments itself. */
+  unchecked?: true;
   /** The tool's input is the argument `input`, because its own schema is not of an object. */
   wrapped: boolean;
   /** `always`, `never`, or jq on the arguments. */
@@ -170,12 +173,16 @@ async function mcpTools(
       name: slug(tool.name === undefined ? name : `${tool.name}_${name}`),
       description: [tool.description, description].filter(Boolean).join('\n'),
       ...parametersFor(parameters),
+      ...(checkJsonSchema(parameters, { warnings: false }).length > 0 ? { unchecked: true as const } : {}),
       target: { kind: 'mcp', server, tool: name, rights_of: ownerId },
     }));
 }
 
 function humanTool(tool: Extract<LlmTool, { human: unknown }>, common: Common): StoredTool {
   const { candidates, assignee, priority, form, expires } = tool.human;
+  const [mistake] = form === undefined ? [] : checkJsonSchema(form, { warnings: false });
+  if (mistake)
+    throw fault('configuration', `The form of ${toolLabel(tool)}${mistake.pointer}: ${mistake.message}`);
   return {
     ...common,
     name: tool.name ?? 'ask_person',

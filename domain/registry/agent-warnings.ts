@@ -6,6 +6,7 @@ import { template } from '../../language/expressions/index.ts';
 import { MODEL_KINDS } from '../../contracts/tool-loop.ts';
 import { agentRefusals } from '../../contracts/process-policy.ts';
 import type { Agent } from '../../db/entities/agent.ts';
+import { checkJsonSchema } from '../../language/schema/well-formed.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
 import { readProcessPolicy } from '../operations/process-policy.ts';
@@ -49,7 +50,10 @@ export async function missingReferences(
   });
   const tools = agents.flatMap(toolReferences);
   const found = new Map<string, MissingReference[]>(
-    agents.map((agent) => [agent.id, [...unbound(agent), ...unreadableApprovals(agent)]]),
+    agents.map((agent) => [
+      agent.id,
+      [...unbound(agent), ...unreadableApprovals(agent), ...unreadableForms(agent)],
+    ]),
   );
   await addRefusals(em, agents, found);
   if (secrets.length + workflows.length + tools.length === 0) return found;
@@ -136,6 +140,17 @@ function toolReferences(agent: WarnedAgent) {
       return [{ agent: agent.id, owner: agent.owner_id, pointer, kind, given }];
     }),
   );
+}
+
+function unreadableForms(agent: WarnedAgent): MissingReference[] {
+  return toolsOf(agent).flatMap(({ human }, index) => {
+    if (!isRecord(human) || !isRecord(human['form'])) return [];
+    return checkJsonSchema(human['form'], { warnings: false }).map(({ pointer, message }) => ({
+      pointer: `/configuration/tools/${index}/human/form${pointer}`,
+      names_secret: false,
+      message: `${message}; invoking the agent will fault`,
+    }));
+  });
 }
 
 function unreadableApprovals(agent: WarnedAgent): MissingReference[] {

@@ -27,6 +27,7 @@ interface Frame {
   attempts?: { list?: ListFrame; caught?: { list?: ListFrame } };
   body?: Frame;
   child?: { detached?: true; created: boolean };
+  chat?: unknown;
   listen?: { list?: ListFrame };
   /** By the extensions of the definition, in their order. */
   extensions?: unknown[];
@@ -206,6 +207,8 @@ export class Places {
     if (frame.extensions && !this.#sameExtensions) throw moved(before, 'its extensions have changed');
     // A child run has decisions of its own.
     if (frame.child && !(frame.child.detached && frame.child.created)) delete frame.child;
+    // So has the loop of a language model, in the turns that have ended.
+    delete frame.chat;
     const inner = (list: ListFrame | undefined, path: string[], again: boolean): void => {
       if (!list) return;
       const [from, to] = [old, now].map((task) => path.reduce<unknown>(own, task));

@@ -32,6 +32,8 @@ export interface ScriptedModel {
   script(script: Script): void;
   /** Resolves when so many answers are held. */
   held(count: number): Promise<unknown>;
+  /** How many answers are held for clients that are still connected. */
+  open(): number;
   /** Answers all that are held and still connected. */
   release(answer: ScriptedAnswer): void;
   close(): Promise<void>;
@@ -65,6 +67,7 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
         async () => waiting.size,
         (now) => now >= count,
       ),
+    open: () => waiting.size,
     release(answer) {
       for (const [response, body] of waiting) sendModelAnswer(response, body, answer);
       waiting.clear();

@@ -139,3 +139,16 @@ test('`run watch` prints the text as it grows, as lines of JSON where programs r
   expect(lines?.stdout).toContain('ask: Once upon \n');
   expect(json?.stdout).toContain('"offset":0,"text":"Once upon "');
 });
+
+test('of a model with tools, the text of each turn is shown', async () => {
+  const configuration = { base_url: `${model.url}/v1`, model: 'tiny', tools: [{ agent: 'remote' }] };
+  await builder.post('/agents', agentBody({ name: 'clerk', type: 'llm', configuration }));
+  const run = await startRun(builder, asks('clerk'));
+  await model.begun(3);
+  const stream = await follow(platform, run['id'], owner);
+  model.say('Well, ');
+  await shows(stream, 'Well, ');
+  model.finish();
+  await endOf(builder, run);
+  expect(partialsOf(stream)[0]).toMatchObject({ task: '/do/0/ask/model', visit: 1, text: 'Well, ' });
+});

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { registeredAgent } from '../../support/agent-body.ts';
 import type { Client } from '../../support/app.ts';
+import { cliUser } from '../../support/cli.ts';
 import { agentTask } from '../../support/definitions.ts';
 import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
 import { startMcpServer, type McpTestServer } from '../../support/mcp-server.ts';
@@ -326,6 +327,59 @@ test('a tool that does not exist is an error that names it', async () => {
   expect(run['error'].detail).toMatch(/The tool "nobody"/);
 });
 
+test('private tools serve whoever may use the agent, and nobody else', async () => {
+  const owner = await platform.as(await platform.createUser({ roles: ['builder'] }));
+  const secret = { endpoint: `${shop.url}/secret` };
+  const tool = await registeredAgent(owner, { name: 'hidden-tool', configuration: secret });
+  const { body: flow } = await owner.post('/workflows', {
+    name: 'hidden-flow',
+    definition: { do: [{ call: agentTask('hidden-tool') }] },
+  });
+  await registeredAgent(owner, {
+    name: 'hidden-agent',
+    type: 'workflow',
+    configuration: { workflow_id: flow.id },
+  });
+  const tools = [{ agent: 'hidden-tool' }, { workflow: 'hidden-flow' }, { agent: 'hidden-agent' }];
+  const shared = { type: 'llm', visibility: 'public', configuration: { ...configuration, tools } };
+  const { id } = await registeredAgent(owner, { name: 'shared', ...shared });
+  const calls = ['hidden-tool', 'hidden-flow', 'hidden-agent'].map((name) => ({
+    name,
+    arguments: { input: 1 },
+  }));
+  model.script(({ messages }) => (messages.at(-1).role === 'tool' ? { text: 'ok' } : { calls }));
+  const run = await startRun(builder, { do: [{ ask: agentTask(id, { input: 'x' }) }] });
+  expect((await endOf(builder, run))['status']).toBe('completed');
+  const answers = toolAnswers(model.requests.at(-1) ?? { messages: [], tools: [] });
+  expect(answers.map(([, text]) => JSON.parse(text).done)).toEqual(['/secret', '/secret', '/secret']);
+  const direct = await startRun(builder, { do: [{ ask: agentTask('${ .id }') }] }, { id: tool.id });
+  expect((await endOf(builder, direct))['error'].detail).toMatch(/There is no agent/);
+});
+
+test('a model that is its own tool ends somewhere, and each turn counts once', async () => {
+  await registeredAgent(builder, {
+    name: 'mirror',
+    type: 'llm',
+    configuration: { ...configuration, tools: [{ agent: 'mirror' }] },
+  });
+  model.script(({ messages }) =>
+    messages.at(-1).role === 'tool'
+      ? { text: `heard ${messages.at(-1).content.slice(0, 60)}` }
+      : { text: 'Let us see', calls: [{ name: 'mirror', arguments: { input: 'who?' } }] },
+  );
+  const run = await startRun(builder, { do: [{ ask: agentTask('mirror', { input: 'who?' }) }] });
+  const ended = await endOf(builder, run);
+  expect(ended).toMatchObject({ status: 'completed', output: { text: expect.stringMatching(/^heard/) } });
+  const deepest = '/do/0/ask' + '/tools/mirror'.repeat(5);
+  expect(ended['tasks'].find(({ reference }: any) => reference === deepest)).toMatchObject({
+    status: 'faulted',
+    error: { detail: expect.stringMatching(/5 deep/) },
+  });
+  // The sums of inner models are not counted again.
+  const turns = ended['tasks'].filter(({ type }: any) => type === 'model');
+  expect(ended['usage'].total_tokens).toBe(16 * turns.length);
+});
+
 test('what cannot work with tools is a warning when the agent is saved', async () => {
   const tools = [
     { agent: 'nobody' },
@@ -388,6 +442,23 @@ describe('a session', () => {
       'Who am I?',
       'answer 2',
     ]);
+    const { token } = await platform.user('builder');
+    const cli = cliUser({ CADENZA_URL: platform.url, CADENZA_TOKEN: token });
+    const invoked = await cli.run([
+      'agent',
+      'invoke',
+      'guide',
+      '-i',
+      'text=Hi',
+      '--session',
+      'cli',
+      '--wait',
+      '60s',
+    ]);
+    expect([invoked.exitCode, invoked.stderr]).toEqual([0, expect.any(String)]);
+    expect((await cli.run(['agent', 'sessions', 'guide', '-o', 'name'])).stdout).toBe('cli\ntrip\n');
+    expect((await cli.run(['agent', 'session', 'guide', 'cli'])).stdout).toContain('answer');
+    expect((await cli.run(['agent', 'delete-session', 'guide', 'cli', '--yes'])).exitCode).toBe(0);
     expect((await builder.delete(one)).status).toBe(204);
     expect((await builder.get(one)).status).toBe(404);
     expect((await other.get(one)).status).toBe(200);

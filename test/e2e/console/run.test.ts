@@ -7,9 +7,10 @@ import { foldRun } from '../../../web/src/screens/run/fold-run.ts';
 import type { Client, TestUser } from '../../support/app.ts';
 import { accessibilityProblems, keepPicture, type Visit, type VisitOptions } from '../../support/chromium.ts';
 import { consoleTests, expectFits, expectScreensFit, type Screen } from '../../support/console.ts';
-import { agentBody } from '../../support/agent-body.ts';
+import { agentBody, registeredAgent } from '../../support/agent-body.ts';
 import { agentTask } from '../../support/definitions.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
+import { startScriptedModel } from '../../support/scripted-model.ts';
 import { startStreamingModel } from '../../support/streaming-model.ts';
 import { readLog } from '../../support/run-log.ts';
 import { startRun, until } from '../../support/platform.ts';
@@ -179,6 +180,56 @@ inBrowser('a step shows what its model writes while it writes', async () => {
     model.finish();
     await inspector.getByRole('heading', { name: 'Output', exact: true }).waitFor();
     expect(await soFar.count()).toBe(0);
+    expect(complaints).toEqual([]);
+  } finally {
+    await model.close();
+  }
+});
+
+inBrowser('turns and tools of a model are steps, and its calls are approved in the inbox', async () => {
+  const model = await startScriptedModel();
+  try {
+    model.script(({ messages }) =>
+      messages.at(-1).role === 'user'
+        ? { text: 'I pay back.', calls: [{ name: 'pay-back', arguments: { amount: 80 } }] }
+        : { text: 'Paid.' },
+    );
+    const amount = { type: 'integer', minimum: 1 };
+    const input_schema = { type: 'object', required: ['amount'], properties: { amount } };
+    await builder.post(
+      '/agents',
+      agentBody({ name: 'pay-back', configuration: { endpoint: shop.url }, input_schema }),
+    );
+    const tools = [{ agent: 'pay-back', approval: 'always' }];
+    const configuration = { base_url: `${model.url}/v1`, model: 'tiny', tools };
+    const clerk = await registeredAgent(builder, { name: 'clerk', type: 'llm', configuration });
+    const { page, complaints, open } = await visit();
+    await open(`/agents/${clerk.id}?view=try`);
+    await page.getByLabel('Text, or JSON').fill('My kettle broke');
+    await page.getByLabel('Conversation').fill('olga-1');
+    await page.getByRole('button', { name: /^Invoke/ }).click();
+    await page.getByRole('link', { name: 'A person is asked. Open the inbox' }).waitFor();
+    await open('/inbox?q=pay-back');
+    await page.getByRole('heading', { name: 'May invoke call pay-back?' }).waitFor();
+    await page.getByText('I pay back.', { exact: true }).waitFor();
+    await page.getByLabel('Arguments').fill('{"amount": 70}');
+    await page.getByRole('button', { name: 'Approve' }).click();
+    const run = await until(
+      async () => (await builder.get(`/agents/${clerk.id}/runs`)).body[0],
+      ({ status }) => status === 'completed',
+    );
+    await open(`/runs/${run.id}?step=${view('/do/0/invoke/tools/pay-back#1')}`);
+    await step(page, /invoke: turn 1/).waitFor();
+    await step(page, /invoke: turn 2/).waitFor();
+    await page.getByRole('complementary').getByRole('heading', { name: 'pay-back' }).waitFor();
+    expect(JSON.parse(shop.seen.at(-1)?.body ?? '')).toEqual({ amount: 70 });
+    await open(`/agents/${clerk.id}?view=try`);
+    await page.getByText('2 messages').click();
+    await page.getByText('Paid.', { exact: true }).waitFor();
+    await keepPicture(page, 'conversation');
+    await page.getByRole('button', { name: 'Forget' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Forget' }).click();
+    await page.getByText('2 messages').waitFor({ state: 'detached' });
     expect(complaints).toEqual([]);
   } finally {
     await model.close();

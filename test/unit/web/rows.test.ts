@@ -149,3 +149,20 @@ test('bars that touch are drawn as one, and those of other statuses beside them'
     { x: 90, width: 10, status: 'completed', kind: 'works' },
   ]);
 });
+
+test('turns and tools of a language model stay in their order, and a long talk is closed', () => {
+  const ask = '/do/0/ask';
+  const turn = (visit: number): Entry[] => [
+    start(`${ask}/model`, 'model', visit),
+    start(`${ask}/tools/find`, 'tool', visit),
+  ];
+  const talk = (turns: number) =>
+    foldRun(
+      logOf(start(ask, 'agent'), ...Array.from({ length: turns }, (_, index) => turn(index + 1)).flat()),
+    ).steps;
+  expect(shown(rowsOf(talk(5), new Set())).map(([key]) => key)).toEqual([
+    `${ask}#1`,
+    ...[1, 2, 3, 4, 5].flatMap((visit) => [`${ask}/model#${visit}`, `${ask}/tools/find#${visit}`]),
+  ]);
+  expect(shown(rowsOf(talk(20), new Set()))).toEqual([[`${ask}#1`, 0, 20, 41]]);
+});

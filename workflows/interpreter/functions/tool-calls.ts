@@ -50,9 +50,10 @@ export async function runToolCalls(
   const inTurn = async (): Promise<void> => {
     try {
       await scope.run(async () => {
+        let ownMs = 0;
         for (let call = open.shift(); call; call = open.shift()) {
-          const spent = await new OneCall(execution, task, request, chat, call, callAgent).run();
-          spentMs = Math.max(spentMs, spent);
+          ownMs += await new OneCall(execution, task, request, chat, call, callAgent).run();
+          spentMs = Math.max(spentMs, ownMs);
         }
       });
     } catch (error) {
@@ -147,9 +148,9 @@ class OneCall {
     const { target } = tool;
     switch (target.kind) {
       case 'agent':
-        return this.#timed(() => this.#callAgent(own, input));
+        return this.#timed(own, () => this.#callAgent(own, input));
       case 'mcp':
-        return this.#timed(() => this.#callServer(own, input));
+        return this.#timed(own, () => this.#callServer(own, input));
       case 'workflow': {
         const { id, revision, rights_of } = target;
         return runChild(this.#execution, own, { id, revision }, input, rights_of);
@@ -159,7 +160,8 @@ class OneCall {
     }
   }
 
-  async #timed(run: () => Promise<Outcome>): Promise<Outcome> {
+  /** An agent that asks people, or is a workflow, may take as long as it takes. */
+  async #timed(own: Task, run: () => Promise<Outcome>): Promise<Outcome> {
     const begun = Date.now();
     try {
       const outcome = await run();
@@ -167,7 +169,9 @@ class OneCall {
       if (isRecord(usage)) addUsage(this.#chat, usage);
       return outcome;
     } finally {
-      this.#spentMs = Date.now() - begun;
+      const { chat, remote, child } = own.frame;
+      if (chat) this.#spentMs = chat.spent_ms;
+      else if (!remote && !child) this.#spentMs = Date.now() - begun;
     }
   }
 

@@ -78,6 +78,16 @@ const CONFIGURATIONS: Partial<Record<Kind, Record<string, Schema>>> = {
     temperature: { type: 'number', minimum: 0, title: 'Temperature' },
     max_tokens: { type: 'integer', minimum: 1, title: 'Tokens at most' },
     structured_output: choice('Structured output', ['json_schema', 'json_object', 'none']),
+    tools: {
+      type: 'array',
+      title: 'Tools',
+      description:
+        'A JSON list, such as [{"agent": "search"}, {"agent": "pay", "approval": ".amount > 50"}].',
+    },
+    max_turns: { type: 'integer', minimum: 1, title: 'Turns at most', description: '10 unless you say.' },
+    max_total_tokens: { type: 'integer', minimum: 1, title: 'Tokens of all turns at most' },
+    max_cost_usd: { type: 'number', title: 'Cost at most, in US dollars' },
+    on_exceed: choice('At a limit', ['stop', 'ask'], 'stop unless you choose.'),
     headers,
     timeout,
   },

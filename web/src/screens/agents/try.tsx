@@ -3,6 +3,7 @@ import { useSignal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
 import { ApiError, isPartial, type Agent, type Run } from '../../../../client/index.ts';
+import { MAX_SESSION_ID } from '../../../../contracts/tool-loop.ts';
 import { isMac, keyName } from '../../app/key-names.ts';
 import { useKeys } from '../../app/keys.ts';
 import { inboxAddress, runAddress } from '../../app/routes.ts';
@@ -27,12 +28,13 @@ import {
   type Attached,
   type Entered,
 } from './invocation.ts';
+import { Conversations, hasSessions } from './conversations.tsx';
 import { useVersion } from './agent-data.ts';
 import css from './agents.module.css';
 import { words } from './words.ts';
 
 interface Sent {
-  body: { input?: unknown; version?: string };
+  body: { input?: unknown; version?: string; session?: string };
   run: Run;
 }
 
@@ -62,6 +64,7 @@ function Trial({ agent, version, schema }: TrialProps) {
   const problems = useSignal<readonly { pointer: string; message: string }[]>([]);
   const refused = useSignal<unknown>(null);
   const sent = useSignal<Sent | null>(null);
+  const session = useSignal('');
   const busy = useSignal(false);
   const invoke = async () => {
     await loadCheck();
@@ -69,17 +72,15 @@ function Trial({ agent, version, schema }: TrialProps) {
     problems.value = read.problems;
     refused.value = null;
     if (read.problems.length > 0 || busy.value) return;
-    const body = { ...read.body, ...(version === '' ? {} : { version }) };
+    const continued = session.value === '' ? {} : { session: session.value };
+    const body = { ...read.body, ...(version === '' ? {} : { version }), ...continued };
     busy.value = true;
     try {
       sent.value = { body, run: await client.call('invokeAgent', { path: { id: agent.id }, body }) };
     } catch (error) {
-      if (error instanceof ApiError && error.errors.length > 0)
-        problems.value = error.errors.map(({ pointer, message }) => ({
-          pointer: pointer.replace(/^\/input(?=\/|$)/, ''),
-          message,
-        }));
-      else refused.value = error;
+      const found = inputProblems(error);
+      if (found === null) refused.value = error;
+      else problems.value = found;
     } finally {
       busy.value = false;
     }
@@ -98,16 +99,48 @@ function Trial({ agent, version, schema }: TrialProps) {
         <h2>{words.input}</h2>
         <Input agent={agent} schema={schema} entered={entered} problems={problems.value} />
         {mayCall('uploadFile') && <Attachments attached={attached} fields={fileFields(schema)} />}
+        {hasSessions(agent) && <Session session={session} />}
         {refused.value !== null && <ProblemText error={refused.value} />}
-        <div class={page['actions']}>
-          <button type="submit" class="primary" disabled={busy}>
-            {words.invoke} <kbd>{keyName('mod+Enter', isMac)}</kbd>
-          </button>
-          <span class="muted">{version === '' ? words.servedVersion : version}</span>
-        </div>
+        <Send version={version} busy={busy} />
       </form>
       {sent.value !== null && <Result key={sent.value.run.id} agent={agent} sent={sent.value} />}
+      {hasSessions(agent) && <Conversations agent={agent} onContinue={(id) => (session.value = id)} />}
     </div>
+  );
+}
+
+/** Null if the error is about something else. */
+function inputProblems(error: unknown): { pointer: string; message: string }[] | null {
+  if (!(error instanceof ApiError) || error.errors.length === 0) return null;
+  return error.errors.map(({ pointer, message }) => ({
+    pointer: pointer.replace(/^\/input(?=\/|$)/, ''),
+    message,
+  }));
+}
+
+function Send({ version, busy }: { version: string; busy: Signal<boolean> }) {
+  return (
+    <div class={page['actions']}>
+      <button type="submit" class="primary" disabled={busy}>
+        {words.invoke} <kbd>{keyName('mod+Enter', isMac)}</kbd>
+      </button>
+      <span class="muted">{version === '' ? words.servedVersion : version}</span>
+    </div>
+  );
+}
+
+function Session({ session }: { session: Signal<string> }) {
+  return (
+    <label>
+      {words.session}
+      <input
+        type="text"
+        maxLength={MAX_SESSION_ID}
+        value={session}
+        onInput={(event) => (session.value = event.currentTarget.value)}
+      />
+      <span class="muted">{words.sessionHelp}</span>
+    </label>
   );
 }
 

@@ -1,5 +1,6 @@
 /** The steps and values that the definition shows to the people whom it asks, each folded. */
 import type { HumanTask } from '../../../../client/index.ts';
+import { isRecord } from '../../../../contracts/is-record.ts';
 import { StatusMark } from '../../ui/status.tsx';
 import { Value } from '../../ui/value.tsx';
 import css from './inbox.module.css';
@@ -14,7 +15,7 @@ export function LedHere({ context }: { context: readonly Entry[] }) {
       <ul class={css['steps']}>
         {context.map((entry) => (
           <li key={entry.name}>
-            <details>
+            <details open={isTalk(entry.value)}>
               <summary>
                 <Mark status={entry.status} /> {entry.name}
               </summary>
@@ -40,5 +41,33 @@ function Mark({ status }: { status: Entry['status'] }) {
 function Shown({ entry: { name, task, value, value_omitted: isOmitted } }: { entry: Entry }) {
   if (isOmitted) return <p class="muted">{words.tooLarge}</p>;
   if (task !== null && (value === null || value === undefined)) return <p class="muted">{words.noOutput}</p>;
+  if (isTalk(value)) return <Talk messages={value} />;
   return <Value value={value} label={name} />;
+}
+
+interface Message {
+  role: string;
+  text: string;
+}
+
+function isTalk(value: unknown): value is Message[] {
+  return (
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((one) => isRecord(one) && typeof one['role'] === 'string' && typeof one['text'] === 'string')
+  );
+}
+
+/** What was said to a language model and what it answered, oldest first. */
+function Talk({ messages }: { messages: readonly Message[] }) {
+  return (
+    <dl class={css['talk']}>
+      {messages.map(({ role, text }, index) => (
+        <div key={index}>
+          <dt>{role}</dt>
+          <dd>{text}</dd>
+        </div>
+      ))}
+    </dl>
+  );
 }

@@ -26,6 +26,10 @@ interface Loop {
 /** Fewer visits of a task outside a loop are rows of their own. */
 const MIN_VISITS = 4;
 const LOOPS: ReadonlySet<string> = new Set(['for', 'listen', 'map']);
+/** Steps of a language model with tools stay in the order in which they ran. */
+const TALK: ReadonlySet<string> = new Set(['model', 'tool']);
+/** A model with more steps is shown like a loop. */
+const MAX_TALK = 30;
 
 /** @param opened keys of the rows that are open */
 export function rowsOf(steps: readonly Step[], opened: ReadonlySet<string>): Row[] {
@@ -46,7 +50,8 @@ export function rowsOf(steps: readonly Step[], opened: ReadonlySet<string>): Row
   const addStep = (step: Step, more: number): void => {
     const children = childrenOf(step);
     const depth = step.depth + more;
-    if (!LOOPS.has(step.type) || children.length === 0) {
+    const isLoop = LOOPS.has(step.type) || isLongTalk(children);
+    if (!isLoop || children.length === 0) {
       rows.push({ key: step.key, step, depth, loop: null, covers: [step] });
       addSteps(children, more);
       return;
@@ -90,9 +95,14 @@ function repeated(siblings: readonly Step[]): Map<string, readonly Step[]> {
   const groups = Map.groupBy(siblings, ({ reference }) => reference);
   return new Map(
     [...groups].filter(
-      ([, visits]) => visits.length >= MIN_VISITS && visits.every(({ attempt }) => attempt === 1),
+      ([, visits]) =>
+        visits.length >= MIN_VISITS && visits.every(({ attempt, type }) => attempt === 1 && !TALK.has(type)),
     ),
   );
+}
+
+function isLongTalk(children: readonly Step[]): boolean {
+  return children.length > MAX_TALK && children.every(({ type }) => TALK.has(type));
 }
 
 /** A map's items run side by side. */
