@@ -18,16 +18,16 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { useTitle } from '../../ui/title.ts';
 import { When } from '../../ui/when.tsx';
 import { useAgent } from './agent-data.ts';
-import { AgentCardView } from './agent-card.tsx';
 import { AgentRuns } from './agent-runs.tsx';
 import { ownerName } from './owner-name.ts';
 import { Overview } from './overview.tsx';
-import { Skills } from './skills.tsx';
 import { Try } from './try.tsx';
 import { Versions } from './versions.tsx';
 import { words } from './words.ts';
 
 const Share = lazy(async () => (await import('../../ui/share/share.tsx')).Share);
+const AgentCardView = lazy(async () => (await import('./agent-card.tsx')).AgentCardView);
+const Skills = lazy(async () => (await import('./skills.tsx')).Skills);
 
 type View = keyof typeof words.views;
 const VIEWS = Object.entries(words.views).map(([id, label]) => ({ id: id as View, label }));
