@@ -10,7 +10,7 @@ import type { KnownCallers } from '../domain/auth/known-callers.ts';
 import type { SigningKeys } from '../domain/auth/signing-keys.ts';
 import type { Position } from '../domain/events/position.ts';
 import type { FileStore } from '../domain/files/ports.ts';
-import type { GuardSecrets, ResourceFetcher, TemporalGateway } from '../domain/ports.ts';
+import type { AgentSources, GuardSecrets, ResourceFetcher, TemporalGateway } from '../domain/ports.ts';
 import type { Encryption } from '../domain/secrets/encryption.ts';
 import type { JobPolls } from './jobs/job-polls.ts';
 import type { KnownWorkers } from './jobs/known-workers.ts';
@@ -39,6 +39,8 @@ export interface AppResources {
   files: FileStore;
   /** Fetches what definitions take from elsewhere. */
   resources: ResourceFetcher;
+  /** Reads what other platforms offer as agents, and tries counterparts. */
+  sources: AgentSources;
   /** Decodes Temporal payloads for Temporal's UI. */
   payloadCodec?: Pick<PayloadCodec, 'decode'>;
   /** Folder of the built console, which need not exist yet. Default: the console is not served. */

@@ -9,6 +9,7 @@ import { removeExpired } from '../domain/auth/cleanup.ts';
 import { listenForAccountChanges, listenForJobs } from '../db/notifications.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { hasUsers, seedAdmin } from '../domain/auth/seed.ts';
+import { createAgentSources } from '../adapters/resources/create-agent-sources.ts';
 import { createResourceFetcher } from '../adapters/resources/create-resource-fetcher.ts';
 import { ownServers } from '../config/own-servers.ts';
 import { guardSecrets } from '../adapters/secrets/guard-secrets.ts';
@@ -46,11 +47,9 @@ const orm = createOrm({
   onPool: (created) => (pool = created),
 });
 const files = await createFileStore(env);
-const resources = createResourceFetcher({
-  allow: env.EGRESS_ALLOW,
-  hostMap: env.EGRESS_HOST_MAP,
-  own: ownServers(env),
-});
+const egress = { allow: env.EGRESS_ALLOW, hostMap: env.EGRESS_HOST_MAP, own: ownServers(env) };
+const resources = createResourceFetcher(egress);
+const sources = createAgentSources(egress);
 const payloads = {
   keys: env.ENCRYPTION_KEYS,
   store: createPayloadStore({ fork: () => orm.em.fork(), files, inFiles: env.FILES_LARGE_VALUES }),
@@ -76,6 +75,7 @@ const app = createApp({
   guardSecrets,
   files,
   resources,
+  sources,
   // Only people look at these payloads and no code trusts them, so unencrypted ones are shown too.
   payloadCodec: createPayloadCodec({ ...payloads, acceptUnencrypted: true }),
   metrics: createMetrics({ orm, logger, pool: () => pool, ofProcess: true }),
@@ -132,7 +132,7 @@ async function stop(signal: string): Promise<void> {
   clearInterval(sweep);
   server.closeAllConnections();
   await Promise.race([
-    Promise.allSettled([orm.close(true), client.connection.close(), resources.close()]),
+    Promise.allSettled([orm.close(true), client.connection.close(), resources.close(), sources.close()]),
     sleep(CLOSE_MS),
   ]);
   logger.info('stopped');

@@ -69,6 +69,14 @@ export type AgentCard = {
     outputModes: string[];
   }[];
 };
+export type AgentCheck = {
+  status: 'ok' | 'failed' | 'unsupported';
+  /** The kind of failure, such as `communication`. */
+  error: string | null;
+  detail: string;
+  latency_ms: number | null;
+  checked_at: string;
+};
 export type AgentFields = {
   id: string;
   name: string;
@@ -97,6 +105,10 @@ export type AgentFields = {
   limits: AgentLimits | null;
   circuit?: Circuit;
   provenance: Provenance | null;
+  /** Where the agent was imported from. */
+  source: AgentSource | null;
+  /** The last check of the agent's counterpart; for its owner and admins. */
+  last_check: AgentCheck | null;
   display_type: string;
   display_name: string;
   /**
@@ -104,6 +116,9 @@ export type AgentFields = {
    * `delete` is possible once no active run uses the agent.
    */
   can: ('invoke' | 'update' | 'delete' | 'publish_version' | 'deprecate_version' | 'publish')[];
+};
+export type AgentImport = {
+  agents: AgentOffer[];
 };
 export type AgentLimits = {
   /** Calls at once. */
@@ -121,6 +136,27 @@ export type AgentLimits = {
     /** Seconds before one call may try whether the agent works. Default: 30. */
     open_for?: number;
   };
+};
+export type AgentOffer = {
+  select: string;
+  /** `exists`: an agent of the caller was imported from there before, and stays as it is. */
+  status: 'new' | 'imported' | 'exists';
+  agent_id: string | null;
+  name: string;
+  description: string | null;
+  type: string;
+  execution_type: string | null;
+  configuration: Record<string, unknown>;
+  input_schema: Record<string, unknown> | null;
+  skills: string[];
+};
+export type AgentRefresh = {
+  /** Whether the source still offers it. */
+  found: boolean;
+  changes: AgentSourceChange[];
+  applied: boolean;
+  /** The agent's current version. */
+  version: string;
 };
 export type AgentResource = {
   kind: 'agent';
@@ -203,6 +239,18 @@ export type AgentSkillFields = {
   id: string;
   agent_id: string;
   name: string;
+};
+export type AgentSource = {
+  from: 'a2a' | 'openapi' | 'mcp' | 'langgraph';
+  url: string;
+  select: string;
+  imported_at: string;
+  refreshed_at: string | null;
+};
+export type AgentSourceChange = {
+  field: string;
+  before: unknown;
+  after: unknown;
 };
 export type AgentVersion = AgentVersionFields & {
   configuration: Record<string, unknown>;
@@ -981,6 +1029,26 @@ export type HumanTaskSummary = {
   overdue: number;
   claimed_by_me: number;
 };
+export type ImportAgentsRequest = {
+  from: 'a2a' | 'openapi' | 'mcp' | 'langgraph';
+  /**
+   * Of the A2A agent or its card, the OpenAPI document, the MCP server, or the LangGraph
+   * server.
+   */
+  url: string;
+  /**
+   * What to import: ids of operations, names of tools, or assistants. `*` of an MCP server
+   * makes one agent with all tools as its skills. Default: all.
+   */
+  select?: string[];
+  /** Only shows what would be made. */
+  dry_run?: boolean;
+  version?: SemanticVersion;
+  visibility?: 'private' | 'public';
+  authentication_type?: ('none' | 'api_key' | 'oauth' | 'jwt') | null;
+  /** Used for reading the source, and kept by the agents. `<NAME>` stands for a secret. */
+  authentication_config?: Record<string, unknown> | null;
+};
 export type InboundWebhook = {
   id: string;
   owner_id: string;
@@ -1511,6 +1579,11 @@ export type RedeliverFailedWebhookDeliveriesRequest = {
 };
 export type RedeliverFailedWebhookDeliveriesResponse = {
   redelivered: number;
+};
+export type RefreshAgentRequest = {
+  apply?: boolean;
+  /** Of the new draft. Default: the next minor version. */
+  version?: SemanticVersion;
 };
 export type RegisteredClient = {
   id: string;
@@ -2262,6 +2335,8 @@ export interface Operations {
   };
   /** Register an agent and draft its first version */
   createAgent: { body: CreateAgentRequest; answer: Agent };
+  /** Register agents from an A2A card, an OpenAPI document, an MCP server or a LangGraph server */
+  importAgents: { body: ImportAgentsRequest; answer: AgentImport };
   /** Get the agent's card */
   getAgentCard: {
     path: {
@@ -2293,6 +2368,14 @@ export interface Operations {
       id: string;
     };
     answer: undefined;
+  };
+  /** Try the agent's counterpart without doing any work, and keep the result */
+  checkAgent: {
+    path: {
+      id: string;
+    };
+    body?: NoFields;
+    answer: AgentCheck;
   };
   /** Close an agent's circuit breaker, so that it is called again */
   closeAgentCircuit: {
@@ -2340,6 +2423,14 @@ export interface Operations {
       id: string;
     };
     answer: JobQueue;
+  };
+  /** Show what has changed at the source of an imported agent, or apply it as a new draft */
+  refreshAgent: {
+    path: {
+      id: string;
+    };
+    body?: RefreshAgentRequest;
+    answer: AgentRefresh;
   };
   /** List the caller's runs that use the agent, newest first */
   listAgentRuns: {
@@ -3768,15 +3859,18 @@ export const OPERATIONS = {
   },
   listAgents: { method: 'GET', path: '/agents', role: 'viewer' },
   createAgent: { method: 'POST', path: '/agents', role: 'builder' },
+  importAgents: { method: 'POST', path: '/agents/import', role: 'builder' },
   getAgentCard: { method: 'GET', path: '/agents/{agent_id}/.well-known/agent.json', role: 'viewer' },
   getAgent: { method: 'GET', path: '/agents/{id}', role: 'viewer' },
   updateAgent: { method: 'PATCH', path: '/agents/{id}', role: 'builder' },
   deleteAgent: { method: 'DELETE', path: '/agents/{id}', role: 'builder' },
+  checkAgent: { method: 'POST', path: '/agents/{id}/check', role: 'builder' },
   closeAgentCircuit: { method: 'POST', path: '/agents/{id}/circuit/close', role: 'builder' },
   invokeAgent: { method: 'POST', path: '/agents/{id}/invoke', role: 'builder' },
   listJobs: { method: 'GET', path: '/agents/{id}/jobs', role: 'builder' },
   pollJobs: { method: 'POST', path: '/agents/{id}/jobs/poll', role: 'builder' },
   getJobQueue: { method: 'GET', path: '/agents/{id}/queue', role: 'builder' },
+  refreshAgent: { method: 'POST', path: '/agents/{id}/refresh', role: 'builder' },
   listAgentRuns: { method: 'GET', path: '/agents/{id}/runs', role: 'viewer' },
   listAgentSessions: { method: 'GET', path: '/agents/{id}/sessions', role: 'viewer' },
   getAgentSession: { method: 'GET', path: '/agents/{id}/sessions/{session}', role: 'viewer' },

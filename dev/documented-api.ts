@@ -8,7 +8,7 @@ import { parseEnv } from '../config/env.ts';
 import { createOrm } from '../db/orm.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import type { FileStore } from '../domain/files/ports.ts';
-import type { ResourceFetcher, TemporalGateway } from '../domain/ports.ts';
+import type { AgentSources, ResourceFetcher, TemporalGateway } from '../domain/ports.ts';
 
 /** Only declarations are read. No handler is called, so nothing connects. */
 export function declaredEndpoints(): Endpoint[] {
@@ -30,6 +30,7 @@ export function declaredEndpoints(): Endpoint[] {
     temporal: {} as TemporalGateway,
     files: {} as FileStore,
     resources: {} as ResourceFetcher,
+    sources: {} as AgentSources,
     guardSecrets: () => Promise.reject(new Error('no secrets here')),
   }).endpoints;
 }

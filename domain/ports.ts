@@ -1,5 +1,6 @@
 /** What the domain needs from outside, as types: adapters call agents, the gateway talks to Temporal. */
 
+import type { SourceKind } from '../contracts/source-kinds.ts';
 import type { A2ATask, A2AUpdate, WireVersion } from '../contracts/a2a/objects.ts';
 import type { RemoteAsk, RemoteReply } from '../contracts/activities.ts';
 import type { DslError } from '../contracts/dsl-error.ts';
@@ -452,5 +453,43 @@ export interface ResourceFetcher {
     digest: string;
     bytes: number;
   }>;
+  close(): Promise<void>;
+}
+
+/** An agent as a source describes it. */
+export interface SourceOffer {
+  /** Names it at the source: an operation, a tool, an assistant. */
+  select: string;
+  fields: {
+    name: string;
+    description: string | null;
+    type: string;
+    execution_type: string | null;
+    url: string | null;
+    configuration: Record<string, unknown>;
+    input_schema: Record<string, unknown> | null;
+    capabilities_streaming: boolean;
+    provider_name: string | null;
+  };
+  skills: {
+    name: string;
+    description: string | null;
+    tags: string[];
+    examples: string[];
+    input_modes: string[];
+    output_modes: string[];
+  }[];
+}
+
+type CounterpartRequest = Pick<AgentCall, 'agent' | 'secret' | 'timeoutMs' | 'signal'>;
+
+/** Reads what other platforms offer, and tries counterparts. Both throw `Fault`. */
+export interface AgentSources {
+  /** `agent`: whose credentials count. `select`: what to read; null for all. */
+  read(
+    request: CounterpartRequest & { from: SourceKind; url: string; select: readonly string[] | null },
+  ): Promise<SourceOffer[]>;
+  /** @returns a sentence for people */
+  check(request: CounterpartRequest & { kind: string }): Promise<string>;
   close(): Promise<void>;
 }

@@ -23,6 +23,7 @@ import {
   version as versionCommand,
   versions,
 } from './agent-parts.ts';
+import { check, importAgents, refresh } from './agent-sources.ts';
 import { checkEnd, endFlags, inputFlags, toEnd } from './run.ts';
 
 const VISIBILITIES = ['private', 'public'] as const;
@@ -195,6 +196,9 @@ const routes = {
   card,
   docs,
   closeCircuit,
+  import: importAgents,
+  refresh,
+  check,
 };
 
 export const agentCommands = buildRouteMap<keyof typeof routes, Context>({

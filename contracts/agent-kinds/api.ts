@@ -57,6 +57,8 @@ export const apiConfiguration = z.looseObject({
    * address that it was given (`callback`). docs/agents.md#long-jobs
    */
   async: longJob.optional(),
+  /** Path or URL on the same server that a check asks for by GET. */
+  check: z.string().optional(),
   timeout: duration.optional(),
   retry: retry.optional(),
 });

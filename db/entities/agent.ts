@@ -2,11 +2,34 @@ import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
 import type { AgentLimits } from '../../contracts/agent-limits.ts';
 import type { Budget } from '../../contracts/budgets.ts';
+import type { SourceKind } from '../../contracts/source-kinds.ts';
 import type { Provenance } from './marketplace-item.ts';
 import type { Visibility } from './workflow.ts';
 
 export type AgentStatus = 'active' | 'inactive' | 'deprecated';
 type JsonObject = Record<string, unknown>;
+
+/** Where an agent was imported from. */
+export interface AgentSource {
+  from: SourceKind;
+  url: string;
+  /** Names it at the source. */
+  select: string;
+  /** Of the parts of the offer, as of the import or the last refresh that was applied. */
+  digests: Record<string, string>;
+  imported_at: string;
+  refreshed_at: string | null;
+}
+
+export interface LastCheck {
+  status: 'ok' | 'failed' | 'unsupported';
+  /** The kind of failure; null if there is none. */
+  error: string | null;
+  /** A sentence for people. */
+  detail: string;
+  latency_ms: number | null;
+  checked_at: string;
+}
 
 /** docs/interface.md#agents. `configuration` and schemas are those of the current version; null if unset. */
 export const Agent = defineEntity({
@@ -47,6 +70,9 @@ export const Agent = defineEntity({
     limits: p.json<AgentLimits>().nullable(),
     /** Set on copies that were installed from the marketplace. */
     provenance: p.json<Provenance>().nullable(),
+    /** Set on agents that were imported from elsewhere. */
+    source: p.json<AgentSource>().columnType('json').nullable(),
+    last_check: p.json<LastCheck>().columnType('json').nullable(),
   },
 });
 export type Agent = InferEntity<typeof Agent>;

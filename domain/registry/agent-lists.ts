@@ -104,6 +104,8 @@ const SMALL = [
   'capabilities_push',
   'capabilities_history',
   'provenance',
+  'source',
+  'last_check',
   'budget',
   'limits',
 ];

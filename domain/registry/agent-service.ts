@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { AgentSkill } from '../../db/entities/agent-skill.ts';
 import { AgentVersion } from '../../db/entities/agent-version.ts';
 import type { Provenance } from '../../db/entities/marketplace-item.ts';
-import { Agent, type AgentStatus } from '../../db/entities/agent.ts';
+import { Agent, type AgentSource, type AgentStatus } from '../../db/entities/agent.ts';
 import { Secret } from '../../db/entities/secret.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
@@ -48,7 +48,7 @@ export interface AgentState {
 /** The fields that clients set. */
 export type AgentFields = Omit<
   Agent,
-  'id' | 'created_at' | 'updated_at' | 'last_used' | 'owner_id' | 'provenance'
+  'id' | 'created_at' | 'updated_at' | 'last_used' | 'owner_id' | 'provenance' | 'source' | 'last_check'
 >;
 /** The fields to set; `content` computes the new content from that of the version to change. */
 export interface AgentPatch extends Partial<Omit<AgentFields, keyof VersionContent>> {
@@ -63,7 +63,7 @@ export async function createAgent(
   em: EntityManager,
   encryption: Encryption,
   actor: Actor,
-  fields: AgentFields & { provenance?: Provenance },
+  fields: AgentFields & { provenance?: Provenance; source?: AgentSource },
   skills: readonly SkillFields[],
 ): Promise<AgentState> {
   checkSchemas(contentOf(fields));
@@ -79,6 +79,8 @@ export async function createAgent(
     updated_at: now,
     last_used: null,
     provenance: fields.provenance ?? null,
+    source: fields.source ?? null,
+    last_check: null,
   });
   em.persist(agent);
   await em.flush();

@@ -16,6 +16,7 @@ import { FIRST_PARTY_CLIENT, signAccessToken } from '../../domain/auth/access-to
 import type { Role } from '../../contracts/roles.ts';
 import { ownServers } from '../../config/own-servers.ts';
 import { guardSecrets } from '../../adapters/secrets/guard-secrets.ts';
+import { createAgentSources } from '../../adapters/resources/create-agent-sources.ts';
 import { createResourceFetcher } from '../../adapters/resources/create-resource-fetcher.ts';
 import { createLocalFileStore } from '../../adapters/file-stores/local-file-store.ts';
 import { TemporalUnavailable, type TemporalGateway } from '../../domain/ports.ts';
@@ -134,14 +135,13 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const { env } = parsed;
   const orm = createOrm({ url: databaseUrl, ...patience });
   const logger = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
-  const resources = createResourceFetcher({
-    allow: env.EGRESS_ALLOW,
-    hostMap: env.EGRESS_HOST_MAP,
-    own: ownServers(env),
-  });
+  const egress = { allow: env.EGRESS_ALLOW, hostMap: env.EGRESS_HOST_MAP, own: ownServers(env) };
+  const resources = createResourceFetcher(egress);
+  const sources = createAgentSources(egress);
   const app = createApp({
     files: options.files ?? createLocalFileStore(env.FILES_DIR),
     resources,
+    sources,
     newJobs: listenForJobs(databaseUrl, logger),
     guardSecrets,
     orm,
@@ -182,7 +182,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       await grpc?.stop(5_000);
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      await Promise.all([orm.close(true), resources.close()]);
+      await Promise.all([orm.close(true), resources.close(), sources.close()]);
       await database?.drop();
     },
   };

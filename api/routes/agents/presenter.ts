@@ -5,11 +5,14 @@ import { configurationWarnings, credentialWarnings } from '../../../contracts/ag
 import { agentLimitsSchema, CIRCUIT_STATES } from '../../../contracts/agent-limits.ts';
 import { budgetSchema } from '../../../contracts/budgets.ts';
 import { AGENT_STATUSES, displayOf } from '../../../contracts/agent-types.ts';
+import { SOURCE_KINDS } from '../../../contracts/source-kinds.ts';
+import type { AgentSource } from '../../../db/entities/agent.ts';
 import type { AgentSkill } from '../../../db/entities/agent-skill.ts';
 import type { AgentVersion } from '../../../db/entities/agent-version.ts';
 import type { ListedSkill } from '../../../domain/registry/agent-skills.ts';
 import type { ListedVersion } from '../../../domain/registry/agent-versions.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
+import { mayChangeAgent } from '../../../domain/registry/agent-policy.ts';
 import { AGENT_ACTIONS, agentActions } from '../../../domain/registry/agent-rights.ts';
 import { warningsFor, type MissingReference } from '../../../domain/registry/agent-warnings.ts';
 import type { Circuit } from '../../../domain/registry/agent-turns.ts';
@@ -80,6 +83,26 @@ const circuitRecord = z
     description: 'The circuit breaker of an agent that has one. Lists leave it out.',
   });
 
+const sourceRecord = z
+  .object({
+    from: z.enum(SOURCE_KINDS),
+    url: z.string(),
+    select: z.string(),
+    imported_at: timestamp,
+    refreshed_at: timestamp.nullable(),
+  })
+  .meta({ id: 'AgentSource' });
+
+export const checkRecord = z
+  .object({
+    status: z.enum(['ok', 'failed', 'unsupported']),
+    error: textOrNull.meta({ description: 'The kind of failure, such as `communication`.' }),
+    detail: z.string(),
+    latency_ms: z.number().nullable(),
+    checked_at: timestamp,
+  })
+  .meta({ id: 'AgentCheck' });
+
 export const agentRecord = z
   .object({
     id: uuid,
@@ -120,6 +143,10 @@ export const agentRecord = z
     limits: agentLimitsSchema.nullable(),
     circuit: circuitRecord.optional(),
     provenance: provenanceRecord.nullable(),
+    source: sourceRecord.nullable().meta({ description: 'Where the agent was imported from.' }),
+    last_check: checkRecord
+      .nullable()
+      .meta({ description: "The last check of the agent's counterpart; for its owner and admins." }),
     versions: z.array(z.union([listedVersion, versionRecord])).meta({
       description:
         'Newest first. Versions have `omitted` only if the agent predates AGENT_MAX_BYTES ' +
@@ -242,6 +269,8 @@ function presentFields(
     budget: agent.budget ?? null,
     limits: agent.limits ?? null,
     provenance: agent.provenance ?? null,
+    source: sourceOf(agent.source),
+    last_check: mayChangeAgent(actor, agent) ? (agent.last_check ?? null) : null,
     skills: (skills ?? []).map(presentSkill),
     display_type: display.type,
     display_name: display.name,
@@ -314,4 +343,11 @@ function time(value: Date | string): string {
 
 function optionalTime(value: Date | string | null | undefined): string | null {
   return value === null || value === undefined ? null : time(value);
+}
+
+/** Without the digests, which only a refresh compares. */
+function sourceOf(source: AgentSource | null | undefined): z.input<typeof sourceRecord> | null {
+  if (!source) return null;
+  const { digests: _, ...shown } = source;
+  return shown;
 }

@@ -25,11 +25,12 @@ import { agentFilters, agentPatch, newAgent } from './schemas.ts';
 import { sessionEndpoints } from './session-routes.ts';
 import { circuitEndpoint } from './circuit.ts';
 import { skillEndpoints } from './skill-routes.ts';
+import { agentSourceEndpoints } from './source-routes.ts';
 import { versionEndpoints } from './version-routes.ts';
 
 const tags = ['agents'];
 
-export function agentEndpoints(deps: Pick<AppDeps, 'encryption' | 'env'>): Endpoint[] {
+export function agentEndpoints(deps: AppDeps): Endpoint[] {
   const { encryption, env } = deps;
   return [
     endpoint({
@@ -159,6 +160,7 @@ export function agentEndpoints(deps: Pick<AppDeps, 'encryption' | 'env'>): Endpo
     }),
     ...versionEndpoints(deps),
     ...skillEndpoints(deps),
+    ...agentSourceEndpoints(deps),
     ...sessionEndpoints(),
     circuitEndpoint(),
   ];
@@ -169,7 +171,7 @@ export function agentEndpoints(deps: Pick<AppDeps, 'encryption' | 'env'>): Endpo
  * rights.
  */
 function tagOf(record: Record<string, unknown>): string {
-  return etag(JSON.stringify({ ...record, last_used: null, warnings: null, can: null }));
+  return etag(JSON.stringify({ ...record, last_used: null, warnings: null, can: null, last_check: null }));
 }
 
 function answerWith(actor: Actor, state: AgentState): EndpointResponse {

@@ -21,7 +21,7 @@ const SEMVER = new RegExp(
   ].join(''),
 );
 
-const semanticVersion = text({ min: 1, max: 50 })
+export const semanticVersion = text({ min: 1, max: 50 })
   .refine(
     (value) =>
       SEMVER.test(value) &&

@@ -58,7 +58,7 @@ test.each([
   ['workflow', 18],
   ['editor', 150],
   ['agents', 8],
-  ['agent', 16],
+  ['agent', 17],
   ['edit-agent', 14],
   ['marketplace', 7],
   ['market-item', 14],

@@ -1,5 +1,8 @@
 /** The registry: own and public agents. The filter is the address. */
+import { useState } from 'preact/hooks';
+
 import type { ListedAgent } from '../../../../client/index.ts';
+import { lazy } from '../../app/lazy.tsx';
 import { ListScreen } from '../../app/list-screen.tsx';
 import { navigate, query } from '../../app/router.ts';
 import { agentAddress } from '../../app/routes.ts';
@@ -12,6 +15,7 @@ import { When } from '../../ui/when.tsx';
 import { ownerName } from './owner-name.ts';
 import { words } from './words.ts';
 
+const ImportAgents = lazy(async () => (await import('./import-agents.tsx')).ImportAgents);
 const TYPES = ['docker', 'api', 'a2a', 'llm', 'vision', 'audio', 'sensor', 'workflow'] as const;
 const STATUSES = ['active', 'inactive', 'deprecated'] as const;
 const PAGE = 50;
@@ -31,6 +35,7 @@ export function Agents() {
     }),
   );
   const mayRegister = mayCall('createAgent');
+  const [importing, setImporting] = useState(false);
   return (
     <ListScreen
       name="agents"
@@ -38,9 +43,15 @@ export function Agents() {
       list={list}
       actions={
         mayRegister && (
-          <a href={agentAddress('new')}>
-            {words.register} <kbd>n</kbd>
-          </a>
+          <>
+            <a href={agentAddress('new')}>
+              {words.register} <kbd>n</kbd>
+            </a>{' '}
+            <button type="button" onClick={() => setImporting(true)}>
+              {words.import}
+            </button>
+            {importing && <ImportAgents open onClose={() => setImporting(false)} />}
+          </>
         )
       }
       filters={<Filters />}

@@ -12,6 +12,7 @@ import { words } from './words.ts';
 
 const BudgetPart = lazy(async () => (await import('../../ui/budget/budget.tsx')).BudgetPart);
 const Workers = lazy(async () => (await import('./workers.tsx')).Workers);
+const Counterpart = lazy(async () => (await import('./counterpart.tsx')).Counterpart);
 
 export function Overview({ agent, version }: { agent: Agent; version: string }) {
   const { data, error } = useVersion(agent.id, version);
@@ -46,6 +47,7 @@ export function Overview({ agent, version }: { agent: Agent; version: string }) 
         </>
       )}
       <Documentation agent={agent} />
+      <Counterpart agent={agent} />
     </div>
   );
 }

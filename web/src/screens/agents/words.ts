@@ -52,6 +52,7 @@ export const words = {
   outputSchema: 'Output schema',
   anyInput: 'Any input.',
   anyOutput: 'Any output.',
+  import: 'Import',
   documentation: 'Documentation',
   openDocumentation: 'Open as a page',
   publicAgent: 'public',

@@ -1,0 +1,93 @@
+/** Reads what other platforms offer as agents, and tries counterparts, under the egress policy (ADR 46). */
+import { fault } from '../../contracts/fault.ts';
+import type { SourceKind } from '../../contracts/source-kinds.ts';
+import type { AgentCall, AgentSources, SourceOffer } from '../../domain/ports.ts';
+import { agentCredentials } from '../authentication/agent-authentication.ts';
+import { createTokenSource } from '../authentication/oauth-token.ts';
+import { createEgressPolicy, type EgressPolicyOptions } from '../egress/create-egress-policy.ts';
+import { hostOf } from '../egress/connection-fault.ts';
+import { guardedAgent } from '../guarded-agent.ts';
+import { checkCounterpart } from './check-counterpart.ts';
+import { a2aOffers } from './offers-a2a.ts';
+import { langgraphOffers } from './offers-langgraph.ts';
+import { mcpOffers } from './offers-mcp.ts';
+import { openApiOffers } from './offers-openapi.ts';
+import type { SourceCall } from './source-call.ts';
+
+const MAX_BYTES = 8 * 1024 * 1024;
+
+const OFFERS: Record<
+  SourceKind,
+  (call: SourceCall, select: readonly string[] | null) => Promise<SourceOffer[]>
+> = {
+  a2a: a2aOffers,
+  openapi: openApiOffers,
+  mcp: mcpOffers,
+  langgraph: langgraphOffers,
+};
+
+/** Settings as in EGRESS_ALLOW and EGRESS_HOST_MAP. */
+export function createAgentSources(settings: EgressPolicyOptions): AgentSources {
+  const egress = createEgressPolicy(settings);
+  const tokens = createTokenSource(egress);
+  const guarded = async <T>(
+    request: Pick<AgentCall, 'agent' | 'secret' | 'timeoutMs' | 'signal'>,
+    url: string,
+    work: (call: SourceCall) => Promise<T>,
+  ): Promise<T> => {
+    const { agent } = request;
+    const call = { ...request, input: null, idempotencyKey: '' };
+    const stored = [agent.configuration, agent.url, agent.authentication_config, url];
+    const { output } = await guardedAgent(call, { timeout: undefined, stored }, async (guard) => {
+      const limits = { agent, signal: guard.signal, timeoutMs: guard.leftMs() };
+      const credentials = await agentCredentials(limits, guard.sensitive, tokens);
+      return {
+        output: await work(sourceCall({ agent, url: guard.sensitive.fill(url), egress, guard, credentials })),
+      };
+    });
+    // The assertion holds: redaction copies and keeps the shape.
+    return output as T;
+  };
+  return {
+    read: ({ from, url, select, ...request }) => guarded(request, url, (call) => OFFERS[from](call, select)),
+    check: ({ kind, ...request }) =>
+      guarded(request, request.agent.url ?? '', (call) => checkCounterpart(kind, call)),
+    close: () => egress.close(),
+  };
+}
+
+function sourceCall(given: Omit<SourceCall, 'send' | 'json'>): SourceCall {
+  const { egress, guard, credentials } = given;
+  const send: SourceCall['send'] = (url, { method = 'GET', body, headers = {} } = {}) =>
+    egress.request({
+      url: credentials.withQuery(url),
+      method,
+      headers: {
+        accept: 'application/json, */*;q=0.5',
+        'user-agent': 'Cadenza',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...credentials.headers,
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      maxBytes: MAX_BYTES,
+      timeoutMs: guard.leftMs(),
+      signal: guard.signal,
+    });
+  return {
+    ...given,
+    send,
+    async json(url, more) {
+      const { status, bytes } = await send(url, more);
+      if (status !== 200)
+        throw fault('communication', `${hostOf(url)} answered ${status}`, {
+          status: status >= 400 ? status : 502,
+        });
+      try {
+        return JSON.parse(Buffer.from(bytes).toString()) as unknown;
+      } catch {
+        throw fault('communication', `${hostOf(url)} did not answer with JSON`, { status: 502 });
+      }
+    },
+  };
+}

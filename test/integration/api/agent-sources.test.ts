@@ -1,0 +1,213 @@
+/** Import of agents, refresh, and checks of counterparts, against real servers. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { startRemoteAgent, type RemoteA2aAgent } from '../../support/a2a-agent.ts';
+import { registeredAgent } from '../../support/agent-body.ts';
+import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
+import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
+import { startMcpServer, type McpTestServer } from '../../support/mcp-server.ts';
+
+const KEY = 'sk-live-0123456789abcdef';
+let app: TestApp;
+let builder: Client;
+let server: TestServer;
+let mcp: McpTestServer;
+let remote: RemoteA2aAgent;
+let title = 'Get a pet';
+
+const document = () => ({
+  openapi: '3.0.3',
+  info: { title: 'Pets', version: '1' },
+  servers: [{ url: '/v1' }],
+  paths: {
+    '/pets/{id}': {
+      parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
+      get: { operationId: 'getPet', summary: title, responses: {} },
+      put: {
+        operationId: 'putPet',
+        parameters: [{ name: 'force', in: 'query', schema: { type: 'boolean' } }],
+        requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Pet' } } } },
+        responses: {},
+      },
+    },
+    '/nameless': { get: { responses: {} } },
+  },
+  components: {
+    schemas: {
+      Pet: {
+        type: 'object',
+        properties: {
+          name: { type: 'string', nullable: true },
+          parent: { $ref: '#/components/schemas/Pet' },
+        },
+      },
+    },
+  },
+});
+
+beforeAll(async () => {
+  [mcp, remote] = await Promise.all([startMcpServer(), startRemoteAgent()]);
+  server = await startServer((request, response) => {
+    const { path, headers } = request;
+    if (path === '/openapi.json')
+      return sendJson(response, document(), headers['x-api-key'] === KEY ? 200 : 401);
+    if (path === '/assistants/search')
+      return sendJson(response, [{ assistant_id: 'a-1', graph_id: 'writer', name: 'Writer' }]);
+    if (path === '/assistants/a-1/schemas') return sendJson(response, { input_schema: { type: 'object' } });
+    if (path === '/assistants/a-1') return sendJson(response, {});
+    if (path === '/v1/models') return sendJson(response, { data: [{ id: 'tiny' }] });
+    if (path === '/health') return sendJson(response, {}, headers['x-api-key'] === KEY ? 204 : 401);
+    if (path === '/broken') return sendJson(response, { secret: headers['x-api-key'] ?? null }, 500);
+    sendJson(response, {}, 404);
+  });
+  app = await startTestApp({ env: { EGRESS_ALLOW: '127.0.0.1' } });
+  builder = await app.as('builder');
+  await builder.put('/secrets/PETS', { value: KEY });
+});
+afterAll(async () => {
+  await app.close();
+  await Promise.all([server.close(), mcp.close(), remote.close()]);
+});
+
+const access = { authentication_type: 'api_key', authentication_config: { api_key: '<PETS>' } };
+
+test('operations of an OpenAPI document become agents, first as a plan', async () => {
+  const url = `${server.url}/openapi.json`;
+  const source = { from: 'openapi', url, ...access };
+  const plan = await builder.post('/agents/import', { ...source, dry_run: true });
+  expect([plan.status, plan.body.agents.map(({ select }: { select: string }) => select)]).toEqual([
+    200,
+    ['getPet', 'putPet'],
+  ]);
+  expect(plan.body.agents[1]).toMatchObject({
+    status: 'new',
+    agent_id: null,
+    configuration: {
+      endpoint: `${server.url}/v1/pets/{id}`,
+      method: 'PUT',
+      query: { force: '${ .["force"] }' },
+      body: '${ .body }',
+    },
+    input_schema: {
+      properties: {
+        id: { type: 'string' },
+        body: { properties: { name: { type: ['string', 'null'] }, parent: {} } },
+      },
+      required: ['id', 'body'],
+    },
+  });
+  expect((await builder.get('/agents?name=getPet')).body).toEqual([]);
+  const made = await builder.post('/agents/import', { ...source, select: ['getPet'] });
+  expect([made.status, made.body.agents[0].status]).toEqual([201, 'imported']);
+  const agent = (await builder.get(`/agents/${made.body.agents[0].agent_id}`)).body;
+  expect(agent).toMatchObject({
+    name: 'getPet',
+    description: 'Get a pet',
+    visibility: 'private',
+    authentication_config: { api_key: '<PETS>' },
+    source: { from: 'openapi', url, select: 'getPet' },
+  });
+  const again = await builder.post('/agents/import', { ...source, select: ['getPet'] });
+  expect(again.body.agents).toMatchObject([{ status: 'exists', agent_id: agent.id }]);
+
+  expect((await builder.post(`/agents/${agent.id}/refresh`)).body).toMatchObject({
+    found: true,
+    changes: [],
+  });
+  title = 'Get one pet';
+  const changed = (await builder.post(`/agents/${agent.id}/refresh`)).body;
+  expect(changed.changes).toEqual([{ field: 'description', before: 'Get a pet', after: 'Get one pet' }]);
+  expect((await builder.get(`/agents/${agent.id}`)).body.description).toBe('Get a pet');
+  const applied = (await builder.post(`/agents/${agent.id}/refresh`, { apply: true })).body;
+  expect(applied).toMatchObject({ applied: true, version: '1.0.0' });
+  expect((await builder.get(`/agents/${agent.id}`)).body.description).toBe('Get one pet');
+});
+
+test('literal credentials are moved to the secrets', async () => {
+  const { body } = await builder.post('/agents/import', {
+    from: 'openapi',
+    url: `${server.url}/openapi.json`,
+    select: ['putPet'],
+    authentication_type: 'api_key',
+    authentication_config: { api_key: KEY },
+  });
+  const agent = (await builder.get(`/agents/${body.agents[0].agent_id}`)).body;
+  expect(agent.authentication_config.api_key).toMatch(/^<AGENT_/);
+  expect(JSON.stringify(agent)).not.toContain(KEY);
+});
+
+test('tools of an MCP server, an A2A card and an assistant become agents', async () => {
+  const importOf = (from: string, url: string, more: object = {}) =>
+    builder.post('/agents/import', { from, url, ...more });
+  const tools = (await importOf('mcp', `${mcp.url}/mcp`, { select: ['add'] })).body.agents;
+  expect(tools).toMatchObject([
+    {
+      name: 'add',
+      execution_type: 'framework',
+      configuration: { framework: 'mcp', base_url: `${mcp.url}/mcp`, tool: 'add' },
+      input_schema: { type: 'object' },
+    },
+  ]);
+  const whole = (await importOf('mcp', `${mcp.url}/mcp`, { select: ['*'] })).body.agents;
+  expect(whole[0].skills).toEqual(expect.arrayContaining(['add', 'echo']));
+  const card = (await importOf('a2a', remote.url)).body.agents;
+  expect(card).toMatchObject([{ type: 'a2a', status: 'imported' }]);
+  const assistant = (await importOf('langgraph', server.url, { select: ['writer'] })).body.agents;
+  expect(assistant).toMatchObject([
+    { name: 'Writer', configuration: { framework: 'langgraph', assistant_id: 'a-1' } },
+  ]);
+  for (const { agent_id: id } of [...tools, ...card, ...assistant])
+    expect((await builder.post(`/agents/${id}/check`)).body).toMatchObject({ status: 'ok', error: null });
+});
+
+test('what cannot be read, or must not be called, is refused', async () => {
+  const statuses: unknown[] = [];
+  for (const body of [
+    { from: 'openapi', url: `${server.url}/openapi.json` },
+    { from: 'openapi', url: `${server.url}/v1/models` },
+    { from: 'mcp', url: `${server.url}/v1/models` },
+    { from: 'openapi', url: 'http://169.254.169.254/latest' },
+    { from: 'openapi', url: `${server.url}/openapi.json`, select: ['nothing'], ...access },
+    { from: 'telepathy', url: server.url },
+  ]) {
+    const reply = await builder.post('/agents/import', body);
+    statuses.push([reply.status, reply.body.errors?.[0]?.pointer]);
+  }
+  expect(statuses).toEqual([
+    [422, '/url'],
+    [422, '/url'],
+    [422, '/url'],
+    [422, '/url'],
+    [422, '/select'],
+    [422, '/from'],
+  ]);
+});
+
+test('a check keeps its result and its latency, for owner and admins', async () => {
+  const check = async (more: object) => {
+    const { id } = await registeredAgent(builder, { visibility: 'public', ...more });
+    const { body } = await builder.post(`/agents/${id}/check`);
+    return { id, ...body };
+  };
+  const llm = { type: 'llm', configuration: { base_url: `${server.url}/v1`, model: 'tiny' } };
+  const fine = await check(llm);
+  expect(fine).toMatchObject({ status: 'ok', latency_ms: expect.any(Number) });
+  expect((await builder.get(`/agents/${fine.id}`)).body.last_check).toMatchObject({ status: 'ok' });
+  expect((await builder.post(`/agents/${fine.id}/check`)).status).toBe(429);
+  const other = await app.as(await app.createUser());
+  expect((await other.get(`/agents/${fine.id}`)).body.last_check).toBeNull();
+  expect((await other.post(`/agents/${fine.id}/check`)).status).toBe(403);
+  const api = (endpoint: string, more: object = {}) => ({ configuration: { endpoint, ...more } });
+  expect(await check(api(`${server.url}/any/{id}`))).toMatchObject({ status: 'ok' });
+  expect(await check({ ...api(`${server.url}/any`, { check: '/health' }), ...access })).toMatchObject({
+    status: 'ok',
+  });
+  const broken = await check({ ...api(`${server.url}/any`, { check: '/broken' }), ...access });
+  expect(broken).toMatchObject({ status: 'failed', error: 'communication' });
+  expect(await check(api('http://127.0.0.1:1/x'))).toMatchObject({
+    status: 'failed',
+    error: 'communication',
+  });
+  expect(await check(api('http://169.254.169.254/x'))).toMatchObject({ error: 'authorization' });
+  expect(await check({ execution_type: 'edge' })).toMatchObject({ status: 'failed' });
+  expect(await check({ type: 'docker' })).toMatchObject({ status: 'unsupported', latency_ms: null });
+});
