@@ -21,12 +21,12 @@ import { useAgent } from './agent-data.ts';
 import { AgentRuns } from './agent-runs.tsx';
 import { ownerName } from './owner-name.ts';
 import { Overview } from './overview.tsx';
-import { Try } from './try.tsx';
 import { Versions } from './versions.tsx';
 import { words } from './words.ts';
 
 const Share = lazy(async () => (await import('../../ui/share/share.tsx')).Share);
 const AgentCardView = lazy(async () => (await import('./agent-card.tsx')).AgentCardView);
+const Try = lazy(async () => (await import('./try.tsx')).Try);
 const Skills = lazy(async () => (await import('./skills.tsx')).Skills);
 
 type View = keyof typeof words.views;
