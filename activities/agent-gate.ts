@@ -43,7 +43,7 @@ interface Row {
 }
 
 /** How often a waiting call asks again, at least and at most. */
-const ASK_AGAIN_MS = { least: 200, most: 15_000 };
+const ASK_AGAIN_MS = { least: 200, most: 5_000 };
 const RENEW_MS = LEASE_MS / 3;
 
 type GateDeps = Pick<CallDeps, 'orm' | 'logger' | 'prices'>;
@@ -99,15 +99,18 @@ export class AgentGate {
     if (state.state === 'open') throw this.#circuitFault(state, turn.limits);
     const limit = limitOf(turn.limits, state);
     const leftMs = this.#input.timeout_ms - (Date.now() - Context.current().info.scheduledTimestampMs);
-    if (leftMs <= 0)
+    if (leftMs <= 0) {
+      await endTurn(orm.em.fork(), turn, null);
       throw fault(
         'timeout',
         `The agent ${this.#name} allows ${limit}: the call waited for its turn until its timeout of ` +
           `${this.#input.timeout_ms / 1000} s`,
       );
+    }
     if (!isRepeat) await unclaim(orm.em.fork(), turn);
     await this.#logOnce(EVENT.agentWaits, 'info', LOG_TEXT.agentWaits(this.#input.name, this.#name, limit));
-    const byPlace = Math.min(ASK_AGAIN_MS.least * (1 + state.ahead), ASK_AGAIN_MS.most);
+    const rounds = 1 + state.ahead / (turn.limits.concurrency ?? 1);
+    const byPlace = Math.min(ASK_AGAIN_MS.least * rounds, ASK_AGAIN_MS.most);
     const delayMs = Math.min(Math.max(state.wait_ms, state.wait_ms > 0 ? 1 : byPlace), leftMs);
     throw ApplicationFailure.create({
       type: 'AgentLimit',

@@ -205,7 +205,8 @@ export async function raiseNow(
   if (lasting && subject !== 'run') {
     const sums = given.map((name) => `'max_${name}', (budget ->> 'max_${name}')::numeric + ?::numeric`);
     await em.execute(
-      `update ${TABLES[subject]} set budget = budget || jsonb_build_object(${sums.join(', ')})
+      `update ${TABLES[subject]}
+          set budget = budget || jsonb_build_object(${sums.join(', ')}), updated_at = clock_timestamp()
         where id = ? and budget is not null`,
       [...given.map((name) => by[name]), id],
     );

@@ -167,11 +167,12 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
 }
 
 /**
- * ETag of the whole record, except for parts that change without an edit: last use, warnings, the caller's
- * rights.
+ * ETag of the whole record, except for parts that change without an edit: last use, circuit breaker,
+ * warnings, the caller's rights.
  */
 function tagOf(record: Record<string, unknown>): string {
-  return etag(JSON.stringify({ ...record, last_used: null, warnings: null, can: null, last_check: null }));
+  const live = { last_used: null, warnings: null, can: null, last_check: null, circuit: null };
+  return etag(JSON.stringify({ ...record, ...live }));
 }
 
 function answerWith(actor: Actor, state: AgentState): EndpointResponse {
