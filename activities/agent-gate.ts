@@ -57,6 +57,7 @@ export class AgentGate {
   #renewing: NodeJS.Timeout | undefined;
   #usage: Usage | undefined;
   #began = new Date();
+  #isBusy = false;
   /** Budgets hold something for the call, so its outcome is stored with what it has used. */
   holds = false;
 
@@ -154,6 +155,11 @@ export class AgentGate {
     this.#usage = usage;
   }
 
+  /** Call if the agent is too busy for this call, which is tried again: its circuit breaker counts that. */
+  busy(): void {
+    this.#isBusy = true;
+  }
+
   /** What a call of the agent costs, with the price at the call's beginning. */
   async cost(usage: Usage | undefined): Promise<number | null> {
     return costOf(usage, await this.#price(usage?.model));
@@ -185,7 +191,7 @@ export class AgentGate {
     const [input, output] = tokensOf(this.#usage);
     // The provider may charge for a call although nobody waited for its answer.
     if (isTimeout(error) && this.#usage === undefined) return { costUsd: null, tokens: null };
-    const failed = error !== null && this.#usage === undefined;
+    const failed = (error !== null || this.#isBusy) && this.#usage === undefined;
     return { costUsd: failed ? 0 : await this.cost(this.#usage), tokens: input + output };
   }
 
@@ -196,7 +202,7 @@ export class AgentGate {
       if (cancelled) {
         if (this.holds) await settleAsHeld(this.#deps.orm.em.fork(), row.runId, row.key);
         await this.#endTurn(null);
-      } else if (error === null) await this.#endTurn(false);
+      } else if (error === null) await this.#endTurn(this.#isBusy);
       else if (error instanceof Fault) await this.#endTurn(isFailure(error) ? true : null);
       // Else the call is repeated, with the same turn and the same holds.
     } catch (failure) {

@@ -119,6 +119,7 @@ async function callTarget(
   const { open } = turn;
   const { input: given } = open.conversation;
   const result = await callAgent(deps, { ...input, input: given }, agent, calling, gate, open.call);
+  if (result.busy) gate.busy();
   const usage = await gate.priced(result.usage);
   const priced = { ...result, ...(usage ? { usage } : {}) };
   const ended = await endModelTurn(deps, open, agent, priced, calling.progress);

@@ -150,6 +150,7 @@ export async function endModelTurn(
   const warnings = [
     ...(result.warnings ?? []),
     ...(repeated ? ['A worker was lost during this turn: the model was asked again'] : []),
+    ...(request.number === 1 && isUnbounded(agent, result) ? [NO_PRICE] : []),
   ];
   const outcome: Invoked = {
     output: isFinal && problem === undefined ? output : null,
@@ -160,6 +161,12 @@ export async function endModelTurn(
   const stored = { messages: said.messages, outcome };
   const memory = isFinal && problem === undefined ? exchange(conversation, said.text) : null;
   return storeTurn(deps.orm.em.fork(), conversation, request.number, stored, memory);
+}
+
+const NO_PRICE = 'max_cost_usd does not limit this model, because nobody knows its price';
+
+function isUnbounded({ configuration }: PinnedAgent, { usage }: AgentResult): boolean {
+  return configuration['max_cost_usd'] !== undefined && usage?.['cost_usd'] === null;
 }
 
 function problemOf(agent: PinnedAgent, output: unknown): string | undefined {
@@ -176,7 +183,10 @@ function exchange({ input }: Conversation, answer: string): ChatMessage[] {
 }
 
 const MAX_LINES = 12;
-const MAX_LINE = 2_000;
+/** All lines together fit into the context of a human task, whatever the language. */
+const MAX_LINE = 1_500;
+// oxlint-disable-next-line no-control-regex -- in JSON each takes six characters, and nobody sees them
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
 /** The last messages, for people who approve a call. */
 function transcript({ input, history }: Conversation, { turns }: ModelTurnCall, last: string) {
@@ -188,6 +198,7 @@ function transcript({ input, history }: Conversation, { turns }: ModelTurnCall, 
   }
   lines.push({ role: 'assistant', text: last });
   return lines
+    .map(({ role, text }) => ({ role, text: text.replaceAll(UNSEEN, '') }))
     .filter(({ text }) => text !== '')
     .slice(-MAX_LINES)
     .map(({ role, text }) => ({

@@ -57,10 +57,18 @@ export interface HumanTool {
   expires_ms: number | null;
 }
 
-/** `from`: the loop of a retried run whose turns it continues. */
 export interface ConversationRef {
   conversation: string;
-  from?: { conversation: string; turns: number };
+  from?: ConversationOrigin;
+}
+
+/** The loop of a retried run whose turns another one continues. */
+export interface ConversationOrigin {
+  conversation: string;
+  turns: number;
+  /** The task that continues them, which holds the session as long as it goes on. */
+  task?: string;
+  visit?: number;
 }
 
 /** The next turn of an open loop. */

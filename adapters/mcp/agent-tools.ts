@@ -23,9 +23,13 @@ type Caller = Pick<Adapters, 'mcp'>;
 type CallOf = Pick<HttpCall, 'idempotencyKey' | 'timeoutMs' | 'signal' | 'secret'>;
 
 const MAX_PAGES = 20;
+/** Twice what the protocol recommends. */
+const MAX_NAME = 256;
 /** Servers may say more than a model should read. */
 const MAX_DESCRIPTION = 4_000;
 const MAX_SCHEMA = 64 * 1024;
+/** Of what a tool says when it fails; an error is in the log as a whole. */
+const MAX_REASON = 8_000;
 
 /** The tools of a server, or only those named. @throws Fault */
 export async function listMcpTools(
@@ -41,8 +45,8 @@ export async function listMcpTools(
     const { output } = await request(adapters, server, { method: 'tools/list', parameters }, call);
     const tools = isRecord(output) && Array.isArray(output['tools']) ? output['tools'] : [];
     for (const tool of tools) {
-      const known = toolOf(tool);
-      if (known && (only === undefined || only.includes(known.name))) listed.push(known);
+      const known = isWanted(tool, only) ? toolOf(tool) : null;
+      if (known) listed.push(known);
     }
     if (listed.length > MAX_TOOLS)
       throw fault(
@@ -55,8 +59,12 @@ export async function listMcpTools(
   return listed;
 }
 
+function isWanted(tool: unknown, only: readonly string[] | undefined): boolean {
+  return only === undefined || (isRecord(tool) && only.some((name) => name === tool['name']));
+}
+
 function toolOf(tool: unknown): Listed | null {
-  if (!isRecord(tool) || typeof tool['name'] !== 'string') return null;
+  if (!isRecord(tool) || typeof tool['name'] !== 'string' || tool['name'].length > MAX_NAME) return null;
   const { name, description, inputSchema } = tool;
   const schema = isRecord(inputSchema) ? inputSchema : { type: 'object' };
   if (JSON.stringify(schema).length > MAX_SCHEMA)
@@ -85,7 +93,8 @@ export async function callMcpTool(
     (part): part is { text: string } => isRecord(part) && typeof part['text'] === 'string',
   );
   const text = texts.map((part) => part.text).join('\n');
-  if (output['isError'] === true) throw fault('runtime', text === '' ? 'The tool failed' : text);
+  if (output['isError'] === true)
+    throw fault('runtime', text === '' ? 'The tool failed' : text.slice(0, MAX_REASON));
   if (output['structuredContent'] !== undefined) return { ...result, output: output['structuredContent'] };
   return { ...result, output: texts.length === content.length ? text : content };
 }

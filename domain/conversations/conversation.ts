@@ -6,7 +6,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Invoked } from '../../contracts/activities.ts';
 import { fault } from '../../contracts/fault.ts';
-import type { ConversationRef, TurnRequest } from '../../contracts/tool-loop.ts';
+import type { ConversationOrigin, ConversationRef, TurnRequest } from '../../contracts/tool-loop.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { ChatMessage, TurnMessages } from '../ports.ts';
 import { storable } from '../storable.ts';
@@ -33,7 +33,9 @@ export async function openConversation(
 ): Promise<string> {
   const id = uuidv7();
   const session =
-    given.session === undefined ? null : await holdSession(em, given.agent_id, given.session, holder);
+    given.session === undefined
+      ? null
+      : await holdSession(em, given.agent_id, storable(given.session), holder);
   await em.execute(
     `insert into conversation (id, run_id, agent_id, session_id, input, tools, history)
      values (?, ?, ?, ?, ?::json, ?::json, ?::json)`,
@@ -76,12 +78,9 @@ async function find(em: EntityManager, id: string): Promise<Conversation | undef
   return row;
 }
 
-async function copy(
-  em: EntityManager,
-  id: string,
-  from: { conversation: string; turns: number },
-  holder: Holder,
-): Promise<void> {
+async function copy(em: EntityManager, id: string, from: ConversationOrigin, step: Holder): Promise<void> {
+  const { task = step.task, visit = step.visit } = from;
+  const holder = { run_id: step.run_id, task, visit };
   const [made] = await em.execute<{ session_id: string | null }[]>(
     `insert into conversation (id, run_id, agent_id, session_id, input, tools, history)
      select ?, ?, agent_id, session_id, input, tools, history from conversation where id = ?

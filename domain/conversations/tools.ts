@@ -229,7 +229,15 @@ function parametersFor(schema: Record<string, unknown>): Pick<StoredTool, 'param
   if (!isOpen && schema['type'] === undefined && 'properties' in schema)
     return { parameters: { type: 'object', ...schema }, wrapped: false };
   const input = isOpen ? { description: 'The input: a text, or any JSON' } : schema;
-  const parameters = { type: 'object', required: ['input'], properties: { input } };
+  // References of the schema begin at its own root, which these stand beside.
+  const { $defs, definitions } = schema;
+  const parameters = {
+    type: 'object',
+    required: ['input'],
+    properties: { input },
+    ...($defs === undefined ? {} : { $defs }),
+    ...(definitions === undefined ? {} : { definitions }),
+  };
   return { parameters, wrapped: true };
 }
 

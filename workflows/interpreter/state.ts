@@ -5,7 +5,7 @@
  * unwinding.
  */
 import type { RemoteAsk, RemoteReply } from '../../contracts/activities.ts';
-import type { ToolAnswer, ToolLoop, ToolRequest } from '../../contracts/tool-loop.ts';
+import type { ConversationOrigin, ToolAnswer, ToolLoop, ToolRequest } from '../../contracts/tool-loop.ts';
 import { workflowUuid } from './ids.ts';
 import type { AskedAgain } from '../../contracts/asked-again.ts';
 import type { TakenEvent } from '../../contracts/listening.ts';
@@ -132,7 +132,7 @@ export interface ChatFrame {
   loop: ToolLoop;
   agent: { agent_id: string; agent_version: string };
   /** The loop of the retried run that this one continues. */
-  from?: { conversation: string; turns: number };
+  from?: ConversationOrigin;
   /** The turns that the model has ended. */
   turns: number;
   /** What it may use, with what people have granted. */

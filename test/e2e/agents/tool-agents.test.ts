@@ -1,5 +1,6 @@
 /** Language models that call tools: agents, workflows, MCP servers and people (docs/llm-agents.md). */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { EVENT } from '../../../contracts/run-events.ts';
 import { registeredAgent } from '../../support/agent-body.ts';
 import type { Client } from '../../support/app.ts';
 import { cliUser } from '../../support/cli.ts';
@@ -254,6 +255,80 @@ test('turns and tokens are limited: a loop ends with an error, or a person lets 
   expect((await endOf(builder, refused))['error'].detail).toMatch(/a person has stopped it/);
 });
 
+test('costs are limited, of failed tools too, and a log says if nobody knows them', async () => {
+  // A turn costs eleven dollars.
+  const price = { input_per_million_usd: 1_000_000 };
+  await registeredAgent(builder, {
+    name: 'poet',
+    type: 'llm',
+    configuration: { ...configuration, price },
+    output_schema: { type: 'object', required: ['verse'] },
+  });
+  model.script(({ tools }) =>
+    tools ? { calls: [{ name: 'poet', arguments: { input: 'Write' } }] } : { text: '{"prose": 1}' },
+  );
+  const limits = { price, max_cost_usd: 20 };
+  const stopped = await endOf(builder, await ask([{ agent: 'poet' }], { configuration: limits }));
+  expect(stopped['error'].detail).toMatch(/used 22 of 20 US dollars \(max_cost_usd\)/);
+  expect(stopped['usage']).toMatchObject({ cost_usd: 22 });
+
+  model.script(() => ({ text: 'ok' }));
+  const unpriced = await ask([{ agent: 'look-up' }], { configuration: { max_cost_usd: 20 } });
+  expect((await endOf(builder, unpriced))['status']).toBe('completed');
+  const log = await readLog(builder, unpriced['id']);
+  expect(log.filter(({ type }) => type === EVENT.agentWarning)).toMatchObject([
+    { message: expect.stringContaining('max_cost_usd does not limit') },
+  ]);
+});
+
+test('the time for which a person is asked about a budget does not count', async () => {
+  model.script((_, turn) =>
+    turn === 1 ? { calls: [{ name: 'look-up', arguments: { order: 1 } }] } : { text: 'in time' },
+  );
+  const run = await ask([{ agent: 'look-up' }], {
+    agent: { budget: { max_invocations: 0, on_exceed: 'ask' } },
+    with: { timeout: { seconds: 6 } },
+  });
+  const task = await humanTaskOf(run);
+  await until(
+    async () => Date.now() - Date.parse(task['created_at']),
+    (age) => age > 7_000,
+  );
+  await decide(run, { decision: 'raise_once', payload: { amount: 5 } });
+  expect(await endOf(builder, run)).toMatchObject({ status: 'completed', output: { text: 'in time' } });
+});
+
+test('a model that is too busy opens its circuit breaker', async () => {
+  model.script(() => ({ status: 503, headers: { 'retry-after': '0' } }));
+  const limits = { breaker: { failures: 2, within: 600, open_for: 600 } };
+  const ended = await endOf(builder, await ask([{ agent: 'look-up' }], { agent: { limits } }));
+  expect(ended['error']).toMatchObject({ status: 503, title: 'Circuit Open' });
+  expect(model.requests).toHaveLength(2);
+});
+
+test('arguments are checked by schemas that are not of objects and refer to their own parts', async () => {
+  const line = { type: 'object', required: ['item'], properties: { item: { type: 'string' } } };
+  await registeredAgent(builder, {
+    name: 'order-lines',
+    configuration: { endpoint: `${shop.url}/lines` },
+    input_schema: { type: 'array', items: { $ref: '#/$defs/line' }, $defs: { line } },
+  });
+  model.script((_, turn) =>
+    turn === 1
+      ? {
+          calls: [
+            { name: 'order-lines', arguments: { input: [{ item: 'tea' }] } },
+            { name: 'order-lines', arguments: { input: [{}] } },
+          ],
+        }
+      : { text: 'ok' },
+  );
+  expect((await endOf(builder, await ask([{ agent: 'order-lines' }])))['status']).toBe('completed');
+  const [good, bad] = toolAnswers(model.requests[1] ?? { messages: [], tools: [] });
+  expect(JSON.parse(good?.[1] ?? '').given).toEqual([{ item: 'tea' }]);
+  expect(bad?.[1]).toMatch(/do not fit the schema of order-lines: \/input\/0: .*item/);
+});
+
 test('an output that does not fit is repaired once, and a busy model is asked again', async () => {
   const output_schema = { type: 'object', required: ['total'], properties: { total: { type: 'integer' } } };
   const tools = [{ agent: 'look-up' }];
@@ -480,6 +555,38 @@ describe('a session', () => {
     expect((await builder.get(one)).body.said.map(({ text }: any) => text)).toEqual(['four', 'at last']);
     expect((await builder.delete(`/agents/${agent}`)).status).toBe(204);
     expect((await builder.get(one)).status).toBe(404);
+  });
+
+  test('is held by the retry of a run until that ends', async () => {
+    const { id } = await registeredAgent(builder, {
+      name: 'asking-guide',
+      type: 'llm',
+      configuration: { ...configuration, tools: [{ human: {} }] },
+    });
+    agent = id;
+    model.script(() => ({ status: 400 }));
+    const first = await endOf(builder, await say(builder, 'one', 'held'));
+    model.script(({ messages }) =>
+      messages.at(-1).role === 'tool'
+        ? { text: 'bye' }
+        : { calls: [{ name: 'ask_person', arguments: { question: 'Well?' } }] },
+    );
+    const { body: retry } = await builder.post(`/runs/${first['id']}/retry`, {});
+    await humanTaskOf(retry);
+    const second = await endOf(builder, await say(builder, 'two', 'held'));
+    expect(second['error']).toMatchObject({ status: 409, detail: expect.stringContaining(retry.id) });
+    await decide(retry, { decision: 'answer', payload: { answer: 'yes' } });
+    expect((await endOf(builder, retry))['status']).toBe('completed');
+    const { said } = (await builder.get(`/agents/${agent}/sessions/held`)).body;
+    expect(said.map(({ text }: any) => text)).toEqual(['one', 'bye']);
+  });
+
+  test('can have any id that expressions give, of 200 characters', async () => {
+    model.script(() => ({ text: 'ok' }));
+    for (const session of ['${ "a\\u0000b" }', '🙂'.repeat(200)]) {
+      const run = await startRun(builder, { do: [{ ask: agentTask(agent, { input: 'x', session }) }] });
+      expect((await endOf(builder, run))['error']).toBeNull();
+    }
   });
 
   test('is for language models only', async () => {

@@ -114,7 +114,7 @@ export function agentRequest(
   const skill = resolve(args.skill, input, at);
   const stream = resolve(args.stream, input, at) ?? false;
   const session = resolve(args.session, input, at) ?? null;
-  if (session !== null && (typeof session !== 'string' || session === '' || session.length > MAX_SESSION_ID))
+  if (session !== null && !isSessionId(session))
     throw fault(
       'configuration',
       `with.session must give a text of 1 to ${MAX_SESSION_ID} characters`,
@@ -136,6 +136,10 @@ export function agentRequest(
     ...(stream ? { stream } : {}),
     ...(session === null ? {} : { session }),
   };
+}
+
+function isSessionId(session: unknown): session is string {
+  return typeof session === 'string' && session !== '' && Array.from(session).length <= MAX_SESSION_ID;
 }
 
 /** The agent's `output_schema` applies to the output of its workflow's run, too. */

@@ -168,11 +168,20 @@ class OneCall {
       const { usage } = outcome.data ?? {};
       if (isRecord(usage)) addUsage(this.#chat, usage);
       return outcome;
+    } catch (error) {
+      if (error instanceof DslFault && !(error instanceof RunLimitFault)) this.#addSpent(own, error);
+      throw error;
     } finally {
       const { chat, remote, child } = own.frame;
       if (chat) this.#spentMs = chat.spent_ms;
       else if (!remote && !child) this.#spentMs = Date.now() - begun;
     }
+  }
+
+  /** What a failed tool has used counts, too: that of its turns, and of the call that failed. */
+  #addSpent({ frame }: Task, { spent: { usage } }: DslFault): void {
+    addUsage(this.#chat, frame.chat?.usage);
+    if (isRecord(usage)) addUsage(this.#chat, usage);
   }
 
   #callAgent(own: Task, input: unknown): Promise<Outcome> {

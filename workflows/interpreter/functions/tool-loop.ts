@@ -39,6 +39,8 @@ export async function runToolLoop(
 ): Promise<Outcome> {
   if ((task.env.toolDepth ?? 0) >= MAX_DEPTH)
     throw fault('runtime', `Language models may be tools of one another ${MAX_DEPTH} deep`, task.ref);
+  // Who holds the session that the retried loop had.
+  if (chat.from) chat.from = { ...chat.from, task: task.ref, visit: task.visit };
   for (;;) {
     await withinBounds(execution, task, chat, request.timeout_ms);
     if (chat.calls?.some(({ answer }) => !answer)) {
@@ -131,7 +133,6 @@ async function callModel(
   turn: TurnRequest,
 ): Promise<WithTurn> {
   const timeoutMs = leftMs(chat);
-  const begun = Date.now();
   const { skill: _skill, session: _session, ...agent } = request;
   const input = {
     ...agent,
@@ -140,22 +141,22 @@ async function callModel(
     timeout_ms: timeoutMs,
     turn: { ...conversationOf(chat), turn },
   };
-  try {
-    const call = (more: { round?: number; reply?: RemoteReply } = {}): Promise<Invoked> =>
-      invoke(execution, own, { input: { ...input, ...more } }, (batch) =>
+  // The time for which people are asked whether a budget allows the turn does not count.
+  const call = async (more: { round?: number; reply?: RemoteReply } = {}): Promise<Invoked> => {
+    const begun = Date.now();
+    try {
+      return await invoke(execution, own, { input: { ...input, ...more } }, (batch) =>
         calling(timeoutMs, own.name).invokeAgent({ ...input, ...more, batch }),
       );
-    // A budget asks whether the model may be called.
-    const first = own.frame.remote ? null : await call();
-    const result =
-      first && !first.ask
-        ? first
-        : await answerRemote(execution, own, first, { call, cancel: async () => {} });
-    if (!result.turn) throw new Error('the activity gave no turn');
-    return { ...result, turn: result.turn };
-  } finally {
-    chat.spent_ms += Date.now() - begun;
-  }
+    } finally {
+      chat.spent_ms += Date.now() - begun;
+    }
+  };
+  const first = own.frame.remote ? null : await call();
+  const result =
+    first && !first.ask ? first : await answerRemote(execution, own, first, { call, cancel: async () => {} });
+  if (!result.turn) throw new Error('the activity gave no turn');
+  return { ...result, turn: result.turn };
 }
 
 /** What people see of a turn. */
