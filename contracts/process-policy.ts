@@ -67,19 +67,23 @@ export interface WantedLimits {
 }
 
 const MIB = 1024 * 1024;
+/** Engines round less to 0, which means no limit. */
+export const LEAST_MEMORY_MIB = 8;
+export const LEAST_CPUS = 0.01;
 
-/** Less than the installation allows, never more. */
+/** Less than the installation allows, never more, and never so little that it would be no limit. */
 export function limited(settings: SandboxSettings, wanted: WantedLimits): SandboxSettings {
   const { user = settings.user, network = true } = wanted;
-  const least = (given: number, most: number): number => (given > 0 ? Math.min(given, most) : most);
-  const memoryMib = least(wanted.memoryMib ?? 0, settings.memoryMib);
+  const within = (given: number, least: number, most: number): number =>
+    given > 0 ? Math.max(least, Math.min(given, most)) : most;
+  const memoryMib = within(wanted.memoryMib ?? 0, LEAST_MEMORY_MIB, settings.memoryMib);
   return {
     ...settings,
     user,
     network: network ? settings.network : null,
     memoryMib: Math.round(memoryMib * MIB) / MIB,
-    cpus: least(wanted.cpus ?? 0, settings.cpus),
-    pids: least(wanted.pids ?? 0, settings.pids),
+    cpus: within(wanted.cpus ?? 0, LEAST_CPUS, settings.cpus),
+    pids: Math.floor(within(wanted.pids ?? 0, 1, settings.pids)),
   };
 }
 

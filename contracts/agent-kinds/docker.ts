@@ -1,6 +1,7 @@
 /** Configuration of agents of kind `docker`: each invocation is a process in a container of its own. */
 import * as z from 'zod';
 import { jsonObjectOf } from '../json-object.ts';
+import { LEAST_CPUS, LEAST_MEMORY_MIB } from '../process-policy.ts';
 import { duration, retry, scalar, type AgentKind } from './kind.ts';
 
 const words = z.array(scalar);
@@ -31,8 +32,9 @@ export const dockerConfiguration = z
         z.number().positive(),
         z.string().regex(SIZE, 'must be a number of MiB, or a text such as "256m"'),
       ])
+      .refine((memory) => memoryMibOf(memory) >= LEAST_MEMORY_MIB, `must be at least ${LEAST_MEMORY_MIB} MiB`)
       .optional(),
-    cpus: z.number().positive().optional(),
+    cpus: z.number().min(LEAST_CPUS).optional(),
     pids: z.int().positive().optional(),
     user: z
       .string()

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { containerName, containerSpec, LABEL } from '../../../adapters/sandbox/container-spec.ts';
 import { createEngineGuard } from '../../../adapters/sandbox/engine-guard.ts';
+import { dockerConfiguration } from '../../../contracts/agent-kinds/docker.ts';
 import type { SandboxSettings } from '../../../contracts/process-policy.ts';
 
 const TOKEN = 't'.repeat(32);
@@ -126,6 +127,23 @@ test('a container may have less than the installation allows, and another user',
     ExposedPorts: {},
   };
   expect(await ask('POST', `/containers/create?name=${NAME}`, less)).toEqual([200, undefined, created(less)]);
+});
+
+test('a container cannot have so little that it would be no limit', async () => {
+  const host = SPEC['HostConfig'] as object;
+  const none = {
+    ...SPEC,
+    HostConfig: { ...host, Memory: 0.4, MemorySwap: 0.4, NanoCpus: 0.4, PidsLimit: 0.4 },
+  };
+  const Memory = 8 * 1024 * 1024;
+  const least = { Memory, MemorySwap: Memory, NanoCpus: 10_000_000, PidsLimit: 1 };
+  const answer = await ask('POST', `/containers/create?name=${NAME}`, none);
+  expect(answer).toEqual([200, undefined, created({ ...SPEC, HostConfig: { ...host, ...least } })]);
+  const problems = (configuration: object) =>
+    dockerConfiguration.safeParse(configuration).error?.issues.map(({ path }) => path.join('.')) ?? [];
+  expect(problems({ memory: 1e-7, cpus: 1e-10 })).toEqual(['memory', 'cpus']);
+  expect(problems({ memory: '100k' })).toEqual(['memory']);
+  expect(problems({ memory: '8m', cpus: 0.01 })).toEqual([]);
 });
 
 test('nothing that a caller adds or raises reaches the engine', async () => {
