@@ -22,6 +22,7 @@ import { providerOptions } from './providers.ts';
 
 /** Of an answer that is streamed. */
 const MAX_STREAMED_LENGTH = 1024 * 1024;
+const FENCE = '```';
 
 interface Completion {
   text: string;
@@ -102,9 +103,8 @@ async function complete(
     maxRetries: 0,
     abortSignal: call.signal,
   };
-  const output = structured
-    ? { output: sendsSchema ? Output.object({ schema: jsonSchema(schema) }) : Output.json() }
-    : {};
+  const format = sendsSchema ? Output.object({ schema: jsonSchema(schema) }) : Output.json();
+  const output = structured ? { output: { ...format, parsePartialOutput: textSoFar } } : {};
   try {
     if (call.partial) {
       const completion = await stream({ ...settings, ...output }, call.partial).catch((error: unknown) => {
@@ -150,6 +150,14 @@ async function stream(settings: Parameters<typeof streamText>[0], partial: Parti
   const object = settings.output === undefined || toolCalls.length > 0 ? undefined : await result.output;
   const said = { toolCalls, responseMessages };
   return completionOf({ text, finishReason, usage, warnings, response, ...said }, object);
+}
+
+/**
+ * Of an object that grows. Nobody reads its parts, and the SDK would parse all of it anew for each word, and
+ * hold back words that do not change it.
+ */
+async function textSoFar({ text }: { text: string }): Promise<{ partial: never }> {
+  return { partial: text as never };
 }
 
 /** The system prompt; with the schema, if the API does not receive it otherwise. */
@@ -215,9 +223,12 @@ function outputOf(completion: Completion, schema: Record<string, unknown>, model
 
 /** JSON, bare or in a fenced code block, as many models write it. */
 function jsonIn(text: string): unknown {
-  const candidate = /^\s*```(?:json)?\s*([\s\S]*?)\s*```\s*$/.exec(text)?.[1] ?? text;
+  // Without a regular expression: models may write endless white space.
+  const trimmed = text.trim();
+  const isFenced = trimmed.startsWith(FENCE) && trimmed.endsWith(FENCE) && trimmed.length > FENCE.length;
+  const inside = isFenced ? trimmed.slice(FENCE.length, -FENCE.length).replace(/^json/, '') : trimmed;
   try {
-    return JSON.parse(candidate);
+    return JSON.parse(inside.trim());
   } catch {
     return undefined;
   }

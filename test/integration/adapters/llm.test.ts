@@ -213,6 +213,10 @@ test('an object in a fenced block is found, prose is a fault unless the schema a
   expect((await invoke(agentCall({ ...llm(fenced), output_schema: schema }, 'x'))).output).toEqual({
     mood: 'fine',
   });
+  const endless = await model(`\`\`\`json${' '.repeat(100_000)}.`);
+  expect(await faultOf(invoke(agentCall({ ...llm(endless), output_schema: schema }, 'x')))).toMatchObject({
+    kind: 'validation',
+  });
   const prose = await model('I feel fine.');
   expect(await faultOf(invoke(agentCall({ ...llm(prose), output_schema: schema }, 'x')))).toMatchObject({
     kind: 'validation',
@@ -326,6 +330,16 @@ test('a streamed answer can be an object, and a server that does not stream give
   target.finish();
   expect((await result).output).toEqual({ city: 'Rome' });
   expect(got.text).toBe('{"city": "Rome"}');
+
+  const endless = await streaming();
+  const spaced = streamedLlm(endless);
+  const refused = faultOf(
+    invoke({ ...spaced, agent: { ...spaced.agent, output_schema: schema }, partial: collectingSink().sink }),
+  );
+  await endless.begun(1);
+  endless.say('{"city": ');
+  for (let n = 0; n < 12; n++) endless.say(' '.repeat(100_000));
+  expect(await refused).toMatchObject({ detail: 'The answer has more than 1048576 characters' });
 
   const whole = await streaming({ never: true });
   const other = await invoke({ ...streamedLlm(whole), partial: collectingSink().sink });
