@@ -60,12 +60,15 @@ function textOf({ input }: AgentCall, api: AudioApi): string {
   const text = api.setting('text') ?? given;
   if (typeof text !== 'string' || text.trim() === '')
     throw fault('validation', 'There is no text to speak: the input must be a text, or have it as "text"');
+  if (text.length > MAX_CHARACTERS)
+    throw fault(
+      'validation',
+      `The text has ${text.length} characters; at most ${MAX_CHARACTERS} can be spoken`,
+    );
   return text;
 }
 
 function checkParts(parts: readonly string[], format: string, { length }: string): void {
-  if (length > MAX_CHARACTERS)
-    throw fault('validation', `The text has ${length} characters; at most ${MAX_CHARACTERS} can be spoken`);
   if (parts.length > 1 && !JOINED_FORMATS.includes(format))
     throw fault(
       'validation',

@@ -13,6 +13,8 @@ import { readRecording, type Part, type Recording } from './recordings.ts';
 
 const PART_SECONDS = 1_200;
 const MAX_RECORDING_BYTES = 100 * 1024 * 1024;
+/** Of all parts together, as JSON. */
+const MAX_TRANSCRIPT_LENGTH = 8 * 1024 * 1024;
 
 interface Segment {
   /** Seconds in the whole recording. */
@@ -40,17 +42,26 @@ export async function transcribe(
   const file = await openReference(await recordingOf(call, kept, api, egress), filesOf(call));
   const recording = await readRecording(file, configuration.part_seconds ?? PART_SECONDS);
   const transcripts: Transcript[] = [];
+  let length = 0;
   for (const [index, part] of recording.parts.entries()) {
     const known = kept[`part_${index}`];
     const transcript = isTranscript(known)
       ? known
       : await ask(call, configuration, api, { recording, part, index });
+    length += JSON.stringify(transcript).length;
+    if (length > MAX_TRANSCRIPT_LENGTH) throw tooLong();
     if (recording.parts.length > 1 && !isTranscript(known))
       await call.progress?.keep({ [`part_${index}`]: transcript });
     call.partial?.output(index === 0 ? transcript.text : ` ${transcript.text}`);
     transcripts.push(transcript);
   }
   return { output: outputOf(call, recording, transcripts), usage: usageOf(transcripts) };
+}
+
+function tooLong(): Error {
+  return fault('communication', `The transcript has more than ${MAX_TRANSCRIPT_LENGTH} characters`, {
+    status: 502,
+  });
 }
 
 function filesOf({ files }: AgentCall): CallFiles {

@@ -3,6 +3,8 @@
 const RIFF_BYTES = 12;
 const CHUNK_HEAD_BYTES = 8;
 const MIN_FORMAT_BYTES = 16;
+/** Each part of a recording gets a copy. */
+const MAX_FORMAT_BYTES = 1_024;
 /** Metadata may stand before the samples. */
 export const MAX_WAV_HEAD_BYTES = 1024 * 1024;
 
@@ -39,7 +41,7 @@ export function readWav(head: Buffer, fileBytes: number): Wav | null {
 }
 
 function wavOf(format: Buffer, start: number, end: number): Wav | null {
-  if (format.length < MIN_FORMAT_BYTES) return null;
+  if (format.length < MIN_FORMAT_BYTES || format.length > MAX_FORMAT_BYTES) return null;
   const bytesPerSecond = format.readUInt32LE(8);
   const blockBytes = format.readUInt16LE(12);
   if (bytesPerSecond === 0 || blockBytes === 0) return null;

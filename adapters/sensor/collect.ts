@@ -1,5 +1,6 @@
 /** The readings of one call, from the messages that a subscription delivers. */
 import { setImmediate as breath } from 'node:timers/promises';
+import { fault } from '../../contracts/fault.ts';
 import { reserveAnswer, SMALL_ANSWER_BYTES } from '../egress/answer-memory.ts';
 import {
   MAX_MESSAGE_BYTES,
@@ -30,10 +31,15 @@ export async function firstOf(
   throw new Error('the readings ended without a reason');
 }
 
-/** All readings until the queue ends. Throws `Fault` at the limits. */
-export async function readingsOf(queue: MessageQueue, read: Read, signal: AbortSignal): Promise<AgentResult> {
+/** All readings until the queue ends. `made`: jq has made them. Throws `Fault` at the limits. */
+export async function readingsOf(
+  queue: MessageQueue,
+  read: Read,
+  { made, signal }: { made: boolean; signal: AbortSignal },
+): Promise<AgentResult> {
   const readings: { at: string; topic: string; value: unknown }[] = [];
   let bytes = 0;
+  let length = 0;
   for await (const inbound of queue) {
     const before = bytes;
     bytes += sizeOf(inbound);
@@ -42,7 +48,14 @@ export async function readingsOf(queue: MessageQueue, read: Read, signal: AbortS
     if (before <= SMALL_ANSWER_BYTES && bytes > SMALL_ANSWER_BYTES)
       await reserveAnswer(MAX_MESSAGE_BYTES, signal);
     const message = messageOf(inbound);
-    readings.push({ at: message.at.toISOString(), topic: message.topic, value: await read(message) });
+    const value = await read(message);
+    // jq can make much of a little, and nothing that is nested too deeply for this.
+    if (made) length += JSON.stringify(value).length;
+    if (length > MAX_MESSAGE_BYTES)
+      throw fault('communication', `The readings have more than ${MAX_MESSAGE_BYTES} characters`, {
+        status: 502,
+      });
+    readings.push({ at: message.at.toISOString(), topic: message.topic, value });
     if (readings.length % BREATH === 0) await breath();
   }
   return { output: { count: readings.length, readings } };

@@ -119,8 +119,12 @@ async function listen(session: MqttSession, sensing: Sensing): Promise<AgentResu
         );
   late?.addEventListener('abort', overdue, { once: true });
   const read = createReader({ value: configuration.value, files: call.files }, guard.sensitive);
-  if (isWindow)
-    return configuration.aggregate ? aggregateOf(queue, read) : readingsOf(queue, read, guard.signal);
+  if (isWindow) {
+    const made = configuration.value !== undefined;
+    return configuration.aggregate
+      ? aggregateOf(queue, read)
+      : readingsOf(queue, read, { made, signal: guard.signal });
+  }
   if (mode === 'latest') return { output: await read(await firstOf(queue)) };
   const correlation = await command(session, sensing);
   const isReply = ({ correlationId }: { correlationId?: string }): boolean => correlationId === correlation;

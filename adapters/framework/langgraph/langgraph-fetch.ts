@@ -7,9 +7,10 @@ import { textFetch } from '../../egress/text-fetch.ts';
 
 /** Servers say every few seconds that they are there. */
 const IDLE_MS = 120_000;
-/** The client keeps a line until it ends. */
-const MAX_LINE_BYTES = 1024 * 1024;
+/** The client keeps an event until the empty line after it. */
+const MAX_EVENT_BYTES = 1024 * 1024;
 const LINE_END = 10;
+const RETURN = 13;
 
 interface Options {
   egress: EgressPolicy;
@@ -47,7 +48,7 @@ export function langgraphFetch({ egress, base, leftMs }: Options): LanggraphFetc
       signal: AbortSignal.any([signal, connection.signal]),
     });
     const leave = (): void => connection.abort(new Error('the reader left the stream'));
-    const chunks = noting(shortLines(limitSilence(answer.chunks, connection, IDLE_MS)), note);
+    const chunks = noting(shortEvents(limitSilence(answer.chunks, connection, IDLE_MS)), note);
     return new Response(streamOf(chunks, leave), { status: answer.status, headers: answer.headers });
   };
   return {
@@ -74,13 +75,20 @@ async function* noting(
   }
 }
 
-async function* shortLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* shortEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let eventBytes = 0;
+  // Of the line that has begun, without a carriage return.
   let lineBytes = 0;
   for await (const chunk of chunks) {
-    const end = chunk.lastIndexOf(LINE_END);
-    lineBytes = end < 0 ? lineBytes + chunk.length : chunk.length - end - 1;
-    if (lineBytes > MAX_LINE_BYTES)
-      throw fault('communication', `The server sent a line of more than ${MAX_LINE_BYTES} bytes`, {
+    for (const byte of chunk) {
+      eventBytes += 1;
+      if (byte === LINE_END) {
+        if (lineBytes === 0) eventBytes = 0;
+        lineBytes = 0;
+      } else if (byte !== RETURN) lineBytes += 1;
+    }
+    if (eventBytes > MAX_EVENT_BYTES)
+      throw fault('communication', `The server sent an event of more than ${MAX_EVENT_BYTES} bytes`, {
         status: 502,
       });
     yield chunk;

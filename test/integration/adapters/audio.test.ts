@@ -279,6 +279,30 @@ test('a WAV file whose header does not know its size is read to its end', async 
   expect((await invoke(transcribing(recording(wavOf(4, 30, 0))))).output).toMatchObject({ text: '4-33' });
 });
 
+test('a WAV file with a format of many bytes, and endless transcripts, are refused', async () => {
+  const wav = wavOf(0, 10);
+  const format = Buffer.alloc(100_000);
+  wav.copy(format, 0, 20, 36);
+  const size = Buffer.alloc(4);
+  size.writeUInt32LE(format.length);
+  const lying = Buffer.concat([wav.subarray(0, 16), size, format, wav.subarray(36)]);
+  expect(await faultOf(invoke(transcribing(recording(lying))))).toMatchObject({
+    kind: 'validation',
+    detail: expect.stringContaining('is no recording'),
+  });
+  const text = JSON.stringify({ text: 'x'.repeat(2_000_000) });
+  server.answers((response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(text);
+  });
+  const progress = keeping();
+  const endless = faultOf(invoke(transcribing(long(), { part_seconds: 10 }, { progress })));
+  expect(await endless).toMatchObject({
+    kind: 'communication',
+    detail: 'The transcript has more than 8388608 characters',
+  });
+  expect(Object.keys(progress.kept)).toEqual(['part_0', 'part_1']);
+});
+
 test('what the server says instead of sound or text is a fault', async () => {
   server.answers((response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"no": "sound"}');

@@ -110,6 +110,31 @@ test('words and progress are shown while the run goes on', async () => {
   expect(shown).toEqual(['[reading]', 'Hel', 'lo', '\n\nBye']);
 });
 
+test('an event that never ends is given up', async () => {
+  let left = false;
+  const target = opened(
+    await startScriptedGraph({
+      state: () => done({ n: 1 }),
+      instead(path, _method, response) {
+        if (!path.endsWith('/stream')) return false;
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        const lines = 'data: 1\r\n'.repeat(5_000);
+        const write = (): void => void (response.write(lines) ? setImmediate(write) : undefined);
+        response.on('drain', write).on('close', () => (left = true));
+        write();
+        return true;
+      },
+    }),
+  );
+  expect(await invoke(agentCall(agentOf(target), {}, { timeoutMs: 10_000 }))).toMatchObject({
+    output: { n: 1 },
+  });
+  await until(
+    async () => left,
+    (gone) => gone,
+  );
+});
+
 test('an interrupt asks a person, and the decision resumes the graph', async () => {
   const form = { type: 'object', properties: { colour: { type: 'string' } } };
   const action = { name: 'pay', args: { amount: 5 } };

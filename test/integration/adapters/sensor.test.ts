@@ -130,6 +130,12 @@ describe('readings over MQTT 3.1.1', () => {
     await flooded;
     for (let n = 0; n < 4; n++) await publish('flood', JSON.stringify('x'.repeat(3_000_000)));
     expect(await over).toMatchObject({ detail: 'The subscription received more than 8388608 bytes' });
+    const multiplied = subscribed('flood');
+    const value = '[range(200000)]';
+    const many = faultOf(sense({ ...at, mode: 'window', topic: 'flood', window: 'PT20S', value }));
+    await multiplied;
+    for (let n = 0; n < 10; n++) await publish('flood', '1');
+    expect(await many).toMatchObject({ detail: 'The readings have more than 8388608 characters' });
     const waiting = subscribed('lost');
     const lost = faultOf(sense({ ...at, topic: 'lost' }));
     await waiting;
