@@ -3,6 +3,7 @@ import type { RunActivities } from '../contracts/activities.ts';
 import { removeOldDeliveries } from '../domain/delivery/outbox.ts';
 import { reconcileDeliveries } from '../domain/delivery/reconcile.ts';
 import { removeOldInboundEvents } from '../domain/events/inbound.ts';
+import { reportEvaluations } from '../domain/evaluations/report.ts';
 import { failLostJobs } from '../domain/jobs/finish.ts';
 import { foldRunChanges, removeOldRunHours } from '../domain/runs/hours.ts';
 import { reconcile } from '../domain/runs/reconcile.ts';
@@ -20,6 +21,7 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
     await foldRunChanges(deps.orm.em.fork(), heartbeat);
     const lost = await failLostJobs(deps);
     await foldUsage(deps.orm.em.fork(), heartbeat);
+    await reportEvaluations(deps, heartbeat);
     const schedules = await reconcileSchedules(deps, { heartbeat });
     const woken = await reconcileDeliveries({ ...deps, kinds: deps.deliveries.kinds }, { heartbeat });
     if (

@@ -38,6 +38,13 @@ export type Agent = AgentFields & {
     message: string;
   }[];
 };
+export type AgentCanary = {
+  version: string;
+  percent: number;
+  since: string;
+  /** Of the version, which takes calls only while it is published. */
+  status: ('draft' | 'published' | 'deprecated') | null;
+};
 export type AgentCard = {
   name: string;
   description: string;
@@ -252,6 +259,10 @@ export type AgentSourceChange = {
   before: unknown;
   after: unknown;
 };
+export type AgentStats = {
+  canary: AgentCanary | null;
+  versions: AgentVersionStats[];
+};
 export type AgentVersion = AgentVersionFields & {
   configuration: Record<string, unknown>;
   changelog: string | null;
@@ -267,6 +278,18 @@ export type AgentVersionFields = {
   /** Id of the user. */
   created_by: string;
   status: 'draft' | 'published' | 'deprecated';
+};
+export type AgentVersionStats = {
+  version: string;
+  calls: number;
+  faults: number;
+  /** Of the calls that completed. */
+  latency_p50_ms: number | null;
+  latency_p95_ms: number | null;
+  /** Null: unknown. */
+  cost_usd: number | null;
+  input_tokens: number;
+  output_tokens: number;
 };
 export type AgentVersionSummary = {
   version: string;
@@ -773,6 +796,125 @@ export type DslError = {
   /** JSON pointer of the task that raised it. */
   instance?: string;
   [name: string]: unknown;
+};
+export type EvaluateAgentRequest = {
+  name?: string;
+  /** The data set. Either this or `file_id`. */
+  cases?: EvaluationCase[];
+  /** A file with the data set: a JSON array of cases, or a case on each line, at most 4 MiB. */
+  file_id?: string;
+  /** Of every case, besides its own. */
+  checks?: EvaluationCheck[];
+  /**
+   * The others are compared with the first one. Default: the highest published version and the
+   * draft.
+   */
+  versions?: string[];
+  /** An agent that gets `{criteria, input, output, expected}` of each call and judges it. */
+  judge?: NewEvaluationJudge;
+  /** Calls of each version at the same time. */
+  concurrency?: number;
+};
+export type Evaluation = {
+  id: string;
+  agent_id: string;
+  name: string | null;
+  status: 'running' | 'completed' | 'faulted' | 'cancelled';
+  /** The run with all calls. Null after it was removed. */
+  run_id: string | null;
+  started_by: string;
+  versions: string[];
+  judge: EvaluationJudge | null;
+  checks: EvaluationCheck[];
+  cases: number;
+  /** Null until the run has completed. */
+  report: EvaluationReport | null;
+  error: DslError | null;
+  created_at: string;
+  finished_at: string | null;
+};
+export type EvaluationCase = {
+  id?: string;
+  input?: unknown;
+  /** The output that passes. Absent: any. */
+  expected?: unknown;
+  checks?: EvaluationCheck[];
+  /** Default: 1. */
+  weight?: number;
+};
+export type EvaluationCaseResult = {
+  version: string;
+  status: 'passed' | 'failed' | 'error';
+  score: number;
+  output?: unknown;
+  /** What the judge has answered. */
+  judgement?: unknown;
+  error?: string;
+  /** What it has failed: `expected`, `judge`, or the names of checks. */
+  failed: string[];
+  latency_ms: number | null;
+  omitted?: string[];
+};
+export type EvaluationCaseWithResults = {
+  /** Its place in the data set, from 0. */
+  number: number;
+  id?: string;
+  input?: unknown;
+  /** The output that passes. Absent: any. */
+  expected?: unknown;
+  checks?: EvaluationCheck[];
+  /** Default: 1. */
+  weight?: number;
+  /** Fields over 16 KiB, which are not kept beyond the run. */
+  omitted?: string[];
+  marks: ('failed' | 'error' | 'regressed' | 'improved' | 'differs')[];
+  /** Of each version. Null until the run has completed. */
+  results: EvaluationCaseResult[] | null;
+};
+export type EvaluationCheck = {
+  name?: string;
+  /** jq on the output, with `$input` and `$expected`. It holds unless it is false or null. */
+  jq: string;
+};
+export type EvaluationFigures = {
+  version: string;
+  passed: number;
+  failed: number;
+  /** Cases without an output, or without a judgement. */
+  errors: number;
+  /** The weighted mean of the cases' scores, 0 to 1. */
+  score: number;
+  /** Of the calls that have given an output. */
+  latency_ms: EvaluationLatency | null;
+  used: EvaluationSpending;
+  judge_used: EvaluationSpending;
+  /** Cases that the first version passes and this one does not. */
+  regressed: number;
+  /** Cases that this version passes and the first one does not. */
+  improved: number;
+};
+export type EvaluationJudge = {
+  agent_id: string;
+  /** Its name at that time. */
+  agent: string;
+  version: string;
+  criteria: string | null;
+  pass: string | null;
+};
+export type EvaluationLatency = {
+  p50: number;
+  p95: number;
+};
+export type EvaluationReport = {
+  versions: EvaluationFigures[];
+  /** Cases whose outputs are not all the same. */
+  differing: number;
+};
+export type EvaluationSpending = {
+  /** Null: unknown. */
+  cost_usd: number | null;
+  input_tokens: number;
+  output_tokens: number;
 };
 export type EventSenders = {
   /** Ids of users. */
@@ -1415,6 +1557,14 @@ export type NewClient = ClientFields & {
   /** Shown only once; it cannot be read again. */
   client_secret: string;
 };
+export type NewEvaluationJudge = {
+  /** Id or name. */
+  agent: string;
+  version?: string;
+  criteria?: string;
+  /** jq on its answer that gives a boolean, or a number from 0 to 1. */
+  pass?: string;
+};
 export type NewWebhook = WebhookFields & {
   /** Shown only once. */
   secret: string;
@@ -1925,6 +2075,10 @@ export type Session = {
   last_used_at: string;
   expires_at: string;
 };
+export type SetAgentCanaryRequest = {
+  version: string;
+  percent: number;
+};
 export type SetEventSendersRequest = {
   /** Ids of users. */
   users: string[];
@@ -2369,6 +2523,21 @@ export interface Operations {
     };
     answer: undefined;
   };
+  /** Give a version a share of the agent's calls that name no version */
+  setAgentCanary: {
+    path: {
+      id: string;
+    };
+    body: SetAgentCanaryRequest;
+    answer: AgentCanary;
+  };
+  /** End an agent's canary: the highest published version gets all calls */
+  deleteAgentCanary: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
   /** Try the agent's counterpart without doing any work, and keep the result */
   checkAgent: {
     path: {
@@ -2384,6 +2553,27 @@ export interface Operations {
     };
     body?: NoFields;
     answer: Agent;
+  };
+  /** Try an agent's versions on a data set, side by side */
+  evaluateAgent: {
+    path: {
+      id: string;
+    };
+    body?: EvaluateAgentRequest;
+    answer: Evaluation;
+  };
+  /** List an agent's evaluations, newest first */
+  listEvaluations: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: Evaluation[];
   };
   /** Invoke an agent, which starts a run */
   invokeAgent: {
@@ -2518,6 +2708,17 @@ export interface Operations {
       skill_id: string;
     };
     answer: undefined;
+  };
+  /** Get what the calls of each version of an agent have come to, and its canary */
+  getAgentStats: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Of calls that began in the last hours. */
+      hours?: number | undefined;
+    };
+    answer: AgentStats;
   };
   /** List an agent's versions, newest first */
   listAgentVersions: {
@@ -2730,6 +2931,39 @@ export interface Operations {
       id: string;
     };
     answer: string;
+  };
+  /** Get an evaluation with its report */
+  getEvaluation: {
+    path: {
+      id: string;
+    };
+    answer: Evaluation;
+  };
+  /** Delete an evaluation that has ended, with its report */
+  deleteEvaluation: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** List the cases of an evaluation with what each version has given */
+  listEvaluationCases: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /**
+       * Cases that any version failed, or that ended in an error; whose outputs differ; that the
+       * first version passes and another does not (`regressed`), or the other way round
+       * (`improved`).
+       */
+      only?: 'failed' | 'error' | 'regressed' | 'improved' | 'differs' | undefined;
+    };
+    answer: EvaluationCaseWithResults[];
   };
   /** List the caller's event sources, newest first */
   listEventSources: {
@@ -3864,8 +4098,12 @@ export const OPERATIONS = {
   getAgent: { method: 'GET', path: '/agents/{id}', role: 'viewer' },
   updateAgent: { method: 'PATCH', path: '/agents/{id}', role: 'builder' },
   deleteAgent: { method: 'DELETE', path: '/agents/{id}', role: 'builder' },
+  setAgentCanary: { method: 'PUT', path: '/agents/{id}/canary', role: 'builder' },
+  deleteAgentCanary: { method: 'DELETE', path: '/agents/{id}/canary', role: 'builder' },
   checkAgent: { method: 'POST', path: '/agents/{id}/check', role: 'builder' },
   closeAgentCircuit: { method: 'POST', path: '/agents/{id}/circuit/close', role: 'builder' },
+  evaluateAgent: { method: 'POST', path: '/agents/{id}/evaluate', role: 'builder' },
+  listEvaluations: { method: 'GET', path: '/agents/{id}/evaluations', role: 'builder' },
   invokeAgent: { method: 'POST', path: '/agents/{id}/invoke', role: 'builder' },
   listJobs: { method: 'GET', path: '/agents/{id}/jobs', role: 'builder' },
   pollJobs: { method: 'POST', path: '/agents/{id}/jobs/poll', role: 'builder' },
@@ -3879,6 +4117,7 @@ export const OPERATIONS = {
   createAgentSkill: { method: 'POST', path: '/agents/{id}/skills', role: 'builder' },
   updateAgentSkill: { method: 'PATCH', path: '/agents/{id}/skills/{skill_id}', role: 'builder' },
   deleteAgentSkill: { method: 'DELETE', path: '/agents/{id}/skills/{skill_id}', role: 'builder' },
+  getAgentStats: { method: 'GET', path: '/agents/{id}/stats', role: 'builder' },
   listAgentVersions: { method: 'GET', path: '/agents/{id}/versions', role: 'viewer' },
   createAgentVersion: { method: 'POST', path: '/agents/{id}/versions', role: 'builder' },
   getAgentVersion: { method: 'GET', path: '/agents/{id}/versions/{version}', role: 'viewer' },
@@ -3914,6 +4153,9 @@ export const OPERATIONS = {
   getSession: { method: 'GET', path: '/console/session', role: 'viewer' },
   deleteSession: { method: 'DELETE', path: '/console/session', role: 'viewer' },
   getAgentDocumentation: { method: 'GET', path: '/docs/agents/{id}', role: 'viewer' },
+  getEvaluation: { method: 'GET', path: '/evaluations/{id}', role: 'builder' },
+  deleteEvaluation: { method: 'DELETE', path: '/evaluations/{id}', role: 'builder' },
+  listEvaluationCases: { method: 'GET', path: '/evaluations/{id}/cases', role: 'builder' },
   listEventSources: { method: 'GET', path: '/event-sources', role: 'viewer' },
   createEventSource: { method: 'POST', path: '/event-sources', role: 'builder' },
   getEventSource: { method: 'GET', path: '/event-sources/{id}', role: 'viewer' },

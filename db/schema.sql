@@ -116,6 +116,16 @@ CREATE INDEX agent_tags ON public.agent USING gin (tags);
 CREATE INDEX agent_tool_name ON public.agent USING btree ("right"((id)::text, 12));
 CREATE TRIGGER agent_budget AFTER INSERT OR DELETE OR UPDATE OF budget ON public.agent FOR EACH ROW EXECUTE FUNCTION follow_budget('agent');
 
+create table agent_canary (
+  agent_id uuid not null,
+  version text not null,
+  percent numeric(5,2) not null,
+  since timestamp with time zone not null default clock_timestamp(),
+  constraint agent_canary_pkey PRIMARY KEY (agent_id),
+  constraint agent_canary_percent_check CHECK (((percent > (0)::numeric) AND (percent <= (100)::numeric))),
+  constraint agent_canary_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agent(id) ON DELETE CASCADE
+);
+
 create table agent_gate (
   agent_id uuid not null,
   busy_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
@@ -469,6 +479,42 @@ create table encryption_key (
   runs_moved_at timestamp with time zone,
   rotation_started_at timestamp with time zone,
   constraint encryption_key_pkey PRIMARY KEY (id)
+);
+
+create table evaluation (
+  id uuid not null,
+  agent_id uuid not null,
+  started_by uuid not null,
+  name text,
+  run_id uuid,
+  status text not null default 'running'::text,
+  versions text[] not null,
+  judge json,
+  checks json not null,
+  cases integer not null,
+  report json,
+  error json,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  finished_at timestamp with time zone,
+  constraint evaluation_pkey PRIMARY KEY (id),
+  constraint evaluation_run_id_key UNIQUE (run_id),
+  constraint evaluation_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'faulted'::text, 'cancelled'::text]))),
+  constraint evaluation_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agent(id) ON DELETE CASCADE,
+  constraint evaluation_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE SET NULL,
+  constraint evaluation_started_by_fkey FOREIGN KEY (started_by) REFERENCES user_account(id)
+);
+CREATE INDEX evaluation_agent ON public.evaluation USING btree (agent_id, id);
+CREATE INDEX evaluation_running ON public.evaluation USING btree (id) WHERE (status = 'running'::text);
+CREATE INDEX evaluation_started_by ON public.evaluation USING btree (started_by);
+
+create table evaluation_case (
+  evaluation_id uuid not null,
+  number integer not null,
+  given json not null,
+  results json,
+  marks text[] not null default '{}'::text[],
+  constraint evaluation_case_pkey PRIMARY KEY (evaluation_id, number),
+  constraint evaluation_case_evaluation_id_fkey FOREIGN KEY (evaluation_id) REFERENCES evaluation(id) ON DELETE CASCADE
 );
 
 create table event_source (
@@ -1240,6 +1286,7 @@ create table run_task (
   constraint run_task_pkey PRIMARY KEY (run_id, reference, visit),
   constraint run_task_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
 );
+CREATE INDEX run_task_agent ON public.run_task USING btree (agent_id, started_at) WHERE (agent_id IS NOT NULL);
 CREATE INDEX run_task_child ON public.run_task USING btree (child_run_id) WHERE ((child_run_id IS NOT NULL) AND (status = ANY (ARRAY['running'::text, 'waiting'::text])));
 CREATE INDEX run_task_order ON public.run_task USING btree (run_id, seq);
 CREATE TRIGGER run_task_ended AFTER UPDATE OF status ON public.run_task FOR EACH ROW WHEN (((new.status = ANY (ARRAY['cancelled'::text, 'faulted'::text])) AND (new.status <> old.status) AND (new.type = ANY (ARRAY['agent'::text, 'http'::text, 'call'::text])))) EXECUTE FUNCTION notify_ended_call();

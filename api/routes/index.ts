@@ -11,6 +11,7 @@ import { catalogEndpoints } from './catalogs/routes.ts';
 import { deviceEndpoints } from './auth/device.ts';
 import { authEndpoints } from './auth/routes.ts';
 import { sessionEndpoints } from './console/session.ts';
+import { evaluationEndpoints } from './evaluations/routes.ts';
 import { eventSourceEndpoints } from './event-sources/routes.ts';
 import { eventEndpoints } from './events/routes.ts';
 import { fileEndpoints } from './files/routes.ts';
@@ -55,6 +56,7 @@ export function allEndpoints(deps: AppDeps): Endpoint[] {
     ...userEndpoints(deps),
     ...agentEndpoints(deps),
     ...agentDocsEndpoints(),
+    ...evaluationEndpoints(deps),
     ...jobEndpoints(deps),
     ...callbackEndpoints(deps),
     ...secretEndpoints(deps),

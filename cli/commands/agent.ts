@@ -12,6 +12,8 @@ import { checkForm, readForm } from '../core/form.ts';
 import { confirm, readRecord } from '../core/input.ts';
 import { collect, listFlags, pageOf, viewOf } from '../core/lists.ts';
 import { agentId } from '../core/names.ts';
+import { canary, endCanary, setCanary } from './agent-canary.ts';
+import { deleteEvaluation, evaluate, evaluation, evaluationCases, evaluations } from './agent-evaluations.ts';
 import { deleteSession, session as sessionCommand, sessions } from './agent-sessions.ts';
 import {
   deleteSkill,
@@ -190,6 +192,14 @@ const routes = {
   setSkill,
   deleteSkill,
   invoke,
+  canary,
+  setCanary,
+  endCanary,
+  evaluate,
+  evaluations,
+  evaluation,
+  evaluationCases,
+  deleteEvaluation,
   sessions,
   session: sessionCommand,
   deleteSession,

@@ -32,6 +32,8 @@ import { Migration202611230632AccountChanges } from './202611230632-account-chan
 import { Migration202611230940Conversations } from './202611230940-conversations.ts';
 import { Migration202611230931Jobs } from './202611230931-jobs.ts';
 import { Migration202611230929Doors } from './202611230929-doors.ts';
+import { Migration202611231050Evaluations } from './202611231050-evaluations.ts';
+import { Migration202611231105Canaries } from './202611231105-canaries.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -64,6 +66,8 @@ export const migrations = [
   { name: '202611231010-spending', class: Migration202611231010Spending },
   { name: '202611231011-agent-limits', class: Migration202611231011AgentLimits },
   { name: '202611230929-doors', class: Migration202611230929Doors },
+  { name: '202611231050-evaluations', class: Migration202611231050Evaluations },
+  { name: '202611231105-canaries', class: Migration202611231105Canaries },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -23,20 +23,27 @@ export interface ChoosingFrom {
   versions: readonly VersionState[];
   /** The user with whose rights it is chosen is the agent's owner or an admin. */
   mayUseDrafts: boolean;
+  /** The version that gets a share of the calls, and whether this one belongs to the share. */
+  canary?: { version: string; takes: boolean } | undefined;
 }
 
 /**
  * `wanted` undefined: the highest published version, else the highest deprecated one, else the current draft.
+ * A published canary gets its share of these calls, and the others go as if it were not published.
  * `draft`: the current version if it is a draft, else the highest draft. A range matches published versions
  * first, then deprecated ones.
  */
 export function chooseVersion(wanted: string | undefined, from: ChoosingFrom): ChosenVersion {
-  const { current, versions, mayUseDrafts } = from;
+  const { current, versions, mayUseDrafts, canary } = from;
   const ofStatus = (status: AgentVersionStatus): VersionState[] =>
     versions.filter((each) => each.status === status);
   const neverPublished = versions.every(({ status }) => status === 'draft');
   if (wanted === undefined) {
-    const served = highest(ofStatus('published')) ?? highest(ofStatus('deprecated'));
+    const published = ofStatus('published');
+    const trial = published.find(({ version }) => version === canary?.version);
+    if (trial && canary?.takes === true) return trial;
+    const served =
+      highest(published.filter((each) => each !== trial)) ?? trial ?? highest(ofStatus('deprecated'));
     return served ?? versions.find(({ version }) => version === current) ?? 'unknown_version';
   }
   if (wanted === DRAFT) {
@@ -82,10 +89,14 @@ export function describeRefusal(refusal: VersionRefusal, agent: string, wanted: 
 }
 
 /**
- * SQL: the version of `agent a` that a reference without a version means; the same as
- * `chooseVersion(undefined, …)`.
+ * SQL: the version of `agent a` that a reference without a version means, of a call outside of the canary's
+ * share; the same as `chooseVersion(undefined, …)`.
  */
 export const SERVED_VERSION = `coalesce(
+  (select p.version from agent_version p
+    where p.agent_id = a.id and p.status = 'published'
+      and not exists (select from agent_canary k where k.agent_id = a.id and k.version = p.version)
+    order by p.precedence desc limit 1),
   (select p.version from agent_version p
     where p.agent_id = a.id and p.status = 'published' order by p.precedence desc limit 1),
   (select d.version from agent_version d

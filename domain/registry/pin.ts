@@ -8,6 +8,7 @@ import { Agent, type AgentStatus } from '../../db/entities/agent.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import type { PinnedAgent } from '../ports.ts';
+import { readCanary, type Canary } from './canary.ts';
 import {
   chooseVersion,
   describeRefusal,
@@ -33,18 +34,22 @@ export type Pinned =
     }
   | { found: false; reason: 'unknown_agent' | 'ambiguous_agent' | VersionRefusal; message: string };
 
+/** Whether a call that names no version goes to the canary. */
+export type Share = (agentId: string, canary: Canary) => Promise<boolean> | boolean;
+
 /**
  * Uses the rights of `ownerId`: the workflow's owner, or the user who invokes an agent directly. A name means
  * the user's own agent first, then a public one if the name is unique among those. In a transaction, the
- * agent cannot be deleted until it ends.
+ * agent cannot be deleted until it ends. Without a share the call does not go to the canary.
  */
 export async function pinAgent(
   em: EntityManager,
   ownerId: string,
   reference: AgentReference,
+  share: Share = () => false,
 ): Promise<Pinned> {
   if (reference.version === undefined && isUuid(reference.agent)) {
-    const served = await pinServed(em, ownerId, reference.agent);
+    const served = await pinServed(em, ownerId, reference.agent, share);
     if (served) return served;
   }
   const agents = await candidates(em, ownerId, reference.agent);
@@ -68,7 +73,7 @@ export async function pinAgent(
       reason: 'unknown_agent',
       message: `There is no agent ${JSON.stringify(reference.agent)}.`,
     };
-  const version = await findChosen(em, ownerId, agent, reference.version);
+  const version = await findChosen(em, ownerId, agent, reference.version, share);
   if (typeof version === 'string')
     return {
       found: false,
@@ -99,20 +104,28 @@ type ServedRow = Pick<
 > &
   Pick<AgentVersion, 'version' | 'configuration' | 'input_schema' | 'output_schema'> & {
     version_status: AgentVersion['status'];
+    canary: Canary | null;
   };
 
 const SERVED = new Prepared(
   `select a.id, a.owner_id, a.name, a.type, a.execution_type, a.url, a.authentication_type,
             a.authentication_config, a.capabilities_streaming, a.status,
-            v.version, v.configuration, v.input_schema, v.output_schema, v.status as version_status
+            v.version, v.configuration, v.input_schema, v.output_schema, v.status as version_status,
+            (select json_build_object('version', k.version, 'percent', k.percent)
+               from agent_canary k where k.agent_id = a.id) as canary
        from agent a join agent_version v on v.agent_id = a.id and v.version = ${SERVED_VERSION}
       where a.id = ? and (a.visibility = 'public' or a.owner_id = ?) for key share of a`,
 );
 
 /** The common case in one statement: by id and without a version. Null if the general lookup is needed. */
-async function pinServed(em: EntityManager, ownerId: string, id: string): Promise<Pinned | null> {
+async function pinServed(
+  em: EntityManager,
+  ownerId: string,
+  id: string,
+  share: Share,
+): Promise<Pinned | null> {
   const [row] = await SERVED.execute<ServedRow>(em, [id.toLowerCase(), ownerId]);
-  return row
+  return row && !(row.canary && (await share(row.id, row.canary)))
     ? {
         found: true,
         pinned: snapshot(row, { ...row, status: row.version_status }),
@@ -157,7 +170,10 @@ async function findChosen(
   ownerId: string,
   agent: Agent,
   wanted: string | undefined,
+  share: Share,
 ): Promise<AgentVersion | VersionRefusal> {
+  const trial = wanted === undefined ? await readCanary(em, agent.id) : null;
+  const canary = trial ? { version: trial.version, takes: await share(agent.id, trial) } : undefined;
   const versions = await em.execute<VersionState[]>(
     `select version, status from agent_version where agent_id = ?`,
     [agent.id],
@@ -166,6 +182,7 @@ async function findChosen(
     current: agent.version,
     versions,
     mayUseDrafts: agent.owner_id === ownerId,
+    canary,
   });
   if (chosen === 'draft_forbidden' && (await isAdminId(em, ownerId))) {
     chosen = chooseVersion(wanted, { current: agent.version, versions, mayUseDrafts: true });
@@ -183,7 +200,7 @@ type Content = Pick<AgentVersion, 'version' | 'configuration' | 'input_schema' |
  * with their current values.
  */
 function snapshot(
-  agent: Omit<ServedRow, 'version_status' | keyof Content>,
+  agent: Omit<ServedRow, 'version_status' | 'canary' | keyof Content>,
   version: Content & Pick<AgentVersion, 'status'>,
 ): PinnedAgent {
   return {

@@ -80,7 +80,7 @@ const KEY_ATTEMPTS = 3;
 export async function createRun(em: EntityManager, run: NewRun): Promise<CreatedRun> {
   if (run.id !== undefined && (await exists(em, run.id))) return { id: run.id, isNew: false };
   const id = run.id ?? uuidv7();
-  const pins = await pinAll(em, run.rights_of, run.agents);
+  const pins = await pinAll(em, run.rights_of, run.agents, { id, retry_of: run.retry_of });
   if (run.parent) await countDescendant(em, run.parent.root_run_id, run.limits);
   for (let attempt = 1; ; attempt++) {
     const same = await findByKey(em, run);

@@ -2,6 +2,7 @@
  * Runs an agent on its own (docs/interface.md#invoke-an-agent): a `workflow` agent runs its workflow, any
  * other agent becomes the only step of a run.
  */
+import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
 import { agentKind } from '../../contracts/agent-configuration.ts';
 import type { Budget } from '../../contracts/budgets.ts';
@@ -12,7 +13,8 @@ import type { Actor } from '../auth/actor.ts';
 import { forbidden, invalid } from '../errors.ts';
 import type { PinnedAgent } from '../ports.ts';
 import { mayChangeAgent } from '../registry/agent-policy.ts';
-import { pinAgent } from '../registry/pin.ts';
+import { pinAgent, type Share } from '../registry/pin.ts';
+import { shareOf } from './pins.ts';
 import { deprecations } from './deprecations.ts';
 import { checkAgainstSchema } from '../schema-check.ts';
 import type { RunLimits } from './limits.ts';
@@ -52,7 +54,11 @@ export async function invokeAgent(
   const { version, session, caller_run_id = null, stream = false, budget, limits } = invocation;
   // The caller may see the agent; admins use private agents with the owner's rights.
   const rights = mayChangeAgent(actor, agent) ? agent.owner_id : actor.id;
-  const pin = await pinAgent(em, rights, { agent: agent.id, version });
+  const id = uuidv7();
+  const { share, wasAsked } = sharing(em, id, agent.id);
+  const pin = await pinAgent(em, rights, { agent: agent.id, version }, share);
+  // Only a canary asks for the run's id; other runs need not be looked for by it.
+  const started = wasAsked() ? { id } : {};
   if (!pin.found && pin.reason === 'draft_forbidden') throw forbidden(pin.message, pin.reason);
   if (!pin.found && version !== undefined)
     throw invalid([{ pointer: '/version', code: pin.reason, message: pin.message }], pin.message, pin.reason);
@@ -66,11 +72,33 @@ export async function invokeAgent(
       : null;
   if (workflow === null)
     return (
-      await runAgent(em, actor, agent, input, { version, session, caller_run_id, stream, budget, limits })
+      await runAgent(em, actor, agent, input, {
+        ...started,
+        version,
+        session,
+        caller_run_id,
+        stream,
+        budget,
+        limits,
+      })
     ).id;
   const warnings = pin.found ? deprecations(pin.pinned, pin.status) : [];
-  const more = { agent_id: agent.id, charged_agent_id: agent.id, budget, caller_run_id, warnings, limits };
+  const charged = { agent_id: agent.id, charged_agent_id: agent.id };
+  const more = { ...started, ...charged, budget, caller_run_id, warnings, limits };
   return (await runWorkflow(em, actor, workflow, input, more)).id;
+}
+
+/** The share of a run that is not created yet, and whether it was asked for. */
+function sharing(em: EntityManager, id: string, agentId: string) {
+  const share = shareOf(em, { id }, { agent: agentId });
+  let asked = false;
+  return {
+    share: ((of, canary) => {
+      asked = true;
+      return share(of, canary);
+    }) satisfies Share,
+    wasAsked: () => asked,
+  };
 }
 
 function checkHasSessions(agent: PinnedAgent): void {

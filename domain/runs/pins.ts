@@ -6,7 +6,8 @@ import type { EntityManager } from '../../db/orm.ts';
 import { fault } from '../../contracts/fault.ts';
 import { AppError, invalid } from '../errors.ts';
 import type { PinnedAgent } from '../ports.ts';
-import { pinAgent } from '../registry/pin.ts';
+import { isInShare } from '../registry/canary.ts';
+import { pinAgent, type Share } from '../registry/pin.ts';
 
 export interface AgentReference {
   /** As the definition writes it: id or name. */
@@ -40,17 +41,39 @@ export interface Pin {
   snapshot: PinnedAgent;
 }
 
+/** The run that decides whether its calls go to canaries. */
+interface SharingRun {
+  id: string;
+  /** The run that it retries: the retry goes where that one went. */
+  retry_of?: string | null | undefined;
+}
+
+/** The same for every repeat of a run's start. */
+export function shareOf(em: EntityManager, run: SharingRun, reference: AgentReference): Share {
+  return async (agentId, { version, percent }) => {
+    if (run.retry_of) {
+      const [before] = await em.execute<{ version: string }[]>(
+        `select version from run_pin where run_id = ? and reference = ?`,
+        [run.retry_of, pinKey(reference)],
+      );
+      if (before) return before.version === version;
+    }
+    return isInShare(run.id, agentId, percent);
+  };
+}
+
 /** The pins for a new run. @throws 422 if the workflow's owner cannot use an agent */
 export async function pinAll(
   em: EntityManager,
   ownerId: string,
   references: AgentReference[],
+  run: SharingRun,
 ): Promise<Pin[]> {
   const pins = new Map<string, Pin>();
   for (const given of references) {
     const reference = pinKey(given);
     if (pins.has(reference)) continue;
-    const snapshot = await pin(em, ownerId, given);
+    const snapshot = await pin(em, ownerId, given, shareOf(em, run, given));
     pins.set(reference, { reference, agent_id: snapshot.id, version: snapshot.version, snapshot });
   }
   return [...pins.values()];
@@ -61,8 +84,9 @@ async function pin(
   em: EntityManager,
   ownerId: string,
   { agent, version, agent_id, pointer = '' }: AgentReference,
+  share: Share,
 ): Promise<PinnedAgent> {
-  const result = await pinAgent(em, ownerId, { agent: agent_id ?? agent, version });
+  const result = await pinAgent(em, ownerId, { agent: agent_id ?? agent, version }, share);
   if (result.found) return result.pinned;
   throw invalid([{ pointer, code: result.reason, message: result.message }], result.message, result.reason);
 }
@@ -96,13 +120,14 @@ export async function pinOf(
     [runId, key],
   );
   if (row) return { snapshot: row.snapshot, fresh: false };
-  const [owner] = await em.execute<{ owner_id: string }[]>(
-    `select coalesce(w.owner_id, r.owner_id) as owner_id
+  const [owner] = await em.execute<{ owner_id: string; retry_of: string | null }[]>(
+    `select coalesce(w.owner_id, r.owner_id) as owner_id, r.retry_of
        from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
     [runId],
   );
   try {
-    const snapshot = await pin(em, owner?.owner_id ?? '', reference);
+    const share = shareOf(em, { id: runId, retry_of: owner?.retry_of }, reference);
+    const snapshot = await pin(em, owner?.owner_id ?? '', reference, share);
     await insertPin(em, runId, key, snapshot);
     return { snapshot, fresh: true };
   } catch (error) {

@@ -31,6 +31,7 @@ export async function runWorkflow(
   workflow: Runnable,
   input: unknown,
   more: {
+    id?: string;
     agent_id?: string;
     charged_agent_id?: string;
     budget?: Budget | undefined;
@@ -73,6 +74,7 @@ export async function runAgent(
   agent: { id: string; name: string },
   input: unknown,
   {
+    id,
     version,
     session,
     caller_run_id = null,
@@ -80,6 +82,7 @@ export async function runAgent(
     stream = false,
     limits,
   }: {
+    id?: string;
     version?: string | undefined;
     session?: string | undefined;
     caller_run_id?: string | null;
@@ -103,6 +106,7 @@ export async function runAgent(
     ],
   };
   return createRun(em, {
+    ...(id === undefined ? {} : { id }),
     workflow_id: null,
     workflow_revision: null,
     workflow_name: agent.name,

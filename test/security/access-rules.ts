@@ -73,6 +73,7 @@ export type ObjectName =
   | 'secret'
   | 'client'
   | 'job'
+  | 'evaluation'
   | 'session'
   | 'agentWithSession'
   | 'oauthClient'
@@ -101,6 +102,7 @@ const readFile = rule('viewer', { privateFile: hidden, publicFile: everybody });
 const changeFile = rule('viewer', { privateFile: hidden, publicFile: publicChange });
 const readItem = rule('viewer', { submittedItem: hidden, approvedItem: everybody });
 const ownAgent = rule('builder', { privateAgent: hidden, publicAgent: publicChange });
+const ownEvaluation = rule('builder', { evaluation: hidden });
 const workOnJob = rule('builder', { job: hidden });
 const readWebhook = rule('viewer', { webhook: hidden });
 const changeWebhook = rule('approver', { webhook: hidden });
@@ -179,6 +181,9 @@ export const accessRules: Record<string, Rule | 'public'> = {
   checkAgent: changeAgent,
   deleteAgent: changeAgent,
   closeAgentCircuit: changeAgent,
+  setAgentCanary: changeAgent,
+  deleteAgentCanary: changeAgent,
+  getAgentStats: ownAgent,
   createAgentVersion: changeAgent,
   updateAgentVersion: changeAgent,
   publishAgentVersion: changeAgent,
@@ -187,6 +192,13 @@ export const accessRules: Record<string, Rule | 'public'> = {
   updateAgentSkill: changeAgent,
   deleteAgentSkill: changeAgent,
   invokeAgent: rule('builder', { privateAgent: hidden, publicAgent: everybody }),
+
+  // Evaluations.
+  evaluateAgent: ownAgent,
+  listEvaluations: ownAgent,
+  getEvaluation: ownEvaluation,
+  listEvaluationCases: ownEvaluation,
+  deleteEvaluation: ownEvaluation,
 
   // External workers. What their tokens may do has its own test: test/e2e/agents/external-workers.test.ts.
   pollJobs: ownAgent,

@@ -74,6 +74,7 @@ export async function createAccessWorld(): Promise<AccessWorld> {
     ).id,
     secret: 'OWNER_KEY',
     client: await insertClient(app, owner.id),
+    evaluation: await insertEvaluation(app, agents.ids.publicAgent, owner.id),
     job: await insertJob(app, run, agents.ids.privateAgent, owner.id),
     session: await insertSession(app, owner.id),
     agentWithSession: await insertChat(app, owner.id, agents.ids.publicAgent),
@@ -150,6 +151,17 @@ async function insertJob(app: TestApp, runId: string, agentId: string, ownerId: 
      values (?, ?, 'key', 'worker', '/do/0/first', 1, 1, ?, '1.0.0', ?, 'default', '{}', '{}', '{}', true, 5,
              60000, now() + interval '1 hour')`,
     [id, runId, agentId, ownerId],
+  );
+  return id;
+}
+
+/** Of a public agent: those who see the agent do not see its evaluations. */
+async function insertEvaluation(app: TestApp, agentId: string, ownerId: string): Promise<string> {
+  const id = crypto.randomUUID();
+  await app.orm.em.fork().execute(
+    `insert into evaluation (id, agent_id, started_by, versions, checks, cases, status)
+     values (?, ?, ?, '{1.0.0}', '[]', 0, 'completed')`,
+    [id, agentId, ownerId],
   );
   return id;
 }

@@ -30,6 +30,7 @@ import { readInstallationId } from '../../domain/operations/installation.ts';
 import { createCallbackAddress } from '../../domain/jobs/callback-token.ts';
 import { createFileLink } from '../../domain/files/file-link.ts';
 import { createLocalFileStore } from '../../adapters/file-stores/local-file-store.ts';
+import { reportEvaluations } from '../../domain/evaluations/report.ts';
 import { failLostJobs } from '../../domain/jobs/finish.ts';
 import { createPayloadStore } from '../../domain/files/payload-store.ts';
 import type { FileStore } from '../../domain/files/ports.ts';
@@ -253,6 +254,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     reconcile: async () => {
       await reconcile({ orm, temporal: gateway }, { now: new Date(), heartbeat: () => {} });
       await failLostJobs({ orm, temporal: gateway });
+      await reportEvaluations({ orm }, () => {});
       await reconcileSchedules(
         { orm, temporal: gateway, limits: runLimits(app.env) },
         { heartbeat: () => {} },

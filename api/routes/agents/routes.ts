@@ -23,6 +23,7 @@ import { fieldsOfNew, patchOf, skillOfNew } from './fields.ts';
 import { agentRecord, listedAgent, presentAgent, presentListedAgent } from './presenter.ts';
 import { agentFilters, agentPatch, newAgent } from './schemas.ts';
 import { sessionEndpoints } from './session-routes.ts';
+import { canaryEndpoints } from './canary.ts';
 import { circuitEndpoint } from './circuit.ts';
 import { skillEndpoints } from './skill-routes.ts';
 import { agentSourceEndpoints } from './source-routes.ts';
@@ -163,6 +164,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
     ...agentSourceEndpoints(deps),
     ...sessionEndpoints(),
     circuitEndpoint(),
+    ...canaryEndpoints(),
   ];
 }
 

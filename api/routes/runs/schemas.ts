@@ -37,7 +37,7 @@ export const labelFilter = z
   });
 
 /** The error of the specification's DSL reference, section "Error". */
-const dslErrorSchema = z
+export const dslErrorSchema = z
   .object({
     type: z.string(),
     status: z.int(),

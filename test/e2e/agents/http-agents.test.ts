@@ -424,3 +424,142 @@ test('names with an @ are ordinary names, also with a version and in a retry', a
     output: { path: '/fine' },
   });
 });
+
+test('an evaluation calls versions with all cases, in one run, and reports what has changed', async () => {
+  const { id } = await register({
+    name: 'shouter',
+    configuration: { endpoint: `${target.url}/v1`, response: '{text: .body.text, path: .path}' },
+  });
+  const critic = await register({
+    name: 'critic',
+    configuration: {
+      endpoint: `${target.url}/judge`,
+      response: '{score: ((.body.output.path | length) / 10)}',
+    },
+  });
+  expect((await builder.post(`/agents/${id}/versions/1.0.0/publish`)).status).toBe(200);
+  const draft = {
+    version: '1.1.0',
+    configuration: {
+      endpoint: `${target.url}/status/{code}`,
+      response: '{text: (.body.text | ascii_upcase), path: "/v1"}',
+    },
+  };
+  expect((await builder.post(`/agents/${id}/versions`, draft)).status).toBe(201);
+  const reply = await builder.post(`/agents/${id}/evaluate`, {
+    name: 'Louder',
+    cases: [
+      { id: 'same', input: { text: 'A', code: 200 }, expected: { path: '/v1', text: 'A' } },
+      { input: { text: 'b', code: 200 }, checks: [{ name: 'quiet', jq: '.text == $input.text' }], weight: 2 },
+      { input: { text: 'C', code: 503 } },
+    ],
+    checks: [{ jq: '.text | length == 1' }],
+    judge: { agent: 'critic', pass: '.score > 0.1' },
+  });
+  expect(reply.body.errors).toBeUndefined();
+  expect(reply).toMatchObject({
+    status: 201,
+    body: {
+      status: 'running',
+      versions: ['1.0.0', '1.1.0'],
+      judge: { agent_id: critic.id, version: '1.0.0' },
+      report: null,
+    },
+  });
+  const { id: evaluation, run_id: runId } = reply.body;
+  expect((await builder.delete(`/evaluations/${evaluation}`)).status).toBe(409);
+  const run = await endOf(builder, { id: runId });
+  expect([run['status'], run['workflow_name']]).toEqual(['completed', 'Evaluation of shouter']);
+  await platform.reconcile();
+
+  const { body } = await builder.get(`/evaluations/${evaluation}`);
+  expect(body).toMatchObject({ status: 'completed', cases: 3, error: null, report: { differing: 2 } });
+  const [first, second] = body.report.versions;
+  expect(first).toMatchObject({ version: '1.0.0', passed: 3, failed: 0, errors: 0, score: 1, regressed: 0 });
+  expect(second).toMatchObject({
+    version: '1.1.0',
+    passed: 1,
+    failed: 1,
+    errors: 1,
+    score: 0.25,
+    regressed: 2,
+  });
+  expect(first.latency_ms.p95).toBeGreaterThanOrEqual(first.latency_ms.p50);
+  expect(first.used).toEqual({ cost_usd: 0, input_tokens: 0, output_tokens: 0 });
+
+  const cases = await builder.get(`/evaluations/${evaluation}/cases`);
+  expect(cases.body.map((one: { marks: string[] }) => one.marks)).toEqual([
+    [],
+    ['failed', 'regressed', 'differs'],
+    ['error', 'regressed', 'differs'],
+  ]);
+  expect(cases.body[1].results).toMatchObject([
+    { version: '1.0.0', status: 'passed', output: { text: 'b' }, judgement: { score: 0.3 } },
+    { version: '1.1.0', status: 'failed', output: { text: 'B' }, failed: ['quiet'] },
+  ]);
+  expect(cases.body[2].results[1].error).toContain('503');
+  const regressed = await builder.get(`/evaluations/${evaluation}/cases?only=regressed&limit=1`);
+  expect(regressed.body.map((one: { number: number }) => one.number)).toEqual([1]);
+  expect(regressed.headers.get('link')).toContain('rel="next"');
+
+  // The report outlives the run.
+  await platform.orm.em.fork().execute('delete from run where id = ?', [runId]);
+  expect((await builder.get(`/evaluations/${evaluation}`)).body).toMatchObject({
+    run_id: null,
+    report: { differing: 2 },
+  });
+  expect((await builder.get(`/agents/${id}/evaluations`)).body).toMatchObject([{ id: evaluation }]);
+  expect((await builder.delete(`/evaluations/${evaluation}`)).status).toBe(204);
+  expect((await builder.get(`/evaluations/${evaluation}`)).status).toBe(404);
+});
+
+test('an evaluation reads its cases from a file, and ends without a report if its run is gone', async () => {
+  const { id } = await register({ name: 'lines', configuration: { endpoint: `${target.url}/lines` } });
+  const headers = { 'content-type': 'application/jsonl' };
+  const lines = '{"input": {"n": 1}}\n\n{"id": "two", "input": {"n": 2}, "weight": 2}\n';
+  const file = (await builder.post('/files?name=cases.jsonl', lines, { headers })).body.id;
+  const { status, body } = await builder.post(`/agents/${id}/evaluate`, { file_id: file });
+  expect([status, body.cases, body.versions]).toEqual([201, 2, ['1.0.0']]);
+  await endOf(builder, { id: body.run_id });
+  await platform.reconcile();
+  const done = await builder.get(`/evaluations/${body.id}`);
+  expect(done.body).toMatchObject({ status: 'completed', report: { versions: [{ passed: 2, score: 1 }] } });
+
+  const bad = (await builder.post('/files?name=bad.jsonl', '{"input": 1}\n{"inputs": 1}', { headers })).body
+    .id;
+  const refused = await builder.post(`/agents/${id}/evaluate`, { file_id: bad });
+  expect(refused).toMatchObject({ status: 422, body: { errors: [{ pointer: '/file_id' }] } });
+  expect(refused.body.detail).toContain('Line 2');
+
+  const other = (await builder.post(`/agents/${id}/evaluate`, { cases: [{ input: {} }] })).body;
+  await endOf(builder, { id: other.run_id });
+  await platform.orm.em.fork().execute('delete from run where id = ?', [other.run_id]);
+  await platform.reconcile();
+  expect((await builder.get(`/evaluations/${other.id}`)).body).toMatchObject({
+    status: 'cancelled',
+    report: null,
+    error: { detail: 'The run was removed before its report.' },
+  });
+});
+
+test('an evaluation names what is wrong with its data set', async () => {
+  const { id } = await register({ name: 'wrong', configuration: { endpoint: `${target.url}/wrong` } });
+  const evaluate = async (more: Record<string, unknown>) => {
+    const { status, body } = await builder.post(`/agents/${id}/evaluate`, {
+      cases: [{ input: {} }],
+      ...more,
+    });
+    return [status, body.errors?.[0].pointer];
+  };
+  const many = Array.from({ length: 1_001 }, () => ({ input: {} }));
+  expect(await evaluate({ versions: ['9.9.9'] })).toEqual([422, '/versions/0']);
+  expect(await evaluate({ versions: ['draft', '1.0.0'] })).toEqual([422, '/versions/1']);
+  expect(await evaluate({ judge: { agent: 'nobody' } })).toEqual([422, '/judge/agent']);
+  expect(await evaluate({ checks: [{ jq: '.a |' }] })).toEqual([422, '/checks/0/jq']);
+  expect(await evaluate({ cases: [{ input: {}, checks: [{ jq: '$nothing' }] }] })).toEqual([
+    422,
+    '/cases/0/checks/0/jq',
+  ]);
+  expect(await evaluate({ cases: many })).toEqual([422, '/cases']);
+  expect(await evaluate({ cases: undefined })).toEqual([422, '/cases']);
+});

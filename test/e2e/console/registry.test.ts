@@ -451,6 +451,35 @@ inBrowser('an owner limits an agent and sees what it has used; an admin sets pri
   expect(admin.complaints).toEqual([]);
 });
 
+inBrowser('an owner evaluates an agent, and sees the report and the cases', async () => {
+  const { body: agent } = await asAda.post('/agents', {
+    ...summariser('tried'),
+    configuration: { endpoint: service.url },
+  });
+  const headers = { 'content-type': 'application/jsonl' };
+  const line = JSON.stringify({
+    id: 'short',
+    input: { text: 'a' },
+    checks: [{ name: 'never', jq: 'false' }],
+  });
+  const { body: file } = await asAda.post('/files?name=cases.jsonl', line, { headers });
+  const { page, complaints, open } = await visit(ada);
+  const dialog = page.getByRole('dialog').filter({ visible: true });
+  await open(`/agents/${agent.id}?view=evaluate`);
+  await click(page, 'New evaluation');
+  await dialog.getByLabel('File with the data set').fill(file.id);
+  await dialog.getByLabel('Name', { exact: false }).first().fill('First try');
+  await dialog.getByRole('button', { name: 'Start' }).click();
+  await page.getByRole('heading', { name: 'First try' }).waitFor();
+  const [started] = (await asAda.get(`/agents/${agent.id}/evaluations`)).body;
+  await endOf(asAda, { id: started.run_id });
+  await platform.reconcile();
+  await page.getByRole('row', { name: /^1\.0\.0 0 % 0 \/ 1 \/ 0/ }).waitFor();
+  await page.getByText('1.0.0: failed, never').click();
+  await page.getByText('Output of 1.0.0').waitFor();
+  expect(complaints).toEqual([]);
+});
+
 inBrowser('every screen is accessible and fits, on a desk and on a phone, light and dark', async () => {
   await asAda.put('/secrets/SERVICE_KEY', { value: 'not-to-be-shown' });
   await asAda.post('/webhooks', { url: service.url });
@@ -473,6 +502,7 @@ function screensOf(agentId: string): Screen[] {
     ['agent-skills', `/agents/${agentId}?view=skills`, 'Summarise'],
     ['agent-runs', `/agents/${agentId}?view=runs`, 'You have no run'],
     ['agent-card', `/agents/${agentId}?view=card`, 'A2A address'],
+    ['agent-evaluations', `/agents/${agentId}?view=evaluate`, 'No evaluations yet'],
     ['agent-new', '/agents/new', 'How it is called'],
     ['agent-edit', `/agents/${agentId}/edit`, 'How it is called'],
     ['settings-profile', '/settings', 'Change your password'],

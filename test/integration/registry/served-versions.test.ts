@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { compareBuild } from 'semver';
 
+import { isInShare } from '../../../domain/registry/canary.ts';
 import { pinAgent } from '../../../domain/registry/pin.ts';
+import { pinAll } from '../../../domain/runs/pins.ts';
 import { agentBody } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
 import { agentTask } from '../../support/definitions.ts';
+import { insertRun } from '../../support/human-tasks.ts';
 
 let t: TestApp;
 let owner: TestUser;
@@ -282,4 +285,107 @@ test('the database orders versions as semver does', async () => {
     [JSON.stringify(versions)],
   );
   expect(rows.map(({ version }) => version)).toEqual(versions.toSorted(compareBuild));
+});
+
+test('a canary gets its share of the runs, and the others go as if it were not published', async () => {
+  const id = await agentWith({ publish: ['1.0.0'], draft: ['2.0.0'] });
+  const canary = (body: unknown) => builder.put(`/agents/${id}/canary`, body);
+  expect(await canary({ version: '2.0.0', percent: 50 })).toMatchObject({
+    status: 200,
+    body: { version: '2.0.0', percent: 50, status: 'draft' },
+  });
+  const invoke = async (more: Record<string, unknown> = {}) =>
+    (await builder.post(`/agents/${id}/invoke`, { input: {}, ...more })).body.id as string;
+  const versions = async (runs: string[]) => new Set(await Promise.all(runs.map(usedBy)));
+  const some = () => Promise.all(Array.from({ length: 20 }, () => invoke()));
+  // A draft takes no calls.
+  expect(await versions(await some())).toEqual(new Set(['1.0.0']));
+  await builder.post(`/agents/${id}/versions/2.0.0/publish`);
+  const runs = await some();
+  expect(await versions(runs)).toEqual(new Set(['1.0.0', '2.0.0']));
+  for (const run of runs) expect(await usedBy(run)).toBe(isInShare(run, id, 50) ? '2.0.0' : '1.0.0');
+  expect(await pinned(id)).toBe('1.0.0');
+  expect((await builder.get(`/agents/${id}`)).body.published_version).toBe('2.0.0');
+
+  // Who names a version gets it, and a workflow's run is shared like any other.
+  await canary({ version: '2.0.0', percent: 100 });
+  expect(await usedBy(await invoke({ version: '1.0.0' }))).toBe('1.0.0');
+  expect(await usedBy(await invoke({ version: '^1.0.0' }))).toBe('1.0.0');
+  const workflow = await workflowOf(id);
+  expect(await usedBy((await builder.post(`/workflows/${workflow.id}/run`, {})).body.id)).toBe('2.0.0');
+
+  // Rolled back, and promoted.
+  await builder.post(`/agents/${id}/versions/2.0.0/deprecate`);
+  expect(await usedBy(await invoke())).toBe('1.0.0');
+  expect((await canary({ version: '2.0.0', percent: 5 })).status).toBe(422);
+  await builder.post(`/agents/${id}/versions`, { version: '3.0.0' });
+  await canary({ version: '3.0.0', percent: 0.01 });
+  await builder.post(`/agents/${id}/versions/3.0.0/publish`);
+  expect(await pinned(id)).toBe('1.0.0');
+  expect((await builder.delete(`/agents/${id}/canary`)).status).toBe(204);
+  expect(await usedBy(await invoke())).toBe('3.0.0');
+  expect((await canary({ version: '9.0.0', percent: 5 })).body.errors).toMatchObject([
+    { pointer: '/version' },
+  ]);
+  expect((await canary({ version: '3.0.0', percent: 0 })).status).toBe(422);
+});
+
+test('a retry goes where its run went, whatever the share is now', async () => {
+  const id = await agentWith({ publish: ['1.0.0', '2.0.0'] });
+  const em = t.orm.em.fork();
+  const before = await insertRun(t.orm, { owner: owner.id });
+  await em.execute(
+    `insert into run_pin (run_id, reference, agent_id, version, snapshot) values (?, ?, ?, '1.0.0', '{}')`,
+    [before, id, id],
+  );
+  await builder.put(`/agents/${id}/canary`, { version: '2.0.0', percent: 100 });
+  const version = async (run: { id: string; retry_of?: string }) =>
+    (await pinAll(em, owner.id, [{ agent: id }], run))[0]?.version;
+  const retry = crypto.randomUUID();
+  expect(await version({ id: retry })).toBe('2.0.0');
+  expect(await version({ id: retry, retry_of: before })).toBe('1.0.0');
+});
+
+test('the figures of versions count calls, faults, latency and cost of the last hours', async () => {
+  const id = await agentWith({ publish: ['1.0.0', '2.0.0'] });
+  const run = await insertRun(t.orm, { owner: owner.id });
+  const em = t.orm.em.fork();
+  const call = (visit: number, version: string, status: string, ms: number, hoursAgo = 0) =>
+    em.execute(
+      `insert into run_task (run_id, reference, visit, seq, name, type, status, started_at, finished_at,
+                             agent_id, agent_version)
+       select ?, '/do/0/ask', ?, ?, 'ask', 'agent', ?, at, at + ? * interval '1 millisecond', ?, ?
+         from (select now() - ? * interval '1 hour' as at) began`,
+      [run, visit, visit, status, ms, id, version, hoursAgo],
+    );
+  await call(1, '1.0.0', 'completed', 100);
+  await call(2, '1.0.0', 'completed', 300);
+  await call(3, '1.0.0', 'faulted', 9_000);
+  await call(4, '2.0.0', 'completed', 50);
+  await call(5, '2.0.0', 'completed', 50, 30);
+  await em.execute(
+    `insert into usage_record (id, run_id, user_id, agent_id, agent_version, usage, input_tokens,
+                               output_tokens, cost_usd)
+     values (gen_random_uuid(), ?, ?, ?, '1.0.0', '{}', 10, 5, 0.25)`,
+    [run, owner.id, id],
+  );
+  const { body } = await builder.get(`/agents/${id}/stats`);
+  const none = { cost_usd: 0, input_tokens: 0, output_tokens: 0 };
+  expect(body).toEqual({
+    canary: null,
+    versions: [
+      {
+        version: '1.0.0',
+        calls: 3,
+        faults: 1,
+        latency_p50_ms: 100,
+        latency_p95_ms: 300,
+        cost_usd: 0.25,
+        input_tokens: 10,
+        output_tokens: 5,
+      },
+      { version: '2.0.0', calls: 1, faults: 0, latency_p50_ms: 50, latency_p95_ms: 50, ...none },
+    ],
+  });
+  expect((await builder.get(`/agents/${id}/stats?hours=48`)).body.versions[1].calls).toBe(2);
 });

@@ -24,6 +24,7 @@ import { Overview } from './overview.tsx';
 import { Versions } from './versions.tsx';
 import { words } from './words.ts';
 
+const Evaluations = lazy(async () => (await import('./evaluations.tsx')).Evaluations);
 const Share = lazy(async () => (await import('../../ui/share/share.tsx')).Share);
 const AgentCardView = lazy(async () => (await import('./agent-card.tsx')).AgentCardView);
 const Try = lazy(async () => (await import('./try.tsx')).Try);
@@ -51,20 +52,21 @@ export function AgentScreen({ id }: { id: string }) {
 }
 
 function Loaded({ agent }: { agent: Agent }) {
-  const view = VIEWS.find(({ id }) => id === query.value['view'])?.id ?? 'overview';
+  const views = VIEWS.filter(({ id }) => id !== 'evaluate' || agent.can.includes('update'));
+  const view = views.find(({ id }) => id === query.value['view'])?.id ?? 'overview';
   const show = (to: View) => setQuery({ view: to === 'overview' ? undefined : to }, 'replace');
   const deleting = useSignal(false);
   const back = () => navigate(listAddress('agents'));
   useKeys(
     {
-      ...Object.fromEntries(VIEWS.map(({ id }, index) => [String(index + 1), () => show(id)])),
+      ...Object.fromEntries(views.map(({ id }, index) => [String(index + 1), () => show(id)])),
       ...(agent.can.includes('update') ? { e: () => navigate(editAgentAddress(agent.id)) } : {}),
       u: back,
       Escape: back,
     },
     {
       ...words.shortcuts,
-      ...Object.fromEntries(VIEWS.map(({ label }, index) => [String(index + 1), words.show(label)])),
+      ...Object.fromEntries(views.map(({ label }, index) => [String(index + 1), words.show(label)])),
     },
   );
   return (
@@ -87,7 +89,7 @@ function Loaded({ agent }: { agent: Agent }) {
         </div>
       </div>
       <Facts agent={agent} />
-      <Tabs label={words.parts} tabs={VIEWS} current={view} onChange={show}>
+      <Tabs label={words.parts} tabs={views} current={view} onChange={show}>
         <Panel agent={agent} view={view} />
       </Tabs>
       <Confirm
@@ -132,6 +134,8 @@ function Panel({ agent, view }: { agent: Agent; view: View }) {
       return <AgentRuns id={agent.id} />;
     case 'card':
       return <AgentCardView id={agent.id} />;
+    case 'evaluate':
+      return <Evaluations agent={agent} />;
   }
 }
 

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 
 import type { Agent } from '../../../../client/index.ts';
 import { query, setQuery } from '../../app/router.ts';
+import { lazy } from '../../app/lazy.tsx';
 import { client } from '../../data/api.ts';
 import { Confirm } from '../../ui/confirm.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
@@ -16,6 +17,8 @@ import { When } from '../../ui/when.tsx';
 import { refreshAgent, useVersion } from './agent-data.ts';
 import css from './agents.module.css';
 import { words } from './words.ts';
+
+const Canary = lazy(async () => (await import('./canary.tsx')).Canary);
 
 type Version = Agent['versions'][number];
 interface Act {
@@ -49,6 +52,7 @@ export function Versions({ agent }: { agent: Agent }) {
         </div>
       )}
       <Compare agent={agent} />
+      {agent.can.includes('update') && <Canary agent={agent} />}
       <Confirm
         title={
           acting.value === null

@@ -42,6 +42,7 @@ export const words = {
     skills: 'Skills',
     runs: 'Runs',
     card: 'Card',
+    evaluate: 'Evaluate',
   },
   parts: 'Parts of the agent',
   warnings: 'What will not work',
