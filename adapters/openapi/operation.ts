@@ -37,9 +37,18 @@ export async function findOperation(
   operationId: string,
   load: Load,
 ): Promise<Operation> {
+  versionOf(document);
+  return describeOperation(document, operationId, await search(document, operationId, load), load);
+}
+
+/** What a call of an operation needs, once its place is known. Throws like `findOperation`. */
+export async function describeOperation(
+  document: ApiDocument,
+  operationId: string,
+  { path, method, item, operation }: FoundOperation,
+  load: Load,
+): Promise<Operation> {
   const version = versionOf(document);
-  const found = await search(document, operationId, load);
-  const { path, method, item, operation } = found;
   const parameters = new Map<string, Parameter>();
   // Parameters of the operation replace those of the path.
   for (const holder of [item, { value: operation, document: item.document }]) {
@@ -84,14 +93,14 @@ function versionOf({ root, url }: ApiDocument): 2 | 3 {
   throw fault('configuration', `${shown(url)} is not an OpenAPI document of version 2.0 or 3.x`);
 }
 
-interface Found {
+export interface FoundOperation {
   path: string;
   method: string;
   item: Part;
   operation: Fields;
 }
 
-async function search(document: ApiDocument, operationId: string, load: Load): Promise<Found> {
+async function search(document: ApiDocument, operationId: string, load: Load): Promise<FoundOperation> {
   const known: string[] = [];
   const paths = Object.entries(fieldsOf(document.root, 'paths'));
   // Search items in other documents only if this document does not have the operation.

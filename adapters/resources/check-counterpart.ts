@@ -44,14 +44,14 @@ async function checkApi(call: SourceCall): Promise<string> {
   const endpoint = addressOf(call, 'endpoint');
   const { check } = call.agent.configuration;
   if (typeof check === 'string' && check !== '') {
-    const url = new URL(call.guard.sensitive.fill(check), endpoint.replaceAll(/\{[^{}]*\}/g, '_')).href;
+    const url = addressBelow(endpoint, call.guard.sensitive.fill(check));
     // Credentials go to the agent's own server only.
-    if (new URL(url).origin !== new URL(endpoint).origin)
+    if (new URL(url).origin !== new URL(withoutVariables(endpoint)).origin)
       throw fault('configuration', '"check" must be on the server of the endpoint');
     return accepted(url, (await call.send(url)).status, []);
   }
   // Without work and without credentials: only whether a server answers there.
-  const url = endpoint.includes('{') ? new URL('/', endpoint.replaceAll(/\{[^{}]*\}/g, '_')).href : endpoint;
+  const url = endpoint.includes('{') ? new URL('/', withoutVariables(endpoint)).href : endpoint;
   const { status } = await call.egress.request({
     url,
     method: 'OPTIONS',
@@ -62,6 +62,12 @@ async function checkApi(call: SourceCall): Promise<string> {
   });
   if (status >= 500) throw refused(url, status);
   return `${hostOf(url)} answers (${status}).`;
+}
+
+function addressBelow(endpoint: string, check: string): string {
+  const base = withoutVariables(endpoint);
+  if (!URL.canParse(check, base)) throw fault('configuration', '"check" is no address');
+  return new URL(check, base).href;
 }
 
 /** The list of models costs nothing; a model that it lacks may still be served. */
@@ -118,7 +124,15 @@ function addressOf(call: SourceCall, key: string, own?: string): string {
   const address = configuration[key] ?? url ?? own;
   if (typeof address !== 'string' || address === '')
     throw fault('configuration', `The agent has no "${key}" in its configuration and no url`);
-  return call.guard.sensitive.fill(address);
+  const filled = call.guard.sensitive.fill(address);
+  if (!URL.canParse(withoutVariables(filled)))
+    throw fault('configuration', `"${key}" is no absolute address until a call fills it in`);
+  return filled;
+}
+
+/** A URI template with something in place of its variables. */
+function withoutVariables(template: string): string {
+  return template.replaceAll(/\{[^{}]*\}/g, '_');
 }
 
 function accepted(url: string, status: number, alsoFine: readonly number[]): string {

@@ -1,5 +1,6 @@
 /** Reads what other platforms offer as agents, and tries counterparts, under the egress policy (ADR 46). */
 import { fault } from '../../contracts/fault.ts';
+import { placeholderNames } from '../../contracts/placeholders.ts';
 import type { SourceKind } from '../../contracts/source-kinds.ts';
 import type { AgentCall, AgentSources, SourceOffer } from '../../domain/ports.ts';
 import { agentCredentials } from '../authentication/agent-authentication.ts';
@@ -15,6 +16,7 @@ import { openApiOffers } from './offers-openapi.ts';
 import type { SourceCall } from './source-call.ts';
 
 const MAX_BYTES = 8 * 1024 * 1024;
+const MAX_SHOWN = 200;
 
 const OFFERS: Record<
   SourceKind,
@@ -49,24 +51,38 @@ export function createAgentSources(settings: EgressPolicyOptions): AgentSources 
     return output as T;
   };
   return {
-    read: ({ from, url, select, ...request }) => guarded(request, url, (call) => OFFERS[from](call, select)),
+    read: ({ from, url, select, ...request }) =>
+      guarded(request, url, async (call) => checkedOffers(await OFFERS[from](call, select))),
     check: ({ kind, ...request }) =>
       guarded(request, request.agent.url ?? '', (call) => checkCounterpart(kind, call)),
     close: () => egress.close(),
   };
 }
 
+/** @throws Fault if a call of an offered agent would send the source a secret that the source has chosen */
+function checkedOffers(offers: SourceOffer[]): SourceOffer[] {
+  for (const { select, fields } of offers) {
+    const name = [...placeholderNames([fields.configuration, fields.url])].at(0);
+    if (name !== undefined)
+      throw fault(
+        'configuration',
+        `${select.slice(0, MAX_SHOWN)} contains <${name}>, which would stand for a secret of yours`,
+      );
+  }
+  return offers;
+}
+
 function sourceCall(given: Omit<SourceCall, 'send' | 'json'>): SourceCall {
   const { egress, guard, credentials } = given;
-  const send: SourceCall['send'] = (url, { method = 'GET', body, headers = {} } = {}) =>
+  const send: SourceCall['send'] = (url, { method = 'GET', body, headers = {}, bare = false } = {}) =>
     egress.request({
-      url: credentials.withQuery(url),
+      url: bare ? url : credentials.withQuery(url),
       method,
       headers: {
         accept: 'application/json, */*;q=0.5',
         'user-agent': 'Cadenza',
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...credentials.headers,
+        ...(bare ? {} : credentials.headers),
         ...headers,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),

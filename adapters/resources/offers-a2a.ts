@@ -5,6 +5,7 @@ import { createCardSource } from '../a2a/agent-card.ts';
 import type { SourceCall } from './source-call.ts';
 
 const MAX_SKILLS = 100;
+const MAX_DESCRIPTION = 10_000;
 
 export async function a2aOffers(call: SourceCall): Promise<SourceOffer[]> {
   const card = await readCard(call);
@@ -14,7 +15,7 @@ export async function a2aOffers(call: SourceCall): Promise<SourceOffer[]> {
       select: name,
       fields: {
         name: name.slice(0, 255),
-        description: description || null,
+        description: description.slice(0, MAX_DESCRIPTION) || null,
         type: 'a2a',
         execution_type: null,
         url: call.url,
@@ -25,7 +26,7 @@ export async function a2aOffers(call: SourceCall): Promise<SourceOffer[]> {
       },
       skills: card.skills.slice(0, MAX_SKILLS).map((skill) => ({
         name: (skill.name || skill.id).slice(0, 100),
-        description: skill.description || null,
+        description: skill.description.slice(0, MAX_DESCRIPTION) || null,
         tags: skill.tags.slice(0, 100),
         examples: skill.examples.slice(0, 100),
         input_modes: skill.inputModes.slice(0, 100),

@@ -4,6 +4,7 @@ import type { SourceOffer } from '../../domain/ports.ts';
 import { fieldText, type SourceCall } from './source-call.ts';
 
 const MAX_ASSISTANTS = 100;
+const MAX_SCHEMA_BYTES = 64 * 1024;
 
 export async function langgraphOffers(
   call: SourceCall,
@@ -41,10 +42,10 @@ export async function langgraphOffers(
   return offers;
 }
 
-/** Null if the server cannot tell; many graphs have no schema that could be written down. */
+/** Null if the server cannot tell or says too much; many graphs have no schema that could be written down. */
 async function inputSchema(call: SourceCall, url: string): Promise<Record<string, unknown> | null> {
   const { status, bytes } = await call.send(url);
-  if (status !== 200) return null;
+  if (status !== 200 || bytes.length > MAX_SCHEMA_BYTES) return null;
   try {
     const schemas: unknown = JSON.parse(Buffer.from(bytes).toString());
     const input = isRecord(schemas) ? schemas['input_schema'] : null;

@@ -1,16 +1,26 @@
 /** The operations of an OpenAPI document, each as an agent that makes its request. */
+import { setImmediate } from 'node:timers/promises';
+
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { SourceOffer } from '../../domain/ports.ts';
 import { createDocumentSource, type ApiDocument } from '../openapi/document.ts';
-import { findOperation, type Operation } from '../openapi/operation.ts';
-import { partAt } from '../openapi/references.ts';
+import { describeOperation, type FoundOperation, type Operation } from '../openapi/operation.ts';
+import { partAt, type Load } from '../openapi/references.ts';
 import { fieldText, type SourceCall } from './source-call.ts';
 
 const MAX_OPERATIONS = 500;
 /** Documents with more parts are rare; each is another request. */
 const MAX_DOCUMENTS = 20;
 const MAX_SCHEMA_CHARACTERS = 64 * 1024;
+/** Of all schemas together, with what they refer to in place: a short document can repeat a long schema. */
+const MAX_CHARACTERS = 4 * 1024 * 1024;
+/** What a schema counts that is left open: finding that out takes time, too. */
+const OPEN_CHARACTERS = 8 * 1024;
+const MAX_PARAMETERS = 200;
+const MAX_DEPTH = 64;
+/** Of all documents together: parsing YAML holds up the process. */
+const MAX_YAML_BYTES = 512 * 1024;
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'];
 
 type Schema = Record<string, unknown>;
@@ -20,57 +30,82 @@ export async function openApiOffers(
   select: readonly string[] | null,
 ): Promise<SourceOffer[]> {
   const documents = createDocumentSource();
+  const { origin } = new URL(call.url);
   let loaded = 0;
-  const load = (url: string): Promise<ApiDocument> => {
-    if (++loaded > MAX_DOCUMENTS)
-      throw fault('configuration', `The document consists of more than ${MAX_DOCUMENTS} documents`);
-    return documents.load(url, (place, headers) => call.send(place, { headers }));
-  };
+  let yamlBytes = 0;
+  const load = (url: string): Promise<ApiDocument> =>
+    documents.load(url, async (place, headers) => {
+      if (++loaded > MAX_DOCUMENTS)
+        throw fault('configuration', `The document consists of more than ${MAX_DOCUMENTS} documents`);
+      // A document chooses what it refers to, but not who gets the credentials.
+      const answer = await call.send(place, { headers, bare: new URL(place).origin !== origin });
+      if (!/^\s*[[{]/.test(Buffer.from(answer.bytes.subarray(0, 1_000)).toString()))
+        yamlBytes += answer.bytes.length;
+      if (yamlBytes > MAX_YAML_BYTES)
+        throw fault('configuration', `YAML may have ${MAX_YAML_BYTES} bytes: use the document's JSON`);
+      return answer;
+    });
   const document = await load(call.url);
   const listed = listOperations(document);
   if (listed.length === 0)
     throw fault('configuration', 'It is no OpenAPI document that has operations with an operationId');
   const chosen = listed.filter(({ id }) => select === null || select.includes(id));
   const offers: SourceOffer[] = [];
-  for (const { id, value } of chosen.slice(0, MAX_OPERATIONS)) {
-    const operation = await findOperation(document, id, load);
-    offers.push(await offerOf(operation, value, load));
+  const room = { left: MAX_CHARACTERS };
+  for (const { id, found } of chosen.slice(0, MAX_OPERATIONS)) {
+    // Other requests get their turn, and so does the time limit.
+    await setImmediate();
+    call.guard.signal.throwIfAborted();
+    const operation = await describeOperation(document, id, found, load);
+    offers.push(await offerOf(operation, found.operation, { load, room }));
+    if (room.left < 0)
+      throw fault('configuration', 'The schemas of these operations are too large together: select fewer');
   }
   return offers;
 }
 
+/** How much may still be expanded. */
+interface Room {
+  left: number;
+}
+
+interface Reading {
+  load: Load;
+  room: Room;
+}
+
 /** Operations without an id cannot be named, so they are not offered. */
-function listOperations({ root }: ApiDocument): { id: string; value: Schema }[] {
-  const paths = isRecord(root['paths']) ? Object.values(root['paths']) : [];
-  return paths.filter(isRecord).flatMap((item) =>
+function listOperations(document: ApiDocument): { id: string; found: FoundOperation }[] {
+  const { paths } = document.root;
+  return Object.entries(isRecord(paths) ? paths : {}).flatMap(([path, item]) =>
     METHODS.flatMap((method) => {
-      const value = item[method];
-      const id = isRecord(value) ? value['operationId'] : undefined;
-      return isRecord(value) && typeof id === 'string' && id !== '' ? [{ id, value }] : [];
+      const operation = isRecord(item) ? item[method] : undefined;
+      const id = isRecord(operation) ? operation['operationId'] : undefined;
+      if (!isRecord(item) || !isRecord(operation) || typeof id !== 'string' || id === '') return [];
+      return [{ id, found: { path, method, item: { value: item, document }, operation } }];
     }),
   );
 }
 
-async function offerOf(
-  operation: Operation,
-  value: Schema,
-  load: (url: string) => Promise<ApiDocument>,
-): Promise<SourceOffer> {
+async function offerOf(operation: Operation, value: Schema, reading: Reading): Promise<SourceOffer> {
   const { method, path, base, parameters } = operation;
+  const { room } = reading;
+  room.left -= base.length + path.length;
   const properties: Schema = {};
   const required: string[] = [];
   const query: Schema = {};
   const headers: Schema = {};
-  for (const parameter of parameters) {
-    if (!['path', 'query', 'header'].includes(parameter.in) || !/^[\w.-]+$/.test(parameter.name)) continue;
+  for (const parameter of parameters.slice(0, MAX_PARAMETERS)) {
     const { name } = parameter;
-    properties[name] = describedSchema(operation, parameter.value);
+    if (!['path', 'query', 'header'].includes(parameter.in) || !/^[\w.-]{1,255}$/.test(name)) continue;
+    properties[name] = describedSchema(operation, parameter.value, room);
+    room.left -= 4 * name.length;
     if (parameter.required) required.push(name);
     const template = `\${ .[${JSON.stringify(name)}] }`;
     if (parameter.in === 'query') query[name] = template;
     if (parameter.in === 'header') headers[name] = template;
   }
-  const body = await bodySchema(operation, load);
+  const body = await bodySchema(operation, reading);
   if (body !== null) {
     properties['body'] = body;
     required.push('body');
@@ -99,10 +134,11 @@ async function offerOf(
 }
 
 /** Version 2 describes a parameter in place of its schema. */
-function describedSchema(operation: Operation, parameter: Schema): Schema {
+function describedSchema(operation: Operation, parameter: Schema, room: Room): Schema {
   const own = isRecord(parameter['schema']) ? parameter['schema'] : pickType(parameter);
   const description = fieldText(parameter, 'description', 1_000);
-  const schema = wholeSchema(own, operation.document.root);
+  const schema = wholeSchema(own, operation.document.root, room);
+  room.left -= description?.length ?? 0;
   return description === null ? schema : { ...schema, description };
 }
 
@@ -112,45 +148,59 @@ function pickType({ type, enum: values, items }: Schema): Schema {
   );
 }
 
-async function bodySchema(
-  operation: Operation,
-  load: (url: string) => Promise<ApiDocument>,
-): Promise<Schema | null> {
+async function bodySchema(operation: Operation, { load, room }: Reading): Promise<Schema | null> {
   const ofVersion2 = operation.parameters.find(({ in: place }) => place === 'body');
-  if (ofVersion2) return describedSchema(operation, ofVersion2.value);
+  if (ofVersion2) return describedSchema(operation, ofVersion2.value, room);
   const content = operation.requestBody?.value['content'];
   const json = isRecord(content)
     ? Object.entries(content).find(([type]) => /^application\/(?:[\w.-]+\+)?json\b/.test(type))?.[1]
     : undefined;
   if (json === undefined) return null;
   const { value, document } = await partAt(json, operation.requestBody?.document ?? operation.document, load);
-  return isRecord(value['schema']) ? wholeSchema(value['schema'], document.root) : {};
+  return isRecord(value['schema']) ? wholeSchema(value['schema'], document.root, room) : {};
 }
 
 /**
  * The schema with all that it refers to in place. Open where it refers to itself or to another document, or
  * is large.
  */
-function wholeSchema(schema: Schema, root: Schema): Schema {
-  let left = MAX_SCHEMA_CHARACTERS;
-  const expand = (value: unknown, under: readonly string[]): unknown => {
-    if ((left -= 8) < 0) return {};
+function wholeSchema(schema: Schema, root: Schema, room: Room): Schema {
+  let left = Math.min(MAX_SCHEMA_CHARACTERS, room.left);
+  const before = left;
+  let isDeep = false;
+  const expand = (value: unknown, under: readonly string[], depth: number): unknown => {
+    left -= 8;
+    isDeep ||= depth > MAX_DEPTH;
+    if (isDeep || left < 0) return {};
     if (typeof value === 'string') left -= value.length;
-    if (Array.isArray(value)) return value.map((one) => expand(one, under));
+    if (Array.isArray(value)) {
+      const copy: unknown[] = [];
+      for (const one of value) {
+        if (isDeep || left < 0) break;
+        copy.push(expand(one, under, depth + 1));
+      }
+      return copy;
+    }
     if (!isRecord(value)) return value;
     const { $ref: reference } = value;
     if (typeof reference === 'string') {
       if (!reference.startsWith('#/') || under.includes(reference) || under.length > 20) return {};
-      return expand(target(root, reference), [...under, reference]);
+      return expand(target(root, reference), [...under, reference], depth + 1);
     }
-    return Object.fromEntries(
-      Object.entries(value)
-        .filter(([key]) => !OPENAPI_ONLY.has(key))
-        .map(([key, inner]) => [key, expand(inner, under)]),
-    );
+    const copy: [string, unknown][] = [];
+    // It may have any number of members.
+    for (const [key, inner] of Object.entries(value)) {
+      if (isDeep || left < 0) break;
+      left -= key.length;
+      if (!OPENAPI_ONLY.has(key)) copy.push([key, expand(inner, under, depth + 1)]);
+    }
+    return Object.fromEntries(copy);
   };
-  const whole = expand(schema, []);
-  return left >= 0 && isRecord(whole) ? nullables(whole) : {};
+  const whole = expand(schema, [], 0);
+  const isOpen = isDeep || left < 0;
+  if (left < 0 && before < MAX_SCHEMA_CHARACTERS) room.left = -1;
+  else room.left -= isOpen ? Math.min(before - left, OPEN_CHARACTERS) : before - left;
+  return !isOpen && isRecord(whole) ? nullables(whole) : {};
 }
 
 /** Keywords of OpenAPI's own, and formats that servers rarely mean strictly. */
@@ -182,10 +232,18 @@ function nullables(schema: Schema): Schema {
   return walk(schema) as Schema;
 }
 
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 function target(root: Schema, reference: string): unknown {
   let value: unknown = root;
   for (const token of reference.slice(2).split('/')) {
-    const key = decodeURIComponent(token.replaceAll('~1', '/').replaceAll('~0', '~'));
+    const key = decoded(token.replaceAll('~1', '/').replaceAll('~0', '~'));
     value = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
   }
   return value ?? {};

@@ -11,10 +11,10 @@ export interface SourceCall {
   egress: EgressPolicy;
   guard: CallGuard;
   credentials: AgentCredentials;
-  /** With credentials; throws `Fault` if there is no answer. */
+  /** With credentials, unless `bare`; throws `Fault` if there is no answer. */
   send(
     url: string,
-    more?: { method?: string; body?: unknown; headers?: Record<string, string> },
+    more?: { method?: string; body?: unknown; headers?: Record<string, string>; bare?: boolean },
   ): Promise<EgressResponse>;
   /** The JSON of an answer with status 200. Throws `Fault`. */
   json(url: string, more?: { method?: string; body?: unknown }): Promise<unknown>;

@@ -4,6 +4,7 @@ import semver from 'semver';
 
 import { Fault } from '../../../contracts/fault.ts';
 import { AUTHENTICATION_TYPES } from '../../../contracts/agent-types.ts';
+import { replaceInAddresses } from '../../../contracts/credentials.ts';
 import { conflict, forbidden, invalid, type AppError } from '../../../domain/errors.ts';
 import { checkSecretLimit, checkSkillLimit, checkVersionLimits } from '../../../domain/limits.ts';
 import { SOURCE_KINDS, type SourceKind } from '../../../contracts/source-kinds.ts';
@@ -32,12 +33,27 @@ const MAX_IMPORTED = 50;
 const MAX_SHOWN = 500;
 const tags = ['agents'];
 
+/** The record's `source` keeps the address, for all who see the agent. */
+function holdsCredential(url: string): boolean {
+  let found = false;
+  replaceInAddresses(url, () => {
+    found = true;
+    return '';
+  });
+  return found;
+}
+
 const importRequest = z.object({
   from: z.enum(SOURCE_KINDS),
-  url: httpUrl(255).meta({
-    description:
-      'Of the A2A agent or its card, the OpenAPI document, the MCP server, or the LangGraph server.',
-  }),
+  url: httpUrl(255)
+    .refine(
+      (url) => !holdsCredential(url),
+      'contains a credential: store it as a secret, and write <NAME> in its place',
+    )
+    .meta({
+      description:
+        'Of the A2A agent or its card, the OpenAPI document, the MCP server, or the LangGraph server.',
+    }),
   select: z
     .array(text({ min: 1, max: 255 }))
     .min(1)
