@@ -20,6 +20,8 @@ export interface McpCall {
   openSession: () => LiveSession;
   /** Aborted when the client goes away. */
   gone: AbortSignal;
+  /** Whether the client has not yet taken what was sent to it. */
+  isBehind: () => boolean;
   /** The last entry of the run's log that the client knows of. */
   lastSeq: number;
 }

@@ -34,6 +34,8 @@ import { createMcpServer } from './server.ts';
 /** Files come in as base64. */
 const BODY_LIMIT_BYTES = 16 * 1024 * 1024;
 const KEEP_ALIVE_MS = 5_000;
+/** Of ids of requests and tokens of progress. */
+const MAX_NAME_LENGTH = 255;
 const SESSION_HEADER = 'Mcp-Session-Id';
 
 export function mcpMiddleware(deps: AppDeps): Middleware {
@@ -92,8 +94,20 @@ async function dispatch(ctx: Context, deps: AppDeps): Promise<void> {
   const message = raw.turn.measure(() => parseJson(decodeText(raw.bytes)));
   if (Array.isArray(message))
     throw badRequest('batch', 'Send one message a request: newer versions of MCP have no batches.');
+  checkNames(message);
   await cancelByMessage(call, message);
   return answer(ctx, call, message);
+}
+
+/** Ids are kept, and each report of progress repeats its token. @throws 400 for long ones */
+function checkNames(message: unknown): void {
+  if (!isRecord(message)) return;
+  const { id, params } = message;
+  const meta = isRecord(params) ? params['_meta'] : undefined;
+  const token = isRecord(meta) ? meta['progressToken'] : undefined;
+  for (const [name, value] of Object.entries({ id, progressToken: token }))
+    if (typeof value === 'string' && value.length > MAX_NAME_LENGTH)
+      throw badRequest('too_long', `${name} has more than ${MAX_NAME_LENGTH} characters.`);
 }
 
 async function answer(ctx: Context, call: McpCall, message: unknown): Promise<void> {
@@ -178,6 +192,7 @@ async function callOf(ctx: Context, deps: AppDeps, sessionId: string | null): Pr
     cancelsOnLeave: false,
     openSession: () => deps.sessions.openStream(openerOf(ctx)),
     gone: left.signal,
+    isBehind: () => ctx.res.writableNeedDrain,
     lastSeq: 0,
   };
 }
@@ -193,6 +208,12 @@ async function cancelByMessage({ deps, actor, sessionId }: McpCall, message: unk
   if (begun !== null) await cancelByDoor(deps, actor, begun.run_id);
 }
 
+const RPC_CODES: Partial<Record<string, number>> = {
+  malformed_json: -32700,
+  batch: -32600,
+  too_long: -32600,
+};
+
 /** Before a message is understood, errors have no id (JSON-RPC 2.0 section 5). */
 function refuse(ctx: Context, deps: AppDeps, error: unknown): void {
   if (ctx.headerSent) throw error;
@@ -202,11 +223,10 @@ function refuse(ctx: Context, deps: AppDeps, error: unknown): void {
   const { status, detail, code } = problemOf(ctx, known);
   ctx.status = status;
   ctx.set(known?.headers ?? {});
-  const rpcCode = code === 'malformed_json' ? -32700 : code === 'batch' ? -32600 : -32000;
   ctx.body = JSON.stringify({
     jsonrpc: '2.0',
     id: null,
-    error: { code: rpcCode, message: detail, data: { code } },
+    error: { code: RPC_CODES[code] ?? -32000, message: detail, data: { code } },
   });
   ctx.set('Content-Type', 'application/json');
 }

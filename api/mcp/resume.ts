@@ -22,7 +22,7 @@ export function eventId({ id, lastSeq }: Pick<McpCall, 'id' | 'lastSeq'>): strin
 
 /** @throws 400 for an id that is none of ours, 404 if the call has not begun a run */
 export async function resumeCall(ctx: Context, call: McpCall, lastEventId: string): Promise<void> {
-  const [, id = '', seq] = /^([0-9a-f-]{36})_(\d{1,12})$/.exec(lastEventId) ?? [];
+  const [, id = '', seq] = /^([0-9a-f-]{36})_(\d{1,9})$/.exec(lastEventId) ?? [];
   if (!isUuid(id))
     throw badRequest('invalid_last_event_id', 'Last-Event-ID is none of those of this server.');
   const { deps, actor } = call;

@@ -109,12 +109,12 @@ async function waitFor(
       }
       return runResult(await getRun(deps.orm.em.fork(), actor, following.runId));
     }
-    for (const { seq, message } of token === undefined ? [] : next.value) {
+    // What a slow client would miss, the result does not need; and a reader that has left is noticed above.
+    if (token === undefined || call.isBehind()) continue;
+    for (const { seq, message } of next.value) {
       call.lastSeq = seq;
-      await request.notify({
-        method: 'notifications/progress',
-        params: { progressToken: token, progress: seq, message },
-      });
+      const params = { progressToken: token, progress: seq, message };
+      await request.notify({ method: 'notifications/progress', params }).catch(() => {});
     }
   }
 }

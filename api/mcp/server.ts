@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { hasRole } from '../../domain/auth/actor.ts';
 import { listToolSources } from '../../domain/registry/tool-lists.ts';
 import { toAppError } from '../middleware/errors.ts';
-import { isStorable } from '../middleware/body.ts';
+import { unstorable } from '../middleware/body.ts';
 import type { McpCall, Progress } from './call.ts';
 import { decodeCursor, encodeCursor, type Cursor } from './cursor.ts';
 import { callPlatformTool, platformTools } from './platform-tools.ts';
@@ -70,8 +70,8 @@ async function callTool(
 ): Promise<CallToolResult> {
   const { actor, deps } = call;
   try {
-    if (!isStorable(JSON.stringify(given)))
-      return toolError('The arguments contain a NUL character or an unpaired surrogate.');
+    const [bad] = unstorable(given);
+    if (bad) return toolError(`${bad.pointer}: ${bad.message}`);
     const own = await callPlatformTool(call, name, given, request);
     if (own !== null) return own;
     const result = hasRole(actor, 'builder') ? await callRunTool(call, name, given, request) : null;

@@ -3,10 +3,11 @@ import type { Middleware } from 'koa';
 import { CODEC_PATH } from './codec-cors.ts';
 
 const ALLOWED_HEADERS =
-  'Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, Prefer, X-Request-Id';
+  'Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, Mcp-Method, Mcp-Name, ' +
+  'Mcp-Protocol-Version, Mcp-Session-Id, Prefer, X-Request-Id';
 const EXPOSED_HEADERS =
-  'ETag, Idempotency-Replayed, Link, Location, Preference-Applied, Retry-After, ' +
-  'WWW-Authenticate, X-Request-Id';
+  'ETag, Idempotency-Replayed, Link, Location, Mcp-Session-Id, Preference-Applied, Retry-After, ' +
+  'WWW-Authenticate, X-Request-Id, X-Run-Id';
 
 /** Allows these origins. Tokens travel in a header, so credentials mode is not needed. */
 export function corsMiddleware(origins: readonly string[]): Middleware {

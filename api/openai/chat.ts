@@ -4,8 +4,7 @@ import type { Context } from 'koa';
 import { v7 as uuidv7 } from 'uuid';
 
 import { agentKind } from '../../contracts/agent-configuration.ts';
-import { hasRole, type Actor } from '../../domain/auth/actor.ts';
-import { forbidden } from '../../domain/errors.ts';
+import type { Actor } from '../../domain/auth/actor.ts';
 import type { PinnedAgent } from '../../domain/ports.ts';
 import { getAgent } from '../../domain/registry/agent-service.ts';
 import { callingRunByHeader } from '../../domain/runs/calling-run.ts';
@@ -48,7 +47,6 @@ interface Chat {
 
 export async function answerChat(ctx: Context, deps: AppDeps, request: ChatRequest): Promise<void> {
   const actor: Actor = ctx.state['actor'];
-  if (!hasRole(actor, 'builder')) throw forbidden('This requires the role builder.', 'role_required');
   const em = deps.orm.em.fork();
   const { pinned } = await findModel(em, actor, request.model);
   const session = deps.sessions.openStream(openerOf(ctx));
@@ -62,7 +60,12 @@ export async function answerChat(ctx: Context, deps: AppDeps, request: ChatReque
       answerStream(watched, streamsText);
       return;
     }
-    await answerWhole(watched);
+    await answerWhole(watched).catch((error: unknown) => {
+      // The client has not left: the run goes on, as when it takes too long.
+      watched.settle();
+      ctx.set(NO_RETRY);
+      throw error;
+    });
     session.close();
   } catch (error) {
     session.close();
@@ -210,6 +213,7 @@ async function* guarded(chat: Chat, source: AsyncGenerator<string>): AsyncGenera
   try {
     yield* source;
   } catch (error) {
+    chat.settle();
     chat.deps.logger.warn({ err: error, run_id: chat.runId }, 'a stream of a chat broke');
     const message = `The stream broke. The run is ${chat.runId}.`;
     yield dataBlock({ error: { message, type: 'server_error', param: null, code: 'stream_broken' } });

@@ -3,6 +3,7 @@ import { agentKind } from '../../contracts/agent-configuration.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
 import { AppError } from '../../domain/errors.ts';
+import { isStorable } from '../middleware/body.ts';
 import { listAgents } from '../../domain/registry/agent-lists.ts';
 import { pinAgent, type Pinned } from '../../domain/registry/pin.ts';
 
@@ -87,6 +88,7 @@ export async function findModel(
   actor: Actor,
   name: string,
 ): Promise<Extract<Pinned, { found: true }>> {
+  if (!isStorable(name)) throw noModel('');
   const found = await pinAgent(em, actor.id, { agent: name });
   if (!found.found) throw noModel(name, found.reason === 'ambiguous_agent' ? found.message : undefined);
   return found;

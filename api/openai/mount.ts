@@ -4,7 +4,8 @@
  */
 import type { Context, Middleware } from 'koa';
 
-import { AppError, notFound } from '../../domain/errors.ts';
+import { hasRole } from '../../domain/auth/actor.ts';
+import { AppError, forbidden, notFound } from '../../domain/errors.ts';
 import type { AppDeps } from '../deps.ts';
 import { authMiddleware } from '../middleware/auth.ts';
 import { checkMediaType, decodeText, parseJson, readRawBody } from '../middleware/body.ts';
@@ -67,6 +68,8 @@ async function dispatch(ctx: Context, deps: AppDeps, rest: string): Promise<void
   }
   if (rest !== '/chat/completions') throw notFound('path');
   only(ctx, 'POST');
+  if (!hasRole(ctx.state['actor'], 'builder'))
+    throw forbidden('This requires the role builder.', 'role_required');
   const raw = await readRawBody(ctx, BODY_LIMIT_BYTES, { until: 'read' });
   checkMediaType(raw, ['application/json']);
   const body = raw.turn.measure(() => parseJson(decodeText(raw.bytes)));

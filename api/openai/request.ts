@@ -6,6 +6,8 @@
 import * as z from 'zod';
 
 import { isRecord } from '../../contracts/is-record.ts';
+import { pointerTokens } from '../../contracts/json-pointer.ts';
+import { unstorable } from '../middleware/body.ts';
 import { badParameter } from './errors.ts';
 
 const MAX_MESSAGES = 2_000;
@@ -96,6 +98,8 @@ const NEUTRAL: Record<string, (value: unknown) => boolean> = {
 /** @throws 422, as `badParameter`, that names the first parameter in the way */
 export function parseChatRequest(body: unknown): ChatRequest {
   if (!isRecord(body)) throw badParameter('', 'The body must be a JSON object.', 'invalid_type');
+  const [bad] = unstorable(body);
+  if (bad) throw badParameter(parameterAt(pointerTokens(bad.pointer)), `${bad.pointer} ${bad.message}.`);
   for (const [name, value] of Object.entries(body)) {
     if (Object.hasOwn(chat.shape, name) || WITHOUT_EFFECT.has(name)) continue;
     const isNeutral = Object.hasOwn(NEUTRAL, name) ? NEUTRAL[name] : undefined;
@@ -116,15 +120,19 @@ export function parseChatRequest(body: unknown): ChatRequest {
   const parsed = chat.safeParse(body);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    const param = (issue?.path ?? []).reduce<string>(
-      (path, key) =>
-        typeof key === 'number' ? `${path}[${key}]` : path === '' ? String(key) : `${path}.${String(key)}`,
-      '',
-    );
+    const param = parameterAt(issue?.path ?? []);
     throw badParameter(param, `Invalid '${param}': ${issue?.message ?? 'it is not valid'}.`);
   }
   const { model, messages, stream, stream_options: options } = parsed.data;
   return { model, messages, stream: stream ?? false, includeUsage: options?.include_usage ?? false };
+}
+
+/** As OpenAI names it: `messages[0].role`. */
+function parameterAt(path: readonly PropertyKey[]): string {
+  return path
+    .map(String)
+    .map((key, at) => (/^\d+$/.test(key) ? `[${key}]` : at === 0 ? key : `.${key}`))
+    .join('');
 }
 
 /** Results of tools would belong to calls that the agents never make through this API. */

@@ -39,7 +39,9 @@ export type ExpiringClaims = z.output<typeof expiringClaimsSchema>;
 /** The audience of tokens for a resource (RFC 8707); null stands for the whole API. */
 export function audienceOf(issuer: string, resource: string | null): string {
   const mcp = `${issuer}${MCP_PATH}`;
-  return resource !== null && new URL(resource).href.replace(/\/$/, '') === mcp ? mcp : AUDIENCE;
+  const placeOf = (url: string): string =>
+    `${new URL(url).origin}${new URL(url).pathname.replace(/\/$/, '')}`;
+  return resource !== null && placeOf(resource) === placeOf(mcp) ? mcp : AUDIENCE;
 }
 
 /** `scope` holds the roles, as the token response does. */

@@ -50,14 +50,18 @@ export async function findCallOfRequest(
   return row ?? null;
 }
 
-/** SQL: the ids of a run and of all that led to it: parents, retried runs, runs whose step asked for it. */
+/**
+ * SQL: the ids of a run and of all that led to it: parents, retried runs, runs whose step asked for it, and
+ * runs that emitted the events which started it.
+ */
 const CHAIN = `
   with recursive chain (id) as (
     select ?::uuid
     union
     select before.id from chain join run r on r.id = chain.id
       cross join lateral (
-        values (r.parent_run_id), (r.root_run_id), (r.retry_of), (r.caller_run_id)) before (id)
+        values (r.parent_run_id), (r.root_run_id), (r.retry_of), (r.caller_run_id)
+        union all select e.run_id from inbound_event e where e.id = any(r.started_by)) before (id)
      where before.id is not null)
   select id from chain`;
 

@@ -4,7 +4,6 @@ import * as z from 'zod';
 import { ROLES } from '../../../contracts/roles.ts';
 import { MCP_PATH } from '../../../domain/auth/access-token.ts';
 import { AUTH_METHODS } from '../../../domain/oauth/clients.ts';
-import { DECIDE_SCOPE } from '../../../domain/oauth/scopes.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { resourceMetadataPath } from '../../middleware/auth.ts';
@@ -64,7 +63,8 @@ export function oauthMetadataEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[
           ...(env.OAUTH_MAX_CLIENTS > 0 ? { registration_endpoint: `${issuer}/auth/register` } : {}),
           revocation_endpoint: `${issuer}/auth/revoke`,
           jwks_uri: `${issuer}/.well-known/jwks.json`,
-          scopes_supported: [...ROLES, DECIDE_SCOPE],
+          // Some clients request every scope listed here. Deciding has to be asked for by name.
+          scopes_supported: ROLES,
           response_types_supported: ['code'],
           response_modes_supported: ['query'],
           grant_types_supported: grantTypes,

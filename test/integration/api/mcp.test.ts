@@ -100,6 +100,15 @@ test('the official client finds the log-in by itself, and its token is for the t
   expect((await createClient(app.url, refreshed.body.access_token).get('/users/me')).status).toBe(401);
 });
 
+test('a token for the MCP server in another spelling is for the tools only, too', async () => {
+  for (const resource of [`${mcpUrl()}/`, `${mcpUrl()}?a=b`]) {
+    const flow = await authorize(app, page, { resource, scope: 'builder' });
+    const token = (await redeem(app, flow, { resource })).body.access_token;
+    expect((await createClient(app.url, token).get('/users/me')).status).toBe(401);
+    expect((await post(ping, { authorization: `Bearer ${token}` })).status).toBe(200);
+  }
+});
+
 test('without a token the answer leads to the metadata of the resource', async () => {
   const reply = await app.anonymous.post('/mcp', ping);
   const where = `${app.env.BASE_URL}/.well-known/oauth-protected-resource/mcp`;
@@ -112,6 +121,8 @@ test('without a token the answer leads to the metadata of the resource', async (
     authorization_servers: [app.env.BASE_URL],
     scopes_supported: ['viewer', 'builder'],
   });
+  const server = (await app.anonymous.get('/.well-known/oauth-authorization-server')).body;
+  expect(server.scopes_supported).not.toContain('hitl:decide');
 });
 
 test('tools are what the caller may run, page by page, under names that outlive renaming', async () => {
@@ -185,10 +196,18 @@ describe('human tasks', () => {
     await em.execute('update run set caller_run_id = ? where id = ?', [calling, called]);
     const key = invocationKey(calling, { task: '/do/0/tools', name: 'tools', visit: 1, attempt: 1 });
     await em.execute('insert into invocation (run_id, key) values (?, ?)', [calling, key]);
+    const emitted = uuidv7();
+    await em.execute(
+      `insert into inbound_event (id, owner_id, source, event_id, type, event, run_id)
+       values (?, ?, 'runs', '1', 'done', '{}', ?)`,
+      [emitted, ann.id, begun],
+    );
+    const started = await insertRun(app.orm, { owner: ann.id });
+    await em.execute('update run set started_by = array[?::uuid] where id = ?', [emitted, started]);
     const other = await insertRun(app.orm, { owner: ann.id });
     // As a step of the run `calling` sends it.
     const mcp = await connectMcp(app.env.BASE_URL, token, { headers: { 'Idempotency-Key': toHeader(key) } });
-    for (const runId of [begun, child, calling, called]) {
+    for (const runId of [begun, child, calling, called, started]) {
       const taskId = await insertTask(app.orm, runId);
       const refused = await mcp.client.callTool({
         name: 'decide_human_task',
@@ -249,7 +268,39 @@ describe('bad requests', () => {
     expect((await client.get('/mcp')).status).toBe(405);
     expect((await client.get('/mcp', { headers: { 'last-event-id': 'x' } })).status).toBe(400);
     expect((await client.get('/mcp', { headers: { 'last-event-id': `${uuidv7()}_1` } })).status).toBe(404);
+    const late = { 'last-event-id': `${uuidv7()}_999999999999` };
+    expect((await client.get('/mcp', { headers: late })).status).toBe(400);
     expect((await client.get('/api/v1/mcp')).status).toBe(404);
+  });
+
+  test('with what cannot be stored begin no run, and long names are refused', async () => {
+    const { id } = await registeredAgent(await app.as(ann), { name: 'storing' });
+    const name = `storing-a${id.slice(-12)}`;
+    const call = (text: string, more: object = {}) =>
+      post({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name, arguments: { deep: [{ text }] }, ...more },
+      });
+    for (const text of ['a\0b', 'a\ud800b']) {
+      const answer = await (await call(text)).text();
+      expect(answer).toContain('/deep/0/text: contains a NUL character or an unpaired surrogate');
+    }
+    const long = 'x'.repeat(256);
+    const codes: unknown[] = [];
+    for (const response of [
+      await call('fine', { _meta: { progressToken: long } }),
+      await post({ ...ping, id: long }),
+    ])
+      codes.push([response.status, JSON.parse(await response.text()).error.code]);
+    expect(codes).toEqual([
+      [400, -32600],
+      [400, -32600],
+    ]);
+    expect((await (await app.as(ann)).get('/runs')).body).not.toContainEqual(
+      expect.objectContaining({ agent_id: id }),
+    );
   });
 
   test('every version of the protocol that the SDK knows can be spoken', async () => {
@@ -285,6 +336,8 @@ describe('the OpenAI-compatible API', () => {
         messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }],
       },
       { model: 'chatty', messages: [{ role: 'system', content: 'x' }] },
+      { model: 'chatty', messages: [{ role: 'user', content: 'a\0b' }] },
+      { model: 'a\0b', messages },
     ]) {
       const { status, body: answer } = await client.post('/v1/chat/completions', body);
       answers.push([status, answer.error.param, answer.error.type]);
@@ -300,7 +353,10 @@ describe('the OpenAI-compatible API', () => {
       wrong('messages[0].role'),
       wrong('messages[0].content[0].image_url.url'),
       wrong('messages'),
+      wrong('messages[0].content'),
+      wrong('model'),
     ]);
+    expect((await client.get('/v1/models/a%00b')).status).toBe(404);
   });
 
   test('shows agents that the caller may see, and is for builders', async () => {
@@ -313,6 +369,8 @@ describe('the OpenAI-compatible API', () => {
     const chat = { model: 'chatty', messages: [{ role: 'user', content: 'hi' }] };
     const viewer = await (await app.as('viewer')).post('/v1/chat/completions', chat);
     expect([viewer.status, viewer.body.error.code]).toEqual([403, 'role_required']);
+    const early = await (await app.as('viewer')).post('/v1/chat/completions', { model: 1 });
+    expect(early.status).toBe(403);
     const stranger = await app.anonymous.post('/v1/chat/completions', chat);
     expect([stranger.status, stranger.body.error.code]).toEqual([401, 'invalid_api_key']);
     expect((await bob.get('/v1/embeddings')).body.error.type).toBe('invalid_request_error');

@@ -106,6 +106,8 @@ test('CORS allows the configured origins only', async () => {
     'https://app.example.com',
   ]);
   expect(refused.headers.get('access-control-expose-headers')).toContain('Link');
+  const allowed = preflight.headers.get('access-control-allow-headers')?.split(', ');
+  expect(allowed).toEqual(expect.arrayContaining(['Mcp-Protocol-Version', 'Mcp-Session-Id']));
   expect(
     (await direct.anonymous.get('/healthz', { headers: { origin: 'https://evil.example.com' } })).headers.get(
       'access-control-allow-origin',
