@@ -169,6 +169,8 @@ async function takeNow(
       await take(inside, entry.chunks);
     }
   } finally {
+    // An answer that is not read to its end says so as an error, which nobody waits for.
+    body.on('error', () => undefined);
     body.destroy();
   }
   return leftOut;
