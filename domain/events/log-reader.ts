@@ -84,19 +84,21 @@ export async function readLog(
 export interface LogStart {
   position: Position;
   /**
-   * Whether the event was committed before the start. Transactions that are open at the start, even in other
-   * databases of the server, hold the position back, so earlier events can follow it.
+   * Whether the event was committed before the start. Transactions that are open at the start hold the
+   * position back, so earlier events can follow it.
    */
   isBefore(event: Position): boolean;
 }
 
 export async function startOfNow(em: EntityManager): Promise<LogStart> {
-  const [row] = await em.execute<{ snapshot: string }[]>('select pg_current_snapshot()::text as snapshot');
+  const [row] = await em.execute<{ snapshot: string; oldest: string }[]>(
+    'select pg_current_snapshot()::text as snapshot, oldest_open_transaction()::text as oldest',
+  );
   // PostgreSQL's text of a snapshot: xmin:xmax:the transactions in progress between them.
-  const [xmin = '0', xmax = '0', inProgress = ''] = (row?.snapshot ?? '').split(':');
+  const [, xmax = '0', inProgress = ''] = (row?.snapshot ?? '').split(':');
   const open = new Set(inProgress.split(','));
   return {
-    position: { tx: xmin, gpos: '-1' },
+    position: { tx: row?.oldest ?? '0', gpos: '-1' },
     isBefore: ({ tx }) => BigInt(tx) < BigInt(xmax) && !open.has(tx),
   };
 }

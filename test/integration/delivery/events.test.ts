@@ -314,10 +314,14 @@ test('a transaction that stays open in another database of the server holds noth
     await elsewhere.query('select pg_current_xact_id()');
     const run = await newRun(owner);
     const stream = await listen(owner);
+    const start = stream.state.lastEventId;
     const hook = await subscribe();
     await transaction((em) => note(em, run, 'a'));
     await until(() => stream.events.length > 0);
     expect(stream.notes()).toEqual(['a']);
+    const again = await listen(owner, { lastEventId: start });
+    await until(() => again.events.length > 0);
+    expect(again.notes()).toEqual(['a']);
     const kinds = deliveryKinds();
     for (let state = ''; state !== 'done'; await sleep(5))
       ({ state } = await fanOut({ orm: app.orm, kinds }));

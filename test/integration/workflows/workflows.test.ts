@@ -96,6 +96,7 @@ test('POST /workflows creates a workflow and completes its document', async () =
     owner_id: (await app.user('builder')).id,
     visibility: 'private',
     tags: ['demo'],
+    budget: null,
     can: ['run', 'update', 'delete', 'publish'],
     provenance: null,
     created_at: expect.any(String),
