@@ -52,6 +52,10 @@ export class JobError extends Error {
 /** The most jobs that the server hands out at once. */
 const MAX_POLLED = 10;
 const WAIT_SECONDS = 30;
+/** A request without an answer by then is tried again: its connection may be dead. */
+const POLL_TIMEOUT_MS = (WAIT_SECONDS + 30) * 1_000;
+const BEAT_TIMEOUT_MS = 15_000;
+const END_TIMEOUT_MS = 120_000;
 const FIRST_PAUSE_MS = 500;
 const LAST_PAUSE_MS = 30_000;
 const SHORTEST_BEAT_MS = 1_000;
@@ -81,7 +85,7 @@ async function serve(options: WorkerOptions, agent: string, stopped: AbortSignal
   try {
     while (!stopped.aborted) {
       if (underWay.size >= concurrency) {
-        await Promise.race([...underWay, aborted(stopped)]);
+        await unlessAborted(stopped, Promise.race(underWay));
         continue;
       }
       const body = {
@@ -91,7 +95,9 @@ async function serve(options: WorkerOptions, agent: string, stopped: AbortSignal
         ...(name === undefined ? {} : { worker: name }),
       };
       try {
-        const jobs = await client.call('pollJobs', { path: { id: agent }, body, signal: stopped });
+        const jobs = await within(POLL_TIMEOUT_MS, stopped, (signal) =>
+          client.call('pollJobs', { path: { id: agent }, body, signal }),
+        );
         pauseMs = FIRST_PAUSE_MS;
         for (const job of jobs) {
           const work = workOn(options, job).finally(() => underWay.delete(work));
@@ -101,7 +107,7 @@ async function serve(options: WorkerOptions, agent: string, stopped: AbortSignal
         if (stopped.aborted) break;
         if (isRefusal(error)) throw error;
         options.onProblem?.(error);
-        await Promise.race([pause(pauseMs), aborted(stopped)]);
+        await pause(pauseMs, stopped);
         pauseMs = Math.min(LAST_PAUSE_MS, pauseMs * 2);
       }
     }
@@ -141,7 +147,8 @@ function keep(
     said = undefined;
     const body = { attempt: job.attempt, ...(progress === undefined ? {} : { progress }) };
     try {
-      const { cancelled } = await client.call('heartbeatJob', { path: { id: job.id }, body });
+      const signal = AbortSignal.timeout(BEAT_TIMEOUT_MS);
+      const { cancelled } = await client.call('heartbeatJob', { path: { id: job.id }, body, signal });
       if (cancelled) ended.abort(new Error('nobody waits for the job any more'));
     } catch (error) {
       onProblem?.(error, job);
@@ -180,9 +187,10 @@ async function end(
   const { attempt } = job;
   for (let pauseMs = FIRST_PAUSE_MS; !ended.aborted; pauseMs = Math.min(LAST_PAUSE_MS, pauseMs * 2)) {
     try {
+      const signal = AbortSignal.timeout(END_TIMEOUT_MS);
       if ('output' in ending)
-        await client.call('completeJob', { path, body: { output: ending.output, attempt } });
-      else await client.call('failJob', { path, body: { ...failureOf(ending.error), attempt } });
+        await client.call('completeJob', { path, body: { output: ending.output, attempt }, signal });
+      else await client.call('failJob', { path, body: { ...failureOf(ending.error), attempt }, signal });
       return;
     } catch (error) {
       onProblem?.(error, job);
@@ -196,13 +204,15 @@ async function end(
           onProblem,
         );
       if (isRefusal(error)) return;
-      await Promise.race([pause(pauseMs), aborted(ended)]);
+      await pause(pauseMs, ended);
     }
   }
 }
 
 function failureOf(error: unknown): { detail: string; retry?: boolean } {
-  const detail = (error instanceof Error ? error.message : String(error)).slice(0, MAX_DETAIL);
+  const said = error instanceof Error ? error.message : String(error);
+  // The server takes neither NUL nor half a character.
+  const detail = said.replaceAll('\0', '').slice(0, MAX_DETAIL).toWellFormed();
   return { detail, ...(error instanceof JobError ? error.failure : {}) };
 }
 
@@ -211,11 +221,41 @@ function isRefusal(error: unknown): boolean {
   return error instanceof ApiError && error.status < 500 && ![408, 429].includes(error.status);
 }
 
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+/** Resolves after this time, or when `signal` is aborted. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await unlessAborted(signal, promise);
+  clearTimeout(timer);
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+/** Waits for the work, at most until `signal` is aborted; leaves nothing at the signal, which lives long. */
+async function unlessAborted(signal: AbortSignal, work: Promise<unknown>): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const end = (): void => resolve();
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', end);
+  }
+}
+
+/** Makes a request that ends after this time, and when `stopped` is aborted. */
+async function within<T>(
+  ms: number,
+  stopped: AbortSignal,
+  request: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const ending = new AbortController();
+  const end = (): void => ending.abort(stopped.reason);
+  const timer = setTimeout(() => ending.abort(new Error(`no answer within ${ms / 1_000} s`)), ms);
+  stopped.addEventListener('abort', end, { once: true });
+  try {
+    return await request(ending.signal);
+  } finally {
+    clearTimeout(timer);
+    stopped.removeEventListener('abort', end);
+  }
 }

@@ -23,8 +23,10 @@ import { contentOf, statusFault } from './message.ts';
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
-/** The longest that a service may ask to wait. */
+/** What a service may ask to wait: `Retry-After: 0` asks for nothing. */
+const MIN_RETRY_AFTER_MS = 1_000;
 const MAX_RETRY_AFTER_MS = 600_000;
+const SHORTEST_INTERVAL_MS = 20;
 /** How long a service may be unreachable while its job runs. */
 const UNREACHABLE_MS = 120_000;
 const CANCEL_MS = 5_000;
@@ -133,13 +135,22 @@ export async function cancelJob(
   const { cancel } = job.configuration.async ?? {};
   if (cancel === undefined || cancel === false) return;
   const { method = 'DELETE', path = '' } = cancel === true ? {} : cancel;
-  const url = path === '' ? statusUrl : `${statusUrl.replace(/\/$/, '')}/${path.replace(/^\//, '')}`;
   try {
+    const url = path === '' ? statusUrl : addressBelow(statusUrl, path);
     const limits = { timeoutMs: CANCEL_MS, signal: AbortSignal.timeout(CANCEL_MS) };
     await job.send(method.toUpperCase(), url, limits);
   } catch {
     // The attempt was best effort.
   }
+}
+
+/** The query of the address stays, unless the path brings one. */
+function addressBelow(address: string, path: string): string {
+  const url = new URL(address);
+  const [below = '', query] = path.split('?');
+  url.pathname = `${url.pathname.replace(/\/$/, '')}/${below.replace(/^\//, '')}`;
+  if (query !== undefined) url.search = query;
+  return url.href;
 }
 
 class JobFollower {
@@ -171,7 +182,7 @@ class JobFollower {
     const { interval } = configuration.async ?? {};
     const ownMs =
       interval === undefined ? null : typeof interval === 'number' ? interval : durationToMs(interval);
-    const pauseMs = wantedMs ?? ownMs ?? this.#pauseMs;
+    const pauseMs = wantedMs ?? (ownMs === null ? this.#pauseMs : Math.max(SHORTEST_INTERVAL_MS, ownMs));
     this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 1.5);
     if (leftMs() <= 1) throw this.#timeout();
     await sleep(Math.min(pauseMs, leftMs()), undefined, { signal: call.signal });
@@ -219,14 +230,14 @@ function isPassing(error: unknown): boolean {
   return error instanceof Fault && (error.error.status === 503 || error.error.status === 408);
 }
 
-/** Seconds, or a date. */
+/** Seconds, or a date; null if it is no time to come. */
 function retryAfterMs(header: string | undefined): number | null {
   if (header === undefined) return null;
   const seconds = /^\d{1,9}$/.test(header.trim())
     ? Number(header)
     : (Date.parse(header) - Date.now()) / 1_000;
-  if (Number.isNaN(seconds)) return null;
-  return Math.min(MAX_RETRY_AFTER_MS, Math.max(0, seconds * 1_000));
+  if (!(seconds > 0)) return null;
+  return Math.min(MAX_RETRY_AFTER_MS, Math.max(MIN_RETRY_AFTER_MS, seconds * 1_000));
 }
 
 function evaluated<T>(key: string, sensitive: Sensitive, work: () => T): T {

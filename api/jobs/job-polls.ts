@@ -210,15 +210,13 @@ export class JobPolls {
     }
   }
 
+  /** Serves one poll. Then it is the turn of the other pools, so that a busy one delays none for long. */
   async #serveNow(pool: Pool): Promise<void> {
     this.#serving++;
     pool.isServed = true;
     try {
-      while (pool.mayHaveJobs) {
-        const [entry] = pool.polls;
-        if (entry === undefined) break;
-        await this.#take(pool, entry);
-      }
+      const [entry] = pool.polls;
+      if (entry !== undefined) await this.#take(pool, entry);
     } finally {
       pool.isServed = false;
       this.#serving--;

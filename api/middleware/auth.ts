@@ -175,7 +175,8 @@ export function sameSecret(left: string, right: string): boolean {
 /** The worker whose token, or the person whose session, a request for jobs has. */
 export function workerOf(ctx: Context): WorkerCaller {
   const worker: WorkerCaller | undefined = ctx.state['worker'];
-  return worker ?? { holder: `user:${ctx.state['actor'].id}`, agentIds: null };
+  const { id, username } = ctx.state['actor'];
+  return worker ?? { holder: `user:${id}`, name: username, agentIds: null };
 }
 
 /** The claims of an identified caller; a browser's session has the same ones. */

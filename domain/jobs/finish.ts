@@ -49,6 +49,11 @@ async function closeJob(
   );
 }
 
+/** Closes jobs that their tasks have left behind. */
+export async function closeLeft(em: EntityManager, ids: readonly string[]): Promise<void> {
+  for (const id of ids) await closeJob(em, id, 'cancelled');
+}
+
 function resultOf(job: JobRow, { output, warnings }: Extract<Ended, { output: unknown }>): Invoked {
   const { usage } = job.configuration;
   const since = job.leased_at ?? job.created_at;

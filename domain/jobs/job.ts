@@ -4,9 +4,9 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { AwaitedOutcome } from '../../contracts/activities.ts';
-import { TERMINAL_STATUSES } from '../../contracts/run-events.ts';
+import { BROKEN_TASK_STATUSES, TERMINAL_STATUSES } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import { isNoneOf } from '../../db/sql.ts';
+import { isNoneOf, isOneOf } from '../../db/sql.ts';
 import type { PinnedAgent } from '../ports.ts';
 import { storable } from '../storable.ts';
 
@@ -85,7 +85,24 @@ export async function createJob(
       job.key,
     ],
   );
-  return row ? { id: row.id, key: job.key, until: new Date(row.expires_at).toISOString() } : null;
+  const stored = row ?? (await openJob(em, job));
+  return stored ? { id: stored.id, key: job.key, until: new Date(stored.expires_at).toISOString() } : null;
+}
+
+/**
+ * The job of another attempt of the call, which has stored it while this one waited: no statement sees rows
+ * that are committed after it has begun.
+ */
+async function openJob(
+  em: EntityManager,
+  { run_id: runId, key }: NewJob,
+): Promise<Pick<JobRow, 'id' | 'expires_at'> | null> {
+  const [row] = await em.execute<Pick<JobRow, 'id' | 'expires_at'>[]>(
+    `select j.id, j.expires_at from job j join run r on r.id = j.run_id
+      where j.run_id = ? and j.key = ? and ${isNoneOf('r.status', TERMINAL_STATUSES)}`,
+    [runId, key],
+  );
+  return row ?? null;
 }
 
 /** A job's row, without its input. */
@@ -124,6 +141,15 @@ export const JOB_COLUMNS = `id, run_id, key, kind, task, visit, task_attempt, ag
   secrets_of, queue, configuration, output_schema, repeatable, max_attempts, lease_ms, attempt, holder,
   worker, available_at, expires_at, progress, last_error, created_at, leased_at, finished_at, outcome,
   answer_digest`;
+
+/**
+ * SQL: whether the task of the job `j` has ended without it. A call that is cancelled before it knows that it
+ * awaits an outcome leaves its job open.
+ */
+export const IS_LEFT = `exists (
+  select from run_task t
+   where t.run_id = j.run_id and t.reference = j.task and t.visit = j.visit
+     and ${isOneOf('t.status', BROKEN_TASK_STATUSES)})`;
 
 export function statusOf({ outcome, holder }: Pick<JobRow, 'outcome' | 'holder'>): JobStatus {
   return outcome ?? (holder === null ? 'waiting' : 'leased');

@@ -7,8 +7,8 @@ import { mayChangeAgent, type Ownership } from '../registry/agent-policy.ts';
 import { followedAmong, notificationOf, notify } from '../runs/partial-output.ts';
 import { checkAgainstSchema } from '../schema-check.ts';
 import type { Actor } from '../auth/actor.ts';
-import { digestOf, finishJob } from './finish.ts';
-import { findJob, lockJob, type JobRow, type JobStatus } from './job.ts';
+import { closeLeft, digestOf, finishJob } from './finish.ts';
+import { findJob, IS_LEFT, lockJob, type JobRow, type JobStatus } from './job.ts';
 import { MAY_HOLD, type WorkerCaller } from './worker-tokens.ts';
 
 /** The most jobs of one poll, and the bytes of input after which it gets no further one. */
@@ -43,7 +43,7 @@ export interface TakenJob {
 
 /** The oldest free jobs. Null if the holder may not have any (any more). */
 export async function takeJobs(em: EntityManager, poll: Poll): Promise<TakenJob[] | null> {
-  const [row] = await em.execute<{ allowed: boolean; jobs: TakenJob[] | null }[]>(
+  const [row] = await em.execute<{ allowed: boolean; jobs: (TakenJob & { is_left: boolean })[] | null }[]>(
     `with allowed as (select ${MAY_HOLD} as yes),
      free as (
        select j.id, coalesce(octet_length(j.input::text), 0) as bytes
@@ -63,7 +63,7 @@ export async function takeJobs(em: EntityManager, poll: Poll): Promise<TakenJob[
               available_at = least(clock_timestamp() + j.lease_ms * interval '1 millisecond', j.expires_at)
          from chosen where j.id = chosen.id
        returning j.id, j.agent_id, j.agent_version, j.run_id, j.key, j.input, j.configuration, j.secrets_of,
-                 j.attempt, j.available_at as lease_expires_at)
+                 j.attempt, j.available_at as lease_expires_at, ${IS_LEFT} as is_left)
      select (select yes from allowed) as allowed, (select json_agg(t order by t.id) from taken t) as jobs`,
     [
       poll.holder,
@@ -77,7 +77,15 @@ export async function takeJobs(em: EntityManager, poll: Poll): Promise<TakenJob[
     ],
   );
   if (!row?.allowed) return null;
-  return row.jobs ?? [];
+  const jobs = row.jobs ?? [];
+  const wanted = jobs.filter(({ is_left: isLeft }) => !isLeft);
+  if (wanted.length === jobs.length) return jobs;
+  const left = jobs.filter(({ is_left: isLeft }) => isLeft);
+  await closeLeft(
+    em,
+    left.map(({ id }) => id),
+  );
+  return wanted.length > 0 ? wanted : takeJobs(em, poll);
 }
 
 /** Gives jobs back that their taker did not get: as if they had not been taken. */
@@ -174,6 +182,11 @@ export async function keepJob(
   if (isMine && (job.outcome === 'cancelled' || job.outcome === 'timed_out'))
     return { cancelled: true, lease_expires_at: new Date(job.available_at).toISOString() };
   checkHeld(job, caller, attempt);
+  const left = await em.execute<object[]>(`select from job j where j.id = ? and ${IS_LEFT}`, [job.id]);
+  if (left.length > 0) {
+    await closeLeft(em, [job.id]);
+    return { cancelled: true, lease_expires_at: new Date(job.available_at).toISOString() };
+  }
   const [kept] = await em.execute<{ at: Date | string }[]>(
     `update job set progress = coalesce(?, progress),
             available_at = least(clock_timestamp() + lease_ms * interval '1 millisecond', expires_at)

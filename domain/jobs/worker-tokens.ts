@@ -30,6 +30,8 @@ export interface WorkerToken {
 export interface WorkerCaller {
   /** Names the holder of a lease: `token:` or `user:` with its id. */
   holder: string;
+  /** Of the token, or of the person. */
+  name: string;
   /** Null for a person: the agent's row decides. */
   agentIds: ReadonlySet<string> | null;
 }
@@ -119,24 +121,29 @@ export function isWorkerToken(token: string): boolean {
   return PATTERN.test(token);
 }
 
+/** SQL: whether the user `u` may serve jobs of the agent `a`, with the role that the endpoints need. */
+const MAY_SERVE = `u.status = 'active' and u.roles && '{builder,admin}'
+  and (a.owner_id = u.id or 'admin' = any(u.roles))`;
+
 /**
  * SQL: the agents that a token serves now: its owner is active, and may still change them. Table names: `t`
  * the token, `a` the agent.
  */
 const SERVES = `join worker_token_agent s on s.token_id = t.id
-  join user_account u on u.id = t.owner_id and u.status = 'active'
-  join agent a on a.id = s.agent_id and (a.owner_id = u.id or 'admin' = any(u.roles))`;
+  join user_account u on u.id = t.owner_id
+  join agent a on a.id = s.agent_id and ${MAY_SERVE}`;
 
 /** Null for a token that is unknown, expired or revoked. */
 export async function findWorker(em: EntityManager, token: string): Promise<WorkerCaller | null> {
-  const rows = await em.execute<{ id: string; agent_id: string }[]>(
-    `select t.id, a.id as agent_id from worker_token t ${SERVES}
+  const rows = await em.execute<{ id: string; name: string; agent_id: string }[]>(
+    `select t.id, t.name, a.id as agent_id from worker_token t ${SERVES}
       where t.secret_hash = ? and t.expires_at > clock_timestamp()`,
     [hashSecret(token)],
   );
   const [first] = rows;
   if (!first) return null;
-  return { holder: `token:${first.id}`, agentIds: new Set(rows.map(({ agent_id }) => agent_id)) };
+  const agentIds = new Set(rows.map(({ agent_id }) => agent_id));
+  return { holder: `token:${first.id}`, name: first.name, agentIds };
 }
 
 /** SQL: whether a holder may have jobs of an agent; its `?`: the holder, and the agent's id. */
@@ -147,9 +154,8 @@ export const MAY_HOLD = `(
        where t.id = split_part(h.holder, ':', 2)::uuid and t.expires_at > clock_timestamp()
          and a.id = h.agent_id)
     else exists (
-      select from user_account u
-        join agent a on a.id = h.agent_id and (a.owner_id = u.id or 'admin' = any(u.roles))
-       where u.id = split_part(h.holder, ':', 2)::uuid and u.status = 'active')
+      select from user_account u join agent a on a.id = h.agent_id and ${MAY_SERVE}
+       where u.id = split_part(h.holder, ':', 2)::uuid)
     end
     from (select ?::text as holder, ?::uuid as agent_id) h)`;
 

@@ -21,15 +21,17 @@ type PollContext = EndpointContext<{ id: string }, unknown, z.output<typeof poll
 export async function pollJobs(
   deps: AppDeps,
   c: PollContext,
-  { holder }: WorkerCaller,
+  { holder, name }: WorkerCaller,
 ): Promise<Record<string, unknown>[]> {
   // An unknown parameter is refused before the wait.
   c.checkSyntax();
-  const { max, wait_seconds: seconds, queue, worker = c.actor.username } = c.body;
+  const { max, wait_seconds: seconds, queue, worker = name } = c.body;
   const agentId = c.params.id.toLowerCase();
   deps.knownWorkers.seen(agentId, holder, worker);
   const closed = new AbortController();
   c.ctx.res.once('close', () => closed.abort());
+  // Who has gone already gets no job.
+  if (c.ctx.res.destroyed) closed.abort();
   const poll = { agentId, queue, max, holder, worker };
   const taken = await deps.jobPolls.poll(poll, Math.round(seconds * 1_000), closed.signal);
   const jobs: Record<string, unknown>[] = [];
@@ -49,7 +51,7 @@ async function settingsOf(
   const { settings } = job.configuration;
   if (!isRecord(settings)) return { value: undefined };
   try {
-    return { value: (await guardOf(deps, em, job)).fill(settings) };
+    return { value: (await guardOf(deps, em, job, { mustExist: true })).fill(settings) };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     await failNow(deps, em, job.id, error.error);
@@ -66,13 +68,20 @@ async function failNow(deps: AppDeps, em: EntityManager, id: string, error: DslE
   await deliverSignals(deps, signals);
 }
 
-/** The secrets that the job's worker was given. */
+/**
+ * The secrets that the job's worker was given. One that was deleted meanwhile cannot be redacted, and keeps
+ * nobody from ending the job. @throws Fault with `mustExist`, if one is missing
+ */
 export function guardOf(
   { guardSecrets, encryption }: Pick<AppDeps, 'guardSecrets' | 'encryption'>,
   em: EntityManager,
   { configuration, secrets_of: ownerId }: Pick<TakenJob, 'configuration' | 'secrets_of'>,
+  { mustExist = false } = {},
 ): Promise<SecretGuard> {
-  return guardSecrets(configuration, (name) => resolveSecret(em.fork(), encryption, ownerId, name));
+  return guardSecrets(configuration, async (name) => {
+    const value = await resolveSecret(em.fork(), encryption, ownerId, name);
+    return value ?? (mustExist ? null : '');
+  });
 }
 
 const STANDARD_NAMES = {

@@ -25,6 +25,7 @@ import {
   heartbeatBody,
   jobAnswer,
   jobRecord,
+  MAX_PROGRESS,
   pollBody,
   polledJob,
   presentJob,
@@ -140,7 +141,7 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
         const { progress, attempt } = c.body;
         const said = typeof progress === 'number' ? `${progress} %` : (progress ?? null);
         const guard = said === null ? null : await guardOf(deps, c.em, job);
-        const shown = said === null || guard === null ? null : guard.redact(said);
+        const shown = said === null || guard === null ? null : guard.redact(said).slice(0, MAX_PROGRESS);
         return { status: 200, body: await keepJob(c.em, workerOf(c.ctx), job, { progress: shown, attempt }) };
       },
     }),

@@ -10,7 +10,7 @@ import { jsonObject, text, timestamp, uuid } from '../../schemas.ts';
 
 const MAX_WAIT_SECONDS = 60;
 const DEFAULT_WAIT_SECONDS = 30;
-const MAX_PROGRESS = 500;
+export const MAX_PROGRESS = 500;
 
 export const queueName = z.string().regex(QUEUE_NAME, 'must be the name of a queue');
 const attempt = z

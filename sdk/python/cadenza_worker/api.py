@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import urllib.error
 import urllib.parse
@@ -44,13 +45,13 @@ class Api:
     def post(self, path: str, body: Any, *, timeout: float = 30) -> Any:
         """Raises ApiError for a refusal, OSError if the server cannot be reached."""
         data = json.dumps(body).encode()
-        return json.loads(self._send("POST", path, data, "application/json", timeout))
+        return _answer(self._send("POST", path, data, "application/json", timeout))
 
     def download(self, path: str, *, timeout: float = 300) -> bytes:
         return self._send("GET", path, None, None, timeout)
 
     def upload(self, path: str, content: bytes, media_type: str, *, timeout: float = 300) -> Any:
-        return json.loads(self._send("POST", path, content, media_type, timeout))
+        return _answer(self._send("POST", path, content, media_type, timeout))
 
     def _send(
         self, method: str, path: str, data: Optional[bytes], media_type: Optional[str], timeout: float
@@ -65,7 +66,24 @@ class Api:
                 return response.read()
         except urllib.error.HTTPError as error:
             with error:
-                raise _refusal(error.code, error.read(64 * 1024)) from None
+                raise _refusal(error.code, _beginning(error)) from None
+        except http.client.HTTPException as error:
+            # The connection has ended in the middle of an answer, or it is none of HTTP.
+            raise ConnectionError(f"no whole answer: {error!r}") from error
+
+
+def _answer(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        raise ConnectionError(f"the answer is not JSON: {body[:200]!r}") from error
+
+
+def _beginning(error: urllib.error.HTTPError) -> bytes:
+    try:
+        return error.read(64 * 1024)
+    except (OSError, http.client.HTTPException):
+        return b""
 
 
 def _refusal(status: int, body: bytes) -> ApiError:

@@ -112,8 +112,8 @@ class Job:
                 return
             except ApiError as error:
                 _LOG.warning("job %s: %s", self.id, error)
-                # An output that does not fit the agent's schema fits no better the next time.
-                if how == "complete" and error.status in (413, 422):
+                # An output that does not fit the schema, or is no JSON, fits no better the next time.
+                if how == "complete" and error.status in (400, 413, 422):
                     how, body = "fail", {"type": "validation", "detail": error.detail, "retry": False}
                     continue
                 if error.is_final:

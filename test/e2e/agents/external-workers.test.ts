@@ -8,6 +8,7 @@ import { createClient as createApiClient, createWorker } from '../../../client/i
 import { agentBody, registeredAgent } from '../../support/agent-body.ts';
 import { createClient, type Client, type Reply } from '../../support/app.ts';
 import { agentTask } from '../../support/definitions.ts';
+import { sendJson, startServer } from '../../support/http-server.ts';
 import { endOf, startRun, startTestPlatform, until, type TestPlatform } from '../../support/platform.ts';
 import { openStream } from '../../support/sse-client.ts';
 
@@ -223,6 +224,21 @@ test('a job that nobody completes times out; a catch goes on, and the worker is 
   expect(late).toMatchObject({ status: 409, body: { code: 'job_timed_out' } });
 });
 
+test('a job can be ended although the secret of its settings was deleted meanwhile', async () => {
+  const agent = await edgeAgent({ settings: { key: '<GONE_KEY>' } });
+  await builder.put('/secrets/GONE_KEY', { value: 'gone-secret-4711' });
+  const worker = await workerFor(agent);
+  const run = await call(agent);
+  const job = await onlyJob(worker, agent);
+  expect((await builder.delete('/secrets/GONE_KEY')).status).toBe(204);
+  expect((await worker.post(`/jobs/${job.id}/heartbeat`, { progress: 'half' })).status).toBe(200);
+  expect((await worker.post(`/jobs/${job.id}/complete`, { output: { sum: 3 } })).status).toBe(200);
+  expect(await endOf(builder, run)).toMatchObject({ status: 'completed', output: { sum: 3 } });
+  const next = await call(agent);
+  expect((await poll(worker, agent)).body).toEqual([]);
+  expect((await endOf(builder, next))['error'].detail).toMatch(/GONE_KEY/);
+});
+
 test('a suspended run takes the outcome when it is resumed, also after a restart', async () => {
   const agent = await edgeAgent();
   const worker = await workerFor(agent);
@@ -360,6 +376,62 @@ test('a killed worker in Python is replaced by the next one', async () => {
   await startProgram(agent, 'python3', [join(root, 'sdk/python/examples/word_count.py')]);
   expect(await endOf(builder, run)).toMatchObject({ status: 'completed', output: { words: 2 } });
   expect((await jobsOf(agent))[0]).toMatchObject({ attempt: 2, worker: 'word-count' });
+});
+
+const STUBBORN = `
+import os
+from cadenza_worker import Api, Worker
+def work(job):
+    if job.input == "nan":
+        return float("nan")
+    return job.cancelled.wait(30) if job.input == "long" else job.input
+Worker(Api(os.environ["CADENZA_URL"], "token"), ["a"], work).run()
+`;
+
+test('the worker in Python survives answers that are cut off, and reports what is no JSON', async () => {
+  const job = (input: string): unknown => ({
+    id: input,
+    agent_id: 'a',
+    version: '1.0.0',
+    input,
+    idempotency_key: 'k',
+    attempt: 1,
+    lease_expires_at: new Date(Date.now() + 3_000).toISOString(),
+  });
+  const answers: Record<string, unknown[]> = {
+    '/agents/a/jobs/poll': ['cut', 'html', [job('long')], [job('short')], [job('nan')]],
+    '/jobs/long/heartbeat': ['cut', { cancelled: true }],
+    '/jobs/short/complete': ['cut', {}],
+    '/jobs/nan/complete': ['refused'],
+    '/jobs/nan/fail': [{}],
+  };
+  const server = await startServer((request, response) => {
+    const answer = answers[request.path]?.shift();
+    if (answer === 'refused') return sendJson(response, { code: 'malformed_json', detail: 'no JSON' }, 400);
+    if (answer === 'html') return void response.end('<html>');
+    if (answer !== 'cut') return sendJson(response, answer ?? []);
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+    response.write('[', () => response.destroy());
+  });
+  const program = spawn('python3', ['-c', STUBBORN], {
+    stdio: ['ignore', 'ignore', 'ignore'],
+    env: { ...process.env, PYTHONPATH: join(root, 'sdk/python'), CADENZA_URL: server.url },
+  });
+  programs.push(program);
+  const sent = (path: string) => server.seen.filter((request) => request.path === path);
+  await until(
+    async () => sent('/jobs/nan/fail').length,
+    (count) => count === 1,
+  );
+  expect(JSON.parse(sent('/jobs/nan/fail')[0]?.body ?? '')).toMatchObject({
+    type: 'validation',
+    retry: false,
+  });
+  expect(sent('/jobs/long/heartbeat')).toHaveLength(2);
+  expect(sent('/jobs/short/complete')).toHaveLength(2);
+  expect(sent('/jobs/short/fail')).toHaveLength(0);
+  program.kill('SIGKILL');
+  await server.close();
 });
 
 test('cadenza worker run pipes jobs to a program', async () => {

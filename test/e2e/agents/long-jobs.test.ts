@@ -19,7 +19,7 @@ beforeAll(async () => {
   builder = await platform.as('builder');
   states = {};
   service = await startServer((request, response) => {
-    const [, what = '', name = ''] = request.path.split('/');
+    const [, what = '', name = ''] = request.path.split(/[/?]/);
     if (request.method === 'DELETE') return sendJson(response, {}, 204);
     if (what === 'state') {
       const left = states[name] ?? [];
@@ -83,6 +83,14 @@ test('a job is asked for until it has ended, with the pauses that the service wa
   expect(seen('GET', '/state/slow')[0]?.headers['x-key']).toBe('k');
 });
 
+test('a service that wants no pause gets the usual ones', async () => {
+  const headers = { 'retry-after': '0' };
+  states['eager'] = [{ status: 202, headers, body: { status: 'running' } }];
+  const agent = await longAgent('eager', { mode: 'poll', interval: undefined }, { timeout: 1_500 });
+  expect((await endOf(builder, await call(agent)))['error']).toMatchObject({ status: 408 });
+  expect(seen('GET', '/state/eager')).toHaveLength(1);
+});
+
 test('an expression names the address, another the state, and `response` gives the output', async () => {
   states['own'] = [{ body: { job: { phase: 'WAIT' } } }, { body: { job: { phase: 'FINE', n: 4 } } }];
   const agent = await longAgent(
@@ -118,9 +126,10 @@ test('cancelling the run, and a timeout, cancel the job at the service', async (
   expect((await endOf(builder, left))['status']).toBe('cancelled');
   await until(async () => seen('DELETE', '/state/left').length, Boolean);
   const cancel = { method: 'POST', path: 'cancel' };
-  const late = await call(await longAgent('late', { mode: 'poll', cancel }, { timeout: 300 }));
+  const long = { mode: 'poll', cancel, status_url: '"/state/late?v=1"' };
+  const late = await call(await longAgent('late', long, { timeout: 300 }));
   expect((await endOf(builder, late))['error']).toMatchObject({ status: 408 });
-  expect(seen('POST', '/state/late/cancel')).toHaveLength(1);
+  expect(seen('POST', '/state/late/cancel?v=1')).toHaveLength(1);
 });
 
 test('another worker goes on asking, and does not start the job again', async () => {
@@ -174,7 +183,8 @@ test('a callback with an error faults the task; rules read the words of the serv
   expect(await post(url, { error: { title: 'Jam', detail: 'paper jam' } })).toMatchObject({ status: 200 });
   expect((await endOf(builder, failed))['error']).toMatchObject({ title: 'Jam', detail: 'paper jam' });
 
-  const agent = await longAgent('words', { mode: 'callback', header: 'Webhook' }, { response: '{n: .sum}' });
+  const webhook = { mode: 'callback', header: 'Webhook' };
+  const agent = await longAgent('words', webhook, { response: '{n: .sum, html: "<B>"}' });
   const run = await call(agent);
   const own = await until(
     async () => String(seen('POST', '/start/words')[0]?.headers['webhook'] ?? ''),

@@ -9,7 +9,7 @@ import { createJob } from '../../../domain/jobs/job.ts';
 import type { TakenJob } from '../../../domain/jobs/work.ts';
 import type { PinnedAgent } from '../../../domain/ports.ts';
 import { registeredAgent } from '../../support/agent-body.ts';
-import { startTestApp, type TestApp } from '../../support/app.ts';
+import { createClient, startTestApp, type TestApp } from '../../support/app.ts';
 import { insertRun } from '../../support/human-tasks.ts';
 import { until } from '../../support/platform.ts';
 
@@ -49,13 +49,13 @@ const poll = ({ waitMs = 60_000, queue = undefined as string | undefined, max = 
   TakenJob[]
 > => polls.poll({ agentId: agent.id, queue, max, holder, worker: 'w' }, waitMs, neverClosed);
 
-const addJob = (queue = 'default') =>
+const addJob = (queue = 'default', key = uuidv7(), visit = 1) =>
   createJob(app.orm.em.fork(), {
     run_id: runId,
-    key: uuidv7(),
+    key,
     kind: 'worker',
     task: '/do/0/far',
-    visit: 1,
+    visit,
     attempt: 1,
     agent: { ...agent, output_schema: {} },
     queue,
@@ -115,5 +115,90 @@ test('a token has a bound of waiting polls, and all of them end when the API sto
   expect((await Promise.all(waiting)).map(({ status, body }) => [status, body])).toEqual([
     [200, []],
     [200, []],
+  ]);
+});
+
+test('a busy pool does not keep the polls of others waiting', async () => {
+  await addJob('calm');
+  await addJob('hot', 'hot');
+  const copied = `run_id, kind, task, visit, task_attempt, agent_id, agent_version, secrets_of, input,
+    configuration, output_schema, repeatable, max_attempts, lease_ms, expires_at`;
+  await app.orm.em.fork().execute(
+    `insert into job (id, key, queue, ${copied})
+     select gen_random_uuid(), 'hot' || n, 'hot-' || n % 4, ${copied}
+       from job, generate_series(1, 800) n where key = 'hot'`,
+  );
+  const over = new AbortController();
+  let taken = 0;
+  const busy = [0, 1, 2, 3, 0, 1, 2, 3].map(async (n) => {
+    const hot = { agentId: agent.id, queue: `hot-${n}`, max: 1, holder, worker: 'w' };
+    while (!over.signal.aborted) {
+      const jobs = await polls.poll(hot, 60_000, over.signal);
+      taken += jobs.length;
+    }
+  });
+  expect(await poll({ queue: 'calm' })).toHaveLength(1);
+  expect(taken).toBeLessThan(400);
+  over.abort();
+  await Promise.all(busy);
+});
+
+test('two attempts of a call that store its job at the same moment get the same job', async () => {
+  const em = app.orm.em.fork();
+  const attempts = await em.transactional(async (tx) => {
+    await tx.execute('select from run where id = ? for update', [runId]);
+    const both = [addJob('twice', 'twice'), addJob('twice', 'twice')];
+    await until(
+      () =>
+        app.orm.em.fork().execute<object[]>(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+              and query like '%insert into job%'`,
+        ),
+      ({ length }) => length === 2,
+    );
+    return both;
+  });
+  const [first, second] = await Promise.all(attempts);
+  expect(first).toMatchObject({ key: 'twice' });
+  expect(second).toEqual(first);
+});
+
+test("a token serves as long as its maker's role, and gives its name to its workers", async () => {
+  const maker = await app.createUser({ roles: ['builder'] });
+  const own = await registeredAgent(await app.as(maker), { name: 'own', execution_type: 'edge' });
+  const { body } = await (await app.as(maker)).post(`/agents/${own.id}/worker-tokens`, { name: 'arm' });
+  const worker = createClient(app.url, body.token);
+  const ask = async () => (await worker.post(`/agents/${own.id}/jobs/poll`, { wait_seconds: 0 })).status;
+  expect(await ask()).toBe(200);
+  const seen = await until(
+    () => app.orm.em.fork().execute<object[]>(`select worker from worker_seen where agent_id = ?`, [own.id]),
+    ({ length }) => length > 0,
+  );
+  expect(seen).toEqual([{ worker: 'arm' }]);
+  await (await app.as('admin')).patch(`/users/${maker.id}`, { roles: ['viewer'] });
+  await until(ask, (status) => status === 401);
+  await (await app.as('admin')).patch(`/users/${maker.id}`, { roles: ['builder'] });
+  await until(ask, (status) => status === 200);
+});
+
+test('a job whose task was cancelled before it knew of the job is done by nobody', async () => {
+  await addJob('left', 'left', 2);
+  const [job] = await poll({ queue: 'left', waitMs: 5_000 });
+  const em = app.orm.em.fork();
+  await em.execute(
+    `insert into run_task (run_id, reference, visit, seq, name, type, status, attempt, started_at)
+     values (?, '/do/0/far', 2, 1, 'far', 'call', 'cancelled', 1, now())`,
+    [runId],
+  );
+  const client = await app.as('builder');
+  const beat = await client.post(`/jobs/${job?.id}/heartbeat`, {});
+  expect(beat).toMatchObject({ status: 200, body: { cancelled: true } });
+  await addJob('left', 'left again', 2);
+  await addJob('left', 'wanted');
+  expect(await poll({ queue: 'left', max: 1, waitMs: 5_000 })).toMatchObject([{ key: 'wanted' }]);
+  expect(await em.execute(`select key, outcome from job where queue = 'left' order by id`)).toEqual([
+    { key: 'left', outcome: 'cancelled' },
+    { key: 'left again', outcome: 'cancelled' },
+    { key: 'wanted', outcome: null },
   ]);
 });

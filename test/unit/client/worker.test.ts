@@ -1,0 +1,76 @@
+/** An external worker of the typed client, against a server in memory. */
+import { afterEach, expect, jest, test } from '@jest/globals';
+
+import { createClient, createWorker } from '../../../client/index.ts';
+
+afterEach(() => void jest.restoreAllMocks());
+
+/** Hands out as many jobs, one at a time, and then none. */
+function clientWith(jobs: number, sent: { path: string; body: any }[]): ReturnType<typeof createClient> {
+  return createClient({
+    baseUrl: 'http://server.test',
+    fetch: async (url, init) => {
+      const { pathname: path } = new URL(url instanceof Request ? url.url : url);
+      sent.push({ path, body: await new Response(init?.body).json() });
+      if (!path.endsWith('/poll')) return Response.json({});
+      if (jobs-- > 0)
+        return Response.json([{ id: `job-${jobs}`, input: jobs, attempt: 1, lease_expires_at: new Date() }]);
+      return new Promise((_, reject) => {
+        init?.signal?.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+      });
+    },
+  });
+}
+
+const endings = (sent: { path: string; body: any }[]) => sent.filter(({ path }) => !path.endsWith('/poll'));
+
+async function workThrough(jobs: number, handler: () => unknown) {
+  const sent: { path: string; body: any }[] = [];
+  const ended = Promise.withResolvers<void>();
+  let left = jobs;
+  const worker = createWorker({
+    client: clientWith(jobs, sent),
+    agents: ['a'],
+    async handler() {
+      if (--left === 0) setTimeout(ended.resolve, 50);
+      return handler();
+    },
+  });
+  await ended.promise;
+  return { worker, sent };
+}
+
+test('a worker leaves nothing at its signals, however many jobs it has done', async () => {
+  let listeners = 0;
+  const { addEventListener: add, removeEventListener: remove } = EventTarget.prototype;
+  jest.spyOn(EventTarget.prototype, 'addEventListener').mockImplementation(function (
+    this: EventTarget,
+    ...args: Parameters<typeof add>
+  ) {
+    listeners++;
+    return add.apply(this, args);
+  });
+  jest.spyOn(EventTarget.prototype, 'removeEventListener').mockImplementation(function (
+    this: EventTarget,
+    ...args: Parameters<typeof remove>
+  ) {
+    listeners--;
+    return remove.apply(this, args);
+  });
+  const { worker, sent } = await workThrough(40, async () => {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  });
+  expect(endings(sent)).toHaveLength(40);
+  expect(listeners).toBeLessThan(5);
+  await worker.stop();
+});
+
+test('an error with what no JSON text may have is reported all the same', async () => {
+  const { worker, sent } = await workThrough(1, () => {
+    throw new Error(`jam\0med ${'x'.repeat(1_992)}\u{1f600}`);
+  });
+  const [{ path, body } = { path: '', body: null }] = endings(sent);
+  expect(path).toBe('/jobs/job-0/fail');
+  expect(body.detail).toMatch(/^jammed x+\ufffd$/);
+  await worker.stop();
+});
