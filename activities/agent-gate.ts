@@ -22,7 +22,7 @@ import {
 } from '../domain/registry/agent-turns.ts';
 import { appendEvents } from '../domain/runs/events.ts';
 import { askToRaise, raiseAsDecided } from '../domain/spending/ask.ts';
-import { budgetFault, holdBudgets, settleAsHeld, type Spent } from '../domain/spending/budgets.ts';
+import { AS_HELD, budgetFault, holdBudgets, settleAsHeld, type Spent } from '../domain/spending/budgets.ts';
 import { costOf, tokensOf, type CallPrice } from '../domain/spending/cost.ts';
 import { estimateOf } from '../domain/spending/estimate.ts';
 import type { CallRules } from '../domain/spending/rules.ts';
@@ -57,6 +57,7 @@ export class AgentGate {
   #renewing: NodeJS.Timeout | undefined;
   #usage: Usage | undefined;
   #began = new Date();
+  #isUnseen = false;
   #isBusy = false;
   /** Budgets hold something for the call, so its outcome is stored with what it has used. */
   holds = false;
@@ -66,10 +67,15 @@ export class AgentGate {
     this.#input = input;
   }
 
-  /** The answer that the agent gets: a question about a budget is not its own. */
+  /**
+   * The answer that the agent gets. A question about a budget is not its own; if nobody answers it any more,
+   * nobody answers the agent's question behind it.
+   */
   get reply(): RemoteReply | undefined {
     const { reply } = this.#input;
-    return reply?.remote.budget ? reply.remote.budget.then : reply;
+    const budget = reply?.remote.budget;
+    if (!reply || !budget?.then) return budget ? undefined : reply;
+    return reply.decision === null ? { ...budget.then, decision: null } : budget.then;
   }
 
   /**
@@ -82,7 +88,8 @@ export class AgentGate {
     this.#began = new Date();
     const { reply } = this.#input;
     const budget = reply?.remote.budget;
-    if (reply?.decision === null && (!budget || !budget.then)) return budget ? { output: null } : null;
+    // Nothing is called, only told that nobody waits any more.
+    if (reply?.decision === null) return budget && !budget.then ? { output: null } : null;
     if (reply && budget) await raiseAsDecided(this.#deps.orm.em.fork(), row.runId, reply);
     if (rules.limits) await this.#takeTurn({ ...row, agentId: agent.id, limits: rules.limits }, isRepeat);
     if (!rules.budgeted) return null;
@@ -155,6 +162,11 @@ export class AgentGate {
     this.#usage = usage;
   }
 
+  /** Call if an earlier attempt may have made the call, and nobody knows how it ended. */
+  unseen(): void {
+    this.#isUnseen = true;
+  }
+
   /** Call if the agent is too busy for this call, which is tried again: its circuit breaker counts that. */
   busy(): void {
     this.#isBusy = true;
@@ -190,7 +202,7 @@ export class AgentGate {
     if (!this.holds) return undefined;
     const [input, output] = tokensOf(this.#usage);
     // The provider may charge for a call although nobody waited for its answer.
-    if (isTimeout(error) && this.#usage === undefined) return { costUsd: null, tokens: null };
+    if ((isTimeout(error) || this.#isUnseen) && this.#usage === undefined) return AS_HELD;
     const failed = (error !== null || this.#isBusy) && this.#usage === undefined;
     return { costUsd: failed ? 0 : await this.cost(this.#usage), tokens: input + output };
   }

@@ -111,7 +111,9 @@ async function callOrRecall(
       await keepFault(deps, row, input, invocation, error);
       await release(deps, row, invocation);
     }
-    await invocation.gate?.leave(row, error, call.signal.aborted && !isStopping(call));
+    const isRepeated = isStopping(call);
+    // What a worker that stops has cut off says nothing of the agent.
+    await invocation.gate?.leave(row, isRepeated ? failure : error, call.signal.aborted && !isRepeated);
     throw failure;
   }
 }
@@ -132,12 +134,14 @@ async function callNow(
   call: UnderWay,
 ): Promise<Invoked> {
   const kept = begun.claimed_before ? await progressOf(deps.orm.em.fork(), runId, key) : null;
-  if (begun.claimed_before && kept === null && !invocation.idempotent())
+  if (begun.claimed_before && kept === null && !invocation.idempotent()) {
+    invocation.gate?.unseen();
     throw fault(
       'communication',
       'The outcome of an earlier call is unknown, and the agent is not idempotent ' +
         '(configuration.retry.idempotent is false)',
     );
+  }
   return bounded(
     input,
     call.signal,

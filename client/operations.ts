@@ -144,6 +144,23 @@ export type AgentLimits = {
     open_for?: number;
   };
 };
+export type AgentLimitsPatch = {
+  /** Calls at once. */
+  concurrency?: number | null;
+  /** Calls in a time, evenly spread; so many may come at once. */
+  rate?: {
+    calls?: number | null;
+    per?: ('second' | 'minute' | 'hour' | 'day') | null;
+  } | null;
+  breaker?: {
+    /** So many failures of the counterpart (communication and timeout), with no success between. */
+    failures?: number | null;
+    /** Seconds in which they occur. Default: 60. */
+    within?: number | null;
+    /** Seconds before one call may try whether the agent works. Default: 30. */
+    open_for?: number | null;
+  } | null;
+};
 export type AgentOffer = {
   select: string;
   /** `exists`: an agent of the caller was imported from there before, and stays as it is. */
@@ -2195,7 +2212,7 @@ export type UpdateAgentRequest = {
   capabilities_push?: boolean | null;
   capabilities_history?: boolean | null;
   tags?: Words;
-  limits?: AgentLimits | null;
+  limits?: AgentLimitsPatch | null;
   budget?: BudgetPatch | null;
 };
 export type UpdateAgentSkillRequest = {

@@ -7,7 +7,7 @@ export type BudgetSubject = (typeof BUDGET_SUBJECTS)[number];
 
 /** US dollars; kept with nine decimal places. */
 export const MAX_USD = 1_000_000_000;
-const MAX_COUNT = 1e15;
+export const MAX_COUNT = 1e15;
 
 const WINDOW =
   /^(?:day|month|P(?!$)(?:\d{1,3}W|(?:\d{1,4}D)?(?:T(?=\d)(?:\d{1,5}H)?(?:\d{1,6}M)?(?:\d{1,7}S)?)?))$/;

@@ -5,6 +5,7 @@ import { ApiError, type CreateAgentRequest, type UpdateAgentRequest } from '../.
 import { AGENT_STATUSES, AGENT_TYPES } from '../../contracts/agent-types.ts';
 import { AGENT, agentView, sayWarnings } from '../core/agents.ts';
 import { withFiles } from '../core/attach.ts';
+import { budgetFlags, budgetOf } from '../core/budget-flags.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
 import { choice, flag, text, texts } from '../core/flags.ts';
@@ -117,13 +118,16 @@ const invoke = command({
   flags: {
     ...inputFlags,
     ...endFlags,
+    ...budgetFlags,
     version: text('Default: the highest published one', 'VERSION'),
     session: text('Of a language model: the conversation to continue', 'ID'),
   },
   letters: { i: 'input', f: 'file', w: 'watch' },
   arguments: [AGENT],
-  run: async (cli, { input: pairs, file, attach, version, session, ...end }, given) => {
+  run: async (cli, { input: pairs, file, attach, version, session, watch, wait, ...limits }, given) => {
+    const end = { watch, wait };
     checkEnd(end);
+    const budget = budgetOf(limits);
     const path = { id: await agentId(cli, given) };
     const { input_schema: schema } = await cli.client.call('getAgent', { path, signal: cli.signal });
     const input = await withFiles(cli, await readForm(cli, { pairs, file }, schema), attach ?? []);
@@ -133,6 +137,7 @@ const invoke = command({
       ...(input === undefined ? {} : { input }),
       ...(version === undefined ? {} : { version }),
       ...(session === undefined ? {} : { session }),
+      ...(budget === undefined ? {} : { budget }),
     };
     const idempotencyKey = crypto.randomUUID();
     return toEnd(

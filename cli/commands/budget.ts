@@ -4,6 +4,7 @@ import { buildRouteMap } from '@stricli/core';
 import type { Budget, BudgetState } from '../../client/index.ts';
 import { BUDGET_SUBJECTS } from '../../contracts/budgets.ts';
 import type { Cli } from '../core/cli.ts';
+import { budgetFlags, budgetOf, dollars } from '../core/budget-flags.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
 import { choice, count, flag, text } from '../core/flags.ts';
@@ -76,33 +77,16 @@ async function store(cli: Cli, subject: string, id: string, budget: Budget | nul
   else throw usageError('A run gets its budget when it starts. `budget raise` raises it.');
 }
 
-const number = (given: string | undefined, name: string): number | undefined => {
-  if (given === undefined) return undefined;
-  const value = Number(given);
-  if (!(value >= 0) || given.trim() === '') throw usageError(`${name} is no number of dollars: ${given}`);
-  return value;
-};
-
 const set = command({
   brief: 'Set the budget of an agent or workflow, or, as an admin, of a user',
   details: 'What no flag gives stays as it is. A window is `day`, `month`, or an ISO 8601 duration.',
   flags: {
-    maxCost: text('US dollars', 'USD'),
-    maxTokens: count('Input and output tokens'),
-    maxInvocations: count('Calls of agents'),
+    ...budgetFlags,
     window: text('How long it is for, before it begins anew: day, month, PT1H', 'WINDOW'),
-    onExceed: choice('What happens at its end', ['stop', 'ask']),
   },
   arguments: [SUBJECT, NAME],
-  run: async (cli, { maxCost, maxTokens, maxInvocations, window, onExceed }, subject, given) => {
-    const cost = number(maxCost, '--max-cost');
-    const budget: Budget = {
-      ...(cost === undefined ? {} : { max_cost_usd: cost }),
-      ...(maxTokens === undefined ? {} : { max_tokens: maxTokens }),
-      ...(maxInvocations === undefined ? {} : { max_invocations: maxInvocations }),
-      ...(window === undefined ? {} : { window }),
-      ...(onExceed === undefined ? {} : { on_exceed: onExceed }),
-    };
+  run: async (cli, { window, ...flags }, subject, given) => {
+    const budget: Budget = { ...budgetOf(flags), ...(window === undefined ? {} : { window }) };
     if (Object.keys(budget).length === 0) throw usageError('Give a flag with what the budget is.');
     const id = await idOf(cli, subject, given);
     await store(cli, subject, id, budget);
@@ -121,7 +105,7 @@ const raise = command({
   },
   arguments: [SUBJECT, NAME],
   run: async (cli, { cost, tokens, invocations, lasting }, subject, given) => {
-    const usd = number(cost, '--cost');
+    const usd = dollars(cost, '--cost');
     const body = {
       ...(usd === undefined ? {} : { cost_usd: usd }),
       ...(tokens === undefined ? {} : { tokens }),

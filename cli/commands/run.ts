@@ -4,6 +4,7 @@ import { buildRouteMap } from '@stricli/core';
 import type { LogEntry, Operations, Run } from '../../client/index.ts';
 import type { Cli } from '../core/cli.ts';
 import { withFiles } from '../core/attach.ts';
+import { budgetFlags, budgetOf } from '../core/budget-flags.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { diagramFlags, draw } from '../core/diagram.ts';
 import { CliError, EXIT, usageError, type ExitCode } from '../core/errors.ts';
@@ -44,18 +45,22 @@ const start = command({
     key: text('Start nothing while a run with this key and the same input lives: give that run', 'KEY'),
     tag: texts('A tag to find the run by; may be repeated', 'TAG'),
     label: texts('A label to find the run by; may be repeated', 'NAME=VALUE'),
+    ...budgetFlags,
     ...endFlags,
   },
   letters: { i: 'input', f: 'file', w: 'watch' },
   arguments: [argument('WORKFLOW', 'Name or id', 'workflow')],
-  run: async (cli, { input: pairs, file, attach, key, tag, label, ...end }, given) => {
+  run: async (cli, { input: pairs, file, attach, key, tag, label, watch, wait, ...limits }, given) => {
+    const end = { watch, wait };
     checkEnd(end);
-    const names = {
+    const budget = budgetOf(limits);
+    const more = {
+      ...(budget === undefined ? {} : { budget }),
       ...(key === undefined ? {} : { key }),
       ...(tag === undefined ? {} : { tags: [...tag] }),
       ...(label === undefined ? {} : { labels: labelsIn(label) }),
     };
-    return toEnd(cli, await startRun(cli, given, { pairs, file, attach }, names), end);
+    return toEnd(cli, await startRun(cli, given, { pairs, file, attach }, more), end);
   },
 });
 
@@ -77,7 +82,7 @@ export async function startRun(
     file: string | undefined;
     attach?: readonly string[] | undefined;
   },
-  names: Pick<NonNullable<Operations['runWorkflow']['body']>, 'key' | 'tags' | 'labels'> = {},
+  more: Pick<NonNullable<Operations['runWorkflow']['body']>, 'key' | 'tags' | 'labels' | 'budget'> = {},
 ): Promise<Run> {
   const path = { id: await workflowId(cli, given) };
   const { input_schema: schema } = await cli.client.call('getWorkflow', { path, signal: cli.signal });
@@ -87,7 +92,7 @@ export async function startRun(
   return cli.client.call('runWorkflow', {
     path,
     // Checked by the server, which says what is wrong with anything but an object.
-    body: { input_params: input as Record<string, unknown>, ...names },
+    body: { input_params: input as Record<string, unknown>, ...more },
     idempotencyKey: crypto.randomUUID(),
     signal: cli.signal,
   });

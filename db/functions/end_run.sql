@@ -36,6 +36,8 @@ begin
   update job set finished_at = clock_timestamp(), taken_at = clock_timestamp(), outcome = 'cancelled',
          input = null
    where run_id = p_run and finished_at is null;
+  -- A call that waits for its turn is not made any more. Those under way give their turns back themselves.
+  delete from agent_turn where run_id = p_run and state = 'waiting';
   -- Of calls whose end nobody has seen.
   perform settle_budgets(p_run, null, null, null);
   if p_checkpoint is not null then

@@ -34,6 +34,7 @@ import { Migration202611230931Jobs } from './202611230931-jobs.ts';
 import { Migration202611230929Doors } from './202611230929-doors.ts';
 import { Migration202611231050Evaluations } from './202611231050-evaluations.ts';
 import { Migration202611231105Canaries } from './202611231105-canaries.ts';
+import { Migration202611231100SpendingSizes } from './202611231100-spending-sizes.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -68,6 +69,7 @@ export const migrations = [
   { name: '202611230929-doors', class: Migration202611230929Doors },
   { name: '202611231050-evaluations', class: Migration202611231050Evaluations },
   { name: '202611231105-canaries', class: Migration202611231105Canaries },
+  { name: '202611231100-spending-sizes', class: Migration202611231100SpendingSizes },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -7,7 +7,7 @@ import { standardError, type DslError } from '../../contracts/dsl-error.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { deliverSignals, type DispatchDeps } from '../runs/dispatch.ts';
 import { failInvocation, finishInvocation } from '../runs/invocations.ts';
-import { settleAsHeld } from '../spending/budgets.ts';
+import { AS_HELD, settleAsHeld } from '../spending/budgets.ts';
 import { enqueueSignal } from '../runs/signals.ts';
 import { findJob, lockJob, JOB_COLUMNS, type JobOutcome, type JobRow } from './job.ts';
 
@@ -92,7 +92,7 @@ export async function takeOutcome(
   if (!job) return {};
   if (job.outcome === null && end === undefined) return {};
   if (job.outcome === null && end === 'timeout') {
-    await failInvocation(em, runId, key, timedOut(job));
+    await failInvocation(em, runId, key, timedOut(job), wasTaken(job) ? AS_HELD : undefined);
     await closeJob(em, job.id, 'timed_out');
   }
   if (job.outcome === null && end === 'cancelled') {
@@ -110,6 +110,11 @@ export async function takeOutcome(
     ...(stored?.result ? { result: stored.result } : {}),
     ...(stored?.error ? { error: stored.error } : {}),
   };
+}
+
+/** Whether somebody outside has begun with it. */
+function wasTaken({ kind, attempt }: JobRow): boolean {
+  return kind === 'callback' || attempt > 0;
 }
 
 function timedOut({ kind, attempt, holder, last_error: lastError }: JobRow): DslError {

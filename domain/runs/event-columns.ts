@@ -2,10 +2,12 @@
  * The columns that an event sets in other tables than the log. TypeScript decides them; the SQL function
  * `append_run_events` stores them with the event.
  */
+import { MAX_USD } from '../../contracts/budgets.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { utcTime } from '../../contracts/instant.ts';
 import { EVENT, type NewRunEvent, type RunTaskStatus } from '../../contracts/run-events.ts';
 import { identityProblem } from '../events/identity.ts';
+import { tokenCount } from '../spending/cost.ts';
 import { storable } from '../storable.ts';
 
 interface EventColumns {
@@ -69,14 +71,12 @@ export function columnsOf({ type, task, data }: NewRunEvent): EventColumns & { v
 
 function usedColumns(usage: unknown): { used: UsedColumns } {
   const { model, cost_usd: cost, ...counts } = isRecord(usage) ? usage : {};
-  const count = (value: unknown): number =>
-    typeof value === 'number' && value > 0 ? Math.min(Math.round(value), Number.MAX_SAFE_INTEGER) : 0;
   return {
     used: {
       model: typeof model === 'string' ? model.slice(0, 255) : null,
-      input_tokens: count(counts['input_tokens']),
-      output_tokens: count(counts['output_tokens']),
-      cost_usd: cost === null ? null : typeof cost === 'number' && cost > 0 ? cost : 0,
+      input_tokens: tokenCount(counts['input_tokens']),
+      output_tokens: tokenCount(counts['output_tokens']),
+      cost_usd: cost === null ? null : typeof cost === 'number' && cost > 0 ? Math.min(cost, MAX_USD) : 0,
     },
   };
 }

@@ -136,30 +136,29 @@ export async function pinOf(
   }
 }
 
-/**
- * Records the agent's use at most once per second, so that concurrent runs do not queue for its row. @returns
- * the agent's current status; null if it was deleted
- */
+/** SQL: records the agent's use at most once per second, so that concurrent runs do not queue for its row. */
+const USED = `used as (
+  update agent set last_used = clock_timestamp()
+   where id = ? and (last_used is null or last_used < clock_timestamp() - interval '1 second'))`;
+
+/** Records the agent's use. @returns the agent's current status; null if it was deleted */
 export async function useAgent(em: EntityManager, agentId: string): Promise<string | null> {
-  const [row] = await em.execute<{ status: string }[]>(
-    `with used as (
-       update agent set last_used = clock_timestamp()
-        where id = ? and (last_used is null or last_used < clock_timestamp() - interval '1 second')
-     )
-     select status from agent where id = ?`,
-    [agentId, agentId],
-  );
+  const [row] = await em.execute<{ status: string }[]>(`with ${USED} select status from agent where id = ?`, [
+    agentId,
+    agentId,
+  ]);
   return row?.status ?? null;
 }
 
 /** The status of an agent that is used with the rights of a user, as `Begun.agent_status`. Notes the use. */
 export async function statusFor(em: EntityManager, agentId: string, userId: string): Promise<string | null> {
-  const status = await useAgent(em, agentId);
-  if (status === null) return null;
-  const [row] = await em.execute<{ may: boolean }[]>(
-    `select a.visibility = 'public' or a.owner_id = u.id or 'admin' = any(u.roles) as may
-       from agent a, user_account u where a.id = ? and u.id = ?`,
-    [agentId, userId],
+  const [row] = await em.execute<{ status: string; may: boolean }[]>(
+    `with ${USED}
+     select a.status,
+            coalesce(a.visibility = 'public' or a.owner_id = u.id or 'admin' = any(u.roles), false) as may
+       from agent a left join user_account u on u.id = ? where a.id = ?`,
+    [agentId, userId, agentId],
   );
-  return row?.may === true ? status : 'invisible';
+  if (!row) return null;
+  return row.may ? row.status : 'invisible';
 }

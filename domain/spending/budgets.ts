@@ -5,7 +5,14 @@
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import { Conditions, type KeysetPage } from '../../db/sql.ts';
-import { EXCEEDABLE, type Budget, type BudgetSubject, type Exceeded } from '../../contracts/budgets.ts';
+import {
+  EXCEEDABLE,
+  MAX_COUNT,
+  MAX_USD,
+  type Budget,
+  type BudgetSubject,
+  type Exceeded,
+} from '../../contracts/budgets.ts';
 import { Fault } from '../../contracts/fault.ts';
 import { tokensOf } from './cost.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
@@ -73,6 +80,9 @@ export interface Spent {
   costUsd: number | null;
   tokens: number | null;
 }
+
+/** Of a call whose end nobody has seen, and which its provider may charge for: what was reserved. */
+export const AS_HELD: Spent = { costUsd: null, tokens: null };
 
 /** By what the usage itself says. */
 export function spentBy(usage: Usage | undefined): Spent {
@@ -194,6 +204,9 @@ export async function raiseBudget(
 
 const TABLES = { agent: 'agent', workflow: 'workflow', user: 'user_account' } as const;
 
+/** The most that a budget can be raised to, as the most that it can be set to. */
+const MOST: Amounts = { cost_usd: MAX_USD, tokens: MAX_COUNT, invocations: MAX_COUNT };
+
 /** In a transaction: locks the subject before its budget, as every change of it does. */
 export async function raiseNow(
   em: EntityManager,
@@ -203,7 +216,9 @@ export async function raiseNow(
   const given = EXCEEDABLE.filter((name) => (by[name] ?? 0) > 0);
   if (given.length === 0) return;
   if (lasting && subject !== 'run') {
-    const sums = given.map((name) => `'max_${name}', (budget ->> 'max_${name}')::numeric + ?::numeric`);
+    const sums = given.map(
+      (name) => `'max_${name}', least((budget ->> 'max_${name}')::numeric + ?::numeric, ${MOST[name]})`,
+    );
     await em.execute(
       `update ${TABLES[subject]}
           set budget = budget || jsonb_build_object(${sums.join(', ')}), updated_at = clock_timestamp()
@@ -215,11 +230,14 @@ export async function raiseNow(
   await em.execute('select from budget where subject_id = ? for update', [id]);
   await em.execute('select roll_budget(?::uuid)', [id]);
   const column = lasting ? 'max' : 'more';
-  await em.execute(
-    `update budget set ${given.map((name) => `${column}_${name} = ${column}_${name} + ?`).join(', ')}
-      where subject_id = ?`,
-    [...given.map((name) => by[name]), id],
-  );
+  const sums = given.map((name) => {
+    const sum = `${column}_${name}`;
+    return `${sum} = least(${sum} + ?::numeric, ${MOST[name]})`;
+  });
+  await em.execute(`update budget set ${sums.join(', ')} where subject_id = ?`, [
+    ...given.map((name) => by[name]),
+    id,
+  ]);
 }
 
 /** Stores the budget of a new run. */

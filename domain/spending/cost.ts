@@ -1,4 +1,5 @@
 /** What an invocation costs: its usage at the prices of its beginning (docs/budgets.md#prices). */
+import { MAX_USD } from '../../contracts/budgets.ts';
 import type { Usage } from '../ports.ts';
 
 /** US dollars are computed in billionths, without rounding errors. */
@@ -18,7 +19,7 @@ export interface CallPrice {
   tokens: TokenPrice | null;
 }
 
-/** @returns US dollars with nine decimal places; null if the price is not known */
+/** @returns US dollars with nine decimal places, at most `MAX_USD`; null if the price is not known */
 export function costOf(usage: Usage | undefined, price: CallPrice): number | null {
   const [input, output, cached] = tokensOf(usage);
   const fixed = nano(price.invocation);
@@ -31,18 +32,19 @@ export function costOf(usage: Usage | undefined, price: CallPrice): number | nul
     BigInt(input - cachedInput) * nano(perInput) +
     BigInt(cachedInput) * nano(perCached) +
     BigInt(output) * nano(perOutput);
-  return Number(fixed + (sum + MILLION / 2n) / MILLION) / NANO;
+  return Math.min(Number(fixed + (sum + MILLION / 2n) / MILLION) / NANO, MAX_USD);
 }
 
 /** Input, output, and cached input among the input; a counterpart's nonsense counts as 0. */
 export function tokensOf(usage: Usage | undefined): [number, number, number] {
   const { input_tokens: input, output_tokens: output, cached_input_tokens: cached } = usage ?? {};
-  return [count(input), count(output), count(cached)];
+  return [tokenCount(input), tokenCount(output), tokenCount(cached)];
 }
 
 const MAX_TOKENS = 1e12;
 
-function count(value: unknown): number {
+/** Tokens as they are booked: a counterpart's nonsense counts as 0. */
+export function tokenCount(value: unknown): number {
   if (typeof value !== 'number' || !(value > 0)) return 0;
   return Math.min(Math.round(value), MAX_TOKENS);
 }

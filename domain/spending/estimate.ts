@@ -2,7 +2,7 @@
 import type { EntityManager } from '../../db/orm.ts';
 import type { PinnedAgent } from '../ports.ts';
 import { latestTokens, type Hold } from './budgets.ts';
-import { costOf, type CallPrice } from './cost.ts';
+import { costOf, tokenCount, type CallPrice } from './cost.ts';
 import { usesModel } from './prices.ts';
 
 /** Of texts in most languages, a token has more. */
@@ -27,7 +27,7 @@ export async function estimateOf(
   const latest = bounded && input ? { input: 0, output: 0 } : await latestTokens(em, id);
   const written = hasModel ? Math.ceil(bytesOf([input?.value, system, prompt]) / BYTES_PER_TOKEN) : 0;
   const inputTokens = Math.max(written, latest.input);
-  const outputTokens = bounded ? Math.ceil(most) : latest.output || (hasModel ? FIRST_OUTPUT : 0);
+  const outputTokens = bounded ? tokenCount(Math.ceil(most)) : latest.output || (hasModel ? FIRST_OUTPUT : 0);
   const usage = { input_tokens: inputTokens, output_tokens: outputTokens };
   // Of a counterpart that is no model of ours, only the price counts that its configuration states.
   const costUsd = hasModel || price.tokens ? costOf(usage, price) : price.invocation;

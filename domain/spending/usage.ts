@@ -114,12 +114,13 @@ function conditions(filter: UsageFilter, own: string | undefined, time: 'at' | '
 }
 
 const DAY_MS = 86_400_000;
+const LAST_DAY_MS = Date.UTC(9999, 11, 31);
 
 /** A day of UTC; with `more`, that on which the time does not end any more. */
 function dayOf(time: string, more = 0): string {
   const ms = Date.parse(time);
   const days = more === 0 ? Math.floor(ms / DAY_MS) : Math.ceil(ms / DAY_MS);
-  return new Date(days * DAY_MS).toISOString().slice(0, 10);
+  return new Date(Math.min(days * DAY_MS, LAST_DAY_MS)).toISOString().slice(0, 10);
 }
 
 const COLUMNS = `user_id, day, workflow_id, agent_id, model, invocations, unpriced, input_tokens,

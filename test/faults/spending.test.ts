@@ -20,6 +20,8 @@ let fails = false;
 let most = 0;
 /** A run whose only call was cut off by a kill; Temporal notices it after the time of a heartbeat. */
 let cutOff: { client: Client; id: string; run: Record<string, any>; reserved: unknown };
+/** The same, of an agent that may not be called twice. */
+let unknown: Pick<typeof cutOff, 'id' | 'run'>;
 
 beforeAll(async () => {
   platform = await startTestPlatform({ worker: false });
@@ -38,10 +40,20 @@ beforeAll(async () => {
     configuration: { endpoint: `${target.url}/cut` },
   });
   holds = '/cut';
+  const { id: once } = await agent({
+    name: 'once',
+    budget: { max_cost_usd: 10 },
+    configuration: {
+      endpoint: `${target.url}/cut`,
+      price: { per_invocation_usd: 0.5 },
+      retry: { idempotent: false },
+    },
+  });
   const run = await startRun(client, branches(id, 1));
+  unknown = { id: once, run: await startRun(client, branches(once, 1)) };
   await until(
     async () => waiting.length,
-    (count) => count === 1,
+    (count) => count === 2,
   );
   const { reserved } = (await client.get(`/budgets/${id}`)).body;
   await killed.kill();
@@ -174,5 +186,16 @@ test('a call that a kill cut off is booked once, and nothing stays reserved', as
     used: { invocations: 1 },
     reserved: { invocations: 0 },
   });
-  expect((await cutOff.client.get('/usage?by=agent')).body).toMatchObject([{ key: id, invocations: 1 }]);
+  expect((await cutOff.client.get(`/usage?by=agent&agent_id=${id}`)).body).toMatchObject([
+    { key: id, invocations: 1 },
+  ]);
+});
+
+test('a call that may not be repeated after a kill costs what it had reserved', async () => {
+  const [output] = outputsOf(await endOf(cutOff.client, unknown.run));
+  expect(output.failed).toContain('The outcome of an earlier call is unknown');
+  expect((await cutOff.client.get(`/budgets/${unknown.id}`)).body).toMatchObject({
+    used: { invocations: 1, cost_usd: 0.5 },
+    reserved: { invocations: 0, cost_usd: 0 },
+  });
 });

@@ -4,7 +4,7 @@ import type * as z from 'zod';
 import type { AgentFields, AgentPatch, SkillFields } from '../../../domain/registry/agent-service.ts';
 import type { Agent } from '../../../db/entities/agent.ts';
 import type { VersionContent } from '../../../domain/registry/agent-versions.ts';
-import { mergedBudget } from '../../merged-budget.ts';
+import { mergedBudget, mergedLimits } from '../../merged-fields.ts';
 import { mergePatch } from '../../conditional.ts';
 import { jsonObject } from '../../schemas.ts';
 import type { agentPatch, newAgent, newSkill, newVersion, skillPatch } from './schemas.ts';
@@ -49,7 +49,8 @@ const CLEARED: Partial<AgentFields> = {
 };
 
 export function patchOf(body: z.output<typeof agentPatch>, agent: Agent): AgentPatch {
-  const { configuration, input_schema, output_schema, authentication_config, budget, ...given } = body;
+  const { configuration, input_schema, output_schema, authentication_config, budget, limits, ...given } =
+    body;
   const fields = Object.fromEntries(
     Object.entries({ ...given }).flatMap(([key, value]) => {
       if (value === undefined) return [];
@@ -59,6 +60,7 @@ export function patchOf(body: z.output<typeof agentPatch>, agent: Agent): AgentP
   return {
     ...fields,
     ...(budget === undefined ? {} : { budget: mergedBudget(agent.budget, budget) }),
+    ...(limits === undefined ? {} : { limits: mergedLimits(agent.limits, limits) }),
     ...(authentication_config === undefined
       ? {}
       : { authentication_config: merged(agent.authentication_config ?? null, authentication_config) }),

@@ -7,7 +7,7 @@ import {
   AUTHENTICATION_TYPES,
   EXECUTION_TYPES,
 } from '../../../contracts/agent-types.ts';
-import { agentLimitsSchema } from '../../../contracts/agent-limits.ts';
+import { agentLimitsPatch, agentLimitsSchema } from '../../../contracts/agent-limits.ts';
 import { budgetPatch, budgetSchema } from '../../../contracts/budgets.ts';
 import { httpUrl, jsonObject, text, uuid } from '../../schemas.ts';
 
@@ -113,6 +113,7 @@ export const agentPatch = z.object({
   visibility: visibility.optional(),
   ...optionalFields,
   budget: budgetPatch.nullish(),
+  limits: agentLimitsPatch.nullish(),
 });
 
 export const newVersion = z.object({

@@ -7,7 +7,7 @@ import { deleteClient, listClients } from '../../../domain/auth/clients.ts';
 import { transferOwnership } from '../../../domain/auth/transfer.ts';
 import { handOverTasks } from '../../../domain/hitl/transfer-tasks.ts';
 import type { AppDeps } from '../../deps.ts';
-import { mergedBudget } from '../../merged-budget.ts';
+import { mergedBudget } from '../../merged-fields.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { byId, readPage } from '../../paging.ts';

@@ -30,7 +30,7 @@ import type { AppDeps } from '../../deps.ts';
 import { withValues } from '../../../language/definition/resources.ts';
 import { shownNames } from '../../../domain/registry/workflow-agents.ts';
 import { healWorkflow, mayHeal } from '../../../domain/marketplace/heal.ts';
-import { mergedBudget } from '../../merged-budget.ts';
+import { mergedBudget } from '../../merged-fields.ts';
 import { checkIfMatch, etag, mergePatch } from '../../conditional.ts';
 import {
   endpoint,

@@ -156,12 +156,16 @@ test('exit codes of a run: 0 completed, 3 faulted, 6 when the wait ran out', asy
     do: [{ a: { raise: { error: { type: 'https://example.com/broken', status: 500, title: 'Broken' } } } }],
   });
   const [fine, broken, watched, waiting] = await Promise.all([
-    cli.run(['run', 'start', 'Fine', '--wait=60s']),
+    cli.run(['run', 'start', 'Fine', '--wait=60s', '--max-invocations', '7', '--on-exceed', 'ask']),
     cli.run(['run', 'start', 'Broken', '--wait', '60s']),
     cli.run(['run', 'start', 'Broken', '--watch']),
     cli.run(['run', 'start', 'Refund', '-i', 'order=w', '--wait', '1']),
   ]);
   expect([fine.exitCode, fine.json().output]).toEqual([0, { done: true }]);
+  expect((await builder.get(`/budgets/${fine.json().id}`)).body).toMatchObject({
+    max_invocations: 7,
+    on_exceed: 'ask',
+  });
   expect([broken.exitCode, broken.stderr]).toEqual([3, expect.stringContaining('faulted: Broken')]);
   expect(watched.exitCode).toBe(3);
   expect([waiting.exitCode, waiting.json().status]).toEqual([

@@ -16,26 +16,30 @@ let client: Client;
 let admin: Client;
 /** What the model says that a call uses. */
 let used = { prompt_tokens: 100, completion_tokens: 50 };
+/** The model has too much to do. */
+let isBusy = false;
 
 beforeAll(async () => {
   platform = await startTestPlatform();
   admin = await platform.as('admin');
-  model = await startServer((_, response) =>
-    sendJson(response, {
+  model = await startServer((_, response) => {
+    if (isBusy) return sendJson(response, { error: { message: 'Too many requests' } }, 429);
+    return sendJson(response, {
       id: 'c',
       object: 'chat.completion',
       created: 1,
       model: 'tiny-2026',
       usage: { ...used, total_tokens: used.prompt_tokens + used.completion_tokens },
       choices: [{ index: 0, message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }],
-    }),
-  );
+    });
+  });
 });
 // A person of its own for each test, with nothing used yet.
 beforeEach(async () => {
   person = await platform.createUser({ roles: ['builder'] });
   client = await platform.as(person);
   used = { prompt_tokens: 100, completion_tokens: 50 };
+  isBusy = false;
 });
 afterAll(async () => {
   await model.close();
@@ -255,6 +259,15 @@ test('each turn of a model with tools is a call, is counted once, and waits for 
     used: { invocations: 1, cost_usd: 0.0007, tokens: 150 },
   });
   expect((await client.get('/usage?by=agent')).body).toMatchObject([{ key: agent.id, invocations: 1 }]);
+});
+
+test('turns of a model with tools that is too busy open its circuit breaker', async () => {
+  const tool = await service({ name: 'lookup' });
+  const limits = { breaker: { failures: 1 } };
+  const agent = await llm({ name: 'busy', limits }, { model: 'busy', tools: [{ agent: tool.id }] });
+  isBusy = true;
+  const run = await endOf(client, (await client.post(`/agents/${agent.id}/invoke`, { input: 'Hi' })).body);
+  expect(run['error']).toMatchObject({ status: 503, title: 'Circuit Open' });
 });
 
 test('the budget of a user is for admins to set and raise, and the next window begins empty', async () => {

@@ -1,0 +1,142 @@
+/** Turns of limited agents, and the largest sums of usage and budgets (docs/budgets.md). */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { EVENT } from '../../../contracts/run-events.ts';
+import type { Orm } from '../../../db/orm.ts';
+import { endTurn, takeTurn, type Turn, type TurnState } from '../../../domain/registry/agent-turns.ts';
+import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
+import { holdBudgets, readBudget, settleAsHeld } from '../../../domain/spending/budgets.ts';
+import { foldUsage, readUsage } from '../../../domain/spending/usage.ts';
+import { agentBody } from '../../support/agent-body.ts';
+import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
+import { insertRun } from '../../support/human-tasks.ts';
+
+let app: TestApp;
+let orm: Orm;
+let user: TestUser;
+let client: Client;
+
+beforeAll(async () => {
+  app = await startTestApp();
+  ({ orm } = app);
+  user = await app.user('builder');
+  client = await app.as(user);
+});
+afterAll(() => app.close());
+
+async function agent(more: Record<string, unknown> = {}): Promise<string> {
+  const { status, body } = await client.post('/agents', agentBody(more));
+  expect(status).toBe(201);
+  return body.id;
+}
+
+const run = () => insertRun(orm, { owner: user.id, status: 'running' });
+
+async function end(runId: string): Promise<void> {
+  const event = serviceEvent({ key: 'run:ended', type: EVENT.runCancelled, message: 'Run cancelled' });
+  await orm.em
+    .fork()
+    .transactional((em) =>
+      appendEvents(
+        em,
+        runId,
+        { events: [event], projection: null, acks: [] },
+        { end: { status: 'cancelled' } },
+      ),
+    );
+}
+
+const take = (turn: Turn): Promise<TurnState> => takeTurn(orm.em.fork(), turn);
+const waitOf = (state: TurnState): number => (state.state === 'waiting' ? state.wait_ms : 0);
+
+test('calls that give up before their turn leave the rate of the agent to others', async () => {
+  const agentId = await agent();
+  const runId = await run();
+  const limits = { rate: { calls: 2, per: 'minute' } } as const;
+  const turn = (key: string, of = runId): Turn => ({ runId: of, key, agentId, limits });
+  expect(await take(turn('a'))).toEqual({ state: 'calling' });
+  expect(await take(turn('b'))).toEqual({ state: 'calling' });
+  const crowd = Array.from({ length: 20 }, (_unused, i) => turn(`waits-${i}`));
+  const waits: number[] = [];
+  for (const one of crowd) waits.push(waitOf(await take(one)));
+  expect(waits[0]).toBeGreaterThan(25_000);
+  expect(waits[0]).toBeLessThanOrEqual(30_000);
+  // Nobody is told to come back later than in a minute, whatever comes before.
+  expect(waits.at(-1)).toBe(60_000);
+  for (const one of crowd) await endTurn(orm.em.fork(), one, null);
+  const next = await take(turn('next'));
+  expect(next).toMatchObject({ state: 'waiting', ahead: 0 });
+  expect(waitOf(next)).toBeLessThanOrEqual(30_000);
+});
+
+test('the end of a run takes its waiting calls out of the queue, and no others', async () => {
+  const agentId = await agent();
+  const [ending, other] = [await run(), await run()];
+  const limits = { concurrency: 1 };
+  const turn = (runId: string, key: string): Turn => ({ runId, key, agentId, limits });
+  expect(await take(turn(ending, 'calls'))).toEqual({ state: 'calling' });
+  expect(await take(turn(ending, 'waits'))).toMatchObject({ ahead: 0 });
+  expect(await take(turn(other, 'later'))).toMatchObject({ state: 'waiting', ahead: 1 });
+  await end(ending);
+  // The call under way still occupies the agent.
+  expect(await take(turn(other, 'later'))).toMatchObject({ state: 'waiting', ahead: 0 });
+  await endTurn(orm.em.fork(), turn(ending, 'calls'), null);
+  expect(await take(turn(other, 'later'))).toEqual({ state: 'calling' });
+});
+
+test('the dearest calls can be counted, reserved and summed up in any number', async () => {
+  const agentId = await agent({ budget: { max_invocations: 1_000 } });
+  const runId = await run();
+  // What a counterpart says is bounded before it is stored.
+  const usage = { input_tokens: 1e300, output_tokens: 1, cost_usd: 1e15 };
+  const events = Array.from({ length: 120 }, (_unused, i) => ({
+    key: `t${i}`,
+    type: EVENT.taskCompleted,
+    at: new Date().toISOString(),
+    level: 'info' as const,
+    task: '/do/0/ask',
+    message: 'done',
+    data: { visit: 1, agent_id: agentId, usage },
+  }));
+  await orm.em.fork().transactional((em) => appendEvents(em, runId, { events, projection: null, acks: [] }));
+  expect(await foldUsage(orm.em.fork())).toBeGreaterThanOrEqual(120);
+  const actor = { id: user.id, roles: ['builder'] } as never;
+  const [sum] = await readUsage(orm.em.fork(), actor, { by: 'agent', agent_id: agentId }, { limit: 10 });
+  expect(sum).toMatchObject({ invocations: 120, input_tokens: 120e12, cost_usd: 120e9 });
+  for (let i = 0; i < 120; i++) {
+    const hold = { runId, key: `k${i}`, agentId, costUsd: 1e9, tokens: 1, estimated: false };
+    expect(await holdBudgets(orm.em.fork(), hold)).toEqual({ held: 1 });
+    await settleAsHeld(orm.em.fork(), runId, `k${i}`);
+  }
+  const state = await readBudget(orm.em.fork(), agentId);
+  expect(state?.used).toMatchObject({ cost_usd: 120e9, invocations: 120 });
+});
+
+test('a budget is raised to at most what it can be set to', async () => {
+  const id = await agent({ budget: { max_cost_usd: 999_999_999 } });
+  for (const lasting of [true, false]) {
+    const { status, body } = await client.post(`/budgets/${id}/raise`, { cost_usd: 1_000_000_000, lasting });
+    expect({ status, max: body.max_cost_usd }).toEqual({ status: 200, max: 1_000_000_000 });
+  }
+  expect((await client.post(`/budgets/${id}/raise`, { cost_usd: 1_000_000_000 })).body.raised.cost_usd).toBe(
+    1_000_000_000,
+  );
+  // The record still fits its own schema.
+  expect((await client.patch(`/agents/${id}`, { budget: { on_exceed: 'ask' } })).status).toBe(200);
+});
+
+test('a change of limits leaves the others, null clears one, and a part needs what it is about', async () => {
+  const limits = { concurrency: 2, rate: { calls: 60, per: 'minute' }, breaker: { failures: 3, within: 5 } };
+  const id = await agent({ limits });
+  const patch = async (more: unknown) => client.patch(`/agents/${id}`, { limits: more });
+  expect((await patch({ concurrency: null, rate: { calls: 5 } })).body.limits).toEqual({
+    rate: { calls: 5, per: 'minute' },
+    breaker: { failures: 3, within: 5 },
+  });
+  const refused = await patch({ breaker: { failures: null } });
+  expect([refused.status, refused.body.errors[0].pointer]).toEqual([422, '/limits/breaker/failures']);
+  expect((await patch(null)).body.limits).toBeNull();
+});
+
+test('usage is read up to the last day that there is', async () => {
+  expect((await client.get('/usage?to=9999-12-31T12:00:00Z')).status).toBe(200);
+});
