@@ -63,6 +63,7 @@ export function createApp(options: CreateAppOptions): App {
     void deps.accountChanges?.stop();
     void deps.newJobs?.stop();
     deps.jobPolls.stop();
+    deps.knownWorkers.stop();
     deps.eventReaders.stop();
     deps.runReaders.stop();
     deps.partialFeeds.stop();

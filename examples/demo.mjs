@@ -8,10 +8,11 @@
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, realpathSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { realpathSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { createWriter } from './agents/writer.mjs';
+import { createApi, logIn, until } from './api.mjs';
+import { PLAYERS, setUpClaim } from './claim/run.mjs';
 import { installExamples } from './install.mjs';
 
 const PEOPLE = [
@@ -19,21 +20,6 @@ const PEOPLE = [
   { username: 'grace', display_name: 'Grace Hopper', roles: ['approver'], groups: ['finance'] },
   { username: 'dora', display_name: 'Dora Richter', roles: ['approver'], groups: ['directors'] },
 ];
-const MAX_WAIT_MS = 60_000;
-
-/** @returns calls the API as the user of the token, and throws the answer of a refused request */
-export function createApi(cadenza, token) {
-  return async (method, path, body) => {
-    const response = await fetch(cadenza + path, {
-      method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-    return text === '' ? null : JSON.parse(text);
-  };
-}
 
 /**
  * Adds what is missing.
@@ -122,6 +108,19 @@ async function addRuns(api, workflows, writer) {
   return count;
 }
 
+/**
+ * A claim that waits for a decision, and everybody outside whom its agents need, until this process ends.
+ * @returns the number of runs that this call has started
+ */
+async function addClaim(options) {
+  const claim = await setUpClaim(options);
+  claim.working.catch(({ message }) => process.stderr.write(`The worker of the claim ends: ${message}\n`));
+  const api = createApi(options.cadenza, options.token);
+  if ((await api('GET', `/runs?workflow_id=${claim.workflow}&limit=1`)).length > 0) return 0;
+  await claim.start();
+  return 1;
+}
+
 /** Two items that everybody can install, and one that waits for a review. */
 async function addItems(api) {
   const { id } = await api('GET', '/users/me');
@@ -150,41 +149,15 @@ async function addItems(api) {
   }
 }
 
-async function until(read, isReady) {
-  const deadline = Date.now() + MAX_WAIT_MS;
-  for (;;) {
-    const value = await read();
-    if (isReady(value)) return value;
-    if (Date.now() > deadline) throw new Error(`not reached within a minute: ${JSON.stringify(value)}`);
-    await sleep(100);
-  }
-}
-
-async function logIn(cadenza, password) {
-  const response = await fetch(`${cadenza}/auth/token`, {
-    method: 'POST',
-    body: new URLSearchParams({ grant_type: 'password', username: 'admin', password }),
-  });
-  const answer = await response.json();
-  if (!response.ok) throw new Error(`The log-in as admin was refused: ${answer.detail ?? response.status}`);
-  return answer.access_token;
-}
-
 if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {
   // oxlint-disable-next-line node/no-process-env -- a script of its own, not a part of the product
   const { CADENZA = 'http://127.0.0.1:3000', CADENZA_PASSWORD } = process.env;
   const say = (text) => process.stdout.write(`${text}\n`);
-  const password =
-    CADENZA_PASSWORD ?? readFileSync(new URL('../.cadenza/admin-password', import.meta.url), 'utf8').trim();
   const stop = (text) => {
     process.stderr.write(`${text}\n`);
     process.exit(1);
   };
-  const token = await logIn(CADENZA, password).catch((error) =>
-    stop(
-      error.cause?.code === 'ECONNREFUSED' ? `Nothing answers at ${CADENZA}: run npm start` : error.message,
-    ),
-  );
+  const token = await logIn(CADENZA, CADENZA_PASSWORD).catch(({ message }) => stop(message));
   const service = createWriter();
   service.on('error', ({ code }) =>
     stop(
@@ -197,7 +170,10 @@ if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.ar
   await once(service.listen(4000, '127.0.0.1'), 'listening');
   say('Adding what is missing …');
   const { people, runs } = await fillDemo({ cadenza: CADENZA, token, writer: 'http://127.0.0.1:4000' });
-  say(`${runs} runs started. Look at ${CADENZA}/console/`);
+  const claims = await addClaim({ cadenza: CADENZA, token }).catch(({ code, message }) =>
+    stop(code === 'EADDRINUSE' ? `${PLAYERS} is in use: stop examples/claim/run.mjs.` : message),
+  );
+  say(`${runs + claims} runs started. Look at ${CADENZA}/console/`);
   for (const person of people) say(`  ${person.username}  password ${person.password}`);
   if (people.length > 0) say('Log in as one of them to decide what waits; the passwords are shown once.');
   say('This process plays the agents. Stop it with Ctrl-C.');

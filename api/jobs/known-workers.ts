@@ -26,7 +26,7 @@ export class KnownWorkers {
   #seen = new Map<string, Set<string>>();
   #seenSinceMs = 0;
   #toNote: { agent_id: string; holder: string; worker: string }[] = [];
-  #isNoting = false;
+  #timer: NodeJS.Timeout | null = null;
 
   constructor(deps: { fork: () => EntityManager; logger: Logger; isNotified: () => boolean }) {
     this.#fork = deps.fork;
@@ -67,13 +67,16 @@ export class KnownWorkers {
     if (ofAgent.has(name) || ofAgent.size >= MAX_SEEN_OF_AGENT) return;
     ofAgent.add(name);
     this.#toNote.push({ agent_id: agentId, holder, worker });
-    if (this.#isNoting) return;
-    this.#isNoting = true;
-    setTimeout(() => void this.#note(), FLUSH_MS).unref();
+    this.#timer ??= setTimeout(() => void this.#note(), FLUSH_MS).unref();
+  }
+
+  /** Notes nothing more: the database may be closed. */
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
   async #note(): Promise<void> {
-    this.#isNoting = false;
+    this.#timer = null;
     const noted = this.#toNote;
     this.#toNote = [];
     await noteSeen(this.#fork(), noted).catch((error: unknown) =>

@@ -51,19 +51,21 @@ const ROUTES = {
 };
 
 export function createWriter() {
-  return createServer(async (request, response) => {
-    const route = request.method === 'POST' ? ROUTES[request.url] : undefined;
-    const answer = (status, body) =>
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    if (!route) return answer(404, { error: `POST to one of ${Object.keys(ROUTES).join(', ')}` });
-    let text = '';
-    for await (const chunk of request) text += chunk;
-    try {
-      return answer(200, await route(JSON.parse(text || '{}'), request.headers));
-    } catch (error) {
-      return answer(error.status ?? 400, { error: String(error) });
-    }
-  });
+  return createServer((request, response) => void respond(request, response));
+}
+
+async function respond(request, response) {
+  const route = request.method === 'POST' ? ROUTES[request.url] : undefined;
+  const answer = (status, body) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  if (!route) return answer(404, { error: `POST to one of ${Object.keys(ROUTES).join(', ')}` });
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  try {
+    return answer(200, await route(JSON.parse(text || '{}'), request.headers));
+  } catch (error) {
+    return answer(error.status ?? 400, { error: String(error) });
+  }
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {

@@ -25,6 +25,7 @@ let builder: Client;
 let llm: TestServer;
 let audio: AudioServer;
 let writer: ChildProcess;
+let claim: ChildProcess | undefined;
 let writerUrl: string;
 let approver: { ada: TestUser; ben: TestUser; dora: TestUser };
 let workflows: Record<string, string>;
@@ -71,6 +72,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   writer.kill();
+  claim?.kill();
   await llm.close();
   await audio.close();
   await platform.close();
@@ -400,6 +402,53 @@ describe('examples/', () => {
   test.each(names)('run to their end: %s', async (name) => {
     await expect(cases[name]?.()).resolves.toBeUndefined();
   });
+
+  test('settle a claim with agents of nine kinds and a person, as its command does', async () => {
+    const players = `http://127.0.0.1:${await ownPort()}`;
+    const program = spawn(process.execPath, [join(folder, 'claim/run.mjs')], {
+      env: { CADENZA: platform.url, TOKEN: token, PLAYERS: players },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    claim = program;
+    let said = '';
+    program.stdout.setEncoding('utf8').on('data', (text) => (said += text));
+    const over = new Promise((resolve) => program.once('exit', resolve));
+    const id = await until(
+      async () => /^task (\S+): /m.exec(said)?.[1],
+      (task) => task !== undefined || program.exitCode !== null,
+    );
+    expect([id === undefined, said]).toEqual([false, expect.any(String)]);
+    const task = (await builder.get(`/hitl/tasks/${id}`)).body;
+    expect(task).toMatchObject({
+      title: 'Pay 480 to Mara Lind?',
+      subject: {
+        said: expect.stringContaining('kitchen ceiling'),
+        damage: { room: 'kitchen', square_metres: 1.5 },
+        policy: { policy: '4471', flat: '12' },
+        moisture: 38,
+        inspection: { cause: 'A pipe above flat 12 leaks' },
+        offer: { price: 630 },
+        advice: { advice: 'pay', reason: 'Words and photo agree, and the meter says 38 %.' },
+      },
+    });
+    await decide(builder, task, { decision: 'approve', payload: { amount: 500 } });
+    expect(await over).toBe(0);
+    const { status, output } = JSON.parse(said.slice(said.indexOf('{'))) as RunRecord;
+    expect({ status, output }).toEqual({
+      status: 'completed',
+      output: { paid: 500, reference: expect.stringMatching(/^[0-9a-f]{8}$/) },
+    });
+    const run = (await builder.get(`/runs/${task['run_id']}`)).body;
+    expect(run['tasks'].every((each: RunRecord) => each['status'] === 'completed')).toBe(true);
+    const agents = JSON.parse(readFileSync(join(folder, 'claim/agents.json'), 'utf8')) as RunRecord[];
+    expect(new Set(agents.map(({ execution_type, type }) => execution_type ?? type)).size).toBe(9);
+    for (const { name } of agents) {
+      const [found] = (await builder.get(`/agents?name=${name}`)).body as RunRecord[];
+      const { warnings } = (await builder.get(`/agents/${found?.['id']}`)).body;
+      expect({ name, warnings }).toEqual({ name, warnings: [] });
+    }
+  });
+
   test('fill an instance for a demonstration, once', async () => {
     const { fillDemo } = (await import(join(folder, 'demo.mjs'))) as {
       fillDemo(options: { cadenza: string; token: string; writer: string }): Promise<Demo>;

@@ -1,6 +1,11 @@
 /**
- * The worker is killed during calls that last: a stream of gRPC, a program of MCP, models that look and
- * listen. Nothing of the first call is left, the call is repeated with its key, and the run has one result.
+ * The worker is killed during calls that last: a stream of gRPC, a program of MCP, agents of all kinds that
+ * need no engine. Nothing of the first call is left, the call is repeated with its key or followed, and the
+ * run has one result.
+ *
+ * Elsewhere: containers in test/engines/containers.test.ts; LangGraph's own server and a broker of its own in
+ * test/engines/frameworks.test.ts; models with tools in tool-loops.test.ts; external workers, long jobs of
+ * `api`, and every binding of A2A in remote-task.test.ts.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,16 +18,28 @@ import { SAMPLE_RATE, startAudioServer, wavOf, type AudioServer } from '../suppo
 import { agentTask } from '../support/definitions.ts';
 import { startShop, type ShopServer } from '../support/grpc-server.ts';
 import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
-import { endOf, startRun, startTestPlatform, until, type TestPlatform } from '../support/platform.ts';
+import { startMcpServer, type McpTestServer } from '../support/mcp-server.ts';
+import {
+  endOf,
+  startRun,
+  startTestPlatform,
+  until,
+  type RunRecord,
+  type TestPlatform,
+} from '../support/platform.ts';
 import { startProgram, type Program } from '../support/programs.ts';
 import { readLog } from '../support/run-log.ts';
+import { ANSWER, KEY, type Counterpart } from '../integration/adapters/contract/counterpart.ts';
+import { KINDS } from '../integration/adapters/contract/kinds.ts';
 
 let platform: TestPlatform;
 let builder: Client;
 let shop: ShopServer;
 let audio: AudioServer;
-let eyes: TestServer;
-let see = (): void => {};
+let tools: McpTestServer;
+let slow: TestServer;
+let goOn = (): void => {};
+const counterparts: Counterpart[] = [];
 let worker: Program;
 const folder = mkdtempSync(join(tmpdir(), 'long-calls-'));
 const mark = join(folder, 'pid');
@@ -33,12 +50,11 @@ beforeAll(async () => {
   builder = await platform.as('builder');
   shop = await startShop({ reflection: 'v1' });
   audio = await startAudioServer();
-  const seen = new Promise<void>((resolve) => (see = resolve));
-  eyes = await startServer(async (_, response) => {
-    await seen;
-    const message = { role: 'assistant', content: 'A cat.' };
-    const choices = [{ index: 0, message, finish_reason: 'stop' }];
-    sendJson(response, { id: 'c', created: 1, model: 'm', choices, usage: { total_tokens: 9 } });
+  tools = await startMcpServer();
+  const done = new Promise<void>((resolve) => (goOn = resolve));
+  slow = await startServer(async (_, response) => {
+    await done;
+    sendJson(response, { text: ANSWER });
   });
   const program = join(import.meta.dirname, '../support/mcp-server.ts');
   const argv = [process.execPath, '--no-warnings', program, '--stdio'];
@@ -47,7 +63,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await worker.kill();
-  await Promise.all([shop.close(), audio.close(), eyes.close()]);
+  await Promise.all([shop, audio, tools, slow, ...counterparts].map((one) => one.close()));
   await platform.close();
   rmSync(folder, { recursive: true });
 });
@@ -100,55 +116,154 @@ test('kill -9 of the worker leaves no connection and no program, and one result 
   await until(async () => !isAlive(second), Boolean);
 });
 
-test('kill -9 while models look and listen leaves one result of each and repeats no part', async () => {
-  const model = { base_url: audio.url, model: 'm' };
-  const models = { ...model, base_url: `${eyes.url}/v1` };
-  await registeredAgent(builder, { name: 'eyes', type: 'vision', configuration: models });
-  const listening = { ...model, task: 'transcribe', part_seconds: 10 };
-  await registeredAgent(builder, { name: 'ears', type: 'audio', configuration: listening });
-  const url = (type: string, bytes: Buffer) => `data:${type};base64,${bytes.toString('base64')}`;
-  const png = url('image/png', Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'));
-  const wav = url('audio/wav', wavOf(0, 25 * SAMPLE_RATE));
-  audio.holdFrom(2);
-  const looking = await startRun(
-    builder,
-    { do: [{ look: agentTask('eyes', { input: { image: png } }) }] },
-    {},
-    0,
-  );
-  const hearing = await startRun(
-    builder,
-    { do: [{ hear: agentTask('ears', { input: { audio: wav } }) }] },
-    {},
-    0,
-  );
-  await until(async () => eyes.seen.length === 1 && audio.seen.length === 2, Boolean);
+/** A call that its counterpart holds until `answer`. */
+interface HeldCall {
+  kind: string;
+  run: RunRecord;
+  /** How many attempts the counterpart has got, and the key of each. */
+  keys(): string[];
+  /** How many of them it knows to be given up. */
+  left(): number;
+  /**
+   * What a repeat does: calls again, after the counterpart has seen the lost connection (`again`) or without
+   * that (`unseen`), or goes on with what the lost attempt began (`follow`).
+   */
+  repeat: 'again' | 'unseen' | 'follow';
+  answer(): void;
+  /** In the output's JSON. */
+  output: string;
+}
+
+test('kill -9 during a call of each kind leaves nothing behind, and one result of each', async () => {
+  const calls = [...(await holdKinds()), await holdRecording(), await holdTool(), await holdWorkflow()];
+  const attempts = (repeats: string[], count: number) =>
+    until(
+      async () =>
+        calls
+          .filter(({ repeat }) => repeats.includes(repeat))
+          .map(({ kind, keys }) => ({ kind, begun: keys().length })),
+      (all) => all.every(({ begun }) => begun === count),
+    );
+  await attempts(['again', 'unseen', 'follow'], 1);
   await worker.kill();
-  await until(async () => audio.left() === 1, Boolean);
+  await until(
+    async () =>
+      calls.filter(({ repeat }) => repeat === 'again').map(({ kind, left }) => ({ kind, left: left() })),
+    (all) => all.every(({ left }) => left === 1),
+  );
   await worker.start();
-  await until(async () => eyes.seen.length === 2 && audio.seen.length === 3, Boolean);
-  see();
-  audio.release();
-  const [looked, heard] = [await endOf(builder, looking), await endOf(builder, hearing)];
-  expect(looked).toMatchObject({ status: 'completed', output: { text: 'A cat.' }, usage: { requests: 1 } });
-  expect(heard).toMatchObject({
-    status: 'completed',
-    output: { text: '0-999 1000-1999 2000-2499', duration: 25 },
-    usage: { requests: 3, audio_seconds: 25 },
-  });
-  expect(new Set(eyes.seen.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
-  // The first part is not sent again.
-  expect(audio.seen.map(({ headers }) => String(headers['idempotency-key'])[0])).toEqual([
-    '1',
-    '2',
-    '2',
-    '3',
-  ]);
-  for (const run of [looked, heard]) {
-    const types = (await readLog(builder, run.id)).map(({ type }) => type);
-    expect(types.filter((type) => type.includes('.task.'))).toEqual([EVENT.taskStarted, EVENT.taskCompleted]);
+  await attempts(['again', 'unseen'], 2);
+  for (const { kind, run, answer, keys, left, repeat, output: said } of calls) {
+    answer();
+    const { status, output, error } = await endOf(builder, run);
+    const types = (await readLog(builder, run['id'])).map(({ type }) => type);
+    expect({
+      kind,
+      status,
+      error,
+      output: JSON.stringify(output),
+      types: types.filter((type) => type.includes('.task.')),
+      keys: new Set(keys()).size,
+      left: left(),
+    }).toEqual({
+      kind,
+      status: 'completed',
+      error: null,
+      output: expect.stringContaining(said),
+      types: [EVENT.taskStarted, EVENT.taskCompleted],
+      keys: 1,
+      left: repeat === 'again' ? 1 : 0,
+    });
   }
+  // The first part of the recording is not sent again.
+  const parts = audio.seen.map(({ headers }) => String(headers['idempotency-key'])[0]);
+  expect(parts).toEqual(['1', '2', '2', '3']);
+  // The lost call was ended with its session.
+  expect({ ...tools.waiting, sessions: tools.sessions.size }).toMatchObject({ cancelled: 1, sessions: 0 });
+  const workflow = calls.find(({ kind }) => kind === 'workflow');
+  const children = (await builder.get(`/runs?parent_run_id=${workflow?.run['id']}`)).body as RunRecord[];
+  expect(children.map(({ status }) => status)).toEqual(['completed']);
 });
+
+const ask = (agent: string, input: unknown): Promise<RunRecord> =>
+  startRun(builder, { do: [{ ask: agentTask(agent, { input }) }] }, {}, 0);
+
+/** All kinds that pass the contract of adapters. */
+async function holdKinds(): Promise<HeldCall[]> {
+  await builder.put('/secrets/CONTRACT_KEY', { value: KEY });
+  return Promise.all(
+    KINDS.map(async ({ kind, start }): Promise<HeldCall> => {
+      const counterpart = await start();
+      counterparts.push(counterpart);
+      counterpart.behave('hold');
+      await registeredAgent(builder, { ...counterpart.agent, name: `held-${kind}` });
+      return {
+        kind,
+        run: await ask(`held-${kind}`, counterpart.input),
+        keys: () => counterpart.calls.map(({ key }) => key),
+        left: () => counterpart.left(),
+        repeat: ['a2a', 'framework'].includes(kind) ? 'follow' : 'again',
+        answer: () => counterpart.release(),
+        output: ANSWER,
+      };
+    }),
+  );
+}
+
+/** A recording of three parts, of which the second is held. */
+async function holdRecording(): Promise<HeldCall> {
+  const configuration = { base_url: audio.url, model: 'm', task: 'transcribe', part_seconds: 10 };
+  await registeredAgent(builder, { name: 'ears', type: 'audio', configuration });
+  audio.holdFrom(2);
+  const wav = `data:audio/wav;base64,${wavOf(0, 25 * SAMPLE_RATE).toString('base64')}`;
+  return {
+    kind: 'audio in parts',
+    run: await ask('ears', { audio: wav }),
+    keys: () =>
+      audio.seen.map(({ headers }) => String(headers['idempotency-key'])).filter((key) => key[0] === '2'),
+    left: () => audio.left(),
+    repeat: 'again',
+    answer: () => audio.release(),
+    output: '"text":"0-999 1000-1999 2000-2499"',
+  };
+}
+
+/** A tool of an MCP server: a session outlives its connection. */
+async function holdTool(): Promise<HeldCall> {
+  const configuration = { framework: 'mcp', base_url: `${tools.url}/mcp`, tool: 'wait' };
+  await registeredAgent(builder, { name: 'tool', execution_type: 'framework', configuration });
+  return {
+    kind: 'framework mcp',
+    run: await ask('tool', {}),
+    // All requests of all attempts carry the key of the call.
+    keys() {
+      const keys = [...new Set(tools.requests.map(({ headers }) => String(headers['idempotency-key'])))];
+      return Array.from({ length: tools.waiting.begun }, (_unused, i) => keys[i] ?? keys[0] ?? '');
+    },
+    left: () => 0,
+    repeat: 'unseen',
+    answer: () => tools.release(),
+    output: 'waited',
+  };
+}
+
+/** The child run is under way, in a call of its own. */
+async function holdWorkflow(): Promise<HeldCall> {
+  await registeredAgent(builder, { name: 'slow', configuration: { endpoint: slow.url } });
+  const definition = { do: [{ wait: agentTask('slow', { input: {} }) }] };
+  const { body } = await builder.post('/workflows', { name: 'child', definition });
+  const configuration = { workflow_id: body.id };
+  await registeredAgent(builder, { name: 'parent', type: 'workflow', configuration });
+  return {
+    kind: 'workflow',
+    run: await ask('parent', {}),
+    keys: () => slow.seen.map(({ headers }) => String(headers['idempotency-key'])),
+    left: () => 0,
+    repeat: 'unseen',
+    answer: () => goOn(),
+    output: ANSWER,
+  };
+}
 
 function pidOf(path: string): number {
   return existsSync(path) ? Number(readFileSync(path, 'utf8')) : 0;

@@ -18,10 +18,12 @@ export interface McpTestServer {
   sessions: ReadonlySet<string>;
   /** Calls of the tool `wait` that have begun, and that were cancelled. */
   waiting: { begun: number; cancelled: number };
+  /** Ends the calls of `wait` under way with the text `waited`. */
+  release(): void;
   close(): Promise<void>;
 }
 
-type Waiting = McpTestServer['waiting'];
+type Waiting = McpTestServer['waiting'] & { held: Set<() => void> };
 
 function mcpServer(waiting: Waiting): McpServer {
   const server = new McpServer({ name: 'tests', version: '1.2.3' }, { capabilities: { logging: {} } });
@@ -46,7 +48,11 @@ function mcpServer(waiting: Waiting): McpServer {
     waiting.begun += 1;
     const mark = process.env['WAIT_MARK'];
     if (mark) writeFileSync(mark, String(process.pid));
-    await new Promise((resolve) => mcpReq.signal.addEventListener('abort', resolve, { once: true }));
+    await new Promise<void>((resolve) => {
+      waiting.held.add(resolve);
+      mcpReq.signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    if (!mcpReq.signal.aborted) return { content: [{ type: 'text', text: 'waited' }] };
     waiting.cancelled += 1;
     return { content: [] };
   });
@@ -61,7 +67,7 @@ function mcpServer(waiting: Waiting): McpServer {
 
 /** `token`: what a bearer has to present; without it nobody has to. */
 export async function startMcpServer({ token }: { token?: string } = {}): Promise<McpTestServer> {
-  const waiting = { begun: 0, cancelled: 0 };
+  const waiting: Waiting = { begun: 0, cancelled: 0, held: new Set() };
   const requests: McpTestServer['requests'] = [];
   const transports = new Map<string, NodeStreamableHTTPServerTransport>();
   const stateless = toNodeHandler(createMcpHandler(() => mcpServer(waiting)));
@@ -96,6 +102,9 @@ export async function startMcpServer({ token }: { token?: string } = {}): Promis
     requests,
     sessions,
     waiting,
+    release() {
+      for (const go of waiting.held) go();
+    },
     close: () =>
       new Promise((resolve) => {
         http.closeAllConnections();
@@ -108,5 +117,5 @@ if (process.argv[2] === '--stdio') {
   process.stdout.write('a line that is no message\n');
   // Ignoring the end of its input shows that the platform ends it.
   process.stdin.on('end', () => setInterval(() => undefined, 1_000));
-  await mcpServer({ begun: 0, cancelled: 0 }).connect(new StdioServerTransport());
+  await mcpServer({ begun: 0, cancelled: 0, held: new Set() }).connect(new StdioServerTransport());
 }

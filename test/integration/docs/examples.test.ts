@@ -1,12 +1,14 @@
 /**
- * Every JSON example of the documents goes where a reader would send it: agents are registered, definitions
- * validated, sets planned, and the script that resets a password resets one.
+ * Every example of JSON or YAML in the documents goes where a reader would send it: agents are registered,
+ * definitions validated, prices kept, sets planned, and the script that resets a password resets one.
  */
 import { execFile } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { AGENT_KINDS } from '../../../contracts/agent-kinds/index.ts';
 import { placeholderNames } from '../../../contracts/placeholders.ts';
 import { announceProcessPolicy } from '../../../domain/operations/process-policy.ts';
 import { agentBody } from '../../support/agent-body.ts';
@@ -30,22 +32,42 @@ function examplesOf(file: string): Example[] {
   return read(file)
     .split(/^#+ /m)
     .flatMap((section) =>
-      [...section.matchAll(/^```json\n([\s\S]*?)^```/gm)].map(([, text = '']) => ({
+      [...section.matchAll(/^```(json|jsonc|yaml)\n([\s\S]*?)^```/gm)].map(([, format, text = '']) => ({
         title: `${file}: ${section.split('\n', 1)[0]}`,
-        json: JSON.parse(text) as Json,
+        // JSON with comments would not reach the API.
+        json: (format === 'yaml' ? parse(text) : JSON.parse(text)) as Json,
       })),
     );
 }
 
-const isAgent = ({ json }: Example): boolean => 'visibility' in json;
+const isAgent = ({ json }: Example): boolean => 'visibility' in json && 'type' in json;
 const isDefinition = ({ json }: Example): boolean => 'do' in json;
-const isConfiguration = ({ json }: Example): boolean => 'endpoint' in json;
+const isConfiguration = ({ json }: Example): boolean => 'endpoint' in json || 'price' in json;
+const isAgentField = ({ json }: Example): boolean => 'limits' in json || 'budget' in json;
+const isPrice = ({ json }: Example): boolean => 'input_per_million_usd' in json;
+/** The answer to a request for usage. */
+const isUsage = ({ json }: Example): boolean => Array.isArray(json);
+/** `cadenza.yaml`, which test/e2e/cli applies. */
+const isFolder = ({ json }: Example): boolean => 'set' in json && 'workflows' in json;
 const isProblem = ({ json }: Example): boolean => 'status' in json && 'code' in json;
 const isSet = ({ json }: Example): boolean => 'resources' in json;
+/** A task without its name. */
+const isBareTask = ({ json }: Example): boolean => 'try' in json;
+const kinds = [
+  isAgent,
+  isDefinition,
+  isConfiguration,
+  isAgentField,
+  isPrice,
+  isUsage,
+  isFolder,
+  isBareTask,
+  isProblem,
+  isSet,
+];
 /** An entry of a `do` list. */
 const isTask = (example: Example): boolean =>
-  ![isAgent, isDefinition, isConfiguration, isProblem, isSet].some((is) => is(example)) &&
-  Object.keys(example.json).length === 1;
+  !kinds.some((is) => is(example)) && Object.keys(example.json).length === 1;
 
 let app: TestApp;
 let builder: Client;
@@ -71,24 +93,16 @@ afterAll(async () => {
 });
 
 test('every example is of a kind that is tried here', () => {
-  const kinds = [isAgent, isDefinition, isConfiguration, isProblem, isSet, isTask];
-  expect(examples.filter((example) => !kinds.some((is) => is(example)))).toEqual([]);
+  expect(examples.filter((example) => ![...kinds, isTask].some((is) => is(example)))).toEqual([]);
   expect(examples.length).toBeGreaterThan(20);
 });
 
 describe('agents', () => {
   test('each kind that can be invoked has a complete body', () => {
-    const types = new Set(examples.filter(isAgent).map(({ json }) => json['type']));
-    expect([...types].toSorted()).toEqual([
-      'a2a',
-      'api',
-      'audio',
-      'docker',
-      'llm',
-      'sensor',
-      'vision',
-      'workflow',
-    ]);
+    const shown = examples.filter(isAgent).map(({ json }) => String(json['execution_type'] ?? json['type']));
+    expect([...new Set(shown)].toSorted()).toEqual(Object.keys(AGENT_KINDS).toSorted());
+    const rows = [...read('docs/agents.md').matchAll(/^\| `(\w+)` +\| \[/gm)].map(([, kind]) => kind);
+    expect(rows.toSorted()).toEqual(Object.keys(AGENT_KINDS).toSorted());
   });
 
   test.each(examples.filter(isAgent))('$title', async ({ json }) => {
@@ -105,8 +119,15 @@ describe('agents', () => {
   });
 
   test.each(examples.filter(isConfiguration))('configuration: $title', async ({ json }) => {
-    const answer = await builder.post('/agents', agentBody({ configuration: json }));
+    const configuration = { endpoint: 'https://agents.example.com', ...json };
+    const answer = await builder.post('/agents', agentBody({ configuration }));
     expect([answer.status, answer.body.warnings]).toEqual([201, []]);
+  });
+
+  test.each(examples.filter(isAgentField))('field: $title', async ({ json }) => {
+    const configuration = { endpoint: 'https://agents.example.com' };
+    const answer = await builder.post('/agents', agentBody({ configuration, ...json }));
+    expect(answer).toMatchObject({ status: 201, body: { ...json, warnings: [] } });
   });
 
   async function createWorkflow(name = 'one step'): Promise<string> {
@@ -121,7 +142,7 @@ describe('definitions', () => {
   beforeAll(async () => {
     author = await app.as(await app.createUser({ username: 'author', roles: ['builder'] }));
     await author.put('/secrets/CATALOG_TOKEN', { value: 'a long value' });
-    const agents = ['summariser', 'web-search', 'archive-search', 'slow-agent', 'reader'];
+    const agents = ['summariser', 'web-search', 'archive-search', 'slow-agent', 'reader', 'writer'];
     for (const name of [...agents, 'hotel', 'flight', 'cancel-hotel'])
       await author.post(
         '/agents',
@@ -135,6 +156,7 @@ describe('definitions', () => {
   test.each([
     ...examples.filter(isDefinition),
     ...examples.filter(isTask).map(({ title, json }) => ({ title, json: { do: [json] } })),
+    ...examples.filter(isBareTask).map(({ title, json }) => ({ title, json: { do: [{ example: json }] } })),
   ])('$title', async ({ json }) => {
     const { body } = await author.post('/workflows/validate', { definition: json, name: 'example' });
     const problems = body.problems.filter(({ code }: { code: string }) => code !== 'decision_unread');
@@ -145,6 +167,21 @@ describe('definitions', () => {
 test.each(examples.filter(isProblem))('$title', async ({ json }) => {
   const { body } = await builder.get('/agents/nowhere');
   expect(Object.keys(json).toSorted()).toEqual(Object.keys(body).toSorted());
+});
+
+test.each(examples.filter(isPrice))('price: $title', async ({ json }) => {
+  const { status, body } = await (await app.as('admin')).post('/prices', json);
+  const { valid_from: validFrom, ...rest } = json;
+  expect([status, body]).toEqual([201, expect.objectContaining(rest)]);
+  expect(Date.parse(body.valid_from)).toBe(Date.parse(String(validFrom)));
+});
+
+test.each(examples.filter(isUsage))('usage: $title', ({ json }) => {
+  const { components } = JSON.parse(read('docs/openapi.json')) as {
+    components: { schemas: { Usage: { properties: Json } } };
+  };
+  const keys = Object.keys(components.schemas.Usage.properties).toSorted();
+  expect((json as unknown as Json[]).map((row) => Object.keys(row).toSorted())).toEqual([keys]);
 });
 
 test.each(examples.filter(isSet))('set: $title', async ({ json }) => {

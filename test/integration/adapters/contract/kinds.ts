@@ -36,7 +36,7 @@ const modelAt = (url: string) => ({ base_url: url, model: 'm', api_key: '<CONTRA
 export const NOT_HERE: Readonly<Record<string, string>> = {
   workflow: 'a run of a workflow is no call of a counterpart',
   docker: 'its counterpart is an engine, which `npm test` does not need',
-  edge: 'no entry yet',
+  edge: 'its workers pull jobs from the platform: test/e2e/agents/external-workers.test.ts',
 };
 
 export const KINDS: ContractKind[] = [
