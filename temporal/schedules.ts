@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MIN_CATCH_UP_SECONDS } from '../contracts/schedules.ts';
 import { SCHEDULED_START_WORKFLOW, scheduledStartId, scheduleOfWorkflow } from '../contracts/temporal.ts';
 import type { TemporalGateway, WantedSchedule } from '../domain/ports.ts';
-import { refusalOf } from './grpc-failures.ts';
+import { isTooEarly, refusalOf } from './grpc-failures.ts';
 
 const MAX_SUMMARY_LENGTH = 200;
 /** Temporal gives as many. */
@@ -128,14 +128,29 @@ async function timesWithoutJitter(client: Client, wanted: Wanted, from: Date, to
 }
 
 async function timesBetween(client: Client, scheduleId: string, from: Date, to: Date): Promise<Date[]> {
-  const { startTime } = await client.workflowService.listScheduleMatchingTimes({
-    namespace: client.options.namespace,
-    scheduleId,
-    // Temporal names the times after this one.
-    startTime: timestampOf(new Date(from.getTime() - 1)),
-    endTime: timestampOf(to),
-  });
+  const { startTime } = await onceReady(() =>
+    client.workflowService.listScheduleMatchingTimes({
+      namespace: client.options.namespace,
+      scheduleId,
+      // Temporal names the times after this one.
+      startTime: timestampOf(new Date(from.getTime() - 1)),
+      endTime: timestampOf(to),
+    }),
+  );
   return startTime.map(({ seconds, nanos }) => new Date(Number(seconds) * 1_000 + Number(nanos) / 1e6));
+}
+
+/** A schedule that has just been made may not answer yet. */
+async function onceReady<T>(ask: () => Promise<T>): Promise<T> {
+  for (const waitMs of UNTIL_TAKEN_MS) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isTooEarly(error)) throw error;
+      await sleep(waitMs);
+    }
+  }
+  return ask();
 }
 
 function timestampOf(at: Date) {
