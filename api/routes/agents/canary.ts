@@ -101,8 +101,9 @@ function changeEndpoints(): Endpoint[] {
       }),
       responses: { 200: canaryRecord },
       handler: async (c) => {
+        const wanted = c.body;
         const agent = await getAgentForChange(c.em, c.actor, c.params.id);
-        const body = presentCanary(await setCanary(c.em, agent.id, c.body));
+        const body = presentCanary(await setCanary(c.em, agent.id, wanted));
         return { status: 200, body };
       },
     }),
