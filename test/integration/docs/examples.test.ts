@@ -50,6 +50,7 @@ const isUsage = ({ json }: Example): boolean => Array.isArray(json);
 /** `cadenza.yaml`, which test/e2e/cli applies. */
 const isFolder = ({ json }: Example): boolean => 'set' in json && 'workflows' in json;
 const isProblem = ({ json }: Example): boolean => 'status' in json && 'code' in json;
+const isEvaluation = ({ json }: Example): boolean => 'cases' in json;
 const isSet = ({ json }: Example): boolean => 'resources' in json;
 /** A task without its name. */
 const isBareTask = ({ json }: Example): boolean => 'try' in json;
@@ -64,6 +65,7 @@ const kinds = [
   isBareTask,
   isProblem,
   isSet,
+  isEvaluation,
 ];
 /** An entry of a `do` list. */
 const isTask = (example: Example): boolean =>
@@ -190,6 +192,15 @@ test.each(examples.filter(isSet))('set: $title', async ({ json }) => {
   const { status, body } = await builder.post('/apply', json);
   expect([status, body.problems]).toEqual([200, undefined]);
   expect(body.plan).toHaveLength((json['resources'] as unknown[]).length);
+});
+
+test.each(examples.filter(isEvaluation))('evaluation: $title', async ({ json }) => {
+  await builder.post('/agents', agentBody({ name: 'critic' }));
+  const { body: agent } = await builder.post('/agents', agentBody({ name: 'evaluated', version: '1.0.0' }));
+  expect((await builder.post(`/agents/${agent.id}/versions/1.0.0/publish`)).status).toBe(200);
+  const next = { version: '1.1.0', configuration: { endpoint: 'https://example.com/next' } };
+  expect((await builder.patch(`/agents/${agent.id}`, next)).status).toBe(200);
+  expect(await builder.post(`/agents/${agent.id}/evaluate`, json)).toMatchObject({ status: 201 });
 });
 
 test('the script in docs/operations.md sets the password of an administrator', async () => {
