@@ -1,7 +1,7 @@
 /** Temporary links that read one file without a login: a JWT signed with the platform's keys. */
-import { errors, jwtVerify, SignJWT } from 'jose';
+import { errors, SignJWT } from 'jose';
 
-import type { SigningKeys } from '../auth/signing-keys.ts';
+import { verifyLink, type LinkDeps } from '../auth/signed-link.ts';
 import { AppError } from '../errors.ts';
 
 const TYPE = 'file-link+jwt';
@@ -13,12 +13,6 @@ export const DEFAULT_LINK_SECONDS = 3600;
 export interface FileLink {
   url: string;
   expires_at: Date;
-}
-
-export interface LinkDeps {
-  keys: Pick<SigningKeys, 'current' | 'publicKey'>;
-  /** Without a trailing slash. */
-  baseUrl: string;
 }
 
 /** A URL that gives the file to anyone who has it, for `seconds`, at most a day. */
@@ -42,28 +36,10 @@ export async function createFileLink(
 }
 
 /** @throws 410 for an expired link, 401 for a token that is not a valid link to this file */
-export async function checkFileLink(
-  { keys, baseUrl }: LinkDeps,
-  fileId: string,
-  token: string,
-): Promise<void> {
+export async function checkFileLink(deps: LinkDeps, fileId: string, token: string): Promise<void> {
   try {
-    await jwtVerify(
-      token,
-      async ({ kid }) => {
-        const key = kid === undefined ? null : await keys.publicKey(kid);
-        if (key === null) throw new errors.JWKSNoMatchingKey();
-        return key;
-      },
-      {
-        algorithms: ['ES256'],
-        typ: TYPE,
-        issuer: baseUrl,
-        audience: AUDIENCE,
-        subject: fileId,
-        requiredClaims: ['exp'],
-      },
-    );
+    const expected = { typ: TYPE, audience: AUDIENCE, subject: fileId, requiredClaims: ['exp'] };
+    await verifyLink(deps, token, expected);
   } catch (error) {
     if (error instanceof errors.JWTExpired)
       throw new AppError('gone', 'link_expired', 'The link has expired: request a new one.');

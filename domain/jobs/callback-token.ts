@@ -1,9 +1,9 @@
 /** Addresses that complete a call from outside, once: JWTs signed with the platform's keys. */
-import { errors, jwtVerify, SignJWT } from 'jose';
+import { errors, SignJWT } from 'jose';
 
 import { isUuid } from '../../contracts/uuid.ts';
+import { verifyLink, type LinkDeps } from '../auth/signed-link.ts';
 import { AppError, notFound } from '../errors.ts';
-import type { LinkDeps } from '../files/file-link.ts';
 
 const TYPE = 'callback+jwt';
 const AUDIENCE = 'cadenza-callbacks';
@@ -32,25 +32,12 @@ export async function createCallbackAddress(
 }
 
 /** The job's id. @throws 410 for an expired token, 404 for one that is not ours */
-export async function readCallbackToken({ keys, baseUrl }: LinkDeps, token: string): Promise<string> {
+export async function readCallbackToken(deps: LinkDeps, token: string): Promise<string> {
   try {
-    const { payload } = await jwtVerify(
-      token,
-      async ({ kid }) => {
-        const key = kid === undefined ? null : await keys.publicKey(kid);
-        if (key === null) throw new errors.JWKSNoMatchingKey();
-        return key;
-      },
-      {
-        algorithms: ['ES256'],
-        typ: TYPE,
-        issuer: baseUrl,
-        audience: AUDIENCE,
-        requiredClaims: ['exp', 'jti'],
-      },
-    );
-    if (payload.jti === undefined || !isUuid(payload.jti)) throw notFound('callback');
-    return payload.jti;
+    const expected = { typ: TYPE, audience: AUDIENCE, requiredClaims: ['exp', 'jti'] };
+    const { jti } = await verifyLink(deps, token, expected);
+    if (jti === undefined || !isUuid(jti)) throw notFound('callback');
+    return jti;
   } catch (error) {
     if (error instanceof errors.JWTExpired) throw callbackVoid('The call has timed out.');
     if (error instanceof errors.JOSEError) throw notFound('callback');
