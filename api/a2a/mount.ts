@@ -10,6 +10,7 @@ import { findA2AAgent, type A2AAgent } from '../../domain/a2a/agent.ts';
 import type { WireVersion } from '../../contracts/a2a/objects.ts';
 import { AppError } from '../../domain/errors.ts';
 import type { AppDeps } from '../deps.ts';
+import { authDeps } from '../middleware/auth-deps.ts';
 import { authMiddleware } from '../middleware/auth.ts';
 import { countRequest } from '../middleware/rate-limit.ts';
 import { cutUnread } from '../streams/follow.ts';
@@ -30,14 +31,7 @@ const CARD = /^\/\.well-known\/agent(?:-card)?\.json$/;
 const DEFAULT_CARD = /^(?:\/api\/v1)?\/\.well-known\/agent-card\.json$/;
 
 export function a2aMiddleware(deps: AppDeps): Middleware {
-  const auth = {
-    keys: deps.keys,
-    issuer: deps.env.BASE_URL,
-    addressLimit: deps.addressLimit,
-    knownCallers: deps.knownCallers,
-    knownWorkers: deps.knownWorkers,
-    fork: () => deps.orm.em.fork(),
-  };
+  const auth = authDeps(deps);
   const authenticated = authMiddleware(auth, { role: 'viewer' });
   const anonymousToo = authMiddleware(auth, { role: 'viewer', anonymousToo: true });
   const signed: SignedCards = new Map();

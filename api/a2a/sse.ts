@@ -2,8 +2,9 @@
  * Server-Sent Events with a keep-alive comment every 3 s: the Python client's default timeout drops a stream
  * after 5 s of silence.
  */
-import { Readable } from 'node:stream';
 import type { Context } from 'koa';
+
+import { openEventStream } from '../streams/event-stream.ts';
 
 const KEEP_ALIVE_MS = 3_000;
 /**
@@ -34,18 +35,7 @@ export async function sendEvents(
   await within(first, FIRST_WAIT_MS).catch((error: unknown) => {
     if (!errorsInStream) throw error;
   });
-  ctx.status = 200;
-  ctx.set({
-    'Content-Type': 'text/event-stream; charset=utf-8',
-    'Cache-Control': 'no-store',
-    'X-Accel-Buffering': 'no',
-  });
-  ctx.req.socket.setNoDelay(true);
-  ctx.body = Readable.from(chunks(events, first, lastId, onError), {
-    objectMode: false,
-    highWaterMark: 64 * 1024,
-  });
-  ctx.flushHeaders();
+  openEventStream(ctx, chunks(events, first, lastId, onError));
 }
 
 async function* chunks(

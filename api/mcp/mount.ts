@@ -22,6 +22,7 @@ import { callingRunByHeader } from '../../domain/runs/calling-run.ts';
 import { findCallOfRequest } from '../../domain/runs/door-calls.ts';
 import type { AppDeps } from '../deps.ts';
 import { cancelByDoor } from '../doors/start-run.ts';
+import { authDeps } from '../middleware/auth-deps.ts';
 import { authMiddleware, resourceMetadataPath } from '../middleware/auth.ts';
 import { checkMediaType, decodeText, parseJson, readRawBody } from '../middleware/body.ts';
 import { problemOf, toAppError } from '../middleware/errors.ts';
@@ -42,12 +43,7 @@ export function mcpMiddleware(deps: AppDeps): Middleware {
   const { BASE_URL: issuer } = deps.env;
   const authenticated = authMiddleware(
     {
-      keys: deps.keys,
-      issuer,
-      addressLimit: deps.addressLimit,
-      knownCallers: deps.knownCallers,
-      knownWorkers: deps.knownWorkers,
-      fork: () => deps.orm.em.fork(),
+      ...authDeps(deps),
       resource: {
         audience: `${issuer}${MCP_PATH}`,
         metadataPath: `${resourceMetadataPath}${MCP_PATH}`,

@@ -1,5 +1,4 @@
 /** `POST /v1/chat/completions`: a run of an agent, whose output is the answer. */
-import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { v7 as uuidv7 } from 'uuid';
 
@@ -16,6 +15,7 @@ import { readWorkflowInputSchema } from '../../domain/runs/runnable.ts';
 import type { AppDeps } from '../deps.ts';
 import { followRun, Nudges, type FollowEnd } from '../doors/follow-run.ts';
 import { cancelByDoor, startByDoor } from '../doors/start-run.ts';
+import { openEventStream } from '../streams/event-stream.ts';
 import { cutUnread } from '../streams/follow.ts';
 import { openerOf, type LiveSession } from '../streams/live-sessions.ts';
 import { receiveChatFiles } from './chat-files.ts';
@@ -27,7 +27,6 @@ import type { ChatRequest } from './request.ts';
 
 /** A token is valid as long. Later the run goes on, and its id leads to it. */
 const MAX_WAIT_MS = 15 * 60_000;
-const UNREAD_BYTES = 64 * 1024;
 /** The run has begun, so trying again would begin another. */
 const NO_RETRY = { 'x-should-retry': 'false' };
 
@@ -194,18 +193,7 @@ function answerStream(chat: Chat, streamsText: boolean): void {
   const { ctx, session } = chat;
   cutUnread(ctx, session);
   ctx.res.once('close', () => session.close());
-  ctx.status = 200;
-  ctx.set({
-    'Content-Type': 'text/event-stream; charset=utf-8',
-    'Cache-Control': 'no-store',
-    'X-Accel-Buffering': 'no',
-  });
-  ctx.req.socket.setNoDelay(true);
-  ctx.body = Readable.from(guarded(chat, blocks(chat, streamsText)), {
-    objectMode: false,
-    highWaterMark: UNREAD_BYTES,
-  });
-  ctx.flushHeaders();
+  openEventStream(ctx, guarded(chat, blocks(chat, streamsText)));
 }
 
 /** Errors after the first bytes become an event, as OpenAI's clients expect. */

@@ -7,6 +7,7 @@ import type { Context, Middleware } from 'koa';
 import { hasRole } from '../../domain/auth/actor.ts';
 import { AppError, forbidden, notFound } from '../../domain/errors.ts';
 import type { AppDeps } from '../deps.ts';
+import { authDeps } from '../middleware/auth-deps.ts';
 import { authMiddleware } from '../middleware/auth.ts';
 import { checkMediaType, decodeText, parseJson, readRawBody } from '../middleware/body.ts';
 import { toAppError } from '../middleware/errors.ts';
@@ -22,17 +23,7 @@ const MODEL = /^\/models\/(.+)$/;
 const BODY_LIMIT_BYTES = 16 * 1024 * 1024;
 
 export function openAiMiddleware(deps: AppDeps): Middleware {
-  const authenticated = authMiddleware(
-    {
-      keys: deps.keys,
-      issuer: deps.env.BASE_URL,
-      addressLimit: deps.addressLimit,
-      knownCallers: deps.knownCallers,
-      knownWorkers: deps.knownWorkers,
-      fork: () => deps.orm.em.fork(),
-    },
-    { role: 'viewer' },
-  );
+  const authenticated = authMiddleware(authDeps(deps), { role: 'viewer' });
   return async (ctx, next) => {
     const [, rest] = BASE.exec(ctx.path) ?? [];
     if (rest === undefined) return next();

@@ -3,13 +3,12 @@ import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 
 import type { EndpointResponse } from '../endpoint.ts';
+import { UNREAD_BYTES } from './event-stream.ts';
 import type { LiveSession } from './live-sessions.ts';
 import type { PartialFeed } from './partial-feeds.ts';
 import type { Entry, Reading, SharedReader } from './shared-reader.ts';
 
 const HEARTBEAT_MS = 15_000;
-/** Buffered bytes per client, besides its socket; nothing more is read until the client takes them. */
-const UNREAD_BYTES = 64 * 1024;
 /** Grace period in which a client that does not read may notice that its session ended. */
 const UNREAD_GRACE_MS = 1_000;
 const BEHIND_MS = 50;
