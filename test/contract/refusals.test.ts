@@ -26,9 +26,9 @@ function pathOf(endpoint: Endpoint): string {
   return endpoint.path.replaceAll(/\{\w+\}/g, nobody);
 }
 
-/** Whether the path names something that has to exist; a PUT creates what its path names. */
-function namesSomething(endpoint: Endpoint): boolean {
-  return endpoint.path.includes('{') && endpoint.method !== 'PUT';
+/** Whether the path names something that has to exist; a PUT creates what the end of its path names. */
+function namesSomething({ method, path }: Endpoint): boolean {
+  return method === 'PUT' ? path.includes('}/') : path.includes('{');
 }
 
 function takesJson(endpoint: Endpoint): boolean {
@@ -89,7 +89,7 @@ test('endpoints answer 403 for a role that is too low, before 404 and before rea
 
 test('endpoints answer 404 for an unknown id, before 400, 415 and 422', async () => {
   // A PUT may create what its path names.
-  const named = guarded.filter((endpoint) => namesSomething(endpoint) && endpoint.method !== 'PUT');
+  const named = guarded.filter(namesSomething);
   expect(
     await wrongAnswers(
       named,

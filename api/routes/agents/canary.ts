@@ -101,9 +101,8 @@ function changeEndpoints(): Endpoint[] {
       }),
       responses: { 200: canaryRecord },
       handler: async (c) => {
-        const wanted = c.body;
         const agent = await getAgentForChange(c.em, c.actor, c.params.id);
-        const body = presentCanary(await setCanary(c.em, agent.id, wanted));
+        const body = presentCanary(await setCanary(c.em, agent.id, c.body));
         return { status: 200, body };
       },
     }),
