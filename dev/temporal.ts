@@ -68,6 +68,8 @@ const HOST = '127.0.0.1';
 const tuning = {
   /** Runs start with their owner as fairness key, so one owner's backlog does not delay the others. */
   'matching.enableFairness': 'true',
+  /** A workflow task's answer brings the worker the activities that it has just scheduled. */
+  'system.enableActivityEagerExecution': 'true',
   'history.transferProcessorMaxPollRPS': 5000,
   'history.timerProcessorMaxPollRPS': 5000,
   'history.visibilityProcessorMaxPollRPS': 5000,
