@@ -127,14 +127,17 @@ export async function keepOutcomes(
   outcomes: readonly CallOutcome[],
   { durable }: { durable: boolean },
 ): Promise<boolean> {
-  const commits = durable ? 'true' : `set_config('synchronous_commit', 'off', true) is not null`;
-  const [row] = await em.execute<{ kept: boolean }[]>(
-    `select keep_outcomes(?::uuid, ?::json) as kept
-       from (select ${commits}) as commits (so) where commits.so`,
-    [runId, outcomeRows(outcomes)],
-  );
+  const statement = durable ? KEEP_ON_DISK : KEEP;
+  const [row] = await statement.execute<{ kept: boolean }>(em, [runId, outcomeRows(outcomes)]);
   return row?.kept ?? true;
 }
+
+const KEEP_ON_DISK = new Prepared('select keep_outcomes(?::uuid, ?::json) as kept');
+const KEEP = new Prepared(
+  `select keep_outcomes(?::uuid, ?::json) as kept
+     from (select set_config('synchronous_commit', 'off', true) is not null) as commits (so)
+    where commits.so`,
+);
 
 /** The progress that an earlier attempt has stored for its repeat; null if none. */
 export async function progressOf(em: EntityManager, runId: string, key: string): Promise<unknown> {

@@ -12,6 +12,7 @@ import {
 } from '../../contracts/run-events.ts';
 import { arrayLiteral, isNoneOf, isOneOf } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { Prepared } from '../../db/prepared.ts';
 import { storable } from '../storable.ts';
 import type { RunSignal, SignalAddress } from '../../contracts/temporal.ts';
 
@@ -141,15 +142,17 @@ export async function takeUnappliedSignals(em: EntityManager, limit: number): Pr
   return rows.map(toOpenSignal);
 }
 
+/** The commit does not wait for the disk: what a power failure takes with it is only sent again. */
+const MARK_DELIVERED = new Prepared(
+  `with sent as (
+     update run_signal set delivered_at = coalesce(delivered_at, clock_timestamp())
+      where id = any(?::uuid[]) and set_config('synchronous_commit', 'off', true) is not null
+      returning id, delivered_at)
+   update hitl_decision d set delivered_at = coalesce(d.delivered_at, sent.delivered_at)
+     from sent where d.id = sent.id`,
+);
+
 export async function markDelivered(em: EntityManager, ids: string[]): Promise<void> {
-  if (ids.length === 0) return;
   // A decision has its signal's id, and shows whether its run has received it.
-  await em.execute(
-    `with sent as (
-       update run_signal set delivered_at = coalesce(delivered_at, clock_timestamp())
-        where id = any(?::uuid[]) returning id, delivered_at)
-     update hitl_decision d set delivered_at = coalesce(d.delivered_at, sent.delivered_at)
-       from sent where d.id = sent.id`,
-    [arrayLiteral(ids)],
-  );
+  if (ids.length > 0) await MARK_DELIVERED.execute(em, [arrayLiteral(ids)]);
 }
