@@ -43,7 +43,10 @@ let received = 0;
 /** Counts and keeps nothing: all that it gets is half a GiB. */
 const receiving = createServer(keepIdle, async (request, response) => {
   let bytes = 0;
-  for await (const chunk of request) bytes += chunk.length;
+  request.on('data', (chunk: Buffer) => (bytes += chunk.length));
+  await new Promise((resolve) => request.once('close', resolve));
+  // A busy worker may cut a call off; it calls again.
+  if (!request.complete) return;
   if (bytes > 5_500_000) received++;
   response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}');
 });
