@@ -27,6 +27,7 @@ import { createLiveSessions } from './streams/live-sessions.ts';
 import { createPartialFeeds } from './streams/partial-feeds.ts';
 import { SharedReaders } from './streams/shared-reader.ts';
 import { createRouter } from './router.ts';
+import { scoped } from './scopes.ts';
 import { allEndpoints } from './routes/index.ts';
 import { referenceEndpoints } from './routes/reference/routes.ts';
 
@@ -54,7 +55,10 @@ export function createApp(options: CreateAppOptions): App {
   const deps = createDeps(options, () => stopping);
   const endpoints: Endpoint[] = [
     ...allEndpoints(deps),
-    ...referenceEndpoints(deps, () => endpoints),
+    ...scoped(
+      'none',
+      referenceEndpoints(deps, () => endpoints),
+    ),
     ...(options.endpoints?.(deps) ?? []),
   ];
   const stop = () => {

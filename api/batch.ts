@@ -3,6 +3,7 @@
  * `Idempotency-Key` each result is stored separately, so that an interrupted batch can be repeated.
  */
 import type { EntityManager } from '../db/orm.ts';
+import type { AuditNote } from '../domain/audit/write.ts';
 import { AppError } from '../domain/errors.ts';
 import type { AppDeps } from './deps.ts';
 import type { EndpointContext } from './endpoint.ts';
@@ -14,6 +15,8 @@ interface BatchItem {
   name: string;
   /** What the client sent for it: a repetition with other content is refused. */
   content: unknown;
+  /** What it is in the audit log. */
+  audited: Partial<AuditNote>;
 }
 
 /**
@@ -23,7 +26,7 @@ interface BatchItem {
 export async function actOnOne<T>(
   deps: Pick<AppDeps, 'orm' | 'encryption'>,
   c: EndpointContext,
-  { name, content }: BatchItem,
+  { name, content, audited }: BatchItem,
   act: (em: EntityManager) => Promise<T>,
 ): Promise<T | AppError> {
   const request = idempotencyScope(c.ctx, c.actor, Buffer.from(JSON.stringify(content)), (text) =>
@@ -38,6 +41,7 @@ export async function actOnOne<T>(
         // Only this function stores responses under this scope.
         if (first) return first.body as T;
         const result = await act(em);
+        await c.audit.write(em, audited);
         if (scope) await storeAnswer(em, scope, { status: 200, body: result });
         return result;
       },

@@ -7,9 +7,25 @@ import * as z from 'zod';
 
 import type { EntityManager } from '../db/orm.ts';
 import type { Role } from '../contracts/roles.ts';
+import type { Scope } from '../contracts/scopes.ts';
+import type { AuditNote } from '../domain/audit/write.ts';
 import type { Actor } from '../domain/auth/actor.ts';
 import type { Checked } from '../domain/errors.ts';
 import type { YamlBody } from './yaml-body.ts';
+
+/** `person`: no token may; `none`: the operation needs no log-in, or is about the credential itself. */
+export type EndpointScope = Scope | 'person' | 'none';
+
+/** Where an operation names the workflow that a token may be restricted to. */
+export type WorkflowIn = 'workflow' | 'run' | 'query';
+
+/** What a request writes to the audit log. */
+export interface AuditTrail {
+  /** Adds to the entry that is written at the end of the request's transaction. */
+  note(note: Partial<AuditNote>): void;
+  /** Writes an entry in a transaction of the handler's own. */
+  write(em: EntityManager, note?: Partial<AuditNote>): Promise<void>;
+}
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -55,6 +71,8 @@ export interface EndpointContext<P = unknown, Q = unknown, B = unknown, R = unkn
   readBody(): Checked<B>;
   /** The body as it was written, if it is YAML. */
   readonly yaml: YamlBody | null;
+  /** The request's entry in the audit log. */
+  readonly audit: AuditTrail;
   /** Does work whose effort depends on the body, and counts its time as the caller's. */
   measure<T>(work: () => T): T;
   ctx: Context;
@@ -85,6 +103,14 @@ export interface EndpointDefinition<
   role: Role | 'public';
   /** The role that an OAuth client needs, where it is more than a user needs: for changes by viewers. */
   clientRole?: Role;
+  /** The scope that a token needs. Default: that of the endpoint's group (api/routes/index.ts). */
+  scope?: EndpointScope;
+  /** Where the request names the workflow that a token may be restricted to. */
+  workflowIn?: WorkflowIn;
+  /** Default: each change is in the audit log, under `operationId`. `false` needs a reason. */
+  audit?: false;
+  /** Another name for it in the audit log. */
+  auditAction?: string;
   /** Token that is accepted in place of a user's access token, for machines that cannot log in. */
   serviceToken?: string;
   /**

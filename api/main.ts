@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { loadServerEnv, type ServerEnv } from '../config/env.ts';
 import { createLogger, type Logger } from '../config/logger.ts';
 import { createOrm, type Orm, type PoolState } from '../db/orm.ts';
+import { pruneAudit } from '../domain/audit/prune.ts';
+import { sealAudit } from '../domain/audit/seal.ts';
 import { removeExpired } from '../domain/auth/cleanup.ts';
 import { listenForAccountChanges, listenForJobs } from '../db/notifications.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
@@ -33,6 +35,8 @@ const CLOSE_MS = 2_000;
 /** Short enough that clients get a 503 in time to retry. */
 const STATEMENT_TIMEOUT_MS = 15_000;
 const CLEANUP_MS = 10 * 60_000;
+/** How long entries of the audit log wait for their seal. */
+const SEAL_MS = 10_000;
 /** How long startup waits for the database to confirm that the file store belongs to it. */
 const SETTLE_MS = 3_000;
 
@@ -107,7 +111,18 @@ server.listen(env.PORT, env.HOST, () => logger.info({ address: server.address() 
 server.on('error', cannotListen);
 const cleanup = setInterval(() => {
   removeExpired(orm.em.fork()).catch((error: unknown) => logger.warn({ err: error }, 'cleanup failed'));
+  pruneAudit(() => orm.em.fork(), env.AUDIT_RETENTION_DAYS).catch((error: unknown) =>
+    logger.warn({ err: error }, 'cannot remove old entries of the audit log'),
+  );
 }, CLEANUP_MS);
+const sealing = setInterval(() => {
+  sealAudit(() => orm.em.fork())
+    .then((head) => {
+      // Kept elsewhere than the database, it shows whether the chain was replaced.
+      if (head !== null) logger.info({ audit_seal: head.no, audit_hash: head.hash }, 'sealed the audit log');
+    })
+    .catch((error: unknown) => logger.warn({ err: error }, 'cannot seal the audit log'));
+}, SEAL_MS);
 let stopping = false;
 void seedWhenPossible(orm, env, logger);
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -124,6 +139,7 @@ async function stop(signal: string): Promise<void> {
   logger.info({ signal }, 'stopping');
   app.stop();
   clearInterval(cleanup);
+  clearInterval(sealing);
   await sleep(UNREADY_MS);
   const closed = Promise.all([new Promise((resolve) => server.close(resolve)), grpc?.stop(DRAIN_MS)]);
   // Closes keep-alive connections as soon as their last response is sent.

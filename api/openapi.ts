@@ -149,8 +149,9 @@ export function createOpenApi(endpoints: readonly Endpoint[], baseUrl: string): 
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          bearerFormat: 'JWT',
-          description: 'From `POST /auth/token`.',
+          description:
+            'From `POST /auth/token`, or a personal access token (`cdz_…`). A token with scopes may call the ' +
+            'operations whose `x-scope` it has, else 403 `insufficient_scope`; `person`: no such token may.',
         },
         session: {
           type: 'apiKey',
@@ -174,6 +175,7 @@ function operation(endpoint: Endpoint, components: Components): Json {
     tags: endpoint.tags,
     ...(open ? { security: [] } : endpoint.anonymousToo ? { security: [...credentials, {}] } : {}),
     'x-role': endpoint.role,
+    ...(endpoint.scope === undefined ? {} : { 'x-scope': endpoint.scope }),
     parameters: parameters(endpoint, components),
     ...requestBody(endpoint, components),
     responses: responses(endpoint, components),

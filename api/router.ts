@@ -4,6 +4,7 @@ import type { Context, Middleware } from 'koa';
 
 import { AppError, notFound } from '../domain/errors.ts';
 import type { Endpoint } from './endpoint.ts';
+import { auditRefusals, RefusalCounts } from './middleware/audit-refusals.ts';
 import { authMiddleware, type AuthDeps } from './middleware/auth.ts';
 import { rateLimitMiddleware } from './middleware/rate-limit.ts';
 import { runEndpoint, type RunDeps } from './middleware/run-endpoint.ts';
@@ -17,6 +18,7 @@ export interface RouterDeps extends AuthDeps, RunDeps {
 export function createRouter(endpoints: readonly Endpoint[], deps: RouterDeps): Middleware[] {
   const router = new Router({ sensitive: true });
   const limits = deps.requestsPerMinute > 0 ? [rateLimitMiddleware(deps.fork, deps.requestsPerMinute)] : [];
+  const refusals = new RefusalCounts();
   for (const endpoint of endpoints.toSorted(byLiterals)) {
     const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
     router.register(
@@ -24,6 +26,7 @@ export function createRouter(endpoints: readonly Endpoint[], deps: RouterDeps): 
       [endpoint.method],
       [
         labelRoute(endpoint),
+        auditRefusals({ ...deps, refusals }, endpoint),
         authMiddleware(deps, endpoint),
         ...limits,
         forgetCallers(deps, endpoint),

@@ -199,6 +199,12 @@ export const LISTED = [
     brief: 'Users, for admins',
   },
   { name: 'client', usage: ['cadenza client list', 'create', 'delete ...'], brief: 'Your machine clients' },
+  { name: 'token', usage: ['cadenza token list', 'create', 'delete ...'], brief: 'Personal access tokens' },
+  {
+    name: 'audit',
+    usage: ['cadenza audit list', 'export', 'verify ...'],
+    brief: 'The audit log: who did what, when and from where',
+  },
   {
     name: 'session',
     usage: ['cadenza session list', 'end', 'password', 'programs', 'remove-program ...'],

@@ -12,6 +12,19 @@ export type AcceptedEvent = {
   received_at: string;
   duplicate: boolean;
 };
+export type AccessToken = AccessTokenFields;
+export type AccessTokenFields = {
+  id: string;
+  name: string;
+  scopes: string[];
+  /** The last characters of the token. */
+  hint: string;
+  created_at: string;
+  expires_at: string;
+  /** To the minute. */
+  last_used_at: string | null;
+  last_address: string | null;
+};
 export type ActOnRunsRequest = {
   action: 'cancel' | 'suspend' | 'resume' | 'retry';
   ids: string[];
@@ -365,6 +378,67 @@ export type ApproveMarketplaceItemRequest = {
   /** Of what was reviewed: 409 `content_changed` if the version has other content. */
   digest?: string | null;
 };
+export type AuditEntry = {
+  /** A number that grows; entries of one moment may be out of order. */
+  id: string;
+  at: string;
+  /** Whoever did it, by the name of that time. Of a failed log-in: whose account. */
+  actor: {
+    id: string;
+    username: string | null;
+  } | null;
+  /** An `operationId`, or a name of docs/audit.md such as `log_in`. */
+  action: string;
+  /** `refused`: 403, or a wrong credential. */
+  outcome: 'done' | 'refused' | 'failed';
+  object: {
+    type: string;
+    id: string | null;
+  } | null;
+  credential: {
+    type: 'session' | 'token' | 'client' | 'worker' | 'none';
+    /** Of the session, access token or machine client. */
+    id: string | null;
+  };
+  door: 'api' | 'a2a' | 'mcp' | 'openai' | 'system';
+  address: string | null;
+  user_agent: string | null;
+  request_id: string | null;
+  /** Names of the fields that the request had. */
+  fields: string[];
+  /** Fields that changed, with their values where these are harmless. */
+  changes: Record<
+    string,
+    {
+      old?: unknown;
+      new?: unknown;
+    }
+  >;
+  details: Record<string, unknown>;
+};
+export type AuditHead = {
+  no: string;
+  hash: string;
+};
+export type AuditVerification = {
+  ok: boolean;
+  /** Seals that were checked. */
+  seals: number;
+  entries: number;
+  /** Seals whose entries were removed after their time. */
+  removed: number;
+  /** Entries that wait for the sealer, which runs every 10 seconds. */
+  unsealed: number;
+  /** The newest seal; null while there is more to check. */
+  head: AuditHead | null;
+  problems: {
+    seal: string;
+    code: string;
+    message: string;
+  }[];
+  /** `after` of the next request; null at the end. */
+  next: string | null;
+};
 export type AuthorizationForm = {
   response_type?: string;
   client_id?: string;
@@ -507,6 +581,8 @@ export type ClientFields = {
   id: string;
   client_id: string;
   name: string;
+  /** What it may do; null: all that its user may. */
+  scopes: string[] | null;
   created_at: string;
   expires_at: string;
   last_used: string | null;
@@ -646,7 +722,15 @@ export type CreateHookRequest = {
 };
 export type CreateMyClientRequest = {
   name: string;
+  /** Such as `runs:read`, or `workflow:<id>` for one workflow and its runs. */
+  scopes?: string[];
   expires_at?: Instant;
+};
+export type CreateMyTokenRequest = {
+  name: string;
+  /** Such as `runs:read`, or `workflow:<id>` for one workflow and its runs. */
+  scopes: string[];
+  expires_at: Instant;
 };
 export type CreatePriceRequest = {
   provider?: string | null;
@@ -1569,6 +1653,10 @@ export type MissingParts = {
   secrets: string[];
   agents: RequiredAgent[];
   workflows: string[];
+};
+export type NewAccessToken = AccessTokenFields & {
+  /** Shown only once; it cannot be read again. */
+  token: string;
 };
 export type NewClient = ClientFields & {
   /** Shown only once; it cannot be read again. */
@@ -2841,6 +2929,51 @@ export interface Operations {
     };
     answer: AppliedResource[];
   };
+  /** List the audit log, newest first: admins all of it, others what they did themselves */
+  listAudit: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /** Id of a user, or `me`. */
+      actor_id?: string | undefined;
+      action?: string | undefined;
+      outcome?: 'done' | 'refused' | 'failed' | undefined;
+      object_type?: string | undefined;
+      object_id?: string | undefined;
+      address?: string | undefined;
+      from?: Instant | undefined;
+      /** Before this time. */
+      to?: Instant | undefined;
+    };
+    answer: AuditEntry[];
+  };
+  /** Get the audit log as a stream, newest first, at most 100,000 entries */
+  exportAudit: {
+    query?: {
+      /** Id of a user, or `me`. */
+      actor_id?: string | undefined;
+      action?: string | undefined;
+      outcome?: 'done' | 'refused' | 'failed' | undefined;
+      object_type?: string | undefined;
+      object_id?: string | undefined;
+      address?: string | undefined;
+      from?: Instant | undefined;
+      /** Before this time. */
+      to?: Instant | undefined;
+      format?: 'ndjson' | 'csv' | undefined;
+    };
+    answer: Blob | string;
+  };
+  /** Check the chain of the audit log: up to 200 seals a request */
+  verifyAudit: {
+    query?: {
+      after?: string | undefined;
+      head?: string | string[] | undefined;
+    };
+    answer: AuditVerification;
+  };
   /** Ask a user to approve an OAuth client: the authorization endpoint, a page (RFC 6749) */
   authorize: {
     query?: {
@@ -3805,6 +3938,25 @@ export interface Operations {
     };
     answer: undefined;
   };
+  /** List your personal access tokens, oldest first */
+  listMyTokens: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: AccessToken[];
+  };
+  /** Create a personal access token, which acts as you within its scopes */
+  createMyToken: { body: CreateMyTokenRequest; answer: NewAccessToken };
+  /** Delete a personal access token; it stops working immediately */
+  deleteMyToken: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
   /** Get a user */
   getUser: {
     path: {
@@ -3838,6 +3990,27 @@ export interface Operations {
     path: {
       id: string;
       client_id: string;
+    };
+    answer: undefined;
+  };
+  /** List a user's personal access tokens, oldest first */
+  listUserTokens: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: AccessToken[];
+  };
+  /** Delete a user's personal access token; it stops working immediately */
+  deleteUserToken: {
+    path: {
+      id: string;
+      token_id: string;
     };
     answer: undefined;
   };
@@ -4150,6 +4323,9 @@ export const OPERATIONS = {
   deleteWorkerToken: { method: 'DELETE', path: '/agents/{id}/worker-tokens/{token_id}', role: 'builder' },
   applySet: { method: 'POST', path: '/apply', role: 'builder' },
   listAppliedResources: { method: 'GET', path: '/apply', role: 'viewer' },
+  listAudit: { method: 'GET', path: '/audit', role: 'viewer' },
+  exportAudit: { method: 'GET', path: '/audit/export', role: 'viewer' },
+  verifyAudit: { method: 'GET', path: '/audit/verification', role: 'admin' },
   authorize: { method: 'GET', path: '/auth/authorize', role: 'public' },
   decideAuthorization: { method: 'POST', path: '/auth/authorize', role: 'public' },
   listRegisteredClients: { method: 'GET', path: '/auth/clients', role: 'admin' },
@@ -4270,10 +4446,15 @@ export const OPERATIONS = {
   listMySessions: { method: 'GET', path: '/users/me/sessions', role: 'viewer' },
   deleteMyOtherSessions: { method: 'DELETE', path: '/users/me/sessions', role: 'viewer' },
   deleteMySession: { method: 'DELETE', path: '/users/me/sessions/{id}', role: 'viewer' },
+  listMyTokens: { method: 'GET', path: '/users/me/tokens', role: 'viewer' },
+  createMyToken: { method: 'POST', path: '/users/me/tokens', role: 'viewer' },
+  deleteMyToken: { method: 'DELETE', path: '/users/me/tokens/{id}', role: 'viewer' },
   getUser: { method: 'GET', path: '/users/{id}', role: 'admin' },
   updateUser: { method: 'PATCH', path: '/users/{id}', role: 'admin' },
   listUserClients: { method: 'GET', path: '/users/{id}/clients', role: 'admin' },
   deleteUserClient: { method: 'DELETE', path: '/users/{id}/clients/{client_id}', role: 'admin' },
+  listUserTokens: { method: 'GET', path: '/users/{id}/tokens', role: 'admin' },
+  deleteUserToken: { method: 'DELETE', path: '/users/{id}/tokens/{token_id}', role: 'admin' },
   transferUser: { method: 'POST', path: '/users/{id}/transfer', role: 'admin' },
   listWebhooks: { method: 'GET', path: '/webhooks', role: 'viewer' },
   createWebhook: { method: 'POST', path: '/webhooks', role: 'approver' },

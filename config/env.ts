@@ -70,6 +70,8 @@ const schema = z.object({
   RATE_LIMIT_ADDRESS_PER_MINUTE: z.coerce.number().int().min(0).max(1_000_000).default(300),
   RATE_LIMIT_PER_MINUTE: z.coerce.number().int().min(0).max(1_000_000).default(0),
   CLIENT_MAX_DAYS: z.coerce.number().int().min(1).max(3_650).default(90),
+  TOKEN_MAX_DAYS: z.coerce.number().int().min(1).max(3_650).default(365),
+  AUDIT_RETENTION_DAYS: z.coerce.number().int().min(30).max(36_500).default(365),
   OAUTH_MAX_CLIENTS: z.coerce.number().int().min(0).max(1_000_000).default(1_000),
   OAUTH_CLIENTS_PER_ADDRESS: z.coerce.number().int().min(1).max(1_000_000).default(20),
   STREAMS_PER_USER: z.coerce.number().int().min(0).max(100_000).default(50),

@@ -2,6 +2,7 @@ import { MikroORM } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 
 import { entities } from './entities/index.ts';
+import { ChangeKeeper } from './entity-changes.ts';
 import { releaseWhenLost } from './lost-connections.ts';
 import { namePrepared } from './prepared.ts';
 import { arrayLiteral } from './sql.ts';
@@ -42,6 +43,7 @@ export function createOrm(options: OrmOptions): Orm {
   const { statementTimeoutMs = 30_000 } = options;
   const orm = new MikroORM({
     entities,
+    subscribers: [new ChangeKeeper()],
     clientUrl: options.url,
     // A mistyped URL must be an error instead of creating an empty database.
     ensureDatabase: false,

@@ -58,6 +58,25 @@ CREATE INDEX a2a_task_context ON public.a2a_task USING btree (context_id, agent_
 CREATE INDEX a2a_task_list ON public.a2a_task USING btree (agent_id, owner_id, state_at DESC, id DESC);
 CREATE INDEX a2a_task_owner ON public.a2a_task USING btree (owner_id, id DESC);
 
+create table access_token (
+  id uuid not null,
+  user_id uuid not null,
+  name text not null,
+  token_hash bytea not null,
+  hint text not null,
+  scopes text[] not null,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  expires_at timestamp with time zone not null,
+  last_used_at timestamp with time zone,
+  last_address text,
+  constraint access_token_pkey PRIMARY KEY (id),
+  constraint access_token_token_hash_key UNIQUE (token_hash),
+  constraint access_token_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX access_token_expiry ON public.access_token USING btree (expires_at);
+CREATE INDEX access_token_user ON public.access_token USING btree (user_id, id);
+CREATE TRIGGER access_token_deleted AFTER DELETE ON public.access_token FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
+
 create unlogged table address_request_count (
   address text not null,
   minute timestamp with time zone not null,
@@ -210,6 +229,52 @@ create table applied_resource (
 CREATE INDEX applied_resource_by ON public.applied_resource USING btree (applied_by);
 CREATE INDEX applied_resource_resource ON public.applied_resource USING btree (resource_id);
 
+create table audit_entry (
+  id bigint not null generated always as identity,
+  tx xid8 not null default pg_current_xact_id(),
+  at timestamp with time zone not null default clock_timestamp(),
+  actor_id uuid,
+  actor_name text,
+  action text not null,
+  outcome text not null,
+  object_type text,
+  object_id text,
+  credential text not null,
+  credential_id text,
+  door text not null,
+  address text,
+  user_agent text,
+  request_id text,
+  data jsonb not null default '{}'::jsonb,
+  constraint audit_entry_pkey PRIMARY KEY (id),
+  constraint audit_entry_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'refused'::text, 'failed'::text])))
+);
+CREATE INDEX audit_entry_action ON public.audit_entry USING btree (action, at, id);
+CREATE INDEX audit_entry_actor ON public.audit_entry USING btree (actor_id, at, id);
+CREATE INDEX audit_entry_address ON public.audit_entry USING btree (address, at, id);
+CREATE INDEX audit_entry_at ON public.audit_entry USING btree (at, id);
+CREATE INDEX audit_entry_object ON public.audit_entry USING btree (object_id, at, id);
+CREATE INDEX audit_entry_tx ON public.audit_entry USING btree (tx, id);
+CREATE TRIGGER audit_entry_append_only BEFORE DELETE OR UPDATE ON public.audit_entry FOR EACH ROW EXECUTE FUNCTION audit_refuse();
+CREATE TRIGGER audit_entry_not_truncated BEFORE TRUNCATE ON public.audit_entry FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse();
+
+create table audit_seal (
+  no bigint not null,
+  from_tx xid8 not null,
+  to_tx xid8 not null,
+  floor_id bigint not null,
+  last_id bigint not null,
+  entries integer not null,
+  newest_at timestamp with time zone not null,
+  entries_hash bytea not null,
+  previous_hash bytea not null,
+  hash bytea not null,
+  sealed_at timestamp with time zone not null default clock_timestamp(),
+  constraint audit_seal_pkey PRIMARY KEY (no)
+);
+CREATE TRIGGER audit_seal_append_only BEFORE DELETE OR UPDATE ON public.audit_seal FOR EACH ROW EXECUTE FUNCTION audit_refuse();
+CREATE TRIGGER audit_seal_not_truncated BEFORE TRUNCATE ON public.audit_seal FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse();
+
 create table auth_client (
   id uuid not null,
   user_id uuid not null,
@@ -218,6 +283,7 @@ create table auth_client (
   created_at timestamp with time zone not null default now(),
   last_used timestamp with time zone,
   expires_at timestamp with time zone not null default (now() + '90 days'::interval),
+  scopes text[],
   constraint auth_client_pkey PRIMARY KEY (id),
   constraint auth_client_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
@@ -241,6 +307,7 @@ create table auth_session (
   role_limit text,
   resource text,
   may_decide boolean not null default false,
+  scopes text[],
   constraint auth_session_pkey PRIMARY KEY (id),
   constraint auth_session_oauth_client_id_fkey FOREIGN KEY (oauth_client_id) REFERENCES oauth_client(id) ON DELETE CASCADE,
   constraint auth_session_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
@@ -1042,6 +1109,7 @@ create table oauth_code (
   used_at timestamp with time zone,
   session_id uuid,
   may_decide boolean not null default false,
+  scopes text[],
   constraint oauth_code_pkey PRIMARY KEY (code_hash),
   constraint oauth_code_approved_by_fkey FOREIGN KEY (approved_by) REFERENCES auth_session(id) ON DELETE CASCADE,
   constraint oauth_code_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_client(id) ON DELETE CASCADE,
@@ -1536,6 +1604,7 @@ CREATE INDEX workflow_schedule_paused_by ON public.workflow_schedule USING btree
 
 -- function append_run_events(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[]) returns jsonb
 -- function audit_and_append(p_run uuid, p_audit json, p_events json) returns jsonb
+-- function audit_refuse() returns trigger
 -- function begin_invocation(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_key text, p_pin text, p_task text, p_visit integer, p_digest text, p_outcomes json) returns json
 -- function counts_call(p_budget budget, p_agent uuid) returns boolean
 -- function decide_human_task(p_run uuid, p_decision json, p_status text, p_audit json, p_events json, p_notice json) returns text
@@ -1553,6 +1622,7 @@ CREATE INDEX workflow_schedule_paused_by ON public.workflow_schedule USING btree
 -- function notify_ended_call() returns trigger
 -- function oldest_open_transaction() returns xid8
 -- function people_asked(status text, waiting_on jsonb) returns uuid[]
+-- function prune_audit(days integer, after_seal bigint, max_seals integer) returns TABLE(seal bigint, hash bytea, entries bigint)
 -- function roll_budget(p_subject uuid) returns void
 -- function run_is_over(status text) returns boolean
 -- function run_task_is_unfinished(status text) returns boolean

@@ -1,5 +1,6 @@
 /** One A2A request, independent of the binding that it came in by. */
 import type { A2AStreamItem } from '../../contracts/a2a/objects.ts';
+import type { AuditOrigin } from '../../domain/audit/write.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
 import type { A2AAgent } from '../../domain/a2a/agent.ts';
 import { HITL_EXTENSION } from '../../contracts/a2a/hitl-extension.ts';
@@ -12,6 +13,8 @@ import type { LiveSession } from '../streams/live-sessions.ts';
 export interface A2ACall {
   deps: AppDeps;
   actor: Actor;
+  /** Of the entries in the audit log. */
+  origin: AuditOrigin;
   /**
    * Opens a session for a stream or a long wait; it ends when the access token expires. Close it after use.
    * @throws 429 when the user has too many streams open

@@ -8,6 +8,7 @@ import type { A2AAgent } from '../../domain/a2a/agent.ts';
 import { getTaskRow } from '../../domain/a2a/task-row.ts';
 import { listDeliveries } from '../../domain/delivery/outbox.ts';
 import type { AppDeps } from '../deps.ts';
+import { requireScope } from '../scopes.ts';
 
 const PATH = /^\/tasks\/([^/:]+)\/deliveries$/;
 const LIMIT = 200;
@@ -21,6 +22,7 @@ export async function answerDeliveries(
 ): Promise<boolean> {
   const id = PATH.exec(path)?.[1];
   if (id === undefined || ctx.method !== 'GET') return false;
+  requireScope(ctx.state['actor'], 'runs:read');
   const em = deps.orm.em.fork();
   const row = await getTaskRow(em, ctx.state['actor'], target.agent.id, id);
   const configs = await em.execute<

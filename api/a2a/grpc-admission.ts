@@ -12,7 +12,9 @@ import {
 import { v7 as uuidv7 } from 'uuid';
 
 import { actorOfClaims } from '../../domain/auth/access-token.ts';
+import { accessTokenCaller, isAccessToken } from '../../domain/auth/access-tokens.ts';
 import { hasRole } from '../../domain/auth/actor.ts';
+import type { Caller } from '../../domain/auth/known-callers.ts';
 import { verifyAccessToken } from '../../domain/auth/verify-access-token.ts';
 import { AppError, forbidden } from '../../domain/errors.ts';
 import type { AppDeps } from '../deps.ts';
@@ -100,9 +102,8 @@ async function admit(deps: AppDeps, metadata: Metadata, peer: string): Promise<S
   const ip = clientAddress(deps, metadata, peer);
   const authorization = first(metadata, 'authorization');
   const [, token] = /^Bearer +([^\s]+) *$/i.exec(authorization) ?? [];
-  const claims = token === undefined ? null : await verifyAccessToken(deps.keys, deps.env.BASE_URL, token);
-  const actor = claims && (await actorOfClaims(deps.orm.em.fork(), claims));
-  if (!claims || !actor) {
+  const caller = token === undefined ? null : await callerOf(deps, token, ip);
+  if (caller === null) {
     await deps.addressLimit.count(ip);
     if (authorization === '')
       throw new AppError(
@@ -112,9 +113,17 @@ async function admit(deps: AppDeps, metadata: Metadata, peer: string): Promise<S
       );
     throw new AppError('unauthorized', 'invalid_token', 'The access token is invalid or has expired.');
   }
+  const { actor, claims } = caller;
   await countRequest(() => deps.orm.em.fork(), actor, deps.env.RATE_LIMIT_PER_MINUTE);
   if (!hasRole(actor, 'viewer')) throw forbidden('This requires the role viewer.', 'role_required');
   return { claims, actor, ip };
+}
+
+async function callerOf(deps: AppDeps, token: string, ip: string): Promise<Caller | null> {
+  if (isAccessToken(token)) return accessTokenCaller(deps.orm.em.fork(), token, ip);
+  const claims = await verifyAccessToken(deps.keys, deps.env.BASE_URL, token);
+  const actor = claims && (await actorOfClaims(deps.orm.em.fork(), claims));
+  return claims && actor && { actor, claims };
 }
 
 /** The client's address; behind trusted proxies (TRUST_PROXY) it comes from `x-forwarded-for`. */

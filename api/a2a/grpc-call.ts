@@ -4,6 +4,7 @@ import type { ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 
 import { findA2AAgent } from '../../domain/a2a/agent.ts';
 import { badRequest, notFound } from '../../domain/errors.ts';
+import { originOfCaller } from '../audit-trail.ts';
 import type { AppDeps } from '../deps.ts';
 import { extensionsNamed, type A2ACall } from './call.ts';
 import { admittedCaller, first } from './grpc-admission.ts';
@@ -39,6 +40,12 @@ export async function grpcCall(
   return {
     deps,
     actor,
+    origin: {
+      ...originOfCaller(actor, opener.claims, 'a2a'),
+      address: opener.ip,
+      userAgent: first(metadata, 'user-agent') || null,
+      requestId: about.requestId,
+    },
     openSession: (kind) =>
       kind === 'stream' ? deps.sessions.openStream(opener) : deps.sessions.openWait(opener),
     target: await findA2AAgent(deps.orm.em.fork(), actor, agentId),

@@ -5,8 +5,10 @@
 import type { Message, SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 
+import type { Scope } from '../../contracts/scopes.ts';
 import { AppError, invalid } from '../../domain/errors.ts';
 import { isStorable } from '../middleware/body.ts';
+import { requireScope } from '../scopes.ts';
 import type { A2ACall } from './call.ts';
 import { toA2AError } from './errors.ts';
 
@@ -21,18 +23,20 @@ export function guarded(call: A2ACall, handler: A2ARequestHandler): A2ARequestHa
     call.thrown = error;
     return a2a;
   };
-  const guardCall = async <T>(params: object, method: () => Promise<T>): Promise<T> => {
+  const guardCall = async <T>(params: object, scope: Scope, method: () => Promise<T>): Promise<T> => {
     call.handlerCalled = true;
     try {
+      requireScope(call.actor, scope);
       checkNames(params);
       return await method();
     } catch (error) {
       throw toProtocolError(error);
     }
   };
-  const guardStream = async function* stream(params: object, method: () => Events): Events {
+  const guardStream = async function* stream(params: object, scope: Scope, method: () => Events): Events {
     call.handlerCalled = true;
     try {
+      requireScope(call.actor, scope);
       checkNames(params);
       yield* method();
     } catch (error) {
@@ -40,24 +44,27 @@ export function guarded(call: A2ACall, handler: A2ARequestHandler): A2ARequestHa
     }
   };
   return {
-    getAgentCard: () => guardCall({}, () => handler.getAgentCard()),
+    getAgentCard: () => guardCall({}, 'agents:read', () => handler.getAgentCard()),
     getAuthenticatedExtendedAgentCard: (params, context) =>
-      guardCall(params, () => handler.getAuthenticatedExtendedAgentCard(params, context)),
-    sendMessage: (params, context) => guardCall(params, () => handler.sendMessage(params, context)),
+      guardCall(params, 'agents:read', () => handler.getAuthenticatedExtendedAgentCard(params, context)),
+    sendMessage: (params, context) =>
+      guardCall(params, 'runs:write', () => handler.sendMessage(params, context)),
     sendMessageStream: (params, context) =>
-      guardStream(params, () => handler.sendMessageStream(params, context)),
-    getTask: (params, context) => guardCall(params, () => handler.getTask(params, context)),
-    listTasks: (params, context) => guardCall(params, () => handler.listTasks(params, context)),
-    cancelTask: (params, context) => guardCall(params, () => handler.cancelTask(params, context)),
-    resubscribe: (params, context) => guardStream(params, () => handler.resubscribe(params, context)),
+      guardStream(params, 'runs:write', () => handler.sendMessageStream(params, context)),
+    getTask: (params, context) => guardCall(params, 'runs:read', () => handler.getTask(params, context)),
+    listTasks: (params, context) => guardCall(params, 'runs:read', () => handler.listTasks(params, context)),
+    cancelTask: (params, context) =>
+      guardCall(params, 'runs:write', () => handler.cancelTask(params, context)),
+    resubscribe: (params, context) =>
+      guardStream(params, 'runs:read', () => handler.resubscribe(params, context)),
     createTaskPushNotificationConfig: (params, context) =>
-      guardCall(params, () => handler.createTaskPushNotificationConfig(params, context)),
+      guardCall(params, 'runs:write', () => handler.createTaskPushNotificationConfig(params, context)),
     getTaskPushNotificationConfig: (params, context) =>
-      guardCall(params, () => handler.getTaskPushNotificationConfig(params, context)),
+      guardCall(params, 'runs:read', () => handler.getTaskPushNotificationConfig(params, context)),
     listTaskPushNotificationConfigs: (params, context) =>
-      guardCall(params, () => handler.listTaskPushNotificationConfigs(params, context)),
+      guardCall(params, 'runs:read', () => handler.listTaskPushNotificationConfigs(params, context)),
     deleteTaskPushNotificationConfig: (params, context) =>
-      guardCall(params, () => handler.deleteTaskPushNotificationConfig(params, context)),
+      guardCall(params, 'runs:write', () => handler.deleteTaskPushNotificationConfig(params, context)),
   };
 }
 

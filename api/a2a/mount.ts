@@ -9,6 +9,7 @@ import { anonymous, type Actor } from '../../domain/auth/actor.ts';
 import { findA2AAgent, type A2AAgent } from '../../domain/a2a/agent.ts';
 import type { WireVersion } from '../../contracts/a2a/objects.ts';
 import { AppError } from '../../domain/errors.ts';
+import { originOf } from '../audit-trail.ts';
 import type { AppDeps } from '../deps.ts';
 import { authDeps } from '../middleware/auth-deps.ts';
 import { authMiddleware } from '../middleware/auth.ts';
@@ -32,15 +33,16 @@ const DEFAULT_CARD = /^(?:\/api\/v1)?\/\.well-known\/agent-card\.json$/;
 
 export function a2aMiddleware(deps: AppDeps): Middleware {
   const auth = authDeps(deps);
-  const authenticated = authMiddleware(auth, { role: 'viewer' });
-  const anonymousToo = authMiddleware(auth, { role: 'viewer', anonymousToo: true });
+  const authenticated = authMiddleware(auth, { role: 'viewer', scope: 'none' });
+  const readsAgents = authMiddleware(auth, { role: 'viewer', scope: 'agents:read' });
+  const anonymousToo = authMiddleware(auth, { role: 'viewer', scope: 'agents:read', anonymousToo: true });
   const signed: SignedCards = new Map();
   const find = (actor: Actor, id: string): Promise<A2AAgent> => findA2AAgent(deps.orm.em.fork(), actor, id);
   const noNext = async (): Promise<void> => {};
 
   const card = async (ctx: Context, agentId: string): Promise<void> => {
     onlyGet(ctx);
-    await (deps.env.PUBLIC_AGENT_CARDS ? anonymousToo : authenticated)(ctx, noNext);
+    await (deps.env.PUBLIC_AGENT_CARDS ? anonymousToo : readsAgents)(ctx, noNext);
     await sendCard(ctx, deps, await find(ctx.state['actor'], agentId), signed);
   };
 
@@ -136,6 +138,7 @@ function callOf(ctx: Context, deps: AppDeps, target: A2AAgent, version: WireVers
   return {
     deps,
     actor: ctx.state['actor'],
+    origin: originOf(ctx, 'a2a'),
     openSession(kind) {
       if (kind === 'wait') return deps.sessions.openWait(openerOf(ctx));
       const session = deps.sessions.openStream(openerOf(ctx));

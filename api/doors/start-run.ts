@@ -1,5 +1,6 @@
 /** Starts runs for requests of other standards, and cancels them. */
 import type { EntityManager } from '../../db/orm.ts';
+import { writeAudit, type AuditOrigin } from '../../domain/audit/write.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
 import { AppError } from '../../domain/errors.ts';
 import { noteDoorCall, type DoorCall } from '../../domain/runs/door-calls.ts';
@@ -16,6 +17,7 @@ type Deps = Pick<AppDeps, 'orm' | 'temporal' | 'logger'>;
  */
 export async function startByDoor(
   deps: Deps,
+  origin: AuditOrigin,
   call: Omit<DoorCall, 'run_id'>,
   create: (em: EntityManager) => Promise<string>,
 ): Promise<string> {
@@ -24,6 +26,7 @@ export async function startByDoor(
     async (em) => {
       const id = await create(em);
       await noteDoorCall(em, { ...call, run_id: id });
+      await writeAudit(em, origin, { action: 'start_run', objectType: 'run', objectId: id });
       return id;
     },
   );
@@ -32,10 +35,17 @@ export async function startByDoor(
 }
 
 /** Asks the run to end; harmless if it has ended. @throws not_found for another user's run */
-export async function cancelByDoor(deps: Deps, actor: Actor, runId: string): Promise<void> {
+export async function cancelByDoor(
+  deps: Deps,
+  { actor, origin }: { actor: Actor; origin: AuditOrigin },
+  runId: string,
+): Promise<void> {
   const signals = await inTransaction(
     () => deps.orm.em.fork(),
-    (em) => commandRun(em, actor, runId, 'cancel'),
+    async (em) => {
+      await writeAudit(em, origin, { action: 'cancelRun', objectType: 'run', objectId: runId });
+      return commandRun(em, actor, runId, 'cancel');
+    },
   ).catch((error: unknown) => {
     if (error instanceof AppError && error.code === 'run_finished') return [];
     throw error;

@@ -1,6 +1,7 @@
 /** One request to the MCP server, whatever protocol version it has. */
 import type { ServerContext } from '@modelcontextprotocol/server';
 
+import type { AuditOrigin } from '../../domain/audit/write.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
 import type { AppDeps } from '../deps.ts';
 import type { LiveSession } from '../streams/live-sessions.ts';
@@ -10,6 +11,8 @@ export interface McpCall {
   id: string;
   deps: AppDeps;
   actor: Actor;
+  /** Of the entries in the audit log. */
+  origin: AuditOrigin;
   /** Of the client, which chose it by `initialize`; null if the protocol has no sessions. */
   sessionId: string | null;
   /** The run whose step sends the request; null for any other caller. */

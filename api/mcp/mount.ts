@@ -20,6 +20,7 @@ import type { Actor } from '../../domain/auth/actor.ts';
 import { AppError, badRequest, forbidden } from '../../domain/errors.ts';
 import { callingRunByHeader } from '../../domain/runs/calling-run.ts';
 import { findCallOfRequest } from '../../domain/runs/door-calls.ts';
+import { originOf } from '../audit-trail.ts';
 import type { AppDeps } from '../deps.ts';
 import { cancelByDoor } from '../doors/start-run.ts';
 import { authDeps } from '../middleware/auth-deps.ts';
@@ -49,7 +50,7 @@ export function mcpMiddleware(deps: AppDeps): Middleware {
         metadataPath: `${resourceMetadataPath}${MCP_PATH}`,
       },
     },
-    { role: 'viewer' },
+    { role: 'viewer', scope: 'none' },
   );
   const origins = new Set([issuer, ...deps.env.CORS_ORIGINS].map((url) => new URL(url).origin));
   return async (ctx, next) => {
@@ -183,6 +184,7 @@ async function callOf(ctx: Context, deps: AppDeps, sessionId: string | null): Pr
     id: uuidv7(),
     deps,
     actor,
+    origin: originOf(ctx, 'mcp'),
     sessionId,
     callingRunId: await callingRunByHeader(deps.orm.em.fork(), ctx.get('Idempotency-Key')),
     cancelsOnLeave: false,
@@ -194,14 +196,15 @@ async function callOf(ctx: Context, deps: AppDeps, sessionId: string | null): Pr
 }
 
 /** `notifications/cancelled` names a request that any copy of this server may be answering. */
-async function cancelByMessage({ deps, actor, sessionId }: McpCall, message: unknown): Promise<void> {
+async function cancelByMessage(call: McpCall, message: unknown): Promise<void> {
+  const { deps, actor, sessionId } = call;
   if (sessionId === null || !isRecord(message) || message['method'] !== 'notifications/cancelled') return;
   const { params } = message;
   const requestId = isRecord(params) ? params['requestId'] : undefined;
   if (typeof requestId !== 'string' && typeof requestId !== 'number') return;
   const request = { session_id: sessionId, request_id: JSON.stringify(requestId) };
   const begun = await findCallOfRequest(deps.orm.em.fork(), actor.id, request);
-  if (begun !== null) await cancelByDoor(deps, actor, begun.run_id);
+  if (begun !== null) await cancelByDoor(deps, call, begun.run_id);
 }
 
 const RPC_CODES: Partial<Record<string, number>> = {

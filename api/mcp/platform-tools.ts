@@ -3,6 +3,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 
 import { hasRole, type Actor } from '../../domain/auth/actor.ts';
+import { writeAudit } from '../../domain/audit/write.ts';
 import { forbidden } from '../../domain/errors.ts';
 import { addFile, receiveFile } from '../../domain/files/service.ts';
 import { decide, getTask, listTasks, loadForChange } from '../../domain/hitl/service.ts';
@@ -14,6 +15,7 @@ import { followRun } from '../doors/follow-run.ts';
 import { cancelByDoor } from '../doors/start-run.ts';
 import { presentDecided, presentListedTask, presentTask } from '../routes/hitl/presenter.ts';
 import { text, uuid } from '../schemas.ts';
+import { hasScope } from '../scopes.ts';
 import { inTransaction } from '../transaction.ts';
 import type { McpCall, Progress } from './call.ts';
 import { fileUri, recordResult, runResult } from './results.ts';
@@ -39,8 +41,10 @@ function tool<Schema extends z.ZodObject>(definition: PlatformTool<Schema>): Pla
   return definition as unknown as PlatformTool;
 }
 
-const everybody = (): boolean => true;
-const builders = (actor: Actor): boolean => hasRole(actor, 'builder');
+const readsRuns = (actor: Actor): boolean => hasScope(actor, 'runs:read');
+const readsTasks = (actor: Actor): boolean => hasScope(actor, 'hitl:read');
+const steersRuns = (actor: Actor): boolean => hasRole(actor, 'builder') && hasScope(actor, 'runs:write');
+const writesFiles = (actor: Actor): boolean => hasRole(actor, 'builder') && hasScope(actor, 'files:write');
 const READS = { readOnlyHint: true, openWorldHint: false };
 const CHANGES = { readOnlyHint: false, openWorldHint: false };
 
@@ -55,7 +59,7 @@ const TOOLS: Record<string, PlatformTool> = {
     }),
     output: runResultSchema(null),
     annotations: { ...READS, idempotentHint: true },
-    isFor: everybody,
+    isFor: readsRuns,
     call: getRunTool,
   }),
   cancel_run: tool({
@@ -64,9 +68,10 @@ const TOOLS: Record<string, PlatformTool> = {
     input: z.strictObject({ run_id: uuid }),
     output: runResultSchema(null),
     annotations: { ...CHANGES, destructiveHint: true, idempotentHint: true },
-    isFor: builders,
-    async call({ deps, actor }, { run_id: id }) {
-      await cancelByDoor(deps, actor, id);
+    isFor: steersRuns,
+    async call(call, { run_id: id }) {
+      const { deps, actor } = call;
+      await cancelByDoor(deps, call, id);
       return runResult(await getRun(deps.orm.em.fork(), actor, id));
     },
   }),
@@ -79,8 +84,8 @@ const TOOLS: Record<string, PlatformTool> = {
       content_base64: z.base64(),
     }),
     annotations: { ...CHANGES, destructiveHint: false },
-    isFor: builders,
-    async call({ deps, actor }, { name, media_type, content_base64: content }) {
+    isFor: writesFiles,
+    async call({ deps, actor, origin }, { name, media_type, content_base64: content }) {
       const source = chunks(Buffer.from(content, 'base64'));
       const file = { owner_id: actor.id, name, media_type };
       const upload = await receiveFile(deps.files, source);
@@ -88,6 +93,7 @@ const TOOLS: Record<string, PlatformTool> = {
         () => deps.orm.em.fork(),
         async (em) => {
           const added = await addFile(em, upload, file);
+          await writeAudit(em, origin, { action: 'uploadFile', objectType: 'file', objectId: added.id });
           await checkFileLimit(em, deps.env, actor.id);
           return added;
         },
@@ -111,7 +117,7 @@ const TOOLS: Record<string, PlatformTool> = {
     description: 'Lists the tasks that wait for the decision of the person whom you work for.',
     input: z.strictObject({ run_id: uuid.optional() }),
     annotations: READS,
-    isFor: everybody,
+    isFor: readsTasks,
     async call({ deps, actor }, filter) {
       const em = deps.orm.em.fork();
       const all = { scope: 'mine' as const, ...filter };
@@ -124,7 +130,7 @@ const TOOLS: Record<string, PlatformTool> = {
     description: 'Gets one task with its form and what people said about it.',
     input: z.strictObject({ task_id: uuid }),
     annotations: READS,
-    isFor: everybody,
+    isFor: readsTasks,
     call: async ({ deps, actor }, { task_id: id }) =>
       recordResult({ ...presentTask(actor, await getTask(deps.orm.em.fork(), actor, id)) }),
   }),
@@ -140,10 +146,15 @@ const TOOLS: Record<string, PlatformTool> = {
       comment: text({ max: 10_000 }).optional(),
     }),
     annotations: { ...CHANGES, destructiveHint: true },
-    isFor: (actor) => hasRole(actor, 'approver') && actor.client?.mayDecide === true,
+    isFor: (actor) => hasRole(actor, 'approver') && mayDecideByTools(actor),
     call: decideTask,
   }),
 };
+
+/** Only with the scope, so that no model decides what a person should. */
+function mayDecideByTools({ client, accessToken, scopes }: Actor): boolean {
+  return client?.mayDecide === true || (accessToken === true && scopes?.includes('hitl:decide') === true);
+}
 
 async function getRunTool(
   { deps, actor, openSession, gone }: McpCall,
@@ -164,7 +175,7 @@ async function getRunTool(
 
 /** @throws 403 if the caller could approve what itself has begun */
 async function decideTask(
-  { deps, actor, callingRunId }: McpCall,
+  { deps, actor, origin, callingRunId }: McpCall,
   {
     task_id: id,
     ...submission
@@ -179,6 +190,13 @@ async function decideTask(
           'A program of a language model has begun this run, so a person decides this task elsewhere.',
           'own_run',
         );
+      const changes = { decision: { new: submission.decision } };
+      await writeAudit(em, origin, {
+        action: 'decideHumanTask',
+        objectType: 'human_task',
+        objectId: id,
+        data: { changes },
+      });
       return decide(em, { actor, via: 'mcp' }, seen, { value: submission });
     },
   );

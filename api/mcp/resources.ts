@@ -5,6 +5,7 @@ import { isUuid } from '../../contracts/uuid.ts';
 import { createFileLink } from '../../domain/files/file-link.ts';
 import { getFile, listFiles } from '../../domain/files/service.ts';
 import { getRun } from '../../domain/runs/queries.ts';
+import { requireScope } from '../scopes.ts';
 import type { McpCall } from './call.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { fileUri, runUri } from './results.ts';
@@ -27,6 +28,7 @@ export const RESOURCE_TEMPLATES = [
 
 /** The caller's files, newest first. */
 export async function listResources({ deps, actor }: McpCall, cursor: string | undefined) {
+  requireScope(actor, 'files:read');
   const after = cursor === undefined ? undefined : decodeCursor(cursor)[1];
   const files = await listFiles(
     deps.orm.em.fork(),
@@ -52,6 +54,7 @@ export async function readResource(call: McpCall, uri: string): Promise<ReadReso
   const [, kind, id = ''] = URI.exec(uri) ?? [];
   if (kind === undefined || !isUuid(id)) throw noResource(uri);
   const { deps, actor } = call;
+  requireScope(actor, kind === 'runs' ? 'runs:read' : 'files:read');
   const em = deps.orm.em.fork();
   if (kind === 'runs') {
     const { status, output, error, waiting_on: waiting_for } = await getRun(em, actor, id);

@@ -77,7 +77,7 @@ async function start(call: McpCall, source: ToolSource, input: unknown, request:
     request_id: JSON.stringify(request.id),
     progress_token: token === undefined ? null : JSON.stringify(token),
   };
-  return startByDoor(deps, note, async (em) => {
+  return startByDoor(deps, call.origin, note, async (em) => {
     if (source.kind === 'agent') {
       const agent = await getAgent(em, actor, source.id);
       return invokeAgent(em, actor, agent, { input: () => input, caller_run_id, limits });
@@ -104,7 +104,7 @@ async function waitFor(
     const next = await entries.next();
     if (next.done) {
       if (next.value === 'gone') {
-        if (call.cancelsOnLeave && !deps.isStopping()) await cancelByDoor(deps, actor, following.runId);
+        if (call.cancelsOnLeave && !deps.isStopping()) await cancelByDoor(deps, call, following.runId);
         throw new AppError('unavailable', 'client_left', 'The client has left.');
       }
       return runResult(await getRun(deps.orm.em.fork(), actor, following.runId));

@@ -2,10 +2,11 @@
 import { ProtocolError, ProtocolErrorCode, Server, type CallToolResult } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 
-import { hasRole } from '../../domain/auth/actor.ts';
+import { hasRole, type Actor } from '../../domain/auth/actor.ts';
 import { listToolSources } from '../../domain/registry/tool-lists.ts';
 import { toAppError } from '../middleware/errors.ts';
 import { unstorable } from '../middleware/body.ts';
+import { hasScope } from '../scopes.ts';
 import type { McpCall, Progress } from './call.ts';
 import { decodeCursor, encodeCursor, type Cursor } from './cursor.ts';
 import { callPlatformTool, platformTools } from './platform-tools.ts';
@@ -47,7 +48,7 @@ async function listTools(
   const { deps, actor } = call;
   const [list, after] = cursor === undefined ? (['agent', undefined] as Cursor) : decodeCursor(cursor);
   const first = cursor === undefined ? platformTools(actor) : [];
-  if (!hasRole(actor, 'builder')) return { tools: first };
+  if (!mayRun(actor)) return { tools: first };
   const kind = list === 'agent' ? 'agent' : 'workflow';
   const page = { after: after ?? null, limit: PAGE_SIZE + 1 };
   const sources = await listToolSources(deps.orm.em.fork(), actor, kind, page);
@@ -60,6 +61,8 @@ async function listTools(
     ...(next === null ? {} : { nextCursor: encodeCursor(next) }),
   };
 }
+
+const mayRun = (actor: Actor): boolean => hasRole(actor, 'builder') && hasScope(actor, 'runs:write');
 
 /** Refusals and failures are results that the model reads. @throws ProtocolError for an unknown tool */
 async function callTool(
@@ -74,7 +77,7 @@ async function callTool(
     if (bad) return toolError(`${bad.pointer}: ${bad.message}`);
     const own = await callPlatformTool(call, name, given, request);
     if (own !== null) return own;
-    const result = hasRole(actor, 'builder') ? await callRunTool(call, name, given, request) : null;
+    const result = mayRun(actor) ? await callRunTool(call, name, given, request) : null;
     if (result !== null) return result;
   } catch (error) {
     if (error instanceof z.ZodError)

@@ -18,8 +18,10 @@ import { AppError, forbidden } from '../../domain/errors.ts';
 import type { Caller, KnownCallers } from '../../domain/auth/known-callers.ts';
 import type { SigningKeys } from '../../domain/auth/signing-keys.ts';
 import { isWorkerToken, type WorkerCaller } from '../../domain/jobs/worker-tokens.ts';
+import { accessTokenCaller, isAccessToken } from '../../domain/auth/access-tokens.ts';
 import type { Endpoint } from '../endpoint.ts';
 import type { KnownWorkers } from '../jobs/known-workers.ts';
+import { checkScope } from '../scopes.ts';
 import type { AddressLimit } from './rate-limit.ts';
 import { identifyByCookie } from './session-cookie.ts';
 
@@ -38,13 +40,16 @@ export interface AuthDeps {
   resource?: { audience: string; metadataPath: string };
 }
 
+/** What decides who may call an operation. */
+type AuthRule = Pick<
+  Endpoint,
+  'role' | 'clientRole' | 'anonymousToo' | 'serviceToken' | 'workerToken' | 'probe' | 'scope' | 'workflowIn'
+>;
+
 /**
  * Sets `ctx.state.actor`. @throws 401, then 403; 429 for an address with too many unauthenticated requests
  */
-export function authMiddleware(
-  deps: AuthDeps,
-  endpoint: Pick<Endpoint, 'role' | 'clientRole' | 'anonymousToo' | 'serviceToken' | 'workerToken' | 'probe'>,
-): Middleware {
+export function authMiddleware(deps: AuthDeps, endpoint: AuthRule): Middleware {
   const { role, clientRole, anonymousToo, serviceToken, workerToken, probe } = endpoint;
   const countAnonymous = async (ctx: Context): Promise<void> =>
     ctx.set(await deps.addressLimit.count(ctx.ip));
@@ -90,6 +95,7 @@ export function authMiddleware(
     if (!hasRole(found.actor, needed)) {
       throw forbidden(`This requires the role ${needed}.`, 'role_required');
     }
+    await checkScope(deps.fork, ctx, found.actor, endpoint);
     await next();
   };
 }
@@ -124,6 +130,11 @@ function identification(deps: AuthDeps): (ctx: Context) => Promise<Caller | Unid
   };
   return (ctx) => {
     const token = bearerToken(ctx);
+    if (token !== null && isAccessToken(token)) {
+      const find = async () =>
+        (await accessTokenCaller(deps.fork(), token, ctx.ip)) ?? ('invalid_token' as const);
+      return isRead(ctx) ? deps.knownCallers.find(token, find) : find();
+    }
     // Callers are known by their tokens wherever these are used, so tokens of one resource are never kept.
     if (deps.resource !== undefined) return token === null ? Promise.resolve('token_required') : byToken(ctx);
     if (ctx.get('authorization') === '') return identifyByCookie(deps.fork(), ctx, deps.issuer);

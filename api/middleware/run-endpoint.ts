@@ -24,6 +24,7 @@ import {
 import { formFields } from './form-fields.ts';
 import { checkResponse, parseBody, parseParams, parseQuery } from './guard.ts';
 import { inTransaction } from '../transaction.ts';
+import { EndpointTrail } from '../audit-trail.ts';
 import { readYamlBody, withPlaces, type YamlBody } from '../yaml-body.ts';
 import { claimKey, idempotencyScope, storeAnswer } from './idempotency.ts';
 
@@ -56,12 +57,18 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
         : null;
 
     const request = readingOf(endpoint, ctx, read);
+    const contextOf = (em: EntityManager, rest: ContextRest) =>
+      makeContext(deps, endpoint, ctx, em, request, rest);
     const prepared = endpoint.prepare
-      ? await prepare(endpoint, makeContext(deps, endpoint, ctx, deps.fork(), request, []))
+      ? await prepare(
+          endpoint,
+          contextOf(deps.fork(), { actions: [], audit: new EndpointTrail(endpoint, ctx) }),
+        )
       : undefined;
     const attempt = async (em: EntityManager) => {
       const actions: AfterCommit[] = [];
-      const c = makeContext(deps, endpoint, ctx, em, request, actions, prepared);
+      const audit = new EndpointTrail(endpoint, ctx);
+      const c = contextOf(em, { actions, audit, prepared });
       const first = scope ? await claimKey(em, scope) : null;
       if (first) {
         return { response: first, actions, replayed: true, c };
@@ -69,6 +76,7 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
       const response = await endpoint.handler(c);
       readAll(c);
       checkOutgoing(deps, endpoint, response);
+      await audit.close(em, c, response);
       if (scope) {
         await storeAnswer(em, scope, response);
       }
@@ -159,19 +167,25 @@ function readingOf(endpoint: Endpoint, ctx: Context, read: RawBody | AppError | 
   };
 }
 
+interface ContextRest {
+  actions: AfterCommit[];
+  audit: EndpointTrail;
+  prepared?: unknown;
+}
+
 function makeContext(
   deps: RunDeps,
   endpoint: Endpoint,
   ctx: Context,
   em: EntityManager,
   request: Reading,
-  actions: AfterCommit[],
-  prepared?: unknown,
+  { actions, audit, prepared }: ContextRest,
 ): EndpointContext<never, never, never> {
   // `never`: only the endpoint's own handler receives this context, and its types match these schemas.
   return {
     em,
     prepared,
+    audit,
     actor: ctx.state['actor'],
     params: parseParams(endpoint, ctx['params']),
     get query() {
@@ -190,14 +204,15 @@ function makeContext(
     requestId: ctx.state['requestId'],
     baseUrl: deps.baseUrl,
     afterCommit: (action: AfterCommit) => void actions.push(action),
-  } as EndpointContext<never, never, never>;
+  } as unknown as EndpointContext<never, never, never>;
 }
 
 /** The parts of the context that do not depend on the query or body. */
 function contextParts(c: EndpointContext<never, never, never>) {
-  const { actor, params, ctx, requestId, baseUrl } = c;
+  const { actor, audit, params, ctx, requestId, baseUrl } = c;
   return {
     actor,
+    audit,
     params,
     ctx,
     requestId,

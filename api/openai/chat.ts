@@ -12,6 +12,7 @@ import { runLimits } from '../../domain/runs/limits.ts';
 import { getRun } from '../../domain/runs/queries.ts';
 import type { RunRow } from '../../domain/runs/row.ts';
 import { readWorkflowInputSchema } from '../../domain/runs/runnable.ts';
+import { originOf } from '../audit-trail.ts';
 import type { AppDeps } from '../deps.ts';
 import { followRun, Nudges, type FollowEnd } from '../doors/follow-run.ts';
 import { cancelByDoor, startByDoor } from '../doors/start-run.ts';
@@ -101,7 +102,7 @@ async function startChat(
       throw badParameter('model', "The agent's input schema has no place for a text.", 'unsupported_model');
     const call = { id: uuidv7(), door: 'openai' as const, user_id: actor.id };
     const ids = { session_id: null, request_id: null, progress_token: null };
-    const runId = await startByDoor(deps, { ...call, ...ids }, async (tx) => {
+    const runId = await startByDoor(deps, originOf(ctx, 'openai'), { ...call, ...ids }, async (tx) => {
       const caller_run_id = await callingRunByHeader(tx, ctx.get('Idempotency-Key'));
       const limits = runLimits(deps.env);
       const agent = await getAgent(tx, actor, pinned.id);
@@ -123,12 +124,13 @@ function cancelOnLeave(
   actor: Actor,
   runId: string,
 ): Pick<Chat, 'gone' | 'settle'> {
+  const origin = originOf(ctx, 'openai');
   const left = new AbortController();
   let isSettled = false;
   const leave = (): void => {
     left.abort();
     if (isSettled || deps.isStopping()) return;
-    cancelByDoor(deps, actor, runId).catch((error: unknown) =>
+    cancelByDoor(deps, { actor, origin }, runId).catch((error: unknown) =>
       deps.logger.error({ err: error, run_id: runId }, 'cannot cancel the run of a closed connection'),
     );
   };

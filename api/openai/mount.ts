@@ -12,6 +12,7 @@ import { authMiddleware } from '../middleware/auth.ts';
 import { checkMediaType, decodeText, parseJson, readRawBody } from '../middleware/body.ts';
 import { toAppError } from '../middleware/errors.ts';
 import { countRequest } from '../middleware/rate-limit.ts';
+import { requireScope } from '../scopes.ts';
 import { answerChat } from './chat.ts';
 import { openAiError, sendOpenAiError } from './errors.ts';
 import { listModels, readModel } from './models.ts';
@@ -23,7 +24,7 @@ const MODEL = /^\/models\/(.+)$/;
 const BODY_LIMIT_BYTES = 16 * 1024 * 1024;
 
 export function openAiMiddleware(deps: AppDeps): Middleware {
-  const authenticated = authMiddleware(authDeps(deps), { role: 'viewer' });
+  const authenticated = authMiddleware(authDeps(deps), { role: 'viewer', scope: 'none' });
   return async (ctx, next) => {
     const [, rest] = BASE.exec(ctx.path) ?? [];
     if (rest === undefined) return next();
@@ -47,6 +48,7 @@ async function dispatch(ctx: Context, deps: AppDeps, rest: string): Promise<void
   const model = MODEL.exec(rest)?.[1];
   if (rest === '/models' || model !== undefined) {
     only(ctx, 'GET');
+    requireScope(ctx.state['actor'], 'agents:read');
     const em = deps.orm.em.fork();
     const body =
       model === undefined
@@ -61,6 +63,7 @@ async function dispatch(ctx: Context, deps: AppDeps, rest: string): Promise<void
   only(ctx, 'POST');
   if (!hasRole(ctx.state['actor'], 'builder'))
     throw forbidden('This requires the role builder.', 'role_required');
+  requireScope(ctx.state['actor'], 'runs:write');
   const raw = await readRawBody(ctx, BODY_LIMIT_BYTES, { until: 'read' });
   checkMediaType(raw, ['application/json']);
   const body = raw.turn.measure(() => parseJson(decodeText(raw.bytes)));

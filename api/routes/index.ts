@@ -1,5 +1,5 @@
 import type { AppDeps } from '../deps.ts';
-import type { Endpoint } from '../endpoint.ts';
+import { scoped, type ScopedEndpoint } from '../scopes.ts';
 import { agentDocsEndpoints } from './agent-docs/routes.ts';
 import { agentEndpoints } from './agents/routes.ts';
 import { applyEndpoints } from './apply/routes.ts';
@@ -9,6 +9,7 @@ import { usageEndpoints } from './spending/usage.ts';
 import { callbackEndpoints } from './callbacks/routes.ts';
 import { catalogEndpoints } from './catalogs/routes.ts';
 import { deviceEndpoints } from './auth/device.ts';
+import { auditEndpoints } from './audit/routes.ts';
 import { authEndpoints } from './auth/routes.ts';
 import { sessionEndpoints } from './console/session.ts';
 import { evaluationEndpoints } from './evaluations/routes.ts';
@@ -31,6 +32,7 @@ import { temporalCodecEndpoints } from './temporal-codec/routes.ts';
 import { directoryEndpoints } from './users/directory.ts';
 import { meEndpoints } from './users/me.ts';
 import { preferencesEndpoints } from './users/preferences.ts';
+import { accessTokenEndpoints } from './users/tokens.ts';
 import { userEndpoints } from './users/routes.ts';
 import { ownSessionEndpoints } from './users/sessions.ts';
 import { webhookEndpoints } from './webhooks/routes.ts';
@@ -38,45 +40,47 @@ import { scheduleEndpoints } from './schedules/routes.ts';
 import { eventSenderEndpoints } from './workflows/event-senders.ts';
 import { workflowEndpoints } from './workflows/routes.ts';
 
-/** All endpoints. Add the endpoints of a new resource here. */
-export function allEndpoints(deps: AppDeps): Endpoint[] {
+/** All endpoints, with the family of their scopes. Add the endpoints of a new resource here. */
+export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
   return [
-    ...healthEndpoints(deps),
-    ...metricsEndpoints(deps),
-    ...authEndpoints(deps),
-    ...deviceEndpoints(deps),
-    ...authorizeEndpoints(deps),
-    ...oauthMetadataEndpoints(deps),
-    ...oauthClientEndpoints(deps),
-    ...sessionEndpoints(deps),
-    ...meEndpoints(deps),
-    ...ownSessionEndpoints(),
-    ...preferencesEndpoints(),
-    ...directoryEndpoints(),
-    ...userEndpoints(deps),
-    ...agentEndpoints(deps),
-    ...agentDocsEndpoints(),
-    ...evaluationEndpoints(deps),
-    ...jobEndpoints(deps),
-    ...callbackEndpoints(deps),
-    ...secretEndpoints(deps),
-    ...hitlEndpoints(deps),
-    ...runsEndpoints(deps),
-    ...marketplaceEndpoints(deps),
-    ...workflowEndpoints(deps),
-    ...eventSenderEndpoints(),
-    ...scheduleEndpoints(deps),
-    ...budgetEndpoints(),
-    ...priceEndpoints(),
-    ...usageEndpoints(),
-    ...schemaEndpoints(),
-    ...catalogEndpoints(),
-    ...fileEndpoints(deps),
-    ...webhookEndpoints(deps),
-    ...applyEndpoints(deps),
-    ...eventEndpoints(deps),
-    ...eventSourceEndpoints(deps),
-    ...hookEndpoints(deps),
-    ...temporalCodecEndpoints(deps),
+    ...scoped('none', healthEndpoints(deps)),
+    ...scoped('none', metricsEndpoints(deps)),
+    ...scoped('none', authEndpoints(deps)),
+    ...scoped('person', deviceEndpoints(deps)),
+    ...scoped('none', authorizeEndpoints(deps)),
+    ...scoped('none', oauthMetadataEndpoints(deps)),
+    ...scoped('none', oauthClientEndpoints(deps)),
+    ...scoped('none', sessionEndpoints(deps)),
+    ...scoped('account', meEndpoints(deps)),
+    ...scoped('person', ownSessionEndpoints()),
+    ...scoped('account', preferencesEndpoints()),
+    ...scoped('account', directoryEndpoints()),
+    ...scoped('person', accessTokenEndpoints(deps)),
+    ...scoped('account', auditEndpoints(deps)),
+    ...scoped('account', userEndpoints(deps)),
+    ...scoped('agents', agentEndpoints(deps)),
+    ...scoped('agents', agentDocsEndpoints()),
+    ...scoped('agents', evaluationEndpoints(deps)),
+    ...scoped('agents', jobEndpoints(deps)),
+    ...scoped('none', callbackEndpoints(deps)),
+    ...scoped('secrets', secretEndpoints(deps)),
+    ...scoped('hitl', hitlEndpoints(deps)),
+    ...scoped('runs', runsEndpoints(deps)),
+    ...scoped('marketplace', marketplaceEndpoints(deps)),
+    ...scoped('workflows', workflowEndpoints(deps)),
+    ...scoped('workflows', eventSenderEndpoints()),
+    ...scoped('workflows', scheduleEndpoints(deps)),
+    ...scoped('usage', budgetEndpoints()),
+    ...scoped('usage', priceEndpoints()),
+    ...scoped('usage', usageEndpoints()),
+    ...scoped('workflows', schemaEndpoints()),
+    ...scoped('none', catalogEndpoints()),
+    ...scoped('files', fileEndpoints(deps)),
+    ...scoped('webhooks', webhookEndpoints(deps)),
+    ...scoped('workflows', applyEndpoints(deps)),
+    ...scoped('events', eventEndpoints(deps)),
+    ...scoped('events', eventSourceEndpoints(deps)),
+    ...scoped('events', hookEndpoints(deps)),
+    ...scoped('none', temporalCodecEndpoints(deps)),
   ];
 }

@@ -29,7 +29,7 @@ const list = command({
   },
 });
 
-async function userId(cli: Cli, given: string): Promise<string> {
+export async function userId(cli: Cli, given: string): Promise<string> {
   if (isId(given)) return given;
   for await (const user of cli.client.items('listUsers', { query: { q: given }, signal: cli.signal }))
     if (user.username === given) return user.id;

@@ -9,6 +9,7 @@ export const AuthClient = defineEntity({
     user_id: p.uuid(),
     name: p.text(),
     secret_hash: p.text().hidden(),
+    scopes: p.array().nullable(),
     created_at: p.datetime(),
     expires_at: p.datetime(),
     last_used: p.datetime().nullable(),

@@ -35,6 +35,8 @@ import { Migration202611230929Doors } from './202611230929-doors.ts';
 import { Migration202611231050Evaluations } from './202611231050-evaluations.ts';
 import { Migration202611231105Canaries } from './202611231105-canaries.ts';
 import { Migration202611231100SpendingSizes } from './202611231100-spending-sizes.ts';
+import { Migration202611231300Audit } from './202611231300-audit.ts';
+import { Migration202611231301AccessTokens } from './202611231301-access-tokens.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -70,6 +72,8 @@ export const migrations = [
   { name: '202611231050-evaluations', class: Migration202611231050Evaluations },
   { name: '202611231105-canaries', class: Migration202611231105Canaries },
   { name: '202611231100-spending-sizes', class: Migration202611231100SpendingSizes },
+  { name: '202611231300-audit', class: Migration202611231300Audit },
+  { name: '202611231301-access-tokens', class: Migration202611231301AccessTokens },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -8,7 +8,7 @@ import * as z from 'zod';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import type { Role } from '../../contracts/roles.ts';
-import { actorOfSession, type Actor } from './actor.ts';
+import { actorOfSession, scopedActor, type Actor } from './actor.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
 export const ACCESS_TOKEN_SECONDS = 900;
@@ -76,12 +76,13 @@ interface Row {
   role_limit: Role | null;
   may_decide: boolean | null;
   client_row: string | null;
+  scopes: string[] | null;
 }
 
 const CALLER = new Prepared(
   `select u.username, u.roles, u.groups, u.status, u.token_epoch,
           s.id as session_id, s.revoked_at, s.oauth_client_id, s.role_limit, s.may_decide,
-          c.id as client_row
+          c.id as client_row, coalesce(c.scopes, s.scopes) as scopes
      from user_account u
      left join auth_session s on s.id = ? and s.user_id = u.id
      left join auth_client c on c.id = ? and c.user_id = u.id and c.expires_at > now()
@@ -105,7 +106,8 @@ export async function actorOfClaims(em: EntityManager, claims: Claims): Promise<
       : row.oauth_client_id === claims.client_id || row.client_row !== null);
   if (!valid) return null;
   const { username, roles, role_limit: limit, groups, may_decide: mayDecide } = row;
-  return actorOfSession({ id: claims.sub, username, roles, groups }, limit, mayDecide ?? false);
+  const actor = actorOfSession({ id: claims.sub, username, roles, groups }, limit, mayDecide ?? false);
+  return scopedActor(actor, row.scopes);
 }
 
 /** `actorOfClaims` for many claims in one statement; the results keep the order. */
@@ -120,23 +122,29 @@ export async function actorsOfClaims(
     client: client === FIRST_PARTY_CLIENT ? null : client,
     epoch,
   }));
-  const rows = await em.execute<(Actor & { n: number; role_limit: Role | null })[]>(
-    `select q.n::int as n, u.id, u.username, u.roles, u.groups, s.role_limit
+  type Found = Actor & { n: number; role_limit: Role | null; is_token: boolean };
+  const rows = await em.execute<Found[]>(
+    `select q.n::int as n, u.id, u.username, u.roles, u.groups, s.role_limit,
+            coalesce(t.scopes, c.scopes, s.scopes) as scopes, t.id is not null as is_token
        from rows from (
               jsonb_to_recordset(?::jsonb) as (sub uuid, sid uuid, client uuid, epoch int)
             ) with ordinality as q(sub, sid, client, epoch, n)
        join user_account u on u.id = q.sub and u.status = 'active' and u.token_epoch = q.epoch
        left join auth_session s on s.id = q.sid and s.user_id = u.id
        left join auth_client c on c.id = q.client and c.user_id = u.id and c.expires_at > now()
+       left join access_token t on t.id = q.client and t.user_id = u.id and t.expires_at > now()
       where s.revoked_at is null
         and case when q.client is null then s.id is not null and s.oauth_client_id is null
-                 else c.id is not null or s.oauth_client_id = q.client end`,
+                 else c.id is not null or t.id is not null or s.oauth_client_id = q.client end`,
     [JSON.stringify(requested)],
   );
   const actors = new Map(
-    rows.map(({ n, id, username, roles, groups, role_limit: limit }) => [
+    rows.map(({ n, id, username, roles, groups, role_limit: limit, scopes, is_token: isToken }) => [
       n,
-      actorOfSession({ id, username, roles, groups }, limit),
+      {
+        ...scopedActor(actorOfSession({ id, username, roles, groups }, limit), scopes ?? null),
+        ...(isToken ? { accessToken: true as const } : {}),
+      },
     ]),
   );
   return claims.map((_, index) => actors.get(index + 1) ?? null);

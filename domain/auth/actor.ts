@@ -6,6 +6,10 @@ export interface Actor {
   username: string;
   roles: Role[];
   groups: string[];
+  /** What a token may do of what the roles allow; null or absent: everything. */
+  scopes?: readonly string[] | null;
+  /** The caller has shown a personal access token. */
+  accessToken?: true;
   /** Set if an OAuth client acts for the user. */
   client?: {
     /** The user has roles that the client may not use. */
@@ -43,6 +47,21 @@ export function actorOfSession(user: Actor, limit: Role | null, mayDecide = fals
   const roles = limitRoles(user.roles, limit);
   const limited = user.roles.some((role) => !hasRole({ roles }, role));
   return { ...user, roles, client: { limited, mayDecide } };
+}
+
+/**
+ * A caller with some scopes only; null for all. Without the scope `admin` it has no rights of an administrator,
+ * not even to see more.
+ */
+export function scopedActor(user: Actor, scopes: readonly string[] | null): Actor {
+  if (scopes === null) return user;
+  const roles = scopes.includes('admin') ? user.roles : limitRoles(user.roles, 'builder');
+  return {
+    ...user,
+    roles,
+    scopes,
+    ...(user.client && { client: { ...user.client, mayDecide: scopes.includes('hitl:decide') } }),
+  };
 }
 
 /** The id of a user that a filter names; `me` is the actor. */

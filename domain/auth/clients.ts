@@ -7,6 +7,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import type { KeysetPage } from '../../db/sql.ts';
 import { AppError, conflict, forbidden, invalid, notFound } from '../errors.ts';
 import { FIRST_PARTY_CLIENT, type Claims } from './access-token.ts';
+import { checkScopes } from './access-tokens.ts';
 import type { Actor } from './actor.ts';
 
 const MAX_CLIENTS = 100;
@@ -39,6 +40,8 @@ export interface NewClient {
   name: string;
   /** Default: the latest allowed time. */
   expires_at?: Date | undefined;
+  /** Default: all that its user may do. */
+  scopes?: string[] | undefined;
   /** The longest allowed lifetime in days. */
   maxDays: number;
 }
@@ -47,7 +50,7 @@ export interface NewClient {
 export async function createClient(
   em: EntityManager,
   actor: Actor,
-  { name, expires_at, maxDays }: NewClient,
+  { name, expires_at, scopes, maxDays }: NewClient,
 ): Promise<{ client: AuthClient; secret: string }> {
   const now = Date.now();
   const latest = new Date(now + maxDays * DAY_MS);
@@ -66,12 +69,14 @@ export async function createClient(
   ) {
     throw conflict('too_many_clients', `A user has at most ${MAX_CLIENTS} clients.`);
   }
+  if (scopes !== undefined) await checkScopes(em, actor, scopes);
   const secret = randomBytes(32).toString('base64url');
   const client = em.create(AuthClient, {
     id: uuidv7(),
     user_id: actor.id,
     name,
     secret_hash: hashSecret(secret),
+    scopes: scopes ?? null,
     created_at: new Date(now),
     expires_at: expiresAt,
     last_used: null,

@@ -6,7 +6,7 @@ import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { FIRST_PARTY_CLIENT, type ExpiringClaims } from './access-token.ts';
 import type { Actor } from './actor.ts';
-import { hashToken, SESSION_DAYS, shortUserAgent, type OpenedFrom } from './sessions.ts';
+import { auditLogIn, hashToken, SESSION_DAYS, shortUserAgent, type OpenedFrom } from './sessions.ts';
 
 /** How long browsers keep the cookie; each use of the session starts this time anew. */
 export const COOKIE_SECONDS = SESSION_DAYS * 86_400;
@@ -18,11 +18,13 @@ export async function openCookieSession(
   from: OpenedFrom,
 ): Promise<string> {
   const secret = randomBytes(32).toString('base64url');
+  const sid = uuidv7();
   await em.execute(
     `insert into auth_session (id, user_id, expires_at, address, user_agent, cookie_hash)
      values (?, ?, now() + make_interval(days => ?), ?, ?, ?)`,
-    [uuidv7(), user.id, SESSION_DAYS, from.ip, shortUserAgent(from), hashToken(secret)],
+    [sid, user.id, SESSION_DAYS, from.ip, shortUserAgent(from), hashToken(secret)],
   );
+  await auditLogIn(em, user.id, from, { sid, by: 'browser' });
   return secret;
 }
 

@@ -4,11 +4,12 @@ import { v7 as uuidv7 } from 'uuid';
 import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { ACCESS_TOKEN_SECONDS, audienceOf, signAccessToken } from './access-token.ts';
+import { writeAudit } from '../audit/write.ts';
 import { DECIDE_SCOPE } from '../oauth/scopes.ts';
 import type { Role } from '../../contracts/roles.ts';
 import { clientSecretFits } from './clients.ts';
 import { logIn, type LogInDeps } from './log-in.ts';
-import { openSession, rotateSession, type OpenedFrom, type Session } from './sessions.ts';
+import { openSession, originOfOpening, rotateSession, type OpenedFrom, type Session } from './sessions.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { accountKey, checkThrottle, settleLogin } from './throttle.ts';
 
@@ -57,13 +58,17 @@ export async function refreshGrant(
   refreshToken: string,
   clientId: string,
 ): Promise<TokenAnswer | null> {
-  const session = await deps.em.transactional((em) => rotateSession(em, refreshToken, clientId));
+  const session = await deps.em.transactional((em) => rotateSession(em, refreshToken, clientId, deps.from));
   return session ? sessionAnswer(deps, session) : null;
+}
+
+function scopeTextOf({ roles, mayDecide, scopes }: Session): string {
+  return (scopes ?? [...roles, ...(mayDecide ? [DECIDE_SCOPE] : [])]).join(' ');
 }
 
 /** The tokens of a session. */
 export async function sessionAnswer(deps: GrantDeps, session: Session): Promise<TokenAnswer> {
-  const scope = [...session.roles, ...(session.mayDecide ? [DECIDE_SCOPE] : [])].join(' ');
+  const scope = scopeTextOf(session);
   const claims = {
     sub: session.userId,
     sid: session.sid,
@@ -102,9 +107,10 @@ export async function clientGrant(
       status: string;
       token_epoch: number;
       roles: Role[];
+      scopes: string[] | null;
     }[]
   >(
-    `select c.id, c.secret_hash, u.id as user_id, u.status, u.token_epoch, u.roles
+    `select c.id, c.secret_hash, c.scopes, u.id as user_id, u.status, u.token_epoch, u.roles
      from auth_client c join user_account u on u.id = c.user_id where c.id = ? and c.expires_at > now()`,
     [isUuid(clientId) ? clientId : null],
   );
@@ -114,13 +120,20 @@ export async function clientGrant(
     await em.execute('update auth_client set last_used = now() where id = ?', [
       settled ? (row?.id ?? null) : null,
     ]);
+    await writeAudit(em, originOfOpening(deps.from), {
+      action: 'client_log_in',
+      outcome: settled ? 'done' : 'refused',
+      objectType: 'client',
+      objectId: row?.id ?? null,
+      ...(row ? { actor: { id: row.user_id, name: null } } : {}),
+    });
     return settled;
   });
   if (!accepted || !row) {
     return null;
   }
   const id = uuidv7();
-  const scope = row.roles.join(' ');
+  const scope = (row.scopes ?? row.roles).join(' ');
   const token = await signAccessToken(deps.keys, deps.issuer, {
     sub: row.user_id,
     sid: id,

@@ -2,7 +2,9 @@
 import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { deviceOf, issueDeviceMark } from './device.ts';
+import { writeAudit } from '../audit/write.ts';
 import { verifyPassword } from './password.ts';
+import { LOG_IN, originOfOpening, type OpenedFrom } from './sessions.ts';
 import { accountKey, checkThrottle, settleLogin } from './throttle.ts';
 
 export interface LogInDeps {
@@ -10,6 +12,7 @@ export interface LogInDeps {
   em: EntityManager;
   /** The request's address, as `addressKey` returns it. */
   address: string;
+  from: OpenedFrom;
   /** The mark that the device sent, and the keyed hash that verifies it. */
   device: { mark: string | null; mac: (text: string) => string };
 }
@@ -53,10 +56,29 @@ export async function logIn<T>(
   const session = await deps.em.transactional(async (em) => {
     const accepted = await settleLogin(em, source, fits && user?.status === 'active');
     const current = accepted && user ? await lockUnchanged(em, user) : undefined;
-    return current ? open(em, current) : null;
+    if (current) return open(em, current);
+    await auditFailure(em, deps.from, user?.id ?? null);
+    return null;
   });
   if (session === null || !user) return null;
   return { session, newMark: device === null ? issueDeviceMark(deps.device.mac, user.id) : null };
+}
+
+/** Without the name that was typed: people type their passwords there. */
+async function auditFailure(
+  em: EntityManager,
+  from: OpenedFrom,
+  userId: string | null,
+  code = 'invalid_credentials',
+): Promise<void> {
+  await writeAudit(em, originOfOpening(from), {
+    action: LOG_IN,
+    outcome: 'refused',
+    objectType: 'user',
+    objectId: userId,
+    data: { code },
+    ...(userId === null ? {} : { actor: { id: userId, name: null } }),
+  });
 }
 
 /** Reads the row again with a lock: the password may have changed while its hash was computed. */

@@ -2,14 +2,18 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 
+import { arrayLiteral } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Role } from '../../contracts/roles.ts';
+import { writeAudit, type AuditOrigin } from '../audit/write.ts';
 import { FIRST_PARTY_CLIENT } from './access-token.ts';
 import { limitRoles } from './actor.ts';
 
 /** A session ends this long after its last refresh, or after the last request with its cookie. */
 export const SESSION_DAYS = 30;
 const MAX_USER_AGENT = 300;
+/** `action` of log-ins in the audit log. */
+export const LOG_IN = 'log_in';
 
 export interface Session {
   sid: string;
@@ -25,6 +29,8 @@ export interface Session {
   resource: string | null;
   /** Its client may decide human tasks through tools. */
   mayDecide: boolean;
+  /** Of its client; null: all that the role allows. */
+  scopes: string[] | null;
 }
 
 /** The OAuth client of a session, with what the user allowed it. */
@@ -33,12 +39,14 @@ export interface SessionClient {
   roleLimit: Role;
   resource: string | null;
   mayDecide: boolean;
+  scopes: string[] | null;
 }
 
 /** Where a session was opened, for the list that its owner sees. */
 export interface OpenedFrom {
   ip: string;
   userAgent: string;
+  requestId: string | null;
 }
 
 export async function openSession(
@@ -51,8 +59,8 @@ export async function openSession(
   const [row] = await em.execute<{ auth_time: number | null }[]>(
     `insert into auth_session
        (id, user_id, expires_at, address, user_agent, by_password, oauth_client_id, role_limit, resource,
-        may_decide)
-     values (?, ?, now() + make_interval(days => ?), ?, ?, ?, ?, ?, ?, ?)
+        may_decide, scopes)
+     values (?, ?, now() + make_interval(days => ?), ?, ?, ?, ?, ?, ?, ?, ?::text[])
      returning case when by_password then extract(epoch from created_at)::int end as auth_time`,
     [
       sid,
@@ -65,8 +73,11 @@ export async function openSession(
       client?.roleLimit ?? null,
       client?.resource ?? null,
       client?.mayDecide ?? false,
+      client?.scopes ? arrayLiteral(client.scopes) : null,
     ],
   );
+  const by = client ? 'oauth' : from.byPassword ? 'password' : 'device';
+  await auditLogIn(em, user.id, from, { sid, by, ...(client && { client_id: client.id }) });
   return {
     sid,
     clientId: client?.id ?? FIRST_PARTY_CLIENT,
@@ -77,6 +88,32 @@ export async function openSession(
     authTime: row?.auth_time ?? null,
     resource: client?.resource ?? null,
     mayDecide: client?.mayDecide ?? false,
+    scopes: client?.scopes ?? null,
+  };
+}
+
+/** Every session that is opened is in the audit log, in the transaction that opens it. */
+export async function auditLogIn(
+  em: EntityManager,
+  userId: string,
+  from: OpenedFrom,
+  { sid, ...data }: { sid: string; by: string; client_id?: string },
+): Promise<void> {
+  const note = { action: LOG_IN, objectType: 'session', objectId: sid, data };
+  await writeAudit(em, originOfOpening(from, sid), { ...note, actor: { id: userId, name: null } });
+}
+
+/** What is known of the origin of a log-in, before there is a session. */
+export function originOfOpening(from: OpenedFrom, sid: string | null = null): AuditOrigin {
+  return {
+    actorId: null,
+    actorName: null,
+    credential: sid === null ? 'none' : 'session',
+    credentialId: sid,
+    door: 'api',
+    address: from.ip,
+    userAgent: from.userAgent || null,
+    requestId: from.requestId,
   };
 }
 
@@ -92,12 +129,13 @@ interface RefreshRow {
   auth_time: number | null;
   resource: string | null;
   may_decide: boolean;
+  scopes: string[] | null;
 }
 
 const REFRESH = `
   select r.id, r.used_at is not null as used, u.id as user_id, u.token_epoch, u.roles,
             case when s.by_password then extract(epoch from s.created_at)::int end as auth_time,
-            s.role_limit, s.oauth_client_id as client_id, s.resource, s.may_decide,
+            s.role_limit, s.oauth_client_id as client_id, s.resource, s.may_decide, s.scopes,
             r.expires_at > now() and s.expires_at > now() and s.revoked_at is null
               and u.status = 'active' as valid
      from refresh_token r join auth_session s on s.id = r.session_id join user_account u on u.id = s.user_id
@@ -111,6 +149,7 @@ export async function rotateSession(
   em: EntityManager,
   refreshToken: string,
   clientId: string,
+  from: OpenedFrom,
 ): Promise<Session | null> {
   const tokenHash = hashToken(refreshToken);
   // The session's row is the lock: of two concurrent refreshes, the second sees that the token is used.
@@ -125,6 +164,13 @@ export async function rotateSession(
   const [row] = await em.execute<RefreshRow[]>(REFRESH, [tokenHash]);
   if (row?.used) {
     await revokeSession(em, locked.id);
+    await writeAudit(em, originOfOpening(from, locked.id), {
+      action: 'refresh_token_reused',
+      outcome: 'refused',
+      actor: { id: row.user_id, name: null },
+      objectType: 'session',
+      objectId: locked.id,
+    });
   }
   if (!row || row.used || !row.valid || (row.client_id ?? FIRST_PARTY_CLIENT) !== clientId) {
     return null;
@@ -145,6 +191,7 @@ export async function rotateSession(
     authTime: row.auth_time,
     resource: row.resource,
     mayDecide: row.may_decide,
+    scopes: row.scopes,
   };
 }
 
@@ -210,6 +257,7 @@ export async function endAllSessions(em: EntityManager, userId: string): Promise
     userId,
   ]);
   await em.execute('delete from auth_client where user_id = ?', [userId]);
+  await em.execute('delete from access_token where user_id = ?', [userId]);
   await em.execute('delete from worker_token where owner_id = ?', [userId]);
 }
 

@@ -5,6 +5,7 @@ import type { Budget } from '../../contracts/budgets.ts';
 import { UserAccount } from '../../db/entities/user-account.ts';
 import { LockMode, type EntityManager, type FilterQuery } from '../../db/orm.ts';
 import { containsPattern, type KeysetPage } from '../../db/sql.ts';
+import type { AuditNote } from '../audit/write.ts';
 import { conflict, invalid, notFound } from '../errors.ts';
 import type { Role } from '../../contracts/roles.ts';
 import type { Actor } from './actor.ts';
@@ -122,6 +123,7 @@ export async function changeOwnPassword(
   actor: Actor,
   address: string,
   args: { current: string; next: string },
+  audit: (em: EntityManager, note: Partial<AuditNote>) => Promise<void>,
 ): Promise<void> {
   // Counted separately from log-ins: strangers who guess passwords must not keep the owner from changing
   // theirs.
@@ -132,8 +134,10 @@ export async function changeOwnPassword(
   const nextHash = fits ? await hashPassword(args.next) : '';
   const changed = await em.transactional(async (tx) => {
     if (!(await settleLogin(tx, source, fits))) {
+      await audit(tx, { outcome: 'refused', data: { code: 'wrong_password' } });
       return false;
     }
+    await audit(tx, {});
     const updated = await tx.nativeUpdate(
       UserAccount,
       { id: actor.id, password_hash: seen.password_hash },

@@ -4,7 +4,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { badRequest } from '../errors.ts';
 import { findClient, type OAuthClient } from './clients.ts';
 import { isRegistered } from './redirect-uri.ts';
-import { mayDecideBy, roleLimitOf } from './scopes.ts';
+import { mayDecideBy, roleLimitOf, scopesIn } from './scopes.ts';
 
 /** The parameters that count, as they were sent. */
 export const authorizationParameters = [
@@ -27,6 +27,8 @@ export interface AuthorizationRequest {
   resource: string | null;
   roleLimit: Role;
   mayDecide: boolean;
+  /** What it asks for beyond roles; null if it names roles only. */
+  scopes: string[] | null;
 }
 
 const maxState = 2_000;
@@ -76,6 +78,7 @@ export async function checkAuthorization(
     resource,
     roleLimit: roleLimitOf(parameters['scope'] ?? null),
     mayDecide: mayDecideBy(parameters['scope'] ?? null),
+    scopes: scopesIn(parameters['scope'] ?? null),
   };
 }
 

@@ -3,6 +3,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral } from '../../db/sql.ts';
 import { limitRoles, type Actor } from '../auth/actor.ts';
 import { hashToken, openSession, revokeSession, type OpenedFrom, type Session } from '../auth/sessions.ts';
 import { OAuthError } from '../errors.ts';
@@ -23,8 +24,9 @@ export async function issueCode(
   const code = randomBytes(32).toString('base64url');
   await em.execute(
     `insert into oauth_code (code_hash, client_id, user_id, token_epoch, approved_by, redirect_uri,
-                             code_challenge, resource, role_limit, may_decide, expires_at)
-     select ?, ?, u.id, u.token_epoch, ?, ?, ?, ?, ?, ?, now() + make_interval(secs => ?)
+                             code_challenge, resource, role_limit, may_decide, scopes,
+                             expires_at)
+     select ?, ?, u.id, u.token_epoch, ?, ?, ?, ?, ?, ?, ?::text[], now() + make_interval(secs => ?)
        from user_account u where u.id = ?`,
     [
       hashToken(code),
@@ -35,6 +37,7 @@ export async function issueCode(
       request.resource,
       roleLimit,
       request.mayDecide,
+      request.scopes === null ? null : arrayLiteral(request.scopes),
       CODE_SECONDS,
       approver.user.id,
     ],
@@ -60,6 +63,7 @@ interface CodeRow {
   resource: string | null;
   role_limit: Role;
   may_decide: boolean;
+  scopes: string[] | null;
   expired: boolean;
   used: boolean;
   session_id: string | null;
@@ -79,7 +83,7 @@ export async function redeemCode(
   const redeemed = await em.transactional(async (tx) => {
     const [row] = await tx.execute<CodeRow[]>(
       `select client_id, user_id, token_epoch, approved_by, redirect_uri, code_challenge, resource,
-              role_limit, may_decide, expires_at <= clock_timestamp() as expired, used_at is not null as used,
+              role_limit, may_decide, scopes, expires_at <= clock_timestamp() as expired, used_at is not null as used,
               session_id
          from oauth_code where code_hash = ? for update`,
       [codeHash],
@@ -135,6 +139,7 @@ async function openClientSession(
     roleLimit: row.role_limit,
     resource: row.resource,
     mayDecide: row.may_decide,
+    scopes: row.scopes,
   };
   return openSession(em, user, { ...from, byPassword: false, client });
 }

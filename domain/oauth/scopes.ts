@@ -1,6 +1,9 @@
-/** Scopes are names of roles: the highest one is the most that a client may do in its user's name. One more
- * lets it decide human tasks through the tools of the MCP server. */
+/**
+ * Scopes are names of roles: the highest one is the most that a client may do in its user's name. Finer ones
+ * limit it further; `hitl:decide` lets it decide human tasks through the tools of the MCP server.
+ */
 import { ROLES, type Role } from '../../contracts/roles.ts';
+import { isScopeText, MAX_SCOPES } from '../../contracts/scopes.ts';
 
 /** Asked for by name only, so that no model decides on what a person should. */
 export const DECIDE_SCOPE = 'hitl:decide';
@@ -16,4 +19,11 @@ export function roleLimitOf(scope: string | null): Role {
 
 export function mayDecideBy(scope: string | null): boolean {
   return (scope ?? '').split(' ').includes(DECIDE_SCOPE);
+}
+
+/** The finer scopes that were asked for; null if there are none but `hitl:decide`, which roles go along with. */
+export function scopesIn(scope: string | null): string[] | null {
+  const asked = [...new Set((scope ?? '').split(' '))].filter(isScopeText).slice(0, MAX_SCOPES);
+  const isFine = asked.some((one) => one !== DECIDE_SCOPE && !ROLES.some((role) => role === one));
+  return isFine ? asked : null;
 }

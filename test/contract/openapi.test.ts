@@ -163,7 +163,8 @@ test('a record in a list shares its fields with the whole record, and both refus
   ajv.addSchema({ $id: 'doc:openapi', ...document });
   const forms = Object.entries(schemas).filter(([, schema]) => 'allOf' in schema);
   expect(forms.map(([name]) => name)).toEqual(expect.arrayContaining(['Agent', 'ListedAgent', 'Run']));
-  const client = { id: 'x', client_id: 'x', name: 'x', created_at: 'x', expires_at: 'x', last_used: null };
+  const base = { id: 'x', client_id: 'x', name: 'x', scopes: null };
+  const client = { ...base, created_at: 'x', expires_at: 'x', last_used: null };
   const accepts = (name: string, value: object) =>
     ajv.getSchema(`doc:openapi#/components/schemas/${name}`)?.(value);
   expect(accepts('Client', client)).toBe(true);

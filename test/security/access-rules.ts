@@ -72,6 +72,7 @@ export type ObjectName =
   | 'event'
   | 'secret'
   | 'client'
+  | 'token'
   | 'job'
   | 'evaluation'
   | 'session'
@@ -161,6 +162,16 @@ export const accessRules: Record<string, Rule | 'public'> = {
   transferUser: rule('admin', { user: adminOnly }),
   listUserClients: rule('admin', { user: adminOnly }),
   deleteUserClient: rule('admin', { user: adminOnly }),
+
+  listMyTokens: forRole('viewer'),
+  createMyToken: forRole('viewer'),
+  deleteMyToken: rule('viewer', { token: ownOnly }),
+  listUserTokens: rule('admin', { user: adminOnly }),
+  deleteUserToken: rule('admin', { user: adminOnly }),
+  // What each of them sees of it has its own test: test/integration/audit/audit.test.ts.
+  listAudit: forRole('viewer'),
+  exportAudit: forRole('viewer'),
+  verifyAudit: forRole('admin'),
 
   // Agents.
   listAgents: forRole('viewer'),

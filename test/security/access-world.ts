@@ -47,6 +47,7 @@ export async function createAccessWorld(): Promise<AccessWorld> {
   await clients.owner.put('/secrets/HOOK_KEY', { value: 'a key of at least sixteen bytes' });
   const hook = { name: 'Pushes', scheme: 'github', secret: 'HOOK_KEY' };
   const event = { specversion: '1.0', id: '1', source: '/shop', type: 'order' };
+  const accessToken = await insertToken(app, owner.id);
   const ids: AccessWorld['ids'] = {
     ...agents.ids,
     ...workflows,
@@ -74,6 +75,7 @@ export async function createAccessWorld(): Promise<AccessWorld> {
     ).id,
     secret: 'OWNER_KEY',
     client: await insertClient(app, owner.id),
+    token: accessToken,
     evaluation: await insertEvaluation(app, agents.ids.publicAgent, owner.id),
     job: await insertJob(app, run, agents.ids.privateAgent, owner.id),
     session: await insertSession(app, owner.id),
@@ -93,7 +95,7 @@ export async function createAccessWorld(): Promise<AccessWorld> {
       delivery_id: delivery.id,
       client_id: ids.client,
       session: 'trip',
-      token_id: workerToken,
+      token_id: object === 'user' ? accessToken : workerToken,
       file_id: ids.privateFile,
       ...(object === 'privateAgent' || object === 'publicAgent' ? { skill_id: agents.skills[object] } : {}),
       ...(object === 'none' ? { name: 'SOME_NAME' } : { name: ids[object] }),
@@ -127,6 +129,17 @@ async function upload(owner: Client, visibility: string): Promise<string> {
   return created(
     await owner.post(`/files?name=notes.txt&visibility=${visibility}`, 'some notes', { headers }),
   ).id;
+}
+
+/** The other tests' person of this token never shows it. */
+async function insertToken(app: TestApp, ownerId: string): Promise<string> {
+  const id = crypto.randomUUID();
+  await app.orm.em.fork().execute(
+    `insert into access_token (id, user_id, name, token_hash, hint, scopes, expires_at)
+     values (?, ?, 'script', sha256('none'), 'none', '{runs:read}', now() + interval '1 day')`,
+    [id, ownerId],
+  );
+  return id;
 }
 
 /** Inserts a row, because creating a client over HTTP needs a recent log-in with a password. */

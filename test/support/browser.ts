@@ -44,6 +44,10 @@ export function logInBrowser(
 
 /** The cookie of a session of this user, without the cost of a password. */
 export async function sessionCookie(app: TestApp, user: TestUser): Promise<string> {
-  const secret = await openCookieSession(app.orm.em.fork(), user, { ip: '192.0.2.1', userAgent: 'test' });
+  const secret = await openCookieSession(app.orm.em.fork(), user, {
+    ip: '192.0.2.1',
+    userAgent: 'test',
+    requestId: null,
+  });
   return `${sessionCookieName(app.env.BASE_URL)}=${secret}`;
 }

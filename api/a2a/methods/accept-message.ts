@@ -4,10 +4,12 @@ import type { A2AMessage, A2APushConfig } from '../../../contracts/a2a/objects.t
 import { checkInputModes, checkMessage } from '../../../domain/a2a/input.ts';
 import { savePushConfig } from '../../../domain/a2a/push-configs.ts';
 import { receiveMessage, type Sent } from '../../../domain/a2a/send.ts';
+import { writeAudit } from '../../../domain/audit/write.ts';
 import { invalid } from '../../../domain/errors.ts';
 import { deliverSignals, startRun } from '../../../domain/runs/dispatch.ts';
 import { runLimits } from '../../../domain/runs/limits.ts';
 import { inTransaction } from '../../transaction.ts';
+import { requireScope } from '../../scopes.ts';
 import type { A2ACall } from '../call.ts';
 import { receiveMessageFiles, type MessageFiles } from '../message-files.ts';
 import { afterCommit } from './after-commit.ts';
@@ -22,6 +24,8 @@ type PushConfig = Omit<A2APushConfig, 'taskId'>;
  */
 export async function acceptMessage(call: A2ACall, params: SendMessageRequest): Promise<Sent> {
   const { deps, actor } = call;
+  // A message to a task that waits decides what a person was asked.
+  if (params.message?.taskId) requireScope(actor, 'hitl:decide');
   const message = checkedMessage(call, params);
   const push = params.configuration?.taskPushNotificationConfig;
   const config = push && (await pushConfigOf(push, call));
@@ -69,7 +73,7 @@ function requireExtensions({ target, extensions }: A2ACall): void {
 }
 
 async function storeMessage(
-  { deps, actor, target, version }: A2ACall,
+  { deps, actor, origin, target, version }: A2ACall,
   { configuration, metadata }: SendMessageRequest,
   files: MessageFiles,
   config: PushConfig | undefined,
@@ -85,6 +89,12 @@ async function storeMessage(
         limits: runLimits(deps.env),
       });
       const { taskId } = received;
+      await writeAudit(em, origin, {
+        action: 'a2a_message',
+        objectType: 'agent',
+        objectId: target.agent.id,
+        data: { run_id: taskId },
+      });
       if (received.created) await files.keep(em, { id: taskId, owner_id: actor.id });
       if (config) await savePushConfig(em, deps.encryption, { ...config, taskId }, version);
       return received;

@@ -14,6 +14,7 @@ import {
   listPushConfigs,
   savePushConfig,
 } from '../../../domain/a2a/push-configs.ts';
+import { writeAudit } from '../../../domain/audit/write.ts';
 import type { TaskRow } from '../../../domain/a2a/task-row.ts';
 import { inTransaction } from '../../transaction.ts';
 import type { A2ACall } from '../call.ts';
@@ -24,12 +25,15 @@ export async function createPushConfig(
   call: A2ACall,
   params: TaskPushNotificationConfig,
 ): Promise<TaskPushNotificationConfig> {
-  const { deps, version } = call;
+  const { deps, origin, version } = call;
   const { id: taskId } = await configuredTask(call, params.taskId);
   const config = await pushConfigOf(params, call);
   const saved = await inTransaction(
     () => deps.orm.em.fork(),
-    (em) => savePushConfig(em, deps.encryption, { ...config, taskId }, version),
+    async (em) => {
+      await writeAudit(em, origin, { action: 'a2a_set_push', objectType: 'run', objectId: taskId });
+      return savePushConfig(em, deps.encryption, { ...config, taskId }, version);
+    },
   );
   return TaskPushNotificationConfig.fromJSON({ ...saved, tenant: params.tenant });
 }
@@ -66,7 +70,10 @@ export async function removePushConfig(
   const row = await configuredTask(call, taskId);
   await inTransaction(
     () => call.deps.orm.em.fork(),
-    (em) => deletePushConfig(em, row.id, id),
+    async (em) => {
+      await writeAudit(em, call.origin, { action: 'a2a_delete_push', objectType: 'run', objectId: row.id });
+      await deletePushConfig(em, row.id, id);
+    },
   );
 }
 

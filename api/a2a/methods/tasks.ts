@@ -3,6 +3,7 @@ import { Task, type CancelTaskRequest, type GetTaskRequest, type SubscribeToTask
 import { UnsupportedOperationError } from '@a2a-js/sdk/errors';
 import { isTerminalState } from '../../../contracts/a2a/objects.ts';
 import type { TaskRow } from '../../../domain/a2a/task-row.ts';
+import { writeAudit } from '../../../domain/audit/write.ts';
 import { AppError } from '../../../domain/errors.ts';
 import { deliverSignals } from '../../../domain/runs/dispatch.ts';
 import { commandRun } from '../../../domain/runs/service.ts';
@@ -53,11 +54,14 @@ export async function cancelTask(call: A2ACall, { id }: CancelTaskRequest): Prom
   return Task.fromJSON(await showTask(call, ended));
 }
 
-async function requestCancel({ deps, actor }: A2ACall, id: string): ReturnType<typeof commandRun> {
+async function requestCancel({ deps, actor, origin }: A2ACall, id: string): ReturnType<typeof commandRun> {
   try {
     return await inTransaction(
       () => deps.orm.em.fork(),
-      (em) => commandRun(em, actor, id, 'cancel'),
+      async (em) => {
+        await writeAudit(em, origin, { action: 'cancelRun', objectType: 'run', objectId: id });
+        return commandRun(em, actor, id, 'cancel');
+      },
     );
   } catch (error) {
     throw error instanceof AppError && error.code === 'run_finished' ? notCancelable() : error;

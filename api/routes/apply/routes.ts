@@ -14,9 +14,18 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { orderBy, readPage } from '../../paging.ts';
 import { pageQuery } from '../../schemas.ts';
+import { requireScope } from '../../scopes.ts';
 import { appliedRecord, applyBody, planRecord, presentApplied, resourcesOf, setName } from './schemas.ts';
 
 const tags = ['apply'];
+/** What a token needs for each kind of a set. */
+const SCOPE_OF = {
+  agent: 'agents:write',
+  workflow: 'workflows:write',
+  webhook: 'webhooks:write',
+  hook: 'events:write',
+  event_source: 'events:write',
+} as const;
 const byRow = orderBy<{ id: string }, string>(z.guid(), ({ id }) => id);
 
 export function applyEndpoints(deps: AppDeps): Endpoint[] {
@@ -55,6 +64,7 @@ export function applyEndpoints(deps: AppDeps): Endpoint[] {
       handler: async (c) => {
         const { set, prune, dry_run, digest, ...body } = c.body;
         const resources = c.measure(() => resourcesOf(body.resources, c.yaml));
+        for (const { kind } of resources) requireScope(c.actor, SCOPE_OF[kind]);
         const due = new Set<string>();
         const applied = await applySet(
           {

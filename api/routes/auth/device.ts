@@ -53,6 +53,8 @@ export function deviceEndpoints({ env, encryption }: Pick<AppDeps, 'env' | 'encr
       method: 'POST',
       path: '/auth/device',
       operationId: 'createDeviceCode',
+      // It changes nothing for anybody until a user decides it.
+      audit: false,
       summary: 'Ask for a code that a user approves in a browser (RFC 8628)',
       description:
         'Show `user_code` and `verification_uri`, then poll `POST /auth/token` with `device_code`. ' +
@@ -126,7 +128,10 @@ export function deviceEndpoints({ env, encryption }: Pick<AppDeps, 'env' | 'encr
       handler: async (c) => {
         const { user_code: code, decision } = c.body;
         const { id } = await findDeviceRequest(c.em, mac, askingOf(c), code);
-        await decideDeviceRequest(c.em, claimsOf(c.ctx), id, decision);
+        await c.em.transactional(async (em) => {
+          await c.audit.write(em, { objectId: id, data: { changes: { decision: { new: decision } } } });
+          await decideDeviceRequest(em, claimsOf(c.ctx), id, decision);
+        });
         return { status: 204 };
       },
     }),

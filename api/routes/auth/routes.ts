@@ -39,6 +39,8 @@ export function authEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/auth/token',
       operationId: 'createToken',
+      // What opens a session writes `log_in` itself; refreshed tokens change nothing.
+      audit: false,
       summary: 'Log in with a password, refresh token, client credentials or a device code',
       description:
         'Send JSON, or an OAuth 2.0 form (RFC 6749), which gets OAuth errors. ' +
@@ -80,6 +82,7 @@ export function authEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/auth/revoke',
       operationId: 'revokeToken',
+      auditAction: 'log_out',
       summary: 'Log out: end the session of a refresh or access token (RFC 7009)',
       description:
         'With an access token it takes any token of that user. Without one it takes a form, and the tokens ' +

@@ -82,7 +82,10 @@ export function callbackEndpoints(deps: AppDeps): Endpoint[] {
         const told = c.measure(() => readCallback(job, cleanObject(guard, body)));
         if ('state' in told) return { status: 202, body: { status: 'waiting' } };
         const ended = await endedOf(guard, job, told);
-        const signals = await c.em.transactional((em) => answerCallback(em, job, body, ended));
+        const signals = await c.em.transactional(async (em) => {
+          await c.audit.write(em, { objectType: 'job', objectId: job.id });
+          return answerCallback(em, job, body, ended);
+        });
         c.afterCommit(() => deliverSignals(deps, signals).then(() => {}));
         return { status: 200, body: { status: 'error' in ended ? 'failed' : 'completed' } };
       },

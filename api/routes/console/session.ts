@@ -30,6 +30,8 @@ export function sessionEndpoints(deps: Pick<AppDeps, 'env' | 'encryption'>): End
       method: 'POST',
       path,
       operationId: 'createSession',
+      // What opens a session writes `log_in` itself.
+      audit: false,
       summary: 'Log in a browser: the session is in a cookie that scripts cannot read',
       description:
         'Only pages of this server may call it, else 403 `foreign_page`. ' +
@@ -79,6 +81,7 @@ export function sessionEndpoints(deps: Pick<AppDeps, 'env' | 'encryption'>): End
       method: 'DELETE',
       path,
       operationId: 'deleteSession',
+      auditAction: 'log_out',
       summary: 'Log out: end the session of this browser',
       description: 'A token is ended by `POST /auth/revoke` instead.',
       tags: ['console'],
@@ -102,7 +105,12 @@ export async function openBrowserSession(
 ): Promise<string | null> {
   const mac = (text: string) => encryption.fingerprint(text);
   const former = sessionSecretOf(ctx, env.BASE_URL);
-  const deps = { em, address: addressKey(ctx.ip), device: { mark: deviceMarkOf(ctx), mac } };
+  const deps = {
+    em,
+    address: addressKey(ctx.ip),
+    device: { mark: deviceMarkOf(ctx), mac },
+    from: openedFrom(ctx),
+  };
   const login = await logIn(deps, credentials, async (tx, { id }) => {
     if (former !== null) await endCookieSession(tx, former);
     return { id, secret: await openCookieSession(tx, { id }, openedFrom(ctx)) };

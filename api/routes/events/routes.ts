@@ -96,6 +96,7 @@ export function eventEndpoints(deps: AppDeps): Endpoint[] {
           const pointer = (index: number): string => `${isBatch ? `/${index}` : ''}/source`;
           const sources = events.map(({ source }) => source);
           await checkSources(em, sender, sources, { baseUrl: deps.env.BASE_URL, pointer });
+          await c.audit.write(em, { data: { events: events.length } });
           return acceptEvents(em, sender, events);
         });
         const records = events.flatMap((event, index) => {

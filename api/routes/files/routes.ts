@@ -251,6 +251,7 @@ async function saveUpload(
     const first = scope ? await claimKey(em, scope) : null;
     if (first) return first;
     const row = await addFile(em, upload, file);
+    await c.audit.write(em, { objectId: row.id, data: { changes: { name: { new: file.name } } } });
     await checkFileLimit(em, deps.env, c.actor.id);
     const created = { status: 201, body: presentFile(row), headers: { Location: `/files/${row.id}` } };
     if (scope) await storeAnswer(em, scope, created);

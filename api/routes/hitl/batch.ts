@@ -1,6 +1,7 @@
 /** Decides several tasks in one request. */
 import type * as z from 'zod';
 
+import type { AuditNote } from '../../../domain/audit/write.ts';
 import { AppError } from '../../../domain/errors.ts';
 import { decide, type Decided } from '../../../domain/hitl/decide.ts';
 import { loadForChange } from '../../../domain/hitl/locked-task.ts';
@@ -23,10 +24,15 @@ export async function decideBatch(deps: AppDeps, c: EndpointContext, items: Batc
   for (const [index, item] of items.entries()) {
     const { task_id: taskId, ...submission } = item;
     decided.push(
-      await actOnOne(deps, c, { name: String(index), content: item }, async (em) => {
-        const seen = await loadForChange(em, c.actor, taskId);
-        return decide(em, { actor: c.actor, via: 'batch' }, seen, { value: submission });
-      }),
+      await actOnOne(
+        deps,
+        c,
+        { name: String(index), content: item, audited: auditedOf(item) },
+        async (em) => {
+          const seen = await loadForChange(em, c.actor, taskId);
+          return decide(em, { actor: c.actor, via: 'batch' }, seen, { value: submission });
+        },
+      ),
     );
   }
   const delivered = await deliver(deps, c, decided);
@@ -43,6 +49,10 @@ export async function decideBatch(deps: AppDeps, c: EndpointContext, items: Batc
       ...presentDecided(c.actor, task, decision, signal === null ? null : delivered.has(signal.signal.id)),
     };
   });
+}
+
+function auditedOf({ task_id: objectId, decision }: BatchItem): Partial<AuditNote> {
+  return { objectId, data: { changes: { decision: { new: decision } } } };
 }
 
 /** Sends the signals. The reconciler repeats those that fail. */

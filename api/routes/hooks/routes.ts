@@ -247,7 +247,9 @@ function receiveEndpoint(deps: AppDeps): Endpoint {
       const call = await readCall(c.ctx);
       const received = await c.em.transactional(async (em) => {
         const hook = uuid.safeParse(c.params.id).success ? await findHook(em, c.params.id) : null;
-        return receiveCall(em, deps.encryption, hook, call);
+        const taken = await receiveCall(em, deps.encryption, hook, call);
+        if (!('refused' in taken)) await c.audit.write(em);
+        return taken;
       });
       if ('refused' in received) {
         const { id } = c.params;

@@ -103,6 +103,8 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/agents/{id}/jobs/poll',
       operationId: 'pollJobs',
+      // Many a minute; who has had a job stands in the entry of its outcome.
+      audit: false,
       summary: 'Take jobs of an agent, oldest first; waits for one',
       description:
         'For a token of an external worker, or for those who may change the agent. The caller holds a job ' +
@@ -127,6 +129,8 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/jobs/{id}/heartbeat',
       operationId: 'heartbeatJob',
+      // Many a minute, and it changes no more than a time.
+      audit: false,
       summary: 'Keep a job: extends the lease, and tells whether to stop',
       tags,
       role: 'builder',
@@ -173,7 +177,10 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
         if (checkHeld(job, worker, attempt, 'completed') === 'ended') return answer;
         const output = (await guardOf(deps, c.em, job)).clean(c.body.output ?? null);
         await checkOutput(job, output);
-        const signals = await c.em.transactional((em) => completeJob(em, worker, job, { output, attempt }));
+        const signals = await c.em.transactional(async (em) => {
+          await c.audit.write(em);
+          return completeJob(em, worker, job, { output, attempt });
+        });
         c.afterCommit(() => deliverSignals(deps, signals).then(() => {}));
         return answer;
       },
@@ -198,9 +205,10 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
         const guard = await guardOf(deps, c.em, job);
         const { retry, attempt } = c.body;
         const error = errorOf(c.body, (said) => guard.redact(said));
-        const { status, signals } = await c.em.transactional((em) =>
-          failJob(em, workerOf(c.ctx), job, { error, retry, attempt }),
-        );
+        const { status, signals } = await c.em.transactional(async (em) => {
+          await c.audit.write(em);
+          return failJob(em, workerOf(c.ctx), job, { error, retry, attempt });
+        });
         c.afterCommit(() => deliverSignals(deps, signals).then(() => {}));
         return { status: 200, body: { id: job.id, status } };
       },
@@ -249,7 +257,10 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
         const { upload, described } = await receiveUpload(c.ctx, deps.files);
         try {
           const file = { name: name ?? described.name ?? 'file', media_type: described.media_type ?? '' };
-          const row = await c.em.transactional((em) => addJobFile(em, job, upload, file));
+          const row = await c.em.transactional(async (em) => {
+            await c.audit.write(em);
+            return addJobFile(em, job, upload, file);
+          });
           return { status: 201, body: presentFile(row) };
         } catch (error) {
           await upload.discard();

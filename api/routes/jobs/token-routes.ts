@@ -45,6 +45,7 @@ export function workerTokenEndpoints({ env, knownWorkers }: AppDeps): Endpoint[]
       method: 'POST',
       path: '/agents/{id}/worker-tokens',
       operationId: 'createWorkerToken',
+      scope: 'person',
       summary: 'Create a token for external workers of an agent',
       description:
         'It takes and ends jobs of its agents, and nothing else. Requires a password login at most 5 ' +
@@ -87,6 +88,7 @@ export function workerTokenEndpoints({ env, knownWorkers }: AppDeps): Endpoint[]
       method: 'DELETE',
       path: '/agents/{id}/worker-tokens/{token_id}',
       operationId: 'deleteWorkerToken',
+      scope: 'person',
       summary: 'End a token of external workers for an agent, at once',
       tags,
       role: 'builder',

@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import * as z from 'zod';
 
+import { isScope, SCOPE_TEXTS } from '../../../contracts/scopes.ts';
 import type { EntityManager } from '../../../db/orm.ts';
 import { AUDIENCE, audienceOf } from '../../../domain/auth/access-token.ts';
 import { limitRoles } from '../../../domain/auth/actor.ts';
@@ -73,6 +74,8 @@ export function authorizeEndpoints(deps: Deps): Endpoint[] {
       method: 'POST',
       path: '/auth/authorize',
       operationId: 'decideAuthorization',
+      // What opens a session, or a program's, writes it itself.
+      audit: false,
       summary: 'Log in, allow or deny: the form of the authorization page',
       description: 'Only for the page that `GET /auth/authorize` shows, else 403 `foreign_page`.',
       tags: ['auth'],
@@ -96,7 +99,12 @@ export function authorizeEndpoints(deps: Deps): Endpoint[] {
 /** @throws 400 for a malformed request, 403 for a form that is not ours, 429 for too many log-ins */
 async function answerForm(
   deps: Deps,
-  { em, ctx, body }: Pick<EndpointContext<unknown, unknown, AuthorizationParameters>, 'em' | 'ctx' | 'body'>,
+  {
+    em,
+    ctx,
+    body,
+    audit,
+  }: Pick<EndpointContext<unknown, unknown, AuthorizationParameters>, 'em' | 'ctx' | 'body' | 'audit'>,
 ): Promise<EndpointResponse> {
   const issuer = deps.env.BASE_URL;
   if (!isFromOwnPage(ctx, issuer)) throw foreignPage();
@@ -115,7 +123,7 @@ async function answerForm(
   }
   const caller = await identifyByCookie(em, ctx, issuer);
   if (typeof caller === 'string') return seeOther(again);
-  return seeOther(redirectBack(issuer, request, await decide(deps, em, request, caller, body)));
+  return seeOther(redirectBack(issuer, request, await decide(deps, em, request, caller, { body, audit })));
 }
 
 /** @throws 403 if the form is not one that this session was shown for this request */
@@ -124,13 +132,24 @@ async function decide(
   em: EntityManager,
   request: AuthorizationRequest,
   caller: CookieCaller,
-  body: AuthorizationParameters,
+  { body, audit }: Pick<EndpointContext<unknown, unknown, AuthorizationParameters>, 'body' | 'audit'>,
 ): Promise<{ code: string } | { error: string }> {
   if (!sameSecret(body['proof'] ?? '', proofOf(deps, caller, body))) throw foreignPage();
   if (body['action'] === 'deny') return { error: 'access_denied' };
   if (body['action'] !== 'approve') throw badRequest('invalid_request', 'action must be approve or deny.');
   const approver = { user: caller.actor, sid: caller.claims.sid };
-  return { code: await em.transactional((tx) => issueCode(tx, request, approver)) };
+  return {
+    code: await em.transactional(async (tx) => {
+      await audit.write(tx, {
+        action: 'approve_client',
+        actor: { id: caller.actor.id, name: caller.actor.username },
+        objectType: 'oauth_client',
+        objectId: request.client.id,
+        data: { name: request.client.name },
+      });
+      return issueCode(tx, request, approver);
+    }),
+  };
 }
 
 function foreignPage(): AppError {
@@ -178,8 +197,13 @@ function consentPage(
     role: limitRoles(caller.actor.roles, roleLimit)[0] ?? null,
     toolsOnly: audienceOf(deps.env.BASE_URL, request.resource) !== AUDIENCE,
     mayDecide: request.mayDecide,
+    scopes: request.scopes?.map(scopeText) ?? null,
   });
   return { status: 200, type: 'text/html', body, headers: pageHeaders([target]) };
+}
+
+function scopeText(scope: string): string {
+  return isScope(scope) ? SCOPE_TEXTS[scope] : `read and run the workflow ${scope.replace('workflow:', '')}`;
 }
 
 function logInPage(

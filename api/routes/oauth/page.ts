@@ -87,11 +87,17 @@ export interface Consent {
   toolsOnly: boolean;
   /** It asks to decide human tasks through tools. */
   mayDecide: boolean;
+  /** What it would be limited to, as sentences; null: no further limit. */
+  scopes: string[] | null;
 }
 
 export function renderConsentPage(form: PageForm, consent: Consent): string {
   const name = escapeHtml(consent.clientName);
   const rights = rightsIn(consent);
+  const limits =
+    consent.scopes === null
+      ? ''
+      : `<p>Of this, only:</p><ul>${consent.scopes.map((one) => `<li>${escapeHtml(one)}</li>`).join('')}</ul>`;
   const decides = consent.mayDecide
     ? `<p class="problem">It also asks to <b>decide human tasks in your name</b>, so a language model could
 decide what people are asked. Only on runs that it has not begun itself.</p>`
@@ -105,7 +111,7 @@ decide what people are asked. Only on runs that it has not begun itself.</p>`
     `<h1>Allow <b>${name}</b> to use your account?</h1>
 <p>You are <b>${escapeHtml(consent.username)}</b>. It would be able to ${rights},
 until you end its session.</p>
-${decides}
+${limits}${decides}
 <dl><dt>You are sent to</dt><dd>${escapeHtml(consent.redirectTo)}</dd>
 ${uri}<dt>Registered</dt><dd>${consent.registeredAt.toISOString().slice(0, 10)}</dd></dl>
 <p class="note">The program chose its name itself; Cadenza has not checked it. Allow it only if you have just

@@ -25,6 +25,7 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/agents/{id}/invoke',
       operationId: 'invokeAgent',
+      scope: 'runs:write',
       summary: 'Invoke an agent, which starts a run',
       description:
         'Invoking an agent of type `workflow` starts a run of that workflow. Any other agent gets a run ' +
@@ -80,6 +81,7 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
       method: 'GET',
       path: '/agents/{id}/runs',
       operationId: 'listAgentRuns',
+      scope: 'runs:read',
       summary: "List the caller's runs that use the agent, newest first",
       tags: ['agents'],
       role: 'viewer',

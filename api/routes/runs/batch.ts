@@ -82,7 +82,8 @@ async function actOnAll(
   await inParallel(runs, AT_ONCE, async (id) => {
     if (failures.length > 0) return;
     try {
-      const item = { name: id, content: { action, id } };
+      const data = { changes: { action: { new: action } } };
+      const item = { name: id, content: { action, id }, audited: { objectId: id, data } };
       results.set(id, await actOnOne(deps, c, item, (em) => act(deps, c, em, action, id)));
     } catch (error) {
       failures.push(error);

@@ -207,6 +207,7 @@ function backfillEndpoint(deps: AppDeps): Endpoint {
       const times = await timesToFill(deps, schedule, range);
       const starts = await c.em.transactional(async (em) => {
         await getWorkflowForChange(em, c.actor, id);
+        await c.audit.write(em);
         return fillTimes(em, id, times, runLimits(deps.env));
       });
       // The reconciler starts those that do not arrive.

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 
 import { readUsage, USAGE_BY, type UsageFilter, type UsageRow } from '../../../domain/spending/usage.ts';
+import { CSV, csvLine } from '../../csv.ts';
 import { endpoint, media, type Endpoint } from '../../endpoint.ts';
 import { orderBy, readPage } from '../../paging.ts';
 import { instant, pageQuery, personOrMe, uuid } from '../../schemas.ts';
@@ -25,7 +26,6 @@ const usageRecord = z
   })
   .meta({ id: 'Usage' });
 
-const CSV = 'text/csv';
 const COLUMNS = [
   'key',
   'name',
@@ -93,13 +93,7 @@ export function usageEndpoints(): Endpoint[] {
   ];
 }
 
-/** RFC 4180. A text that a spreadsheet would compute is quoted with an apostrophe. */
 function csvOf(rows: readonly UsageRow[]): string {
-  const cell = (value: string | number | null): string => {
-    const text = value === null ? '' : String(value);
-    const plain = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-    return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
-  };
   const lines = [COLUMNS, ...rows.map((row) => COLUMNS.map((name) => row[name]))];
-  return lines.map((line) => `${line.map(cell).join(',')}\r\n`).join('');
+  return lines.map(csvLine).join('');
 }

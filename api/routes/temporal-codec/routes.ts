@@ -28,6 +28,8 @@ export function temporalCodecEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/temporal-codec/{capability}/decode',
       operationId: 'decodeTemporalPayloads',
+      // It changes nothing, and the caller is Temporal's page.
+      audit: false,
       summary: "Decrypt payloads for Temporal's web UI",
       description:
         "Temporal's remote codec protocol. Available only if `TEMPORAL_CODEC_TOKEN` is set; its value is " +

@@ -11,6 +11,7 @@ import { byId, readPage } from '../../paging.ts';
 import { idParams, instant, pageQuery, text } from '../../schemas.ts';
 import { clientRecord, newClientRecord, presentClient, presentUser, userRecord } from './presenter.ts';
 import { newPassword } from './routes.ts';
+import { scopeList } from './tokens.ts';
 
 /** Endpoints for users' own accounts. */
 export function meEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
@@ -29,6 +30,7 @@ export function meEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       method: 'POST',
       path: '/users/me/password',
       operationId: 'changeMyPassword',
+      scope: 'person',
       summary: 'Change your password, which ends all your sessions and deletes your machine clients',
       tags: ['users'],
       role: 'viewer',
@@ -38,10 +40,10 @@ export function meEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       idempotent: false,
       transaction: false,
       handler: async (c) => {
-        await changeOwnPassword(c.em, c.actor, addressKey(c.ctx.ip), {
-          current: c.body.current_password,
-          next: c.body.new_password,
-        });
+        const passwords = { current: c.body.current_password, next: c.body.new_password };
+        await changeOwnPassword(c.em, c.actor, addressKey(c.ctx.ip), passwords, (em, note) =>
+          c.audit.write(em, { objectType: 'user', objectId: c.actor.id, ...note }),
+        );
         return { status: 204 };
       },
     }),
@@ -49,6 +51,7 @@ export function meEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       method: 'GET',
       path: '/users/me/clients',
       operationId: 'listMyClients',
+      scope: 'person',
       summary: 'List your machine clients, oldest first',
       tags: ['users'],
       role: 'viewer',
@@ -63,6 +66,7 @@ export function meEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       method: 'POST',
       path: '/users/me/clients',
       operationId: 'createMyClient',
+      scope: 'person',
       summary: 'Create a machine client, which acts as you with client credentials',
       description:
         'Requires a password login at most 5 minutes ago, else 401 `login_too_old`. ' +
@@ -70,16 +74,21 @@ export function meEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
         'or reset, and when you are disabled. You can have at most 100 clients.',
       tags: ['users'],
       role: 'viewer',
-      body: z.object({ name: text({ min: 1, max: 100 }), expires_at: instant.optional() }),
+      body: z.object({
+        name: text({ min: 1, max: 100 }),
+        scopes: scopeList.optional(),
+        expires_at: instant.optional(),
+      }),
       record: clientRecord,
       responses: { 201: newClientRecord },
       errors: [409],
       idempotent: false,
       handler: async (c) => {
         checkFreshLogin(claimsOf(c.ctx));
-        const { name, expires_at } = c.body;
+        const { name, scopes, expires_at } = c.body;
         const { client, secret } = await createClient(c.em, c.actor, {
           name,
+          scopes,
           expires_at: expires_at === undefined ? undefined : new Date(expires_at),
           maxDays: env.CLIENT_MAX_DAYS,
         });
@@ -94,6 +103,7 @@ export function meEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       method: 'DELETE',
       path: '/users/me/clients/{id}',
       operationId: 'deleteMyClient',
+      scope: 'person',
       summary: 'Delete a machine client; its tokens stop working immediately',
       tags: ['users'],
       role: 'viewer',

@@ -46,6 +46,10 @@ export const clientRecord = z
     id: uuid,
     client_id: uuid,
     name: z.string(),
+    scopes: z
+      .array(z.string())
+      .nullable()
+      .meta({ description: 'What it may do; null: all that its user may.' }),
     created_at: timestamp,
     expires_at: timestamp,
     last_used: timestamp.nullable(),
@@ -64,6 +68,7 @@ export function presentClient(client: AuthClient): z.output<typeof clientRecord>
     id,
     client_id: id,
     name,
+    scopes: client.scopes ?? null,
     created_at: client.created_at.toISOString(),
     expires_at: client.expires_at.toISOString(),
     last_used: client.last_used?.toISOString() ?? null,

@@ -156,6 +156,8 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/workflows/validate',
       operationId: 'validateWorkflow',
+      scope: 'workflows:read',
+      audit: false,
       summary: 'Validate a definition without saving it',
       description: YAML_TEXT,
       tags,

@@ -256,6 +256,7 @@ test('a machine client logs in by form, Basic or JSON, and loses access when it 
       id,
       client_id: id,
       name: 'build server',
+      scopes: null,
       created_at: expect.any(String),
       expires_at: expect.any(String),
       last_used: null,

@@ -25,6 +25,7 @@ export type Route =
 const SETTINGS = [
   'profile',
   'sessions',
+  'tokens',
   'clients',
   'secrets',
   'webhooks',
@@ -34,6 +35,7 @@ const SETTINGS = [
   'budgets',
   'prices',
   'users',
+  'audit',
   'health',
 ] as const;
 export type SettingsPart = (typeof SETTINGS)[number];

@@ -5,6 +5,7 @@ import type { SettingsPart } from '../../app/routes.ts';
 export const NEEDS: Readonly<Record<SettingsPart, OperationId>> = {
   profile: 'getMe',
   sessions: 'listMySessions',
+  tokens: 'listMyTokens',
   clients: 'listMyClients',
   secrets: 'listSecrets',
   webhooks: 'listWebhooks',
@@ -14,6 +15,7 @@ export const NEEDS: Readonly<Record<SettingsPart, OperationId>> = {
   budgets: 'listBudgets',
   prices: 'listPrices',
   users: 'listUsers',
+  audit: 'listAudit',
   health: 'getReadiness',
 };
 // Safe: they are the table's own names.

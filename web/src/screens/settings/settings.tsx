@@ -22,6 +22,7 @@ import { words } from './words.ts';
 const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
   profile: Profile,
   sessions: Sessions,
+  tokens: lazy(async () => (await import('./tokens.tsx')).Tokens),
   clients: Clients,
   secrets: Secrets,
   webhooks: Webhooks,
@@ -31,6 +32,7 @@ const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
   budgets: lazy(async () => (await import('./budgets.tsx')).BudgetsPart),
   prices: lazy(async () => (await import('./prices.tsx')).PricesPart),
   users: Users,
+  audit: lazy(async () => (await import('./audit.tsx')).Audit),
   health: Health,
 };
 

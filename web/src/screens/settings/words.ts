@@ -3,6 +3,7 @@ export const words = {
   parts: {
     profile: 'Profile',
     sessions: 'Sessions',
+    tokens: 'Access tokens',
     clients: 'Machine clients',
     secrets: 'Secrets',
     webhooks: 'Webhooks',
@@ -12,6 +13,7 @@ export const words = {
     budgets: 'Budgets',
     prices: 'Prices',
     users: 'Users',
+    audit: 'Audit log',
     health: 'Health',
   },
   delete: 'Delete',

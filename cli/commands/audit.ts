@@ -1,0 +1,112 @@
+/** The audit log. */
+import { buildRouteMap } from '@stricli/core';
+
+import type { AuditEntry, AuditVerification } from '../../client/index.ts';
+import { command, type Context } from '../core/command.ts';
+import { EXIT } from '../core/errors.ts';
+import { choice, text, texts } from '../core/flags.ts';
+import { collect, listFlags, pageOf } from '../core/lists.ts';
+import type { View } from '../core/table.ts';
+import { ago, oneLine } from '../core/text.ts';
+
+const auditView: View<AuditEntry> = {
+  columns: [
+    ['when', ({ at }) => ago(at)],
+    ['who', ({ actor }) => actor?.username ?? actor?.id ?? '-'],
+    ['what', ({ action }) => action],
+    ['outcome', ({ outcome }) => outcome],
+    ['of', ({ object }) => (object === null ? '' : oneLine(`${object.type} ${object.id ?? ''}`))],
+    ['address', ({ address }) => address],
+  ],
+  name: ({ id }) => id,
+  none: 'No entries.',
+};
+
+const filterFlags = {
+  actor: text('Id of a user, or me', 'ID'),
+  action: text('Such as log_in or updateUser', 'NAME'),
+  outcome: choice('Only with this outcome', ['done', 'refused', 'failed']),
+  objectType: text('Such as user or workflow', 'TYPE'),
+  object: text('Id of what it was done to', 'ID'),
+  address: text('From this address', 'ADDRESS'),
+  from: text('From this time on, such as 2027-01-31T00:00:00Z', 'TIME'),
+  to: text('Before this time', 'TIME'),
+};
+
+interface Filters {
+  actor?: string | undefined;
+  action?: string | undefined;
+  outcome?: 'done' | 'refused' | 'failed' | undefined;
+  objectType?: string | undefined;
+  object?: string | undefined;
+  address?: string | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+}
+
+const queryOf = ({ actor, objectType, object, ...rest }: Filters) => ({
+  ...rest,
+  actor_id: actor,
+  object_type: objectType,
+  object_id: object,
+});
+
+const list = command({
+  brief: 'List the audit log, newest first: admins all of it, others what they did themselves',
+  flags: { ...listFlags, ...filterFlags },
+  run: async (cli, { limit, all, ...filters }) => {
+    await cli.requireLogIn();
+    const query = { ...queryOf(filters), ...pageOf({ limit, all }) };
+    const items = cli.client.items('listAudit', { query, signal: cli.signal });
+    await cli.out.list(await collect(cli, items, { limit, all }), auditView);
+  },
+});
+
+const exportLog = command({
+  brief: 'Print the audit log as NDJSON or CSV, newest first, at most 100,000 entries',
+  details: 'Take a longer log in parts, by --from and --to. The export itself is in the log.',
+  flags: { ...filterFlags, format: choice('Default: ndjson', ['ndjson', 'csv']) },
+  run: async (cli, { format, ...filters }) => {
+    await cli.requireLogIn();
+    const query = { ...queryOf(filters), format };
+    const log = await cli.client.call('exportAudit', { query, signal: cli.signal });
+    cli.out.text(typeof log === 'string' ? log : await log.text());
+  },
+});
+
+const verify = command({
+  brief: 'Check that nobody has changed the audit log; for admins',
+  details:
+    'Recomputes the hash of every sealed block and follows the chain. Exit code 3 if something does not fit. ' +
+    'With --head it also compares seals that were noted elsewhere, such as in the log of the API: they show ' +
+    'whether the whole chain was replaced.',
+  flags: { head: texts('A seal and its hash, as in the log of the API', 'NO:HASH') },
+  run: async (cli, { head = [] }) => {
+    await cli.requireLogIn();
+    const total: Pick<AuditVerification, 'seals' | 'entries' | 'removed'> = {
+      seals: 0,
+      entries: 0,
+      removed: 0,
+    };
+    const problems: AuditVerification['problems'] = [];
+    let last: AuditVerification;
+    let after = '0';
+    do {
+      const query = { after, head: [...head] };
+      last = await cli.client.call('verifyAudit', { query, signal: cli.signal });
+      for (const name of ['seals', 'entries', 'removed'] as const) total[name] += last[name];
+      problems.push(...last.problems);
+      after = last.next ?? after;
+    } while (last.next !== null);
+    const ok = problems.length === 0;
+    await cli.out.value({ ok, ...total, unsealed: last.unsealed, head: last.head, problems });
+    return ok ? EXIT.good : EXIT.no;
+  },
+});
+
+const routes = { list, export: exportLog, verify };
+
+export const auditCommands = buildRouteMap<keyof typeof routes, Context>({
+  routes,
+  docs: { brief: 'The audit log: who did what, when and from where' },
+});

@@ -1,0 +1,186 @@
+/**
+ * Seals the audit log: entries are written without hashes by any number of transactions at once, and one sealer
+ * puts them in order afterwards. A seal holds the hash of a block of entries and of the seal before it
+ * (docs/adr/0053-audit-chain.md).
+ */
+import { createHash } from 'node:crypto';
+
+import type { EntityManager } from '../../db/orm.ts';
+
+/** Entries of a seal at most, unless one transaction has more. */
+const MAX_ENTRIES = 2_000;
+/** Seals that one call makes at most; the next call goes on. */
+const MAX_SEALS = 50;
+export const FIRST_HASH = Buffer.alloc(32);
+
+export interface Seal {
+  no: string;
+  from_tx: string;
+  to_tx: string;
+  floor_id: string;
+  last_id: string;
+  entries: number;
+  newest_at: string;
+  entries_hash: Buffer;
+  previous_hash: Buffer;
+  hash: Buffer;
+}
+
+export interface SealHead {
+  no: string;
+  /** Hexadecimal. */
+  hash: string;
+}
+
+/** An entry as text, the same on every server; the hash of a block is that of its lines. */
+export const LINE = `json_build_array(e.id::text, e.tx::text,
+  to_char(e.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), e.actor_id, e.actor_name, e.action,
+  e.outcome, e.object_type, e.object_id, e.credential, e.credential_id, e.door, e.address, e.user_agent,
+  e.request_id, e.data::text)::text`;
+
+export const SEAL_COLUMNS = `s.no::text as no, s.from_tx::text as from_tx, s.to_tx::text as to_tx,
+  s.floor_id::text as floor_id, s.last_id::text as last_id, s.entries,
+  to_char(s.newest_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as newest_at,
+  s.entries_hash, s.previous_hash, s.hash`;
+
+/** What decides which entries a seal is about, and what follows it. */
+export function hashOfSeal(seal: Omit<Seal, 'hash'>): Buffer {
+  const { no, from_tx, to_tx, floor_id, last_id, entries, newest_at, entries_hash, previous_hash } = seal;
+  return createHash('sha256')
+    .update(previous_hash)
+    .update(JSON.stringify([no, from_tx, to_tx, floor_id, last_id, entries, newest_at]))
+    .update(entries_hash)
+    .digest();
+}
+
+export function hashOfLines(lines: readonly string[]): Buffer {
+  const hash = createHash('sha256');
+  for (const line of lines) hash.update(line).update('\n');
+  return hash.digest();
+}
+
+/**
+ * Seals what is committed and not sealed yet. Only one caller of all processes does it at a time; the others
+ * do nothing. @returns the newest of the new seals; null if there is none
+ */
+export async function sealAudit(fork: () => EntityManager): Promise<SealHead | null> {
+  let head: SealHead | null = null;
+  for (let count = 0; count < MAX_SEALS; count += 1) {
+    const sealed = await fork().transactional((em) => sealOnce(em));
+    if (sealed === null) break;
+    head = sealed.head;
+    if (!sealed.isFull) break;
+  }
+  return head;
+}
+
+interface EntryRow {
+  id: string;
+  tx: string;
+  at: string;
+  line: string;
+}
+
+async function sealOnce(em: EntityManager): Promise<{ head: SealHead; isFull: boolean } | null> {
+  const [lock] = await em.execute<{ taken: boolean }[]>(
+    `select pg_try_advisory_xact_lock(hashtextextended('audit_seal', 0)) as taken`,
+  );
+  if (lock?.taken !== true) return null;
+  const last = await lastSeal(em);
+  const range = await nextRange(em, last);
+  const rows = await readBlock(em, range);
+  if (rows.length === 0) return null;
+  const isFull = rows.length > MAX_ENTRIES;
+  const block = isFull ? wholeTransactions(rows) : rows;
+  const newest = block.map(({ at }) => at).reduce((a, b) => (a > b ? a : b));
+  const ids = block.map(({ id }) => BigInt(id));
+  const seal: Omit<Seal, 'hash'> = {
+    no: String(BigInt(last?.no ?? '0') + 1n),
+    from_tx: range.from,
+    // What is below is complete: no open transaction is older.
+    to_tx: isFull ? String(BigInt(block.at(-1)?.tx ?? '0') + 1n) : range.horizon,
+    floor_id: range.floor,
+    last_id: String(ids.reduce((a, b) => (a > b ? a : b))),
+    entries: block.length,
+    newest_at: newest,
+    entries_hash: hashOfLines(block.map(({ line }) => line)),
+    previous_hash: last?.hash ?? FIRST_HASH,
+  };
+  const hash = hashOfSeal(seal);
+  await insertSeal(em, { ...seal, hash });
+  return { head: { no: seal.no, hash: hash.toString('hex') }, isFull };
+}
+
+interface Range {
+  from: string;
+  horizon: string;
+  floor: string;
+}
+
+/**
+ * The transactions to seal next. A dump that is restored on another server starts with lower numbers of
+ * transactions: then what was left of the former server is sealed first, and what came after it is told apart by
+ * its ids, which go on.
+ */
+async function nextRange(em: EntityManager, last: Seal | null): Promise<Range> {
+  const [now] = await em.execute<{ horizon: string; newest: string; remainder: boolean }[]>(
+    `select oldest_open_transaction()::text as horizon,
+            coalesce((select max(id) from audit_entry), 0)::text as newest,
+            exists (select 1 from audit_entry e where e.tx >= ?::xid8 and e.id > ?::bigint) as remainder`,
+    [last?.to_tx ?? '0', last?.floor_id ?? '0'],
+  );
+  const horizon = now?.horizon ?? '0';
+  if (last === null) return { from: '0', horizon, floor: '0' };
+  if (BigInt(horizon) >= BigInt(last.to_tx)) return { from: last.to_tx, horizon, floor: last.floor_id };
+  if (now?.remainder === true) return { from: last.to_tx, horizon: MAX_TX, floor: last.floor_id };
+  return { from: '0', horizon, floor: last.last_id };
+}
+
+/** Above every number that a server gives. */
+const MAX_TX = '9223372036854775807';
+
+async function readBlock(em: EntityManager, { from, horizon, floor }: Range): Promise<EntryRow[]> {
+  return em.execute<EntryRow[]>(
+    `select e.id::text as id, e.tx::text as tx,
+            to_char(e.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, ${LINE} as line
+       from audit_entry e
+      where e.tx >= ?::xid8 and e.tx < ?::xid8 and e.id > ?::bigint
+      order by e.tx, e.id limit ?`,
+    [from, horizon, floor, MAX_ENTRIES + 1],
+  );
+}
+
+/** Without the last transaction, of which more entries may follow. */
+function wholeTransactions(rows: readonly EntryRow[]): EntryRow[] {
+  const cut = rows.at(-1)?.tx;
+  const whole = rows.filter(({ tx }) => tx !== cut);
+  if (whole.length === 0) throw new Error(`one transaction has more than ${MAX_ENTRIES} audit entries`);
+  return whole;
+}
+
+async function insertSeal(em: EntityManager, seal: Seal): Promise<void> {
+  await em.execute(
+    `insert into audit_seal (no, from_tx, to_tx, floor_id, last_id, entries, newest_at, entries_hash,
+                             previous_hash, hash)
+     values (?, ?::xid8, ?::xid8, ?, ?, ?, ?::timestamptz, ?, ?, ?)`,
+    [
+      seal.no,
+      seal.from_tx,
+      seal.to_tx,
+      seal.floor_id,
+      seal.last_id,
+      seal.entries,
+      seal.newest_at,
+      seal.entries_hash,
+      seal.previous_hash,
+      seal.hash,
+    ],
+  );
+}
+
+async function lastSeal(em: EntityManager): Promise<Seal | null> {
+  const [row] = await em.execute<Seal[]>(
+    `select ${SEAL_COLUMNS} from audit_seal s order by s.no desc limit 1`,
+  );
+  return row ?? null;
+}

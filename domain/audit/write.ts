@@ -1,0 +1,108 @@
+/** Writes entries of the audit log, in the transaction of what they are about (docs/audit.md). */
+import { Prepared } from '../../db/prepared.ts';
+import type { EntityManager } from '../../db/orm.ts';
+
+export const OUTCOMES = ['done', 'refused', 'failed'] as const;
+export type AuditOutcome = (typeof OUTCOMES)[number];
+
+/** How the caller has shown who it is. */
+export const CREDENTIALS = ['session', 'token', 'client', 'worker', 'none'] as const;
+export type AuditCredential = (typeof CREDENTIALS)[number];
+
+export const DOORS = ['api', 'a2a', 'mcp', 'openai', 'system'] as const;
+export type AuditDoor = (typeof DOORS)[number];
+
+/** Who asks, and from where: the same for all entries of a request. */
+export interface AuditOrigin {
+  actorId: string | null;
+  actorName: string | null;
+  credential: AuditCredential;
+  /** Of the session, access token, machine client or worker's token. */
+  credentialId: string | null;
+  door: AuditDoor;
+  address: string | null;
+  userAgent: string | null;
+  requestId: string | null;
+}
+
+export interface AuditChange {
+  old?: unknown;
+  new?: unknown;
+}
+
+export interface AuditNote {
+  action: string;
+  /** Default: the caller. */
+  actor?: { id: string; name: string | null };
+  outcome?: AuditOutcome;
+  objectType?: string | null;
+  objectId?: string | null;
+  data?: AuditData;
+}
+
+/** What is known of a change. Values are those of harmless fields only. */
+export interface AuditData {
+  /** Names of the fields that the request has. */
+  fields?: string[];
+  changes?: Record<string, AuditChange>;
+  /** Parts of the object that the path names, such as a version. */
+  part?: Record<string, string>;
+  /** Why it was refused: the error's code. */
+  code?: string;
+  [key: string]: unknown;
+}
+
+/** The system's own doing, such as the removal of old entries. */
+export const SYSTEM_ORIGIN: AuditOrigin = {
+  actorId: null,
+  actorName: null,
+  credential: 'none',
+  credentialId: null,
+  door: 'system',
+  address: null,
+  userAgent: null,
+  requestId: null,
+};
+
+const MAX_TEXT = 300;
+const MAX_DATA = 8_000;
+
+const INSERT = new Prepared(
+  `insert into audit_entry (actor_id, actor_name, action, outcome, object_type, object_id, credential,
+                            credential_id, door, address, user_agent, request_id, data)
+   values (?, coalesce(?, (select username from user_account where id = ?)), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?::jsonb)`,
+);
+
+export async function writeAudit(em: EntityManager, origin: AuditOrigin, note: AuditNote): Promise<void> {
+  const actor = note.actor ?? { id: origin.actorId, name: origin.actorName };
+  await INSERT.execute(em, [
+    actor.id,
+    short(actor.name),
+    actor.name === null ? actor.id : null,
+    note.action,
+    note.outcome ?? 'done',
+    note.objectType ?? null,
+    short(note.objectId ?? null),
+    origin.credential,
+    short(origin.credentialId),
+    origin.door,
+    short(origin.address),
+    short(origin.userAgent),
+    short(origin.requestId),
+    dataText(note.data ?? {}),
+  ]);
+}
+
+function short(text: string | null): string | null {
+  return text === null ? null : storable(text.slice(0, MAX_TEXT));
+}
+
+/** PostgreSQL stores neither NUL nor half a character. */
+function storable(text: string): string {
+  return text.replaceAll('\0', '').toWellFormed();
+}
+
+function dataText(data: AuditData): string {
+  const text = storable(JSON.stringify(data)).replaceAll(String.raw`\u0000`, '');
+  return text.length <= MAX_DATA ? text : JSON.stringify({ truncated: true, fields: data.fields });
+}

@@ -1,0 +1,254 @@
+/** The audit log: what it says, who may read it, and that nobody changes it unseen. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { endpoint } from '../../../api/endpoint.ts';
+import { pruneAudit } from '../../../domain/audit/prune.ts';
+import { sealAudit } from '../../../domain/audit/seal.ts';
+import { verifyAudit } from '../../../domain/audit/verify.ts';
+import { SYSTEM_ORIGIN, writeAudit } from '../../../domain/audit/write.ts';
+import { conflict } from '../../../domain/errors.ts';
+import { agentBody } from '../../support/agent-body.ts';
+import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
+
+let app: TestApp;
+let admin: Client;
+let builder: Client;
+
+beforeAll(async () => {
+  app = await startTestApp({
+    endpoints: () => [
+      endpoint({
+        method: 'POST',
+        path: '/agents/undone',
+        operationId: 'undone',
+        summary: 'Fails after its work',
+        tags: [],
+        role: 'viewer',
+        scope: 'person',
+        responses: { 204: null },
+        handler: async (c) => {
+          await c.audit.write(c.em);
+          throw conflict('undone', 'It is undone.');
+        },
+      }),
+    ],
+  });
+  admin = await app.as('admin');
+  builder = await app.as('builder');
+});
+afterAll(() => app.close());
+
+const fork = () => app.orm.em.fork();
+const check = (expected: { no: string; hash: string }[] = []) => verifyAudit(fork(), { after: 0n, expected });
+
+test('a change is there with who, what and from where, with values of harmless fields only', async () => {
+  const headers = { 'user-agent': 'audit-test/1', 'x-request-id': 'request-7' };
+  const made = await builder.post('/agents', agentBody({ name: 'First name' }), { headers });
+  expect(made.status).toBe(201);
+  const patched = await builder.patch(`/agents/${made.body.id}`, {
+    name: 'Second name',
+    description: 'hush',
+  });
+  expect(patched.status).toBe(200);
+  await builder.put('/secrets/KEY', { value: 'the-very-secret' });
+
+  const { body } = await admin.get(`/audit?object_id=${made.body.id}`);
+  const person = await app.user('builder');
+  expect(body.map((entry: { action: string }) => entry.action)).toEqual(['updateAgent', 'createAgent']);
+  expect(body[1]).toMatchObject({
+    actor: { id: person.id, username: person.username },
+    outcome: 'done',
+    object: { type: 'agent', id: made.body.id },
+    credential: { type: 'session' },
+    door: 'api',
+    address: expect.stringContaining('127.0.0.1'),
+    user_agent: 'audit-test/1',
+    request_id: 'request-7',
+  });
+  expect(body[0].fields).toEqual(['name', 'description']);
+  expect(body[0].changes).toMatchObject({
+    name: { old: 'First name', new: 'Second name' },
+    description: {},
+  });
+  const all = JSON.stringify((await admin.get('/audit?limit=200')).body);
+  expect(all).toContain('putSecret');
+  expect(all).not.toContain('the-very-secret');
+  expect(all).not.toContain('hush');
+});
+
+test('a change that is rolled back leaves no entry, a refused one does', async () => {
+  expect((await builder.post('/agents/undone')).status).toBe(409);
+  expect((await admin.get('/audit?action=undone')).body).toEqual([]);
+  expect((await builder.post('/users', {})).status).toBe(403);
+  const { body } = await admin.get('/audit?action=createUser&outcome=refused');
+  expect(body[0].details).toEqual({ code: 'role_required' });
+});
+
+test('log-ins are there, failed ones with the account but without what was typed', async () => {
+  const person = await app.createUser({ roles: ['viewer'] });
+  await admin.patch(`/users/${person.id}`, { password: 'correct horse battery' });
+  const logIn = (username: string, password: string) =>
+    app.anonymous.post('/auth/token', { username, password });
+  expect((await logIn(person.username, 'correct horse battery')).status).toBe(200);
+  expect((await logIn(person.username, 'wrong')).status).toBe(401);
+  expect((await logIn('my-password-by-mistake', 'x')).status).toBe(401);
+
+  const own = (await admin.get(`/audit?action=log_in&actor_id=${person.id}`)).body;
+  expect(own.map((entry: { outcome: string }) => entry.outcome)).toEqual(['refused', 'done']);
+  expect(own[1].details).toMatchObject({ by: 'password' });
+  const all = JSON.stringify((await admin.get('/audit?action=log_in&limit=200')).body);
+  expect(all).not.toContain('my-password-by-mistake');
+});
+
+test('everybody sees what they did themselves, admins see all', async () => {
+  const { body } = await builder.get('/audit?limit=200');
+  const { id } = await app.user('builder');
+  expect(body.length).toBeGreaterThan(2);
+  expect(new Set(body.map((entry: { actor: { id: string } }) => entry.actor.id))).toEqual(new Set([id]));
+  const others = await builder.get(`/audit?actor_id=${(await app.user('admin')).id}`);
+  expect(others.body).toEqual([]);
+});
+
+test('pages follow each other without gaps, and the export has them all', async () => {
+  const first = await builder.get('/audit?limit=2');
+  const next = /<([^>]+)>/.exec(first.headers.get('link') ?? '')?.[1] ?? '';
+  const second = await builder.get(next.replace(app.url, ''));
+  const ids = [...first.body, ...second.body].map(({ id }: { id: string }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+
+  const lines = (await builder.get('/audit/export')).body.trim().split('\n');
+  const entries = lines.map((line: string) => JSON.parse(line));
+  // The export is the newest entry of itself.
+  expect(entries[0].action).toBe('exportAudit');
+  expect(entries.slice(1, 3).map(({ id }: { id: string }) => id)).toEqual(ids.slice(0, 2));
+  const csv = (await builder.get('/audit/export?format=csv')).body;
+  expect(csv.split('\r\n')[0]).toBe(
+    'id,at,actor_id,actor_name,action,outcome,object_type,object_id,credential,credential_id,door,address,' +
+      'user_agent,request_id,data',
+  );
+});
+
+test('rows cannot be changed, deleted or truncated', async () => {
+  await sealAudit(fork);
+  for (const table of ['audit_entry', 'audit_seal'])
+    for (const statement of [
+      `update ${table} set ${table === 'audit_entry' ? `action = 'x'` : 'entries = 0'}`,
+      `delete from ${table}`,
+      `truncate ${table}`,
+    ])
+      await expect(fork().execute(statement)).rejects.toThrow('append-only');
+});
+
+test('many writers and sealers at once leave one whole chain', async () => {
+  const note = { action: 'test', objectType: 'test' };
+  const write = (objectId: string) =>
+    fork().transactional(async (em) => {
+      await writeAudit(em, SYSTEM_ORIGIN, { ...note, objectId });
+      await em.execute('select pg_sleep(random() * 0.02)');
+      await writeAudit(em, SYSTEM_ORIGIN, { ...note, objectId });
+    });
+  await Promise.all(
+    Array.from({ length: 40 }, async (_, index) => {
+      await write(String(index));
+      if (index % 4 === 0) await sealAudit(fork);
+    }),
+  );
+  await sealAudit(fork);
+  const verification = await check();
+  expect(verification).toMatchObject({ ok: true, problems: [], unsealed: 0 });
+  const [{ count } = { count: 0 }] = await fork().execute<{ count: number }[]>(
+    'select count(*)::int as count from audit_entry',
+  );
+  expect(verification.entries).toBe(count);
+});
+
+test('an open transaction holds its entries back from the seal, and nobody waits for it', async () => {
+  let isWritten = (): void => {};
+  const written = new Promise<void>((resolve) => (isWritten = resolve));
+  let end = (): void => {};
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  const slow = fork().transactional(async (em) => {
+    await writeAudit(em, SYSTEM_ORIGIN, { action: 'slow' });
+    isWritten();
+    await ended;
+  });
+  await written;
+  await writeAudit(fork(), SYSTEM_ORIGIN, { action: 'fast' });
+  await sealAudit(fork);
+  expect(await check()).toMatchObject({ ok: true, unsealed: 1 });
+  end();
+  await slow;
+  await sealAudit(fork);
+  expect(await check()).toMatchObject({ ok: true, unsealed: 0 });
+});
+
+/** What somebody with the owner's rights can do: change a row although the trigger refuses it. */
+async function tampered(statement: string): Promise<string[]> {
+  const found: string[] = [];
+  const rollback = new Error('rolled back');
+  await fork()
+    .transactional(async (em) => {
+      await em.execute('set local session_replication_role = replica');
+      await em.execute(statement);
+      const { problems } = await verifyAudit(em, { after: 0n, expected: [] });
+      found.push(...problems.map(({ code }) => code));
+      throw rollback;
+    })
+    .catch((error: unknown) => {
+      if (error !== rollback) throw error;
+    });
+  return [...new Set(found)];
+}
+
+test('a changed, removed or added entry and a changed or removed seal are found', async () => {
+  const newest = '(select max(no) from audit_seal)';
+  const entry = '(select min(id) from audit_entry)';
+  expect(await tampered(`update audit_entry set actor_name = 'mallory' where id = ${entry}`)).toEqual([
+    'changed_entries',
+  ]);
+  expect(await tampered(`delete from audit_entry where id = ${entry}`)).toEqual(['missing_entries']);
+  expect(
+    await tampered(
+      `insert into audit_entry (tx, action, outcome, credential, door)
+       select tx, 'forged', 'done', 'none', 'api' from audit_entry where id = ${entry}`,
+    ),
+  ).toEqual(['changed_entries']);
+  expect(await tampered(`update audit_seal set entries_hash = sha256('x') where no = ${newest}`)).toEqual([
+    'changed_seal',
+    'changed_entries',
+  ]);
+  expect(await tampered('delete from audit_seal where no = 1')).toContain('missing_seal');
+});
+
+test('a noted head shows that the end of the chain was cut off or replaced', async () => {
+  const { head } = await check();
+  expect(await check([head!])).toMatchObject({ ok: true });
+  const later = { no: String(BigInt(head!.no) + 1n), hash: head!.hash };
+  expect((await check([later])).problems).toMatchObject([{ code: 'missing_seal' }]);
+  expect((await check([{ no: head!.no, hash: '0'.repeat(64) }])).problems).toMatchObject([
+    { code: 'other_head' },
+  ]);
+  const answer = await admin.get(`/audit/verification?head=${head!.no}:${head!.hash}`);
+  expect(answer.body).toMatchObject({ ok: true, next: null, head });
+  expect((await admin.get('/audit/verification?head=nonsense')).status).toBe(400);
+});
+
+test('old entries are removed with whole seals, and the chain still holds', async () => {
+  const before = await check();
+  expect(await pruneAudit(fork, 30)).toBe(0);
+  // The clock of the entries cannot be moved, so they and their seals are made old as their owner could.
+  await fork().transactional(async (em) => {
+    await em.execute('set local session_replication_role = replica');
+    await em.execute(`update audit_seal set newest_at = now() - interval '40 days' where no <= 2`);
+  });
+  const removed = await pruneAudit(fork, 30);
+  expect(removed).toBeGreaterThan(0);
+  const after = await check();
+  expect(after.removed).toBe(2);
+  // Only the test's own change of the two seals is found.
+  expect(new Set(after.problems.map(({ code, seal }) => `${code} ${seal}`))).toEqual(
+    new Set(['changed_seal 1', 'changed_seal 2']),
+  );
+  expect(after.entries).toBe(before.entries - removed);
+  expect((await admin.get('/audit?action=audit_prune')).body[0].details).toMatchObject({ entries: removed });
+  expect(await pruneAudit(fork, 30)).toBe(0);
+});
