@@ -92,21 +92,30 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
       );
       response = mergeResponse(response, newer);
     }
-    for (const action of done.actions) {
-      try {
-        response = mergeResponse(response, await action());
-      } catch (error) {
-        deps.logger.error(
-          { err: error, request_id: ctx.state['requestId'], operation: endpoint.operationId },
-          'post-commit work failed',
-        );
-      }
-    }
+    response = await finish(deps, endpoint, ctx, { response, actions: done.actions });
     if (response !== done.response) {
       checkOutgoing(deps, endpoint, response);
     }
     send(ctx, response);
   };
+}
+
+/** Does what waited for the commit. A failure is logged and does not change the response. */
+async function finish(
+  { logger }: RunDeps,
+  { operationId: operation }: Endpoint,
+  ctx: Context,
+  { response: first, actions }: { response: EndpointResponse; actions: readonly AfterCommit[] },
+): Promise<EndpointResponse> {
+  let response = first;
+  for (const action of actions) {
+    try {
+      response = mergeResponse(response, await action());
+    } catch (error) {
+      logger.error({ err: error, request_id: ctx.state['requestId'], operation }, 'post-commit work failed');
+    }
+  }
+  return response;
 }
 
 async function prepare(endpoint: Endpoint, c: EndpointContext<never, never, never>): Promise<unknown> {
