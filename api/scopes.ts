@@ -14,8 +14,8 @@ type Family =
   'agents' | 'hitl' | 'workflows' | 'runs' | 'files' | 'secrets' | 'events' | 'webhooks' | 'marketplace';
 
 /**
- * Gives the operations of a group their scopes: reading and changing are told apart by the method, and what is
- * for admins needs `admin`. An operation may declare another one.
+ * Gives the operations of a group their scopes: reading and changing are told apart by the method, and what
+ * is for admins needs `admin`. An operation may declare another one.
  */
 export function scoped(
   family: Family | 'usage' | 'account' | 'person' | 'none',
@@ -55,7 +55,8 @@ export interface ScopeRule {
 }
 
 /**
- * A caller without scopes may do what its roles allow. @throws 403 `insufficient_scope` (RFC 6750 section 3.1)
+ * A caller without scopes may do what its roles allow.
+ * @throws 403 `insufficient_scope` (RFC 6750 section 3.1)
  */
 export async function checkScope(
   fork: () => EntityManager,

@@ -2949,7 +2949,7 @@ export interface Operations {
     };
     answer: AuditEntry[];
   };
-  /** Get the audit log as a stream, newest first, at most 100,000 entries */
+  /** Get the audit log as a stream, newest first, at most 100000 entries */
   exportAudit: {
     query?: {
       /** Id of a user, or `me`. */

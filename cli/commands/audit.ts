@@ -77,9 +77,9 @@ const exportLog = command({
 const verify = command({
   brief: 'Check that nobody has changed the audit log; for admins',
   details:
-    'Recomputes the hash of every sealed block and follows the chain. Exit code 3 if something does not fit. ' +
-    'With --head it also compares seals that were noted elsewhere, such as in the log of the API: they show ' +
-    'whether the whole chain was replaced.',
+    'Recomputes the hash of every sealed block and follows the chain. ' +
+    'Exit code 3 if something does not fit. With --head it also compares seals that were noted elsewhere, ' +
+    'such as in the log of the API: they show whether the whole chain was replaced.',
   flags: { head: texts('A seal and its hash, as in the log of the API', 'NO:HASH') },
   run: async (cli, { head = [] }) => {
     await cli.requireLogIn();

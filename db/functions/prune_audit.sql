@@ -1,6 +1,6 @@
--- Removes the entries of whole seals, oldest first, whose newest entry is older than `days` days (at least 30);
--- at most `max_seals` seals, of those after `after_seal`. Runs with the owner's rights, so the role of the
--- application needs none to delete. Returns the last seal whose entries were removed; no row if there is none.
+-- Removes the entries of whole seals, oldest first, whose newest entry is older than `days` days (at least
+-- 30); at most `max_seals` seals, of those after `after_seal`. Runs with the owner's rights, so the role of
+-- the application needs none to delete. Returns the last seal whose entries were removed, if there is one.
 create or replace function prune_audit(days int, after_seal bigint, max_seals int)
 returns table (seal bigint, hash bytea, entries bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off as $$

@@ -1,6 +1,6 @@
 /**
- * Seals the audit log: entries are written without hashes by any number of transactions at once, and one sealer
- * puts them in order afterwards. A seal holds the hash of a block of entries and of the seal before it
+ * Seals the audit log: entries are written without hashes by any number of transactions at once, and one
+ * sealer puts them in order afterwards. A seal holds the hash of a block of entries and of the seal before it
  * (docs/adr/0053-audit-chain.md).
  */
 import { createHash } from 'node:crypto';
@@ -119,8 +119,8 @@ interface Range {
 
 /**
  * The transactions to seal next. A dump that is restored on another server starts with lower numbers of
- * transactions: then what was left of the former server is sealed first, and what came after it is told apart by
- * its ids, which go on.
+ * transactions: then what was left of the former server is sealed first, and what came after it is told
+ * apart by its ids, which go on.
  */
 async function nextRange(em: EntityManager, last: Seal | null): Promise<Range> {
   const [now] = await em.execute<{ horizon: string; newest: string; remainder: boolean }[]>(

@@ -70,7 +70,8 @@ const MAX_DATA = 8_000;
 const INSERT = new Prepared(
   `insert into audit_entry (actor_id, actor_name, action, outcome, object_type, object_id, credential,
                             credential_id, door, address, user_agent, request_id, data)
-   values (?, coalesce(?, (select username from user_account where id = ?)), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?::jsonb)`,
+   values (?, coalesce(?, (select username from user_account where id = ?)),
+           ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?::jsonb)`,
 );
 
 export async function writeAudit(em: EntityManager, origin: AuditOrigin, note: AuditNote): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * Personal access tokens: `cdz_`, 32 random characters and a checksum, so that scanners of source code know them
- * without asking. Long and random, so a plain SHA-256 hash is enough (docs/adr/0054).
+ * Personal access tokens: `cdz_`, 32 random characters and a checksum, so that scanners of source code know
+ * them without asking. Long and random, so a plain SHA-256 hash is enough (docs/adr/0054).
  */
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';

@@ -50,8 +50,8 @@ export function actorOfSession(user: Actor, limit: Role | null, mayDecide = fals
 }
 
 /**
- * A caller with some scopes only; null for all. Without the scope `admin` it has no rights of an administrator,
- * not even to see more.
+ * A caller with some scopes only; null for all. Without the scope `admin` it has no rights of an
+ * administrator, not even to see more.
  */
 export function scopedActor(user: Actor, scopes: readonly string[] | null): Actor {
   if (scopes === null) return user;

@@ -83,8 +83,8 @@ export async function redeemCode(
   const redeemed = await em.transactional(async (tx) => {
     const [row] = await tx.execute<CodeRow[]>(
       `select client_id, user_id, token_epoch, approved_by, redirect_uri, code_challenge, resource,
-              role_limit, may_decide, scopes, expires_at <= clock_timestamp() as expired, used_at is not null as used,
-              session_id
+              role_limit, may_decide, scopes, expires_at <= clock_timestamp() as expired,
+              used_at is not null as used, session_id
          from oauth_code where code_hash = ? for update`,
       [codeHash],
     );

@@ -21,7 +21,9 @@ export function mayDecideBy(scope: string | null): boolean {
   return (scope ?? '').split(' ').includes(DECIDE_SCOPE);
 }
 
-/** The finer scopes that were asked for; null if there are none but `hitl:decide`, which roles go along with. */
+/**
+ * The finer scopes that were asked for; null if there are none but `hitl:decide`, which goes along with roles.
+ */
 export function scopesIn(scope: string | null): string[] | null {
   const asked = [...new Set((scope ?? '').split(' '))].filter(isScopeText).slice(0, MAX_SCOPES);
   const isFine = asked.some((one) => one !== DECIDE_SCOPE && !ROLES.some((role) => role === one));

@@ -106,7 +106,7 @@ export function auditEndpoints(deps: Pick<AppDeps, 'orm'>): Endpoint[] {
       method: 'GET',
       path: '/audit/export',
       operationId: 'exportAudit',
-      summary: `Get the audit log as a stream, newest first, at most ${MAX_EXPORTED.toLocaleString('en')} entries`,
+      summary: `Get the audit log as a stream, newest first, at most ${MAX_EXPORTED} entries`,
       description: 'The export itself is in the log. Take a longer log in parts, by `from` and `to`.',
       tags,
       role: 'viewer',
@@ -127,8 +127,8 @@ export function auditEndpoints(deps: Pick<AppDeps, 'orm'>): Endpoint[] {
       operationId: 'verifyAudit',
       summary: 'Check the chain of the audit log: up to 200 seals a request',
       description:
-        'Start without `after`, then go on with `next`. `head` names a seal and its hash, as `no:hash`, that ' +
-        'were noted elsewhere; it may be repeated.',
+        'Start without `after`, then go on with `next`. `head` names a seal and its hash, as `no:hash`, ' +
+        'that were noted elsewhere; it may be repeated.',
       tags,
       role: 'admin',
       query: z.object({

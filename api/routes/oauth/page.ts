@@ -95,9 +95,7 @@ export function renderConsentPage(form: PageForm, consent: Consent): string {
   const name = escapeHtml(consent.clientName);
   const rights = rightsIn(consent);
   const limits =
-    consent.scopes === null
-      ? ''
-      : `<p>Of this, only:</p><ul>${consent.scopes.map((one) => `<li>${escapeHtml(one)}</li>`).join('')}</ul>`;
+    consent.scopes === null ? '' : `<p>Of this, only:</p><ul>${consent.scopes.map(listItem).join('')}</ul>`;
   const decides = consent.mayDecide
     ? `<p class="problem">It also asks to <b>decide human tasks in your name</b>, so a language model could
 decide what people are asked. Only on runs that it has not begun itself.</p>`
@@ -122,6 +120,10 @@ started this log-in yourself.</p>
 <button name="action" value="log_out">Use another account</button>
 </form>`,
   );
+}
+
+function listItem(text: string): string {
+  return `<li>${escapeHtml(text)}</li>`;
 }
 
 function rightsIn({ role, toolsOnly }: Consent): string {
