@@ -151,7 +151,8 @@ export function createOpenApi(endpoints: readonly Endpoint[], baseUrl: string): 
           scheme: 'bearer',
           description:
             'From `POST /auth/token`, or a personal access token (`cdz_…`). A token with scopes may ' +
-            'call the operations whose `x-scope` it has, else 403 `insufficient_scope`; `person`: no such token may.',
+            'call the operations whose `x-scope` it has, else 403 `insufficient_scope`; ' +
+            '`person`: no such token may.',
         },
         session: {
           type: 'apiKey',
