@@ -4,15 +4,18 @@
  */
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
-import type { InvocationRef, Invoked, RemoteReply, WithBatch } from '../contracts/activities.ts';
+import type { InvocationRef, Invoked, RemoteAsk, RemoteReply, WithBatch } from '../contracts/activities.ts';
 import type { AgentLimits } from '../contracts/agent-limits.ts';
 import { Fault, fault } from '../contracts/fault.ts';
 import { LOG_TEXT } from '../contracts/log-texts.ts';
 import { EVENT, type NewRunEvent } from '../contracts/run-events.ts';
 import { standardErrorName } from '../contracts/dsl-error.ts';
 import type { PinnedAgent, Usage } from '../domain/ports.ts';
+import { deliverSignals } from '../domain/runs/dispatch.ts';
 import {
   endTurn,
+  holdForRun,
+  isAgentFailure,
   LEASE_MS,
   renewTurn,
   takeTurn,
@@ -21,8 +24,21 @@ import {
   type TurnState,
 } from '../domain/registry/agent-turns.ts';
 import { appendEvents } from '../domain/runs/events.ts';
-import { askToRaise, raiseAsDecided } from '../domain/spending/ask.ts';
-import { AS_HELD, budgetFault, holdBudgets, settleAsHeld, type Spent } from '../domain/spending/budgets.ts';
+import { progressOf } from '../domain/runs/invocations.ts';
+import { askToRaise, raiseAsDecided, waitToRaise } from '../domain/spending/ask.ts';
+import {
+  AS_HELD,
+  bookLostCall,
+  budgetFault,
+  holdBudgets,
+  readBudget,
+  settleAsHeld,
+  type BudgetState,
+  type Spent,
+} from '../domain/spending/budgets.ts';
+import { asksFor, endQuestion, endWait } from '../domain/spending/questions.ts';
+import type { Exceeded } from '../contracts/budgets.ts';
+import { FileStoreUnavailable } from '../domain/files/ports.ts';
 import { costOf, tokensOf, type CallPrice } from '../domain/spending/cost.ts';
 import { estimateOf } from '../domain/spending/estimate.ts';
 import type { CallRules } from '../domain/spending/rules.ts';
@@ -34,6 +50,15 @@ export interface GatedCall extends WithBatch, InvocationRef {
   timeout_ms: number;
   reply?: RemoteReply;
   turn?: unknown;
+  entry?: true;
+}
+
+/** What an earlier attempt of the call has left behind, of which nobody knows how it ended. */
+export interface Earlier {
+  /** There was one. */
+  isRepeat: boolean;
+  /** The call is made again, unless it can be followed. */
+  isMadeAgain: boolean;
 }
 
 /** One call, by its invocation's key. */
@@ -46,7 +71,7 @@ interface Row {
 const ASK_AGAIN_MS = { least: 200, most: 5_000 };
 const RENEW_MS = LEASE_MS / 3;
 
-type GateDeps = Pick<CallDeps, 'orm' | 'logger' | 'prices'>;
+type GateDeps = Pick<CallDeps, 'orm' | 'logger' | 'prices' | 'temporal'>;
 
 export class AgentGate {
   readonly #deps: GateDeps;
@@ -59,6 +84,7 @@ export class AgentGate {
   #began = new Date();
   #isUnseen = false;
   #isBusy = false;
+  #isRun = false;
   /** Budgets hold something for the call, so its outcome is stored with what it has used. */
   holds = false;
 
@@ -82,18 +108,54 @@ export class AgentGate {
    * Admits the call. @returns what it ends with instead; null: it is made. @throws Fault if it is refused,
    * ApplicationFailure if it waits for its turn
    */
-  async enter(row: Row, agent: PinnedAgent, rules: CallRules, isRepeat: boolean): Promise<Invoked | null> {
+  async enter(row: Row, agent: PinnedAgent, rules: CallRules, earlier: Earlier): Promise<Invoked | null> {
     this.#agent = agent;
     this.#rules = rules;
     this.#began = new Date();
     const { reply } = this.#input;
     const budget = reply?.remote.budget;
+    if (reply && budget) await this.#takeAnswer(row, reply, budget);
     // Nothing is called, only told that nobody waits any more.
     if (reply?.decision === null) return budget && !budget.then ? { output: null } : null;
-    if (reply && budget) await raiseAsDecided(this.#deps.orm.em.fork(), row.runId, reply);
+    const wasLost = earlier.isMadeAgain && (await this.#bookLost(row, agent));
+    const isRepeat = earlier.isRepeat && !wasLost;
     if (rules.limits) await this.#takeTurn({ ...row, agentId: agent.id, limits: rules.limits }, isRepeat);
     if (!rules.budgeted) return null;
     return this.#hold(row, agent);
+  }
+
+  /** What came of the question about a budget. @throws Fault if people have refused to raise it */
+  async #takeAnswer(
+    { runId }: Row,
+    reply: RemoteReply,
+    { subject_id: subjectId, exceeded, waits }: NonNullable<RemoteReply['remote']['budget']>,
+  ): Promise<void> {
+    const em = this.#deps.orm.em.fork();
+    const deliver = (signals: string[]): Promise<unknown> => deliverSignals(this.#deps, signals);
+    if (waits) {
+      const refused = await endWait(em, { runId, key: waits.key });
+      const state = refused === subjectId ? await readBudget(em, subjectId) : null;
+      if (state && reply.decision !== null) throw budgetFault(exceeded, state);
+    } else if (reply.decision === null)
+      await deliver(await em.transactional((tx) => endQuestion(tx, subjectId, runId)));
+    else await raiseAsDecided(em, runId, reply, deliver);
+  }
+
+  /** @returns false if the call can be followed, so that it is not made again */
+  async #bookLost({ runId, key }: Row, agent: PinnedAgent): Promise<boolean> {
+    const em = this.#deps.orm.em.fork();
+    if ((await progressOf(em, runId, key)) !== null) return false;
+    const { input, turn, task } = this.#input;
+    const price = await this.#price(undefined);
+    const { usage, costUsd } = await estimateOf(em, agent, turn ? null : { value: input }, price);
+    const { id: agentId, version: agentVersion } = agent;
+    const { model } = agent.configuration;
+    const of = { runId, key, task, agentId, agentVersion, model: typeof model === 'string' ? model : null };
+    await bookLostCall(em, { ...of, usage, costUsd });
+    const { attempt } = Context.current().info;
+    const text = LOG_TEXT.agentWarning.callLost(this.#input.name, agent.name);
+    await this.#log(EVENT.agentWarning, 'warn', text, attempt);
+    return true;
   }
 
   async #takeTurn(turn: Turn, isRepeat: boolean): Promise<void> {
@@ -143,7 +205,7 @@ export class AgentGate {
     const em = this.#deps.orm.em.fork();
     const price = await this.#price(undefined);
     const { input, turn } = this.#input;
-    const estimate = await estimateOf(em, agent, turn ? null : { value: input }, price);
+    const { usage: _usage, ...estimate } = await estimateOf(em, agent, turn ? null : { value: input }, price);
     const held = await holdBudgets(em, { ...row, agentId: agent.id, ...estimate });
     if ('held' in held) {
       this.holds = held.held > 0;
@@ -154,7 +216,22 @@ export class AgentGate {
     if ('closed' in held) throw ApplicationFailure.retryable('The run is over', 'RunOver');
     const { exceeded, budget } = held;
     if (budget.on_exceed === 'stop' || exceeded === 'unpriced') throw budgetFault(exceeded, budget);
-    return { output: null, ask: askToRaise(exceeded, budget, agent.name, this.reply) };
+    return { output: null, ask: await this.#askFor(row, exceeded, budget, agent) };
+  }
+
+  /** The question; or the wait for that of another run. */
+  async #askFor(
+    { runId, key }: Row,
+    exceeded: Exclude<Exceeded, 'unpriced'>,
+    budget: BudgetState,
+    agent: PinnedAgent,
+  ): Promise<RemoteAsk> {
+    const ask = askToRaise(exceeded, budget, agent.name, this.reply);
+    const waitKey = this.#input.reply?.remote.budget?.waits?.key ?? key;
+    const asks = await this.#deps.orm.em
+      .fork()
+      .transactional((em) => asksFor(em, budget.subject_id, { runId, key: waitKey }));
+    return asks ? ask : waitToRaise(ask, budget, waitKey);
   }
 
   /** Call with what the counterpart says that it has used, before its answer is judged. */
@@ -170,6 +247,11 @@ export class AgentGate {
   /** Call if the agent is too busy for this call, which is tried again: its circuit breaker counts that. */
   busy(): void {
     this.#isBusy = true;
+  }
+
+  /** Call if a run is the call: the turn is that of the run. */
+  becomesRun(): void {
+    this.#isRun = true;
   }
 
   /** What a call of the agent costs, with the price at the call's beginning. */
@@ -214,8 +296,10 @@ export class AgentGate {
       if (cancelled) {
         if (this.holds) await settleAsHeld(this.#deps.orm.em.fork(), row.runId, row.key);
         await this.#endTurn(null);
-      } else if (error === null) await this.#endTurn(this.#isBusy);
-      else if (error instanceof Fault) await this.#endTurn(isFailure(error) ? true : null);
+      } else if (error === null && this.#isRun) await this.#passToRun();
+      else if (error === null) await this.#endTurn(this.#isBusy);
+      else if (error instanceof Fault) await this.#endTurn(isAgentFailure(error.error) || null);
+      else if (error instanceof FileStoreUnavailable) await this.#unclaim(row);
       // Else the call is repeated, with the same turn and the same holds.
     } catch (failure) {
       // The lease of the turn ends by itself, and the end of the run settles what is held.
@@ -223,11 +307,21 @@ export class AgentGate {
     }
   }
 
-  /** The call goes on outside; whoever stores its outcome books it. Its turn is for the next one. */
-  async passOn(): Promise<void> {
-    await this.#endTurn(null).catch((error: unknown) =>
-      this.#deps.logger.warn({ err: error }, 'cannot give back the turn of a call'),
-    );
+  /** The call goes on outside; whoever stores its outcome books it and gives its turn back. */
+  passOn(): void {
+    clearInterval(this.#renewing);
+    this.#turn = null;
+  }
+
+  async #passToRun(): Promise<void> {
+    const turn = this.#turn;
+    this.passOn();
+    if (turn) await holdForRun(this.#deps.orm.em.fork(), turn, this.#input.entry === true);
+  }
+
+  /** The call was not made: its files could not be read. Its repeat is not a second call. */
+  async #unclaim(row: Row): Promise<void> {
+    await unclaim(this.#deps.orm.em.fork(), row);
   }
 
   async #endTurn(failed: boolean | null): Promise<void> {
@@ -247,10 +341,15 @@ export class AgentGate {
     return this.#agent?.name ?? '';
   }
 
-  async #logOnce(type: string, level: NewRunEvent['level'], message: string): Promise<void> {
+  #logOnce(type: string, level: NewRunEvent['level'], message: string): Promise<void> {
+    return this.#log(type, level, message);
+  }
+
+  /** Once for `ordinal`. */
+  async #log(type: string, level: NewRunEvent['level'], message: string, ordinal?: number): Promise<void> {
     const { run_id: runId, task, visit, attempt } = this.#input;
     const event: NewRunEvent = {
-      key: `${task}#${visit}:${type}:${attempt}`,
+      key: `${task}#${visit}:${type}:${attempt}${ordinal === undefined ? '' : `:${ordinal}`}`,
       type,
       at: new Date().toISOString(),
       level,
@@ -273,11 +372,4 @@ function limitOf({ concurrency, rate }: AgentLimits, { wait_ms: byRate }: { wait
 
 function isTimeout(error: unknown): boolean {
   return error instanceof Fault && standardErrorName(error.error.type) === 'timeout';
-}
-
-/** Whether the fault says that the agent does not work, as opposed to its refusing this call. */
-function isFailure({ error }: Fault): boolean {
-  const name = standardErrorName(error.type);
-  if (name === 'timeout') return true;
-  return name === 'communication' && (error.status >= 500 || error.status === 429 || error.status === 408);
 }

@@ -40,7 +40,12 @@ export async function createWorkerJob(
     kind: 'worker',
     queue: configuration.queue ?? DEFAULT_QUEUE,
     input: input.input,
-    configuration: { settings: configuration.settings ?? null, ...(usage ? { usage } : {}) },
+    configuration: {
+      settings: configuration.settings ?? null,
+      // A worker may state what it has used.
+      pricing: { price: agent.configuration['price'], model: agent.configuration['model'] },
+      ...(usage ? { usage } : {}),
+    },
     repeatable: configuration.retry?.idempotent !== false,
     maxAttempts: configuration.max_attempts ?? MAX_ATTEMPTS,
     leaseMs: Math.max(SHORTEST_LEASE_MS, leaseMs),

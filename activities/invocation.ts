@@ -51,7 +51,9 @@ export interface Invocation {
   enter?(row: InvocationRow, begun: Begun): Promise<Invoked | null>;
   call(calling: Calling): Promise<Invoked>;
   /** If given, the outcome is stored at once, and then this is called. */
-  stored?(key: string): Promise<void>;
+  stored?: ((key: string) => Promise<void>) | undefined;
+  /** Called when the call ends without an outcome from outside, which it may have asked for. */
+  unawaited?(row: InvocationRow): Promise<void>;
 }
 
 type InvocationInput = WithBatch & InvocationRef & { round?: number };
@@ -97,11 +99,12 @@ async function callOrRecall(
     const result =
       (await invocation.enter?.(row, begun)) ?? (await callNow(deps, row, input, invocation, begun, call));
     if (result.awaits) {
-      await invocation.gate?.passOn();
+      invocation.gate?.passOn();
       return result;
     }
     await keepResult(deps, row, input, invocation, result);
     await release(deps, row, invocation);
+    await unawaited(deps, row, invocation);
     await invocation.gate?.leave(row, null, false);
     return result;
   } catch (error) {
@@ -112,6 +115,8 @@ async function callOrRecall(
       await release(deps, row, invocation);
     }
     const isRepeated = isStopping(call);
+    if (mine && !isRepeated && (error instanceof Fault || call.signal.aborted))
+      await unawaited(deps, row, invocation);
     // What a worker that stops has cut off says nothing of the agent.
     await invocation.gate?.leave(row, isRepeated ? failure : error, call.signal.aborted && !isRepeated);
     throw failure;
@@ -123,6 +128,13 @@ async function release(deps: InvocationDeps, { key }: InvocationRow, invocation:
   await invocation
     .stored?.(key)
     .catch((error: unknown) => deps.logger.warn({ err: error }, 'a call left something'));
+}
+
+/** Nothing depends on its success: the end of the run does the same. */
+async function unawaited(deps: InvocationDeps, row: InvocationRow, invocation: Invocation): Promise<void> {
+  await invocation
+    .unawaited?.(row)
+    .catch((error: unknown) => deps.logger.warn({ err: error }, 'a call left its wait for an outcome'));
 }
 
 async function callNow(

@@ -14,7 +14,8 @@ import type { AgentResult, ModelTurnCall, PinnedAgent } from '../domain/ports.ts
 import { deprecations } from '../domain/runs/deprecations.ts';
 import { appendEvents } from '../domain/runs/events.ts';
 import type { Begun } from '../domain/runs/invocations.ts';
-import { pinKey, pinOf, statusFor, useAgent } from '../domain/runs/pins.ts';
+import { closeOpenJob } from '../domain/jobs/finish.ts';
+import { ENTRY_PIN, pinKey, pinOf, statusFor, useAgent } from '../domain/runs/pins.ts';
 import { readCallRules, type CallRules } from '../domain/spending/rules.ts';
 import { AgentGate } from './agent-gate.ts';
 import type { ActivityDeps, CallDeps } from './deps.ts';
@@ -36,10 +37,29 @@ interface Prepared {
 /** A tool of an MCP server, which is no agent. */
 type Target = Prepared | Extract<StoredTool['target'], { kind: 'mcp' }>;
 
+/** Kinds whose call is not made by the activity, or once for its key. */
+const ONCE: ReadonlySet<string> = new Set(['docker', 'edge', 'workflow']);
+
+/** What a call may leave behind. */
+interface Rest {
+  /** There is a wait for a callback. */
+  hasWait: boolean;
+  /** What the counterpart keeps of a call that has ended is removed there. */
+  cleanUp: (() => Promise<void>) | undefined;
+}
+
+/** What one call works with. */
+interface Means {
+  calling: Calling;
+  gate: AgentGate;
+  rest: Rest;
+}
+
 export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'] {
   return (input) => {
     let prepared: Target | null = null;
     const gate = new AgentGate(deps, input);
+    const rest: Rest = { hasWait: false, cleanUp: undefined };
     const target = (): Target => {
       if (!prepared) throw new Error('not prepared');
       return prepared;
@@ -47,7 +67,7 @@ export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'
     const { agent, version = null, skill = null, reply = null, tool = null, turn = null, session } = input;
     const ofModel = tool ?? turn ?? session;
     return invokeOnce(deps, input, {
-      pin: input.tool ? null : pinKey(input),
+      pin: input.tool ? null : input.entry ? ENTRY_PIN : pinKey(input),
       identity: [
         agent,
         version,
@@ -59,7 +79,11 @@ export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'
       async prepare(begun) {
         const { snapshot, agent_status: status } = begun;
         if (input.tool) prepared = await toolTarget(deps, input, input.tool);
-        else prepared = snapshot ? admit(snapshot, status, rulesOf(begun)) : await pinNow(deps, input);
+        else if (input.entry && snapshot) {
+          // The caller's rights were checked when the run was created.
+          const now = await useAgent(deps.orm.em.fork(), snapshot.id);
+          prepared = admit(snapshot, now, rulesOf(begun));
+        } else prepared = snapshot ? admit(snapshot, status, rulesOf(begun)) : await pinNow(deps, input);
       },
       gate,
       enter: async (row, { claimed_before: isRepeat }) => {
@@ -71,10 +95,17 @@ export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'
         // `runContainer` takes the turn of a process.
         const isProcess = agentKind(callee.agent) === 'docker';
         const rules = isProcess ? { ...callee.rules, limits: null } : callee.rules;
-        return gate.enter(row, callee.agent, rules, isRepeat);
+        const isMadeAgain = isRepeat && !ONCE.has(agentKind(callee.agent)) && isIdempotent(callee.agent);
+        return gate.enter(row, callee.agent, rules, { isRepeat, isMadeAgain });
       },
       idempotent: () => isRepeatable(target()),
-      call: (calling) => callTarget(deps, input, target(), calling, gate),
+      call: (calling) => callTarget(deps, input, target(), { calling, gate, rest }),
+      get stored() {
+        return rest.cleanUp;
+      },
+      async unawaited({ runId, key }) {
+        if (rest.hasWait) await closeOpenJob(deps.orm.em.fork(), runId, key);
+      },
     });
   };
 }
@@ -105,12 +136,12 @@ async function callTarget(
   deps: CallDeps,
   input: InvokeAgentInput,
   target: Target,
-  calling: Calling,
-  gate: AgentGate,
+  means: Means,
 ): Promise<Invoked> {
+  const { calling, gate } = means;
   if (!('agent' in target)) return callServerTool(deps, input, target, calling);
   const { agent } = target;
-  if (!input.turn) return call(deps, input, target, calling, gate);
+  if (!input.turn) return call(deps, input, target, means);
   const turn = await beginModelTurn(deps, input, input.turn);
   if ('done' in turn) {
     gate.used(turn.done.usage);
@@ -118,7 +149,7 @@ async function callTarget(
   }
   const { open } = turn;
   const { input: given } = open.conversation;
-  const result = await callAgent(deps, { ...input, input: given }, agent, calling, gate, open.call);
+  const result = await callAgent(deps, { ...input, input: given }, agent, means, open.call);
   if (result.busy) gate.busy();
   const usage = await gate.priced(result.usage);
   const priced = { ...result, ...(usage ? { usage } : {}) };
@@ -174,30 +205,20 @@ function isIdempotent(agent: PinnedAgent): boolean {
 async function call(
   deps: ActivityDeps,
   input: InvokeAgentInput,
-  { agent, warnings, isTool }: Prepared,
-  calling: Calling,
-  gate: AgentGate,
+  prepared: Prepared,
+  means: Means,
 ): Promise<Invoked> {
+  const { agent, warnings } = prepared;
+  const { calling, gate } = means;
   const agentVersion = { agent_id: agent.id, agent_version: agent.version };
+  if (input.entry) return enterRun(agent, gate);
   const inputViolations = violations(agent.input_schema, input.input);
   if (inputViolations.length > 0)
     throw fault(
       'validation',
       `The input does not fit the input_schema of ${agent.name}: ${describeViolations(inputViolations)}`,
     );
-  if (agentKind(agent) === 'workflow') {
-    const priced = await gate.priced(undefined);
-    return {
-      ...agentVersion,
-      output: null,
-      warnings,
-      ...(priced ? { usage: priced } : {}),
-      child: {
-        ...childOf(agent, input.input),
-        ...(isTool ? { rights_of: agent.owner_id } : {}),
-      },
-    };
-  }
+  if (agentKind(agent) === 'workflow') return startRun(input, prepared, gate);
   if (agentKind(agent) === 'edge') {
     const usage = await gate.priced(undefined);
     const awaits = await createWorkerJob(deps, { input, agent, key: calling.idempotencyKey, usage });
@@ -208,7 +229,7 @@ async function call(
     const loop = await openLoop(deps, input, agent, calling);
     return { ...agentVersion, output: null, warnings, loop };
   }
-  const result = await callAgent(deps, input, agent, calling, gate);
+  const result = await callAgent(deps, input, agent, means);
   if (input.withdraw) return { ...agentVersion, output: null };
   if (result.awaits) {
     const waited = { input, agent, key: calling.idempotencyKey, usage: undefined };
@@ -232,13 +253,37 @@ async function call(
   };
 }
 
+/** The run itself is the call, which has passed everything now. */
+async function enterRun({ id, version }: PinnedAgent, gate: AgentGate): Promise<Invoked> {
+  gate.becomesRun();
+  const priced = await gate.priced(undefined);
+  return { agent_id: id, agent_version: version, output: null, ...(priced ? { usage: priced } : {}) };
+}
+
+/** The caller starts the run that is the call. */
+async function startRun(
+  { input }: InvokeAgentInput,
+  { agent, warnings, isTool }: Prepared,
+  gate: AgentGate,
+): Promise<Invoked> {
+  gate.becomesRun();
+  const priced = await gate.priced(undefined);
+  return {
+    agent_id: agent.id,
+    agent_version: agent.version,
+    output: null,
+    warnings,
+    ...(priced ? { usage: priced } : {}),
+    child: { ...childOf(agent, input), ...(isTool ? { rights_of: agent.owner_id } : {}) },
+  };
+}
+
 /** Calls the agent through its adapter. */
 async function callAgent(
   deps: ActivityDeps,
   input: InvokeAgentInput,
   agent: PinnedAgent,
-  calling: Calling,
-  gate: AgentGate,
+  { calling, gate, rest }: Means,
   turn?: ModelTurnCall,
 ): Promise<AgentResult> {
   const key = calling.idempotencyKey;
@@ -246,6 +291,7 @@ async function callAgent(
     awaitsCallback(agent) && !input.withdraw
       ? new CallbackWait(deps, { input, agent, key, usage: await gate.priced(undefined) })
       : null;
+  rest.hasWait = wait !== null;
   const files = callFiles(deps, input.run_id, input.timeout_ms);
   const partial = input.stream === true ? deps.partials.open(input) : null;
   let result: AgentResult;
@@ -264,6 +310,7 @@ async function callAgent(
         ...(wait === null ? {} : { callback: () => wait.address() }),
         ...(partial ? { partial } : {}),
         ...(turn ? { turn } : {}),
+        cleanUp: (work) => (rest.cleanUp = work),
         ...calling,
       })
       .catch((error: unknown) => {

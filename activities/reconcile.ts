@@ -5,9 +5,11 @@ import { reconcileDeliveries } from '../domain/delivery/reconcile.ts';
 import { removeOldInboundEvents } from '../domain/events/inbound.ts';
 import { reportEvaluations } from '../domain/evaluations/report.ts';
 import { failLostJobs } from '../domain/jobs/finish.ts';
+import { deliverSignals } from '../domain/runs/dispatch.ts';
 import { foldRunChanges, removeOldRunHours } from '../domain/runs/hours.ts';
 import { reconcile } from '../domain/runs/reconcile.ts';
 import { reconcileSchedules } from '../domain/schedules/reconcile.ts';
+import { wakeLeftCalls } from '../domain/spending/questions.ts';
 import { foldUsage } from '../domain/spending/usage.ts';
 import type { ActivityDeps } from './deps.ts';
 
@@ -20,6 +22,7 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
     const result = await reconcile(deps, { now: new Date(), heartbeat });
     await foldRunChanges(deps.orm.em.fork(), heartbeat);
     const lost = await failLostJobs(deps);
+    await deliverSignals(deps, await wakeLeftCalls(deps.orm.em.fork()));
     await foldUsage(deps.orm.em.fork(), heartbeat);
     await reportEvaluations(deps, heartbeat);
     const schedules = await reconcileSchedules(deps, { heartbeat });

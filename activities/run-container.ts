@@ -33,7 +33,13 @@ export function runContainerActivity(deps: ProcessDeps): RunActivities['runConta
       gate,
       // Its budgets were asked before.
       enter: async (row, { claimed_before: isRepeat }) =>
-        prepared && gate.enter(row, prepared.agent, { ...prepared.rules, budgeted: false }, isRepeat),
+        prepared &&
+        gate.enter(
+          row,
+          prepared.agent,
+          { ...prepared.rules, budgeted: false },
+          { isRepeat, isMadeAgain: false },
+        ),
       // The container of an earlier attempt is found; what may not run twice is not begun again.
       idempotent: () => true,
       stored: (key) => deps.processes.release(key),

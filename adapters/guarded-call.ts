@@ -15,33 +15,55 @@ export interface CallGuard {
   leftMs: () => number;
 }
 
+interface Guarded {
+  signal: AbortSignal;
+  timeoutMs: number;
+  sensitive: Sensitive;
+  /** Names the other side in errors, as text for users. */
+  counterpart: string;
+}
+
 /**
- * Makes one call. `counterpart` names it in errors, as text for users. Throws a `Fault` without secrets in
- * its text, and the signal's reason when the call is cancelled.
+ * Makes one call of any kind. Throws a `Fault` without secrets in its text, and the signal's reason when the
+ * call is cancelled.
  */
+export async function guarded<T>(
+  { signal, timeoutMs, sensitive, counterpart }: Guarded,
+  run: (guard: CallGuard) => Promise<T>,
+): Promise<{ result: T; durationMs: number }> {
+  signal.throwIfAborted();
+  const startedAt = performance.now();
+  const elapsedMs = (): number => Math.round(performance.now() - startedAt);
+  const deadline = AbortSignal.timeout(Math.round(timeoutMs));
+  try {
+    const result = await run({
+      sensitive,
+      signal: AbortSignal.any([signal, deadline]),
+      leftMs: () => Math.max(1, timeoutMs - elapsedMs()),
+    });
+    return { result, durationMs: elapsedMs() };
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (deadline.aborted && !(error instanceof Fault))
+      throw fault('timeout', `${counterpart} did not answer within ${timeoutMs} ms`, { cause: error });
+    throw withoutSecrets(error, sensitive);
+  }
+}
+
+/** Makes one call that a definition describes, as `guarded`. */
 export async function guardedCall(
   call: HttpCall,
   counterpart: string,
   run: (guard: CallGuard) => Promise<unknown>,
 ): Promise<HttpResult> {
-  call.signal.throwIfAborted();
-  const startedAt = performance.now();
-  const elapsedMs = (): number => Math.round(performance.now() - startedAt);
-  const deadline = AbortSignal.timeout(call.timeoutMs);
   const sensitive = createSensitive();
   for (const value of call.sensitive ?? []) sensitive.protect(value, '<SECRET>');
+  const { signal, timeoutMs } = call;
   try {
-    const output = await run({
-      sensitive,
-      signal: AbortSignal.any([call.signal, deadline]),
-      leftMs: () => Math.max(1, call.timeoutMs - elapsedMs()),
-    });
-    return { output: sensitive.clean(output), usage: { requests: 1, duration_ms: elapsedMs() } };
+    const { result, durationMs } = await guarded({ signal, timeoutMs, sensitive, counterpart }, run);
+    return { output: sensitive.clean(result), usage: { requests: 1, duration_ms: durationMs } };
   } catch (error) {
-    if (call.signal.aborted) throw call.signal.reason;
-    if (deadline.aborted && !(error instanceof Fault))
-      throw fault('timeout', `${counterpart} did not answer within ${call.timeoutMs} ms`, { cause: error });
-    throw shortened(withoutSecrets(error, sensitive));
+    throw signal.aborted ? error : shortened(error);
   }
 }
 

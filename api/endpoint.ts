@@ -120,6 +120,11 @@ export interface EndpointDefinition<
   workerToken?: 'kept' | 'read';
   /** A health probe: monitoring calls it constantly, so it is exempt from rate limits. */
   probe?: boolean;
+  /**
+   * Of a public endpoint whose path is a proof: what it proves, or null. Such requests are limited by that,
+   * and not by the address that they come from.
+   */
+  proof?: (params: Readonly<Record<string, string>>) => Promise<string | null>;
   /** Accepts requests without a token as `anonymous`. A token, if sent, identifies its user. */
   anonymousToo?: boolean;
   /** An invalid value is a 404, since no record can have that name. */

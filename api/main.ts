@@ -16,7 +16,7 @@ import { createResourceFetcher } from '../adapters/resources/create-resource-fet
 import { ownServers } from '../config/own-servers.ts';
 import { guardSecrets } from '../adapters/secrets/guard-secrets.ts';
 import { createFileStore } from '../adapters/file-stores/create-file-store.ts';
-import { settleStart } from '../domain/operations/settle-start.ts';
+import { settleProcess } from '../domain/operations/settle-start.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
 import { createGateway } from '../temporal/gateway.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
@@ -87,17 +87,7 @@ const app = createApp({
   consoleFolder: fileURLToPath(new URL('../web/dist', import.meta.url)),
 });
 
-const settled = settleStart({
-  fork: () => orm.em.fork(),
-  files,
-  keyIds: env.ENCRYPTION_KEYS.map(({ id }) => id),
-  shared: env.FILES_LARGE_VALUES,
-  logger,
-  refuse(error) {
-    logger.fatal(error.message);
-    process.exit(1);
-  },
-});
+const settled = settleProcess({ fork: () => orm.em.fork(), files, logger }, env);
 // If the database is unavailable, the check completes later; until then `/readyz` reports it.
 await Promise.race([settled, sleep(SETTLE_MS)]);
 const server = createHttpServer(app.koa);

@@ -17,8 +17,8 @@ export interface RouterDeps extends AuthDeps, RunDeps {
 /** Creates a middleware that rejects unknown paths and methods, and the routes. */
 export function createRouter(endpoints: readonly Endpoint[], deps: RouterDeps): Middleware[] {
   const router = new Router({ sensitive: true });
-  const limits = deps.requestsPerMinute > 0 ? [rateLimitMiddleware(deps.fork, deps.requestsPerMinute)] : [];
   const refusals = new RefusalCounts();
+  const { fork, requestsPerMinute: perMinute } = deps;
   for (const endpoint of endpoints.toSorted(byLiterals)) {
     const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1');
     router.register(
@@ -28,7 +28,7 @@ export function createRouter(endpoints: readonly Endpoint[], deps: RouterDeps): 
         labelRoute(endpoint),
         auditRefusals({ ...deps, refusals }, endpoint),
         authMiddleware(deps, endpoint),
-        ...limits,
+        ...(perMinute > 0 ? [rateLimitMiddleware(fork, perMinute, endpoint)] : []),
         forgetCallers(deps, endpoint),
         runEndpoint(deps, endpoint),
       ],

@@ -629,6 +629,8 @@ export type CommentHumanTaskRequest = {
 };
 export type CompleteJobRequest = {
   output: unknown;
+  /** What the job has used; it counts in budgets and usage. */
+  usage?: JobUsage;
   /** Attempt that the caller works on: 409 if the job has been handed out again. */
   attempt?: number;
 };
@@ -1380,6 +1382,8 @@ export type JobLease = {
   /** Nobody waits for the job any more: stop. */
   cancelled: boolean;
   lease_expires_at: string;
+  /** From this answer on, for workers whose clock may be wrong. 0: the lease is over. */
+  lease_seconds: number;
 };
 export type JobQueue = {
   /** Jobs that no worker has, 1000 at most. */
@@ -1389,6 +1393,13 @@ export type JobQueue = {
   oldest_waiting_at: string | null;
   /** Those seen in the last minutes, 50 at most, latest first. */
   workers: SeenWorker[];
+};
+export type JobUsage = {
+  input_tokens?: number;
+  output_tokens?: number;
+  /** Of this job. Default: its tokens at the price of the model. */
+  cost_usd?: number;
+  model?: string;
 };
 export type Jwks = {
   keys: {
@@ -1731,6 +1742,8 @@ export type PolledJob = {
   idempotency_key: string;
   attempt: number;
   lease_expires_at: string;
+  /** From this answer on, for workers whose clock may be wrong. 0: the lease is over. */
+  lease_seconds: number;
   /** `settings` of the agent's configuration, with its secrets. */
   settings?: Record<string, unknown>;
 };
@@ -2129,6 +2142,8 @@ export type Schedule = {
   catch_up_seconds: number;
   /** Each start is delayed by a random time of at most this. */
   jitter_seconds: number;
+  /** Of each run that it starts. */
+  budget: Budget | null;
   /**
    * At most ten times; null if they are not known at the moment. Those of `after` are for the
    * owner and admins.
@@ -2360,6 +2375,8 @@ export type UpdateScheduleRequest = {
   catch_up_seconds?: number;
   /** Each start is delayed by a random time of at most this. */
   jitter_seconds?: number;
+  /** Of each run that it starts; null takes it away. */
+  budget?: BudgetPatch | null;
 };
 export type UpdateUserRequest = {
   username?: string;

@@ -1,5 +1,6 @@
 /** An external worker: pulls jobs of agents, keeps them while they are worked on, and ends them. */
 import type { Answer, Client } from './client.ts';
+import type { JobUsage } from './operations.ts';
 import { ApiError } from './problem.ts';
 
 export type Job = Answer<'pollJobs'>[number];
@@ -9,6 +10,8 @@ export interface JobContext {
   signal: AbortSignal;
   /** Tells those who follow the run: a text, or percent. */
   progress(said: string | number): void;
+  /** States what the job uses, for budgets and usage. The last statement counts. */
+  used(usage: JobUsage): void;
 }
 
 export interface WorkerOptions {
@@ -120,8 +123,12 @@ async function workOn({ client, handler, onProblem }: WorkerOptions, job: Job): 
   const ended = new AbortController();
   const keeping = keep(client, job, ended, onProblem);
   try {
-    const output = (await handler(job, { signal: ended.signal, progress: keeping.progress })) ?? null;
-    if (!ended.signal.aborted) await end(client, job, ended.signal, { output }, onProblem);
+    let usage: JobUsage | undefined;
+    const used = (said: JobUsage): void => void (usage = said);
+    const context = { signal: ended.signal, progress: keeping.progress, used };
+    const output = (await handler(job, context)) ?? null;
+    const outcome = { output, ...(usage === undefined ? {} : { usage }) };
+    if (!ended.signal.aborted) await end(client, job, ended.signal, outcome, onProblem);
   } catch (error) {
     if (ended.signal.aborted) return;
     await end(client, job, ended.signal, { error }, onProblem);
@@ -137,8 +144,8 @@ function keep(
   ended: AbortController,
   onProblem: WorkerOptions['onProblem'],
 ): { progress: (said: string | number) => void; stop: () => void } {
-  // The clocks of server and worker may differ.
-  const leaseMs = Date.parse(job.lease_expires_at) - Date.now();
+  // Not by `lease_expires_at`: the clock of this machine may be wrong.
+  const leaseMs = job.lease_seconds * 1_000;
   const everyMs = Math.max(SHORTEST_BEAT_MS, Math.min(LONGEST_BEAT_MS, leaseMs / 3));
   let said: string | number | undefined;
   let beating: Promise<void> | null = null;

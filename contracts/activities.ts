@@ -54,6 +54,8 @@ export interface InvokeAgentInput extends WithBatch, InvocationRef {
   tool?: ToolRef;
   /** Set for a turn of the loop that an earlier call of the agent has opened. */
   turn?: TurnStep;
+  /** The run itself is the call of this agent of type `workflow`: only what comes before a call is done. */
+  entry?: true;
   /** Set, with a `round`, when nobody waits for the outcome from outside any more: the agent is told. */
   withdraw?: Record<string, unknown>;
 }
@@ -184,6 +186,8 @@ export interface RemoteTask {
     exceeded: Exclude<Exceeded, 'unpriced'>;
     /** The human task that was decided: several calls may bring its decision, which counts once. */
     question?: string;
+    /** Another run asks: the signal `call.done` of this key, or the time, ends the wait. */
+    waits?: { key: string; until: string };
     then?: RemoteReply;
   };
 }

@@ -55,6 +55,11 @@ export const LOG_TEXT = {
   eventReceived: (task: string, type: string) => `${task} received ${type}`,
   eventEmitted: (task: string, type: string) => `${task} emitted ${type}`,
   agentPinned: (agent: string, version: string) => `${agent} ${version} is pinned from here on`,
+  agentWarning: {
+    callLost: (task: string, agent: string) =>
+      `${task}: the worker of a call of the agent ${agent} was lost, and the call is made again. ` +
+      'Both are booked, the lost one by its estimate.',
+  },
   agentWaits: (task: string, agent: string, limit: string) =>
     `${task} waits for its turn: the agent ${agent} allows ${limit}`,
   agentCircuitOpened: (task: string, agent: string) =>

@@ -86,6 +86,8 @@ export interface RunStart {
   checkpoint: unknown;
   /** Set if the input links files to fetch before the first task. */
   fetch_files?: true;
+  /** The run is a call of this agent, which has limits or budgets to pass. */
+  enters?: { agent: string; name: string };
   /** The pinned agents whose calls may be short ones: of kind `api`, and not `idempotent: false`. */
   short_agents?: { agent: string; version?: string }[];
 }

@@ -133,6 +133,7 @@ CREATE INDEX agent_provenance ON public.agent USING btree (owner_id, ((provenanc
 CREATE INDEX agent_public ON public.agent USING btree (id DESC) WHERE (visibility = 'public'::text);
 CREATE INDEX agent_tags ON public.agent USING gin (tags);
 CREATE INDEX agent_tool_name ON public.agent USING btree ("right"((id)::text, 12));
+CREATE INDEX agent_with_budget ON public.agent USING btree (owner_id, id) WHERE (budget IS NOT NULL);
 CREATE TRIGGER agent_budget AFTER INSERT OR DELETE OR UPDATE OF budget ON public.agent FOR EACH ROW EXECUTE FUNCTION follow_budget('agent');
 
 create table agent_canary (
@@ -181,7 +182,9 @@ create table agent_turn (
   state text not null,
   since timestamp with time zone not null default clock_timestamp(),
   expires_at timestamp with time zone not null,
+  held_by text,
   constraint agent_turn_pkey PRIMARY KEY (run_id, key),
+  constraint agent_turn_held_by_check CHECK ((held_by = ANY (ARRAY['job'::text, 'run'::text]))),
   constraint agent_turn_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'calling'::text]))),
   constraint agent_turn_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agent(id) ON DELETE CASCADE,
   constraint agent_turn_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
@@ -344,6 +347,7 @@ create table budget (
   constraint budget_on_exceed_check CHECK ((on_exceed = ANY (ARRAY['stop'::text, 'ask'::text]))),
   constraint budget_subject_check CHECK ((subject = ANY (ARRAY['run'::text, 'workflow'::text, 'agent'::text, 'user'::text])))
 );
+CREATE INDEX budget_of_subject ON public.budget USING btree (subject, subject_id);
 
 create table budget_hold (
   run_id uuid not null,
@@ -358,12 +362,36 @@ create table budget_hold (
 );
 CREATE INDEX budget_hold_subject ON public.budget_hold USING btree (subject_id);
 
+create table budget_question (
+  subject_id uuid not null,
+  run_id uuid not null,
+  asked_at timestamp with time zone not null default clock_timestamp(),
+  constraint budget_question_pkey PRIMARY KEY (subject_id),
+  constraint budget_question_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE,
+  constraint budget_question_subject_id_fkey FOREIGN KEY (subject_id) REFERENCES budget(subject_id) ON DELETE CASCADE
+);
+CREATE INDEX budget_question_run ON public.budget_question USING btree (run_id);
+
 create table budget_raise (
   run_id uuid not null,
   task_id uuid not null,
   constraint budget_raise_pkey PRIMARY KEY (run_id, task_id),
   constraint budget_raise_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
 );
+
+create table budget_wait (
+  run_id uuid not null,
+  key text not null,
+  subject_id uuid not null,
+  rejected boolean not null default false,
+  woken_at timestamp with time zone,
+  since timestamp with time zone not null default clock_timestamp(),
+  constraint budget_wait_pkey PRIMARY KEY (run_id, key),
+  constraint budget_wait_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE,
+  constraint budget_wait_subject_id_fkey FOREIGN KEY (subject_id) REFERENCES budget(subject_id) ON DELETE CASCADE
+);
+CREATE INDEX budget_wait_asleep ON public.budget_wait USING btree (subject_id) WHERE (woken_at IS NULL);
+CREATE INDEX budget_wait_subject ON public.budget_wait USING btree (subject_id, since);
 
 create table chat_message (
   session_id uuid not null,
@@ -890,9 +918,11 @@ create table job (
   constraint job_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
 );
 CREATE INDEX job_agent ON public.job USING btree (agent_id, id);
+CREATE INDEX job_held ON public.job USING btree (agent_id, available_at) WHERE ((finished_at IS NULL) AND (kind = 'worker'::text) AND (holder IS NOT NULL));
 CREATE INDEX job_leased ON public.job USING btree (available_at) WHERE ((finished_at IS NULL) AND (holder IS NOT NULL));
-CREATE INDEX job_open ON public.job USING btree (agent_id, queue, id) WHERE ((finished_at IS NULL) AND (kind = 'worker'::text));
 CREATE INDEX job_untaken ON public.job USING btree (finished_at) WHERE ((finished_at IS NOT NULL) AND (taken_at IS NULL));
+CREATE INDEX job_waiting ON public.job USING btree (agent_id, id) WHERE ((finished_at IS NULL) AND (kind = 'worker'::text) AND (holder IS NULL));
+CREATE INDEX job_waiting_in ON public.job USING btree (agent_id, queue, id) WHERE ((finished_at IS NULL) AND (kind = 'worker'::text) AND (holder IS NULL));
 
 create table listener (
   id uuid not null,
@@ -1222,6 +1252,7 @@ CREATE UNIQUE INDEX run_scheduled ON public.run USING btree (workflow_id, schedu
 CREATE INDEX run_scheduled_live ON public.run USING btree (workflow_id) WHERE ((scheduled_at IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'running'::text, 'waiting'::text, 'suspended'::text])));
 CREATE INDEX run_status ON public.run USING btree (status, id DESC);
 CREATE INDEX run_tags ON public.run USING gin (tags) WHERE (tags <> '{}'::text[]);
+CREATE INDEX run_with_budget ON public.run USING btree (owner_id, id) WHERE (budget_id = id);
 CREATE INDEX run_workflow ON public.run USING btree (workflow_id, id DESC);
 CREATE TRIGGER run_ended AFTER UPDATE OF status ON public.run FOR EACH ROW WHEN (((new.status = ANY (ARRAY['cancelled'::text, 'faulted'::text])) AND (new.status <> old.status))) EXECUTE FUNCTION notify_ended_call();
 
@@ -1548,6 +1579,7 @@ CREATE INDEX workflow_owner ON public.workflow USING btree (owner_id, id DESC);
 CREATE INDEX workflow_public ON public.workflow USING btree (id DESC) WHERE ((visibility = 'public'::text) AND (archived_at IS NULL));
 CREATE INDEX workflow_tags ON public.workflow USING gin (tags);
 CREATE INDEX workflow_tool_name ON public.workflow USING btree ("right"((id)::text, 12));
+CREATE INDEX workflow_with_budget ON public.workflow USING btree (owner_id, id) WHERE (budget IS NOT NULL);
 CREATE TRIGGER workflow_budget AFTER INSERT OR DELETE OR UPDATE OF budget ON public.workflow FOR EACH ROW EXECUTE FUNCTION follow_budget('workflow');
 
 create table workflow_revision (
@@ -1591,6 +1623,7 @@ create table workflow_schedule (
   refusal text,
   due_at timestamp with time zone not null default clock_timestamp(),
   created_at timestamp with time zone not null default clock_timestamp(),
+  budget jsonb,
   constraint workflow_schedule_pkey PRIMARY KEY (workflow_id),
   constraint workflow_schedule_kind_check CHECK ((kind = ANY (ARRAY['every'::text, 'cron'::text, 'after'::text, 'on'::text]))),
   constraint workflow_schedule_overlap_check CHECK ((overlap = ANY (ARRAY['skip'::text, 'buffer_one'::text, 'allow'::text]))),

@@ -58,6 +58,8 @@ export interface AgentCall {
    * must not be cancelled.
    */
   cancelRequested?: () => Promise<boolean>;
+  /** Takes what removes the rest of the call at the counterpart, once its outcome is stored. */
+  cleanUp?: (work: () => Promise<void>) => void;
 }
 
 /** Messages are those of the adapter, as JSON; only it knows their form. */

@@ -8,7 +8,7 @@ import { listenForEndedCalls } from '../db/notifications.ts';
 import { createOrm } from '../db/orm.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
 import { readInstallationId } from '../domain/operations/installation.ts';
-import { settleStart } from '../domain/operations/settle-start.ts';
+import { settleProcess } from '../domain/operations/settle-start.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
 import { resolveSecret } from '../domain/secrets/service.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
@@ -51,17 +51,6 @@ export async function openResources(env: ServerEnv, logger: Logger) {
     installationId: (): Promise<string> => (installation ??= readInstallationId(fork())),
     endedCalls: listenForEndedCalls(env.DATABASE_URL, logger),
     /** Resolves once database, keys and file store fit together. Ends the process if they never will. */
-    settled: () =>
-      settleStart({
-        fork,
-        files,
-        keyIds: env.ENCRYPTION_KEYS.map(({ id }) => id),
-        shared: env.FILES_LARGE_VALUES,
-        logger,
-        refuse(error) {
-          logger.fatal(error.message);
-          process.exit(1);
-        },
-      }),
+    settled: () => settleProcess({ fork, files, logger }, env),
   };
 }

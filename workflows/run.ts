@@ -27,6 +27,7 @@ import { runSignal, runStatusQuery, SEARCH_ATTRIBUTES, type RunArgs } from '../c
 import { standardError, type DslError } from '../contracts/dsl-error.ts';
 import { endExecution } from './end-execution.ts';
 import { closing, writing } from './interpreter/activities.ts';
+import { enterAgent } from './interpreter/enter-agent.ts';
 import { Execution } from './interpreter/execution.ts';
 import { fetchFiles } from './interpreter/fetch-files.ts';
 import { DslFault, isRunClosed } from './interpreter/fault.ts';
@@ -138,15 +139,19 @@ function stateOf({ start, state }: RunArgs): RunState {
   return start.checkpoint ? stateForRetry(start.checkpoint as Checkpoint) : initialState(start.input);
 }
 
+async function body(execution: Execution): Promise<unknown> {
+  const { enters, fetch_files: fetches } = execution.start;
+  if (enters) await enterAgent(execution);
+  if (fetches) await fetchFiles(execution);
+  return interpret(execution);
+}
+
 async function finish(
   execution: Execution,
   work: CancellationScope,
 ): Promise<{ end: RunEnd; checkpoint?: Checkpoint } | 'closed'> {
   try {
-    const body = execution.start.fetch_files
-      ? () => fetchFiles(execution).then(() => interpret(execution))
-      : () => interpret(execution);
-    const output = await work.run(body);
+    const output = await work.run(() => body(execution));
     return { end: work.consideredCancelled ? { status: 'cancelled' } : { status: 'completed', output } };
   } catch (error) {
     if (isRunClosed(error) || execution.journal.closed) return 'closed';

@@ -33,6 +33,13 @@ interface MqttOptions {
   account: { username: string; password?: string } | null;
   /** The same for a repetition of the call. */
   id: string;
+  /**
+   * MQTT 5: for how long the broker keeps what comes for this session while nobody is connected, in seconds.
+   * Default: not at all.
+   */
+  keptSeconds?: number;
+  /** Called before the connection is made: what the broker has kept comes with it. */
+  attach?: (client: MqttClient) => void;
   /** Called when the connection ends, maybe more than once. Null: the broker closed it. */
   ended: (failure: Error | null) => void;
 }
@@ -41,22 +48,30 @@ export interface MqttSession {
   client: MqttClient;
   /** Ends with the call, and with the connection. Throws `Fault`. */
   within: <T>(work: Promise<T>) => Promise<T>;
-  leave: () => Promise<void>;
+  /** With `keep`, the broker keeps the session for a repetition of the call. */
+  leave: (keep?: boolean) => Promise<void>;
 }
 
 /** Resolves when the broker has accepted the connection. Throws `Fault`. */
 export async function openMqttSession(options: MqttOptions): Promise<MqttSession> {
-  const { guard, host, version, account, id, ended } = options;
+  const { guard, host, version, account, id, ended, keptSeconds, attach } = options;
   const { MqttClient: Client } = await import('mqtt');
   const stream = await openStream(options);
   const settings: IClientOptions = {
     protocolVersion: version,
     clientId: id,
-    clean: true,
+    clean: keptSeconds === undefined,
     keepalive: KEEPALIVE_SECONDS,
     reconnectPeriod: 0,
     connectTimeout: Math.min(guard.leftMs(), CONNECT_MS),
-    ...(version === 5 ? { properties: { maximumPacketSize: MAX_PACKET_BYTES } } : {}),
+    ...(version === 5
+      ? {
+          properties: {
+            maximumPacketSize: MAX_PACKET_BYTES,
+            ...(keptSeconds === undefined ? {} : { sessionExpiryInterval: keptSeconds }),
+          },
+        }
+      : {}),
     ...account,
   };
   const client = new Client(() => stream, settings);
@@ -65,6 +80,7 @@ export async function openMqttSession(options: MqttOptions): Promise<MqttSession
     broken.fail(failure);
     ended(failure);
   };
+  attach?.(client);
   boundPackets(client, stream, fail);
   client.on('error', (error) => fail(failureOf(options, error)));
   client.on('close', () => {
@@ -77,9 +93,9 @@ export async function openMqttSession(options: MqttOptions): Promise<MqttSession
     });
   try {
     await within(new Promise<void>((resolve) => client.once('connect', () => resolve())));
-    return { client, within, leave: () => leave(client) };
+    return { client, within, leave: (keep = false) => leave(client, keptSeconds !== undefined, keep) };
   } catch (error) {
-    await leave(client);
+    await leave(client, keptSeconds !== undefined, false);
     throw error;
   }
 }
@@ -120,9 +136,11 @@ function failureOf({ guard, host }: Pick<MqttOptions, 'guard' | 'host'>, error: 
   return refusal({ guard, target: { host } }, REFUSALS[code] ?? 'communication', `${text} (${code})`, error);
 }
 
-async function leave(client: MqttClient): Promise<void> {
+async function leave(client: MqttClient, isKept: boolean, keep: boolean): Promise<void> {
   client.on('error', () => undefined);
-  if (client.connected) await settled(client.endAsync());
+  // MQTT 5 §3.14.2.2.2: the session ends with the connection.
+  const end = isKept ? { reasonCode: 0, properties: { sessionExpiryInterval: 0 } } : {};
+  if (client.connected && !keep) await settled(client.endAsync(false, end));
   client.stream.destroy();
   client.end(true);
 }

@@ -1,6 +1,6 @@
 /** Agents of kind `sensor`: a reading of a device, its readings of a while, or its reply to a command. */
 import { createHash } from 'node:crypto';
-import type { IClientPublishOptions } from 'mqtt';
+import type { IClientPublishOptions, MqttClient } from 'mqtt';
 import { sensorConfiguration, type SensorConfiguration } from '../../contracts/agent-kinds/sensor.ts';
 import { fault } from '../../contracts/fault.ts';
 import type { AgentAdapter, AgentCall, AgentResult } from '../../domain/ports.ts';
@@ -22,6 +22,9 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'mqtt:': '1883', 'mqtt
 const NO_SUBSCRIBERS = 16;
 /** MQTT 5 §3.8.3.1: a subscription does not ask for retained messages. */
 const WITHOUT_RETAINED = 2;
+
+const TAKE_OVER_SECONDS = 60;
+const MAX_KEPT_SECONDS = 86_400;
 
 /** What all steps of one call share. */
 interface Sensing {
@@ -78,11 +81,16 @@ async function sense(
   const { queue } = sensing;
   const stop = (): void => queue.stop({ error: reasonOf(guard.signal) });
   guard.signal.addEventListener('abort', stop, { once: true });
+  const isMqtt5 = configuration.protocol !== 'mqtt';
+  let presence: Presence | undefined;
   const session = await openMqttSession({
     egress,
     guard,
     ...broker,
-    version: configuration.protocol === 'mqtt' ? 4 : 5,
+    version: isMqtt5 ? 5 : 4,
+    // MQTT 3.1.1 has no end for sessions.
+    ...(isMqtt5 ? { keptSeconds: keptSeconds(guard.leftMs()) } : {}),
+    attach: (client) => (presence = follow(client, sensing)),
     account: accountOf(configuration, guard),
     id: `cadenza-${digestOf(call.idempotencyKey, 14)}`,
     ended: (failure) => queue.fail(failure ?? closedByBroker(broker.host)),
@@ -91,18 +99,28 @@ async function sense(
     throw error;
   });
   try {
-    return await listen(session, sensing);
+    if (!presence) throw new Error('nobody follows the messages');
+    return await listen(session, sensing, presence);
   } finally {
     guard.signal.removeEventListener('abort', stop);
     queue.stop({ error: null });
-    await session.leave();
+    await session.leave(await isRepeated(call));
   }
 }
 
-async function listen(session: MqttSession, sensing: Sensing): Promise<AgentResult> {
+/** The time that is left, and some for another worker to take the call over. */
+function keptSeconds(leftMs: number): number {
+  return Math.min(Math.ceil(leftMs / 1_000) + TAKE_OVER_SECONDS, MAX_KEPT_SECONDS);
+}
+
+/** Whether another worker goes on with the call that was cut off here. */
+async function isRepeated(call: AgentCall): Promise<boolean> {
+  return call.signal.aborted && !((await call.cancelRequested?.()) ?? true);
+}
+
+async function listen(session: MqttSession, sensing: Sensing, presence: Presence): Promise<AgentResult> {
   const { configuration, call, guard, queue, topics, windowMs } = sensing;
   const { mode = 'latest' } = configuration;
-  const presence = follow(session, sensing);
   if (topics.availability !== null) await subscribe(session, sensing, topics.availability);
   await subscribe(session, sensing, topics.from, mode === 'request');
   // The broker answers in order, so a retained last will has arrived.
@@ -131,11 +149,15 @@ async function listen(session: MqttSession, sensing: Sensing): Promise<AgentResu
   return { output: await read(await firstOf(queue, isReply)) };
 }
 
-/** Passes on messages. `check` throws the fault of a device that is away, `throttle` bounds what waits. */
-function follow(
-  { client }: MqttSession,
-  { queue, topics, configuration }: Sensing,
-): { check(): void; throttle(): void } {
+interface Presence {
+  /** Throws the fault of a device that is away. */
+  check(): void;
+  /** Bounds what waits. */
+  throttle(): void;
+}
+
+/** Passes on messages. */
+function follow(client: MqttClient, { queue, topics, configuration }: Sensing): Presence {
   let away: Error | null = null;
   client.on('message', (topic, payload, { retain, properties }) => {
     if (topic === topics.availability) {

@@ -43,19 +43,29 @@ export interface AuthDeps {
 /** What decides who may call an operation. */
 type AuthRule = Pick<
   Endpoint,
-  'role' | 'clientRole' | 'anonymousToo' | 'serviceToken' | 'workerToken' | 'probe' | 'scope' | 'workflowIn'
+  | 'role'
+  | 'clientRole'
+  | 'anonymousToo'
+  | 'serviceToken'
+  | 'workerToken'
+  | 'probe'
+  | 'proof'
+  | 'scope'
+  | 'workflowIn'
 >;
 
 /**
  * Sets `ctx.state.actor`. @throws 401, then 403; 429 for an address with too many unauthenticated requests
  */
 export function authMiddleware(deps: AuthDeps, endpoint: AuthRule): Middleware {
-  const { role, clientRole, anonymousToo, serviceToken, workerToken, probe } = endpoint;
+  const { role, clientRole, anonymousToo, serviceToken, workerToken, probe, proof } = endpoint;
   const countAnonymous = async (ctx: Context): Promise<void> =>
     ctx.set(await deps.addressLimit.count(ctx.ip));
   if (role === 'public') {
     return async (ctx, next) => {
-      if (!probe) await countAnonymous(ctx);
+      const proven = proof ? await proof(ctx['params'] ?? {}) : null;
+      if (proven !== null) ctx.set(await deps.addressLimit.countProof(proven));
+      else if (!probe) await countAnonymous(ctx);
       ctx.state['actor'] = anonymous;
       await next();
     };

@@ -5,16 +5,45 @@ import type { EntityManager } from '../../db/orm.ts';
 import { anonymous, type Actor } from '../../domain/auth/actor.ts';
 import { addressKey } from '../../domain/auth/throttle.ts';
 import { AppError } from '../../domain/errors.ts';
+import { tokenIdOf, type WorkerCaller } from '../../domain/jobs/worker-tokens.ts';
+import type { Endpoint } from '../endpoint.ts';
 
 /**
- * Limits requests per user and minute, counted in PostgreSQL for all API processes. Runs after
- * authentication.
+ * Limits requests per user and minute, counted in PostgreSQL for all API processes. A token of an external
+ * worker counts by itself. Runs after authentication.
  */
-export function rateLimitMiddleware(fork: () => EntityManager, perMinute: number): Middleware {
+export function rateLimitMiddleware(
+  fork: () => EntityManager,
+  perMinute: number,
+  { workerToken }: Pick<Endpoint, 'workerToken'>,
+): Middleware {
+  // Polls that wait must not cost the database anything, so each process counts those that it gets.
+  const polls = workerToken === 'kept' ? createMinuteCounts() : null;
   return async (ctx, next) => {
+    const worker: WorkerCaller | undefined = ctx.state['worker'];
     const actor: Actor = ctx.state['actor'];
-    ctx.set(await countRequest(fork, actor, perMinute));
+    if (worker && polls) ctx.set(headersOf(polls.count(worker.holder), perMinute));
+    else ctx.set(await countRequest(fork, worker ? { id: tokenIdOf(worker) } : actor, perMinute));
     await next();
+  };
+}
+
+/** The most tokens that are counted at once. */
+const MAX_COUNTED = 20_000;
+const MINUTE_MS = 60_000;
+
+function createMinuteCounts(): { count(key: string): Counted } {
+  let minute = 0;
+  const requests = new Map<string, number>();
+  return {
+    count(key) {
+      const now = Date.now();
+      if (Math.floor(now / MINUTE_MS) !== minute || requests.size >= MAX_COUNTED) requests.clear();
+      minute = Math.floor(now / MINUTE_MS);
+      const count = (requests.get(key) ?? 0) + 1;
+      requests.set(key, count);
+      return { requests: count, seconds: Math.ceil((MINUTE_MS - (now % MINUTE_MS)) / 1_000) };
+    },
   };
 }
 
@@ -24,18 +53,28 @@ export function rateLimitMiddleware(fork: () => EntityManager, perMinute: number
  */
 export async function countRequest(
   fork: () => EntityManager,
-  actor: Actor,
+  actor: Pick<Actor, 'id'>,
   perMinute: number,
 ): Promise<Record<string, string>> {
   if (actor === anonymous || perMinute === 0) return {};
-  const [row] = await fork().execute<{ requests: number; seconds: number }[]>(
+  const [row] = await fork().execute<Counted[]>(
     `insert into request_count (user_id, minute, requests)
      values (?, date_trunc('minute', clock_timestamp()), 1)
      on conflict (user_id, minute) do update set requests = request_count.requests + 1
      returning requests, ceil(60 - extract(second from clock_timestamp()))::int as seconds`,
     [actor.id],
   );
-  const { requests = 0, seconds = 60 } = row ?? {};
+  return headersOf(row ?? { requests: 0, seconds: 60 }, perMinute);
+}
+
+/** Requests in this minute, and the seconds until the next one. */
+interface Counted {
+  requests: number;
+  seconds: number;
+}
+
+/** @throws 429 */
+function headersOf({ requests, seconds }: Counted, perMinute: number): Record<string, string> {
   const headers = {
     'RateLimit-Policy': `"user";q=${perMinute};w=60`,
     RateLimit: `"user";r=${Math.max(perMinute - requests, 0)};t=${seconds}`,
@@ -56,6 +95,8 @@ export async function countRequest(
 export interface AddressLimit {
   /** Counts one request without a valid token. @returns the RateLimit headers. @throws 429 */
   count(ip: string): Promise<Record<string, string>>;
+  /** Counts one whose path is its proof, by what it proves, whatever address it comes from. As `count`. */
+  countProof(proof: string): Promise<Record<string, string>>;
 }
 
 /** Maximum number of blocked addresses that this process remembers. */
@@ -87,22 +128,23 @@ export function createAddressLimit({
       },
     );
   };
+  const countBy = async (address: string): Promise<Record<string, string>> => {
+    if (perMinute === 0) return {};
+    const blockedMs = (blockedUntilMs.get(address) ?? 0) - Date.now();
+    if (blockedMs > 0) return reject(Math.ceil(blockedMs / 1_000));
+    const row = await countAddress(fork(), address).catch((error: unknown) => {
+      logger.warn({ err: error }, 'cannot count a request without a token');
+      return null;
+    });
+    if (row === null) return {};
+    if (row.requests <= perMinute) return addressHeaders(perMinute, perMinute - row.requests, row.seconds);
+    if (blockedUntilMs.size >= MAX_BLOCKED) blockedUntilMs.clear();
+    blockedUntilMs.set(address, Date.now() + row.seconds * 1_000);
+    return reject(row.seconds);
+  };
   return {
-    async count(ip) {
-      if (perMinute === 0) return {};
-      const address = addressKey(ip);
-      const blockedMs = (blockedUntilMs.get(address) ?? 0) - Date.now();
-      if (blockedMs > 0) return reject(Math.ceil(blockedMs / 1_000));
-      const row = await countAddress(fork(), address).catch((error: unknown) => {
-        logger.warn({ err: error }, 'cannot count a request without a token');
-        return null;
-      });
-      if (row === null) return {};
-      if (row.requests <= perMinute) return addressHeaders(perMinute, perMinute - row.requests, row.seconds);
-      if (blockedUntilMs.size >= MAX_BLOCKED) blockedUntilMs.clear();
-      blockedUntilMs.set(address, Date.now() + row.seconds * 1_000);
-      return reject(row.seconds);
-    },
+    count: (ip) => countBy(addressKey(ip)),
+    countProof: (proof) => countBy(`proof ${proof}`),
   };
 }
 

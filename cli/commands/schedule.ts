@@ -1,8 +1,9 @@
 /** Schedules of workflows: when their runs start by themselves. */
 import { buildRouteMap } from '@stricli/core';
 
-import type { Schedule } from '../../client/index.ts';
+import type { Budget, Schedule } from '../../client/index.ts';
 import { OVERLAPS } from '../../contracts/schedules.ts';
+import { budgetFlags, budgetOf } from '../core/budget-flags.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
@@ -23,6 +24,7 @@ const scheduleView: View<Schedule> = {
     ['reason', ({ reason, note }) => oneLine(reason ?? note ?? '')],
     ['overlap', ({ overlap }) => overlap],
     ['next', ({ next }) => next?.slice(0, SHOWN_TIMES).join(', ') ?? 'unknown'],
+    ['budget', ({ budget }) => budget && JSON.stringify(budget)],
     ['last', ({ last }) => last[0] && `${last[0].scheduled_at} ${last[0].outcome}`],
   ],
   name: ({ workflow_id }) => workflow_id,
@@ -54,6 +56,7 @@ async function update(
     overlap?: Schedule['overlap'];
     catch_up_seconds?: number;
     jitter_seconds?: number;
+    budget?: Budget | null;
   },
 ): Promise<void> {
   const path = { id: await workflowId(cli, given) };
@@ -81,16 +84,20 @@ const set = command({
     overlap: choice('At a time at which an earlier run has not ended', OVERLAPS),
     'catch-up': seconds('How late a run may still start, such as 10m'),
     jitter: seconds('Delay each start by a random time of at most this, such as 30s'),
+    ...budgetFlags,
+    'no-budget': flag('Take the budget of its runs away'),
   },
   arguments: [WORKFLOW],
-  run: (cli, { overlap, 'catch-up': catchUp, jitter }, given) => {
+  run: (cli, { overlap, 'catch-up': catchUp, jitter, 'no-budget': none, ...limits }, given) => {
+    const budget = none ? null : budgetOf(limits);
     const changes: Changes = {
       ...(overlap === undefined ? {} : { overlap }),
       ...(catchUp === undefined ? {} : { catch_up_seconds: Math.round(catchUp) }),
       ...(jitter === undefined ? {} : { jitter_seconds: Math.round(jitter) }),
+      ...(budget === undefined ? {} : { budget }),
     };
     if (Object.keys(changes).length === 0)
-      throw usageError('Give --overlap, --catch-up or --jitter with the new value.');
+      throw usageError('Give --overlap, --catch-up, --jitter or a limit of the budget with the new value.');
     return update(cli, given, changes);
   },
 });

@@ -16,6 +16,8 @@ export const frameworkConfiguration = z
     headers: jsonObjectOf(scalar.nullable()).optional(),
     /** LangGraph: `config` of the run. Strings may contain `${ … }` over the input. */
     config: jsonObject.optional(),
+    /** LangGraph: whether the thread of a call stays on the server. Default: false. */
+    keep_threads: z.boolean().optional(),
     timeout: duration.optional(),
     retry: retry.optional(),
   })

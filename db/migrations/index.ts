@@ -34,6 +34,7 @@ import { Migration202611230931Jobs } from './202611230931-jobs.ts';
 import { Migration202611230929Doors } from './202611230929-doors.ts';
 import { Migration202611231050Evaluations } from './202611231050-evaluations.ts';
 import { Migration202611231105Canaries } from './202611231105-canaries.ts';
+import { Migration202611231310HeldTurns } from './202611231310-held-turns.ts';
 import { Migration202611231100SpendingSizes } from './202611231100-spending-sizes.ts';
 import { Migration202611231300Audit } from './202611231300-audit.ts';
 import { Migration202611231301AccessTokens } from './202611231301-access-tokens.ts';
@@ -74,6 +75,7 @@ export const migrations = [
   { name: '202611231100-spending-sizes', class: Migration202611231100SpendingSizes },
   { name: '202611231300-audit', class: Migration202611231300Audit },
   { name: '202611231301-access-tokens', class: Migration202611231301AccessTokens },
+  { name: '202611231310-held-turns', class: Migration202611231310HeldTurns },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -6,8 +6,8 @@ import { ExpressionError } from '../../language/expressions/index.ts';
 import { jobErrorOf, jobOutputOf, jobStateOf, type JobAnswer } from '../../language/job-answer.ts';
 import { invalid } from '../errors.ts';
 import { callbackVoid } from './callback-token.ts';
-import { digestOf, finishJob } from './finish.ts';
-import { findJob, lockJob, type JobRow } from './job.ts';
+import { closeLeft, digestOf, finishJob } from './finish.ts';
+import { findJob, isLeft, lockJob, type JobRow } from './job.ts';
 
 /** Steps of the expressions of an agent's configuration on what a callback brings. */
 const LIMITS = { steps: 500_000, regexSteps: 500_000 };
@@ -19,7 +19,9 @@ export type Told = { state: 'running' } | { output: unknown } | { error: unknown
 export async function getCallback(em: EntityManager, id: string): Promise<JobRow> {
   const job = await findJob(em, id);
   if (job?.kind !== 'callback') throw callbackVoid('The call is over.');
-  return job;
+  if (job.outcome !== null || !(await isLeft(em, id))) return job;
+  await closeLeft(em, [job]);
+  return { ...job, outcome: 'cancelled' };
 }
 
 /**

@@ -1,18 +1,22 @@
 /** Ends jobs: the outcome is stored once, and the run is told by a signal. Run and job are locked. */
 import { createHash } from 'node:crypto';
 import type { Invoked } from '../../contracts/activities.ts';
+import { LOG_TEXT } from '../../contracts/log-texts.ts';
+import { EVENT } from '../../contracts/run-events.ts';
 import { canonicalJson } from '../../contracts/canonical-json.ts';
-import { isRecord } from '../../contracts/is-record.ts';
 import { standardError, type DslError } from '../../contracts/dsl-error.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { endHeldTurn, isAgentFailure } from '../registry/agent-turns.ts';
 import { deliverSignals, type DispatchDeps } from '../runs/dispatch.ts';
+import { appendEvents, serviceEvent } from '../runs/events.ts';
 import { failInvocation, finishInvocation } from '../runs/invocations.ts';
 import { AS_HELD, settleAsHeld } from '../spending/budgets.ts';
 import { enqueueSignal } from '../runs/signals.ts';
+import { usageOf, type StatedUsage } from './stated-usage.ts';
 import { findJob, lockJob, JOB_COLUMNS, type JobOutcome, type JobRow } from './job.ts';
 
 /** What is stored for the run. */
-type Ended = { output: unknown; warnings?: string[] } | { error: DslError };
+type Ended = { output: unknown; warnings?: string[]; used?: StatedUsage | undefined } | { error: DslError };
 
 /**
  * @returns signals to deliver after the commit; null if the call has ended otherwise, and so has the job now
@@ -26,19 +30,20 @@ export async function finishJob(
   const isFirst =
     'error' in ended
       ? await failInvocation(em, job.run_id, job.key, ended.error)
-      : await finishInvocation(em, job.run_id, job.key, resultOf(job, ended));
+      : await finishInvocation(em, job.run_id, job.key, await resultOf(em, job, ended));
   if (!isFirst) {
-    await closeJob(em, job.id, 'cancelled');
+    await closeJob(em, job, 'cancelled');
     return null;
   }
-  await closeJob(em, job.id, outcome ?? ('error' in ended ? 'failed' : 'completed'), digest);
+  await closeJob(em, job, outcome ?? ('error' in ended ? 'failed' : 'completed'), digest);
+  await endTurnOf(em, job, 'error' in ended ? isAgentFailure(ended.error) || null : false);
   const signal = await enqueueSignal(em, job.run_id, { kind: 'call.done', key: job.key });
   return signal === null ? [] : [signal];
 }
 
 async function closeJob(
   em: EntityManager,
-  id: string,
+  { id }: Pick<JobRow, 'id'>,
   outcome: JobOutcome,
   digest: string | null = null,
 ): Promise<void> {
@@ -49,20 +54,68 @@ async function closeJob(
   );
 }
 
-/** Closes jobs that their tasks have left behind. */
-export async function closeLeft(em: EntityManager, ids: readonly string[]): Promise<void> {
-  for (const id of ids) await closeJob(em, id, 'cancelled');
+/**
+ * Gives the turn of the call back, and counts its end for the circuit breaker of the agent. The run is
+ * locked, or the change of the circuit is not logged.
+ */
+async function endTurnOf(
+  em: EntityManager,
+  { run_id: runId, key, task, visit }: Pick<JobRow, 'run_id' | 'key' | 'task' | 'visit'>,
+  failed: boolean | null,
+): Promise<void> {
+  const changed = await endHeldTurn(em, { runId, key }, failed);
+  if (!changed) return;
+  const { agent, agentId, circuit } = changed;
+  const [row] = await em.execute<{ name: string }[]>(
+    'select name from run_task where run_id = ? and reference = ? and visit = ?',
+    [runId, task, visit],
+  );
+  const name = row?.name ?? '';
+  const isOpen = circuit === 'open';
+  const type = isOpen ? EVENT.agentCircuitOpened : EVENT.agentCircuitClosed;
+  const event = serviceEvent({
+    key: `${key}:${type}`,
+    type,
+    level: isOpen ? 'warn' : 'info',
+    task,
+    message: isOpen ? LOG_TEXT.agentCircuitOpened(name, agent) : LOG_TEXT.agentCircuitClosed(name, agent),
+    data: { visit, agent_id: agentId, agent },
+  });
+  await appendEvents(em, runId, { events: [event], projection: null, acks: [] });
 }
 
-function resultOf(job: JobRow, { output, warnings }: Extract<Ended, { output: unknown }>): Invoked {
-  const { usage } = job.configuration;
+/** Closes jobs that their tasks have left behind. */
+export async function closeLeft(
+  em: EntityManager,
+  jobs: readonly Pick<JobRow, 'id' | 'run_id' | 'key'>[],
+): Promise<void> {
+  for (const job of jobs) {
+    await closeJob(em, job, 'cancelled');
+    await endHeldTurn(em, { runId: job.run_id, key: job.key }, null);
+  }
+}
+
+/** Of a call that has ended without an outcome from outside. */
+export async function closeOpenJob(em: EntityManager, runId: string, key: string): Promise<void> {
+  await em.execute(
+    `update job set finished_at = clock_timestamp(), outcome = 'cancelled', input = null
+      where run_id = ? and key = ? and finished_at is null`,
+    [runId, key],
+  );
+}
+
+async function resultOf(
+  em: EntityManager,
+  job: JobRow,
+  { output, warnings, used }: Extract<Ended, { output: unknown }>,
+): Promise<Invoked> {
   const since = job.leased_at ?? job.created_at;
   return {
     agent_id: job.agent_id,
     agent_version: job.agent_version,
     output,
     usage: {
-      ...(isRecord(usage) ? usage : {}),
+      ...(await usageOf(em, job, used)),
       requests: Math.max(job.attempt, 1),
       duration_ms: Date.now() - new Date(since).getTime(),
     },
@@ -93,10 +146,12 @@ export async function takeOutcome(
   if (job.outcome === null && end === undefined) return {};
   if (job.outcome === null && end === 'timeout') {
     await failInvocation(em, runId, key, timedOut(job), wasTaken(job) ? AS_HELD : undefined);
-    await closeJob(em, job.id, 'timed_out');
+    await closeJob(em, job, 'timed_out');
+    await endTurnOf(em, job, true);
   }
   if (job.outcome === null && end === 'cancelled') {
-    await closeJob(em, job.id, 'cancelled');
+    await closeJob(em, job, 'cancelled');
+    await endTurnOf(em, job, null);
     await settleAsHeld(em, runId, key);
   }
   const [stored] = await em.execute<{ result: Invoked | null; error: DslError | null }[]>(

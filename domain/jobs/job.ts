@@ -37,9 +37,12 @@ export interface NewJob {
   timeoutMs: number;
 }
 
+/** Who notes that a job has timed out may be late. */
+const LATE_MS = 60_000;
+
 /**
- * Stores the job, once for an invocation, and tells those who wait for one. In one statement, which waits for
- * an end of the run that is under way.
+ * Stores the job, once for an invocation, and tells those who wait for one. The turn of the call lasts as
+ * long as the job. In one statement, which waits for an end of the run that is under way.
  * @returns null if the run is over
  */
 export async function createJob(
@@ -59,7 +62,11 @@ export async function createJob(
          from live
        on conflict (run_id, key) do nothing
        returning id, expires_at, kind, agent_id),
-     told as (select pg_notify('job', agent_id::text) from added where kind = 'worker')
+     told as (select pg_notify('job', agent_id::text) from added where kind = 'worker'),
+     held as (
+       update agent_turn t
+          set held_by = 'job', expires_at = clock_timestamp() + ? * interval '1 millisecond'
+         from live where t.run_id = live.id and t.key = ?)
      select id, expires_at from added, (select count(*) from told) as all_told
      union all
      select j.id, j.expires_at from job j, live where j.run_id = live.id and j.key = ?`,
@@ -82,6 +89,8 @@ export async function createJob(
       job.maxAttempts,
       Math.round(job.leaseMs),
       Math.round(job.timeoutMs),
+      Math.round(job.timeoutMs) + LATE_MS,
+      job.key,
       job.key,
     ],
   );
@@ -150,6 +159,11 @@ export const IS_LEFT = `exists (
   select from run_task t
    where t.run_id = j.run_id and t.reference = j.task and t.visit = j.visit
      and ${isOneOf('t.status', BROKEN_TASK_STATUSES)})`;
+
+export async function isLeft(em: EntityManager, id: string): Promise<boolean> {
+  const left = await em.execute<object[]>(`select from job j where j.id = ? and ${IS_LEFT}`, [id]);
+  return left.length > 0;
+}
 
 export function statusOf({ outcome, holder }: Pick<JobRow, 'outcome' | 'holder'>): JobStatus {
   return outcome ?? (holder === null ? 'waiting' : 'leased');

@@ -8,7 +8,8 @@ import { followedAmong, notificationOf, notify } from '../runs/partial-output.ts
 import { checkAgainstSchema } from '../schema-check.ts';
 import type { Actor } from '../auth/actor.ts';
 import { closeLeft, digestOf, finishJob } from './finish.ts';
-import { findJob, IS_LEFT, lockJob, type JobRow, type JobStatus } from './job.ts';
+import { findJob, IS_LEFT, isLeft, lockJob, type JobRow, type JobStatus } from './job.ts';
+import type { StatedUsage } from './stated-usage.ts';
 import { MAY_HOLD, type WorkerCaller } from './worker-tokens.ts';
 
 /** The most jobs of one poll, and the bytes of input after which it gets no further one. */
@@ -39,52 +40,68 @@ export interface TakenJob {
   secrets_of: string;
   attempt: number;
   lease_expires_at: string;
+  /** From when it was handed out until then. */
+  lease_seconds: number;
+  /** The agent has another owner than the one whose secrets the job's settings name. */
+  is_transferred: boolean;
 }
 
-/** The oldest free jobs. Null if the holder may not have any (any more). */
-export async function takeJobs(em: EntityManager, poll: Poll): Promise<TakenJob[] | null> {
-  const [row] = await em.execute<{ allowed: boolean; jobs: (TakenJob & { is_left: boolean })[] | null }[]>(
-    `with allowed as (select ${MAY_HOLD} as yes),
+/** SQL: whether the job `j` may be handed out now. No index is searched by `clock_timestamp()`. */
+const IS_DUE = `j.finished_at is null and j.kind = 'worker'
+  and j.available_at <= statement_timestamp() and j.expires_at > statement_timestamp()`;
+/** SQL: whether somebody has held it, whose lease has run out. */
+const IS_LOST = `j.holder is not null and j.repeatable and j.attempt < j.max_attempts`;
+
+/**
+ * Those that were lost come first, then the oldest. Each is found by an index that has only such jobs, in
+ * this order.
+ */
+const takeSql = (ofQueue: boolean): string => {
+  const inQueue = ofQueue ? 'and j.queue = ?' : '';
+  const columns = `j.id, coalesce(octet_length(j.input::text), 0) as bytes`;
+  return `with allowed as (select ${MAY_HOLD} as yes),
+     lost as (
+       select ${columns} from job j
+        where (select yes from allowed) and j.agent_id = ? ${inQueue} and ${IS_DUE} and ${IS_LOST}
+        order by j.available_at limit ? for update of j skip locked),
      free as (
-       select j.id, coalesce(octet_length(j.input::text), 0) as bytes
-         from job j
-        where (select yes from allowed) and j.agent_id = ? and (?::text is null or j.queue = ?)
-          and j.finished_at is null and j.kind = 'worker'
-          and j.available_at <= clock_timestamp() and j.expires_at > clock_timestamp()
-          and (j.holder is null or (j.repeatable and j.attempt < j.max_attempts))
-        order by j.id limit ? for update of j skip locked),
+       select ${columns} from job j
+        where (select yes from allowed) and j.agent_id = ? ${inQueue} and ${IS_DUE} and j.holder is null
+        order by j.id limit ? - (select count(*) from lost) for update of j skip locked),
+     found as (select * from lost union all select * from free),
      chosen as (
-       select f.id from (select id, sum(bytes) over (order by id) - bytes as before from free) f
+       select f.id from (select id, sum(bytes) over (order by id) - bytes as before from found) f
         where f.before = 0 or f.before < ${MAX_POLLED_BYTES}),
      taken as (
        update job j
           set holder = ?, worker = ?, attempt = j.attempt + 1, progress = null,
               leased_at = clock_timestamp(),
               available_at = least(clock_timestamp() + j.lease_ms * interval '1 millisecond', j.expires_at)
-         from chosen where j.id = chosen.id
+        -- Not a join, because nobody can guess how few there are.
+        where j.id = any(array(select id from chosen))
        returning j.id, j.agent_id, j.agent_version, j.run_id, j.key, j.input, j.configuration, j.secrets_of,
-                 j.attempt, j.available_at as lease_expires_at, ${IS_LEFT} as is_left)
-     select (select yes from allowed) as allowed, (select json_agg(t order by t.id) from taken t) as jobs`,
-    [
-      poll.holder,
-      poll.agentId,
-      poll.agentId,
-      poll.queue ?? null,
-      poll.queue ?? null,
-      poll.max,
-      poll.holder,
-      poll.worker,
-    ],
+                 j.attempt, j.available_at as lease_expires_at,
+                 extract(epoch from j.available_at - clock_timestamp())::float8 as lease_seconds,
+                 (select a.owner_id <> j.secrets_of from agent a where a.id = j.agent_id) as is_transferred,
+                 ${IS_LEFT} as is_left)
+     select (select yes from allowed) as allowed, (select json_agg(t order by t.id) from taken t) as jobs`;
+};
+const TAKE = { any: takeSql(false), ofQueue: takeSql(true) };
+
+/** The oldest free jobs. Null if the holder may not have any (any more). */
+export async function takeJobs(em: EntityManager, poll: Poll): Promise<TakenJob[] | null> {
+  const { agentId, queue, max, holder, worker } = poll;
+  const from = queue === undefined ? [agentId] : [agentId, queue];
+  const [row] = await em.execute<{ allowed: boolean; jobs: (TakenJob & { is_left: boolean })[] | null }[]>(
+    queue === undefined ? TAKE.any : TAKE.ofQueue,
+    [holder, agentId, ...from, max, ...from, max, holder, worker],
   );
   if (!row?.allowed) return null;
   const jobs = row.jobs ?? [];
   const wanted = jobs.filter(({ is_left: isLeft }) => !isLeft);
   if (wanted.length === jobs.length) return jobs;
   const left = jobs.filter(({ is_left: isLeft }) => isLeft);
-  await closeLeft(
-    em,
-    left.map(({ id }) => id),
-  );
+  await closeLeft(em, left);
   return wanted.length > 0 ? wanted : takeJobs(em, poll);
 }
 
@@ -104,11 +121,8 @@ export async function giveBack(em: EntityManager, jobs: readonly TakenJob[], hol
 export async function agentsWithJobs(em: EntityManager, agentIds: string): Promise<string[]> {
   const rows = await em.execute<{ id: string }[]>(
     `select a.id from unnest(?::uuid[]) as a (id)
-      where exists (
-        select from job j
-         where j.agent_id = a.id and j.finished_at is null and j.kind = 'worker'
-           and j.available_at <= clock_timestamp() and j.expires_at > clock_timestamp()
-           and (j.holder is null or (j.repeatable and j.attempt < j.max_attempts)))`,
+      where exists (select from job j where j.agent_id = a.id and ${IS_DUE} and j.holder is null)
+         or exists (select from job j where j.agent_id = a.id and ${IS_DUE} and ${IS_LOST})`,
     [agentIds],
   );
   return rows.map(({ id }) => id);
@@ -177,21 +191,21 @@ export async function keepJob(
   caller: WorkerCaller,
   job: JobRow,
   { progress, attempt }: { progress: string | null; attempt: number | undefined },
-): Promise<{ cancelled: boolean; lease_expires_at: string }> {
+): Promise<{ cancelled: boolean; lease_expires_at: string; lease_seconds: number }> {
   const isMine = job.holder === caller.holder && (attempt === undefined || attempt === job.attempt);
   if (isMine && (job.outcome === 'cancelled' || job.outcome === 'timed_out'))
-    return { cancelled: true, lease_expires_at: new Date(job.available_at).toISOString() };
+    return { cancelled: true, lease_expires_at: new Date(job.available_at).toISOString(), lease_seconds: 0 };
   checkHeld(job, caller, attempt);
-  const left = await em.execute<object[]>(`select from job j where j.id = ? and ${IS_LEFT}`, [job.id]);
-  if (left.length > 0) {
-    await closeLeft(em, [job.id]);
-    return { cancelled: true, lease_expires_at: new Date(job.available_at).toISOString() };
+  if (await isLeft(em, job.id)) {
+    await closeLeft(em, [job]);
+    return { cancelled: true, lease_expires_at: new Date(job.available_at).toISOString(), lease_seconds: 0 };
   }
-  const [kept] = await em.execute<{ at: Date | string }[]>(
+  const [kept] = await em.execute<{ at: Date | string; seconds: number }[]>(
     `update job set progress = coalesce(?, progress),
             available_at = least(clock_timestamp() + lease_ms * interval '1 millisecond', expires_at)
       where id = ? and finished_at is null and holder = ? and attempt = ?
-     returning available_at as at`,
+     returning available_at as at,
+               extract(epoch from available_at - clock_timestamp())::float8 as seconds`,
     [progress, job.id, caller.holder, job.attempt],
   );
   if (!kept) {
@@ -200,7 +214,11 @@ export async function keepJob(
     return keepJob(em, caller, now, { progress, attempt });
   }
   if (progress !== null) await showProgress(em, job, progress);
-  return { cancelled: false, lease_expires_at: new Date(kept.at).toISOString() };
+  return {
+    cancelled: false,
+    lease_expires_at: new Date(kept.at).toISOString(),
+    lease_seconds: Math.max(0, kept.seconds),
+  };
 }
 
 /** For those who follow the run. */
@@ -230,12 +248,12 @@ export async function completeJob(
   em: EntityManager,
   caller: WorkerCaller,
   found: JobRow,
-  { output, attempt }: { output: unknown; attempt: number | undefined },
+  { output, attempt, used }: { output: unknown; attempt: number | undefined; used: StatedUsage | undefined },
 ): Promise<string[]> {
   const job = await lockJob(em, found);
   if (job === null) throw notFound('job');
   if (checkHeld(job, caller, attempt, 'completed') === 'ended') return [];
-  return (await finishJob(em, job, { output }, { digest: digestOf(output) })) ?? [];
+  return (await finishJob(em, job, { output, used }, { digest: digestOf(output) })) ?? [];
 }
 
 /**

@@ -146,6 +146,11 @@ export async function findWorker(em: EntityManager, token: string): Promise<Work
   return { holder: `token:${first.id}`, name: first.name, agentIds };
 }
 
+/** Of a caller with a token. */
+export function tokenIdOf({ holder }: WorkerCaller): string {
+  return holder.slice('token:'.length);
+}
+
 /** SQL: whether a holder may have jobs of an agent; its `?`: the holder, and the agent's id. */
 export const MAY_HOLD = `(
   select case split_part(h.holder, ':', 1)

@@ -3,6 +3,7 @@
  * file store belongs to it and is writable.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ServerEnv } from '../../config/env.ts';
 import type { Logger } from '../../config/logger.ts';
 import { isMissingDatabase } from '../../db/missing-database.ts';
 import type { EntityManager } from '../../db/orm.ts';
@@ -22,6 +23,24 @@ export interface SettleOptions {
   refuse: (error: WrongFileStore | MissingKeys) => void;
 }
 
+/** For a whole process, which ends if its database and its settings never fit together. */
+export function settleProcess(
+  { fork, files, logger }: Pick<SettleOptions, 'fork' | 'files' | 'logger'>,
+  env: Pick<ServerEnv, 'ENCRYPTION_KEYS' | 'FILES_LARGE_VALUES'>,
+): Promise<void> {
+  return settleStart({
+    fork,
+    files,
+    logger,
+    keyIds: env.ENCRYPTION_KEYS.map(({ id }) => id),
+    shared: env.FILES_LARGE_VALUES,
+    refuse(error) {
+      logger.fatal(error.message);
+      process.exit(1);
+    },
+  });
+}
+
 const PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 15_000;
 
@@ -29,7 +48,7 @@ const LONGEST_PAUSE_MS = 15_000;
  * Waits for the database. Returns once keys and store are verified, or when the store is unavailable; in that
  * case the store is verified later, in the background.
  */
-export async function settleStart(options: SettleOptions): Promise<void> {
+async function settleStart(options: SettleOptions): Promise<void> {
   const { fork, files, keyIds, shared, logger, refuse } = options;
   if (!(await files.ping()))
     logger.error(

@@ -9,6 +9,7 @@ import {
   type AgentLimits,
   type CircuitState,
 } from '../../contracts/agent-limits.ts';
+import { standardErrorName, type DslError } from '../../contracts/dsl-error.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 
@@ -52,9 +53,95 @@ export async function takeTurn(em: EntityManager, { runId, key, agentId, limits 
 export async function renewTurn(em: EntityManager, { runId, key }: Turn): Promise<void> {
   await em.execute(
     `update agent_turn set expires_at = clock_timestamp() + ? * interval '1 millisecond'
-      where run_id = ? and key = ?`,
+      where run_id = ? and key = ? and held_by is null`,
     [LEASE_MS, runId, key],
   );
+}
+
+/** How long a call that is a run keeps its turn until that run has taken it over. */
+const UNTIL_RUN_SECONDS = 60;
+
+/** The call is a run: its turn waits for `handTurnOver`, or is that of its own run. */
+export async function holdForRun(em: EntityManager, { runId, key }: Turn, isOwn: boolean): Promise<void> {
+  await em.execute(
+    `update agent_turn
+        set held_by = 'run',
+            expires_at = ${isOwn ? `'infinity'` : `clock_timestamp() + interval '${UNTIL_RUN_SECONDS} s'`}
+      where run_id = ? and key = ?`,
+    [runId, key],
+  );
+}
+
+/** The new run has the turn of the call that it is, until it ends. In the transaction that creates it. */
+export async function handTurnOver(
+  em: EntityManager,
+  { run_id: runId, child_run_id: childRunId, agent_id: agentId }: HandedOver,
+): Promise<void> {
+  // Turns of one agent and run are worth the same.
+  await em.execute(
+    `with given as (
+       delete from agent_turn t using (
+         select run_id, key from agent_turn
+          where run_id = ? and agent_id = ? and held_by = 'run' and expires_at < 'infinity'
+          order by number limit 1) mine
+        where t.run_id = mine.run_id and t.key = mine.key)
+     insert into agent_turn (run_id, key, agent_id, state, held_by, expires_at)
+     select ?::uuid, 'run', a.id, 'calling', 'run', 'infinity' from agent a
+      where a.id = ? and a.limits is not null
+     on conflict do nothing`,
+    [runId, agentId, childRunId, agentId],
+  );
+}
+
+interface HandedOver {
+  run_id: string;
+  child_run_id: string;
+  agent_id: string;
+}
+
+/** Whether an error says that the agent does not work, as opposed to its refusing this call. */
+export function isAgentFailure({ type, status }: Pick<DslError, 'type' | 'status'>): boolean {
+  const name = standardErrorName(type);
+  if (name === 'timeout') return true;
+  return name === 'communication' && (status >= 500 || status === 429 || status === 408);
+}
+
+/**
+ * Ends a call whose turn something outside held, as `endTurn`. In the transaction that stores the outcome.
+ * @returns the agent's name with the state; null if the circuit has not changed
+ */
+export async function endHeldTurn(
+  em: EntityManager,
+  { runId, key }: Pick<Turn, 'runId' | 'key'>,
+  failed: boolean | null,
+): Promise<{ agent: string; agentId: string; circuit: CircuitState } | null> {
+  const [held] = await em.execute<{ id: string; name: string; limits: AgentLimits | null }[]>(
+    `select a.id, a.name, a.limits from agent_turn t join agent a on a.id = t.agent_id
+      where t.run_id = ? and t.key = ?`,
+    [runId, key],
+  );
+  if (!held) return null;
+  const { id: agentId, name: agent, limits } = held;
+  const circuit = await endTurn(em, { runId, key, agentId, limits: limits ?? {} }, failed);
+  return circuit === null ? null : { agent, agentId, circuit };
+}
+
+/** A run has ended that was a call of these agents: how counts for their circuit breakers. */
+export async function countEndedCalls(
+  em: EntityManager,
+  runId: string,
+  agentIds: readonly string[],
+  failed: boolean | null,
+): Promise<void> {
+  if (failed === null) return;
+  for (const agentId of agentIds) {
+    const [agent] = await em.execute<{ limits: AgentLimits | null }[]>(
+      'select limits from agent where id = ?',
+      [agentId],
+    );
+    if (agent?.limits?.breaker)
+      await endTurn(em, { runId, key: 'run', agentId, limits: agent.limits }, failed);
+  }
 }
 
 /**
@@ -83,11 +170,11 @@ export async function endTurn(
 }
 
 /** A call that waits for its turn has not begun: its claim goes. */
-export async function unclaim(em: EntityManager, { runId, key }: Turn): Promise<void> {
-  await em.execute('delete from invocation where run_id = ? and key = ? and finished_at is null', [
-    runId,
-    key,
-  ]);
+export async function unclaim(em: EntityManager, { runId, key }: Pick<Turn, 'runId' | 'key'>): Promise<void> {
+  await em.execute(
+    'delete from invocation where run_id = ? and key = ? and finished_at is null and progress is null',
+    [runId, key],
+  );
 }
 
 export interface Circuit {

@@ -2,6 +2,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import type { CreateChildRunInput } from '../../contracts/activities.ts';
 import { fault } from '../../contracts/fault.ts';
 import { describeViolations, violations } from '../../language/schema/validate-json.ts';
+import { handTurnOver } from '../registry/agent-turns.ts';
 import { createRun } from './create.ts';
 import type { RunLimits } from './limits.ts';
 import { readRetrySource } from './retry-source.ts';
@@ -23,6 +24,16 @@ interface Parent {
  * @throws Fault if the workflow does not exist, is not runnable, or refuses the input
  */
 export async function createChildRun(
+  em: EntityManager,
+  input: CreateChildRunInput,
+  limits: RunLimits,
+): Promise<void> {
+  await createRunOfChild(em, input, limits);
+  const { agent_id: agentId } = input;
+  if (agentId !== undefined) await handTurnOver(em, { ...input, agent_id: agentId });
+}
+
+async function createRunOfChild(
   em: EntityManager,
   input: CreateChildRunInput,
   limits: RunLimits,

@@ -12,7 +12,7 @@ import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT, LIVE_STATUSES } from '../../contracts/run-events.ts';
 import { serviceEvent } from './events.ts';
-import { pinAll, type AgentReference } from './pins.ts';
+import { copyEntry, pinAll, type AgentReference, type Pin } from './pins.ts';
 import { fileIdsIn, inheritFiles, linkFiles, shareFiles } from '../files/run-files.ts';
 import { countDescendant, tooManyLiveRuns, type RunLimits } from './limits.ts';
 import { addRunBudget } from '../spending/budgets.ts';
@@ -50,6 +50,8 @@ export interface NewRun extends RunNames {
   retry_of?: string | null;
   /** The agent of type `workflow` that is invoked by this run: its budget bears the run. */
   charged_agent_id?: string;
+  /** That agent, if limits or budgets have to be passed before the run's first task. */
+  enters?: Pin | undefined;
   /** Default: that of the parent, or of the run that it retries. */
   budget?: Budget | undefined;
   /** The state that a retry continues from, instead of the checkpoint of the run that it retries. */
@@ -81,6 +83,7 @@ export async function createRun(em: EntityManager, run: NewRun): Promise<Created
   if (run.id !== undefined && (await exists(em, run.id))) return { id: run.id, isNew: false };
   const id = run.id ?? uuidv7();
   const pins = await pinAll(em, run.rights_of, run.agents, { id, retry_of: run.retry_of });
+  if (run.enters) pins.push(run.enters);
   if (run.parent) await countDescendant(em, run.parent.root_run_id, run.limits);
   for (let attempt = 1; ; attempt++) {
     const same = await findByKey(em, run);
@@ -95,7 +98,10 @@ export async function createRun(em: EntityManager, run: NewRun): Promise<Created
   const files = fileIdsIn([run.input, run.start_state]);
   await linkFiles(em, { id, owner_id: run.owner_id }, files);
   if (run.parent) await shareFiles(em, run.parent.run_id, id, files);
-  if (run.retry_of) await inheritFiles(em, run.retry_of, id);
+  if (run.retry_of) {
+    await inheritFiles(em, run.retry_of, id);
+    await copyEntry(em, run.retry_of, id);
+  }
   return { id, isNew: true };
 }
 

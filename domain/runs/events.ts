@@ -16,6 +16,7 @@ import {
   type RunTaskStatus,
 } from '../../contracts/run-events.ts';
 import { stateOfEnd } from '../a2a/state.ts';
+import { countEndedCalls, isAgentFailure } from '../registry/agent-turns.ts';
 import { closeHumanTasks } from './ending.ts';
 import { eventRows } from './event-columns.ts';
 import type { TreeCount } from './limits.ts';
@@ -113,8 +114,20 @@ async function append(em: EntityManager, runId: string, batch: EventBatch): Prom
 }
 
 const END_ARGUMENTS = '?::uuid, ?::json, ?::uuid[], ?::text, ?::text, ?::text, ?::json, ?::json, ?::json';
-const END_RUN = new Prepared(`select end_run(${END_ARGUMENTS})`);
+const END_RUN = new Prepared(`select end_run(${END_ARGUMENTS}) as result`);
 const END_LONE_RUN = new Prepared(`select end_lone_run(${END_ARGUMENTS}, ?::json) as result`);
+
+interface EndedRow {
+  closed?: boolean;
+  /** The agents whose calls the run was. */
+  calls_of?: string[] | null;
+}
+
+/** As `endTurn` counts it. */
+function failedBy({ status, error }: RunEnd): boolean | null {
+  if (status === 'cancelled') return null;
+  return status === 'faulted' && error ? isAgentFailure(error) || null : false;
+}
 
 /**
  * SQL function `end_run`: appends, then stores the run's output or error, its open tasks, signals and
@@ -126,8 +139,9 @@ async function endRun(
   batch: EventBatch,
   ending: Ending,
 ): Promise<string[]> {
-  await END_RUN.execute(em, endArguments(run.id, batch, ending));
   const { end } = ending;
+  const [row] = await END_RUN.execute<{ result: EndedRow }>(em, endArguments(run.id, batch, ending));
+  await countEndedCalls(em, run.id, row?.result.calls_of ?? [], failedBy(end));
   const signals: string[] = [];
   const children = await em.execute<{ id: string }[]>(
     `select id from run
@@ -169,9 +183,10 @@ export async function endLoneRun(
   outcomes: string | null,
 ): Promise<{ closed: boolean; conflict: boolean } | null> {
   const [row] = await END_LONE_RUN.execute<{
-    result: { closed?: boolean; lone?: false; conflict?: true };
+    result: EndedRow & { lone?: false; conflict?: true };
   }>(em, [...endArguments(runId, batch, ending), outcomes]);
   if (row?.result.lone === false) return null;
+  await countEndedCalls(em, runId, row?.result.calls_of ?? [], failedBy(ending.end));
   return { closed: row?.result.closed ?? true, conflict: row?.result.conflict ?? false };
 }
 

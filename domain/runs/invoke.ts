@@ -14,7 +14,7 @@ import { forbidden, invalid } from '../errors.ts';
 import type { PinnedAgent } from '../ports.ts';
 import { mayChangeAgent } from '../registry/agent-policy.ts';
 import { pinAgent, type Share } from '../registry/pin.ts';
-import { shareOf } from './pins.ts';
+import { entry, entryOf, shareOf } from './pins.ts';
 import { deprecations } from './deprecations.ts';
 import { checkAgainstSchema } from '../schema-check.ts';
 import type { RunLimits } from './limits.ts';
@@ -84,7 +84,9 @@ export async function invokeAgent(
     ).id;
   const warnings = pin.found ? deprecations(pin.pinned, pin.status) : [];
   const charged = { agent_id: agent.id, charged_agent_id: agent.id };
-  const more = { ...started, ...charged, budget, caller_run_id, warnings, limits };
+  const entered = pinned && (budget ? entry(pinned) : await entryOf(em, pinned, [workflow.id, actor.id]));
+  const enters = entered === null ? {} : { enters: entered };
+  const more = { ...started, ...charged, ...enters, budget, caller_run_id, warnings, limits };
   return (await runWorkflow(em, actor, workflow, input, more)).id;
 }
 

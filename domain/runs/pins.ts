@@ -3,6 +3,7 @@
  * expression, with the same rights.
  */
 import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral } from '../../db/sql.ts';
 import { fault } from '../../contracts/fault.ts';
 import { AppError, invalid } from '../errors.ts';
 import type { PinnedAgent } from '../ports.ts';
@@ -25,6 +26,9 @@ export function pinKey({ agent, version }: Pick<AgentReference, 'agent' | 'versi
   const name = agent.replaceAll('%', '%25').replaceAll('@', '%40');
   return version === undefined ? name : `${name}@${version}`;
 }
+
+/** The pin of the agent whose call the run itself is. No reference of a definition has this key. */
+export const ENTRY_PIN = '@entry';
 
 /** The inverse of `pinKey`. */
 export function referenceOf(key: string): AgentReference {
@@ -89,6 +93,37 @@ async function pin(
   const result = await pinAgent(em, ownerId, { agent: agent_id ?? agent, version }, share);
   if (result.found) return result.pinned;
   throw invalid([{ pointer, code: result.reason, message: result.message }], result.message, result.reason);
+}
+
+/** A retry of a run that is the call of an agent is another call of it. */
+export async function copyEntry(em: EntityManager, from: string, to: string): Promise<void> {
+  await em.execute(
+    `insert into run_pin (run_id, reference, agent_id, version, snapshot)
+     select ?::uuid, reference, agent_id, version, snapshot from run_pin where run_id = ? and reference = ?
+     on conflict do nothing`,
+    [to, from, ENTRY_PIN],
+  );
+}
+
+/**
+ * The pin with which a new run is the call of an agent; null if neither limits nor a budget concern it.
+ * `subjects`: those of budgets, besides the agent and the run itself.
+ */
+export async function entryOf(
+  em: EntityManager,
+  agent: PinnedAgent,
+  subjects: readonly string[],
+): Promise<Pin | null> {
+  const [row] = await em.execute<{ passes: boolean }[]>(
+    `select (select limits is not null from agent where id = ?)
+            or exists (select from budget where subject_id = any(?::uuid[])) as passes`,
+    [agent.id, arrayLiteral([agent.id, ...subjects])],
+  );
+  return row?.passes ? entry(agent) : null;
+}
+
+export function entry(agent: PinnedAgent): Pin {
+  return { reference: ENTRY_PIN, agent_id: agent.id, version: agent.version, snapshot: agent };
 }
 
 async function insertPin(

@@ -1,7 +1,7 @@
 import type { EntityManager } from '../../db/orm.ts';
 import type { RunStatus } from '../../contracts/run-events.ts';
 import type { NewRun } from './create.ts';
-import { referenceOf } from './pins.ts';
+import { ENTRY_PIN, referenceOf } from './pins.ts';
 
 /** What a retry copies from the run that it retries. */
 export type RetrySource = Pick<
@@ -41,8 +41,8 @@ export async function readRetrySource(
   if (!row) return null;
   const { status, has_checkpoint: hasCheckpoint, ...source } = row;
   const pins = await em.execute<{ reference: string; agent_id: string }[]>(
-    `select reference, agent_id from run_pin where run_id = ?`,
-    [runId],
+    `select reference, agent_id from run_pin where run_id = ? and reference <> ?`,
+    [runId, ENTRY_PIN],
   );
   const agents = pins.map(({ reference, agent_id }) => ({ ...referenceOf(reference), agent_id }));
   return { source: { ...source, agents }, status, hasCheckpoint };

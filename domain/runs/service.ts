@@ -13,7 +13,7 @@ import { checkAgainstSchema } from '../schema-check.ts';
 import { createRun, type CreatedRun, type RunNames } from './create.ts';
 import { appendEvents, lockRun, serviceEvent } from './events.ts';
 import type { RunLimits } from './limits.ts';
-import type { AgentReference } from './pins.ts';
+import type { AgentReference, Pin } from './pins.ts';
 import { getRun } from './queries.ts';
 import { commandOutcome, type CommandKind } from './rights.ts';
 import { OPEN_COMMAND } from './row.ts';
@@ -34,6 +34,7 @@ export async function runWorkflow(
     id?: string;
     agent_id?: string;
     charged_agent_id?: string;
+    enters?: Pin;
     budget?: Budget | undefined;
     caller_run_id?: string | null;
     scheduled_at?: Date;

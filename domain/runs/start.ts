@@ -2,7 +2,7 @@ import { agentKind } from '../../contracts/agent-configuration.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import type { RunStart } from '../../contracts/temporal.ts';
-import { referenceOf } from './pins.ts';
+import { ENTRY_PIN, referenceOf } from './pins.ts';
 import type { RunRow } from './row.ts';
 
 /** What the start of a run needs beside its row. */
@@ -16,6 +16,8 @@ export interface StartFacts {
 /** What decides whether calls of a pinned agent may be short. */
 interface PinFacts {
   reference: string;
+  agent_id: string;
+  name: string;
   type: string;
   execution_type: string | null;
   endpoint: unknown;
@@ -32,7 +34,8 @@ export const START_COLUMNS = `r.definition,
   coalesce(r.start_state, (select c.state from run_checkpoint c where c.run_id = r.retry_of)) as checkpoint,
   exists (select from file_fetch f where f.run_id = r.id) as fetches,
   (select json_agg(json_build_object(
-            'reference', p.reference, 'type', p.snapshot -> 'type',
+            'reference', p.reference, 'agent_id', p.agent_id, 'name', p.snapshot -> 'name',
+            'type', p.snapshot -> 'type',
             'execution_type', p.snapshot -> 'execution_type',
             'endpoint', p.snapshot #> '{configuration,endpoint}',
             'base_url', p.snapshot #> '{configuration,base_url}',
@@ -53,6 +56,7 @@ export async function readRunStart(em: EntityManager, runId: string): Promise<Ru
 }
 
 export function runStart(row: StartRow): RunStart {
+  const entry = row.pins?.find(({ reference }) => reference === ENTRY_PIN);
   return {
     run_id: row.id,
     name: row.workflow_name,
@@ -64,6 +68,7 @@ export function runStart(row: StartRow): RunStart {
     created_at: new Date(row.created_at).toISOString(),
     checkpoint: row.checkpoint,
     ...(row.fetches ? { fetch_files: true } : {}),
+    ...(entry ? { enters: { agent: entry.agent_id, name: entry.name } } : {}),
     short_agents: (row.pins ?? []).filter(isShort).map(({ reference }) => referenceOf(reference)),
   };
 }

@@ -1,3 +1,4 @@
+import type { Budget } from '../../contracts/budgets.ts';
 import type { Overlap, ScheduleTimes } from '../../contracts/schedules.ts';
 import { isOneOf } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
@@ -15,6 +16,8 @@ export interface ScheduleRow {
   overlap: Overlap;
   catch_up_seconds: number;
   jitter_seconds: number;
+  /** Of each run that it starts. */
+  budget: Budget | null;
   buffered_at: Date | null;
   generation: string;
   /** Why Temporal refused it. */
@@ -40,7 +43,8 @@ export async function readSchedule(
   if (lock) await lockSchedule(em, workflowId);
   const [row] = await em.execute<Row[]>(
     `select s.workflow_id, w.name as workflow_name, w.owner_id, s.paused_at, s.paused_by, s.note, s.overlap,
-            s.catch_up_seconds, s.jitter_seconds, s.buffered_at, s.generation::text as generation, s.refusal,
+            s.catch_up_seconds, s.jitter_seconds, s.budget,
+            s.buffered_at, s.generation::text as generation, s.refusal,
             w.runnable, u.status = 'active' as owner_active, w.archived_at is not null as archived,
             v.definition -> 'schedule' as schedule
        from workflow_schedule s join workflow w on w.id = s.workflow_id

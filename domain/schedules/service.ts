@@ -1,4 +1,5 @@
 /** What callers can do with the schedule of a workflow. `em` is in the caller's transaction. */
+import type { Budget } from '../../contracts/budgets.ts';
 import type { Overlap, ScheduledStart, StartCause, StartOutcome } from '../../contracts/schedules.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { AppError, conflict, invalid } from '../errors.ts';
@@ -31,6 +32,7 @@ export interface ScheduleChanges {
   overlap?: Overlap | undefined;
   catch_up_seconds?: number | undefined;
   jitter_seconds?: number | undefined;
+  budget?: Budget | null | undefined;
 }
 
 /** @throws 404 if the workflow has no schedule by the clock */
@@ -92,6 +94,7 @@ export async function changeSchedule(
   changes: ScheduleChanges,
 ): Promise<Scheduled> {
   const { paused, note, overlap, catch_up_seconds, jitter_seconds } = changes;
+  const { budget = schedule.budget } = changes;
   const isPaused = paused ?? schedule.paused_at !== null;
   // What waited belongs to the policy under which it waited.
   const keepsBuffered = !isPaused && (overlap ?? schedule.overlap) === 'buffer_one';
@@ -107,7 +110,7 @@ export async function changeSchedule(
     `update workflow_schedule
         set paused_at = case when ? then coalesce(paused_at, clock_timestamp()) end,
             paused_by = case when not ? then null when ? then paused_by else ?::uuid end,
-            note = ?, overlap = ?, catch_up_seconds = ?, jitter_seconds = ?,
+            note = ?, overlap = ?, catch_up_seconds = ?, jitter_seconds = ?, budget = ?::jsonb,
             buffered_at = case when ? then buffered_at end,
             generation = generation + 1, due_at = clock_timestamp()
       where workflow_id = ?`,
@@ -120,6 +123,7 @@ export async function changeSchedule(
       overlap ?? schedule.overlap,
       catch_up_seconds ?? schedule.catch_up_seconds,
       jitter_seconds ?? schedule.jitter_seconds,
+      budget === null ? null : JSON.stringify(budget),
       keepsBuffered,
       schedule.workflow_id,
     ],

@@ -125,7 +125,7 @@ export function closedBy({ paused_at: pausedAt, owner_active: isActive }: Schedu
 /** A refused start is remembered with its reason, and the schedule goes on. */
 export async function createScheduledRun(
   em: EntityManager,
-  { owner_id }: ScheduleRow,
+  { owner_id, budget }: ScheduleRow,
   wanted: Wanted,
   { input = {}, started_by }: { input?: unknown; started_by?: string[] } = {},
 ): Promise<ScheduledStart> {
@@ -136,6 +136,7 @@ export async function createScheduledRun(
     const { id: runId } = await runWorkflow(em, owner, workflow, input, {
       limits: wanted.limits,
       scheduled_at: wanted.at,
+      ...(budget === null ? {} : { budget }),
       ...(started_by === undefined ? {} : { started_by }),
     });
     return await noteStart(em, wanted, 'started', null, runId);

@@ -4,6 +4,7 @@ import type { Exceeded } from '../../contracts/budgets.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { budgetFault, budgetSentence, raiseNow, readBudget, type BudgetState } from './budgets.ts';
+import { endQuestion } from './questions.ts';
 
 const RAISE_ONCE = 'raise_once';
 const RAISE = 'raise';
@@ -57,6 +58,19 @@ export function askToRaise(
   };
 }
 
+/** How long a call waits for the question of another run, at most, before it looks again itself. */
+const LOOK_MS = 15 * 60_000;
+
+/** The same for a call of a run that waits, because another run asks. */
+export function waitToRaise(ask: RemoteAsk, state: BudgetState, key: string): RemoteAsk {
+  const { remote } = ask;
+  if (!remote.budget) throw new Error('no question about a budget');
+  const look = Date.now() + LOOK_MS;
+  const anew = state.window_to === null ? look : Math.max(Date.now() + 1_000, Date.parse(state.window_to));
+  const waits = { key, until: new Date(Math.min(look, anew)).toISOString() };
+  return { ...ask, remote: { ...remote, budget: { ...remote.budget, waits } } };
+}
+
 /** Those who may raise it; nobody means the run's owner. */
 function candidatesOf({ subject, owner_id: owner }: BudgetState): NonNullable<RemoteAsk['candidates']> {
   const nobody = { users: [], roles: [], groups: [] };
@@ -65,27 +79,52 @@ function candidatesOf({ subject, owner_id: owner }: BudgetState): NonNullable<Re
   return { ...nobody, users: [owner] };
 }
 
-/** Raises the budget once, however many calls bring the decision. @throws Fault if the decision is not to */
+/**
+ * Raises the budget once, however many calls bring the decision, and ends the question. `deliver` sends
+ * signals. @throws Fault if the decision is not to
+ */
 export async function raiseAsDecided(
   em: EntityManager,
   runId: string,
   { decision, remote }: RemoteReply,
+  deliver: (signals: string[]) => Promise<unknown>,
 ): Promise<void> {
   const { budget } = remote;
   if (!budget?.question || decision === null || decision.decision === ASK_AGAIN) return;
-  const state = await readBudget(em, budget.subject_id);
+  const { question, subject_id: subjectId } = budget;
+  const state = await readBudget(em, subjectId);
   if (!state) return;
-  if (decision.decision === 'reject') throw budgetFault(budget.exceeded, state);
   const amount = isRecord(decision.payload) ? decision.payload['amount'] : undefined;
-  if (typeof amount !== 'number' || !(amount > 0)) throw budgetFault(budget.exceeded, state);
+  const isRaised = decision.decision !== 'reject' && typeof amount === 'number' && amount > 0;
+  if (!isRaised) {
+    await deliver(
+      await once(em, runId, question, (tx) => endQuestion(tx, subjectId, runId, { rejected: true })),
+    );
+    throw budgetFault(budget.exceeded, state);
+  }
   const by = { [budget.exceeded]: budget.exceeded === 'cost_usd' ? amount : Math.ceil(amount) };
   const lasting = decision.decision === RAISE || state.window === null;
-  await em.transactional(async (tx) => {
+  await deliver(
+    await once(em, runId, question, async (tx) => [
+      ...(await raiseNow(tx, state, { by, lasting })),
+      ...(await endQuestion(tx, subjectId, runId)),
+    ]),
+  );
+}
+
+/** Does it with the first call that brings the decision of this human task. */
+function once(
+  em: EntityManager,
+  runId: string,
+  question: string,
+  work: (tx: EntityManager) => Promise<string[]>,
+): Promise<string[]> {
+  return em.transactional(async (tx) => {
     const first = await tx.execute<object[]>(
       `insert into budget_raise (run_id, task_id) values (?, ?::uuid)
        on conflict do nothing returning task_id`,
-      [runId, budget.question],
+      [runId, question],
     );
-    if (first.length > 0) await raiseNow(tx, state, { by, lasting });
+    return first.length > 0 ? work(tx) : [];
   });
 }

@@ -6,6 +6,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import { Conditions, type KeysetPage } from '../../db/sql.ts';
 import {
+  BUDGET_SUBJECTS,
   EXCEEDABLE,
   MAX_COUNT,
   MAX_USD,
@@ -17,6 +18,7 @@ import { Fault } from '../../contracts/fault.ts';
 import { tokensOf } from './cost.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import type { Usage } from '../ports.ts';
+import { wakeCalls } from './questions.ts';
 import { conflict, notFound } from '../errors.ts';
 
 /** US dollars, tokens and invocations. */
@@ -101,18 +103,66 @@ export async function settleAsHeld(em: EntityManager, runId: string, key: string
   await em.execute('select settle_budgets(?::uuid, ?, null, null)', [runId, key]);
 }
 
-/** The most tokens of the latest calls of the agent. */
+/** A call whose worker was lost, and that is made again. */
+export interface LostCall {
+  runId: string;
+  key: string;
+  /** JSON pointer. */
+  task: string;
+  agentId: string;
+  agentVersion: string;
+  model: string | null;
+  /** By the estimate. */
+  usage: { input_tokens: number; output_tokens: number };
+  /** Null: nobody knows. */
+  costUsd: number | null;
+}
+
+/**
+ * Books a call that a kill cut off and that is made again, since its provider may charge for both: in budgets
+ * what was reserved, in the usage what would be. `lost` in its usage marks it.
+ */
+export async function bookLostCall(em: EntityManager, call: LostCall): Promise<void> {
+  const { runId, key, task, agentId, agentVersion, model, usage, costUsd } = call;
+  const counts = { ...usage, cost_usd: costUsd, lost: 1, ...(costUsd === null ? { unpriced: 1 } : {}) };
+  await em.transactional(async (tx) => {
+    await tx.execute(
+      `insert into usage_record (id, run_id, user_id, workflow_id, task, agent_id, agent_version, usage,
+                                 model, input_tokens, output_tokens, cost_usd)
+       select gen_random_uuid(), id, owner_id, workflow_id, ?, ?, ?, ?::jsonb, ?, ?, ?, ?::numeric
+         from run where id = ?`,
+      [
+        task,
+        agentId,
+        agentVersion,
+        JSON.stringify(counts),
+        model,
+        usage.input_tokens,
+        usage.output_tokens,
+        costUsd,
+        runId,
+      ],
+    );
+    await settleAsHeld(tx, runId, key);
+  });
+}
+
+/** The most tokens and US dollars of the latest calls of the agent. */
 export async function latestTokens(
   em: EntityManager,
   agentId: string,
-): Promise<{ input: number; output: number }> {
-  const [row] = await em.execute<{ input: string | null; output: string | null }[]>(
-    `select max(input_tokens) as input, max(output_tokens) as output
-       from (select input_tokens, output_tokens from usage_record
+): Promise<{ input: number; output: number; cost: number }> {
+  const [row] = await em.execute<{ input: string | null; output: string | null; cost: string | null }[]>(
+    `select max(input_tokens) as input, max(output_tokens) as output, max(cost_usd) as cost
+       from (select input_tokens, output_tokens, cost_usd from usage_record
               where agent_id = ? order by at desc limit 20) latest`,
     [agentId],
   );
-  return { input: Number(row?.input ?? 0), output: Number(row?.output ?? 0) };
+  return {
+    input: Number(row?.input ?? 0),
+    output: Number(row?.output ?? 0),
+    cost: Number(row?.cost ?? 0),
+  };
 }
 
 /** SQL: 0 once the window has ended. */
@@ -153,17 +203,33 @@ export async function readBudget(em: EntityManager, subjectId: string): Promise<
   return row ? stateOfRow(row) : null;
 }
 
+/** SQL: the ids of one's own subjects that have a budget, each by an index. Values: owner, after, limit. */
+const OWN: Record<BudgetSubject, string> = {
+  agent: `(select id from agent where owner_id = ? and budget is not null and id > ? order by id limit ?)`,
+  workflow: `(select id from workflow
+               where owner_id = ? and budget is not null and id > ? order by id limit ?)`,
+  user: `(select id from user_account where id = ? and budget is not null and id > ? limit ?)`,
+  run: `(select id from run where owner_id = ? and budget_id = id and id > ? order by id limit ?)`,
+};
+const FIRST = '00000000-0000-0000-0000-000000000000';
+
 /** Budgets of one's own agents, workflows, runs and account; admins see all. By id. */
 export async function listBudgets(
   em: EntityManager,
   actor: Actor,
   filter: { subject?: BudgetSubject | undefined },
-  { after, limit }: KeysetPage,
+  { after = FIRST, limit }: KeysetPage,
 ): Promise<(BudgetState & { id: string })[]> {
   const where = new Conditions();
-  if (!isAdmin(actor)) where.add('coalesce(a.owner_id, w.owner_id, u.id, r.owner_id) = ?', actor.id);
-  if (filter.subject !== undefined) where.add('b.subject = ?', filter.subject);
-  if (after !== undefined) where.add('b.subject_id > ?', after);
+  if (isAdmin(actor)) {
+    where.add('b.subject_id > ?', after);
+    if (filter.subject !== undefined) where.add('b.subject = ?', filter.subject);
+  } else {
+    const subjects = filter.subject === undefined ? BUDGET_SUBJECTS : [filter.subject];
+    const ids = subjects.map((subject) => OWN[subject]).join(' union all ');
+    const values = subjects.flatMap(() => [actor.id, after, limit]);
+    where.add(`b.subject_id in (select o.id from (${ids}) o order by o.id limit ?)`, ...values, limit);
+  }
   const rows = await em.execute<StateRow[]>(`${STATE} where ${where.sql} order by b.subject_id limit ?`, [
     ...where.values,
     limit,
@@ -198,6 +264,7 @@ export async function raiseBudget(
 ): Promise<BudgetState> {
   const missing = EXCEEDABLE.find((name) => raise.by[name] !== undefined && state.limits[name] === null);
   if (missing) throw conflict('no_such_limit', `The budget has no limit of ${missing}.`);
+  // The reconciler delivers the signals.
   await raiseNow(em, state, raise);
   return getBudget(em, actor, state.subject_id);
 }
@@ -207,14 +274,17 @@ const TABLES = { agent: 'agent', workflow: 'workflow', user: 'user_account' } as
 /** The most that a budget can be raised to, as the most that it can be set to. */
 const MOST: Amounts = { cost_usd: MAX_USD, tokens: MAX_COUNT, invocations: MAX_COUNT };
 
-/** In a transaction: locks the subject before its budget, as every change of it does. */
+/**
+ * In a transaction: locks the subject before its budget, as every change of it does. @returns signals to
+ * deliver, for calls that wait
+ */
 export async function raiseNow(
   em: EntityManager,
   { subject, subject_id: id }: Pick<BudgetState, 'subject' | 'subject_id'>,
   { by, lasting }: Raise,
-): Promise<void> {
+): Promise<string[]> {
   const given = EXCEEDABLE.filter((name) => (by[name] ?? 0) > 0);
-  if (given.length === 0) return;
+  if (given.length === 0) return [];
   if (lasting && subject !== 'run') {
     const sums = given.map(
       (name) => `'max_${name}', least((budget ->> 'max_${name}')::numeric + ?::numeric, ${MOST[name]})`,
@@ -225,7 +295,7 @@ export async function raiseNow(
         where id = ? and budget is not null`,
       [...given.map((name) => by[name]), id],
     );
-    return;
+    return wakeCalls(em, id);
   }
   await em.execute('select from budget where subject_id = ? for update', [id]);
   await em.execute('select roll_budget(?::uuid)', [id]);
@@ -238,6 +308,7 @@ export async function raiseNow(
     ...given.map((name) => by[name]),
     id,
   ]);
+  return wakeCalls(em, id);
 }
 
 /** Stores the budget of a new run. */

@@ -10,6 +10,10 @@ const BYTES_PER_TOKEN = 3;
 /** Of an agent of which nothing is known yet. */
 const FIRST_OUTPUT = 1_000;
 
+interface Estimate extends Pick<Hold, 'costUsd' | 'tokens' | 'estimated'> {
+  usage: { input_tokens: number; output_tokens: number };
+}
+
 /**
  * The input by its length, and the output by `max_tokens` of the configuration. Without it, what the agent's
  * latest 20 calls used at most.
@@ -20,18 +24,19 @@ export async function estimateOf(
   /** Null: it is not known, as that of a turn of a conversation. */
   input: { value: unknown } | null,
   price: CallPrice,
-): Promise<Pick<Hold, 'costUsd' | 'tokens' | 'estimated'>> {
+): Promise<Estimate> {
   const hasModel = usesModel(configuration);
   const { max_tokens: most, system, prompt } = configuration;
   const bounded = hasModel && typeof most === 'number' && most > 0;
-  const latest = bounded && input ? { input: 0, output: 0 } : await latestTokens(em, id);
+  const latest = bounded && input ? { input: 0, output: 0, cost: 0 } : await latestTokens(em, id);
   const written = hasModel ? Math.ceil(bytesOf([input?.value, system, prompt]) / BYTES_PER_TOKEN) : 0;
   const inputTokens = Math.max(written, latest.input);
   const outputTokens = bounded ? tokenCount(Math.ceil(most)) : latest.output || (hasModel ? FIRST_OUTPUT : 0);
   const usage = { input_tokens: inputTokens, output_tokens: outputTokens };
-  // Of a counterpart that is no model of ours, only the price counts that its configuration states.
-  const costUsd = hasModel || price.tokens ? costOf(usage, price) : price.invocation;
-  return { costUsd, tokens: inputTokens + outputTokens, estimated: !bounded };
+  // Of a counterpart that is no model of ours, the price counts that its configuration states, or what it has
+  // stated itself.
+  const costUsd = hasModel || price.tokens ? costOf(usage, price) : Math.max(price.invocation, latest.cost);
+  return { costUsd, tokens: inputTokens + outputTokens, estimated: !bounded, usage };
 }
 
 function bytesOf(value: unknown): number {

@@ -69,6 +69,29 @@ test('a workflow runs every second, until it is paused, and again when it is res
   await builder.delete(`/workflows/${id}`);
 });
 
+test('each run of a schedule has the budget that the schedule gives', async () => {
+  const id = await create({ every: { days: 1 } });
+  expect(await schedule(id)).toMatchObject({ budget: null });
+  const budget = { max_cost_usd: 5, on_exceed: 'ask' };
+  expect((await change(id, { budget })).body).toMatchObject({ budget });
+  expect(await change(id, { budget: { max_cost_usd: null } })).toMatchObject({
+    status: 422,
+    body: { errors: [{ pointer: '/budget' }] },
+  });
+  const { body: run } = await builder.post(`/workflows/${id}/schedule/trigger`);
+  expect(run.budget_id).toBe(run.id);
+  expect((await builder.get(`/budgets/${run.id}`)).body).toMatchObject({
+    subject: 'run',
+    max_cost_usd: 5,
+    on_exceed: 'ask',
+  });
+  const own = (await builder.get('/budgets?subject=run')).body;
+  expect(own.map((state: any) => state.id)).toEqual([run.id]);
+  expect((await change(id, { budget: null })).body).toMatchObject({ budget: null });
+  const { body: free } = await builder.post(`/workflows/${id}/schedule/trigger`);
+  expect(free.budget_id ?? null).toBeNull();
+});
+
 test('no time is lost and none counts twice while no worker is there', async () => {
   const id = await create({ every: { seconds: 1 } });
   await change(id, { overlap: 'allow' });

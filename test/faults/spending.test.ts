@@ -37,7 +37,7 @@ beforeAll(async () => {
   const { id } = await agent({
     budget: { max_invocations: 10 },
     limits: { concurrency: 1 },
-    configuration: { endpoint: `${target.url}/cut` },
+    configuration: { endpoint: `${target.url}/cut`, price: { per_invocation_usd: 0.25 } },
   });
   holds = '/cut';
   const { id: once } = await agent({
@@ -178,17 +178,21 @@ test('a call under way is booked when its run is terminated', async () => {
   });
 });
 
-test('a call that a kill cut off is booked once, and nothing stays reserved', async () => {
+test('a call that a kill cut off is made again, and both are booked', async () => {
   const { id, run, reserved } = cutOff;
-  expect(reserved).toMatchObject({ invocations: 1 });
-  expect(outputsOf(await endOf(cutOff.client, run))).toEqual([{ ok: true }]);
+  expect(reserved).toMatchObject({ invocations: 1, cost_usd: 0.25 });
+  const ended = await endOf(cutOff.client, run);
+  expect(outputsOf(ended)).toEqual([{ ok: true }]);
   expect((await cutOff.client.get(`/budgets/${id}`)).body).toMatchObject({
-    used: { invocations: 1 },
-    reserved: { invocations: 0 },
+    used: { invocations: 2, cost_usd: 0.5 },
+    reserved: { invocations: 0, cost_usd: 0 },
   });
   expect((await cutOff.client.get(`/usage?by=agent&agent_id=${id}`)).body).toMatchObject([
-    { key: id, invocations: 1 },
+    { key: id, invocations: 2, cost_usd: 0.5 },
   ]);
+  expect(ended['usage']).toMatchObject({ lost: 1, cost_usd: 0.5 });
+  const log = JSON.stringify(await readLog(cutOff.client, run['id']));
+  expect(log).toContain('the worker of a call of the agent limited was lost');
 });
 
 test('a call that may not be repeated after a kill costs what it had reserved', async () => {

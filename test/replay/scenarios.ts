@@ -464,6 +464,26 @@ export const scenarios: Record<string, Scenario> = {
     });
     return { '': await ended(stage, again.body) };
   },
+  // Runs that are calls of an agent with a budget: one goes through, one asks, one waits for its question.
+  entered: async (stage) => {
+    const builder = await stage.platform.as('builder');
+    const workflow = await builder.post('/workflows', {
+      name: 'entered',
+      definition: { do: [{ note: { set: { done: true } } }] },
+    });
+    const agent = await builder.post('/agents', {
+      ...agentBody({ name: 'Entered', type: 'workflow' }),
+      configuration: { workflow_id: workflow.body.id },
+      budget: { max_invocations: 1, on_exceed: 'ask' },
+    });
+    const invoke = async (): Promise<RunRecord> =>
+      (await builder.post(`/agents/${agent.body.id}/invoke`, { input: {} })).body;
+    const first = await ended(stage, await invoke());
+    const asks = await isWaiting(stage, await invoke());
+    const waits = await isWaiting(stage, await invoke());
+    await decide(stage, asks, 'raise_once', { amount: 2 });
+    return { '': first, asks: await ended(stage, asks), waits: await ended(stage, waits) };
+  },
   // The execution of a workflow's schedule that asks for a run, which ends before the run does.
   'scheduled-start': async ({ platform, temporal }) => {
     const builder = await platform.as('builder');

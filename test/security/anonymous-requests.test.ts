@@ -1,7 +1,11 @@
 /** Requests without a valid token are limited by address, across all copies of the API, at a bounded cost. */
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 
+import { createCallbackAddress } from '../../domain/jobs/callback-token.ts';
+import { createJob } from '../../domain/jobs/job.ts';
+import { registeredAgent } from '../support/agent-body.ts';
 import { createClient, startTestApp, type Client, type TestApp } from '../support/app.ts';
+import { insertRun } from '../support/human-tasks.ts';
 
 const limit = 5;
 const settings = { TRUST_PROXY: 'true', RATE_LIMIT_ADDRESS_PER_MINUTE: String(limit) };
@@ -95,4 +99,64 @@ test('health probes are never refused', async () => {
       [200, 503].map((_, at) => (at === 0 ? 200 : expect.any(Number))),
     );
   expect(await counted()).toBe(0);
+});
+
+test('a callback that is waited for is limited by itself, a forged one by its address', async () => {
+  const run = await insertRun(app.orm, { owner: (await app.user('builder')).id });
+  const agent = await registeredAgent(await app.as('builder'), {});
+  const of = { run_id: run, kind: 'callback', task: '/do/0/far', visit: 1, attempt: 1 } as const;
+  const open = async (key: string): Promise<string> => {
+    const job = await createJob(app.orm.em.fork(), {
+      ...of,
+      key,
+      agent: { ...agent, output_schema: {} },
+      queue: '',
+      input: null,
+      configuration: {},
+      repeatable: false,
+      maxAttempts: 1,
+      leaseMs: 0,
+      timeoutMs: 600_000,
+    });
+    const links = { keys: app.app.deps.keys, baseUrl: app.env.BASE_URL };
+    const until = new Date(Date.now() + 600_000);
+    const { token } = await createCallbackAddress(links, job?.id ?? '', until);
+    return `/callbacks/${token}`;
+  };
+  for (let n = 0; n < limit + 2; n += 1) expect(await status(app.anonymous, await open(`k${n}`))).toBe(200);
+  expect(await counted()).toBe(0);
+  const path = await open('again');
+  for (let n = 0; n < limit; n += 1) expect(await status(app.anonymous, path)).toBe(200);
+  expect(await status(copy.anonymous, path)).toBe(429);
+  for (let n = 0; n < limit; n += 1) expect(await status(app.anonymous, '/callbacks/forged')).toBe(404);
+  expect(await status(app.anonymous, '/callbacks/forged')).toBe(429);
+});
+
+test('requests of a worker count by its token, and waiting polls cost no count in the database', async () => {
+  const perMinute = 6;
+  const limited = await startTestApp({
+    databaseUrl: app.databaseUrl,
+    env: { BASE_URL: app.env.BASE_URL, RATE_LIMIT_PER_MINUTE: String(perMinute) },
+  });
+  try {
+    const builder = await app.as('builder');
+    const agent = await registeredAgent(builder, { execution_type: 'edge' });
+    const { body } = await builder.post(`/agents/${agent.id}/worker-tokens`, { name: 'w' });
+    const worker = createClient(limited.url, body.token);
+    const poll = () => worker.post(`/agents/${agent.id}/jobs/poll`, { wait_seconds: 0 });
+    const first = await poll();
+    expect(first.status).toBe(200);
+    expect(first.headers.get('ratelimit')).toMatch(/^"user";r=5;/);
+    for (let n = 1; n < perMinute; n += 1) expect((await poll()).status).toBe(200);
+    expect(await poll()).toMatchObject({ status: 429, body: { code: 'rate_limited' } });
+    const beat = () => worker.post(`/jobs/${agent.id}/heartbeat`, {});
+    for (let n = 0; n < perMinute; n += 1) expect((await beat()).status).toBe(404);
+    expect((await beat()).status).toBe(429);
+    const rows = await app.orm.em
+      .fork()
+      .execute<{ requests: number }[]>('select requests from request_count where user_id = ?', [body.id]);
+    expect(rows).toEqual([{ requests: perMinute + 1 }]);
+  } finally {
+    await limited.close();
+  }
 });

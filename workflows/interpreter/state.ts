@@ -122,6 +122,8 @@ export interface HumanFrame {
 export interface RemoteFrame {
   /** From 1. */
   round: number;
+  /** Rounds that only waited for the question of another run. */
+  waited?: number;
   ask: RemoteAsk;
   human: HumanFrame;
   decision?: NonNullable<RemoteReply['decision']>;
@@ -234,6 +236,9 @@ export interface RunState {
   commands?: string[];
   /** How many events the run has added so far. */
   added?: number;
+  /** The step that passes the limits and budgets of the agent whose call the run is, and whether it has. */
+  entry?: Frame;
+  entered?: true;
   /** It began with the state of an earlier run. */
   continues?: true;
   /** Decisions of earlier runs that this one relies on, if it is a retry with changes or retries one. */

@@ -43,12 +43,20 @@ export async function callGraph(prepared: FrameworkCall): Promise<AgentResult> {
   const threadId = call.reply?.remote.task_id ?? threadIdOf(call.idempotencyKey);
   const graph: GraphCall = { client, call, guard, host: hostOf(url.href), threadId };
   let runId: string | null = null;
+  const remove = (): Promise<void> => removeThread(graph);
+  const isKept = prepared.configuration.keep_threads === true;
   try {
     runId = await begun(graph, prepared);
     const followed = await followRun(graph, runId, (error) => failureOf(error, failure(), graph));
-    return await resultOf(graph, followed);
+    const result = await resultOf(graph, followed);
+    // An answer continues the thread. A repeat of the call needs it until the outcome is stored.
+    if (!isKept && !result.ask) call.cleanUp?.(remove);
+    return result;
   } catch (error) {
-    if (guard.signal.aborted && (await mayCancel(call))) await cancelQuietly(graph, runId);
+    if (guard.signal.aborted && (await mayCancel(call))) {
+      await cancelQuietly(graph, runId);
+      if (!isKept) await remove();
+    } else if (!isKept && error instanceof Fault) call.cleanUp?.(remove);
     throw failureOf(error, failure(), graph);
   }
 }
@@ -188,6 +196,15 @@ async function cancelQuietly(graph: GraphCall, runId: string | null): Promise<vo
     else if (!call.reply) await client.threads.delete(threadId, { signal });
   } catch {
     // The server is unreachable, or the run has ended.
+  }
+}
+
+/** Best effort: a thread that stays does no harm. */
+async function removeThread({ client, threadId }: GraphCall): Promise<void> {
+  try {
+    await client.threads.delete(threadId, { signal: AbortSignal.timeout(CANCEL_MS) });
+  } catch {
+    // The server is unreachable, or has no such thread.
   }
 }
 

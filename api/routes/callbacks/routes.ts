@@ -38,6 +38,8 @@ export function callbackEndpoints(deps: AppDeps): Endpoint[] {
   const links = { keys: deps.keys, baseUrl: deps.env.BASE_URL };
   const jobOf = async (c: EndpointContext<{ token: string }>): Promise<JobRow> =>
     getCallback(c.em, await readCallbackToken(links, c.params.token));
+  const proof = ({ token = '' }: Readonly<Record<string, string>>): Promise<string | null> =>
+    readCallbackToken(links, token).catch(() => null);
   return [
     endpoint({
       method: 'GET',
@@ -46,6 +48,7 @@ export function callbackEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'See whether a callback is still waited for; changes nothing',
       tags,
       role: 'public',
+      proof,
       params,
       responses: { 200: callbackAnswer },
       errors: [404, 410],
@@ -66,6 +69,7 @@ export function callbackEndpoints(deps: AppDeps): Endpoint[] {
         "that does not fit the agent's output schema is 422, and the call goes on waiting.",
       tags,
       role: 'public',
+      proof,
       params,
       body: callbackBody,
       transaction: false,

@@ -1,6 +1,7 @@
 /** What the endpoints of external workers share. */
 import { standardError, type DslError, type StandardErrorName } from '../../../contracts/dsl-error.ts';
 import { isRecord } from '../../../contracts/is-record.ts';
+import { placeholderNames } from '../../../contracts/placeholders.ts';
 import { Fault } from '../../../contracts/fault.ts';
 import type { EntityManager } from '../../../db/orm.ts';
 import type { SecretGuard } from '../../../domain/ports.ts';
@@ -42,7 +43,10 @@ export async function pollJobs(
   return jobs;
 }
 
-/** Null if they name a secret that the owner does not have: the job has failed then. */
+/**
+ * Null if the job has failed because of them: they name a secret that the owner does not have, or that is
+ * not for the workers of the agent's new owner.
+ */
 async function settingsOf(
   deps: AppDeps,
   em: EntityManager,
@@ -50,6 +54,12 @@ async function settingsOf(
 ): Promise<{ value: unknown } | null> {
   const { settings } = job.configuration;
   if (!isRecord(settings)) return { value: undefined };
+  if (job.is_transferred && placeholderNames(settings).size > 0) {
+    const detail =
+      'The agent has a new owner since the run began, and its settings name secrets: run it again';
+    await failNow(deps, em, job.id, standardError('configuration', detail));
+    return null;
+  }
   try {
     return { value: (await guardOf(deps, em, job, { mustExist: true })).fill(settings) };
   } catch (error) {

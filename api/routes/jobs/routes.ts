@@ -177,9 +177,10 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
         if (checkHeld(job, worker, attempt, 'completed') === 'ended') return answer;
         const output = (await guardOf(deps, c.em, job)).clean(c.body.output ?? null);
         await checkOutput(job, output);
+        const { usage: used } = c.body;
         const signals = await c.em.transactional(async (em) => {
           await c.audit.write(em);
-          return completeJob(em, worker, job, { output, attempt });
+          return completeJob(em, worker, job, { output, attempt, used });
         });
         c.afterCommit(() => deliverSignals(deps, signals).then(() => {}));
         return answer;

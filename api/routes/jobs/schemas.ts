@@ -1,6 +1,7 @@
 /** JSON of jobs and of workers' tokens. */
 import * as z from 'zod';
 
+import { MAX_USD } from '../../../contracts/budgets.ts';
 import { QUEUE_NAME } from '../../../contracts/agent-kinds/edge.ts';
 import { JOB_STATUSES, statusOf, type JobRow } from '../../../domain/jobs/job.ts';
 import { MAX_COUNTED, type QueueState } from '../../../domain/jobs/lists.ts';
@@ -30,6 +31,10 @@ export const pollBody = z
   })
   .meta({ id: 'JobPoll' });
 
+const leaseSeconds = z.number().meta({
+  description: 'From this answer on, for workers whose clock may be wrong. 0: the lease is over.',
+});
+
 export const polledJob = z
   .object({
     id: uuid,
@@ -39,6 +44,7 @@ export const polledJob = z
     idempotency_key: z.string().meta({ description: 'The same in each attempt of the job.' }),
     attempt: z.int(),
     lease_expires_at: timestamp,
+    lease_seconds: leaseSeconds,
     settings: jsonObject
       .optional()
       .meta({ description: "`settings` of the agent's configuration, with its secrets." }),
@@ -46,7 +52,16 @@ export const polledJob = z
   .meta({ id: 'PolledJob' });
 
 export function presentPolled(
-  { id, agent_id, agent_version, input, key, attempt: number, lease_expires_at: until }: TakenJob,
+  {
+    id,
+    agent_id,
+    agent_version,
+    input,
+    key,
+    attempt: number,
+    lease_expires_at: until,
+    lease_seconds,
+  }: TakenJob,
   settings: unknown,
 ): Record<string, unknown> {
   return {
@@ -57,6 +72,7 @@ export function presentPolled(
     idempotency_key: key,
     attempt: number,
     lease_expires_at: new Date(until).toISOString(),
+    lease_seconds: Math.max(0, lease_seconds),
     ...(settings === undefined ? {} : { settings }),
   };
 }
@@ -75,10 +91,35 @@ export const heartbeatAnswer = z
   .object({
     cancelled: z.boolean().meta({ description: 'Nobody waits for the job any more: stop.' }),
     lease_expires_at: timestamp,
+    lease_seconds: leaseSeconds,
   })
   .meta({ id: 'JobLease' });
 
-export const completeBody = z.object({ output: z.unknown(), attempt }).meta({ id: 'JobCompletion' });
+const tokens = z.int().min(0).max(1e12).optional();
+
+const jobUsage = z
+  .strictObject({
+    input_tokens: tokens,
+    output_tokens: tokens,
+    cost_usd: z
+      .number()
+      .min(0)
+      .max(MAX_USD)
+      .optional()
+      .meta({ description: 'Of this job. Default: its tokens at the price of the model.' }),
+    model: text({ min: 1, max: 255 }).optional(),
+  })
+  .meta({ id: 'JobUsage' });
+
+export const completeBody = z
+  .object({
+    output: z.unknown(),
+    usage: jobUsage
+      .optional()
+      .meta({ description: 'What the job has used; it counts in budgets and usage.' }),
+    attempt,
+  })
+  .meta({ id: 'JobCompletion' });
 
 export const failBody = z
   .object({

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 
 import type { Workflow } from '../../../db/entities/workflow.ts';
+import { budgetPatch, budgetSchema } from '../../../contracts/budgets.ts';
 import { OVERLAPS, START_CAUSES, START_OUTCOMES } from '../../../contracts/schedules.ts';
 import { isRecord } from '../../../contracts/is-record.ts';
 import { checkScheduleLimit } from '../../../domain/limits.ts';
@@ -25,6 +26,7 @@ import {
 import { tellTemporal } from '../../../domain/schedules/reconcile.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
+import { mergedBudget } from '../../merged-fields.ts';
 import { endpoint, type Endpoint, type EndpointContext, type EndpointResponse } from '../../endpoint.ts';
 import { emptyBody, idParams, instant, text, timestamp, uuid } from '../../schemas.ts';
 import { replayWaiting } from '../runs/replay.ts';
@@ -81,6 +83,7 @@ const scheduleRecord = z
     overlap,
     catch_up_seconds: catchUpSeconds,
     jitter_seconds: jitterSeconds,
+    budget: budgetSchema.nullable().meta({ description: 'Of each run that it starts.' }),
     next: z
       .array(timestamp)
       .nullable()
@@ -102,6 +105,7 @@ const schedulePatch = z.object({
   overlap: overlap.optional(),
   catch_up_seconds: catchUpSeconds.optional(),
   jitter_seconds: jitterSeconds.optional(),
+  budget: budgetPatch.nullish().meta({ description: 'Of each run that it starts; null takes it away.' }),
 });
 
 const backfillBody = z.object({
@@ -142,7 +146,11 @@ export function scheduleEndpoints(deps: AppDeps): Endpoint[] {
         const before = await getSchedule(c.em, c.params.id, { lock: true });
         c.checkSyntax();
         checkIfMatch(c.ctx, tagOf(before));
-        const changed = await changeSchedule(c.em, c.actor.id, before, c.body);
+        const { budget, ...changes } = c.body;
+        const changed = await changeSchedule(c.em, c.actor.id, before, {
+          ...changes,
+          ...(budget === undefined ? {} : { budget: mergedBudget(before.budget, budget) }),
+        });
         if (c.body.paused === false) await checkScheduleLimit(c.em, deps.env, workflow.owner_id);
         // The next times are those of the changed schedule.
         c.afterCommit(async () => {
@@ -280,6 +288,7 @@ function presentSchedule(
     overlap: schedule.overlap,
     catch_up_seconds: schedule.catch_up_seconds,
     jitter_seconds: schedule.jitter_seconds,
+    budget: schedule.budget,
     next: next?.map((at) => at.toISOString()) ?? null,
     last: last.map((start) => ({
       ...start,

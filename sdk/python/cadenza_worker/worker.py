@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from datetime import datetime, timezone
 from typing import Any, Callable, Dict, Optional, Sequence, Set, Union
 
 from .api import Api, ApiError, quoted
@@ -60,14 +59,31 @@ class Job:
         self.cancelled = threading.Event()
         self._ended = threading.Event()
         self._said: Optional[Union[str, float]] = None
-        until = datetime.fromisoformat(record["lease_expires_at"].replace("Z", "+00:00"))
-        lease = (until - datetime.now(timezone.utc)).total_seconds()
-        # The clocks of server and worker may differ.
+        self._used: Dict[str, Any] = {}
+        # Not by "lease_expires_at": the clock of this machine may be wrong.
+        lease = float(record["lease_seconds"])
         self._every = max(_SHORTEST_BEAT, min(_LONGEST_BEAT, lease / 3))
 
     def progress(self, said: Union[str, float]) -> None:
         """Tells those who follow the run, with the next heartbeat: a text, or percent."""
         self._said = said
+
+    def used(
+        self,
+        *,
+        input_tokens: Optional[int] = None,
+        output_tokens: Optional[int] = None,
+        cost_usd: Optional[float] = None,
+        model: Optional[str] = None,
+    ) -> None:
+        """States what the job uses, for budgets and usage. The last statement counts."""
+        said = {
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
+            "cost_usd": cost_usd,
+            "model": model,
+        }
+        self._used = {name: value for name, value in said.items() if value is not None}
 
     def check(self) -> None:
         """Raises JobCancelled if the job is to be given up. Call it in long loops."""
@@ -213,7 +229,8 @@ class Worker:
         keeper.start()
         try:
             output = self._handler(job)
-            job._end("complete", {"output": output})
+            usage = {"usage": job._used} if job._used else {}
+            job._end("complete", {"output": output, **usage})
         except JobCancelled:
             _LOG.info("job %s was given up", job.id)
         except JobError as error:

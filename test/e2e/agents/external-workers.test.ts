@@ -85,6 +85,7 @@ test('a worker that waits gets the job at once, and its output is the output of 
     idempotency_key: expect.stringContaining(run['id']),
     attempt: 1,
     lease_expires_at: expect.any(String),
+    lease_seconds: expect.any(Number),
     settings: { key: 'plant-secret-4711', unit: 'mm' },
   });
   expect((await jobsOf(agent))[0]).toMatchObject({ status: 'leased', queue: 'plant', worker: 'arm-1' });
@@ -175,6 +176,89 @@ test('a job that fails is handed out again, until its attempts are used up', asy
     status: 'faulted',
     error: { status: 403, detail: 'locked out' },
   });
+});
+
+const circuitOf = async (agent: { id: string }) => (await builder.get(`/agents/${agent.id}`)).body.circuit;
+
+test('a job counts as a call until it has ended, and its end counts for the circuit breaker', async () => {
+  const limits = { concurrency: 1, breaker: { failures: 1 } };
+  const agent = await edgeAgent({}, { limits });
+  const worker = await workerFor(agent);
+  const run = await call(agent);
+  const job = await onlyJob(worker, agent);
+  const second = await call(agent);
+  await until(
+    async () => (await builder.get(`/runs/${second['id']}`)).body.logs,
+    (log: any[]) => log.some(({ type }) => type === 'io.cadenza.agent.waits.v1'),
+  );
+  expect(await jobsOf(agent)).toHaveLength(1);
+  await worker.post(`/jobs/${job.id}/complete`, { output: { sum: 3 } });
+  expect(await endOf(builder, run)).toMatchObject({ status: 'completed' });
+  const next = await onlyJob(worker, agent);
+  expect(await circuitOf(agent)).toMatchObject({ state: 'closed' });
+  await worker.post(`/jobs/${next.id}/fail`, { detail: 'jammed', retry: false });
+  const failed = await endOf(builder, second);
+  expect(failed['logs'].map(({ type }: any) => type)).toContain('io.cadenza.agent.circuit-opened.v1');
+  expect(await circuitOf(agent)).toMatchObject({ state: 'open', failures: 1 });
+  const refused = await endOf(builder, await call(agent));
+  expect(refused['error']).toMatchObject({ status: 503, title: 'Circuit Open' });
+  await builder.post(`/agents/${agent.id}/circuit/close`);
+  // The end of a run gives the turn of its job back.
+  const cancelled = await call(agent);
+  await onlyJob(worker, agent);
+  await builder.post(`/runs/${cancelled['id']}/cancel`);
+  await endOf(builder, cancelled);
+  const last = await call(agent);
+  const { id } = await onlyJob(worker, agent);
+  await worker.post(`/jobs/${id}/complete`, { output: { sum: 3 } });
+  expect(await endOf(builder, last)).toMatchObject({ status: 'completed' });
+});
+
+test('what a worker says that a job has used counts in usage and budgets', async () => {
+  const price = { per_invocation_usd: 0.5, input_per_million_usd: 1_000 };
+  const agent = await edgeAgent({ price }, { budget: { max_cost_usd: 2 } });
+  const worker = await workerFor(agent);
+  const completed = async (usage: Record<string, unknown>) => {
+    const run = await call(agent);
+    const { id } = await onlyJob(worker, agent);
+    const wrong = await worker.post(`/jobs/${id}/complete`, { output: { sum: 3 }, usage: { cost_usd: -1 } });
+    expect(wrong).toMatchObject({ status: 422, body: { errors: [{ pointer: '/usage/cost_usd' }] } });
+    await worker.post(`/jobs/${id}/complete`, { output: { sum: 3 }, usage });
+    return endOf(builder, run);
+  };
+  expect((await completed({ cost_usd: 0.25, input_tokens: 7 }))['usage']).toMatchObject({
+    cost_usd: 0.75,
+    input_tokens: 7,
+  });
+  expect((await completed({ input_tokens: 500, model: 'own' }))['usage']).toMatchObject({ cost_usd: 1 });
+  expect((await builder.get(`/budgets/${agent.id}`)).body).toMatchObject({
+    used: { cost_usd: 1.75, tokens: 507, invocations: 2 },
+  });
+  const last = await completed({ cost_usd: 1 });
+  expect(last).toMatchObject({ status: 'completed' });
+  const over = await endOf(builder, await call(agent));
+  expect(over['error']).toMatchObject({ status: 402 });
+});
+
+test("after the agent's transfer its workers get no secret of the former owner", async () => {
+  const agent = await edgeAgent({ settings: { key: '<FORMER_KEY>' } });
+  await builder.put('/secrets/FORMER_KEY', { value: 'of-the-former-owner' });
+  const worker = await workerFor(agent);
+  const run = await call(agent);
+  await until(
+    () => jobsOf(agent),
+    ({ length }) => length === 1,
+  );
+  const { id: heir } = await platform.createUser({ roles: ['admin'] });
+  const em = platform.orm.em.fork();
+  await em.execute('update agent set owner_id = ? where id = ?', [heir, agent.id]);
+  await em.execute(
+    `update worker_token set owner_id = ? where id in (
+    select token_id from worker_token_agent where agent_id = ?)`,
+    [heir, agent.id],
+  );
+  expect((await poll(worker, agent, { wait_seconds: 0 })).body).toEqual([]);
+  expect((await endOf(builder, run))['error'].detail).toContain('a new owner since the run began');
 });
 
 test('a lost worker of an agent that is not idempotent ends the call with an error', async () => {
@@ -396,7 +480,9 @@ test('the worker in Python survives answers that are cut off, and reports what i
     input,
     idempotency_key: 'k',
     attempt: 1,
-    lease_expires_at: new Date(Date.now() + 3_000).toISOString(),
+    // The worker's clock may be far from this one.
+    lease_expires_at: new Date(0).toISOString(),
+    lease_seconds: 3,
   });
   const answers: Record<string, unknown[]> = {
     '/agents/a/jobs/poll': ['cut', 'html', [job('long')], [job('short')], [job('nan')]],

@@ -44,9 +44,10 @@ afterAll(async () => {
 
 let named = 0;
 async function longAgent(name: string, long: Record<string, unknown>, more: Record<string, unknown> = {}) {
-  const { path = 'start', ...configuration } = more;
+  const { path = 'start', limits, ...configuration } = more;
   return registeredAgent(builder, {
     name: `long-${++named}`,
+    ...(limits === undefined ? {} : { limits }),
     configuration: {
       endpoint: `${service.url}/${path as string}/${name}`,
       async: { interval: 20, ...long },
@@ -216,6 +217,55 @@ test('after a timeout, a cancellation or a refused start the address is void', a
   expect((await endOf(builder, refused))['error']).toMatchObject({ status: 503 });
   const given = String(seen('POST', '/refuses/x')[0]?.headers['x-callback-url']);
   expect(await post(given, { output: { n: 1 } })).toMatchObject({ status: 410 });
+  expect(await openWaits()).toBe(0);
+});
+
+const openWaits = async (): Promise<number> => {
+  const sql = `select count(*)::int as open from job where kind = 'callback' and finished_at is null`;
+  const [row] = await platform.orm.em.fork().execute<{ open: number }[]>(sql);
+  return row?.open ?? -1;
+};
+
+test('a refused start waits for no callback while its run goes on, and gives its turn back', async () => {
+  const limits = { concurrency: 1 };
+  const agent = await longAgent('y', { mode: 'callback' }, { path: 'refuses', limits });
+  const person = { call: 'human', with: { title: 'Go on?' } };
+  const run = await startRun(builder, {
+    do: [
+      {
+        far: {
+          try: [{ ask: agentTask(agent.id, { input: { q: 1 } }) }],
+          catch: { do: [{ wait: person }] },
+        },
+      },
+    ],
+  });
+  await until(
+    async () => (await builder.get(`/runs/${run['id']}`)).body.status,
+    (status) => status === 'waiting',
+  );
+  expect(await openWaits()).toBe(0);
+  expect((await endOf(builder, await call(agent)))['error']).toMatchObject({ status: 503 });
+  await builder.post(`/runs/${run['id']}/cancel`);
+});
+
+test('a call that waits for its callback counts as a call until then', async () => {
+  const agent = await longAgent('counted', { mode: 'callback' }, { limits: { concurrency: 1 } });
+  const first = await call(agent);
+  const url = await callbackOf('counted');
+  const second = await call(agent);
+  await until(
+    async () => (await builder.get(`/runs/${second['id']}`)).body.logs,
+    (log: any[]) => log.some(({ type }) => type === 'io.cadenza.agent.waits.v1'),
+  );
+  expect(seen('POST', '/start/counted')).toHaveLength(1);
+  await post(url, { output: { n: 1 } });
+  await endOf(builder, first);
+  await until(
+    async () => seen('POST', '/start/counted').length,
+    (length) => length === 2,
+  );
+  await builder.post(`/runs/${second['id']}/cancel`);
 });
 
 test('a forged address is none, and one for a call is none for another kind of link', async () => {

@@ -425,6 +425,20 @@ inBrowser('an owner limits an agent and sees what it has used; an admin sets pri
   await dialog.getByLabel('Invocations').fill('1');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await page.getByText('0 of 1').waitFor();
+  await click(page, 'Set limits');
+  await dialog.getByLabel('Calls at once').fill('4');
+  await dialog.getByLabel('Failures until the circuit opens').fill('2');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('4 calls at once, the circuit opens after 2 failures').waitFor();
+  await platform.orm.em
+    .fork()
+    .execute(`insert into agent_gate (agent_id, circuit, trial_at) values (?, 'open', '2100-01-01')`, [
+      agent.id,
+    ]);
+  await page.reload();
+  await page.getByText('The circuit is open').waitFor();
+  await click(page, 'Close the circuit');
+  await page.getByText('The circuit is closed').waitFor();
   const { body: run } = await asAda.post(`/agents/${agent.id}/invoke`, { input: { text: 'long' } });
   await endOf(asAda, run);
   await open('/settings/budgets');
@@ -449,6 +463,36 @@ inBrowser('an owner limits an agent and sees what it has used; an admin sets pri
   await form.getByRole('button', { name: 'Save' }).click();
   await admin.page.getByRole('row', { name: /small any 0.15/ }).waitFor();
   expect(admin.complaints).toEqual([]);
+});
+
+inBrowser('an owner sees the queue of external workers, and makes and ends their tokens', async () => {
+  const { body: agent } = await asAda.post('/agents', {
+    ...summariser('pulled'),
+    execution_type: 'edge',
+    configuration: {},
+  });
+  await asAda.post(`/agents/${agent.id}/invoke`, { input: { text: 'long' } });
+  const jobs = async (): Promise<unknown[]> => (await asAda.get(`/agents/${agent.id}/jobs`)).body;
+  await until(jobs, ({ length }) => length === 1);
+  await asAda.post(`/agents/${agent.id}/jobs/poll`, { worker: 'arm-1', wait_seconds: 20 });
+  await asAda.post(`/agents/${agent.id}/invoke`, { input: { text: 'longer' } });
+  await until(jobs, ({ length }) => length === 2);
+  const { page, complaints, open } = await visit(ada);
+  await open(`/agents/${agent.id}`);
+  await page.getByText('1 job waits, 1 under way').waitFor();
+  await page.getByRole('row', { name: /under way · arm-1/ }).waitFor();
+  await click(page, 'New token');
+  const dialog = page.getByRole('dialog').filter({ visible: true });
+  await dialog.getByLabel('Name').fill('plant 7');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await page.getByText('The token is shown only now:').waitFor();
+  await page
+    .getByRole('row', { name: /plant 7/ })
+    .getByRole('button', { name: 'End' })
+    .click();
+  await dialog.getByRole('button', { name: 'End' }).click();
+  await page.getByText('No tokens yet').waitFor();
+  expect(complaints).toEqual([]);
 });
 
 inBrowser('an owner evaluates an agent, and sees the report and the cases', async () => {

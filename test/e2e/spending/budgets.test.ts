@@ -240,6 +240,115 @@ test('a budget that asks opens one human task for all branches, which go on once
   expect((await client.get(`/budgets/${agent.id}`)).body.reserved.invocations).toBe(0);
 });
 
+const questionsOf = async (runs: { id?: string }[]): Promise<any[]> => {
+  const lists = await Promise.all(runs.map(({ id }) => client.get(`/hitl/tasks?run_id=${id}`)));
+  return lists.flatMap(({ body }) => body);
+};
+const statusOf = async (run: Record<string, any>): Promise<string> =>
+  (await client.get(`/runs/${run['id']}`)).body.status;
+
+test('runs that find the same budget used up open one task, whose decision is for all', async () => {
+  const agent = await service({ name: 'shared', budget: { max_invocations: 1, on_exceed: 'ask' } });
+  const once = () => startRun(client, branches(agent.id, 1));
+  await endOf(client, await once());
+  const runs = await Promise.all([once(), once(), once()]);
+  const waiting = () => Promise.all(runs.map(statusOf));
+  await until(waiting, (statuses) => statuses.every((status) => status === 'waiting'));
+  const [task, ...others] = await questionsOf(runs);
+  expect(others).toEqual([]);
+  await client.post(`/hitl/tasks/${task.id}/decision`, { decision: 'raise_once', payload: { amount: 2 } });
+  // Two of the three go on; the third asks, and nobody else.
+  const [next, ...more] = await until(
+    () => questionsOf(runs),
+    (list) => list.some(({ id }) => id !== task.id),
+  ).then((list) => list.filter(({ id }) => id !== task.id));
+  expect(more).toEqual([]);
+  // Those that wait meanwhile are refused with the one that asks.
+  const late = await once();
+  await until(
+    () => statusOf(late),
+    (status) => status === 'waiting',
+  );
+  await client.post(`/hitl/tasks/${next.id}/decision`, { decision: 'reject' });
+  const ends = await Promise.all([...runs, late].map((run) => endOf(client, run)));
+  const outputs = ends.flatMap(({ output }) => Object.values<any>(output));
+  expect(outputs.filter(({ failed }) => failed === BUDGET_ERROR)).toHaveLength(2);
+  expect((await client.get(`/budgets/${agent.id}`)).body).toMatchObject({ used: { invocations: 3 } });
+});
+
+test('a run whose end leaves a question about a budget leaves it to the others', async () => {
+  const agent = await service({ name: 'left', budget: { max_invocations: 0, on_exceed: 'ask' } });
+  const [first, second] = [
+    await startRun(client, branches(agent.id, 1)),
+    await startRun(client, branches(agent.id, 1)),
+  ];
+  const waiting = () => Promise.all([first, second].map(statusOf));
+  await until(waiting, (statuses) => statuses.every((status) => status === 'waiting'));
+  const [asked] = await questionsOf([first, second]);
+  const [asking, other] = asked.run_id === first['id'] ? [first, second] : [second, first];
+  await client.post(`/runs/${asking['id']}/cancel`);
+  await endOf(client, asking);
+  const [task] = await until(
+    async () => {
+      await platform.reconcile();
+      return questionsOf([other]);
+    },
+    (list) => list.length > 0,
+  );
+  // Raising it elsewhere answers no question, and the next call goes through.
+  expect((await client.post(`/budgets/${agent.id}/raise`, { invocations: 5 })).status).toBe(200);
+  expect(await endOf(client, await startRun(client, branches(agent.id, 1)))).toMatchObject({
+    status: 'completed',
+  });
+  await client.post(`/hitl/tasks/${task.id}/decision`, { decision: 'raise_once', payload: { amount: 1 } });
+  expect(await endOf(client, other)).toMatchObject({ status: 'completed' });
+});
+
+test('a workflow agent that is invoked directly passes its own budget and limits first', async () => {
+  const workflow = await created('/workflows', {
+    name: 'asks',
+    definition: { do: [{ look: { set: { done: true } } }, { wait: { wait: { milliseconds: 400 } } }] },
+  });
+  const agent = await created(
+    '/agents',
+    agentBody({
+      name: 'asks',
+      type: 'workflow',
+      configuration: { workflow_id: workflow.id, price: { per_invocation_usd: 0.5 } },
+      budget: { max_invocations: 2 },
+      limits: { concurrency: 1 },
+    }),
+  );
+  const invoke = async () => (await client.post(`/agents/${agent.id}/invoke`, { input: {} })).body;
+  const [one, two] = await Promise.all([invoke(), invoke()]);
+  const [first, second] = await Promise.all([endOf(client, one), endOf(client, two)]);
+  expect([first, second]).toMatchObject([{ status: 'completed' }, { status: 'completed' }]);
+  // One after the other, although they were asked for at once.
+  const [earlier, later] = [first, second].toSorted((a, b) => (a['finished_at'] < b['finished_at'] ? -1 : 1));
+  const stepOf = (run: any, name: string) => run['tasks'].find((task: any) => task.name === name);
+  expect(stepOf(later, 'look').started_at > earlier?.['finished_at']).toBe(true);
+  const refused = await endOf(client, await invoke());
+  expect(refused).toMatchObject({ status: 'faulted', error: { type: BUDGET_ERROR } });
+  expect((await client.get(`/budgets/${agent.id}`)).body).toMatchObject({
+    used: { invocations: 2, cost_usd: 1 },
+    reserved: { invocations: 0 },
+  });
+  expect((await client.get(`/usage?by=agent&agent_id=${agent.id}`)).body).toMatchObject([
+    { invocations: 2, cost_usd: 1 },
+  ]);
+  // A retry is another call.
+  const retried = await endOf(client, (await client.post(`/runs/${refused['id']}/retry`)).body);
+  expect(retried).toMatchObject({ status: 'faulted', error: { type: BUDGET_ERROR } });
+  await client.patch(`/agents/${agent.id}`, { budget: { on_exceed: 'ask' } });
+  const asking = await invoke();
+  const [task] = await until(
+    () => questionsOf([asking]),
+    (list) => list.length > 0,
+  );
+  await client.post(`/hitl/tasks/${task.id}/decision`, { decision: 'raise_once', payload: { amount: 1 } });
+  expect(await endOf(client, asking)).toMatchObject({ status: 'completed' });
+});
+
 test('each turn of a model with tools is a call, is counted once, and waits for its budget', async () => {
   const tool = await service({ name: 'lookup' });
   await setPrice('looping');

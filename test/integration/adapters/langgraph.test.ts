@@ -286,3 +286,22 @@ test('cancelling a call, and its time limit, reach the run', async () => {
   expect(await faultOf(invoke(late))).toMatchObject({ kind: 'timeout' });
   expect(target.cancelled).toHaveLength(2);
 });
+
+test('the thread is removed once the outcome is stored, unless an answer or its owner needs it', async () => {
+  const removed = (target: ScriptedGraph) => target.seen.filter(({ method }) => method === 'DELETE').length;
+  const ended = async (state: unknown, more: Record<string, unknown> = {}) => {
+    const target = opened(await startScriptedGraph({ state: () => state as never }));
+    let work: (() => Promise<void>) | undefined;
+    const call = {
+      ...agentCall(agentOf(target, more), {}),
+      cleanUp: (given: () => Promise<void>) => (work = given),
+    };
+    await invoke(call).catch(() => undefined);
+    const before = removed(target);
+    await work?.();
+    return [before, removed(target)];
+  };
+  expect(await ended(done({ n: 1 }))).toEqual([0, 1]);
+  expect(await ended(done({ n: 1 }), { keep_threads: true })).toEqual([0, 0]);
+  expect(await ended(interrupted({ id: 'i', value: 'Go on?' }))).toEqual([0, 0]);
+});

@@ -9,6 +9,7 @@ import { agentCall, faultOf, noFiles } from '../../support/agent-call.ts';
 import { startMosquitto } from '../../support/brokers/mosquitto.ts';
 import { closedAfterEach } from '../../support/closed-after-each.ts';
 import { skip } from '../../support/outside.ts';
+import { until } from '../../support/platform.ts';
 
 const opened = closedAfterEach();
 
@@ -269,6 +270,36 @@ else
         status: 503,
         detail: 'The device is away: nobody listens to nobody/set',
       });
+    });
+
+    test('what comes between a lost worker and the repeat is kept, and nothing after the call', async () => {
+      const client = await device();
+      /** Whether a session has subscribed to the topic. */
+      const publish = async (payload: string): Promise<boolean> => {
+        let isHeard = true;
+        const look = (packet: { cmd: string; reasonCode?: number }): void => {
+          if (packet.cmd === 'puback' && packet.reasonCode === 16) isHeard = false;
+        };
+        client.on('packetreceive', look as never);
+        await client.publishAsync('gap/7', payload, { qos: 1 });
+        client.off('packetreceive', look as never);
+        return isHeard;
+      };
+      const configuration = { ...at, topic: 'gap/+' };
+      const stopping = new AbortController();
+      const egress = opened(createEgressPolicy({ allow: ['127.0.0.1'] }));
+      const cut = createAdapters({ egress }).invoke({
+        ...agentCall({ type: 'sensor', configuration }, null, { signal: stopping.signal }),
+        cancelRequested: async () => false,
+      });
+      const ended = cut.catch((error: unknown) => error);
+      // An empty message is no reading.
+      await until(() => publish(''), Boolean);
+      stopping.abort(new Error('the worker stops'));
+      expect(await ended).toMatchObject({ message: 'the worker stops' });
+      expect(await publish('21')).toBe(true);
+      expect(await sense(configuration)).toMatchObject({ output: 21 });
+      expect(await publish('22')).toBe(false);
     });
 
     test('over TLS with a login, and over WebSocket', async () => {

@@ -6,7 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { JobPolls } from '../../../api/jobs/job-polls.ts';
 import { listenForJobs } from '../../../db/notifications.ts';
 import { createJob } from '../../../domain/jobs/job.ts';
-import type { TakenJob } from '../../../domain/jobs/work.ts';
+import { takeJobs, type TakenJob } from '../../../domain/jobs/work.ts';
 import type { PinnedAgent } from '../../../domain/ports.ts';
 import { registeredAgent } from '../../support/agent-body.ts';
 import { createClient, startTestApp, type TestApp } from '../../support/app.ts';
@@ -116,6 +116,31 @@ test('a token has a bound of waiting polls, and all of them end when the API sto
     [200, []],
     [200, []],
   ]);
+});
+
+test('the oldest jobs are found by an index, however many wait or are held', async () => {
+  await addJob('many', 'many');
+  const copied = `run_id, kind, task, visit, task_attempt, agent_id, agent_version, secrets_of, input,
+    configuration, output_schema, repeatable, max_attempts, lease_ms, expires_at`;
+  const em = app.orm.em.fork();
+  await em.execute(
+    `insert into job (id, key, queue, ${copied}, holder, available_at)
+     select gen_random_uuid(), 'many' || n, 'many', ${copied},
+            case when n % 2 = 0 then 'user:other' end,
+            clock_timestamp() + case when n % 2 = 0 then interval '1 hour' else interval '0' end
+       from job, generate_series(1, 30000) n where key = 'many'`,
+  );
+  await em.execute('vacuum analyze job');
+  for (const queue of [undefined, 'many']) {
+    const asked: { sql: string; values: unknown[] }[] = [];
+    const watched = { execute: async (sql: string, values: unknown[]) => (asked.push({ sql, values }), []) };
+    await takeJobs(watched as never, { agentId: agent.id, queue, max: 1, holder, worker: 'w' });
+    const [{ sql, values } = { sql: '', values: [] }] = asked;
+    const [row] = await em.execute<any[]>(`explain (analyze, buffers, format json) ${sql}`, values);
+    const plan = row['QUERY PLAN'][0].Plan;
+    expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']).toBeLessThan(150);
+  }
+  await em.execute(`delete from job where queue = 'many'`);
 });
 
 test('a busy pool does not keep the polls of others waiting', async () => {

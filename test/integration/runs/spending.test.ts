@@ -4,7 +4,7 @@ import { EVENT } from '../../../contracts/run-events.ts';
 import type { Orm } from '../../../db/orm.ts';
 import { endTurn, takeTurn, type Turn, type TurnState } from '../../../domain/registry/agent-turns.ts';
 import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
-import { holdBudgets, readBudget, settleAsHeld } from '../../../domain/spending/budgets.ts';
+import { holdBudgets, listBudgets, readBudget, settleAsHeld } from '../../../domain/spending/budgets.ts';
 import { foldUsage, readUsage } from '../../../domain/spending/usage.ts';
 import { agentBody } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
@@ -135,6 +135,32 @@ test('a change of limits leaves the others, null clears one, and a part needs wh
   const refused = await patch({ breaker: { failures: null } });
   expect([refused.status, refused.body.errors[0].pointer]).toEqual([422, '/limits/breaker/failures']);
   expect((await patch(null)).body.limits).toBeNull();
+});
+
+test('one page of budgets is read by indexes, however many runs of others have one', async () => {
+  const em = app.orm.em.fork();
+  const other = (await app.createUser({ roles: ['builder'] })).id;
+  const [one, theirs] = [await run(), await insertRun(orm, { owner: other, status: 'running' })];
+  await em.execute(
+    `insert into run (id, workflow_name, definition, status, input, owner_id, root_run_id, budget_id)
+     select n.id, 'many', '{}', 'running', '{}', ?::uuid, n.id, n.id
+       from (select gen_random_uuid() as id from generate_series(1, 20000)) n`,
+    [other],
+  );
+  await em.execute(`update run set budget_id = id where id = any(?::uuid[])`, [`{${one},${theirs}}`]);
+  await em.execute(`insert into budget (subject_id, subject) select id, 'run' from run where budget_id = id`);
+  await em.execute('vacuum analyze run, budget');
+  const list = async () => (await client.get('/budgets?subject=run')).body.map((state: any) => state.id);
+  expect(await list()).toContain(one);
+  expect(await list()).not.toContain(theirs);
+  const asked: { sql: string; values: unknown[] }[] = [];
+  const watched = { execute: async (sql: string, values: unknown[]) => (asked.push({ sql, values }), []) };
+  const actor = { id: user.id, roles: ['builder'] } as never;
+  await listBudgets(watched as never, actor, {}, { limit: 50 });
+  const [{ sql, values } = { sql: '', values: [] }] = asked;
+  const [row] = await em.execute<any[]>(`explain (analyze, buffers, format json) ${sql}`, values);
+  const plan = row['QUERY PLAN'][0].Plan;
+  expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']).toBeLessThan(500);
 });
 
 test('usage is read up to the last day that there is', async () => {

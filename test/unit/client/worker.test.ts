@@ -14,7 +14,7 @@ function clientWith(jobs: number, sent: { path: string; body: any }[]): ReturnTy
       sent.push({ path, body: await new Response(init?.body).json() });
       if (!path.endsWith('/poll')) return Response.json({});
       if (jobs-- > 0)
-        return Response.json([{ id: `job-${jobs}`, input: jobs, attempt: 1, lease_expires_at: new Date() }]);
+        return Response.json([{ id: `job-${jobs}`, input: jobs, attempt: 1, lease_seconds: 60 }]);
       return new Promise((_, reject) => {
         init?.signal?.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
       });

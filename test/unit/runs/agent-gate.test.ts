@@ -8,7 +8,9 @@ const remote = (id: string) => ({ task_id: id, context_id: '', answer: { as: 'da
 function gateOf(reply?: unknown): AgentGate {
   const input = { name: 'ask', input: {}, timeout_ms: 1_000, reply } as unknown as GatedCall;
   const prices = { book: async () => ({ find: () => null }) };
-  return new AgentGate({ orm: null, logger: null, prices } as never, input);
+  // The budget has no open question.
+  const orm = { em: { fork: () => ({ transactional: async () => [] }) } };
+  return new AgentGate({ orm, logger: null, prices } as never, input);
 }
 
 test("a question about a budget that nobody answers ends the agent's question behind it", async () => {
@@ -21,7 +23,8 @@ test("a question about a budget that nobody answers ends the agent's question be
   // The agent is told without a turn and without its budget.
   const rules = { budgeted: true, limits: { concurrency: 1 }, pricesVersion: 0 };
   const row = { runId: 'r', key: 'k' };
-  expect(await ended.enter(row, { name: 'a' } as never, rules, false)).toBeNull();
+  const earlier = { isRepeat: false, isMadeAgain: false };
+  expect(await ended.enter(row, { name: 'a' } as never, rules, earlier)).toBeNull();
 });
 
 test('a failed call books nothing, unless its end is unknown: then what it has reserved', async () => {

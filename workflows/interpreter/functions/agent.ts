@@ -14,17 +14,14 @@ import { calling, bestEffort } from '../activities.ts';
 import { awaitingOutcome } from './await-outcome.ts';
 import { newChild, runChild } from './child.ts';
 import { invocationKey } from '../../../contracts/invocation-key.ts';
-import { answerRemote } from './answer-remote.ts';
+import { answerRemote, WITHDRAWN } from './answer-remote.ts';
 import { invoke, outcomeOf } from './invoke.ts';
 import { runToolLoop } from './tool-loop.ts';
 import { chatFrame, type AgentRequest } from './chat.ts';
 import { runAgentProcess } from './process.ts';
 
-/** The round of the call that tells an agent that nobody waits for its outcome. */
-const WITHDRAWN = 1_000;
-
 /** The DSL's limit for a single serverless function; longer calls need `timeout`. */
-const DEFAULT_TIMEOUT_MS = 15 * 60_000;
+export const DEFAULT_CALL_TIMEOUT_MS = 15 * 60_000;
 
 export async function callAgent(
   execution: Execution,
@@ -96,7 +93,7 @@ async function callRequest(execution: Execution, request: AgentRequest, task: Ta
 }
 
 export function agentTimeoutMs({ timeout }: AgentArguments, input: unknown, at: At): number {
-  return timeout === undefined ? DEFAULT_TIMEOUT_MS : toMs(timeout, at, input);
+  return timeout === undefined ? DEFAULT_CALL_TIMEOUT_MS : toMs(timeout, at, input);
 }
 
 /** The input of the activity, without what travels with it. */

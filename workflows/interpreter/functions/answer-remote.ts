@@ -6,10 +6,12 @@ import { CancellationScope, isCancellation } from '@temporalio/workflow';
 import type { Invoked, NewHumanTask, RemoteReply } from '../../../contracts/activities.ts';
 import type { Execution, Task } from '../execution.ts';
 import { fault } from '../fault.ts';
-import type { RemoteFrame } from '../state.ts';
+import { framesOf, type AwaitedFrame, type RemoteFrame } from '../state.ts';
 import { applied, askPerson, humanFrame } from './ask-person.ts';
 
 const MAX_ROUNDS = 25;
+/** The round of the call that tells an agent that nobody waits for its outcome. */
+export const WITHDRAWN = 1_000;
 const PRIORITY = 50;
 
 export interface RemoteCalls {
@@ -30,12 +32,14 @@ export async function answerRemote(
     if (result) {
       const { ask } = result;
       if (!ask) return result;
-      const round = (task.frame.remote?.round ?? 0) + 1;
-      task.frame.remote = { round, ask, human: humanFrame() };
+      const { round: last = 0, waited = 0 } = task.frame.remote ?? {};
+      const round = last + 1 === WITHDRAWN ? last + 2 : last + 1;
+      const more = ask.remote.budget?.waits ? waited + 1 : waited;
+      task.frame.remote = { round, ask, human: humanFrame(), ...(more > 0 ? { waited: more } : {}) };
     }
     const { remote } = task.frame;
     if (!remote) throw new Error('no question');
-    if (remote.round > MAX_ROUNDS) {
+    if (remote.round - (remote.waited ?? 0) > MAX_ROUNDS) {
       await cancelQuietly(remote, calls);
       throw fault('runtime', `${task.name} asked more than ${MAX_ROUNDS} times`, task.ref);
     }
@@ -60,9 +64,9 @@ async function decideOnce(
 ): Promise<NonNullable<RemoteReply['decision']>> {
   const about = remote.ask.remote.budget;
   if (about === undefined) return decide(execution, task, remote, calls);
+  if (about.waits) return waitForOthers(execution, task, about.waits, () => cancelQuietly(remote, calls));
   const { subject_id: budget } = about;
-  const questions = openQuestions.get(execution) ?? new Map<string, RemoteFrame>();
-  openQuestions.set(execution, questions);
+  const questions = questionsOf(execution);
   const asked = remote.human.created ? undefined : questions.get(budget);
   if (asked) {
     await execution.waiting(task, [{ kind: 'human', task: task.ref, id: asked.human.id }], () =>
@@ -78,6 +82,47 @@ async function decideOnce(
     return remote.decision;
   } finally {
     if (questions.get(budget) === remote) questions.delete(budget);
+  }
+}
+
+/** After a continue-as-new, those that are asked already. */
+function questionsOf(execution: Execution): Map<string, RemoteFrame> {
+  const known = openQuestions.get(execution);
+  if (known) return known;
+  const questions = new Map<string, RemoteFrame>();
+  const { root, entry } = execution.state;
+  for (const frames of [framesOf(root, 'open'), ...(entry ? [framesOf(entry, 'open')] : [])])
+    for (const { remote } of frames) {
+      const budget = remote?.ask.remote.budget;
+      if (remote?.human.created && !remote.decision && budget) questions.set(budget.subject_id, remote);
+    }
+  openQuestions.set(execution, questions);
+  return questions;
+}
+
+/** Another run asks: waits until the call may look again. */
+async function waitForOthers(
+  execution: Execution,
+  task: Task,
+  { key, until: lookAt }: NonNullable<NonNullable<RemoteFrame['ask']['remote']['budget']>['waits']>,
+  cancel: () => Promise<void>,
+): Promise<typeof AGAIN> {
+  const until = Date.parse(lookAt);
+  const frame: AwaitedFrame = { key, until };
+  execution.awaited.set(key, frame);
+  try {
+    await execution.waiting(task, [{ kind: 'timer', task: task.ref, until: lookAt }], () =>
+      execution.until(
+        () => !execution.state.suspended && frame.done === true,
+        Math.max(1, until - Date.now()),
+      ),
+    );
+    return AGAIN;
+  } catch (error) {
+    if (isCancellation(error)) await CancellationScope.nonCancellable(cancel);
+    throw error;
+  } finally {
+    execution.awaited.delete(key);
   }
 }
 

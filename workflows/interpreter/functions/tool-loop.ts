@@ -4,7 +4,7 @@
  */
 import type { Invoked, NewHumanTask, RemoteReply } from '../../../contracts/activities.ts';
 import type { ModelTurn, TurnRequest } from '../../../contracts/tool-loop.ts';
-import { calling } from '../activities.ts';
+import { bestEffort, calling } from '../activities.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { DslFault, fault } from '../fault.ts';
 import { runStep } from '../run-task.ts';
@@ -152,9 +152,14 @@ async function callModel(
       chat.spent_ms += Date.now() - begun;
     }
   };
+  // Questions of a turn are those of the platform, about a budget.
+  const cancel = async (more: { round: number; reply: RemoteReply }): Promise<void> => {
+    await invoke(execution, own, { input: { ...input, ...more }, call: false }, (batch) =>
+      bestEffort(`${own.name}, cancel`).invokeAgent({ ...input, ...more, batch }),
+    );
+  };
   const first = own.frame.remote ? null : await call();
-  const result =
-    first && !first.ask ? first : await answerRemote(execution, own, first, { call, cancel: async () => {} });
+  const result = first && !first.ask ? first : await answerRemote(execution, own, first, { call, cancel });
   if (!result.turn) throw new Error('the activity gave no turn');
   return { ...result, turn: result.turn };
 }

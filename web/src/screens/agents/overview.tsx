@@ -11,6 +11,7 @@ import { refreshAgent, useVersion } from './agent-data.ts';
 import { words } from './words.ts';
 
 const BudgetPart = lazy(async () => (await import('../../ui/budget/budget.tsx')).BudgetPart);
+const Limits = lazy(async () => (await import('./limits.tsx')).Limits);
 const Workers = lazy(async () => (await import('./workers.tsx')).Workers);
 const Counterpart = lazy(async () => (await import('./counterpart.tsx')).Counterpart);
 
@@ -25,6 +26,7 @@ export function Overview({ agent, version }: { agent: Agent; version: string }) 
       )}
       <Warnings agent={agent} />
       <AgentBudget agent={agent} />
+      <Limits agent={agent} />
       {(agent.execution_type ?? agent.type) === 'edge' && agent.can.includes('update') && (
         <Workers agent={agent} />
       )}
