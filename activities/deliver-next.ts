@@ -2,12 +2,14 @@ import { Context } from '@temporalio/activity';
 import type { DeliveryActivities } from '../contracts/activities.ts';
 import { deliverDue } from '../domain/delivery/deliver.ts';
 import { STANDARD_RETRY } from '../domain/delivery/retry.ts';
+import { deliverNotifications } from '../domain/notifications/deliver.ts';
+import { readShardTarget } from '../domain/notifications/shards.ts';
 import type { ActivityDeps } from './deps.ts';
 
 /** Limits the deliveries of one activity, so that one activity does not run for too long. */
 const MAX_AT_ONCE = 50;
 
-export function deliveryActivities({ orm, deliveries }: ActivityDeps): DeliveryActivities {
+export function deliveryActivities({ orm, deliveries, notifications }: ActivityDeps): DeliveryActivities {
   const deps = {
     orm,
     kinds: deliveries.kinds,
@@ -17,11 +19,11 @@ export function deliveryActivities({ orm, deliveries }: ActivityDeps): DeliveryA
   return {
     deliverNext(targetId) {
       const { cancellationSignal: signal } = Context.current();
-      return deliverDue(deps, targetId, {
-        max: MAX_AT_ONCE,
-        signal,
-        heartbeat: () => Context.current().heartbeat(),
-      });
+      const options = { max: MAX_AT_ONCE, signal, heartbeat: () => Context.current().heartbeat() };
+      const shard = readShardTarget(targetId);
+      return shard === null
+        ? deliverDue(deps, targetId, options)
+        : deliverNotifications(notifications.deliver, shard, options);
     },
   };
 }

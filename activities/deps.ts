@@ -3,6 +3,8 @@ import type { AnswerMemory } from '../adapters/egress/answer-memory.ts';
 import type { Logger } from '../config/logger.ts';
 import type { DeliveryKinds } from '../domain/delivery/kind.ts';
 import type { RetryPolicy } from '../domain/delivery/retry.ts';
+import type { NotifyDeps } from '../domain/notifications/deliver.ts';
+import type { ExpandDeps } from '../domain/notifications/expand.ts';
 import type { FileStore } from '../domain/files/ports.ts';
 import type { ActiveCalls } from './active-calls.ts';
 import type { Prices } from '../domain/spending/prices.ts';
@@ -41,6 +43,8 @@ export interface ActivityDeps {
     /** Default: `STANDARD_RETRY`. */
     retry?: RetryPolicy;
   };
+  /** How people are told of human tasks. */
+  notifications: { expand: ExpandDeps; deliver: NotifyDeps };
   /** A user's secret, decrypted; null if there is none of that name. */
   secret(ownerId: string, name: string): Promise<string | null>;
 }

@@ -7,6 +7,9 @@ import { reportEvaluations } from '../domain/evaluations/report.ts';
 import { failLostJobs } from '../domain/jobs/finish.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
 import { foldRunChanges, removeOldRunHours } from '../domain/runs/hours.ts';
+import { removeOldDecisionLinks } from '../domain/hitl/decision-links.ts';
+import { removeOldNotifications } from '../domain/notifications/inbox.ts';
+import { reconcileNotifications } from '../domain/notifications/reconcile.ts';
 import { reconcile } from '../domain/runs/reconcile.ts';
 import { reconcileSchedules } from '../domain/schedules/reconcile.ts';
 import { wakeLeftCalls } from '../domain/spending/questions.ts';
@@ -27,11 +30,22 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
     await reportEvaluations(deps, heartbeat);
     const schedules = await reconcileSchedules(deps, { heartbeat });
     const woken = await reconcileDeliveries({ ...deps, kinds: deps.deliveries.kinds }, { heartbeat });
+    const told = await reconcileNotifications(
+      { expand: deps.notifications.expand, temporal: deps.temporal },
+      { heartbeat },
+    );
     if (
-      result.started + result.signalled + result.closed + woken + schedules.started + schedules.told + lost >
+      result.started +
+        result.signalled +
+        result.closed +
+        woken +
+        told +
+        schedules.started +
+        schedules.told +
+        lost >
       0
     )
-      deps.logger.info({ ...result, woken, schedules, lost }, 'reconciled');
+      deps.logger.info({ ...result, woken, told, schedules, lost }, 'reconciled');
     if (result.stuck.length > 0)
       deps.logger.warn({ run_ids: result.stuck }, 'runs are stuck: their workflow tasks fail repeatedly');
     if (result.recovered.length > 0) deps.logger.info({ run_ids: result.recovered }, 'runs have recovered');
@@ -48,6 +62,8 @@ async function sweep({ orm, logger, eventDays }: ActivityDeps): Promise<void> {
   const removedDeliveries = await removeOldDeliveries(orm.em.fork(), eventDays);
   const removedEvents = await removeOldInboundEvents(orm.em.fork(), eventDays);
   await removeOldRunHours(orm.em.fork());
+  await removeOldDecisionLinks(orm.em.fork());
+  await removeOldNotifications(orm.em.fork(), eventDays);
   if (removedDeliveries + removedEvents > 0)
     logger.info(
       { deliveries: removedDeliveries, events: removedEvents },

@@ -24,6 +24,7 @@ import { mcpMiddleware } from './mcp/mount.ts';
 import { requestIdMiddleware } from './middleware/request-id.ts';
 import { openAiMiddleware } from './openai/mount.ts';
 import { createLiveSessions } from './streams/live-sessions.ts';
+import { createNotificationFeeds } from './streams/notification-feeds.ts';
 import { createPartialFeeds } from './streams/partial-feeds.ts';
 import { SharedReaders } from './streams/shared-reader.ts';
 import { createRouter } from './router.ts';
@@ -66,6 +67,7 @@ export function createApp(options: CreateAppOptions): App {
     void deps.runEvents.stop();
     void deps.accountChanges?.stop();
     void deps.newJobs?.stop();
+    void deps.newNotifications?.stop();
     deps.jobPolls.stop();
     deps.knownWorkers.stop();
     deps.eventReaders.stop();
@@ -99,6 +101,7 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
       newJobs: options.newJobs,
       pollsPerHolder: env.WORKER_POLLS_PER_TOKEN,
     }),
+    notificationFeeds: createNotificationFeeds(options.newNotifications),
     metrics: options.metrics ?? createMetrics({ orm, logger }),
     encryption,
     keys: createSigningKeys(fork, encryption),

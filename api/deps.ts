@@ -10,7 +10,15 @@ import type { KnownCallers } from '../domain/auth/known-callers.ts';
 import type { SigningKeys } from '../domain/auth/signing-keys.ts';
 import type { Position } from '../domain/events/position.ts';
 import type { FileStore } from '../domain/files/ports.ts';
-import type { AgentSources, GuardSecrets, ResourceFetcher, TemporalGateway } from '../domain/ports.ts';
+import type {
+  AgentSources,
+  DeliverySender,
+  GuardSecrets,
+  Mailer,
+  ResourceFetcher,
+  TemporalGateway,
+} from '../domain/ports.ts';
+import type { Templates } from '../domain/notifications/templates.ts';
 import type { Encryption } from '../domain/secrets/encryption.ts';
 import type { JobPolls } from './jobs/job-polls.ts';
 import type { KnownWorkers } from './jobs/known-workers.ts';
@@ -19,6 +27,7 @@ import type { Metrics } from './metrics.ts';
 import type { AddressLimit } from './middleware/rate-limit.ts';
 import type { LogEntry, RunReader } from './streams/entries.ts';
 import type { LiveSessions } from './streams/live-sessions.ts';
+import type { NotificationFeeds } from './streams/notification-feeds.ts';
 import type { PartialFeeds } from './streams/partial-feeds.ts';
 import type { SharedReader, SharedReaders } from './streams/shared-reader.ts';
 
@@ -34,6 +43,12 @@ export interface AppResources {
   accountChanges?: Notifications;
   /** Of new jobs of external workers. Default: none, so waiting polls look for jobs every second. */
   newJobs?: Notifications;
+  /** Of notifications of people. Default: none, so their streams look every few seconds. */
+  newNotifications?: Notifications;
+  /** Sends test mails; null if no mail server is set up. */
+  mailer: { mailer: Mailer | null; templates: Templates };
+  /** Sends test messages to chats. */
+  sender: DeliverySender;
   /** Reads the secrets that agents' configurations name, for jobs of external workers. */
   guardSecrets: GuardSecrets;
   files: FileStore;
@@ -55,6 +70,8 @@ export interface AppDeps extends AppResources {
   sessions: LiveSessions;
   knownCallers: KnownCallers;
   knownWorkers: KnownWorkers;
+  /** Streams of people's notifications. */
+  notificationFeeds: NotificationFeeds;
   /** Waiting polls of external workers. */
   jobPolls: JobPolls;
   /** Checks addresses of webhooks and push notification configs. */

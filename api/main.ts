@@ -8,13 +8,16 @@ import { createOrm, type Orm, type PoolState } from '../db/orm.ts';
 import { pruneAudit } from '../domain/audit/prune.ts';
 import { sealAudit } from '../domain/audit/seal.ts';
 import { removeExpired } from '../domain/auth/cleanup.ts';
-import { listenForAccountChanges, listenForJobs } from '../db/notifications.ts';
+import { listenForAccountChanges, listenForJobs, listenForNotifications } from '../db/notifications.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import { hasUsers, seedAdmin } from '../domain/auth/seed.ts';
 import { createAgentSources } from '../adapters/resources/create-agent-sources.ts';
 import { createResourceFetcher } from '../adapters/resources/create-resource-fetcher.ts';
 import { ownServers } from '../config/own-servers.ts';
 import { guardSecrets } from '../adapters/secrets/guard-secrets.ts';
+import { createChatSender } from '../adapters/notify/chat-sender.ts';
+import { loadTemplates } from '../domain/notifications/load-templates.ts';
+import { createMailer } from '../adapters/notify/smtp.ts';
 import { createFileStore } from '../adapters/file-stores/create-file-store.ts';
 import { settleProcess } from '../domain/operations/settle-start.ts';
 import { createPayloadStore } from '../domain/files/payload-store.ts';
@@ -61,6 +64,7 @@ const payloads = {
   unreadable: (error: Error) => logger.error({ err: error }, 'cannot read a Temporal payload'),
 };
 const client = createTemporalClient(temporalSettings(env), createDataConverter(payloads));
+const mailer = createMailer(env);
 const app = createApp({
   orm,
   env,
@@ -76,6 +80,9 @@ const app = createApp({
   runEvents: createRunEventWatcher(env.DATABASE_URL, logger),
   accountChanges: listenForAccountChanges(env.DATABASE_URL, logger),
   newJobs: listenForJobs(env.DATABASE_URL, logger),
+  newNotifications: listenForNotifications(env.DATABASE_URL, logger),
+  mailer: { mailer, templates: loadTemplates(env.NOTIFY_TEMPLATES) },
+  sender: createChatSender(egress),
   guardSecrets,
   files,
   resources,

@@ -29,6 +29,28 @@ export const LISTED = [
     brief: 'Human tasks: look, claim, decide',
   },
   {
+    name: 'absence',
+    usage: ['cadenza absence list', 'create', 'end ...'],
+    brief: 'Deputies, who decide your tasks while you are away',
+  },
+  {
+    name: 'notification',
+    usage: [
+      'cadenza notification list',
+      'count',
+      'read',
+      'settings',
+      'choose',
+      'chats',
+      'add-chat',
+      'set-chat',
+      'remove-chat',
+      'test-chat',
+      'test-mail ...',
+    ],
+    brief: 'Notifications of human tasks: in the list, by mail, by chat',
+  },
+  {
     name: 'run',
     usage: [
       'cadenza run start',

@@ -4,6 +4,23 @@
  */
 /** The answer of an operation that streams events. */
 export type EventStream = { readonly kind: 'events' };
+export type Absence = {
+  id: string;
+  /** Who is absent. */
+  user: {
+    id: string;
+    display_name: string;
+  };
+  /** Who decides their human tasks meanwhile. */
+  deputy: {
+    id: string;
+    display_name: string;
+  };
+  from: string;
+  until: string;
+  note: string | null;
+  created_at: string;
+};
 export type AcceptedEvent = {
   id: string;
   source: string;
@@ -111,6 +128,8 @@ export type AgentFields = {
   updated_at: string;
   last_used: string | null;
   owner_id: string;
+  /** Display name, or else username; null without a person. */
+  owner_name?: string | null;
   visibility: 'private' | 'public';
   license: string | null;
   repository_url: string | null;
@@ -634,6 +653,15 @@ export type CompleteJobRequest = {
   /** Attempt that the caller works on: 409 if the job has been handed out again. */
   attempt?: number;
 };
+export type CreateAbsenceRequest = {
+  user_id?: string;
+  /** A user, by id or username. */
+  deputy: string;
+  /** Default: now. */
+  from?: Instant;
+  until: Instant;
+  note?: string | null;
+};
 export type CreateAgentRequest = {
   name: string;
   type: 'docker' | 'api' | 'a2a' | 'llm' | 'vision' | 'audio' | 'sensor' | 'workflow';
@@ -734,6 +762,16 @@ export type CreateMyTokenRequest = {
   scopes: string[];
   expires_at: Instant;
 };
+export type CreateNotificationChannelRequest = {
+  name: string;
+  format: 'slack' | 'teams' | 'mattermost';
+  /** The address that the chat gave; it is never shown again. */
+  url: string;
+  group?: string | null;
+  workflow_id?: string | null;
+  /** What the chat is told. Default: everything. */
+  kinds?: ('assigned' | 'candidate' | 'reminder' | 'escalation' | 'expiring' | 'mentioned')[] | null;
+};
 export type CreatePriceRequest = {
   provider?: string | null;
   model: string;
@@ -811,6 +849,7 @@ export type DecideHumanTasksRequest = {
     task_id: string;
   }[];
 };
+export type DecisionForm = Record<string, string>;
 export type DefinitionProblem = {
   /** JSON pointer (RFC 6901) into the definition. */
   pointer: string;
@@ -1075,6 +1114,8 @@ export type File = {
   /** SHA-256 of the content, in lower-case hexadecimal. */
   sha256: string;
   owner_id: string;
+  /** Display name, or else username; null without a person. */
+  owner_name?: string | null;
   visibility: 'private' | 'public';
   created_at: string;
 };
@@ -1122,6 +1163,8 @@ export type HumanDecision = {
   payload: unknown;
   comment: string | null;
   decided_by: string;
+  /** Display name, or else username; null without a person. */
+  decided_by_name?: string | null;
   decided_at: string;
   /**
    * Whether the run has received the decision. If not yet, delivery is retried automatically.
@@ -1196,6 +1239,8 @@ export type HumanTaskComment = {
   id: string;
   comment: string;
   created_by: string;
+  /** Display name, or else username; null without a person. */
+  created_by_name?: string | null;
   created_at: string;
 };
 export type HumanTaskContextEntry = {
@@ -1230,7 +1275,11 @@ export type HumanTaskFields = {
   priority: number;
   /** Id or username, as the definition gives it. */
   assignee: string | null;
+  /** Display name, or else username; null without a person. */
+  assignee_name?: string | null;
   claimed_by: string | null;
+  /** Display name, or else username; null without a person. */
+  claimed_by_name?: string | null;
   claimed_at: string | null;
   due_at: string | null;
   expires_at: string | null;
@@ -1239,6 +1288,10 @@ export type HumanTaskFields = {
     approvals: number;
     rejections: number;
     exclude_initiator: boolean;
+    exclude?: {
+      users: string[];
+      groups: string[];
+    };
   } | null;
   /** To whom candidates may delegate. */
   delegate: 'candidates' | 'anyone';
@@ -1522,6 +1575,10 @@ export type LogEntry = {
   message: string;
   data: Record<string, unknown>;
 };
+export type MarkNotificationsReadRequest = {
+  ids?: string[];
+  up_to?: string;
+};
 export type MarketplaceInstall = {
   id: string;
   item_id: string;
@@ -1699,6 +1756,71 @@ export type NewWorkerToken = {
   token: string;
 };
 export type NoFields = Record<string, never>;
+export type Notification = {
+  id: string;
+  kind: 'assigned' | 'candidate' | 'reminder' | 'escalation' | 'expiring' | 'mentioned';
+  task: {
+    id: string;
+    title: string;
+    workflow_name: string;
+    status: 'open' | 'claimed' | 'decided' | 'expired' | 'cancelled';
+  };
+  /** Who commented or delegated. */
+  actor: {
+    id: string;
+    display_name: string;
+  } | null;
+  /** The absent person whose deputy you are. */
+  in_place_of: {
+    id: string;
+    display_name: string;
+  } | null;
+  /** The beginning of the comment that mentions you. */
+  comment: string | null;
+  created_at: string;
+  read_at: string | null;
+};
+export type NotificationChannel = {
+  id: string;
+  owner_id: string;
+  name: string;
+  format: 'slack' | 'teams' | 'mattermost';
+  /** Tasks for this group; only admins set it. */
+  group: string | null;
+  /** Tasks of this workflow. */
+  workflow_id: string | null;
+  kinds: ('assigned' | 'candidate' | 'reminder' | 'escalation' | 'expiring' | 'mentioned')[];
+  active: boolean;
+  last_error: string | null;
+  created_at: string;
+  updated_at: string;
+};
+export type NotificationSettings = {
+  /** By kind; what is not listed is sent. */
+  mail?: Partial<
+    Record<'assigned' | 'candidate' | 'reminder' | 'escalation' | 'expiring' | 'mentioned', boolean>
+  >;
+  /** By kind; what is not listed is sent. */
+  chat?: Partial<
+    Record<'assigned' | 'candidate' | 'reminder' | 'escalation' | 'expiring' | 'mentioned', boolean>
+  >;
+  /** Whether mails are collected into one an hour or a day. Default: `off`. */
+  digest?: 'off' | 'hourly' | 'daily';
+  /** Of the daily digest. Default: `08:00`. */
+  digest_at?: string;
+  /** Nothing is sent in between; it is sent afterwards. */
+  quiet_hours?: {
+    /** Time of day, such as `22:00`. */
+    from: string;
+    /** Time of day, such as `22:00`. */
+    to: string;
+  } | null;
+  /** Default: NOTIFY_TIME_ZONE of the platform. */
+  time_zone?: string | null;
+  /** Whether this platform sends mails. */
+  mail_available: boolean;
+  default_time_zone: string;
+};
 export type OAuthError = {
   error: string;
   error_description: string;
@@ -1708,6 +1830,13 @@ export type Person = {
   id: string;
   username: string;
   display_name: string | null;
+  /** A picture that is drawn from the name. */
+  avatar: {
+    initials: string;
+    hue: number;
+  };
+  /** Only with DIRECTORY_EMAIL. */
+  email?: string;
 };
 export type PinnedResource = {
   kind: 'function' | 'schema';
@@ -1797,6 +1926,29 @@ export type Provenance = {
   installed_at: string;
 };
 export type PublishEventResponse = AcceptedEvent | AcceptedEvent[];
+export type PutNotificationSettingsRequest = {
+  /** By kind; what is not listed is sent. */
+  mail?: Partial<
+    Record<'assigned' | 'candidate' | 'reminder' | 'escalation' | 'expiring' | 'mentioned', boolean>
+  >;
+  /** By kind; what is not listed is sent. */
+  chat?: Partial<
+    Record<'assigned' | 'candidate' | 'reminder' | 'escalation' | 'expiring' | 'mentioned', boolean>
+  >;
+  /** Whether mails are collected into one an hour or a day. Default: `off`. */
+  digest?: 'off' | 'hourly' | 'daily';
+  /** Of the daily digest. Default: `08:00`. */
+  digest_at?: string;
+  /** Nothing is sent in between; it is sent afterwards. */
+  quiet_hours?: {
+    /** Time of day, such as `22:00`. */
+    from: string;
+    /** Time of day, such as `22:00`. */
+    to: string;
+  } | null;
+  /** Default: NOTIFY_TIME_ZONE of the platform. */
+  time_zone?: string | null;
+};
 export type PutSecretRequest = {
   /** Text, or an object such as {username, password}. It is never returned. */
   value: string | Record<string, unknown>;
@@ -1959,6 +2111,8 @@ export type RunFields = {
   workflow_name: string;
   status: 'pending' | 'running' | 'waiting' | 'suspended' | 'cancelled' | 'faulted' | 'completed';
   owner_id: string;
+  /** Display name, or else username; null without a person. */
+  owner_name?: string | null;
   parent_run_id: string | null;
   retry_of: string | null;
   key: string | null;
@@ -2234,6 +2388,15 @@ export type TemporalPayloads = {
 export type TerminateRunRequest = {
   reason?: string;
 };
+export type TestMail = {
+  sent: boolean;
+  to: string;
+  error: string | null;
+};
+export type TestMessage = {
+  sent: boolean;
+  error: string | null;
+};
 export type Texts = string[] | null;
 export type TokenAnswer = {
   access_token: string;
@@ -2288,6 +2451,11 @@ export type Transfer = {
 export type TransferUserRequest = {
   to: string;
 };
+export type UnreadNotifications = {
+  /** 100: or more. */
+  unread: number;
+};
+export type UnsubscribeForm = Record<string, unknown>;
 export type UpdateAgentRequest = {
   name?: string;
   type?: 'docker' | 'api' | 'a2a' | 'llm' | 'vision' | 'audio' | 'sensor' | 'workflow';
@@ -2361,6 +2529,14 @@ export type UpdateHookRequest = {
   event_type?: string | null;
   /** How old, or ahead, the time of a signature may be. GitHub signs none. */
   tolerance_seconds?: number;
+  active?: boolean;
+};
+export type UpdateNotificationChannelRequest = {
+  name?: string;
+  /** What the chat is told. Default: everything. */
+  kinds?: ('assigned' | 'candidate' | 'reminder' | 'escalation' | 'expiring' | 'mentioned')[];
+  /** The address that the chat gave; it is never shown again. */
+  url?: string;
   active?: boolean;
 };
 export type UpdateScheduleRequest = {
@@ -2463,6 +2639,8 @@ export type Webhook = WebhookFields;
 export type WebhookFields = {
   id: string;
   owner_id: string;
+  /** Display name, or else username; null without a person. */
+  owner_name?: string | null;
   url: string;
   /**
    * Event types: a name includes all types that continue it after a dot; `*` is a wildcard. An
@@ -2528,6 +2706,8 @@ export type WorkflowFields = {
    */
   resources?: PinnedResource[];
   owner_id: string;
+  /** Display name, or else username; null without a person. */
+  owner_name?: string | null;
   visibility: 'private' | 'public';
   budget: Budget | null;
   provenance: Provenance | null;
@@ -2570,6 +2750,8 @@ export type WorkflowRevisionFields = {
    */
   resources?: PinnedResource[];
   created_by: string;
+  /** Display name, or else username; null without a person. */
+  created_by_name?: string | null;
   created_at: string;
 };
 export type WorkflowSchema = Record<string, unknown>;
@@ -2582,6 +2764,27 @@ export interface Operations {
   getProtectedResourceMetadata: { answer: ProtectedResourceMetadata };
   /** Get the metadata of the MCP server as a protected resource (RFC 9728) */
   getMcpResourceMetadata: { answer: ProtectedResourceMetadata };
+  /** List the absences of the caller, and those in which they are the deputy, newest first */
+  listAbsences: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      user_id?: string | undefined;
+      current?: boolean | undefined;
+    };
+    answer: Absence[];
+  };
+  /** Name a deputy for a period, who decides your human tasks meanwhile */
+  createAbsence: { body: CreateAbsenceRequest; answer: Absence };
+  /** End an absence now: you are back, or cannot be the deputy any more */
+  endAbsence: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
   /** List own and public agents, newest first */
   listAgents: {
     query?: {
@@ -3092,6 +3295,21 @@ export interface Operations {
   getSession: { answer: User | undefined };
   /** Log out: end the session of this browser */
   deleteSession: { answer: undefined };
+  /** Show the task of a decision link: a page that changes nothing */
+  showDecisionLink: {
+    path: {
+      token: string;
+    };
+    answer: string;
+  };
+  /** Decide the task of a decision link, once: the form of its page */
+  decideByLink: {
+    path: {
+      token: string;
+    };
+    body?: Blob | FormData | Uint8Array | string;
+    answer: string;
+  };
   /** Get an agent's documentation as a page, or as Markdown if `Accept` asks for it */
   getAgentDocumentation: {
     path: {
@@ -3574,6 +3792,88 @@ export interface Operations {
   };
   /** Get metrics of this process and of the platform, for Prometheus */
   getMetrics: { answer: string };
+  /** List the caller's notifications, newest first */
+  listNotifications: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      unread?: boolean | undefined;
+      kind?: 'assigned' | 'candidate' | 'reminder' | 'escalation' | 'expiring' | 'mentioned' | undefined;
+    };
+    answer: Notification[];
+  };
+  /** List the caller's chats, oldest first; admins see those of all users */
+  listNotificationChannels: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: NotificationChannel[];
+  };
+  /** Have a chat told of human tasks */
+  createNotificationChannel: { body: CreateNotificationChannelRequest; answer: NotificationChannel };
+  /** Change a chat, or turn it off or on */
+  updateNotificationChannel: {
+    path: {
+      id: string;
+    };
+    body?: UpdateNotificationChannelRequest;
+    answer: NotificationChannel;
+  };
+  /** Remove a chat; nothing is sent to it any more */
+  deleteNotificationChannel: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** Send a test message to a chat now */
+  testNotificationChannel: {
+    path: {
+      id: string;
+    };
+    body?: NoFields;
+    answer: TestMessage;
+  };
+  /** Mark notifications as read */
+  markNotificationsRead: { body: MarkNotificationsReadRequest; answer: UnreadNotifications };
+  /** Get what the caller is told, and when */
+  getNotificationSettings: { answer: NotificationSettings };
+  /** Choose what you are told, and when */
+  putNotificationSettings: { body?: PutNotificationSettingsRequest; answer: NotificationSettings };
+  /** Stream how many notifications the caller has not read, as Server-Sent Events */
+  streamNotifications: { answer: EventStream };
+  /** Count the notifications that the caller has not read */
+  getNotificationSummary: { answer: UnreadNotifications };
+  /** Send a mail to yourself now, to try the mail server */
+  sendTestMail: { body?: NoFields; answer: TestMail };
+  /** Ask whether to turn mails off; changes nothing */
+  showUnsubscribe: {
+    path: {
+      key: string;
+    };
+    query?: {
+      /** Separated by commas. Default: all. */
+      kinds?: string | undefined;
+    };
+    answer: string;
+  };
+  /** Turn mails off, with one click of a mail program (RFC 8058) */
+  unsubscribe: {
+    path: {
+      key: string;
+    };
+    query?: {
+      /** Separated by commas. Default: all. */
+      kinds?: string | undefined;
+    };
+    body?: Blob | FormData | Uint8Array | string;
+    answer: string;
+  };
   /** Get the API as an OpenAPI 3.1 document */
   getOpenApi: { answer: GetOpenApiResponse };
   /** List the prices of models, oldest first */
@@ -4298,6 +4598,9 @@ export const OPERATIONS = {
     path: '/.well-known/oauth-protected-resource/mcp',
     role: 'public',
   },
+  listAbsences: { method: 'GET', path: '/absences', role: 'viewer' },
+  createAbsence: { method: 'POST', path: '/absences', role: 'approver' },
+  endAbsence: { method: 'DELETE', path: '/absences/{id}', role: 'approver' },
   listAgents: { method: 'GET', path: '/agents', role: 'viewer' },
   createAgent: { method: 'POST', path: '/agents', role: 'builder' },
   importAgents: { method: 'POST', path: '/agents/import', role: 'builder' },
@@ -4362,6 +4665,8 @@ export const OPERATIONS = {
   createSession: { method: 'POST', path: '/console/session', role: 'public' },
   getSession: { method: 'GET', path: '/console/session', role: 'viewer' },
   deleteSession: { method: 'DELETE', path: '/console/session', role: 'viewer' },
+  showDecisionLink: { method: 'GET', path: '/decide/{token}', role: 'public' },
+  decideByLink: { method: 'POST', path: '/decide/{token}', role: 'public' },
   getAgentDocumentation: { method: 'GET', path: '/docs/agents/{id}', role: 'viewer' },
   getEvaluation: { method: 'GET', path: '/evaluations/{id}', role: 'builder' },
   deleteEvaluation: { method: 'DELETE', path: '/evaluations/{id}', role: 'builder' },
@@ -4420,6 +4725,20 @@ export const OPERATIONS = {
     role: 'viewer',
   },
   getMetrics: { method: 'GET', path: '/metrics', role: 'admin' },
+  listNotifications: { method: 'GET', path: '/notifications', role: 'viewer' },
+  listNotificationChannels: { method: 'GET', path: '/notifications/channels', role: 'viewer' },
+  createNotificationChannel: { method: 'POST', path: '/notifications/channels', role: 'approver' },
+  updateNotificationChannel: { method: 'PATCH', path: '/notifications/channels/{id}', role: 'approver' },
+  deleteNotificationChannel: { method: 'DELETE', path: '/notifications/channels/{id}', role: 'approver' },
+  testNotificationChannel: { method: 'POST', path: '/notifications/channels/{id}/test', role: 'approver' },
+  markNotificationsRead: { method: 'POST', path: '/notifications/read', role: 'viewer' },
+  getNotificationSettings: { method: 'GET', path: '/notifications/settings', role: 'viewer' },
+  putNotificationSettings: { method: 'PUT', path: '/notifications/settings', role: 'viewer' },
+  streamNotifications: { method: 'GET', path: '/notifications/stream', role: 'viewer' },
+  getNotificationSummary: { method: 'GET', path: '/notifications/summary', role: 'viewer' },
+  sendTestMail: { method: 'POST', path: '/notifications/test-mail', role: 'admin' },
+  showUnsubscribe: { method: 'GET', path: '/notifications/unsubscribe/{key}', role: 'public' },
+  unsubscribe: { method: 'POST', path: '/notifications/unsubscribe/{key}', role: 'public' },
   getOpenApi: { method: 'GET', path: '/openapi.json', role: 'public' },
   listPrices: { method: 'GET', path: '/prices', role: 'viewer' },
   createPrice: { method: 'POST', path: '/prices', role: 'admin' },

@@ -1,6 +1,7 @@
 /** The settings. Only this module reads `process.env`. `.env.example` documents every variable. */
 import { existsSync } from 'node:fs';
 import * as z from 'zod';
+import { isTimeZone } from '../contracts/notifications.ts';
 import {
   capability,
   dataFolder,
@@ -167,6 +168,20 @@ const schema = z.object({
   SANDBOX_SECONDS: z.coerce.number().int().min(1).max(86_400).default(300),
   SANDBOX_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(4),
   SANDBOX_KEEP_HOURS: z.coerce.number().int().min(0).max(8_760).default(24),
+  SMTP_HOST: z.string().min(1).max(255).optional(),
+  SMTP_PORT: port(1).default(587),
+  SMTP_TLS: z.enum(['starttls', 'implicit', 'none']).default('starttls'),
+  SMTP_TLS_CA: z.string().optional(),
+  SMTP_USERNAME: z.string().optional(),
+  SMTP_PASSWORD: z.string().optional(),
+  SMTP_FROM: z.string().min(3).max(320).optional(),
+  NOTIFY_TEMPLATES: dataFolder().optional(),
+  NOTIFY_TIME_ZONE: z.string().refine(isTimeZone, 'must be a time zone such as Europe/Paris').default('UTC'),
+  DECISION_LINKS: switchOn().default(false),
+  DECISION_LINK_HOURS: z.coerce.number().int().min(1).max(24).default(24),
+  DIRECTORY_EMAIL: switchOn().default(false),
+  NOTIFY_MAX_RECIPIENTS: z.coerce.number().int().min(1).max(100_000).default(1_000),
+  USER_MAX_NOTIFICATION_CHANNELS: z.coerce.number().int().min(1).max(1_000).default(20),
   RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).default(90),
 
   OIDC_ISSUER: notAvailable('an external OpenID Connect issuer'),
@@ -195,6 +210,9 @@ export type ServerEnv = Env & { DATABASE_URL: string; TEMPORAL_ADDRESS: string }
 const REQUIRED_TOGETHER = [
   ['TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'],
   ['TEMPORAL_TLS_KEY', 'TEMPORAL_TLS_CERT'],
+  ['SMTP_HOST', 'SMTP_FROM'],
+  ['SMTP_USERNAME', 'SMTP_PASSWORD'],
+  ['SMTP_PASSWORD', 'SMTP_USERNAME'],
   ['FILES_S3_ENDPOINT', 'FILES_S3_BUCKET'],
   ['FILES_S3_ACCESS_KEY_ID', 'FILES_S3_SECRET_ACCESS_KEY'],
   ['FILES_S3_SECRET_ACCESS_KEY', 'FILES_S3_ACCESS_KEY_ID'],

@@ -27,6 +27,8 @@ export interface Quorum {
   approvals: number;
   rejections: number;
   exclude_initiator: boolean;
+  /** Who may not decide although they are candidates. */
+  exclude?: { users: string[]; groups: string[] } | undefined;
 }
 
 /** To whom a vote may be delegated. */
@@ -72,6 +74,8 @@ export interface HumanTaskRequest {
   due_at: string | null;
   expires_at: string | null;
   quorum: Quorum | null;
+  /** Whether a link may decide it without a log-in. Absent: no. */
+  decision_links?: boolean;
 }
 
 /** One person's answer: a vote, or the decision. */

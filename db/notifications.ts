@@ -33,6 +33,14 @@ export function listenForJobs(url: string, logger: Logger): Notifications {
   return createNotifications(url, logger, { channel: 'job', applicationName: 'cadenza-jobs' });
 }
 
+/** Of notifications of people; the payload: the id of the person. */
+export function listenForNotifications(url: string, logger: Logger): Notifications {
+  return createNotifications(url, logger, {
+    channel: 'notification',
+    applicationName: 'cadenza-notifications',
+  });
+}
+
 /** Connects at the first subscription, and again after the connection is lost. */
 function createNotifications(
   url: string,

@@ -58,6 +58,25 @@ CREATE INDEX a2a_task_context ON public.a2a_task USING btree (context_id, agent_
 CREATE INDEX a2a_task_list ON public.a2a_task USING btree (agent_id, owner_id, state_at DESC, id DESC);
 CREATE INDEX a2a_task_owner ON public.a2a_task USING btree (owner_id, id DESC);
 
+create table absence (
+  id uuid not null,
+  user_id uuid not null,
+  deputy_id uuid not null,
+  from_at timestamp with time zone not null,
+  until_at timestamp with time zone not null,
+  note text,
+  created_by uuid not null,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  constraint absence_pkey PRIMARY KEY (id),
+  constraint absence_check CHECK (((user_id <> deputy_id) AND (from_at < until_at))),
+  constraint absence_created_by_fkey FOREIGN KEY (created_by) REFERENCES user_account(id) ON DELETE CASCADE,
+  constraint absence_deputy_id_fkey FOREIGN KEY (deputy_id) REFERENCES user_account(id) ON DELETE CASCADE,
+  constraint absence_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX absence_created_by ON public.absence USING btree (created_by);
+CREATE INDEX absence_deputy ON public.absence USING btree (deputy_id, until_at);
+CREATE INDEX absence_user ON public.absence USING btree (user_id, until_at);
+
 create table access_token (
   id uuid not null,
   user_id uuid not null,
@@ -452,6 +471,22 @@ create table conversation_turn (
   constraint conversation_turn_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES conversation(id) ON DELETE CASCADE
 );
 
+create table decision_link (
+  id uuid not null,
+  task_id uuid not null,
+  user_id uuid not null,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  expires_at timestamp with time zone not null,
+  used_at timestamp with time zone,
+  void_at timestamp with time zone,
+  constraint decision_link_pkey PRIMARY KEY (id),
+  constraint decision_link_task_id_fkey FOREIGN KEY (task_id) REFERENCES hitl_task(id) ON DELETE CASCADE,
+  constraint decision_link_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX decision_link_expires ON public.decision_link USING btree (expires_at);
+CREATE INDEX decision_link_task ON public.decision_link USING btree (task_id);
+CREATE INDEX decision_link_user ON public.decision_link USING btree (user_id);
+
 create table delivery (
   id uuid not null,
   target_id uuid not null,
@@ -751,6 +786,9 @@ END) stored,
   delegate text not null default 'candidates'::text,
   delegations jsonb not null default '{}'::jsonb,
   context json,
+  warn_at timestamp with time zone,
+  excluded text[] not null default '{}'::text[],
+  decision_links boolean not null default false,
   constraint hitl_task_pkey PRIMARY KEY (id),
   constraint hitl_task_check CHECK (((status = 'claimed'::text) <= (claimed_by IS NOT NULL))),
   constraint hitl_task_delegate_check CHECK ((delegate = ANY (ARRAY['candidates'::text, 'anyone'::text]))),
@@ -770,7 +808,9 @@ CREATE INDEX hitl_task_run ON public.hitl_task USING btree (run_id, id);
 CREATE INDEX hitl_task_status ON public.hitl_task USING btree (status, ((- priority)), id);
 CREATE INDEX hitl_task_status_by_age ON public.hitl_task USING btree (status, id);
 CREATE INDEX hitl_task_status_by_due ON public.hitl_task USING btree (status, COALESCE(due_at, 'infinity'::timestamp with time zone), id);
+CREATE INDEX hitl_task_warn ON public.hitl_task USING btree (warn_at) WHERE (warn_at IS NOT NULL);
 CREATE INDEX hitl_task_workflow ON public.hitl_task USING btree (workflow_id, id) WHERE (workflow_id IS NOT NULL);
+CREATE TRIGGER hitl_task_links AFTER UPDATE ON public.hitl_task FOR EACH ROW WHEN ((old.decision_links AND ((old.candidate_keys IS DISTINCT FROM new.candidate_keys) OR (old.assignee_key IS DISTINCT FROM new.assignee_key) OR (old.delegations IS DISTINCT FROM new.delegations) OR (old.claimed_by IS DISTINCT FROM new.claimed_by)))) EXECUTE FUNCTION void_decision_links();
 
 create table hitl_vote (
   id uuid not null,
@@ -782,11 +822,15 @@ create table hitl_vote (
   voted_at timestamp with time zone not null,
   via text not null,
   as_admin boolean not null,
+  in_place_of uuid,
   constraint hitl_vote_pkey PRIMARY KEY (id),
   constraint hitl_vote_task_id_voted_by_key UNIQUE (task_id, voted_by),
+  constraint hitl_vote_in_place_of_fkey FOREIGN KEY (in_place_of) REFERENCES user_account(id),
   constraint hitl_vote_task_id_fkey FOREIGN KEY (task_id) REFERENCES hitl_task(id) ON DELETE CASCADE,
   constraint hitl_vote_voted_by_fkey FOREIGN KEY (voted_by) REFERENCES user_account(id)
 );
+CREATE INDEX hitl_vote_deputy ON public.hitl_vote USING btree (in_place_of) WHERE (in_place_of IS NOT NULL);
+CREATE UNIQUE INDEX hitl_vote_in_place_of ON public.hitl_vote USING btree (task_id, in_place_of) WHERE (in_place_of IS NOT NULL);
 CREATE INDEX hitl_vote_voted_by ON public.hitl_vote USING btree (voted_by);
 
 create table idempotency_record (
@@ -1108,6 +1152,110 @@ create table marketplace_version (
   constraint marketplace_version_reviewed_by_fkey FOREIGN KEY (reviewed_by) REFERENCES user_account(id)
 );
 CREATE INDEX marketplace_version_reviewer ON public.marketplace_version USING btree (reviewed_by) WHERE (reviewed_by IS NOT NULL);
+
+create table notice (
+  id bigint not null generated always as identity,
+  task_id uuid not null,
+  reason text not null,
+  data json not null,
+  at timestamp with time zone not null default clock_timestamp(),
+  after_user uuid,
+  told integer not null default 0,
+  constraint notice_pkey PRIMARY KEY (id),
+  constraint notice_task_id_fkey FOREIGN KEY (task_id) REFERENCES hitl_task(id) ON DELETE CASCADE
+);
+CREATE INDEX notice_task ON public.notice USING btree (task_id);
+
+create table notification (
+  id uuid not null,
+  user_id uuid not null,
+  kind text not null,
+  task_id uuid not null,
+  notice_id bigint not null,
+  actor_id uuid,
+  in_place_of uuid,
+  comment_id uuid,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  read_at timestamp with time zone,
+  constraint notification_pkey PRIMARY KEY (id),
+  constraint notification_user_id_notice_id_key UNIQUE (user_id, notice_id),
+  constraint notification_actor_id_fkey FOREIGN KEY (actor_id) REFERENCES user_account(id) ON DELETE SET NULL,
+  constraint notification_comment_id_fkey FOREIGN KEY (comment_id) REFERENCES hitl_comment(id) ON DELETE CASCADE,
+  constraint notification_in_place_of_fkey FOREIGN KEY (in_place_of) REFERENCES user_account(id) ON DELETE CASCADE,
+  constraint notification_task_id_fkey FOREIGN KEY (task_id) REFERENCES hitl_task(id) ON DELETE CASCADE,
+  constraint notification_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX notification_actor ON public.notification USING btree (actor_id) WHERE (actor_id IS NOT NULL);
+CREATE INDEX notification_comment ON public.notification USING btree (comment_id) WHERE (comment_id IS NOT NULL);
+CREATE INDEX notification_in_place_of ON public.notification USING btree (in_place_of) WHERE (in_place_of IS NOT NULL);
+CREATE INDEX notification_task ON public.notification USING btree (task_id);
+CREATE INDEX notification_unread ON public.notification USING btree (user_id, id) WHERE (read_at IS NULL);
+CREATE INDEX notification_user ON public.notification USING btree (user_id, id DESC);
+
+create table notification_channel (
+  id uuid not null,
+  owner_id uuid not null,
+  name text not null,
+  format text not null,
+  url_encrypted text not null,
+  group_name text,
+  workflow_id uuid,
+  kinds text[] not null,
+  active boolean not null default true,
+  failures integer not null default 0,
+  last_error text,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  updated_at timestamp with time zone not null default clock_timestamp(),
+  constraint notification_channel_pkey PRIMARY KEY (id),
+  constraint notification_channel_check CHECK (((group_name IS NULL) OR (workflow_id IS NULL))),
+  constraint notification_channel_format_check CHECK ((format = ANY (ARRAY['slack'::text, 'teams'::text, 'mattermost'::text]))),
+  constraint notification_channel_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE,
+  constraint notification_channel_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id) ON DELETE CASCADE
+);
+CREATE INDEX notification_channel_group ON public.notification_channel USING btree (group_name) WHERE (group_name IS NOT NULL);
+CREATE INDEX notification_channel_owner ON public.notification_channel USING btree (owner_id, id);
+CREATE INDEX notification_channel_workflow ON public.notification_channel USING btree (workflow_id) WHERE (workflow_id IS NOT NULL);
+
+create table notification_delivery (
+  id uuid not null,
+  user_id uuid,
+  notification_id uuid,
+  channel_id uuid,
+  notice_id bigint not null,
+  kind text not null,
+  task_id uuid not null,
+  shard integer not null,
+  status text not null default 'pending'::text,
+  attempts integer not null default 0,
+  due_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  error text,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  done_at timestamp with time zone,
+  constraint notification_delivery_pkey PRIMARY KEY (id),
+  constraint notification_delivery_notice_id_user_id_channel_id_key UNIQUE NULLS NOT DISTINCT (notice_id, user_id, channel_id),
+  constraint notification_delivery_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text, 'dropped'::text]))),
+  constraint notification_delivery_channel_id_fkey FOREIGN KEY (channel_id) REFERENCES notification_channel(id) ON DELETE CASCADE,
+  constraint notification_delivery_notification_id_fkey FOREIGN KEY (notification_id) REFERENCES notification(id) ON DELETE CASCADE,
+  constraint notification_delivery_task_id_fkey FOREIGN KEY (task_id) REFERENCES hitl_task(id) ON DELETE CASCADE,
+  constraint notification_delivery_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX notification_delivery_channel ON public.notification_delivery USING btree (channel_id) WHERE (channel_id IS NOT NULL);
+CREATE INDEX notification_delivery_created ON public.notification_delivery USING btree (created_at);
+CREATE INDEX notification_delivery_due ON public.notification_delivery USING btree (shard, due_at) WHERE (status = 'pending'::text);
+CREATE INDEX notification_delivery_notification ON public.notification_delivery USING btree (notification_id) WHERE (notification_id IS NOT NULL);
+CREATE INDEX notification_delivery_task ON public.notification_delivery USING btree (task_id);
+CREATE INDEX notification_delivery_to ON public.notification_delivery USING btree (user_id, channel_id, due_at) WHERE (status = 'pending'::text);
+
+create table notification_settings (
+  user_id uuid not null,
+  content jsonb not null default '{}'::jsonb,
+  version integer not null default 0,
+  unsubscribe_key text not null,
+  constraint notification_settings_pkey PRIMARY KEY (user_id),
+  constraint notification_settings_unsubscribe_key_key UNIQUE (unsubscribe_key),
+  constraint notification_settings_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
 
 create table oauth_client (
   id uuid not null,
@@ -1505,6 +1653,7 @@ CREATE UNIQUE INDEX user_account_username ON public.user_account USING btree (lo
 CREATE TRIGGER user_account_budget AFTER INSERT OR DELETE OR UPDATE OF budget ON public.user_account FOR EACH ROW EXECUTE FUNCTION follow_budget('user');
 CREATE TRIGGER user_account_changed AFTER UPDATE ON public.user_account FOR EACH ROW WHEN (((old.username IS DISTINCT FROM new.username) OR (old.roles IS DISTINCT FROM new.roles) OR (old.groups IS DISTINCT FROM new.groups) OR (old.status IS DISTINCT FROM new.status) OR (old.token_epoch IS DISTINCT FROM new.token_epoch))) EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER user_account_deleted AFTER DELETE ON public.user_account FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
+CREATE TRIGGER user_account_links AFTER UPDATE ON public.user_account FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.token_epoch IS DISTINCT FROM new.token_epoch) OR (old.roles IS DISTINCT FROM new.roles) OR (old.groups IS DISTINCT FROM new.groups))) EXECUTE FUNCTION void_decision_links();
 
 create table user_preferences (
   user_id uuid not null,
@@ -1663,4 +1812,5 @@ CREATE INDEX workflow_schedule_paused_by ON public.workflow_schedule USING btree
 -- function semver_precedence(version text) returns text[]
 -- function settle_budgets(p_run uuid, p_key text, p_cost numeric, p_tokens bigint) returns void
 -- function take_turn(p_run uuid, p_key text, p_agent uuid, p_concurrency integer, p_interval_ms double precision, p_burst integer, p_breaker boolean, p_lease interval) returns json
+-- function void_decision_links() returns trigger
 -- function waits_for_people(status text, waiting_on jsonb) returns jsonb

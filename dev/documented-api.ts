@@ -8,7 +8,8 @@ import { parseEnv } from '../config/env.ts';
 import { createOrm } from '../db/orm.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import type { FileStore } from '../domain/files/ports.ts';
-import type { AgentSources, ResourceFetcher, TemporalGateway } from '../domain/ports.ts';
+import { defaultTemplates } from '../domain/notifications/templates.ts';
+import type { AgentSources, DeliverySender, ResourceFetcher, TemporalGateway } from '../domain/ports.ts';
 
 /** Only declarations are read. No handler is called, so nothing connects. */
 export function declaredEndpoints(): Endpoint[] {
@@ -31,6 +32,8 @@ export function declaredEndpoints(): Endpoint[] {
     files: {} as FileStore,
     resources: {} as ResourceFetcher,
     sources: {} as AgentSources,
+    mailer: { mailer: null, templates: defaultTemplates() },
+    sender: {} as DeliverySender,
     guardSecrets: () => Promise.reject(new Error('no secrets here')),
   }).endpoints;
 }

@@ -394,6 +394,29 @@ export interface WantedSchedule {
   generation: string;
 }
 
+/** A mail to one person. */
+export interface Mail {
+  to: string;
+  subject: string;
+  text: string;
+  html: string;
+  /** With its angle brackets; the same in every attempt, so that receivers can drop duplicates. */
+  messageId: string;
+  /** Where one request turns such mails off (RFC 8058). */
+  unsubscribe?: string;
+}
+
+/** `permanent`: another attempt would be refused too. `gone`: the receiver does not exist any more. */
+export type SendOutcome =
+  | { sent: true }
+  | { sent: false; permanent: boolean; error: string; retryAfterMs?: number | null; gone?: boolean };
+
+/** Sends mails through the server that the operator named. */
+export interface Mailer {
+  send(mail: Mail): Promise<SendOutcome>;
+  close(): void;
+}
+
 /** Sends deliveries: POST to URLs that users named. */
 export interface DeliverySender {
   /**

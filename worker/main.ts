@@ -28,6 +28,8 @@ import { connectNative } from './connect.ts';
 import { workerVersion } from './deployment.ts';
 import { startEventMatcher } from './event-matcher.ts';
 import { startEventPump } from './event-pump.ts';
+import { startNotificationPump } from './notification-pump.ts';
+import { createNotifications } from './notifications.ts';
 import { openResources } from './resources.ts';
 import { ensureSchedules } from './schedule.ts';
 import { temporalLogger } from './temporal-logger.ts';
@@ -73,6 +75,8 @@ const hasEngine = env.SANDBOX_TASK_QUEUE === undefined;
 const sandbox = hasEngine && processes.sandbox ? createSandbox(processes.sandbox, installationId) : null;
 const keys = createSigningKeys(fork, encryption);
 const kinds = createDeliveryKinds({ orm, encryption, keys, baseUrl: env.BASE_URL });
+const sender = createDeliverySender(egress);
+const notifications = createNotifications({ orm, env, encryption, keys, sender });
 const shortCalls = createShortCalls();
 const activities = createActivities({
   orm,
@@ -90,7 +94,8 @@ const activities = createActivities({
   answers: createAnswerMemory(env.WORKER_ANSWER_MIB * 1024 * 1024),
   retentionDays: env.RETENTION_DAYS,
   eventDays: env.EVENT_RETENTION_DAYS,
-  deliveries: { kinds, sender: createDeliverySender(egress) },
+  deliveries: { kinds, sender },
+  notifications,
   secret: resources.secret,
 });
 
@@ -121,6 +126,7 @@ const worker = await createWorker({
 });
 const runEvents = createRunEventWatcher(env.DATABASE_URL, logger);
 const pump = startEventPump({ orm, kinds, temporal, runEvents, logger });
+const notifier = startNotificationPump({ expand: notifications.expand, temporal, logger }, env.DATABASE_URL);
 const matcher = startEventMatcher({ orm, temporal, limits: runLimits(env), logger }, env.DATABASE_URL);
 stop = () => {
   if (worker.getState() === 'RUNNING') worker.shutdown();
@@ -139,9 +145,11 @@ await Promise.allSettled([
   sandbox?.close(),
   pump.stop(),
   matcher.stop(),
+  notifier.stop(),
   runEvents.stop(),
   endedCalls.stop(),
 ]);
+notifications.deliver.mailer?.close();
 await Promise.allSettled([connection.close(), client.connection.close(), orm.close(true)]);
 logger.info('worker stopped');
 process.exit(0);

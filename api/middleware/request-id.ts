@@ -34,9 +34,12 @@ export function requestIdMiddleware(logger: Logger): Middleware {
 
 const MAX_LOGGED_PATH = 1_000;
 
-/** The beginning of the path, without the secrets that addresses of the codec and of callbacks contain. */
+/** The beginning of the path, without the secrets in addresses of the codec, of callbacks and of mails. */
 export function loggedPath(path: string): string {
   return path
     .slice(0, MAX_LOGGED_PATH)
-    .replace(/^((?:\/api\/v1)?\/(?:temporal-codec|callbacks)\/)[^/]+/, '$1[redacted]');
+    .replace(
+      /^((?:\/api\/v1)?\/(?:temporal-codec|callbacks|notifications\/unsubscribe|decide)\/)[^/]+/,
+      '$1[redacted]',
+    );
 }

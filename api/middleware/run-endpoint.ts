@@ -23,6 +23,7 @@ import {
 } from './body.ts';
 import { formFields } from './form-fields.ts';
 import { checkResponse, parseBody, parseParams, parseQuery } from './guard.ts';
+import { personNames } from '../person-names.ts';
 import { inTransaction } from '../transaction.ts';
 import { EndpointTrail } from '../audit-trail.ts';
 import { readYamlBody, withPlaces, type YamlBody } from '../yaml-body.ts';
@@ -44,6 +45,7 @@ export interface RunDeps {
 export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
   const idempotent = endpoint.idempotent ?? endpoint.method === 'POST';
   const transactional = endpoint.transaction ?? endpoint.method !== 'GET';
+  const withNames = personNames(endpoint);
   return async (ctx) => {
     checkAccept(ctx, endpoint);
     const takesBody = endpoint.method !== 'GET' && endpoint.method !== 'DELETE' && !endpoint.rawBody;
@@ -73,7 +75,7 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
       if (first) {
         return { response: first, actions, replayed: true, c };
       }
-      const response = await endpoint.handler(c);
+      const response = await withNames(em, await endpoint.handler(c));
       readAll(c);
       checkOutgoing(deps, endpoint, response);
       await audit.close(em, c, response);
@@ -94,6 +96,8 @@ export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
     }
     response = await finish(deps, endpoint, ctx, { response, actions: done.actions });
     if (response !== done.response) {
+      // What is committed is answered, with or without names.
+      response = await withNames(deps.fork(), response).catch(() => response);
       checkOutgoing(deps, endpoint, response);
     }
     send(ctx, response);

@@ -1,5 +1,6 @@
 import type { AppDeps } from '../deps.ts';
 import { scoped, type ScopedEndpoint } from '../scopes.ts';
+import { absenceEndpoints } from './absences/routes.ts';
 import { agentDocsEndpoints } from './agent-docs/routes.ts';
 import { agentEndpoints } from './agents/routes.ts';
 import { applyEndpoints } from './apply/routes.ts';
@@ -18,10 +19,12 @@ import { eventEndpoints } from './events/routes.ts';
 import { fileEndpoints } from './files/routes.ts';
 import { healthEndpoints } from './health/routes.ts';
 import { hookEndpoints } from './hooks/routes.ts';
+import { decisionLinkEndpoints } from './hitl/links.ts';
 import { hitlEndpoints } from './hitl/routes.ts';
 import { jobEndpoints } from './jobs/routes.ts';
 import { metricsEndpoints } from './metrics/routes.ts';
 import { marketplaceEndpoints } from './marketplace/routes.ts';
+import { notificationEndpoints } from './notifications/routes.ts';
 import { authorizeEndpoints } from './oauth/authorize.ts';
 import { oauthMetadataEndpoints } from './oauth/metadata.ts';
 import { oauthClientEndpoints } from './oauth/registration.ts';
@@ -54,7 +57,7 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('account', meEndpoints(deps)),
     ...scoped('person', ownSessionEndpoints()),
     ...scoped('account', preferencesEndpoints()),
-    ...scoped('account', directoryEndpoints()),
+    ...scoped('account', directoryEndpoints(deps)),
     ...scoped('person', accessTokenEndpoints(deps)),
     ...scoped('account', auditEndpoints(deps)),
     ...scoped('account', userEndpoints(deps)),
@@ -65,6 +68,9 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('none', callbackEndpoints(deps)),
     ...scoped('secrets', secretEndpoints(deps)),
     ...scoped('hitl', hitlEndpoints(deps)),
+    ...scoped('none', decisionLinkEndpoints(deps)),
+    ...scoped('account', notificationEndpoints(deps)),
+    ...scoped('person', absenceEndpoints()),
     ...scoped('runs', runsEndpoints(deps)),
     ...scoped('marketplace', marketplaceEndpoints(deps)),
     ...scoped('workflows', workflowEndpoints(deps)),

@@ -4,7 +4,8 @@
 --
 -- The caller computes all columns (domain/runs/event-columns.ts and projection-columns.ts). `p_events` has
 -- with each event: `task_status`, if the event changes the row of its task; `starts` and `ends`, of the task;
--- `used`, of a call of an agent; `decision`, if it reports one as received or applied; `begins`, of the run; `emits`.
+-- `used`, of a call of an agent; `decision`, if it reports one as received or applied; `begins`, of the run;
+-- `emits`; `notice`, if people are told of a human task.
 -- `p_projection` is the run's status, and what follows from it; it counts if its counter is newer than the
 -- row's. `parent_signal` in it is for the parent, if the waits for people change. `p_acks` are signals that
 -- the run has received.
@@ -23,6 +24,7 @@ declare
   tasks_added int := 0;
   began timestamptz;
   emitted int := 0;
+  noticed int := 0;
   tree jsonb;
   taken boolean := false;
   signalled int := 0;
@@ -40,10 +42,10 @@ begin
         json_to_recordset(p_events)
           as (key text, type text, at timestamptz, level text, task text, message text, data json,
               visit int, task_status text, starts boolean, ends boolean, used json, decision text,
-              begins boolean, emits boolean)
+              begins boolean, emits boolean, notice text)
       ) with ordinality as i (key, type, at, level, task, message, data,
                               visit, task_status, starts, ends, used, decision,
-                              begins, emits, ord)
+                              begins, emits, notice, ord)
     ), fresh as (
       select *, r.last_seq + row_number() over (order by ord) as seq from incoming i
        where not exists (select 1 from run_event e where e.run_id = p_run and e.key = i.key)
@@ -115,10 +117,18 @@ begin
                 from fresh where decision is not null
                group by 1) i
        where d.id = i.id
+    ), told as (
+      insert into notice (task_id, reason, data)
+      select t.id, f.notice, f.data
+        from fresh f join hitl_task t on t.id = (f.data ->> 'hitl_task_id')::uuid
+       where f.notice is not null order by f.seq
     )
     select count(*), count(*) filter (where starts),
-           min(at) filter (where begins), count(*) filter (where emits)
-      into added, tasks_added, began, emitted from fresh;
+           min(at) filter (where begins), count(*) filter (where emits), count(notice)
+      into added, tasks_added, began, emitted, noticed from fresh;
+    if noticed > 0 then
+      perform pg_notify('notice', '');
+    end if;
   end if;
 
   -- An emitted event takes the way of those that are sent in: once for its owner, source and id, and not if

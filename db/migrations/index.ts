@@ -35,6 +35,8 @@ import { Migration202611230929Doors } from './202611230929-doors.ts';
 import { Migration202611231050Evaluations } from './202611231050-evaluations.ts';
 import { Migration202611231105Canaries } from './202611231105-canaries.ts';
 import { Migration202611231310HeldTurns } from './202611231310-held-turns.ts';
+import { Migration202611231331Absences } from './202611231331-absences.ts';
+import { Migration202611231259Notifications } from './202611231259-notifications.ts';
 import { Migration202611231100SpendingSizes } from './202611231100-spending-sizes.ts';
 import { Migration202611231300Audit } from './202611231300-audit.ts';
 import { Migration202611231301AccessTokens } from './202611231301-access-tokens.ts';
@@ -76,6 +78,8 @@ export const migrations = [
   { name: '202611231300-audit', class: Migration202611231300Audit },
   { name: '202611231301-access-tokens', class: Migration202611231301AccessTokens },
   { name: '202611231310-held-turns', class: Migration202611231310HeldTurns },
+  { name: '202611231259-notifications', class: Migration202611231259Notifications },
+  { name: '202611231331-absences', class: Migration202611231331Absences },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

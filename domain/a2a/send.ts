@@ -198,7 +198,7 @@ export function mayAnswer(actor: Actor, open: readonly HumanTask[]): boolean {
     hasRole(actor, 'approver') &&
     open.some(
       (task) =>
-        !isExcluded(actor.id, task) &&
+        !isExcluded(actor, task) &&
         (isCandidate(actor, task) || task.claimed_by === actor.id || hasRole(actor, 'admin')),
     )
   );

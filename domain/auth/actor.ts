@@ -10,6 +10,8 @@ export interface Actor {
   scopes?: readonly string[] | null;
   /** The caller has shown a personal access token. */
   accessToken?: true;
+  /** Absent people whose deputy the caller is, where it was asked for (absences.ts). */
+  deputyFor?: Actor[];
   /** Set if an OAuth client acts for the user. */
   client?: {
     /** The user has roles that the client may not use. */

@@ -6,6 +6,8 @@ export interface Person {
   id: string;
   username: string;
   display_name: string | null;
+  /** Only if the operator allows it. */
+  email?: string;
 }
 
 export interface DirectoryFilter {
@@ -22,6 +24,7 @@ export async function listPeople(
   em: EntityManager,
   { q, ids }: DirectoryFilter,
   page: KeysetPage,
+  { withEmail = false } = {},
 ): Promise<Person[]> {
   const where = new Conditions();
   if (ids === undefined || q !== undefined) where.add(`u.status = 'active'`);
@@ -32,7 +35,7 @@ export async function listPeople(
   }
   if (page.after !== undefined) where.add('lower(u.username) > lower(?)', page.after);
   return em.execute<Person[]>(
-    `select u.id, u.username, u.display_name from user_account u
+    `select u.id, u.username, u.display_name${withEmail ? ', u.email' : ''} from user_account u
       where ${where.sql} order by lower(u.username) limit ?`,
     [...where.values, page.limit],
   );

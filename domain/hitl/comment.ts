@@ -6,6 +6,7 @@ import { accepted, conflict, notFound, type Checked } from '../errors.ts';
 import type { Actor } from '../auth/actor.ts';
 import { lockRun } from '../runs/events.ts';
 import { findTask, iso, type Comment, type HumanTask } from './human-task.ts';
+import { mentionedPeople } from './mentions.ts';
 import { record, type Caller } from './locked-task.ts';
 import { checkSees, isCandidate } from './policy.ts';
 
@@ -28,12 +29,14 @@ export async function comment(
   if (!run) throw notFound('human task');
   if (isTerminal(run.status)) throw conflict('run_finished', 'The run has ended.');
   const id = uuidv7();
+  const { comment: text } = accepted(request);
   const rows = await em.execute<Comment[]>(
     `insert into hitl_comment as c (id, task_id, comment, created_by, created_at)
      values (?, ?, ?, ?, clock_timestamp())
      returning c.id, c.comment, c.created_by, ${iso('c.created_at')} as created_at`,
-    [id, task.id, accepted(request).comment, actor.id],
+    [id, task.id, text, actor.id],
   );
+  const mentions = await mentionedPeople(em, actor, task, text);
   await em.execute(`update hitl_task set updated_at = clock_timestamp() where id = ?`, [task.id]);
   const asAdmin = !isCandidate(actor, task) && task.claimed_by !== actor.id && task.owner_id !== actor.id;
   await record(
@@ -45,7 +48,7 @@ export async function comment(
       type: EVENT.hitlCommented,
       discriminator: id,
       message: LOG_TEXT.hitlCommented(task.task_name, actor.username),
-      data: { comment_id: id },
+      data: { comment_id: id, ...(mentions.length > 0 ? { mentions } : {}) },
     },
   );
   const [written] = rows;

@@ -41,7 +41,13 @@ export async function decide(
   const checked = await checkSubmission(actor.id, seen, submission);
   const locked = await lockTask(em, actor, seen);
   // The decision's value does not affect these checks.
-  const command = { kind: 'decide', by: actor.id, decision: '', late: locked.late } as const;
+  const command = {
+    kind: 'decide',
+    by: locked.as.id,
+    self: actor.id,
+    decision: '',
+    late: locked.late,
+  } as const;
   await checkState(em, locked, command);
   const given = accepted(checked);
   // The answer's files are meant for the run, so it may read them although its owner does not own them.
@@ -64,12 +70,13 @@ export async function decide(
 async function writeVote(
   em: EntityManager,
   { via }: Caller,
-  { task, asAdmin }: LockedTask,
+  { task, asAdmin, as }: LockedTask,
   vote: Decision,
 ): Promise<void> {
   await em.execute(
-    `insert into hitl_vote (id, task_id, decision, payload, comment, voted_by, voted_at, via, as_admin)
-     values (?, ?, ?, ?::json, ?, ?, ?, ?, ?)`,
+    `insert into hitl_vote (id, task_id, decision, payload, comment, voted_by, voted_at, via, as_admin,
+       in_place_of)
+     values (?, ?, ?, ?::json, ?, ?, ?, ?, ?, ?)`,
     [
       vote.id,
       task.id,
@@ -80,6 +87,7 @@ async function writeVote(
       vote.decided_at,
       via,
       asAdmin,
+      as.id === vote.decided_by ? null : as.id,
     ],
   );
 }
@@ -96,12 +104,12 @@ async function noteVote(
     type: EVENT.hitlVoted,
     discriminator: vote.id,
     message: LOG_TEXT.hitlVoted(locked.task.task_name, caller.actor.username, vote.decision),
-    data: { vote_id: vote.id, decision: vote.decision, ...inPlaceOf(caller, locked) },
+    data: { vote_id: vote.id, decision: vote.decision, ...inPlaceOf(locked) },
   });
 }
 
-function inPlaceOf({ actor }: Caller, { task }: LockedTask): { in_place_of?: string[] } {
-  const people = standsFor(actor.id, task);
+function inPlaceOf({ task, as }: LockedTask): { in_place_of?: string[] } {
+  const people = standsFor(as.id, task);
   return people.length === 0 ? {} : { in_place_of: people };
 }
 
@@ -125,7 +133,7 @@ async function writeDecision(
     type: EVENT.hitlDecided,
     discriminator: id,
     message: LOG_TEXT.hitlDecided(task.task_name, caller.actor.username, decision.decision),
-    data: { decision_id: id, decision: decision.decision, ...inPlaceOf(caller, locked) },
+    data: { decision_id: id, decision: decision.decision, ...inPlaceOf(locked) },
   });
   // With a quorum the run receives all votes, including this one.
   const notice = storable(
@@ -139,7 +147,7 @@ async function writeDecision(
   const values = [task.run_id, JSON.stringify(row), status, audit, events, JSON.stringify(signal)];
   const [written] = await DECIDE.execute<{ updated_at: string }>(em, values);
   if (!written) throw new Error('The decision was not written');
-  const [shown] = await withDetails(em, caller.actor.id, [task]);
+  const [shown] = await withDetails(em, caller.actor, [task]);
   if (!shown) throw new Error('A task that was read has no view');
   return {
     task: { ...shown, status, updated_at: written.updated_at, decision },
@@ -150,7 +158,7 @@ async function writeDecision(
 /** The task with its details, as the viewer sees it now in this transaction. */
 export async function view(em: EntityManager, viewer: Actor, taskId: string): Promise<HumanTaskView> {
   const task: HumanTask | null = await findTask(em, taskId);
-  const [found] = await withDetails(em, viewer.id, task ? [task] : []);
+  const [found] = await withDetails(em, viewer, task ? [task] : []);
   if (!found) throw notFound('human task');
   return found;
 }

@@ -31,12 +31,12 @@ export async function delegate(
   const { actor } = caller;
   const locked = await lockTask(em, actor, seen);
   const { task } = locked;
-  const giver = giverOf(actor, task);
+  const giver = giverOf(locked.as, task);
   if (giver === null)
     throw forbidden('Another person is the assignee: only they can delegate the task.', 'not_the_assignee');
   await checkState(em, locked, {
     kind: 'delegate',
-    by: actor.id,
+    by: locked.as.id,
     giver: giver.id,
     to: '',
     any: isAdmin(actor),
@@ -65,7 +65,7 @@ export async function delegate(
   await record(
     em,
     caller,
-    { task, asAdmin: giver.asAdmin },
+    { ...locked, asAdmin: giver.asAdmin },
     {
       action: 'delegated',
       type: EVENT.hitlDelegated,
@@ -91,9 +91,10 @@ async function findRecipient(
   if (!user || user.status !== 'active') throw refuse('unknown_user', 'is not an active user');
   if (!hasRole(user, 'approver'))
     throw refuse('cannot_decide', 'may not decide: the role approver is missing');
-  if (isExcluded(user.id, task))
+  if (isExcluded(user, task))
     throw refuse('initiator_excluded', 'started the run and may not decide this task');
-  if (state.votes.some((vote) => vote.by === user.id)) throw refuse('already_voted', 'has voted already');
+  if (state.votes.some(({ by, also }) => by === user.id || also === user.id))
+    throw refuse('already_voted', 'has voted already');
   if (ownWords(user).some((word) => giver.words.includes(word)))
     throw refuse('same_person', 'has the task already');
   // A person who delegated their vote may receive one back.
@@ -151,7 +152,7 @@ function votersOf(
 ): number {
   if (principals.some((word) => word.startsWith('role:') || word.startsWith('group:'))) return Infinity;
   const free = principals.filter(
-    (word) => !Object.hasOwn(task.delegations, word) && !isExcluded(word.slice('id:'.length), task),
+    (word) => !Object.hasOwn(task.delegations, word) && !isExcluded({ id: word.slice('id:'.length) }, task),
   );
   return new Set([...free, ...votes.map(({ by }) => `id:${by}`)]).size;
 }

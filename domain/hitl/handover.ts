@@ -12,12 +12,12 @@ import { checkState, lockTask, record, type Caller } from './locked-task.ts';
 export async function claim(em: EntityManager, caller: Caller, seen: HumanTask): Promise<HumanTaskView> {
   const { actor } = caller;
   const locked = await lockTask(em, actor, seen);
-  await checkState(em, locked, { kind: 'claim', by: actor.id, late: locked.late });
+  await checkState(em, locked, { kind: 'claim', by: locked.as.id, late: locked.late });
   if (locked.task.claimed_by === null) {
     await em.execute(
       `update hitl_task set status = 'claimed', claimed_by = ?, claimed_at = ?,
        updated_at = clock_timestamp() where id = ?`,
-      [actor.id, locked.now, seen.id],
+      [locked.as.id, locked.now, seen.id],
     );
     await record(em, caller, locked, {
       action: 'claimed',
@@ -34,7 +34,7 @@ export async function claim(em: EntityManager, caller: Caller, seen: HumanTask):
 export async function release(em: EntityManager, caller: Caller, seen: HumanTask): Promise<HumanTaskView> {
   const { actor } = caller;
   const locked = await lockTask(em, actor, seen);
-  await checkState(em, locked, { kind: 'release', by: actor.id, any: isAdmin(actor), late: locked.late });
+  await checkState(em, locked, { kind: 'release', by: locked.as.id, any: isAdmin(actor), late: locked.late });
   const { claimed_by } = locked.task;
   await em.execute(
     `update hitl_task set status = 'open', claimed_by = null, claimed_at = null,
@@ -44,7 +44,7 @@ export async function release(em: EntityManager, caller: Caller, seen: HumanTask
   await record(
     em,
     caller,
-    { ...locked, asAdmin: claimed_by !== actor.id },
+    { ...locked, asAdmin: claimed_by !== locked.as.id },
     {
       action: 'released',
       type: EVENT.hitlReleased,

@@ -21,9 +21,10 @@ import type {
   HumanTaskRequest,
   TaskStatus,
 } from '../../contracts/hitl.ts';
+import type { Actor } from '../auth/actor.ts';
 import type { RunStatus } from '../../contracts/run-events.ts';
 
-export interface HumanTask extends HumanTaskRequest {
+export interface HumanTask extends Omit<HumanTaskRequest, 'decision_links'> {
   workflow_id: string | null;
   workflow_name: string;
   owner_id: string;
@@ -43,6 +44,10 @@ export interface HumanTask extends HumanTaskRequest {
   claimed_at: string | null;
   escalation_level: number;
   delegate: Delegate;
+  /** Who may not decide although they are candidates, as principals of principals.ts. */
+  excluded: string[];
+  /** It may be decided by a link without a log-in, if the operator allows it. */
+  decision_links: boolean;
   /** Who gave up their vote, as a principal of principals.ts, with the id of the recipient. */
   delegations: Record<string, string>;
   run_status: RunStatus;
@@ -68,6 +73,9 @@ export interface Comment {
   created_at: string;
 }
 
+/** Whoever sees a task, with the absent people whose deputy they are. */
+type Viewer = Pick<Actor, 'id' | 'deputyFor'>;
+
 type Tally = Record<string, number>;
 
 interface Vote {
@@ -83,6 +91,8 @@ export interface HumanTaskView extends HumanTask {
   /** The viewer's own vote. */
   my_vote: Vote | null;
   assignee_voted: boolean;
+  /** Of the viewer and the absent people whose deputy they are: who counts as having voted. */
+  represented: string[];
   comments: Comment[];
   decision: Decision | null;
   /** In a list: the names of the omitted fields. */
@@ -100,7 +110,8 @@ const SMALL_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_i
   to_json(t.principals) as principals, t.claimed_by,
   ${iso('t.claimed_at')} as claimed_at, ${iso('t.due_at')} as due_at,
   ${iso('t.expires_at')} as expires_at, t.escalation_level, t.quorum,
-  t.delegate, t.delegations, (select r.status from run r where r.id = t.run_id) as run_status,
+  t.delegate, t.delegations, to_json(t.excluded) as excluded, t.decision_links,
+  (select r.status from run r where r.id = t.run_id) as run_status,
   coalesce(t.expires_at <= clock_timestamp(), false) as late,
   ${iso('t.created_at')} as created_at, ${iso('t.updated_at')} as updated_at,
   t.xmin::text as row_version`;
@@ -139,12 +150,12 @@ export async function findTask(em: EntityManager, id: string): Promise<HumanTask
 }
 
 /**
- * Adds decisions, votes and comments as `viewerId` sees them, with one query each for all tasks; skips the
+ * Adds decisions, votes and comments as the viewer sees them, with one query each for all tasks; skips the
  * details listed in `without`.
  */
 export async function withDetails(
   em: EntityManager,
-  viewerId: string,
+  viewer: Viewer,
   tasks: HumanTask[],
   without: ReadonlyMap<string, LargeDetail[]> = new Map(),
 ): Promise<HumanTaskView[]> {
@@ -156,7 +167,7 @@ export async function withDetails(
   const voting = tasks.filter((task) => task.quorum !== null).map((task) => task.id);
   const [decisions, votes, comments] = [
     await findDecisions(em, decided),
-    await readVotes(em, viewerId, voting),
+    await readVotes(em, viewer, voting),
     await readComments(
       em,
       tasks.filter((task) => shows('comments', task)).map((task) => task.id),
@@ -169,6 +180,7 @@ export async function withDetails(
       Object.fromEntries(task.decisions.map(({ id }) => [id, votes.get(task.id)?.tally[id] ?? 0])),
     my_vote: votes.get(task.id)?.mine ?? null,
     assignee_voted: votes.get(task.id)?.assigneeVoted ?? false,
+    represented: votes.get(task.id)?.represented ?? [],
     comments: comments.get(task.id) ?? [],
     decision: decisions.get(task.id) ?? null,
   }));
@@ -187,34 +199,40 @@ interface Votes {
   tally: Tally;
   mine: Vote | null;
   assigneeVoted: boolean;
+  represented: string[];
 }
 
-async function readVotes(
-  em: EntityManager,
-  viewerId: string,
-  taskIds: string[],
-): Promise<Map<string, Votes>> {
+async function readVotes(em: EntityManager, viewer: Viewer, taskIds: string[]): Promise<Map<string, Votes>> {
   if (taskIds.length === 0) return new Map();
   const rows = await em.execute<
-    { task_id: string; tally: Tally; mine: Vote | null; assignee_voted: boolean }[]
+    { task_id: string; tally: Tally; mine: Vote | null; assignee_voted: boolean; voters: string[] }[]
   >(
     `select task_id, json_object_agg(decision, votes) as tally,
             (json_agg(mine) filter (where mine is not null)) -> 0 as mine,
-            bool_or(assignee_voted) as assignee_voted
+            bool_or(assignee_voted) as assignee_voted,
+            (select coalesce(json_agg(p.id), '[]') from unnest(?::uuid[]) as p (id)
+              where exists (select from hitl_vote v
+                             where v.task_id = words.task_id
+                               and (v.voted_by = p.id or v.in_place_of = p.id))) as voters
        from (select v.task_id, v.decision, count(*) as votes,
-                    bool_or('id:' || v.voted_by = t.assignee_key) as assignee_voted,
+                    bool_or(t.assignee_key in ('id:' || v.voted_by, 'id:' || v.in_place_of))
+                      as assignee_voted,
                     (json_agg(json_build_object('decision', v.decision, 'comment', v.comment,
                                                 'voted_at', ${iso('v.voted_at')}))
                        filter (where v.voted_by = ?::uuid)) -> 0 as mine
                from hitl_vote v join hitl_task t on t.id = v.task_id where v.task_id = any(?::uuid[])
               group by v.task_id, v.decision) words
       group by task_id`,
-    [viewerId, arrayLiteral(taskIds)],
+    [
+      arrayLiteral([viewer.id, ...(viewer.deputyFor ?? []).map(({ id }) => id)]),
+      viewer.id,
+      arrayLiteral(taskIds),
+    ],
   );
   return new Map(
-    rows.map(({ task_id, tally, mine, assignee_voted: assigneeVoted }) => [
+    rows.map(({ task_id, tally, mine, assignee_voted: assigneeVoted, voters: represented }) => [
       task_id,
-      { tally, mine, assigneeVoted: assigneeVoted ?? false },
+      { tally, mine, assigneeVoted: assigneeVoted ?? false, represented },
     ]),
   );
 }
@@ -247,7 +265,7 @@ async function readComments(em: EntityManager, taskIds: string[]): Promise<Map<s
  */
 export async function withListedDetails(
   em: EntityManager,
-  viewerId: string,
+  viewer: Viewer,
   rows: readonly ListedTaskRow[],
   view: ListView = 'full',
 ): Promise<HumanTaskView[]> {
@@ -266,7 +284,7 @@ export async function withListedDetails(
     decisions: task.decisions ?? [],
     candidates: task.candidates ?? NOBODY,
   }));
-  const views = await withDetails(em, viewerId, tasks, large);
+  const views = await withDetails(em, viewer, tasks, large);
   return views.map((shown, index) => {
     const row = rows[index];
     return { ...shown, omitted: row ? omittedOf(row) : [] };

@@ -39,7 +39,7 @@ type SetByDatabase =
   | 'updated_at'
   | 'row_version';
 
-type NewTaskRow = Omit<HumanTask, SetByDatabase> & { candidate_keys: string[] };
+type NewTaskRow = Omit<HumanTask, SetByDatabase> & { candidate_keys: string[]; warn_at: string | null };
 
 const NEW_TASK_TYPES = {
   id: 'uuid',
@@ -65,6 +65,9 @@ const NEW_TASK_TYPES = {
   expires_at: 'timestamptz',
   quorum: 'jsonb',
   delegate: 'text',
+  warn_at: 'timestamptz',
+  excluded: 'text[]',
+  decision_links: 'boolean',
 } as const;
 
 /** Inserts the task unless it exists. If the task names nobody, the run's owner becomes the assignee. */
@@ -129,12 +132,32 @@ async function insertTask(
     expires_at: task.expires_at,
     quorum: task.quorum,
     delegate: task.delegate ?? 'candidates',
+    warn_at: warnTime(task),
+    excluded: await excludedKeys(em, task),
+    decision_links: task.quorum === null && task.decision_links === true,
   };
   const rows = await em.execute<{ id: string }[]>(
     `${insertRow<NewTaskRow>('hitl_task', NEW_TASK_TYPES)} on conflict (id) do nothing returning id`,
     [JSON.stringify(row)],
   );
   return rows.length > 0;
+}
+
+/** Principals of `quorum.exclude`. */
+function excludedKeys(em: EntityManager, { quorum }: NewHumanTask): Promise<string[]> {
+  const { users, groups } = quorum?.exclude ?? { users: [], groups: [] };
+  return candidateKeys(em, { users, groups, roles: [] });
+}
+
+const MINUTE_MS = 60_000;
+
+/** When people are told that the task will expire: before its last tenth, 5 minutes to a day. */
+function warnTime({ expires_at: end }: NewHumanTask): string | null {
+  if (end === null) return null;
+  const leftMs = Date.parse(end) - Date.now();
+  if (leftMs < 10 * MINUTE_MS) return null;
+  const beforeMs = Math.min(Math.max(leftMs / 10, 5 * MINUTE_MS), 24 * 60 * MINUTE_MS);
+  return new Date(Date.parse(end) - beforeMs).toISOString();
 }
 
 /** `fresh`: this call expired the task, so its event is still to be written. */

@@ -1,11 +1,10 @@
 /** The queries behind lists and counts of human tasks. */
 import { type TaskStatus, UNDECIDED } from '../../contracts/hitl.ts';
 import type { ListView } from '../../db/large-fields.ts';
-import { Conditions, arrayLiteral, containsPattern, isOneOf } from '../../db/sql.ts';
+import { Conditions, containsPattern, isOneOf } from '../../db/sql.ts';
 import { userIdOf, type Actor } from '../auth/actor.ts';
 import { listedTaskColumns } from './human-task.ts';
-import { principalsOf } from './principals.ts';
-import { decidableBy } from './rights.ts';
+import { decidableBy, tasksOf } from './rights.ts';
 import { isUndecided } from './state-machine.ts';
 
 export interface TaskFilters {
@@ -92,12 +91,10 @@ function conditionsOf(actor: Actor, filters: TaskFilters): Conditions {
   const { status } = filters;
   if (status === undefined || isQueue(status)) where.add(IS_UNDECIDED);
   else where.add(`t.status in (${status.map(() => '?').join(', ')})`, ...status);
-  if (filters.scope !== 'all')
-    where.add(
-      `(t.principals && ?::text[] or t.claimed_by = ?::uuid)`,
-      arrayLiteral(principalsOf(actor)),
-      actor.id,
-    );
+  if (filters.scope !== 'all') {
+    const { sql, values } = tasksOf(actor);
+    where.add(sql, ...values);
+  }
   if (filters.scope === 'mine') {
     const wanted = status ?? UNDECIDED;
     const { sql, values } = decidableBy(actor);

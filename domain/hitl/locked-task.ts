@@ -27,6 +27,8 @@ export interface LockedTask {
   task: HumanTask;
   state: TaskState;
   asAdmin: boolean;
+  /** The caller, or the absent person whose deputy the caller is. */
+  as: Actor;
   /** The database's time after taking the locks, RFC 3339. */
   now: string;
   late: boolean;
@@ -60,17 +62,17 @@ export async function lockTask(em: EntityManager, actor: Actor, seen: HumanTask)
   const task = lock?.version === seen.row_version ? seen : await findTask(em, id);
   if (!lock?.run_status || !task) throw notFound('human task');
   checkSees(actor, task);
-  const { asAdmin } = checkMayAct(actor, task);
+  const { asAdmin, as } = checkMayAct(actor, task);
   const votes = task.quorum
-    ? await em.execute<{ by: string; decision: string }[]>(
-        `select voted_by as by, decision from hitl_vote where task_id = ?`,
+    ? await em.execute<{ by: string; decision: string; also: string | null }[]>(
+        `select voted_by as by, decision, in_place_of as also from hitl_vote where task_id = ?`,
         [id],
       )
     : [];
   const { status, claimed_by, quorum } = task;
   if (isTerminal(lock.run_status) && isUndecided(status))
     throw conflict('run_finished', 'The run has ended.', { decision: null });
-  return { task, state: { status, claimed_by, quorum, votes }, asAdmin, now: lock.now, late: lock.late };
+  return { task, state: { status, claimed_by, quorum, votes }, asAdmin, as, now: lock.now, late: lock.late };
 }
 
 /** Throws the 409 for a command that the state refuses. A command after the expiry also expires the task. */
@@ -96,11 +98,13 @@ export interface Written {
   data: Record<string, unknown>;
 }
 
+type Recorded = Pick<LockedTask, 'task' | 'asAdmin'> & { as?: Actor };
+
 /** Writes the audit row and the run's event of one change. */
 export async function record(
   em: EntityManager,
   caller: Caller,
-  locked: Pick<LockedTask, 'task' | 'asAdmin'>,
+  locked: Recorded,
   change: Written,
 ): Promise<void> {
   const { audit, events } = recordOf(caller, locked, change);
@@ -110,10 +114,11 @@ export async function record(
 /** As JSON, for the SQL functions of human tasks. */
 export function recordOf(
   { actor, via }: Caller,
-  { task, asAdmin }: Pick<LockedTask, 'task' | 'asAdmin'>,
+  { task, asAdmin, as = actor }: Recorded,
   change: Written,
 ): { audit: string; events: string } {
-  const { action, type, discriminator, message, data } = change;
+  const { action, type, discriminator, message } = change;
+  const data = as.id === actor.id ? change.data : { ...change.data, deputy_for: as.id };
   const event: NewRunEvent = serviceEvent({
     key: `hitl:${task.id}:${action}:${discriminator}`,
     type,

@@ -2,7 +2,7 @@
 import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
 import { forbidden, notFound, type AppError } from '../errors.ts';
 import type { HumanTask } from './human-task.ts';
-import { ownWords, principalsOf } from './principals.ts';
+import { excludableWords, ownWords, principalsOf } from './principals.ts';
 
 /** Whether the actor is the assignee or a candidate; "my tasks" lists the task for them. */
 export function isCandidate(actor: Actor, task: Pick<HumanTask, 'principals'>): boolean {
@@ -14,22 +14,59 @@ export function isAssignee(actor: Actor, task: Pick<HumanTask, 'assignee_key'>):
   return task.assignee_key !== null && principalsOf(actor).includes(task.assignee_key);
 }
 
-/** Visible to candidates, the assignee, the claimant, the run's owner and admins. */
+/** Visible to candidates, the assignee, the claimant, their deputies, the run's owner and admins. */
 export function maySee(actor: Actor, task: HumanTask): boolean {
   return (
-    isCandidate(actor, task) || task.claimed_by === actor.id || task.owner_id === actor.id || isAdmin(actor)
+    isConcerned(actor, task) ||
+    task.owner_id === actor.id ||
+    isAdmin(actor) ||
+    (actor.deputyFor ?? []).some((absent) => isConcerned(absent, task))
   );
 }
 
-/** Whether the quorum excludes this person as an initiator; applies to admins too. */
+function isConcerned(person: Actor, task: HumanTask): boolean {
+  return isCandidate(person, task) || task.claimed_by === person.id;
+}
+
+/** The absent person as whom the actor may act; null if there is none. */
+function absentPersonOf(actor: Actor, task: HumanTask): Actor | null {
+  if (!hasRole(actor, 'approver') || isExcluded(actor, task)) return null;
+  const mayActFor = (absent: Actor): boolean =>
+    isConcerned(absent, task) && !isExcluded(absent, task) && !hasDelegated(absent, task);
+  const people = (actor.deputyFor ?? []).filter(mayActFor);
+  return people.find(({ id }) => id === task.claimed_by) ?? people[0] ?? null;
+}
+
+/**
+ * Who counts as acting: the actor, if the task is theirs; otherwise the absent person whose deputy they are.
+ * What an absent person has claimed, the deputy has.
+ */
+export function actsAs(actor: Actor, task: HumanTask): Actor {
+  const absent = absentPersonOf(actor, task);
+  if (absent === null || task.claimed_by === actor.id) return actor;
+  const isOwn = isCandidate(actor, task) && !hasDelegated(actor, task);
+  return isOwn && task.claimed_by !== absent.id ? actor : absent;
+}
+
+/** Whether the quorum excludes this person, as an initiator or by name; applies to admins too. */
 export function isExcluded(
-  userId: string,
-  task: Pick<HumanTask, 'quorum' | 'initiator_id' | 'initiator_ids'>,
+  person: Pick<Actor, 'id'> & Partial<Pick<Actor, 'username' | 'groups'>>,
+  task: Pick<HumanTask, 'quorum' | 'initiator_id' | 'initiator_ids' | 'excluded'>,
 ): boolean {
-  return (
-    task.quorum?.exclude_initiator === true &&
-    (task.initiator_id === userId || task.initiator_ids.includes(userId))
-  );
+  if (task.quorum === null) return false;
+  const words = excludableWords({ username: '', groups: [], ...person });
+  return task.excluded.some((word) => words.includes(word)) || isInitiator(person.id, task);
+}
+
+function isInitiator(
+  userId: string,
+  {
+    quorum,
+    initiator_id: first,
+    initiator_ids: others,
+  }: Pick<HumanTask, 'quorum' | 'initiator_id' | 'initiator_ids'>,
+): boolean {
+  return quorum?.exclude_initiator === true && (first === userId || others.includes(userId));
 }
 
 /** Whether the person has given their vote away and not received it back. */
@@ -66,8 +103,10 @@ export function checkSees(actor: Actor, task: HumanTask | null): asserts task is
 /** The 403 for a viewer who may not decide the task, whatever its state; null if they may. */
 export function refusalToAct(actor: Actor, task: HumanTask): AppError | null {
   if (!hasRole(actor, 'approver')) return forbidden('This requires the role approver.', 'role_required');
-  if (isExcluded(actor.id, task))
+  if (isInitiator(actor.id, task))
     return forbidden('The people who started the run may not decide this task.', 'initiator_excluded');
+  if (isExcluded(actor, task)) return forbidden('You may not decide this task.', 'person_excluded');
+  if (actsAs(actor, task) !== actor) return null;
   if (hasDelegated(actor, task))
     return forbidden(
       'You have delegated this task to somebody else, who decides in your place.',
@@ -81,8 +120,9 @@ export function refusalToAct(actor: Actor, task: HumanTask): AppError | null {
  * @throws 403 if the actor may not decide the task; claiming, releasing and delegating need the same right.
  * @returns whether they act as an admin only
  */
-export function checkMayAct(actor: Actor, task: HumanTask): { asAdmin: boolean } {
+export function checkMayAct(actor: Actor, task: HumanTask): { asAdmin: boolean; as: Actor } {
   const refusal = refusalToAct(actor, task);
   if (refusal !== null) throw refusal;
-  return { asAdmin: !isCandidate(actor, task) && task.claimed_by !== actor.id };
+  const as = actsAs(actor, task);
+  return { asAdmin: !isConcerned(as, task), as };
 }

@@ -14,6 +14,11 @@ export function ownWords({ id, username }: Pick<Actor, 'id' | 'username'>): [str
   return [`id:${id}`, `name:${username.toLowerCase()}`];
 }
 
+/** What `quorum.exclude` may name a person by. */
+export function excludableWords(person: Pick<Actor, 'id' | 'username' | 'groups'>): string[] {
+  return [...ownWords(person), ...person.groups.map((group) => `group:${group}`)];
+}
+
 /** Roles are cumulative: tasks for approvers are also for builders. */
 export function principalsOf(actor: Actor): string[] {
   return [

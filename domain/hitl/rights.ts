@@ -2,13 +2,14 @@
  * What a person may do with a human task now, and why not. Uses the same policy and state machine as the
  * actions themselves, in the same order.
  */
+import { arrayLiteral } from '../../db/sql.ts';
 import { isTerminal } from '../../contracts/run-events.ts';
 import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
 import { maySeeRun } from '../runs/policy.ts';
 import { giverOf } from './delegation.ts';
 import type { HumanTaskView } from './human-task.ts';
-import { maySee, refusalToAct } from './policy.ts';
-import { ownWords } from './principals.ts';
+import { actsAs, maySee, refusalToAct } from './policy.ts';
+import { excludableWords, ownWords, principalsOf } from './principals.ts';
 import { isUndecided, refusal, step, type TaskState } from './state-machine.ts';
 
 export const TASK_ACTIONS = ['decide', 'claim', 'release', 'delegate', 'comment', 'see_run'] as const;
@@ -53,7 +54,7 @@ function whyNotByState(
   kind: 'decide' | 'claim' | 'release',
 ): string | null {
   if (isOver(task)) return 'run_finished';
-  const common = { by: actor.id, late: task.late };
+  const common = { by: actsAs(actor, task).id, self: actor.id, late: task.late };
   const state = stateOf(actor, task);
   switch (kind) {
     case 'decide':
@@ -71,11 +72,12 @@ function whyNotByState(
 
 function whyNotDelegate(actor: Actor, task: HumanTaskView): string | null {
   if (isOver(task)) return 'run_finished';
-  const giver = giverOf(actor, task);
+  const as = actsAs(actor, task);
+  const giver = giverOf(as, task);
   if (giver === null) return 'not_the_assignee';
   const command = {
     kind: 'delegate',
-    by: actor.id,
+    by: as.id,
     giver: giver.id,
     to: '',
     any: isAdmin(actor),
@@ -96,26 +98,78 @@ function isOver({ run_status, status }: HumanTaskView): boolean {
 /** The state with the votes that matter to the actor: their own and the assignee's. */
 function stateOf(
   actor: Actor,
-  { status, claimed_by, quorum, my_vote, assignee_key, assignee_voted }: HumanTaskView,
+  { status, claimed_by, quorum, my_vote, represented, assignee_key, assignee_voted }: HumanTaskView,
 ): TaskState {
   const votes = my_vote === null ? [] : [{ by: actor.id, decision: my_vote.decision }];
+  votes.push(...represented.map((by) => ({ by, decision: '' })));
   if (assignee_voted && assignee_key !== null)
     votes.push({ by: assignee_key.slice('id:'.length), decision: '' });
   return { status, claimed_by, quorum, votes };
 }
 
+interface Condition {
+  sql: string;
+  values: unknown[];
+}
+
+/** SQL condition for the tasks of the actor, and of the absent people whose deputy they are. */
+export function tasksOf(actor: Actor): Condition {
+  return anyOf([actor, ...(actor.deputyFor ?? [])].map(ownTasks));
+}
+
+function ownTasks(person: Actor): Condition {
+  const sql = '(t.principals && ?::text[] or t.claimed_by = ?::uuid)';
+  return { sql, values: [arrayLiteral(principalsOf(person)), person.id] };
+}
+
 /**
  * SQL condition for the undecided tasks that the actor can decide, consistent with `refusalToAct` and the
- * state machine.
+ * state machine. Together with `tasksOf`.
  */
-export function decidableBy(actor: Actor): { sql: string; values: unknown[] } {
+export function decidableBy(actor: Actor): Condition {
   if (!hasRole(actor, 'approver')) return { sql: 'false', values: [] };
-  const sql = `(t.claimed_by is null or t.claimed_by = ?::uuid)
-    and (t.expires_at is null or t.expires_at > clock_timestamp())
-    and not jsonb_exists_any(t.delegations, array[?, ?])
-    and (t.quorum is null or not (
+  const open = '(t.expires_at is null or t.expires_at > clock_timestamp())';
+  const people = anyOf(
+    [actor, ...(actor.deputyFor ?? [])].map((person) => allOf([ownTasks(person), freeFor(person)])),
+  );
+  // The caller looks for `tasksOf` anyway.
+  if (actor.deputyFor === undefined) return allOf([{ sql: open, values: [] }, freeFor(actor)]);
+  return allOf([{ sql: open, values: [] }, people, uninvolved(actor)]);
+}
+
+function freeFor(person: Actor): Condition {
+  return allOf([
+    {
+      sql: `(t.claimed_by is null or t.claimed_by = ?::uuid)
+        and not jsonb_exists_any(t.delegations, array[?, ?])`,
+      values: [person.id, ...ownWords(person)],
+    },
+    uninvolved(person),
+  ]);
+}
+
+/** Not excluded, and without a vote: a person counts once, whatever the path. */
+function uninvolved(person: Actor): Condition {
+  const sql = `(t.quorum is null or not (
       coalesce((t.quorum ->> 'exclude_initiator')::boolean, false)
       and ?::uuid = any(t.initiator_ids || t.initiator_id)
-      or exists (select from hitl_vote v where v.task_id = t.id and v.voted_by = ?::uuid)))`;
-  return { sql, values: [actor.id, ...ownWords(actor), actor.id, actor.id] };
+      or t.excluded && ?::text[]
+      or exists (select from hitl_vote v
+                  where v.task_id = t.id and (v.voted_by = ?::uuid or v.in_place_of = ?::uuid))))`;
+  return { sql, values: [person.id, arrayLiteral(excludableWords(person)), person.id, person.id] };
+}
+
+function anyOf(conditions: readonly Condition[]): Condition {
+  return joined(conditions, ' or ');
+}
+
+function allOf(conditions: readonly Condition[]): Condition {
+  return joined(conditions, ' and ');
+}
+
+function joined(conditions: readonly Condition[], word: string): Condition {
+  return {
+    sql: `(${conditions.map(({ sql }) => sql).join(word)})`,
+    values: conditions.flatMap(({ values }) => values),
+  };
 }

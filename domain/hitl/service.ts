@@ -30,7 +30,7 @@ export async function listTasks(
 ): Promise<HumanTaskView[]> {
   if (filters.scope === 'all' && !isAdmin(actor)) throw forbidden("Only admins may list everyone's tasks.");
   const { sql, values } = listQuery(actor, filters, position, limit);
-  return withListedDetails(em, actor.id, await em.execute<ListedTaskRow[]>(sql, values), filters.view);
+  return withListedDetails(em, actor, await em.execute<ListedTaskRow[]>(sql, values), filters.view);
 }
 
 export interface TaskCounts {
@@ -49,7 +49,7 @@ export async function countTasks(em: EntityManager, actor: Actor): Promise<TaskC
 export async function getTask(em: EntityManager, actor: Actor, id: string): Promise<HumanTaskView> {
   const task = await findTask(em, id);
   checkSees(actor, task);
-  const [found] = await withDetails(em, actor.id, [task]);
+  const [found] = await withDetails(em, actor, [task]);
   if (!found) throw new Error('A task that was read has no view');
   return found;
 }

@@ -10,16 +10,17 @@ export interface TaskState {
   status: TaskStatus;
   claimed_by: string | null;
   quorum: Quorum | null;
-  /** With a quorum: who voted for what. */
-  votes: readonly { by: string; decision: string }[];
+  /** With a quorum: who voted for what, and as whose deputy. */
+  votes: readonly { by: string; decision: string; also?: string | null }[];
 }
 
 /**
+ * `self`: the deputy who acts as `by`.
  * `late`: the task is past its expiry by the database's clock. `any`: an admin, who may also act on tasks
  * that others have claimed. `giver`: the person whose vote is delegated; `by` unless an admin acts for them.
  */
 export type Command =
-  | { kind: 'decide'; by: string; decision: string; late: boolean }
+  | { kind: 'decide'; by: string; self?: string; decision: string; late: boolean }
   | { kind: 'claim'; by: string; late: boolean }
   | { kind: 'release'; by: string; any: boolean; late: boolean }
   | { kind: 'delegate'; by: string; giver: string; to: string; any: boolean; late: boolean }
@@ -109,8 +110,13 @@ function byPerson(state: TaskState, command: PersonCommand): Step {
   }
 }
 
-function vote(state: TaskState, quorum: Quorum, { by, decision }: { by: string; decision: string }): Step {
-  if (hasVoted(state, by)) return { state, refused: 'already_voted' };
+function vote(
+  state: TaskState,
+  quorum: Quorum,
+  { by, self = by, decision }: { by: string; self?: string; decision: string },
+): Step {
+  // A person counts once: as themself, as a deputy, and through a deputy.
+  if (hasVoted(state, by) || hasVoted(state, self)) return { state, refused: 'already_voted' };
   const votes = [...state.votes, { by, decision }];
   const needed = decision === 'reject' ? quorum.rejections : quorum.approvals;
   const reached = votes.filter((cast) => cast.decision === decision).length >= needed;
@@ -120,5 +126,5 @@ function vote(state: TaskState, quorum: Quorum, { by, decision }: { by: string; 
 }
 
 function hasVoted(state: TaskState, by: string): boolean {
-  return state.votes.some((cast) => cast.by === by);
+  return state.votes.some((cast) => cast.by === by || cast.also === by);
 }

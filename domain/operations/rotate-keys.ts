@@ -12,6 +12,7 @@ import { context as signingContext } from '../auth/signing-keys.ts';
 import { keepStored, readStored, type BigPayload } from '../files/payload-store.ts';
 import { FileContentMissing, type FileStore } from '../files/ports.ts';
 import { contextOf as secretContext } from '../secrets/service.ts';
+import { channelContext } from '../notifications/channels.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { secretContext as webhookContext } from '../webhooks/kind.ts';
 
@@ -61,6 +62,12 @@ export const SEALED: readonly SealedColumn[] = [
     column: 'secret_encrypted',
     key: ['id'],
     context: (row) => webhookContext(field(row, 'id')),
+  },
+  {
+    table: 'notification_channel',
+    column: 'url_encrypted',
+    key: ['id'],
+    context: (row) => channelContext(field(row, 'id')),
   },
   {
     table: 'a2a_push_config',

@@ -5,6 +5,7 @@
 import { MAX_USD } from '../../contracts/budgets.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { utcTime } from '../../contracts/instant.ts';
+import type { NoticeReason } from '../../contracts/notifications.ts';
 import { EVENT, type NewRunEvent, type RunTaskStatus } from '../../contracts/run-events.ts';
 import { identityProblem } from '../events/identity.ts';
 import { tokenCount } from '../spending/cost.ts';
@@ -25,6 +26,8 @@ interface EventColumns {
   begins?: true;
   /** `data.event` is for listeners of the run's owner. */
   emits?: true;
+  /** Why people are told of the human task `data.hitl_task_id`. */
+  notice?: NoticeReason;
   /** The event's own time; null if PostgreSQL has no such time. */
   emitted_at?: string | null;
 }
@@ -43,7 +46,11 @@ const COLUMNS: Partial<Record<string, EventColumns>> = {
   [EVENT.taskCompleted]: { task_status: 'completed', ends: true },
   [EVENT.taskFaulted]: { task_status: 'faulted', ends: true },
   [EVENT.taskCancelled]: { task_status: 'cancelled', ends: true },
-  [EVENT.hitlCreated]: { task_status: 'waiting' },
+  [EVENT.hitlCreated]: { task_status: 'waiting', notice: 'created' },
+  [EVENT.hitlReminder]: { notice: 'reminder' },
+  [EVENT.hitlEscalated]: { notice: 'escalated' },
+  [EVENT.hitlDelegated]: { notice: 'delegated' },
+  [EVENT.hitlCommented]: { notice: 'commented' },
   [EVENT.childCreated]: { task_status: 'running' },
   [EVENT.agentPinned]: { task_status: 'running' },
   [EVENT.eventEmitted]: { emits: true },
@@ -57,8 +64,8 @@ export function eventRows(events: readonly NewRunEvent[]): string {
 }
 
 export function columnsOf({ type, task, data }: NewRunEvent): EventColumns & { visit?: unknown } {
-  const { task_status: status, emits, ...columns } = COLUMNS[type] ?? {};
-  const { visit, usage, usage_is_sum: isSum } = data;
+  const { task_status: status, emits, notice, ...columns } = COLUMNS[type] ?? {};
+  const { visit, usage, mentions, usage_is_sum: isSum } = data;
   const isCall = isSet(usage) || isSet(data['agent_id']);
   return {
     ...columns,
@@ -66,6 +73,8 @@ export function columnsOf({ type, task, data }: NewRunEvent): EventColumns & { v
     // The steps that a sum has are counted themselves.
     ...(columns.ends && isCall && isSum !== true ? usedColumns(usage) : {}),
     ...(emits ? emitted(data['event']) : {}),
+    // A comment tells those whom it mentions.
+    ...(notice && (notice !== 'commented' || isSet(mentions)) ? { notice } : {}),
   };
 }
 

@@ -82,11 +82,13 @@ export interface HumanArguments {
   on_expiry?: 'fault' | { decision: string };
   remind?: Duration[];
   escalate?: { after: Duration; to: Candidates }[];
-  quorum?: Partial<Quorum>;
+  quorum?: Partial<Omit<Quorum, 'exclude'>> & { exclude?: Pick<Candidates, 'users' | 'groups'> };
   /** Decisions that require a comment. */
   require_comment?: string[];
   /** To whom candidates may delegate. Default `candidates`. */
   delegate?: Delegate;
+  /** A link may decide it without a log-in, if the operator allows it too. Default false. */
+  decision_links?: boolean;
   /** What led here: names of tasks, whose outputs the people may see, or values by name. */
   context?: (string | Record<string, unknown>)[];
 }

@@ -235,6 +235,10 @@ test('operations with a token declare 401, errors are problems, and lists are pa
     'POST /hooks/{id}',
     'GET /callbacks/{token}',
     'POST /callbacks/{token}',
+    'GET /decide/{token}',
+    'POST /decide/{token}',
+    'GET /notifications/unsubscribe/{key}',
+    'POST /notifications/unsubscribe/{key}',
   ];
   const logIns = ['POST /auth/token', 'POST /console/session', 'POST /auth/authorize', 'POST /hooks/{id}'];
   for (const [name, operation] of operations) {

@@ -67,6 +67,8 @@ export type ObjectName =
   | 'budget'
   | 'price'
   | 'webhook'
+  | 'chat'
+  | 'absence'
   | 'hook'
   | 'eventSource'
   | 'event'
@@ -107,6 +109,7 @@ const ownEvaluation = rule('builder', { evaluation: hidden });
 const workOnJob = rule('builder', { job: hidden });
 const readWebhook = rule('viewer', { webhook: hidden });
 const changeWebhook = rule('approver', { webhook: hidden });
+const changeChat = rule('approver', { chat: hidden });
 const readHook = rule('viewer', { hook: hidden });
 const changeHook = rule('builder', { hook: hidden });
 const readSource = rule('viewer', { eventSource: hidden });
@@ -330,6 +333,29 @@ export const accessRules: Record<string, Rule | 'public'> = {
   // The address is the proof: test/e2e/agents/long-jobs.test.ts.
   getCallback: 'public',
   receiveCallback: 'public',
+  // The address is the proof: test/integration/hitl/decision-links.test.ts.
+  showDecisionLink: 'public',
+  decideByLink: 'public',
+  // Absences.
+  listAbsences: forRole('viewer'),
+  createAbsence: forRole('approver'),
+  endAbsence: rule('approver', { absence: hidden }),
+  // Notifications.
+  listNotifications: forRole('viewer'),
+  getNotificationSummary: forRole('viewer'),
+  streamNotifications: forRole('viewer'),
+  markNotificationsRead: forRole('viewer'),
+  getNotificationSettings: forRole('viewer'),
+  putNotificationSettings: forRole('viewer'),
+  listNotificationChannels: forRole('viewer'),
+  createNotificationChannel: forRole('approver'),
+  updateNotificationChannel: changeChat,
+  deleteNotificationChannel: changeChat,
+  testNotificationChannel: changeChat,
+  sendTestMail: forRole('admin'),
+  // The address is the proof: test/integration/notifications.
+  showUnsubscribe: 'public',
+  unsubscribe: 'public',
   listWebhooks: forRole('viewer'),
   createWebhook: forRole('approver'),
   getWebhook: readWebhook,

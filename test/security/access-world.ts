@@ -43,6 +43,16 @@ export async function createAccessWorld(): Promise<AccessWorld> {
   const run = await insertRun(app.orm, { owner: owner.id });
   const webhook = created(await clients.owner.post('/webhooks', { url: 'https://hooks.example.com/in' }));
   const delivery = created(await clients.owner.post(`/webhooks/${webhook.id}/test`));
+  const chat = created(
+    await clients.owner.post('/notifications/channels', {
+      name: 'Team',
+      format: 'slack',
+      url: 'https://hooks.example.com/chat',
+    }),
+  );
+  const deputy = await app.createUser({ username: 'the-deputy', roles: ['approver'] });
+  const until = new Date(Date.now() + 86_400_000).toISOString();
+  const absence = created(await clients.owner.post('/absences', { deputy: deputy.id, until }));
   await clients.owner.put('/secrets/OWNER_KEY', { value: 'only the owner knows' });
   await clients.owner.put('/secrets/HOOK_KEY', { value: 'a key of at least sixteen bytes' });
   const hook = { name: 'Pushes', scheme: 'github', secret: 'HOOK_KEY' };
@@ -66,6 +76,8 @@ export async function createAccessWorld(): Promise<AccessWorld> {
       }),
     ).id,
     webhook: webhook.id,
+    chat: chat.id,
+    absence: absence.id,
     hook: created(await clients.owner.post('/hooks', hook)).id,
     eventSource: created(await clients.owner.post('/event-sources', { source: '/shop' })).id,
     event: created(

@@ -10,11 +10,14 @@ import { createApp, type App, type CreateAppOptions } from '../../api/app.ts';
 import { createHttpServer, serve } from '../../api/http-server.ts';
 import { parseEnv, type Env } from '../../config/env.ts';
 import { createOrm, type Orm } from '../../db/orm.ts';
-import { listenForAccountChanges, listenForJobs } from '../../db/notifications.ts';
+import { listenForAccountChanges, listenForJobs, listenForNotifications } from '../../db/notifications.ts';
 import { createRunEventWatcher } from '../../db/run-event-watcher.ts';
 import { FIRST_PARTY_CLIENT, signAccessToken } from '../../domain/auth/access-token.ts';
 import type { Role } from '../../contracts/roles.ts';
 import { ownServers } from '../../config/own-servers.ts';
+import { createChatSender } from '../../adapters/notify/chat-sender.ts';
+import { loadTemplates } from '../../domain/notifications/load-templates.ts';
+import { createMailer } from '../../adapters/notify/smtp.ts';
 import { guardSecrets } from '../../adapters/secrets/guard-secrets.ts';
 import { createAgentSources } from '../../adapters/resources/create-agent-sources.ts';
 import { createResourceFetcher } from '../../adapters/resources/create-resource-fetcher.ts';
@@ -143,6 +146,9 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     resources,
     sources,
     newJobs: listenForJobs(databaseUrl, logger),
+    newNotifications: listenForNotifications(databaseUrl, logger),
+    mailer: { mailer: createMailer(env), templates: loadTemplates(env.NOTIFY_TEMPLATES) },
+    sender: createChatSender(egress),
     guardSecrets,
     orm,
     env,

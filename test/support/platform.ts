@@ -36,6 +36,7 @@ import { createPayloadStore } from '../../domain/files/payload-store.ts';
 import type { FileStore } from '../../domain/files/ports.ts';
 import { runLimits } from '../../domain/runs/limits.ts';
 import { reconcile } from '../../domain/runs/reconcile.ts';
+import { reconcileNotifications } from '../../domain/notifications/reconcile.ts';
 import { reconcileSchedules } from '../../domain/schedules/reconcile.ts';
 import { createEncryption } from '../../domain/secrets/encryption.ts';
 import { resolveSecret } from '../../domain/secrets/service.ts';
@@ -44,6 +45,8 @@ import { createDataConverter } from '../../temporal/data-converter.ts';
 import { createGateway } from '../../temporal/gateway.ts';
 import { createPayloadCodec } from '../../temporal/payload-codec.ts';
 import { bundleWorkflows } from '../../worker/bundle.ts';
+import { createNotifications } from '../../worker/notifications.ts';
+import { startNotificationPump } from '../../worker/notification-pump.ts';
 import { startEventMatcher } from '../../worker/event-matcher.ts';
 import { startEventPump } from '../../worker/event-pump.ts';
 import { createWorker } from '../../worker/create-worker.ts';
@@ -177,6 +180,16 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     processes.sandbox && createSandbox(processes.sandbox, () => readInstallationId(orm.em.fork()));
   await announceProcessPolicy(orm.em.fork(), processes.policy);
   const endedCalls = listenForEndedCalls(database.url, logger);
+  const sender = createDeliverySender(egress);
+  const retry = { ...STANDARD_RETRY, ...options.deliveryRetry };
+  const notifications = createNotifications({
+    orm,
+    env: app.env,
+    encryption,
+    keys: signingKeys,
+    sender,
+    retry,
+  });
   const shortCalls = createShortCalls();
   const activities = createActivities({
     orm,
@@ -196,11 +209,8 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     answers: createAnswerMemory(app.env.WORKER_ANSWER_MIB * 1024 * 1024),
     retentionDays: app.env.RETENTION_DAYS,
     eventDays: app.env.EVENT_RETENTION_DAYS,
-    deliveries: {
-      kinds,
-      sender: createDeliverySender(egress),
-      retry: { ...STANDARD_RETRY, ...options.deliveryRetry },
-    },
+    deliveries: { kinds, sender, retry },
+    notifications,
     secret: (ownerId, name) => resolveSecret(orm.em.fork(), encryption, ownerId, name),
   });
   const connection = await NativeConnection.connect({ address: temporal.address });
@@ -223,7 +233,9 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
     const pump = startEventPump({ orm, kinds, temporal: gateway, runEvents, logger });
     const matching = { orm, temporal: gateway, limits: runLimits(app.env), logger };
     const matcher = startEventMatcher(matching, database.url);
-    const stopped = (): Promise<unknown> => Promise.all([pump.stop(), matcher.stop()]);
+    const { expand } = notifications;
+    const notifier = startNotificationPump({ expand, temporal: gateway, logger }, database.url);
+    const stopped = (): Promise<unknown> => Promise.all([pump.stop(), matcher.stop(), notifier.stop()]);
     running = { shutdown: () => worker.shutdown(), done: worker.run().finally(stopped) };
   };
   const stopWorker = async (): Promise<void> => {
@@ -236,6 +248,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   const close = async (): Promise<void> => {
     await stopWorker();
     await runEvents.stop();
+    notifications.deliver.mailer?.close();
     await endedCalls.stop();
     await sandbox?.close();
     await connection.close();
@@ -260,6 +273,8 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
         { heartbeat: () => {} },
       );
       await reconcileDeliveries({ orm, kinds, temporal: gateway }, { heartbeat: () => {}, overdueMs: 0 });
+      const { expand } = notifications;
+      await reconcileNotifications({ expand, temporal: gateway }, { heartbeat: () => {}, overdueMs: 0 });
     },
     runToEnd: async (definition, input = {}) => runToEnd(await app.as('builder'), definition, input),
   };

@@ -20,6 +20,7 @@ import type { AgentState } from '../../../domain/registry/agent-service.ts';
 import type { AgentRow, ListedAgent } from '../../../domain/registry/agent-lists.ts';
 import { publishedVersion, type VersionState } from '../../../domain/registry/choose-version.ts';
 import { listedRecord, presentListed } from '../../listed.ts';
+import { personName } from '../../person-names.ts';
 import { jsonObject, provenanceRecord, timestamp, uuid } from '../../schemas.ts';
 
 const textOrNull = z.string().nullable();
@@ -121,6 +122,7 @@ export const agentRecord = z
     updated_at: timestamp,
     last_used: timestamp.nullable(),
     owner_id: uuid,
+    owner_name: personName,
     visibility: z.enum(['private', 'public']),
     documentation: textOrNull,
     license: textOrNull,

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 
 import type { StoredFile } from '../../../db/entities/stored-file.ts';
+import { personName } from '../../person-names.ts';
 import { timestamp, uuid } from '../../schemas.ts';
 
 export const visibility = z.enum(['private', 'public']);
@@ -14,6 +15,7 @@ export const fileRecord = z
     size: z.int().meta({ description: 'Size in bytes.' }),
     sha256: z.string().meta({ description: 'SHA-256 of the content, in lower-case hexadecimal.' }),
     owner_id: uuid,
+    owner_name: personName,
     visibility,
     created_at: timestamp,
   })

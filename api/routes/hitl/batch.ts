@@ -2,6 +2,7 @@
 import type * as z from 'zod';
 
 import type { AuditNote } from '../../../domain/audit/write.ts';
+import { withAbsentPeople } from '../../../domain/auth/absences.ts';
 import { AppError } from '../../../domain/errors.ts';
 import { decide, type Decided } from '../../../domain/hitl/decide.ts';
 import { loadForChange } from '../../../domain/hitl/locked-task.ts';
@@ -21,6 +22,7 @@ type Result = z.input<typeof batchRecord>['results'][number];
 
 export async function decideBatch(deps: AppDeps, c: EndpointContext, items: BatchItem[]): Promise<Result[]> {
   const decided: (Decided | AppError)[] = [];
+  const actor = await withAbsentPeople(c.em, c.actor);
   for (const [index, item] of items.entries()) {
     const { task_id: taskId, ...submission } = item;
     decided.push(
@@ -29,8 +31,8 @@ export async function decideBatch(deps: AppDeps, c: EndpointContext, items: Batc
         c,
         { name: String(index), content: item, audited: auditedOf(item) },
         async (em) => {
-          const seen = await loadForChange(em, c.actor, taskId);
-          return decide(em, { actor: c.actor, via: 'batch' }, seen, { value: submission });
+          const seen = await loadForChange(em, actor, taskId);
+          return decide(em, { actor, via: 'batch' }, seen, { value: submission });
         },
       ),
     );
@@ -46,7 +48,7 @@ export async function decideBatch(deps: AppDeps, c: EndpointContext, items: Batc
     return {
       task_id,
       status: 200,
-      ...presentDecided(c.actor, task, decision, signal === null ? null : delivered.has(signal.signal.id)),
+      ...presentDecided(actor, task, decision, signal === null ? null : delivered.has(signal.signal.id)),
     };
   });
 }

@@ -14,6 +14,7 @@ import type { Actor } from '../../../domain/auth/actor.ts';
 import { AUDIT_ACTIONS, AUDIT_VIA, type AuditRow } from '../../../domain/hitl/audit.ts';
 import type { Decision, HumanTaskView } from '../../../domain/hitl/human-task.ts';
 import { TASK_ACTIONS, taskRights } from '../../../domain/hitl/rights.ts';
+import { personName } from '../../person-names.ts';
 import { listedRecord, presentListed } from '../../listed.ts';
 import { jsonObject, problemSchema, timestamp, userReference, uuid } from '../../schemas.ts';
 
@@ -24,6 +25,7 @@ const decisionRecord = z
     payload: z.unknown(),
     comment: z.string().nullable(),
     decided_by: uuid,
+    decided_by_name: personName,
     decided_at: timestamp,
     delivered: z
       .boolean()
@@ -37,7 +39,13 @@ const decisionRecord = z
   .meta({ id: 'HumanDecision' });
 
 export const commentRecord = z
-  .object({ id: uuid, comment: z.string(), created_by: uuid, created_at: timestamp })
+  .object({
+    id: uuid,
+    comment: z.string(),
+    created_by: uuid,
+    created_by_name: personName,
+    created_at: timestamp,
+  })
   .meta({ id: 'HumanTaskComment' });
 
 const names = z.array(z.string());
@@ -55,6 +63,7 @@ const quorum = z.object({
   approvals: z.int(),
   rejections: z.int(),
   exclude_initiator: z.boolean(),
+  exclude: z.object({ users: names, groups: names }).optional(),
 }) satisfies z.ZodType<Quorum>;
 
 const contextEntry = z
@@ -104,8 +113,10 @@ export const humanTaskRecord = z
     status: z.enum(TASK_STATUSES),
     priority: z.int().min(0).max(100),
     assignee: z.string().nullable().meta({ description: 'Id or username, as the definition gives it.' }),
+    assignee_name: personName,
     candidates: candidates,
     claimed_by: uuid.nullable(),
+    claimed_by_name: personName,
     claimed_at: timestamp.nullable(),
     due_at: timestamp.nullable(),
     expires_at: timestamp.nullable(),
@@ -201,6 +212,9 @@ export function presentTask(actor: Actor, view: HumanTaskView): z.input<typeof h
     owner_id: _owner,
     initiator_id: _initiator,
     initiator_ids: _initiators,
+    excluded: _excluded,
+    decision_links: _links,
+    represented: _represented,
     task_name: _name,
     assignee_key: _key,
     principals: _principals,

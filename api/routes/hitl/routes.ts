@@ -1,6 +1,8 @@
 import * as z from 'zod';
 
 import { TASK_STATUSES } from '../../../contracts/hitl.ts';
+import { withAbsentPeople } from '../../../domain/auth/absences.ts';
+import type { Actor } from '../../../domain/auth/actor.ts';
 import { listAudit } from '../../../domain/hitl/audit.ts';
 import type { Caller } from '../../../domain/hitl/locked-task.ts';
 import {
@@ -129,10 +131,11 @@ function readEndpoints(): Endpoint[] {
       errors: [403],
       handler: async (c) => {
         const order = orders[c.query.sort];
+        const person = await personOf(c);
         const { items, headers } = await readPage(c, order, (page, { sort: by, ...filter }) =>
-          listTasks(c.em, c.actor, filter, page.after ?? { sort: by }, page.limit),
+          listTasks(c.em, person, filter, page.after ?? { sort: by }, page.limit),
         );
-        return { status: 200, body: items.map((task) => presentListedTask(c.actor, task)), headers };
+        return { status: 200, body: items.map((task) => presentListedTask(person, task)), headers };
       },
     }),
     endpoint({
@@ -147,7 +150,7 @@ function readEndpoints(): Endpoint[] {
       tags,
       role: 'viewer',
       responses: { 200: summaryRecord },
-      handler: async (c) => ({ status: 200, body: await countTasks(c.em, c.actor) }),
+      handler: async (c) => ({ status: 200, body: await countTasks(c.em, await personOf(c)) }),
     }),
     endpoint({
       method: 'GET',
@@ -158,10 +161,10 @@ function readEndpoints(): Endpoint[] {
       role: 'viewer',
       params: idParams,
       responses: { 200: humanTaskRecord },
-      handler: async (c) => ({
-        status: 200,
-        body: presentTask(c.actor, await getTask(c.em, c.actor, c.params.id)),
-      }),
+      handler: async (c) => {
+        const person = await personOf(c);
+        return { status: 200, body: presentTask(person, await getTask(c.em, person, c.params.id)) };
+      },
     }),
     endpoint({
       method: 'GET',
@@ -174,7 +177,7 @@ function readEndpoints(): Endpoint[] {
       query: z.object(pageQuery),
       responses: { 200: z.array(auditRecord) },
       handler: async (c) => {
-        const task = await getTask(c.em, c.actor, c.params.id);
+        const task = await getTask(c.em, await personOf(c), c.params.id);
         const { items, headers } = await readPage(c, byId, (page) => listAudit(c.em, c.actor, task, page));
         return { status: 200, body: items.map(presentAudit), headers };
       },
@@ -200,15 +203,16 @@ function decisionEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: decidedRecord },
       errors: [403, 409],
       handler: async (c) => {
-        const seen = await loadForChange(c.em, c.actor, c.params.id);
-        const { task, decision, signal } = await decide(c.em, callerOf(c), seen, c.readBody());
+        const caller = await callerOf(c);
+        const seen = await loadForChange(c.em, caller.actor, c.params.id);
+        const { task, decision, signal } = await decide(c.em, caller, seen, c.readBody());
         if (signal !== null) {
           c.afterCommit(async () => {
             const delivered = await sendSignals(deps, [signal]);
-            return { status: 200, body: presentDecided(c.actor, task, decision, delivered.length > 0) };
+            return { status: 200, body: presentDecided(caller.actor, task, decision, delivered.length > 0) };
           });
         }
-        return { status: 200, body: presentDecided(c.actor, task, decision) };
+        return { status: 200, body: presentDecided(caller.actor, task, decision) };
       },
     }),
     endpoint({
@@ -250,9 +254,10 @@ function handoverEndpoints(): Endpoint[] {
       summary: 'Claim a human task, so that nobody else can decide it',
       responses: { 200: humanTaskRecord },
       handler: async (c) => {
-        const seen = await loadForChange(c.em, c.actor, c.params.id);
+        const caller = await callerOf(c);
+        const seen = await loadForChange(c.em, caller.actor, c.params.id);
         c.checkSyntax();
-        return { status: 200, body: presentTask(c.actor, await claim(c.em, callerOf(c), seen)) };
+        return { status: 200, body: presentTask(caller.actor, await claim(c.em, caller, seen)) };
       },
     }),
     endpoint({
@@ -262,9 +267,10 @@ function handoverEndpoints(): Endpoint[] {
       summary: 'Release a claimed human task',
       responses: { 200: humanTaskRecord },
       handler: async (c) => {
-        const seen = await loadForChange(c.em, c.actor, c.params.id);
+        const caller = await callerOf(c);
+        const seen = await loadForChange(c.em, caller.actor, c.params.id);
         c.checkSyntax();
-        return { status: 200, body: presentTask(c.actor, await release(c.em, callerOf(c), seen)) };
+        return { status: 200, body: presentTask(caller.actor, await release(c.em, caller, seen)) };
       },
     }),
     endpoint({
@@ -279,9 +285,10 @@ function handoverEndpoints(): Endpoint[] {
       body: z.object({ to: text({ min: 1, max: 255 }).meta({ description: 'A user, by id or username.' }) }),
       responses: { 200: humanTaskRecord },
       handler: async (c) => {
-        const seen = await loadForChange(c.em, c.actor, c.params.id);
-        const task = await delegate(c.em, callerOf(c), seen, c.readBody());
-        return { status: 200, body: presentTask(c.actor, task) };
+        const caller = await callerOf(c);
+        const seen = await loadForChange(c.em, caller.actor, c.params.id);
+        const task = await delegate(c.em, caller, seen, c.readBody());
+        return { status: 200, body: presentTask(caller.actor, task) };
       },
     }),
     endpoint({
@@ -293,13 +300,19 @@ function handoverEndpoints(): Endpoint[] {
       body: z.object({ comment: text({ min: 1, max: 10_000 }) }),
       responses: { 201: commentRecord },
       handler: async (c) => {
-        const task = await loadForComment(c.em, c.actor, c.params.id);
-        return { status: 201, body: await comment(c.em, callerOf(c), task, c.readBody()) };
+        const caller = await callerOf(c);
+        const task = await loadForComment(c.em, caller.actor, c.params.id);
+        return { status: 201, body: await comment(c.em, caller, task, c.readBody()) };
       },
     }),
   ];
 }
 
-function callerOf({ actor }: Pick<EndpointContext, 'actor'>): Caller {
-  return { actor, via: 'api' };
+async function callerOf(c: Pick<EndpointContext, 'actor' | 'em'>): Promise<Caller> {
+  return { actor: await personOf(c), via: 'api' };
+}
+
+/** The caller, with the absent people whose deputy they are. */
+function personOf({ em, actor }: Pick<EndpointContext, 'actor' | 'em'>): Promise<Actor> {
+  return withAbsentPeople(em, actor);
 }

@@ -17,6 +17,7 @@ import {
 } from '../../../domain/oauth/authorization.ts';
 import { issueCode } from '../../../domain/oauth/codes.ts';
 import type { AppDeps } from '../../deps.ts';
+import { pageHeaders } from '../../page.ts';
 import {
   endpoint,
   media,
@@ -33,7 +34,7 @@ import {
 } from '../../middleware/session-cookie.ts';
 import { MAX_AUTH_BODY_BYTES, form } from '../auth/requests.ts';
 import { openBrowserSession } from '../console/session.ts';
-import { pageHeaders, renderConsentPage, renderLogInPage, renderResumePage, type PageForm } from './page.ts';
+import { renderConsentPage, renderLogInPage, renderResumePage, type PageForm } from './page.ts';
 
 const value = z.string().optional();
 const parameters = Object.fromEntries(authorizationParameters.map((name) => [name, value]));

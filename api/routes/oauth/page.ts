@@ -1,32 +1,6 @@
 /** The pages on which a user logs in and approves an OAuth client: no script, no outside resource. */
-import { createHash } from 'node:crypto';
-
 import type { Role } from '../../../contracts/roles.ts';
-
-const STYLE = `
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 28rem; margin: 10vh auto; padding: 0 1rem; }
-h1 { font-size: 1.25rem; }
-label { display: block; margin: .75rem 0; }
-input { display: block; width: 100%; box-sizing: border-box; font: inherit; padding: .4rem; }
-button { font: inherit; padding: .45rem 1rem; margin: .5rem .5rem 0 0; }
-dt { font-weight: 600; margin-top: .5rem; } dd { margin: 0; overflow-wrap: anywhere; }
-.note { opacity: .8; font-size: .875rem; } .problem { color: light-dark(#b42318, #ff8f86); }
-`;
-const styleHash = createHash('sha256').update(STYLE).digest('base64');
-
-/** `formTargets`: where the answer to a form may redirect to, besides this server. */
-export function pageHeaders(formTargets: readonly string[] = []): Record<string, string> {
-  return {
-    'Cache-Control': 'no-store',
-    'Content-Security-Policy':
-      `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; frame-ancestors 'none'; ` +
-      `form-action ${["'self'", ...formTargets].join(' ')}`,
-    'X-Frame-Options': 'DENY',
-    // Not no-referrer: browsers would then send `Origin: null` with our own forms.
-    'Referrer-Policy': 'same-origin',
-  };
-}
+import { escapeHtml, page } from '../../page.ts';
 
 /** A form posts its fields to the address of the page. */
 export interface PageForm {
@@ -135,26 +109,4 @@ function hidden(fields: Record<string, string>): string {
   return Object.entries(fields)
     .map(([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`)
     .join('');
-}
-
-function page(title: string, body: string, head = ''): string {
-  return `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${head}
-<title>${title} · Cadenza</title><style>${STYLE}</style></head>
-<body><main>${body}</main></body>
-</html>
-`;
-}
-
-const ENTITIES: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 }

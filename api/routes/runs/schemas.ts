@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { RUN_STATUSES, RUN_TASK_STATUSES } from '../../../contracts/run-events.ts';
 import { listedRecord } from '../../listed.ts';
 import { RUN_ACTIONS } from '../../../domain/runs/rights.ts';
+import { personName } from '../../person-names.ts';
 import { jsonObject, text, timestamp, uuid } from '../../schemas.ts';
 
 export const runStatus = z.enum(RUN_STATUSES);
@@ -126,6 +127,7 @@ const runFields = z.object({
   output: z.unknown(),
   error: dslErrorSchema.nullable(),
   owner_id: uuid,
+  owner_name: personName,
   parent_run_id: uuid.nullable(),
   retry_of: uuid.nullable(),
   key: z.string().nullable(),

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 
-import { listPeople } from '../../../domain/auth/directory.ts';
+import { listPeople, type Person } from '../../../domain/auth/directory.ts';
+import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { orderBy, readPage } from '../../paging.ts';
 import { pageQuery, text, uuid } from '../../schemas.ts';
@@ -9,13 +10,21 @@ import { pageQuery, text, uuid } from '../../schemas.ts';
 const MAX_IDS = 200;
 
 const personRecord = z
-  .object({ id: uuid, username: z.string(), display_name: z.string().nullable() })
+  .object({
+    id: uuid,
+    username: z.string(),
+    display_name: z.string().nullable(),
+    avatar: z
+      .object({ initials: z.string(), hue: z.int().min(0).max(359) })
+      .meta({ description: 'A picture that is drawn from the name.' }),
+    email: z.string().optional().meta({ description: 'Only with DIRECTORY_EMAIL.' }),
+  })
   .meta({ id: 'Person' });
 
 const byUsername = orderBy<{ username: string }, string>(z.string().max(255), ({ username }) => username);
 
 /** The names of other users, for everybody. */
-export function directoryEndpoints(): Endpoint[] {
+export function directoryEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
   return [
     endpoint({
       method: 'GET',
@@ -23,7 +32,8 @@ export function directoryEndpoints(): Endpoint[] {
       operationId: 'listPeople',
       summary: 'List people by username',
       description:
-        'Active users, with nothing but their names. With `ids` and without `q` also disabled users, ' +
+        'Active users, with nothing but their names (and mail addresses with DIRECTORY_EMAIL). ' +
+        'With `ids` and without `q` also disabled users, ' +
         'because records keep naming them.',
       tags: ['users'],
       role: 'viewer',
@@ -42,10 +52,18 @@ export function directoryEndpoints(): Endpoint[] {
       responses: { 200: z.array(personRecord) },
       handler: async (c) => {
         const { items, headers } = await readPage(c, byUsername, (page, filter) =>
-          listPeople(c.em, filter, page),
+          listPeople(c.em, filter, page, { withEmail: env.DIRECTORY_EMAIL }),
         );
-        return { status: 200, body: items, headers };
+        return { status: 200, body: items.map((one) => ({ ...one, avatar: avatarOf(one) })), headers };
       },
     }),
   ];
+}
+
+/** The same wherever it is drawn: up to two initials, and a colour of the id. */
+function avatarOf({ id, username, display_name: name }: Person): { initials: string; hue: number } {
+  const words = (name?.trim() || username).split(/[\s._-]+/).filter((word) => word !== '');
+  const letters = words.length > 1 ? [words[0], words.at(-1)] : [words[0]];
+  const initials = letters.map((word) => [...(word ?? '')][0]?.toUpperCase() ?? '').join('');
+  return { initials, hue: Number.parseInt(id.slice(-6), 16) % 360 };
 }

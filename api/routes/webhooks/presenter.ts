@@ -6,12 +6,14 @@ import * as z from 'zod';
 
 import type { DeliveryRow } from '../../../domain/delivery/outbox.ts';
 import type { Webhook } from '../../../domain/webhooks/service.ts';
+import { personName } from '../../person-names.ts';
 import { timestamp, uuid } from '../../schemas.ts';
 
 export const webhookRecord = z
   .object({
     id: uuid,
     owner_id: uuid,
+    owner_name: personName,
     url: z.string(),
     types: z.array(z.string()).meta({
       description:

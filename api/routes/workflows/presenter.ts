@@ -9,6 +9,7 @@ import type { Actor } from '../../../domain/auth/actor.ts';
 import { WORKFLOW_ACTIONS, workflowActions } from '../../../domain/registry/workflow-rights.ts';
 import type { WorkflowRecord } from '../../../domain/registry/workflow-service.ts';
 import { listedRecord, presentListed } from '../../listed.ts';
+import { personName } from '../../person-names.ts';
 import { jsonObject, provenanceRecord, timestamp, uuid } from '../../schemas.ts';
 
 const problemOfDefinition = z
@@ -68,6 +69,7 @@ export const workflowRecord = z
     input_schema: inputSchema,
     resources,
     owner_id: uuid,
+    owner_name: personName,
     visibility: z.enum(['private', 'public']),
     tags: z.array(z.string()),
     budget: budgetSchema.nullable(),
@@ -90,6 +92,7 @@ export const revisionRecord = z
     input_schema: inputSchema,
     resources,
     created_by: uuid,
+    created_by_name: personName,
     created_at: timestamp,
   })
   .meta({ id: 'WorkflowRevision' });

@@ -46,9 +46,11 @@ export const humanCall: Call = {
       approvals: z.int().min(1, 'has to be 1 or more').max(1000, 'may be at most 1000').optional(),
       rejections: z.int().min(1, 'has to be 1 or more').max(1000, 'may be at most 1000').optional(),
       exclude_initiator: z.boolean().optional(),
+      exclude: exact({ users: names.optional(), groups: names.optional() }).optional(),
     }).optional(),
     require_comment: z.array(name).optional(),
     delegate: z.enum(DELEGATES).optional(),
+    decision_links: z.boolean().optional(),
     context: contextShape.optional(),
   }),
   check(parameters, pointer, locals, checker) {
@@ -68,6 +70,7 @@ export const humanCall: Call = {
     checkTimes(parameters, pointer, locals, checker);
     checkDecisions(parameters, pointer, checker);
     checkQuorum(parameters, pointer, checker);
+    checkExcluded(parameters, pointer, locals, checker);
     const task = pointer.slice(0, pointer.lastIndexOf('/'));
     checkContext(parameters['context'], at(pointer, 'context'), task, place, checker);
   },
@@ -164,6 +167,23 @@ function checkDecisions(parameters: Record<string, unknown>, pointer: string, ch
   const comments = parameters['require_comment'];
   for (const [index, id] of Array.isArray(comments) ? comments.entries() : [])
     isDecision(id, at(pointer, 'require_comment', index));
+}
+
+/** People whom the quorum excludes; and links without a log-in, which know no quorum. */
+function checkExcluded(
+  { quorum, decision_links: links }: Record<string, unknown>,
+  pointer: string,
+  locals: readonly string[],
+  checker: Checker,
+): void {
+  const exclude = own(quorum, 'exclude');
+  if (exclude !== undefined) checkPeople(exclude, at(pointer, 'quorum', 'exclude'), locals, checker);
+  if (links === true && quorum !== undefined)
+    checker.problems.error(
+      at(pointer, 'decision_links'),
+      'quorum_without_links',
+      'a task with a quorum cannot be decided by a link without a log-in',
+    );
 }
 
 /** Checks that a quorum can be reached: there must be enough people, and others than the initiator. */

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decide as decideTask, loadForChange } from '../../../domain/hitl/service.ts';
 import type { Client, TestUser } from '../../support/app.ts';
+import { headerOf, startMailServer, type MailServer } from '../../support/mail-server.ts';
 import {
   startRun,
   startTestPlatform,
@@ -15,6 +16,7 @@ import {
 } from '../../support/platform.ts';
 
 let platform: TestPlatform;
+let smtp: MailServer;
 let builder: Client;
 let ann: TestUser;
 let bob: TestUser;
@@ -22,14 +24,25 @@ let asAnn: Client;
 let asBob: Client;
 
 beforeAll(async () => {
-  platform = await startTestPlatform();
+  smtp = await startMailServer();
+  platform = await startTestPlatform({
+    env: {
+      SMTP_HOST: '127.0.0.1',
+      SMTP_PORT: String(smtp.port),
+      SMTP_TLS: 'none',
+      SMTP_FROM: 'cadenza@example.com',
+    },
+  });
   builder = await platform.as('builder');
   ann = await platform.createUser({ username: 'ann', roles: ['approver'] });
   bob = await platform.createUser({ username: 'bob', roles: ['approver'], groups: ['bosses'] });
   asAnn = await platform.as(ann);
   asBob = await platform.as(bob);
 });
-afterAll(() => platform.close());
+afterAll(async () => {
+  await platform.close();
+  await smtp.close();
+});
 
 const forAnn = { title: 'Approve ${ .what }', candidates: { users: ['ann'] } };
 const human = (more: Record<string, unknown> = {}) => ({
@@ -472,4 +485,20 @@ describe('a human task ends', () => {
     await decide(asAnn, task ?? {}, { decision: 'approve' });
     expect(await ended(run)).toMatchObject({ status: 'completed', output: { decision: 'approve' } });
   });
+});
+
+test('people are mailed through the worker when they are asked and reminded', async () => {
+  const run = await start(human({ title: 'Taste the tea', remind: ['PT1S'] }));
+  const subjects = (): (string | undefined)[] =>
+    smtp.mails.filter(({ to }) => to.includes('ann@example.com')).map((mail) => headerOf(mail, 'Subject'));
+  await until(
+    async () => subjects(),
+    (found) => found.includes('Reminder: Taste the tea'),
+  );
+  expect(subjects()).toContain('Waiting for a decision: Taste the tea');
+  const { logs } = await read(run);
+  const created = logs.find(({ type }: { type: string }) => type === 'io.cadenza.hitl.task-created.v1');
+  expect(created.data).toMatchObject({ assignee: null, candidates: { users: ['ann'] } });
+  await decide(asAnn, await taskOf(run), { decision: 'approve' });
+  expect((await ended(run))['status']).toBe('completed');
 });

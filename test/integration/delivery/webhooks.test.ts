@@ -109,6 +109,7 @@ test('a webhook is created, read, changed, listed and deleted, and its secret is
   expect(webhook).toEqual({
     id: expect.any(String),
     owner_id: (await platform.user('builder')).id,
+    owner_name: 'the-builder',
     url: 'https://receiver.example/hook',
     types: ['io.cadenza.hitl', '*.faulted.v1'],
     description: 'mine',

@@ -116,6 +116,7 @@ test('a raw upload comes back with its bytes, name, type and digest', async () =
     size: 5,
     sha256: sha256('hello'),
     owner_id: (await app.user('builder')).id,
+    owner_name: 'the-builder',
     visibility: 'private',
     created_at: expect.any(String),
   });

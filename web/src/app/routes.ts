@@ -24,6 +24,7 @@ export type Route =
 
 const SETTINGS = [
   'profile',
+  'notifications',
   'sessions',
   'tokens',
   'clients',

@@ -8,7 +8,7 @@ import { connection, liveUntil } from '../data/live.ts';
 import { outbox } from '../data/outbox.ts';
 import { useReadiness } from '../data/readiness.ts';
 import { logOut, mayCall } from '../data/session.ts';
-import { MAX_COUNT, useTaskCounts } from '../data/task-counts.ts';
+import { MAX_COUNT, MAX_UNREAD, useTaskCounts, useUnread } from '../data/task-counts.ts';
 import { Inbox } from '../screens/inbox/inbox.tsx';
 import { nowMs } from '../ui/clock.ts';
 import { Dialog } from '../ui/dialog.tsx';
@@ -88,6 +88,7 @@ export function Shell({ user }: { user: User }) {
           <span>{words.palette}</span> <kbd aria-hidden="true">{keyName('mod+k', isMac)}</kbd>
         </button>
         <Connection />
+        <Bell />
         <Account user={user} onKeys={() => (showsKeys.value = true)} />
       </header>
       <OfflineBar />
@@ -146,6 +147,26 @@ function InboxCount() {
       <span aria-hidden="true">{text}</span>
       <span class="hidden-text">{title}</span>
     </span>
+  );
+}
+
+/** Leads to the notifications, with how many are unread. */
+function Bell() {
+  const unread = useUnread();
+  const text = words.count(unread, unread >= MAX_UNREAD);
+  const title = words.unread(text);
+  return (
+    <a class={css['bell']} href={settingsAddress('notifications')} title={title}>
+      <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true">
+        <path d="M2 12h12l-2-3V6a4 4 0 0 0-8 0v3zM6 14h4" />
+      </svg>
+      {unread > 0 && (
+        <span class={css['count']} aria-hidden="true">
+          {text}
+        </span>
+      )}
+      <span class="hidden-text">{title}</span>
+    </a>
   );
 }
 

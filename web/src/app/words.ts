@@ -10,6 +10,7 @@ export const words = {
   count: (count: number, isMore: boolean) => `${count.toLocaleString()}${isMore ? '+' : ''}`,
   waiting: (count: string, overdue: number) =>
     `${count} to decide${overdue > 0 ? `, ${overdue.toLocaleString()} overdue` : ''}`,
+  unread: (count: string) => `Notifications: ${count} unread`,
   settings: 'Settings',
   reference: 'API reference',
   keys: 'Keyboard shortcuts',

@@ -7,18 +7,44 @@ import { onChange, onReconnect } from './live.ts';
 import { cache, useQuery } from './query.ts';
 
 const KEY = ['task summary'];
+export const UNREAD_KEY = ['unread'];
 /** The server counts no further. */
 export const MAX_COUNT = 1_000;
+export const MAX_UNREAD = 100;
 /** Many events in a short time are one count. */
 const READ_PAUSE_MS = 500;
+const EVERY_MS = 60_000;
 
 export function useTaskCounts(): HumanTaskSummary | undefined {
+  useRefreshed(KEY);
+  const { data } = useQuery({
+    queryKey: KEY,
+    queryFn: ({ signal }) => client.call('getHumanTaskSummary', { signal }),
+    // Deadlines pass without an event.
+    refetchInterval: EVERY_MS,
+  });
+  return data;
+}
+
+/** How many notifications the user has not read. */
+export function useUnread(): number {
+  useRefreshed(UNREAD_KEY);
+  const { data } = useQuery({
+    queryKey: UNREAD_KEY,
+    queryFn: ({ signal }) => client.call('getNotificationSummary', { signal }),
+    refetchInterval: EVERY_MS,
+  });
+  return data?.unread ?? 0;
+}
+
+/** Reads anew after events of tasks. */
+function useRefreshed(queryKey: string[]): void {
   useEffect(() => {
     let due: ReturnType<typeof setTimeout> | undefined;
     const readSoon = () => {
       due ??= setTimeout(() => {
         due = undefined;
-        void cache.invalidateQueries({ queryKey: KEY });
+        void cache.invalidateQueries({ queryKey });
       }, READ_PAUSE_MS);
     };
     const ends = [onChange(({ kind }) => kind === 'task' && readSoon()), onReconnect(readSoon)];
@@ -27,11 +53,4 @@ export function useTaskCounts(): HumanTaskSummary | undefined {
       for (const end of ends) end();
     };
   }, []);
-  const { data } = useQuery({
-    queryKey: KEY,
-    queryFn: ({ signal }) => client.call('getHumanTaskSummary', { signal }),
-    // Deadlines pass without an event.
-    refetchInterval: 60_000,
-  });
-  return data;
 }

@@ -99,6 +99,8 @@ async function create(
         title: human.title,
         due_at: human.due_at,
         expires_at: human.expires_at,
+        assignee: human.assignee,
+        candidates: human.candidates,
       },
     },
   );

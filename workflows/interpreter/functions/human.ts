@@ -107,8 +107,10 @@ function newTask(
           approvals: args.quorum.approvals ?? 1,
           rejections: args.quorum.rejections ?? 1,
           exclude_initiator: args.quorum.exclude_initiator ?? false,
+          ...(args.quorum.exclude === undefined ? {} : { exclude: excluded(args.quorum.exclude, input, at) }),
         }
       : null,
+    ...(args.decision_links === true ? { decision_links: true } : {}),
     ...(args.delegate === undefined ? {} : { delegate: args.delegate }),
     ...(args.context === undefined ? {} : { context: context(execution, args.context, task, input, at) }),
   };
@@ -150,6 +152,15 @@ function candidates(
       .map((name) => text(name, `${parameter}.${kind}`, at.ref));
   };
   return { users: list('users'), roles: list('roles'), groups: list('groups') };
+}
+
+function excluded(
+  spec: Pick<Candidates, 'users' | 'groups'>,
+  input: unknown,
+  at: At,
+): { users: string[]; groups: string[] } {
+  const { users, groups } = candidates(spec, 'quorum.exclude', input, at);
+  return { users, groups };
 }
 
 /** An expression may return any value; numbers are accepted as text. */

@@ -4,6 +4,7 @@ import type { SettingsPart } from '../../app/routes.ts';
 /** Each part with the operation that it cannot do without. */
 export const NEEDS: Readonly<Record<SettingsPart, OperationId>> = {
   profile: 'getMe',
+  notifications: 'listNotifications',
   sessions: 'listMySessions',
   tokens: 'listMyTokens',
   clients: 'listMyClients',

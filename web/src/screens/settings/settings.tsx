@@ -21,6 +21,7 @@ import { words } from './words.ts';
 
 const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
   profile: Profile,
+  notifications: lazy(async () => (await import('./notifications.tsx')).NotificationsPart),
   sessions: Sessions,
   tokens: lazy(async () => (await import('./tokens.tsx')).Tokens),
   clients: Clients,

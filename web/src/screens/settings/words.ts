@@ -2,6 +2,7 @@ export const words = {
   title: 'Settings',
   parts: {
     profile: 'Profile',
+    notifications: 'Notifications',
     sessions: 'Sessions',
     tokens: 'Access tokens',
     clients: 'Machine clients',

@@ -1,0 +1,96 @@
+/**
+ * Mails by SMTP, through the server that the operator named. A server's 4xx, and what has no answer, is worth
+ * another attempt; a 5xx is not, unless it refuses us and not the mail (RFC 5321 section 4.2.1).
+ */
+import { readFileSync } from 'node:fs';
+
+import { createTransport } from 'nodemailer';
+
+import { isRecord } from '../../contracts/is-record.ts';
+import type { Mail, Mailer, SendOutcome } from '../../domain/ports.ts';
+
+/** The settings of these names. */
+interface MailSettings {
+  SMTP_HOST?: string | undefined;
+  SMTP_PORT: number;
+  SMTP_TLS: 'starttls' | 'implicit' | 'none';
+  SMTP_TLS_CA?: string | undefined;
+  SMTP_USERNAME?: string | undefined;
+  SMTP_PASSWORD?: string | undefined;
+  SMTP_FROM?: string | undefined;
+}
+
+const CONNECT_MS = 10_000;
+/** Shorter than the lease of a message. */
+const ANSWER_MS = 15_000;
+const MAX_CONNECTIONS = 4;
+const MAX_ERROR = 500;
+
+/** Null unless SMTP_HOST is set. */
+export function createMailer(settings: MailSettings): Mailer | null {
+  const { SMTP_HOST: host, SMTP_PORT: port, SMTP_TLS: tls, SMTP_FROM: from } = settings;
+  if (host === undefined || from === undefined) return null;
+  const { SMTP_USERNAME: user, SMTP_PASSWORD: pass, SMTP_TLS_CA: ca } = settings;
+  const transport = createTransport({
+    host,
+    port,
+    secure: tls === 'implicit',
+    requireTLS: tls === 'starttls',
+    ignoreTLS: tls === 'none',
+    ...(ca === undefined ? {} : { tls: { ca: readFileSync(ca, 'utf8') } }),
+    ...(user === undefined || pass === undefined ? {} : { auth: { user, pass } }),
+    pool: true,
+    // The outbox repeats what failed.
+    maxRequeues: 0,
+    maxConnections: MAX_CONNECTIONS,
+    connectionTimeout: CONNECT_MS,
+    greetingTimeout: CONNECT_MS,
+    socketTimeout: ANSWER_MS,
+    // Neither files nor addresses: all content is text.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return {
+    async send(mail) {
+      try {
+        await transport.sendMail(messageOf(mail, from));
+        return { sent: true };
+      } catch (error) {
+        return refusalOf(error, pass);
+      }
+    },
+    close: () => transport.close(),
+  };
+}
+
+function messageOf({ to, subject, text, html, messageId, unsubscribe }: Mail, from: string) {
+  return {
+    from,
+    // An object is one address, whatever characters it has.
+    to: { name: '', address: to },
+    subject,
+    text,
+    html,
+    messageId,
+    headers: {
+      'Auto-Submitted': 'auto-generated',
+      'X-Auto-Response-Suppress': 'All',
+      ...(unsubscribe === undefined
+        ? {}
+        : {
+            'List-Unsubscribe': { prepared: true, value: `<${unsubscribe}>` },
+            'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+          }),
+    },
+  };
+}
+
+function refusalOf(error: unknown, password: string | undefined): SendOutcome {
+  const { responseCode: answer, code, message } = isRecord(error) ? error : {};
+  const text = String(message ?? error);
+  // A wrong password is the operator's mistake, and soon mended.
+  const isOurs = code === 'EAUTH' || code === 'ETLS' || code === 'ENOAUTH';
+  const permanent = !isOurs && typeof answer === 'number' && answer >= 500 && answer < 600;
+  const clean = password === undefined ? text : text.replaceAll(password, '[password]');
+  return { sent: false, permanent, error: clean.slice(0, MAX_ERROR) };
+}

@@ -1,0 +1,117 @@
+/**
+ * Names beside the ids of people: a record whose schema has `owner_name` gets the name of its `owner_id`. All
+ * people of a response are read in one statement.
+ */
+import * as z from 'zod';
+
+import { isRecord } from '../contracts/is-record.ts';
+import { isUuid } from '../contracts/uuid.ts';
+import type { EntityManager } from '../db/orm.ts';
+import { Prepared } from '../db/prepared.ts';
+import { arrayLiteral } from '../db/sql.ts';
+import { isMedia, type Endpoint, type EndpointResponse } from './endpoint.ts';
+
+/** The id or username that each name belongs to. */
+const SOURCES = {
+  owner_name: 'owner_id',
+  assignee_name: 'assignee',
+  claimed_by_name: 'claimed_by',
+  decided_by_name: 'decided_by',
+  created_by_name: 'created_by',
+} as const;
+
+/** In the schema of a record: the display name, or else the username. */
+export const personName = z
+  .string()
+  .nullable()
+  .optional()
+  .meta({ description: 'Display name, or else username; null without a person.' });
+
+interface Plan {
+  names: (keyof typeof SOURCES)[];
+  members: [string, Plan][];
+}
+
+const NAMES = new Prepared(
+  `select id, lower(username) as username, coalesce(display_name, username) as name from user_account
+    where id = any(?::uuid[]) or lower(username) = any(?::text[])`,
+);
+
+/** Fills in the names that the schemas of an endpoint's responses have. */
+export function personNames(
+  endpoint: Endpoint,
+): (em: EntityManager, response: EndpointResponse) => Promise<EndpointResponse> {
+  const plans = new Map<number, Plan>();
+  for (const [status, declared] of Object.entries(endpoint.responses)) {
+    const plan = declared === null || isMedia(declared) ? null : planOf(declared, 0);
+    if (plan !== null) plans.set(Number(status), plan);
+  }
+  return async (em, response) => {
+    const plan = plans.get(response.status);
+    if (plan === undefined || response.body === undefined || response.type !== undefined) return response;
+    const people = new Set<string>();
+    collect(plan, response.body, people);
+    const names = await readNames(em, people);
+    return { ...response, body: named(plan, response.body, names) };
+  };
+}
+
+const MAX_DEPTH = 6;
+
+/** Null if no part of the schema has a name. */
+function planOf(schema: unknown, depth: number): Plan | null {
+  if (depth > MAX_DEPTH) return null;
+  if (schema instanceof z.ZodArray) return planOf(schema.element, depth + 1);
+  if (schema instanceof z.ZodNullable || schema instanceof z.ZodOptional)
+    return planOf(schema.unwrap(), depth + 1);
+  if (!(schema instanceof z.ZodObject)) return null;
+  const names = NAMED.filter((name) => name in schema.shape);
+  const members = Object.entries(schema.shape).flatMap(([key, value]): [string, Plan][] => {
+    const plan = planOf(value, depth + 1);
+    return plan === null ? [] : [[key, plan]];
+  });
+  return names.length + members.length === 0 ? null : { names, members };
+}
+
+// The keys of the object above.
+const NAMED = Object.keys(SOURCES) as (keyof typeof SOURCES)[];
+
+function collect(plan: Plan, value: unknown, people: Set<string>): void {
+  if (Array.isArray(value)) for (const entry of value) collect(plan, entry, people);
+  if (!isRecord(value)) return;
+  for (const name of plan.names) {
+    const person = value[SOURCES[name]];
+    if (typeof person === 'string') people.add(person.toLowerCase());
+  }
+  for (const [key, member] of plan.members) collect(member, value[key], people);
+}
+
+function named(plan: Plan, value: unknown, names: ReadonlyMap<string, string>): unknown {
+  if (Array.isArray(value)) return value.map((entry) => named(plan, entry, names));
+  if (!isRecord(value)) return value;
+  const members = plan.members.flatMap(([key, member]) =>
+    key in value ? [[key, named(member, value[key], names)] as const] : [],
+  );
+  const own = plan.names.flatMap((name) => {
+    const person = value[SOURCES[name]];
+    if (person === undefined) return [];
+    return [[name, typeof person === 'string' ? (names.get(person.toLowerCase()) ?? null) : null] as const];
+  });
+  return { ...value, ...Object.fromEntries(members), ...Object.fromEntries(own) };
+}
+
+async function readNames(em: EntityManager, people: ReadonlySet<string>): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  if (people.size === 0) return found;
+  const ids = [...people].filter((person) => isUuid(person));
+  const words = [...people].filter((person) => !isUuid(person));
+  const rows = await NAMES.execute<{ id: string; username: string; name: string }>(em, [
+    arrayLiteral(ids),
+    arrayLiteral(words),
+  ]);
+  for (const { id, username, name } of rows) {
+    found.set(username, name);
+    found.set(id, name);
+  }
+  return found;
+}

@@ -1,0 +1,132 @@
+/** Decision links: docs/notifications.md#decision-links. */
+import * as z from 'zod';
+
+import { AppError } from '../../../domain/errors.ts';
+import { decide } from '../../../domain/hitl/decide.ts';
+import {
+  openDecisionLink,
+  useDecisionLink,
+  type DecisionLinkDeps,
+} from '../../../domain/hitl/decision-links.ts';
+import { loadForChange } from '../../../domain/hitl/locked-task.ts';
+import { sendSignals } from '../../../domain/runs/dispatch.ts';
+import type { AppDeps } from '../../deps.ts';
+import {
+  endpoint,
+  media,
+  type Endpoint,
+  type EndpointContext,
+  type EndpointResponse,
+} from '../../endpoint.ts';
+import { pageHeaders } from '../../page.ts';
+import { inTransaction } from '../../transaction.ts';
+import { payloadOf, renderDone, renderRefused, renderTask, simpleFields } from './link-page.ts';
+
+const tags = ['hitl'];
+const params = z.object({ token: z.string().max(4_000) });
+const html = media({ 'text/html': z.string() });
+const FORM = 'application/x-www-form-urlencoded';
+
+export function decisionLinkEndpoints(deps: AppDeps): Endpoint[] {
+  const links: DecisionLinkDeps = {
+    keys: deps.keys,
+    baseUrl: deps.env.BASE_URL,
+    allowed: deps.env.DECISION_LINKS,
+    hours: deps.env.DECISION_LINK_HOURS,
+  };
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/decide/{token}',
+      operationId: 'showDecisionLink',
+      summary: 'Show the task of a decision link: a page that changes nothing',
+      description: 'For one person, without a log-in, if the definition and DECISION_LINKS allow it.',
+      tags,
+      role: 'public',
+      params,
+      responses: { 200: html, 404: html, 410: html },
+      errors: [404, 410],
+      handler: async (c) => {
+        try {
+          const { task, actor } = await openDecisionLink(c.em, links, c.params.token);
+          await loadForChange(c.em, actor, task.id);
+          return answer(200, renderTask({ task, consoleUrl: taskUrl(links, task.id) }));
+        } catch (error) {
+          return refused(error, links);
+        }
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/decide/{token}',
+      operationId: 'decideByLink',
+      summary: 'Decide the task of a decision link, once: the form of its page',
+      tags,
+      role: 'public',
+      params,
+      bodies: { [FORM]: z.record(z.string(), z.string().max(100_000)).meta({ id: 'DecisionForm' }) },
+      bodyLimitBytes: 256 * 1024,
+      responses: { 200: html, 404: html, 410: html, 422: html },
+      errors: [404, 410, 422],
+      idempotent: false,
+      transaction: false,
+      handler: (c) => decideByLink(deps, links, c),
+    }),
+  ];
+}
+
+async function decideByLink(
+  deps: AppDeps,
+  links: DecisionLinkDeps,
+  c: EndpointContext<{ token: string }, unknown, Record<string, string>>,
+): Promise<EndpointResponse> {
+  const sent = c.body;
+  try {
+    const { task } = await openDecisionLink(c.em, links, c.params.token);
+    const { decision = '', comment } = sent;
+    const fields = simpleFields(task.form_schema);
+    if (fields === null && decision !== 'reject')
+      return answer(422, renderTask({ task, consoleUrl: taskUrl(links, task.id), sent }));
+    const payload = decision === 'reject' ? undefined : payloadOf(fields ?? [], sent);
+    const submission = {
+      decision,
+      comment: comment ?? null,
+      ...(task.form_schema === null ? {} : { payload }),
+    };
+    try {
+      const { signal } = await inTransaction(
+        () => deps.orm.em.fork(),
+        async (em) => {
+          const link = await openDecisionLink(em, links, c.params.token);
+          const seen = await loadForChange(em, link.actor, task.id);
+          const decided = await decide(em, { actor: link.actor, via: 'link' }, seen, { value: submission });
+          await useDecisionLink(em, link);
+          return decided;
+        },
+      );
+      if (signal !== null) c.afterCommit(async () => void (await sendSignals(deps, [signal])));
+      return answer(200, renderDone(task.decisions.find(({ id }) => id === decision)?.label ?? decision));
+    } catch (error) {
+      if (!(error instanceof AppError) || error.kind !== 'invalid') throw error;
+      const problems = error.errors ?? [];
+      return answer(422, renderTask({ task, consoleUrl: taskUrl(links, task.id), sent, problems }));
+    }
+  } catch (error) {
+    return refused(error, links);
+  }
+}
+
+/** Whatever the reason: people see a page that says no more than that the link is over. */
+function refused(error: unknown, { baseUrl }: DecisionLinkDeps): EndpointResponse {
+  if (!(error instanceof AppError)) throw error;
+  const detail = error.kind === 'not_found' ? 'There is no such link.' : error.detail;
+  return answer(error.kind === 'not_found' ? 404 : 410, renderRefused(detail, `${baseUrl}/console/`));
+}
+
+function answer(status: number, body: string): EndpointResponse {
+  return { status, type: 'text/html', body, headers: pageHeaders() };
+}
+
+function taskUrl({ baseUrl }: DecisionLinkDeps, id: string): string {
+  return `${baseUrl}/console/inbox?task=${id}`;
+}

@@ -1,0 +1,194 @@
+/** Chats that are told of human tasks. */
+import * as z from 'zod';
+
+import { CHAT_FORMATS, NOTIFICATION_KINDS } from '../../../contracts/notifications.ts';
+import { chatMessage } from '../../../domain/notifications/chat-messages.ts';
+import {
+  createChannel,
+  deleteChannel,
+  getChannel,
+  listChannels,
+  openChannelUrl,
+  updateChannel,
+  type Channel,
+} from '../../../domain/notifications/channels.ts';
+import { postChat } from '../../../domain/notifications/deliver.ts';
+import { STANDARD_RETRY } from '../../../domain/delivery/retry.ts';
+import { conflict, forbidden } from '../../../domain/errors.ts';
+import { getWorkflowForChange } from '../../../domain/registry/workflow-service.ts';
+import type { AppDeps } from '../../deps.ts';
+import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { byId, readPage } from '../../paging.ts';
+import { emptyBody, httpUrl, idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+
+const tags = ['notifications'];
+const kinds = z
+  .array(z.enum(NOTIFICATION_KINDS))
+  .min(1)
+  .max(NOTIFICATION_KINDS.length)
+  .meta({ description: 'What the chat is told. Default: everything.' });
+const name = text({ min: 1, max: 100 });
+const url = httpUrl(2_000).meta({ description: 'The address that the chat gave; it is never shown again.' });
+
+const channelRecord = z
+  .object({
+    id: uuid,
+    owner_id: uuid,
+    name: z.string(),
+    format: z.enum(CHAT_FORMATS),
+    group: z.string().nullable().meta({ description: 'Tasks for this group; only admins set it.' }),
+    workflow_id: uuid.nullable().meta({ description: 'Tasks of this workflow.' }),
+    kinds: z.array(z.enum(NOTIFICATION_KINDS)),
+    active: z.boolean(),
+    last_error: z.string().nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'NotificationChannel' });
+
+export function channelEndpoints(deps: AppDeps): Endpoint[] {
+  return [listEndpoint(), createEndpoint(deps), updateEndpoint(deps), deleteEndpoint(), testEndpoint(deps)];
+}
+
+function listEndpoint(): Endpoint {
+  return endpoint({
+    method: 'GET',
+    path: '/notifications/channels',
+    operationId: 'listNotificationChannels',
+    summary: "List the caller's chats, oldest first; admins see those of all users",
+    tags,
+    role: 'viewer',
+    query: z.object(pageQuery),
+    responses: { 200: z.array(channelRecord) },
+    handler: async (c) => {
+      const { items, headers } = await readPage(c, byId, (page) => listChannels(c.em, c.actor, page));
+      return { status: 200, body: items.map(present), headers };
+    },
+  });
+}
+
+function createEndpoint(deps: AppDeps): Endpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/notifications/channels',
+    operationId: 'createNotificationChannel',
+    summary: 'Have a chat told of human tasks',
+    description:
+      'By an incoming webhook of Slack or Mattermost, or a workflow of Teams that takes Adaptive Cards. ' +
+      'Without `group` and `workflow_id` it is told of your own tasks. A `group` needs the role admin, a ' +
+      '`workflow_id` the right to change that workflow.',
+    tags,
+    role: 'approver',
+    body: z.object({
+      name,
+      format: z.enum(CHAT_FORMATS),
+      url,
+      group: text({ min: 1, max: 100 }).nullish(),
+      workflow_id: uuid.nullish(),
+      kinds: kinds.nullish(),
+    }),
+    record: channelRecord,
+    responses: { 201: channelRecord },
+    errors: [403, 404, 409],
+    // The request contains a secret.
+    idempotent: false,
+    handler: async (c) => {
+      // What a client does for a user never leads their tasks elsewhere.
+      if (c.actor.client?.limited) throw forbidden('A client with limited rights may not do this.');
+      const { group, workflow_id: workflowId, kinds: wanted, ...fields } = c.body;
+      if (workflowId) await getWorkflowForChange(c.em, c.actor, workflowId);
+      await deps.deliveryAddresses.check(fields.url);
+      const channel = await createChannel(
+        c.em,
+        deps.encryption,
+        c.actor,
+        {
+          ...fields,
+          group_name: workflowId ? null : (group ?? null),
+          workflow_id: workflowId ?? null,
+          kinds: wanted ?? [...NOTIFICATION_KINDS],
+        },
+        deps.env.USER_MAX_NOTIFICATION_CHANNELS,
+      );
+      const headers = { Location: `/notifications/channels/${channel.id}` };
+      return { status: 201, body: present(channel), headers };
+    },
+  });
+}
+
+function updateEndpoint(deps: AppDeps): Endpoint {
+  return endpoint({
+    method: 'PATCH',
+    path: '/notifications/channels/{id}',
+    operationId: 'updateNotificationChannel',
+    summary: 'Change a chat, or turn it off or on',
+    tags,
+    role: 'approver',
+    params: idParams,
+    body: z.object({ name, kinds, url, active: z.boolean() }).partial(),
+    record: channelRecord,
+    responses: { 200: channelRecord },
+    handler: async (c) => {
+      const channel = await getChannel(c.em, c.actor, c.params.id);
+      if (c.body.url !== undefined) await deps.deliveryAddresses.check(c.body.url);
+      const changed = await updateChannel(c.em, deps.encryption, c.actor, channel, c.body);
+      return { status: 200, body: present(changed) };
+    },
+  });
+}
+
+function deleteEndpoint(): Endpoint {
+  return endpoint({
+    method: 'DELETE',
+    path: '/notifications/channels/{id}',
+    operationId: 'deleteNotificationChannel',
+    summary: 'Remove a chat; nothing is sent to it any more',
+    tags,
+    role: 'approver',
+    params: idParams,
+    responses: { 204: null },
+    handler: async (c) => {
+      await deleteChannel(c.em, await getChannel(c.em, c.actor, c.params.id));
+      return { status: 204 };
+    },
+  });
+}
+
+function testEndpoint(deps: AppDeps): Endpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/notifications/channels/{id}/test',
+    operationId: 'testNotificationChannel',
+    summary: 'Send a test message to a chat now',
+    tags,
+    role: 'approver',
+    params: idParams,
+    body: emptyBody,
+    responses: {
+      200: z.object({ sent: z.boolean(), error: z.string().nullable() }).meta({ id: 'TestMessage' }),
+    },
+    errors: [409],
+    idempotent: false,
+    transaction: false,
+    handler: async (c) => {
+      const { id } = await c.em.transactional((em) => getChannel(em, c.actor, c.params.id));
+      c.checkSyntax();
+      const open = await openChannelUrl(c.em, deps.encryption, id);
+      if (open === null) throw conflict('channel_off', 'The chat is turned off.');
+      const item = { heading: 'Test message of Cadenza', facts: [], link: `${c.baseUrl}/console/` };
+      const signal = AbortSignal.timeout(STANDARD_RETRY.timeoutMs);
+      const outcome = await postChat(
+        { sender: deps.sender, retry: STANDARD_RETRY },
+        open.url,
+        chatMessage(open.format, [item]),
+        signal,
+      );
+      return { status: 200, body: { sent: outcome.sent, error: outcome.sent ? null : outcome.error } };
+    },
+  });
+}
+
+function present({ group_name: group, ...row }: Channel): z.input<typeof channelRecord> {
+  const time = (at: Date): string => new Date(at).toISOString();
+  return { ...row, group, created_at: time(row.created_at), updated_at: time(row.updated_at) };
+}

@@ -1,0 +1,68 @@
+/** The page that a mail leads to: GET changes nothing, since programs follow links in mails. */
+import * as z from 'zod';
+
+import { NOTIFICATION_KINDS, type NotificationKind } from '../../../contracts/notifications.ts';
+import { isUnsubscribeKey, unsubscribe } from '../../../domain/notifications/settings.ts';
+import { notFound } from '../../../domain/errors.ts';
+import { endpoint, media, type Endpoint } from '../../endpoint.ts';
+import { page, pageHeaders } from '../../page.ts';
+
+const tags = ['notifications'];
+const params = z.object({ key: z.string().regex(/^[\w-]{20,100}$/) });
+const query = z.object({
+  kinds: z.string().max(200).optional().meta({ description: 'Separated by commas. Default: all.' }),
+});
+const html = media({ 'text/html': z.string() });
+
+export function unsubscribeEndpoints(): Endpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/notifications/unsubscribe/{key}',
+      operationId: 'showUnsubscribe',
+      summary: 'Ask whether to turn mails off; changes nothing',
+      tags,
+      role: 'public',
+      params,
+      query,
+      responses: { 200: html },
+      errors: [404],
+      handler: async (c) => {
+        if (!(await isUnsubscribeKey(c.em, c.params.key))) throw notFound('address');
+        void c.query;
+        const body = page(
+          'Fewer mails',
+          `<h1>Get no more mails of this kind?</h1>
+<p>The console goes on showing your notifications. You can turn the mails on again in its settings.</p>
+<form method="post"><button>Turn them off</button></form>`,
+        );
+        return { status: 200, type: 'text/html', body, headers: pageHeaders() };
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/notifications/unsubscribe/{key}',
+      operationId: 'unsubscribe',
+      summary: 'Turn mails off, with one click of a mail program (RFC 8058)',
+      tags,
+      role: 'public',
+      params,
+      query,
+      bodies: {
+        'application/x-www-form-urlencoded': z.looseObject({}).meta({ id: 'UnsubscribeForm' }),
+      },
+      bodyLimitBytes: 1_024,
+      responses: { 200: html },
+      errors: [404],
+      idempotent: false,
+      handler: async (c) => {
+        const given = c.query.kinds?.split(',') ?? [];
+        const kinds = NOTIFICATION_KINDS.filter((kind: NotificationKind) => given.includes(kind));
+        const off = kinds.length > 0 ? kinds : NOTIFICATION_KINDS;
+        if (!(await unsubscribe(c.em, c.params.key, off))) throw notFound('address');
+        const body = page('Fewer mails', '<h1>Done</h1><p>You get no more mails of this kind.</p>');
+        return { status: 200, type: 'text/html', body, headers: pageHeaders() };
+      },
+    }),
+  ];
+}

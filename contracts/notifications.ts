@@ -1,0 +1,68 @@
+/** Notifications of human tasks: why people are told, and what they choose (docs/notifications.md). */
+import { z } from 'zod';
+
+/** What a person is told. `escalation`: a task came to them because nobody decided it in time. */
+export const NOTIFICATION_KINDS = [
+  'assigned',
+  'candidate',
+  'reminder',
+  'escalation',
+  'expiring',
+  'mentioned',
+] as const;
+export type NotificationKind = (typeof NOTIFICATION_KINDS)[number];
+
+/** What happened to a task that people are told of. `expiring` has no event. */
+export type NoticeReason = 'created' | 'reminder' | 'escalated' | 'delegated' | 'commented' | 'expiring';
+
+/** In which form a chat takes messages. */
+export const CHAT_FORMATS = ['slack', 'teams', 'mattermost'] as const;
+export type ChatFormat = (typeof CHAT_FORMATS)[number];
+
+/** `off`: each message by itself. */
+export const DIGESTS = ['off', 'hourly', 'daily'] as const;
+
+const clock = z
+  .string()
+  .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time such as 22:00')
+  .meta({ description: 'Time of day, such as `22:00`.' });
+
+const timeZone = z
+  .string()
+  .max(100)
+  .refine(isTimeZone, 'must be a time zone such as Europe/Paris')
+  .meta({ description: 'IANA time zone, such as `Europe/Paris`.' });
+
+const ofKinds = z
+  .partialRecord(z.enum(NOTIFICATION_KINDS), z.boolean())
+  .meta({ description: 'By kind; what is not listed is sent.' });
+
+/** What a person chooses; what is left out has its default. */
+export const notificationSettings = z.object({
+  mail: ofKinds.optional(),
+  chat: ofKinds.optional(),
+  digest: z
+    .enum(DIGESTS)
+    .optional()
+    .meta({ description: 'Whether mails are collected into one an hour or a day. Default: `off`.' }),
+  digest_at: clock.optional().meta({ description: 'Of the daily digest. Default: `08:00`.' }),
+  quiet_hours: z
+    .strictObject({ from: clock, to: clock })
+    .nullable()
+    .optional()
+    .meta({ description: 'Nothing is sent in between; it is sent afterwards.' }),
+  time_zone: timeZone
+    .nullable()
+    .optional()
+    .meta({ description: 'Default: NOTIFY_TIME_ZONE of the platform.' }),
+});
+export type NotificationSettings = z.output<typeof notificationSettings>;
+
+export function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}

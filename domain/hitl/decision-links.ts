@@ -1,0 +1,131 @@
+/**
+ * Links by which one person decides one task without a log-in (docs/notifications.md#decision-links). A row
+ * beside the signed token says whether it was used, or ended because people of the task changed.
+ */
+import { errors, SignJWT } from 'jose';
+import { v7 as uuidv7 } from 'uuid';
+
+import { isUuid } from '../../contracts/uuid.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { withAbsentPeople } from '../auth/absences.ts';
+import type { Actor } from '../auth/actor.ts';
+import { verifyLink, type LinkDeps } from '../auth/signed-link.ts';
+import { AppError, notFound } from '../errors.ts';
+import { findTask, type HumanTask } from './human-task.ts';
+import { isUndecided } from './state-machine.ts';
+
+export interface DecisionLinkDeps extends LinkDeps {
+  /** Whether the operator allows them (DECISION_LINKS). */
+  allowed: boolean;
+  hours: number;
+}
+
+export interface DecisionLink {
+  id: string;
+  task: HumanTask;
+  /** The person whom the link is for, with their current rights. */
+  actor: Actor;
+}
+
+const TYPE = 'decision-link+jwt';
+const AUDIENCE = 'cadenza-decisions';
+
+/** Whether author and operator allow a link for this task. */
+export function allowsLink(
+  { allowed }: Pick<DecisionLinkDeps, 'allowed'>,
+  task: Pick<HumanTask, 'decision_links' | 'quorum' | 'status' | 'late'>,
+): boolean {
+  return allowed && task.decision_links && task.quorum === null && isUndecided(task.status) && !task.late;
+}
+
+/** The address for this person. It is kept nowhere; every mail has its own. */
+export async function createDecisionLink(
+  em: EntityManager,
+  { keys, baseUrl, hours }: DecisionLinkDeps,
+  task: Pick<HumanTask, 'id' | 'expires_at'>,
+  userId: string,
+): Promise<string> {
+  const { kid, privateKey } = await keys.current();
+  const ends = [
+    Date.now() + hours * 3_600_000,
+    ...(task.expires_at === null ? [] : [Date.parse(task.expires_at)]),
+  ];
+  const expiresAt = new Date(Math.min(...ends));
+  const id = uuidv7();
+  await em.execute('insert into decision_link (id, task_id, user_id, expires_at) values (?, ?, ?, ?)', [
+    id,
+    task.id,
+    userId,
+    expiresAt,
+  ]);
+  const token = await new SignJWT({})
+    .setProtectedHeader({ alg: 'ES256', typ: TYPE, kid })
+    .setIssuer(baseUrl)
+    .setAudience(AUDIENCE)
+    .setSubject(userId)
+    .setJti(id)
+    .setExpirationTime(Math.floor(expiresAt.getTime() / 1_000))
+    .sign(privateKey);
+  return `${baseUrl}/decide/${token}`;
+}
+
+/** Changes nothing. @throws 404 for a token that is not ours, 410 for a link that is over */
+export async function openDecisionLink(
+  em: EntityManager,
+  deps: DecisionLinkDeps,
+  token: string,
+): Promise<DecisionLink> {
+  const { id, userId } = await readToken(deps, token);
+  const [link] = await em.execute<{ task_id: string; is_open: boolean; used: boolean }[]>(
+    `select task_id, used_at is not null as used,
+            used_at is null and void_at is null and expires_at > clock_timestamp() as is_open
+       from decision_link where id = ? and user_id = ?`,
+    [id, userId],
+  );
+  if (!link?.is_open) throw over(link?.used === true ? 'The link has been used.' : undefined);
+  const [user] = await em.execute<Actor[]>(
+    `select id, username, to_json(roles) as roles, to_json(groups) as groups from user_account
+      where id = ? and status = 'active'`,
+    [userId],
+  );
+  const task = await findTask(em, link.task_id);
+  if (!user || task === null || !allowsLink(deps, task)) throw over();
+  return { id, task, actor: await withAbsentPeople(em, user) };
+}
+
+/** Uses it up, in the transaction of the decision. @throws 410 if it was used or ended meanwhile */
+export async function useDecisionLink(em: EntityManager, { id }: DecisionLink): Promise<void> {
+  const rows = await em.execute<object[]>(
+    `update decision_link set used_at = clock_timestamp()
+      where id = ? and used_at is null and void_at is null and expires_at > clock_timestamp() returning 1`,
+    [id],
+  );
+  if (rows.length === 0) throw over();
+}
+
+/** @returns how many */
+export async function removeOldDecisionLinks(em: EntityManager): Promise<number> {
+  const rows = await em.execute<object[]>(
+    `delete from decision_link where id in (
+       select id from decision_link where expires_at < clock_timestamp() - interval '7 days'
+        order by expires_at limit 5000) returning 1`,
+  );
+  return rows.length;
+}
+
+async function readToken(deps: LinkDeps, token: string): Promise<{ id: string; userId: string }> {
+  try {
+    const expected = { typ: TYPE, audience: AUDIENCE, requiredClaims: ['exp', 'jti', 'sub'] };
+    const { jti: id = '', sub: userId = '' } = await verifyLink(deps, token, expected);
+    if (!isUuid(id) || !isUuid(userId)) throw notFound('link');
+    return { id, userId };
+  } catch (error) {
+    if (error instanceof errors.JWTExpired) throw over('The link has expired.');
+    if (error instanceof errors.JOSEError) throw notFound('link');
+    throw error;
+  }
+}
+
+function over(detail = 'The link is over: the task was decided or given to others.'): AppError {
+  return new AppError('gone', 'link_void', detail);
+}

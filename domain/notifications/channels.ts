@@ -1,0 +1,148 @@
+/**
+ * Chats that are told of human tasks: of their owner, of a group (by admins), of a workflow (by whoever may
+ * change it). Their addresses let anybody post, so they are secrets and never shown again.
+ */
+import { v7 as uuidv7 } from 'uuid';
+
+import type { ChatFormat, NotificationKind } from '../../contracts/notifications.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
+import { isAdmin, type Actor } from '../auth/actor.ts';
+import { conflict, forbidden, notFound } from '../errors.ts';
+import type { Encryption } from '../secrets/encryption.ts';
+
+export interface Channel {
+  id: string;
+  owner_id: string;
+  name: string;
+  format: ChatFormat;
+  group_name: string | null;
+  workflow_id: string | null;
+  kinds: NotificationKind[];
+  active: boolean;
+  last_error: string | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+export interface NewChannel extends Pick<
+  Channel,
+  'name' | 'format' | 'group_name' | 'workflow_id' | 'kinds'
+> {
+  url: string;
+}
+
+const COLUMNS = `c.id, c.owner_id, c.name, c.format, c.group_name, c.workflow_id, to_json(c.kinds) as kinds,
+  c.active, c.last_error, c.created_at, c.updated_at`;
+
+/** Oldest first. Admins see everyone's. */
+export async function listChannels(em: EntityManager, actor: Actor, page: KeysetPage): Promise<Channel[]> {
+  return em.execute<Channel[]>(
+    `select ${COLUMNS} from notification_channel c
+      where (c.owner_id = ? or ?) and c.id > coalesce(?::uuid, '00000000-0000-0000-0000-000000000000')
+      order by c.id limit ?`,
+    [actor.id, isAdmin(actor), page.after ?? null, page.limit],
+  );
+}
+
+/** Of its owner, and of admins. @throws 404 */
+export async function getChannel(em: EntityManager, actor: Actor, id: string): Promise<Channel> {
+  const [row] = await em.execute<Channel[]>(
+    `select ${COLUMNS} from notification_channel c where c.id = ? for no key update`,
+    [id],
+  );
+  if (!row || !(row.owner_id === actor.id || isAdmin(actor))) throw notFound('notification channel');
+  return row;
+}
+
+/** @throws 403 for a chat of a group by somebody who is no admin, 409 for too many */
+export async function createChannel(
+  em: EntityManager,
+  encryption: Encryption,
+  actor: Actor,
+  { url, ...fields }: NewChannel,
+  max: number,
+): Promise<Channel> {
+  if (fields.group_name !== null && !isAdmin(actor))
+    throw forbidden('Only admins set up chats of groups.', 'role_required');
+  // The owner's row is the lock, so that two requests do not pass the limit together.
+  await em.execute('select 1 from user_account where id = ? for no key update', [actor.id]);
+  const [count] = await em.execute<{ count: number }[]>(
+    'select count(*)::int as count from notification_channel where owner_id = ?',
+    [actor.id],
+  );
+  if ((count?.count ?? 0) >= max) throw conflict('too_many_channels', `The limit is ${max} chats.`);
+  const id = uuidv7();
+  await em.execute(
+    `insert into notification_channel (id, owner_id, name, format, url_encrypted, group_name,
+       workflow_id, kinds)
+     values (?, ?, ?, ?, ?, ?, ?, ?::text[])`,
+    [
+      id,
+      actor.id,
+      fields.name,
+      fields.format,
+      encryption.encrypt(url, channelContext(id)),
+      fields.group_name,
+      fields.workflow_id,
+      arrayLiteral(fields.kinds),
+    ],
+  );
+  return getChannel(em, actor, id);
+}
+
+export interface ChannelChanges {
+  name?: string | undefined;
+  kinds?: NotificationKind[] | undefined;
+  active?: boolean | undefined;
+  url?: string | undefined;
+}
+
+/** Turning it on again forgets its failures. */
+export async function updateChannel(
+  em: EntityManager,
+  encryption: Encryption,
+  actor: Actor,
+  { id }: Channel,
+  { name, kinds, active, url }: ChannelChanges,
+): Promise<Channel> {
+  await em.execute(
+    `update notification_channel
+        set name = coalesce(?, name), kinds = coalesce(?::text[], kinds), active = coalesce(?, active),
+            url_encrypted = coalesce(?, url_encrypted), failures = case when ? then 0 else failures end,
+            last_error = case when ? then null else last_error end, updated_at = clock_timestamp()
+      where id = ?`,
+    [
+      name ?? null,
+      kinds === undefined ? null : arrayLiteral(kinds),
+      active ?? null,
+      url === undefined ? null : encryption.encrypt(url, channelContext(id)),
+      active === true,
+      active === true,
+      id,
+    ],
+  );
+  return getChannel(em, actor, id);
+}
+
+export async function deleteChannel(em: EntityManager, { id }: Channel): Promise<void> {
+  await em.execute('delete from notification_channel where id = ?', [id]);
+}
+
+/** Its address, to send to it now; null if it is off, or its owner is disabled. */
+export async function openChannelUrl(
+  em: EntityManager,
+  encryption: Encryption,
+  id: string,
+): Promise<{ url: string; format: ChatFormat } | null> {
+  const [row] = await em.execute<{ url_encrypted: string; format: ChatFormat }[]>(
+    `select c.url_encrypted, c.format from notification_channel c join user_account o on o.id = c.owner_id
+      where c.id = ? and c.active and o.status = 'active'`,
+    [id],
+  );
+  return row ? { url: encryption.decrypt(row.url_encrypted, channelContext(id)), format: row.format } : null;
+}
+
+export function channelContext(id: string): string {
+  return `notification-channel:${id}`;
+}

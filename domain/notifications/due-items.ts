@@ -1,0 +1,111 @@
+/** What a message would say now: nothing about tasks that need its receiver no more. */
+import type { NotificationKind } from '../../contracts/notifications.ts';
+import type { Role } from '../../contracts/roles.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral } from '../../db/sql.ts';
+import { withAbsentPeople } from '../auth/absences.ts';
+import type { Actor } from '../auth/actor.ts';
+import { TASK_COLUMNS, type HumanTask } from '../hitl/human-task.ts';
+import { actsAs, isExcluded } from '../hitl/policy.ts';
+import { isUndecided } from '../hitl/state-machine.ts';
+import { kindFor } from './recipients.ts';
+
+export interface DueDelivery {
+  id: string;
+  user_id: string | null;
+  channel_id: string | null;
+  notification_id: string | null;
+  kind: NotificationKind;
+  task_id: string;
+  attempts: number;
+  expired: boolean;
+  age_ms: number;
+}
+
+export interface Reader {
+  id: string;
+  username: string;
+  display_name: string | null;
+  email: string;
+  roles: Role[];
+  groups: string[];
+  time_zone: string | null;
+  deputyFor?: Actor[];
+}
+
+export interface Item {
+  delivery: DueDelivery;
+  task: HumanTask;
+  /** Null for a chat of several people. */
+  reader: Reader | null;
+  /** Who wrote the comment, or delegated the task. */
+  actor: string | null;
+  comment: string | null;
+}
+
+type Details = { id: string; read: boolean; actor: string | null; comment: string | null };
+
+/** Leaves out what was decided, expired, read, or is not for the receiver any more. */
+export async function readItems(em: EntityManager, due: readonly DueDelivery[]): Promise<Item[]> {
+  const userId = due[0]?.user_id ?? null;
+  const reader = userId === null ? null : await readReader(em, userId);
+  if (userId !== null && reader === null) return [];
+  const tasks = await em.execute<HumanTask[]>(
+    `select ${TASK_COLUMNS} from hitl_task t where t.id = any(?::uuid[])`,
+    [arrayLiteral(due.map(({ task_id: id }) => id))],
+  );
+  const details = await em.execute<Details[]>(
+    `select n.id, n.read_at is not null as read, coalesce(a.display_name, a.username) as actor, c.comment
+       from notification n left join user_account a on a.id = n.actor_id
+                           left join hitl_comment c on c.id = n.comment_id
+      where n.id = any(?::uuid[])`,
+    [arrayLiteral(due.flatMap(({ notification_id: id }) => id ?? []))],
+  );
+  const voters = await readVoters(em, tasks);
+  return due.flatMap((delivery) => {
+    const task = tasks.find(({ id }) => id === delivery.task_id);
+    const detail = details.find(({ id }) => id === delivery.notification_id);
+    if (task === undefined || detail?.read === true) return [];
+    if (!isWanted(delivery, task, reader, voters.get(task.id) ?? new Set())) return [];
+    return [{ delivery, task, reader, actor: detail?.actor ?? null, comment: detail?.comment ?? null }];
+  });
+}
+
+function isWanted(
+  { kind }: DueDelivery,
+  task: HumanTask,
+  reader: Reader | null,
+  voters: ReadonlySet<string>,
+): boolean {
+  if (kind === 'mentioned')
+    return reader !== null && kindFor(reader, { reason: 'commented', data: {} }, task, voters) !== null;
+  if (!isUndecided(task.status) || task.late) return false;
+  if (reader === null) return task.claimed_by === null;
+  const as = actsAs(reader, task);
+  if (task.claimed_by !== null && task.claimed_by !== as.id) return false;
+  if (as !== reader && (voters.has(reader.id) || isExcluded(reader, task))) return false;
+  return kindFor(as, { reason: 'created', data: {} }, task, voters) !== null;
+}
+
+async function readReader(em: EntityManager, id: string): Promise<Reader | null> {
+  const [row] = await em.execute<Reader[]>(
+    `select u.id, u.username, u.display_name, u.email, to_json(u.roles) as roles, to_json(u.groups) as groups,
+            s.content ->> 'time_zone' as time_zone
+       from user_account u left join notification_settings s on s.user_id = u.id
+      where u.id = ? and u.status = 'active'`,
+    [id],
+  );
+  return row ? { ...row, ...(await withAbsentPeople(em, row)) } : null;
+}
+
+async function readVoters(em: EntityManager, tasks: readonly HumanTask[]): Promise<Map<string, Set<string>>> {
+  const voting = tasks.filter(({ quorum }) => quorum !== null).map(({ id }) => id);
+  const voters = new Map<string, Set<string>>(voting.map((id) => [id, new Set()]));
+  if (voting.length === 0) return voters;
+  const rows = await em.execute<{ task_id: string; voted_by: string }[]>(
+    'select task_id, voted_by from hitl_vote where task_id = any(?::uuid[])',
+    [arrayLiteral(voting)],
+  );
+  for (const { task_id: task, voted_by: by } of rows) voters.get(task)?.add(by);
+  return voters;
+}

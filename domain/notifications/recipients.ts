@@ -1,0 +1,128 @@
+/** Who is told of a notice, page by page: a group may have any number of members. */
+import type { NoticeReason, NotificationKind, NotificationSettings } from '../../contracts/notifications.ts';
+import { isRecord } from '../../contracts/is-record.ts';
+import { ROLES, type Role } from '../../contracts/roles.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral } from '../../db/sql.ts';
+import { hasRole, type Actor } from '../auth/actor.ts';
+import type { HumanTask } from '../hitl/human-task.ts';
+import { hasDelegated, isAssignee, isCandidate, isExcluded, maySee } from '../hitl/policy.ts';
+import { candidateKeys } from '../hitl/principals.ts';
+
+export interface Notice {
+  id: string;
+  task_id: string;
+  reason: NoticeReason;
+  data: Record<string, unknown>;
+  after_user: string | null;
+  told: number;
+}
+
+export interface Recipient extends Actor {
+  settings: NotificationSettings;
+  /** Own chats. */
+  channels: { id: string; kinds: NotificationKind[] }[];
+}
+
+/** The people whom the notice concerns now, as principals. */
+export async function noticePrincipals(
+  em: EntityManager,
+  { reason, data }: Notice,
+  task: HumanTask,
+): Promise<string[]> {
+  switch (reason) {
+    case 'created':
+      return task.principals;
+    case 'reminder':
+    case 'expiring':
+      return task.claimed_by === null ? task.principals : [`id:${task.claimed_by}`];
+    case 'escalated':
+      return candidateKeys(em, readCandidates(data['to']));
+    case 'delegated':
+      return typeof data['to'] === 'string' ? [`id:${data['to']}`] : [];
+    case 'commented':
+      return texts(data['mentions']).map((id) => `id:${id}`);
+  }
+}
+
+/** What this notice is for the person; null if they need not be told. */
+export function kindFor(
+  person: Actor,
+  { reason, data }: Pick<Notice, 'reason' | 'data'>,
+  task: HumanTask,
+  voters: ReadonlySet<string>,
+): NotificationKind | null {
+  if (data['by'] === person.id) return null;
+  if (reason === 'commented') return maySee(person, task) ? 'mentioned' : null;
+  const concerns = isCandidate(person, task) || task.claimed_by === person.id;
+  const mayDecide = hasRole(person, 'approver') && !isExcluded(person, task);
+  if (!concerns || !mayDecide || hasDelegated(person, task) || voters.has(person.id)) return null;
+  if (reason === 'escalated') return 'escalation';
+  if (reason === 'reminder' || reason === 'expiring') return reason;
+  return reason === 'delegated' || isAssignee(person, task) ? 'assigned' : 'candidate';
+}
+
+const COLUMNS = `u.id, u.username, to_json(u.roles) as roles, to_json(u.groups) as groups,
+  coalesce(s.content, '{}') as settings,
+  (select coalesce(json_agg(json_build_object('id', c.id, 'kinds', c.kinds)), '[]')
+     from notification_channel c
+    where c.owner_id = u.id and c.active and c.group_name is null and c.workflow_id is null) as channels`;
+const FROM = 'user_account u left join notification_settings s on s.user_id = u.id';
+
+/** Active people of these principals by id, after `after`. */
+export async function findRecipients(
+  em: EntityManager,
+  principals: readonly string[],
+  page: { after: string | null; limit: number },
+): Promise<Recipient[]> {
+  const words = (prefix: string): string[] =>
+    principals.filter((word) => word.startsWith(prefix)).map((word) => word.slice(prefix.length));
+  const roles = ROLES.filter((_role, index) =>
+    words('role:').some((named) => ROLES.findIndex((role) => role === named) <= index && isRole(named)),
+  );
+  const named = [
+    ['u.id = any(?::uuid[])', words('id:')],
+    ['lower(u.username) = any(?::text[])', words('name:')],
+    ['u.roles && ?::text[]', roles],
+    ['u.groups && ?::text[]', words('group:')],
+  ] as const;
+  const used = named.filter(([, values]) => values.length > 0);
+  if (used.length === 0) return [];
+  return em.execute<Recipient[]>(
+    `select ${COLUMNS}
+       from ${FROM}
+      where u.status = 'active' and u.id > coalesce(?::uuid, '00000000-0000-0000-0000-000000000000')
+        and (${used.map(([condition]) => condition).join(' or ')})
+      order by u.id limit ?`,
+    [page.after, ...used.map(([, values]) => arrayLiteral(values)), page.limit],
+  );
+}
+
+/** The deputies of those among these people who are absent now. */
+export async function findDeputies(
+  em: EntityManager,
+  ids: readonly string[],
+): Promise<(Recipient & { absent_id: string })[]> {
+  if (ids.length === 0) return [];
+  return em.execute<(Recipient & { absent_id: string })[]>(
+    `select a.user_id as absent_id, ${COLUMNS}
+       from absence a join (${FROM}) on u.id = a.deputy_id
+      where a.user_id = any(?::uuid[]) and u.status = 'active'
+        and a.from_at <= clock_timestamp() and a.until_at > clock_timestamp()
+      order by a.user_id`,
+    [arrayLiteral(ids)],
+  );
+}
+
+function isRole(word: string): word is Role {
+  return ROLES.some((role) => role === word);
+}
+
+function readCandidates(given: unknown): { users: string[]; roles: string[]; groups: string[] } {
+  const { users, roles, groups } = isRecord(given) ? given : {};
+  return { users: texts(users), roles: texts(roles), groups: texts(groups) };
+}
+
+function texts(given: unknown): string[] {
+  return Array.isArray(given) ? given.filter((entry) => typeof entry === 'string') : [];
+}

@@ -1,0 +1,413 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
+import type { NewHumanTask } from '../../../contracts/activities.ts';
+import { EVENT } from '../../../contracts/run-events.ts';
+import { STANDARD_RETRY } from '../../../domain/delivery/retry.ts';
+import { deliverNotifications } from '../../../domain/notifications/deliver.ts';
+import { expandNotices, noticeExpiring } from '../../../domain/notifications/expand.ts';
+import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
+import { createNotifications, type Notifications } from '../../../worker/notifications.ts';
+import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
+import { startServer, type TestServer } from '../../support/http-server.ts';
+import { insertRun, insertTask } from '../../support/human-tasks.ts';
+import { headerOf, partOf, startMailServer, type MailServer } from '../../support/mail-server.ts';
+
+let app: TestApp;
+let smtp: MailServer;
+let chat: TestServer;
+let chatAnswer = 200;
+let notifications: Notifications;
+let owner: TestUser;
+let ann: TestUser;
+let bob: TestUser;
+let asAnn: Client;
+let asBob: Client;
+let asAdmin: Client;
+let runId: string;
+const annMail = 'ann@example.com';
+
+beforeAll(async () => {
+  smtp = await startMailServer();
+  chat = await startServer((_request, response) => void response.writeHead(chatAnswer).end('ok'));
+  app = await startTestApp({
+    env: {
+      SMTP_HOST: '127.0.0.1',
+      SMTP_PORT: String(smtp.port),
+      SMTP_TLS: 'none',
+      SMTP_FROM: 'Cadenza <cadenza@example.com>',
+      EGRESS_ALLOW: '127.0.0.1',
+    },
+  });
+  notifications = createNotifications({
+    orm: app.orm,
+    env: app.env,
+    encryption: app.app.deps.encryption,
+    keys: app.app.deps.keys,
+    sender: app.app.deps.sender,
+    retry: { ...STANDARD_RETRY, firstMs: 1, steadyMs: 1 },
+  });
+  owner = await app.createUser({ username: 'olga', roles: ['builder'] });
+  ann = await app.createUser({ username: 'ann', roles: ['approver'], groups: ['finance'] });
+  bob = await app.createUser({ username: 'bob', roles: ['approver'], groups: ['finance'] });
+  [asAnn, asBob, asAdmin] = await Promise.all([app.as(ann), app.as(bob), app.as('admin')]);
+  runId = await insertRun(app.orm, { owner: owner.id });
+});
+beforeEach(async () => {
+  await sql('delete from notice');
+  await sql('delete from notification_delivery');
+  smtp.mails.length = 0;
+  smtp.attempts = 0;
+  smtp.refusals.length = 0;
+  chat.seen.length = 0;
+  chatAnswer = 200;
+});
+afterAll(async () => {
+  notifications.deliver.mailer?.close();
+  app.app.deps.mailer.mailer?.close();
+  await app.close();
+  await Promise.all([smtp.close(), chat.close()]);
+});
+
+const sql = <T = object>(text: string, values: unknown[] = []): Promise<T[]> =>
+  app.orm.em.fork().execute<T[]>(text, values);
+const forAnn: Partial<NewHumanTask> = { candidates: { users: ['ann'], roles: [], groups: [] } };
+
+/** What happens in the run's log, as activities write it. */
+async function happens(task: string, type: string, data: Record<string, unknown> = {}): Promise<void> {
+  const event = serviceEvent({ key: uuidv7(), type, message: '', data: { hitl_task_id: task, ...data } });
+  await app.orm.em
+    .fork()
+    .transactional((em) => appendEvents(em, runId, { events: [event], projection: null, acks: [] }));
+}
+
+async function ask(given: Partial<NewHumanTask> = forAnn): Promise<string> {
+  const id = await insertTask(app.orm, runId, given);
+  await happens(id, EVENT.hitlCreated);
+  return id;
+}
+
+async function expand(): Promise<void> {
+  await expandNotices(notifications.expand);
+}
+
+/** Tells everybody, and sends what is due. */
+async function send(): Promise<void> {
+  await expand();
+  for (let shard = 0; shard < 4; shard++)
+    await deliverNotifications(notifications.deliver, shard, {
+      max: 20,
+      signal: new AbortController().signal,
+      heartbeat: () => {},
+    });
+}
+
+const dueNow = (): Promise<unknown> =>
+  sql(`update notification_delivery set due_at = clock_timestamp() where status = 'pending'`);
+const deliveries = (task: string) =>
+  sql<{ status: string; attempts: number; error: string | null }>(
+    'select status, attempts, error from notification_delivery where task_id = ? order by id',
+    [task],
+  );
+
+describe('people are told', () => {
+  test('once of each change, by a mail in two forms that names no secret, and in their list', async () => {
+    const id = await ask({ ...forAnn, title: 'Pay <b>10 €</b>', description: 'From the shop & co' });
+    await send();
+    await send();
+    expect(smtp.mails).toHaveLength(1);
+    const [mail] = smtp.mails;
+    expect(mail?.to).toEqual([annMail]);
+    expect(mail?.from).toBe('cadenza@example.com');
+    expect(partOf(mail, 'text/plain')).toContain('Pay <b>10 €</b>');
+    expect(partOf(mail, 'text/html')).toContain('Pay &lt;b&gt;10 €&lt;/b&gt;');
+    expect(partOf(mail, 'text/html')).toContain('From the shop &amp; co');
+    expect(partOf(mail, 'text/plain')).toContain(`${app.url}/console/inbox?task=${id}`);
+    expect(headerOf(mail, 'Auto-Submitted')).toBe('auto-generated');
+    const listed = await asAnn.get('/notifications?unread=true');
+    expect(listed.body).toMatchObject([{ kind: 'candidate', task: { id, status: 'open' }, read_at: null }]);
+    expect((await asBob.get('/notifications')).body).toEqual([]);
+    expect((await app.anonymous.get('/notifications')).status).toBe(401);
+  });
+
+  test('the assignee as assigned, members of a group as candidates, never whoever caused it', async () => {
+    const id = await ask({
+      assignee: 'bob',
+      candidates: { users: [], roles: [], groups: ['finance'] },
+    });
+    await expand();
+    const kinds = await sql('select user_id, kind from notification where task_id = ? order by kind', [id]);
+    expect(kinds).toEqual([
+      { user_id: bob.id, kind: 'assigned' },
+      { user_id: ann.id, kind: 'candidate' },
+    ]);
+    const delegated = await asBob.post(`/hitl/tasks/${id}/delegate`, { to: 'ann' });
+    expect(delegated.status).toBe(200);
+    await expand();
+    const [latest] = (await asAnn.get('/notifications')).body;
+    expect(latest).toMatchObject({ kind: 'assigned', actor: { id: bob.id }, task: { id } });
+  });
+
+  test('of reminders only those who can still decide', async () => {
+    const id = await ask({ candidates: { users: ['ann', 'bob'], roles: [], groups: [] } });
+    await expand();
+    expect((await asAnn.post(`/hitl/tasks/${id}/claim`)).status).toBe(200);
+    await happens(id, EVENT.hitlReminder);
+    await expand();
+    const told = await sql(`select user_id from notification where task_id = ? and kind = 'reminder'`, [id]);
+    expect(told).toEqual([{ user_id: ann.id }]);
+  });
+
+  test('of an escalation those whom it adds, and of the end once before it', async () => {
+    const expires = new Date(Date.now() + 3_600_000).toISOString();
+    const id = await ask({ ...forAnn, expires_at: expires });
+    await expand();
+    await happens(id, EVENT.hitlEscalated, { level: 1, to: { users: ['bob'], roles: [], groups: [] } });
+    await sql(
+      `update hitl_task set candidate_keys = candidate_keys || ('id:' || ?), warn_at = now() where id = ?`,
+      [bob.id, id],
+    );
+    for (let i = 0; i < 2; i++) {
+      await app.orm.em.fork().transactional((em) => noticeExpiring(em));
+      await expand();
+    }
+    const told = await sql('select user_id, kind from notification where task_id = ? order by id', [id]);
+    expect(told).toEqual([
+      { user_id: ann.id, kind: 'candidate' },
+      { user_id: bob.id, kind: 'escalation' },
+      { user_id: ann.id, kind: 'expiring' },
+      { user_id: bob.id, kind: 'expiring' },
+    ]);
+  });
+
+  test('whom a comment mentions, if they see the task', async () => {
+    const id = await ask();
+    const comment = 'See @ann, @Olga, @bob and mail@ann.example; @nobody';
+    expect((await asAdmin.post(`/hitl/tasks/${id}/comments`, { comment })).status).toBe(201);
+    await send();
+    const told = await sql(
+      `select u.username from notification n join user_account u on u.id = n.user_id
+        where n.task_id = ? and n.kind = 'mentioned' order by 1`,
+      [id],
+    );
+    expect(told).toEqual([{ username: 'ann' }, { username: 'olga' }]);
+    const [latest] = (await asAnn.get('/notifications?kind=mentioned')).body;
+    expect(latest).toMatchObject({ kind: 'mentioned', comment });
+  });
+
+  test('a group of any size, a page at a time, up to the limit', async () => {
+    await sql(
+      `insert into user_account (id, username, email, password_hash, roles, groups)
+       select gen_random_uuid(), 'crowd' || i, 'crowd' || i || '@example.com', '', '{approver}', '{crowd}'
+         from generate_series(1, 450) i`,
+    );
+    const id = await ask({ candidates: { users: [], roles: [], groups: ['crowd'] } });
+    await expandNotices({ ...notifications.expand, hasMail: false, maxRecipients: 420 });
+    expect(await sql('select count(*)::int as told from notification where task_id = ?', [id])).toEqual([
+      { told: 420 },
+    ]);
+    expect(await sql('select 1 from notice')).toEqual([]);
+    await sql(`update user_account set groups = '{}' where 'crowd' = any(groups)`);
+  });
+
+  test('nobody of a task that was decided before', async () => {
+    const id = await ask();
+    await expand();
+    expect((await asAnn.post(`/hitl/tasks/${id}/decision`, { decision: 'approve' })).status).toBe(200);
+    await send();
+    expect(smtp.mails).toEqual([]);
+    expect(await deliveries(id)).toMatchObject([{ status: 'dropped' }]);
+  });
+
+  test('nobody who was disabled, or has read it', async () => {
+    const disabled = await ask();
+    await expand();
+    await sql(`update user_account set status = 'disabled' where id = ?`, [ann.id]);
+    await send();
+    await sql(`update user_account set status = 'active' where id = ?`, [ann.id]);
+    const read = await ask();
+    await expand();
+    const [{ id }] = (await asAnn.get('/notifications?limit=1')).body;
+    expect((await asAnn.post('/notifications/read', { ids: [id] })).status).toBe(200);
+    await send();
+    expect(smtp.mails).toEqual([]);
+    expect(await deliveries(disabled)).toMatchObject([{ status: 'dropped' }]);
+    expect(await deliveries(read)).toMatchObject([{ status: 'dropped' }]);
+  });
+});
+
+describe('the mail server', () => {
+  test('is asked again after a 4xx and after a cut connection, with the same Message-ID', async () => {
+    const id = await ask();
+    smtp.refusals.push(451, 'cut');
+    await send();
+    for (let i = 0; i < 2; i++) {
+      await dueNow();
+      await send();
+    }
+    expect(smtp.attempts).toBe(3);
+    expect(smtp.mails).toHaveLength(1);
+    const [row] = await sql<{ id: string }>('select id from notification_delivery where task_id = ?', [id]);
+    expect(headerOf(smtp.mails[0], 'Message-ID')).toBe(`<${row?.id}@127.0.0.1>`);
+    expect(await deliveries(id)).toMatchObject([{ status: 'sent', attempts: 3 }]);
+  });
+
+  test('is not asked again after a 5xx', async () => {
+    const id = await ask();
+    smtp.refusals.push(550);
+    await send();
+    await dueNow();
+    await send();
+    expect(smtp.attempts).toBe(1);
+    expect(await deliveries(id)).toMatchObject([{ status: 'failed', attempts: 1 }]);
+  });
+
+  test('gets no header from a title, whatever it contains', async () => {
+    await ask({ ...forAnn, title: 'Hello\r\nBcc: all@example.com\r\n\r\nBody' });
+    await send();
+    expect(smtp.mails[0]?.to).toEqual([annMail]);
+    expect(headerOf(smtp.mails[0], 'Bcc')).toBeUndefined();
+    expect(headerOf(smtp.mails[0], 'Subject')).toContain('Hello Bcc: all@example.com Body');
+  });
+
+  test('takes a test mail of an admin, who learns what went wrong', async () => {
+    expect((await asAnn.post('/notifications/test-mail')).status).toBe(403);
+    expect((await asAdmin.post('/notifications/test-mail')).body).toMatchObject({ sent: true, error: null });
+    smtp.refusals.push(552);
+    const refused = (await asAdmin.post('/notifications/test-mail')).body;
+    expect(refused).toMatchObject({ sent: false, error: expect.stringContaining('refused by the test') });
+  });
+});
+
+describe('people choose', () => {
+  test('the kinds of mails, and one click in a mail turns them off', async () => {
+    expect((await asAnn.put('/notifications/settings', { mail: { reminder: false } })).status).toBe(200);
+    const id = await ask();
+    await happens(id, EVENT.hitlReminder);
+    await send();
+    expect(smtp.mails).toHaveLength(1);
+    const link = /<(.*)>/.exec(headerOf(smtp.mails[0], 'List-Unsubscribe') ?? '')?.[1] ?? '';
+    expect(headerOf(smtp.mails[0], 'List-Unsubscribe-Post')).toBe('List-Unsubscribe=One-Click');
+    const shown = await fetch(link);
+    expect(shown.headers.get('content-security-policy')).toContain(`default-src 'none'`);
+    expect((await asAnn.get('/notifications/settings')).body.mail).toEqual({ reminder: false });
+    const body = new URLSearchParams({ 'List-Unsubscribe': 'One-Click' });
+    expect((await fetch(link, { method: 'POST', body })).status).toBe(200);
+    expect((await asAnn.get('/notifications/settings')).body.mail).toEqual({
+      reminder: false,
+      candidate: false,
+    });
+    await ask();
+    await send();
+    expect(smtp.mails).toHaveLength(1);
+    await asAnn.put('/notifications/settings', {});
+  });
+
+  test('a digest: one mail of everything that is due together', async () => {
+    await asAnn.put('/notifications/settings', { digest: 'daily' });
+    await ask({ ...forAnn, title: 'First' });
+    await ask({ ...forAnn, title: 'Second <i>' });
+    await send();
+    expect(smtp.mails).toEqual([]);
+    await dueNow();
+    await send();
+    expect(smtp.mails).toHaveLength(1);
+    expect(headerOf(smtp.mails[0], 'Subject')).toBe('2 tasks for you');
+    expect(partOf(smtp.mails[0], 'text/html')).toContain('Second &lt;i&gt;');
+    await asAnn.put('/notifications/settings', {});
+  });
+
+  test('settings are checked and belong to one person', async () => {
+    const wrong = await asAnn.put('/notifications/settings', {
+      time_zone: 'Mars/Base',
+      mail: { other: true },
+    });
+    expect(wrong.status).toBe(422);
+    const stale = await asAnn.put('/notifications/settings', {}, { headers: { 'if-match': '"another"' } });
+    expect(stale.status).toBe(412);
+  });
+});
+
+describe('chats', () => {
+  const create = (client: Client, given: Record<string, unknown> = {}) =>
+    client.post('/notifications/channels', {
+      name: 'My chat',
+      format: 'slack',
+      url: `${chat.url}/secret-part`,
+      ...given,
+    });
+
+  test.each([
+    ['slack', (body: any) => body.blocks[0].text.text],
+    ['mattermost', (body: any) => body.text],
+    ['teams', (body: any) => body.attachments[0].content.body[0].inlines[0].text],
+  ])('%s gets the tasks of its person in its own form', async (format, textOf) => {
+    const made = await create(asAnn, { format });
+    expect(made.status).toBe(201);
+    expect(JSON.stringify(made.body)).not.toContain('secret-part');
+    await ask({ ...forAnn, title: 'Pay the <!channel> @all' });
+    await send();
+    expect(chat.seen).toHaveLength(1);
+    expect(chat.seen[0]?.path).toBe('/secret-part');
+    expect(textOf(JSON.parse(chat.seen[0]?.body ?? ''))).toContain('Pay the');
+    if (format === 'slack') expect(JSON.parse(chat.seen[0]?.body ?? '').text).toContain('&lt;!channel&gt;');
+    if (format === 'mattermost') expect(chat.seen[0]?.body).not.toContain('@all');
+    expect((await asAnn.delete(`/notifications/channels/${made.body.id}`)).status).toBe(204);
+  });
+
+  test('of a group are set up by admins, and told once', async () => {
+    expect((await create(asAnn, { group: 'finance' })).status).toBe(403);
+    const made = await create(asAdmin, { group: 'finance' });
+    await ask({ candidates: { users: [], roles: [], groups: ['finance'] } });
+    await send();
+    expect(chat.seen).toHaveLength(1);
+    expect(chat.seen[0]?.body).toContain('finance');
+    expect((await asAnn.patch(`/notifications/channels/${made.body.id}`, { name: 'x' })).status).toBe(404);
+    await asAdmin.delete(`/notifications/channels/${made.body.id}`);
+  });
+
+  test('that are gone are turned off, and no error shows the address', async () => {
+    const made = await create(asAnn);
+    chatAnswer = 410;
+    await ask();
+    await send();
+    const [shown] = (await asAnn.get('/notifications/channels')).body;
+    expect(shown).toMatchObject({ id: made.body.id, active: false, last_error: 'answered 410' });
+    chatAnswer = 200;
+    const on = await asAnn.patch(`/notifications/channels/${made.body.id}`, { active: true });
+    expect(on.body).toMatchObject({ active: true, last_error: null });
+    const tried = await asAnn.post(`/notifications/channels/${made.body.id}/test`);
+    expect(tried.body).toEqual({ sent: true, error: null });
+    await asAnn.delete(`/notifications/channels/${made.body.id}`);
+  });
+
+  test('are not reached at addresses that the egress rules forbid', async () => {
+    expect((await create(asAnn, { url: 'http://169.254.169.254/latest' })).status).toBe(422);
+  });
+});
+
+describe('the list of notifications', () => {
+  test('is read up to one of them, and a stream tells how many are left', async () => {
+    await asBob.post('/notifications/read', { up_to: 'ffffffff-ffff-4fff-bfff-ffffffffffff' });
+    const controller = new AbortController();
+    const stream = await fetch(`${app.url}/notifications/stream`, {
+      headers: { authorization: `Bearer ${bob.token}` },
+      signal: controller.signal,
+    });
+    const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
+    const next = async (): Promise<string> => {
+      for (;;) {
+        const { value = '' } = (await reader?.read()) ?? {};
+        if (!value.startsWith(':')) return value;
+      }
+    };
+    expect(await next()).toContain('{"unread":0}');
+    await ask({ candidates: { users: ['bob'], roles: [], groups: [] } });
+    await expand();
+    expect(await next()).toContain('{"unread":1}');
+    const [{ id }] = (await asBob.get('/notifications')).body;
+    expect((await asBob.post('/notifications/read', { up_to: id })).body).toEqual({ unread: 0 });
+    expect(await next()).toContain('{"unread":0}');
+    controller.abort();
+    expect((await asAnn.post('/notifications/read', { ids: [id], up_to: id })).status).toBe(422);
+  });
+});

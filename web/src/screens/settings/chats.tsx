@@ -1,0 +1,107 @@
+/** Chats that are told of human tasks. */
+import type { CreateNotificationChannelRequest, NotificationChannel } from '../../../../client/index.ts';
+import { CHAT_FORMATS } from '../../../../contracts/notifications.ts';
+import { client } from '../../data/api.ts';
+import { usePages } from '../../data/record-pages.ts';
+import { mayCall } from '../../data/session.ts';
+import { FormDialog } from '../../ui/form-dialog.tsx';
+import { ListState } from '../../ui/list-state.tsx';
+import page from '../../ui/page.module.css';
+import { detailOf } from '../../ui/problem.tsx';
+import { Table, type Column } from '../../ui/table.tsx';
+import { complain, tell } from '../../ui/toasts.tsx';
+import { words } from './notification-words.ts';
+import { Removal } from './removal.tsx';
+
+const own = {
+  name: { type: 'string', title: words.name, maxLength: 100 },
+  format: { type: 'string', enum: [...CHAT_FORMATS], title: words.format },
+  url: { type: 'string', format: 'password', title: words.url, description: words.urlHelp },
+  workflow_id: { type: 'string', title: words.workflow, description: words.workflowHelp },
+};
+const ofGroup = { group: { type: 'string', title: words.group, description: words.groupHelp } };
+
+export function Chats() {
+  const list = usePages(['notification channels'], (cursor) =>
+    client.page('listNotificationChannels', { query: { cursor: cursor ?? undefined } }),
+  );
+  const create = async (body: Record<string, unknown>) => {
+    // The form's schema is that of the request.
+    await client.call('createNotificationChannel', { body: body as CreateNotificationChannelRequest });
+    await list.reload();
+  };
+  return (
+    <section class={page['part']}>
+      <div class={page['actions']}>
+        <h2>{words.chats}</h2>
+        <FormDialog
+          id="chat"
+          button={words.newChat}
+          title={words.newChat}
+          help={words.chatsHelp}
+          submit={words.create}
+          schema={{
+            type: 'object',
+            required: ['name', 'format', 'url'],
+            properties: mayCall('listUsers') ? { ...own, ...ofGroup } : own,
+          }}
+          onSubmit={create}
+        />
+      </div>
+      <ListState list={list} empty={<p>{words.noChats}</p>}>
+        <Table
+          label={words.chats}
+          columns={columns(() => list.reload())}
+          records={list.items.value}
+          keyOf={({ id }) => id}
+        />
+      </ListState>
+    </section>
+  );
+}
+
+const columns = (reload: () => Promise<void>): Column<NotificationChannel>[] => [
+  { title: words.name, cell: ({ name }) => name },
+  { title: words.format, cell: ({ format }) => format, minor: true },
+  { title: words.of, cell: ({ group, workflow_id: id }) => group ?? id ?? words.ownTasks, minor: true },
+  {
+    title: words.state,
+    cell: ({ active, last_error: error }) => (active ? words.isOn : words.isOff(error)),
+  },
+  { title: words.acts, end: true, cell: (chat) => <Acts chat={chat} reload={reload} /> },
+];
+
+function Acts({ chat, reload }: { chat: NotificationChannel; reload: () => Promise<void> }) {
+  const path = { id: chat.id };
+  const act = (action: () => Promise<void>) => () =>
+    void action().catch((error: unknown) => complain(detailOf(error)));
+  const test = async () => {
+    const { sent, error } = await client.call('testNotificationChannel', { path, body: {} });
+    if (sent) tell(words.sent);
+    else complain(error ?? '');
+  };
+  const turn = async () => {
+    await client.call('updateNotificationChannel', { path, body: { active: !chat.active } });
+    await reload();
+  };
+  return (
+    <span class={page['actions']}>
+      {chat.active && (
+        <button type="button" onClick={act(test)}>
+          {words.test}
+        </button>
+      )}
+      <button type="button" onClick={act(turn)}>
+        {chat.active ? words.off : words.on}
+      </button>
+      <Removal
+        title={words.remove}
+        text={words.removeText}
+        onAct={async () => {
+          await client.call('deleteNotificationChannel', { path });
+          await reload();
+        }}
+      />
+    </span>
+  );
+}

@@ -1,0 +1,183 @@
+/** What one was told about human tasks, and how one wants to be told. */
+import type { Notification, NotificationSettings } from '../../../../client/index.ts';
+import { DIGESTS, NOTIFICATION_KINDS } from '../../../../contracts/notifications.ts';
+import { inboxAddress } from '../../app/routes.ts';
+import { client } from '../../data/api.ts';
+import { cache, useQuery } from '../../data/query.ts';
+import { usePages } from '../../data/record-pages.ts';
+import { mayCall } from '../../data/session.ts';
+import { UNREAD_KEY } from '../../data/task-counts.ts';
+import { ListState } from '../../ui/list-state.tsx';
+import page from '../../ui/page.module.css';
+import { detailOf } from '../../ui/problem.tsx';
+import { RecordForm } from '../../ui/record-form.tsx';
+import { Table, type Column } from '../../ui/table.tsx';
+import { complain, tell } from '../../ui/toasts.tsx';
+import { When } from '../../ui/when.tsx';
+import { Absences } from './absences.tsx';
+import { Chats } from './chats.tsx';
+import { words } from './notification-words.ts';
+
+export function NotificationsPart() {
+  return (
+    <>
+      <p class="muted">{words.help}</p>
+      <Told />
+      <Choices />
+      <Absences />
+      {mayCall('createNotificationChannel') && <Chats />}
+    </>
+  );
+}
+
+function Told() {
+  const list = usePages(['notifications'], (cursor) =>
+    client.page('listNotifications', { query: { limit: 50, cursor: cursor ?? undefined } }),
+  );
+  const newest = list.items.value[0];
+  const readAll = async () => {
+    if (newest === undefined) return;
+    await client.call('markNotificationsRead', { body: { up_to: newest.id } });
+    await Promise.all([list.reload(), cache.invalidateQueries({ queryKey: UNREAD_KEY })]);
+  };
+  return (
+    <section>
+      {list.items.value.some(({ read_at: at }) => at === null) && (
+        <div class={page['actions']}>
+          <button
+            type="button"
+            onClick={() => void readAll().catch((error: unknown) => complain(detailOf(error)))}
+          >
+            {words.readAll}
+          </button>
+        </div>
+      )}
+      <ListState list={list} empty={<p>{words.none}</p>}>
+        <Table label={words.list} columns={COLUMNS} records={list.items.value} keyOf={({ id }) => id} />
+      </ListState>
+    </section>
+  );
+}
+
+const COLUMNS: Column<Notification>[] = [
+  {
+    title: words.what,
+    cell: ({ kind, read_at: at }) =>
+      at === null ? <b>{`${words.newOne}: ${words.kinds[kind]}`}</b> : words.kinds[kind],
+  },
+  {
+    title: words.task,
+    text: true,
+    cell: ({ id, task, actor, comment, in_place_of: absent, read_at: at }) => (
+      <>
+        <a
+          href={inboxAddress({ task: task.id, scope: 'all' })}
+          onClick={() => {
+            if (at === null) void markRead(id);
+          }}
+        >
+          {task.title}
+        </a>
+        {absent !== null && <> {words.inPlaceOf(absent.display_name)}</>}
+        {comment !== null && <p class="muted">{words.wrote(actor?.display_name ?? '', comment)}</p>}
+      </>
+    ),
+  },
+  { title: words.when, cell: ({ created_at: at }) => <When at={at} />, minor: true },
+];
+
+async function markRead(id: string): Promise<void> {
+  await client.call('markNotificationsRead', { body: { ids: [id] } }).catch(() => {});
+  await cache.invalidateQueries({ queryKey: UNREAD_KEY });
+}
+
+const SETTINGS_KEY = ['notification settings'];
+
+function Choices() {
+  const { data } = useQuery({
+    queryKey: SETTINGS_KEY,
+    queryFn: ({ signal }) => client.call('getNotificationSettings', { signal }),
+  });
+  if (data === undefined) return null;
+  return (
+    <section class={page['part']}>
+      <h2>{words.choices}</h2>
+      {!data.mail_available && <p class="muted">{words.noMail}</p>}
+      <RecordForm
+        id="notification-settings"
+        sections={[
+          { id: 'choices', member: '', schema: schemaOf(data.default_time_zone), values: valuesOf(data) },
+        ]}
+        submit={words.save}
+        onSubmit={async (body) => {
+          await client.call('putNotificationSettings', { body: settingsOf(body) });
+          await cache.invalidateQueries({ queryKey: SETTINGS_KEY });
+          tell(words.saved);
+        }}
+      />
+      {mayCall('sendTestMail') && data.mail_available && (
+        <button
+          type="button"
+          onClick={() => void testMail().catch((error: unknown) => complain(detailOf(error)))}
+        >
+          {words.testMail}
+        </button>
+      )}
+    </section>
+  );
+}
+
+async function testMail(): Promise<void> {
+  const { sent, to, error } = await client.call('sendTestMail', { body: {} });
+  if (sent) tell(words.testSent(to));
+  else complain(error ?? '');
+}
+
+function schemaOf(defaultZone: string) {
+  const ofKinds = (title: string) => ({
+    type: 'object',
+    title,
+    properties: Object.fromEntries(
+      NOTIFICATION_KINDS.map((kind) => [kind, { type: 'boolean', title: words.kinds[kind] }]),
+    ),
+  });
+  const clock = (title: string) => ({ type: 'string', pattern: '^([01]\\d|2[0-3]):[0-5]\\d$', title });
+  return {
+    type: 'object',
+    properties: {
+      mail: ofKinds(words.mail),
+      chat: ofKinds(words.chat),
+      digest: { type: 'string', enum: [...DIGESTS], title: words.digest, description: words.digestHelp },
+      digest_at: clock(words.digestAt),
+      quiet_from: { ...clock(words.quietFrom), description: words.quietHelp },
+      quiet_to: clock(words.quietTo),
+      time_zone: {
+        type: 'string',
+        title: words.timeZone,
+        description: words.timeZoneHelp(defaultZone),
+      },
+    },
+  };
+}
+
+type Kinds = NotificationSettings['mail'];
+
+function valuesOf(settings: NotificationSettings): Record<string, unknown> {
+  const { digest = 'off', digest_at: at, quiet_hours: quiet, time_zone: zone } = settings;
+  const ofKinds = (chosen: Kinds) =>
+    Object.fromEntries(NOTIFICATION_KINDS.map((kind) => [kind, chosen?.[kind] !== false]));
+  return {
+    mail: ofKinds(settings.mail),
+    chat: ofKinds(settings.chat),
+    digest,
+    ...(at === undefined ? {} : { digest_at: at }),
+    ...(quiet ? { quiet_from: quiet.from, quiet_to: quiet.to } : {}),
+    ...(zone ? { time_zone: zone } : {}),
+  };
+}
+
+/** The form's body has the schema's fields. */
+function settingsOf({ quiet_from: from, quiet_to: to, ...body }: Record<string, unknown>): object {
+  const quiet = typeof from === 'string' && typeof to === 'string' ? { from, to } : null;
+  return { ...body, quiet_hours: quiet };
+}

@@ -1,0 +1,62 @@
+/** Tells people of human tasks as soon as something happens; any number of workers may. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { Logger } from '../config/logger.ts';
+import { Listener } from '../db/listener.ts';
+import { wakeTargets } from '../domain/delivery/reconcile.ts';
+import { expandNotices, type ExpandDeps } from '../domain/notifications/expand.ts';
+import { shardTarget } from '../domain/notifications/shards.ts';
+import type { TemporalGateway } from '../domain/ports.ts';
+
+export interface NotificationPumpDeps {
+  expand: ExpandDeps;
+  temporal: Pick<TemporalGateway, 'wakeDelivery'>;
+  logger: Logger;
+}
+
+/** Also what a lost notification delays people by. */
+const IDLE_MS = 5_000;
+
+export function startNotificationPump(
+  { expand, temporal, logger }: NotificationPumpDeps,
+  databaseUrl: string,
+): { stop(): Promise<void> } {
+  let stopped = false;
+  let woken = true;
+  let pause = new AbortController();
+  const wake = (): void => {
+    woken = true;
+    pause.abort();
+  };
+  const listener = new Listener({
+    url: databaseUrl,
+    channel: 'notice',
+    applicationName: 'cadenza-notifications',
+    notified: wake,
+    connected: wake,
+    lost: () => {},
+    failed: (error) => logger.warn({ err: error }, 'cannot listen for notifications, polling'),
+  });
+  const run = async (): Promise<void> => {
+    while (!stopped) {
+      listener.connect();
+      woken = false;
+      pause = new AbortController();
+      try {
+        await wakeTargets(temporal, [...(await expandNotices(expand))].map(shardTarget));
+      } catch (error) {
+        logger.warn({ err: error }, 'cannot tell people of their tasks, trying again');
+      }
+      if (!woken && !stopped) await sleep(IDLE_MS, undefined, { signal: pause.signal }).catch(() => {});
+    }
+  };
+  const done = run();
+  return {
+    async stop() {
+      stopped = true;
+      wake();
+      await done;
+      await listener.stop();
+    },
+  };
+}
