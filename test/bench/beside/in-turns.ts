@@ -21,18 +21,25 @@ export function percentile(values: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
 }
 
-/** @returns how many `work` ends in a second, `atOnce` of them at any time */
+/**
+ * `count` of `work`, or as many as begin within `maxMs`.
+ * @returns how many end in a second, `atOnce` of them at any time
+ */
 export async function perSecond(
   work: () => Promise<unknown>,
   count: number,
   atOnce: number,
+  maxMs = Number.POSITIVE_INFINITY,
 ): Promise<number> {
-  let left = count;
+  let begun = 0;
   const at = performance.now();
   await Promise.all(
     Array.from({ length: atOnce }, async () => {
-      while (left-- > 0) await work();
+      while (begun < count && performance.now() - at < maxMs) {
+        begun++;
+        await work();
+      }
     }),
   );
-  return count / ((performance.now() - at) / 1000);
+  return begun / ((performance.now() - at) / 1000);
 }

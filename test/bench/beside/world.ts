@@ -30,6 +30,7 @@ export type Steps = 1 | 10 | 100;
 export interface World {
   platform: TestPlatform;
   client: Client;
+  agent: Agent;
   /** Process ids of the servers. */
   pids: { postgres: number; temporal: number };
   /** One run from the request to its end. @returns milliseconds */
@@ -44,6 +45,9 @@ export interface World {
   startByHand(): Promise<number>;
   /** Starts a run that waits for a person. @returns the id of its human task */
   waitingRun(): Promise<string>;
+  /** Reads the newest runs, in pages as large as the API allows. @returns how many it got */
+  listCadenza(count: number): Promise<number>;
+  listByHand(count: number): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -71,6 +75,7 @@ export async function startWorld(): Promise<World> {
   return {
     platform,
     client,
+    agent,
     pids: { postgres: postgres.pid, temporal: temporal.pid },
     ...(await ours(platform, agent)),
     ...theirs(client, agent),
@@ -85,7 +90,7 @@ export async function startWorld(): Promise<World> {
   };
 }
 
-interface Agent {
+export interface Agent {
   url: string;
   /** Resolves with the agent's next call. */
   nextCall(): Promise<void>;
@@ -157,7 +162,7 @@ async function startBaseline(address: string, endpoint: string): Promise<() => P
   };
 }
 
-type Ours = Pick<World, 'cadenza' | 'decisionCadenza' | 'startCadenza' | 'waitingRun'>;
+type Ours = Pick<World, 'cadenza' | 'decisionCadenza' | 'startCadenza' | 'waitingRun' | 'listCadenza'>;
 
 async function ours(platform: TestPlatform, agent: Agent): Promise<Ours> {
   const builder = await platform.as('builder');
@@ -209,12 +214,24 @@ async function ours(platform: TestPlatform, agent: Agent): Promise<Ours> {
       return timeToCall(agent, () => admin.post(`/hitl/tasks/${task}/decision`, { decision: 'approve' }));
     },
     startCadenza: () => timeToCall(agent, () => builder.post(`/workflows/${workflows.ordinary[1]}/run`, {})),
+    async listCadenza(count) {
+      let found = 0;
+      for (let next = '/runs?limit=200'; next !== '' && found < count;) {
+        const { body, headers } = await builder.get(next);
+        found += body.length;
+        next = /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1] ?? '';
+        next = next.replace(/^https?:\/\/[^/]+/, '');
+      }
+      return found;
+    },
   };
 }
 
 let counter = 0;
 
-function theirs(client: Client, agent: Agent): Pick<World, 'byHand' | 'decisionByHand' | 'startByHand'> {
+type Theirs = Pick<World, 'byHand' | 'decisionByHand' | 'startByHand' | 'listByHand'>;
+
+function theirs(client: Client, agent: Agent): Theirs {
   const options = () => ({ taskQueue: 'baseline', workflowId: `baseline-${counter++}` });
   return {
     async byHand(workflow, steps) {
@@ -229,10 +246,17 @@ function theirs(client: Client, agent: Agent): Pick<World, 'byHand' | 'decisionB
     },
     startByHand: () =>
       timeToCall(agent, () => client.workflow.start('sequence', { ...options(), args: [1] })),
+    async listByHand(count) {
+      let found = 0;
+      const listed = client.workflow.list({ pageSize: count })[Symbol.asyncIterator]();
+      while (found < count && !(await listed.next()).done) found++;
+      return found;
+    },
   };
 }
 
-async function timeToCall(agent: Agent, act: () => Promise<unknown>): Promise<number> {
+/** From `act` to the agent's next call. */
+export async function timeToCall(agent: Agent, act: () => Promise<unknown>): Promise<number> {
   const reached = agent.nextCall();
   const at = performance.now();
   let ms = 0;
@@ -240,6 +264,6 @@ async function timeToCall(agent: Agent, act: () => Promise<unknown>): Promise<nu
   return ms;
 }
 
-function pause(ms: number): Promise<void> {
+export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -36,7 +36,12 @@ export function programOf(...paths: string[]): string | undefined {
 export async function startBroker(
   program: string,
   args: string[],
-  { ports, env = {}, cwd }: { ports: number[]; env?: Record<string, string>; cwd?: string },
+  {
+    ports,
+    env = {},
+    cwd,
+    startMs = START_MS,
+  }: { ports: number[]; env?: Record<string, string>; cwd?: string; startMs?: number },
 ): Promise<BrokerProcess> {
   // Scripts start the brokers themselves, so the whole group has to end.
   const child = spawn(program, args, {
@@ -48,7 +53,7 @@ export async function startBroker(
   let log = '';
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => (log = `${log}${chunk.toString()}`.slice(-20_000)));
-  const deadline = Date.now() + START_MS;
+  const deadline = Date.now() + startMs;
   for (const port of ports) {
     while (!(await listens(port))) {
       if (child.exitCode !== null || Date.now() > deadline) {
