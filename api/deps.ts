@@ -14,6 +14,7 @@ import type {
   AgentSources,
   DeliverySender,
   GuardSecrets,
+  IdentityProviders,
   Mailer,
   ResourceFetcher,
   TemporalGateway,
@@ -56,6 +57,8 @@ export interface AppResources {
   resources: ResourceFetcher;
   /** Reads what other platforms offer as agents, and tries counterparts. */
   sources: AgentSources;
+  /** Talks to external issuers of identities. */
+  identities: IdentityProviders;
   /** Decodes Temporal payloads for Temporal's UI. */
   payloadCodec?: Pick<PayloadCodec, 'decode'>;
   /** Folder of the built console, which need not exist yet. Default: the console is not served. */

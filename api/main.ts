@@ -10,9 +10,13 @@ import { sealAudit } from '../domain/audit/seal.ts';
 import { removeExpired } from '../domain/auth/cleanup.ts';
 import { listenForAccountChanges, listenForJobs, listenForNotifications } from '../db/notifications.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
+import { AppError } from '../domain/errors.ts';
 import { hasUsers, seedAdmin } from '../domain/auth/seed.ts';
 import { createAgentSources } from '../adapters/resources/create-agent-sources.ts';
 import { createResourceFetcher } from '../adapters/resources/create-resource-fetcher.ts';
+import { createIdentityProviders } from '../adapters/identity/create-identity-providers.ts';
+import { applySettingsIssuer } from '../domain/identity/settings-issuer.ts';
+import { createEncryption } from '../domain/secrets/encryption.ts';
 import { ownServers } from '../config/own-servers.ts';
 import { guardSecrets } from '../adapters/secrets/guard-secrets.ts';
 import { createChatSender } from '../adapters/notify/chat-sender.ts';
@@ -57,6 +61,7 @@ const files = await createFileStore(env);
 const egress = { allow: env.EGRESS_ALLOW, hostMap: env.EGRESS_HOST_MAP, own: ownServers(env) };
 const resources = createResourceFetcher(egress);
 const sources = createAgentSources(egress);
+const identities = createIdentityProviders(egress);
 const payloads = {
   keys: env.ENCRYPTION_KEYS,
   store: createPayloadStore({ fork: () => orm.em.fork(), files, inFiles: env.FILES_LARGE_VALUES }),
@@ -87,6 +92,7 @@ const app = createApp({
   files,
   resources,
   sources,
+  identities,
   // Only people look at these payloads and no code trusts them, so unencrypted ones are shown too.
   payloadCodec: createPayloadCodec({ ...payloads, acceptUnencrypted: true }),
   metrics: createMetrics({ orm, logger, pool: () => pool, ofProcess: true }),
@@ -122,6 +128,7 @@ const sealing = setInterval(() => {
 }, SEAL_MS);
 let stopping = false;
 void seedWhenPossible(orm, env, logger);
+void storeIssuerWhenPossible(orm, env, logger);
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.on(signal, () => {
     if (!stopping) {
@@ -145,7 +152,13 @@ async function stop(signal: string): Promise<void> {
   clearInterval(sweep);
   server.closeAllConnections();
   await Promise.race([
-    Promise.allSettled([orm.close(true), client.connection.close(), resources.close(), sources.close()]),
+    Promise.allSettled([
+      orm.close(true),
+      client.connection.close(),
+      resources.close(),
+      sources.close(),
+      identities.close(),
+    ]),
     sleep(CLOSE_MS),
   ]);
   logger.info('stopped');
@@ -155,6 +168,22 @@ async function stop(signal: string): Promise<void> {
 function cannotListen(error: Error): never {
   logger.fatal({ err: error }, 'cannot listen');
   process.exit(1);
+}
+
+/** Stores the issuer that the settings name. Retries until the database is available. */
+async function storeIssuerWhenPossible(database: Orm, settings: ServerEnv, log: Logger): Promise<void> {
+  const encryption = createEncryption(settings.ENCRYPTION_KEYS);
+  for (let waitMs = 500; !stopping; waitMs = Math.min(waitMs * 2, 15_000)) {
+    try {
+      await database.em.fork().transactional((em) => applySettingsIssuer(em, encryption, settings));
+      return;
+    } catch (error) {
+      const isFinal = error instanceof AppError;
+      log[isFinal ? 'error' : 'warn']({ err: error }, 'cannot store the issuer of OIDC_ISSUER');
+      if (isFinal) return;
+      await sleep(waitMs);
+    }
+  }
 }
 
 /**

@@ -37,6 +37,7 @@ const ROUTES = {
   secret: async () => (await import('./commands/secret.ts')).secretCommands,
   file: async () => (await import('./commands/file.ts')).fileCommands,
   budget: async () => (await import('./commands/budget.ts')).budgetCommands,
+  issuer: async () => (await import('./commands/issuer.ts')).issuerCommands,
   price: async () => (await import('./commands/price.ts')).priceCommands,
   usage: async () => (await import('./commands/usage.ts')).usageCommand,
   webhook: async () => (await import('./commands/webhook.ts')).webhookCommands,

@@ -164,6 +164,11 @@ export const LISTED = [
     usage: ['cadenza budget list', 'get', 'set', 'raise', 'remove ...'],
     brief: 'Budgets, and what is used of them',
   },
+  {
+    name: 'issuer',
+    usage: ['cadenza issuer list', 'get', 'add', 'update', 'check', 'delete ...'],
+    brief: 'External issuers for single sign-on',
+  },
   { name: 'price', usage: ['cadenza price list', 'get', 'add', 'delete ...'], brief: 'Prices of models' },
   {
     name: 'usage',
@@ -213,6 +218,10 @@ export const LISTED = [
       'create',
       'update',
       'transfer',
+      'identities',
+      'link',
+      'unlink',
+      'no-password',
       'clients',
       'delete-client',
       'disable',

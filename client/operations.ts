@@ -595,6 +595,35 @@ export type Circuit = {
   /** When an open circuit lets a call try the agent. */
   trial_at: string | null;
 };
+export type ClaimMapping = {
+  username?: string;
+  email?: string;
+  display_name?: string;
+  groups?: string | null;
+  roles?: RoleRule[];
+  /** If no rule fits. None: such users may not log in. */
+  default_roles?: ('viewer' | 'approver' | 'builder' | 'admin')[];
+};
+export type ClaimMappingPatch = {
+  username?: string;
+  email?: string;
+  display_name?: string;
+  groups?: string | null;
+  roles?: RoleRule[];
+  default_roles?: ('viewer' | 'approver' | 'builder' | 'admin')[];
+};
+export type ClaimMappingRecord = {
+  username: string;
+  email: string;
+  display_name: string;
+  groups: string | null;
+  roles: {
+    claim: string;
+    value: string;
+    roles: ('viewer' | 'approver' | 'builder' | 'admin')[];
+  }[];
+  default_roles: ('viewer' | 'approver' | 'builder' | 'admin')[];
+};
 export type Client = ClientFields;
 export type ClientFields = {
   id: string;
@@ -750,6 +779,26 @@ export type CreateHookRequest = {
   tolerance_seconds?: number;
   active?: boolean;
 };
+export type CreateIssuerRequest = {
+  /** Short name: in addresses, and before the names of its groups (`corp:finance`). It stays. */
+  name: string;
+  /** What the log-in screen shows. */
+  title: string;
+  /** Address of the issuer exactly as its tokens have it in `iss`. */
+  issuer: string;
+  client_id: string;
+  /** Of a confidential client. It is stored encrypted and never shown. */
+  client_secret?: string | null;
+  /** Default: what the configuration names. */
+  jwks_uri?: string | null;
+  /** Default: `openid`, `profile` and `email`. */
+  scopes?: string[];
+  mapping?: ClaimMapping;
+  /** Default true: the first log-in makes the account. Otherwise only linked users log in. */
+  creates_users?: boolean;
+  /** Default true. Without it its sessions end. */
+  enabled?: boolean;
+};
 export type CreateMyClientRequest = {
   name: string;
   /** Such as `runs:read`, or `workflow:<id>` for one workflow and its runs. */
@@ -794,7 +843,8 @@ export type CreateUserRequest = {
   display_name?: string | null;
   roles: ('viewer' | 'approver' | 'builder' | 'admin')[];
   groups?: string[];
-  password: string;
+  /** Null: the user logs in by an external issuer only. */
+  password: string | null;
   budget?: Budget | null;
 };
 export type CreateWebhookRequest = {
@@ -1327,6 +1377,27 @@ export type HumanTaskSummary = {
   overdue: number;
   claimed_by_me: number;
 };
+export type IdentityIssuer = {
+  id: string;
+  name: string;
+  title: string;
+  issuer: string;
+  client_id: string;
+  has_secret: boolean;
+  jwks_uri: string | null;
+  scopes: string[];
+  mapping: ClaimMappingRecord;
+  creates_users: boolean;
+  enabled: boolean;
+  /** The settings `OIDC_…` define it; only they change it. */
+  from_settings: boolean;
+  /** To register at the issuer. */
+  redirect_uri: string;
+  /** To register at the issuer, if it can. */
+  back_channel_logout_uri: string;
+  created_at: string;
+  updated_at: string;
+};
 export type ImportAgentsRequest = {
   from: 'a2a' | 'openapi' | 'mcp' | 'langgraph';
   /**
@@ -1393,6 +1464,22 @@ export type InvokeAgentRequest = {
   session?: string;
   /** Of the run with all runs that it starts. */
   budget?: Budget;
+};
+export type IssuerAddress = {
+  url: string;
+};
+export type IssuerFacts = {
+  authorization_endpoint: string;
+  token_endpoint: string;
+  jwks_uri: string;
+  end_session_endpoint: string | null;
+  userinfo_endpoint: string | null;
+  /** Number of keys in its key set. */
+  keys: number;
+};
+export type IssuerLogOutForm = {
+  logout_token?: string;
+  [name: string]: unknown;
 };
 export type ItemRequirements = {
   /** Names that an installation binds to the installer's secrets. */
@@ -1464,6 +1551,14 @@ export type Jwks = {
     alg: string;
     use: string;
   }[];
+};
+export type LinkMyIdentityRequest = {
+  /** Its short name. */
+  issuer: string;
+};
+export type LinkUserIdentityRequest = {
+  issuer_id: string;
+  subject: string;
 };
 export type ListedAgent = AgentFields & {
   description?: string | null;
@@ -1574,6 +1669,16 @@ export type LogEntry = {
   task: string | null;
   message: string;
   data: Record<string, unknown>;
+};
+export type LogInChoice = {
+  name: string;
+  title: string;
+};
+export type LogInChoices = {
+  issuers: LogInChoice[];
+};
+export type LoggedOut = {
+  log_out_url: string;
 };
 export type MarkNotificationsReadRequest = {
   ids?: string[];
@@ -2074,6 +2179,12 @@ export type RevocationForm = {
   client_secret?: string;
   [name: string]: unknown;
 };
+export type RoleRule = {
+  claim: string;
+  /** The claim is it, or a list that contains it. */
+  value: string;
+  roles: ('viewer' | 'approver' | 'builder' | 'admin')[];
+};
 export type Run = RunFields & {
   input_params: unknown;
   output: unknown;
@@ -2531,6 +2642,26 @@ export type UpdateHookRequest = {
   tolerance_seconds?: number;
   active?: boolean;
 };
+export type UpdateIssuerRequest = {
+  /** Short name: in addresses, and before the names of its groups (`corp:finance`). It stays. */
+  name?: string;
+  /** What the log-in screen shows. */
+  title?: string;
+  /** Address of the issuer exactly as its tokens have it in `iss`. */
+  issuer?: string;
+  client_id?: string;
+  /** Of a confidential client. It is stored encrypted and never shown. */
+  client_secret?: string | null;
+  /** Default: what the configuration names. */
+  jwks_uri?: string | null;
+  /** Default: `openid`, `profile` and `email`. */
+  scopes?: string[];
+  mapping?: ClaimMappingPatch;
+  /** Default true: the first log-in makes the account. Otherwise only linked users log in. */
+  creates_users?: boolean;
+  /** Default true. Without it its sessions end. */
+  enabled?: boolean;
+};
 export type UpdateNotificationChannelRequest = {
   name?: string;
   /** What the chat is told. Default: everything. */
@@ -2561,7 +2692,8 @@ export type UpdateUserRequest = {
   roles?: ('viewer' | 'approver' | 'builder' | 'admin')[];
   groups?: string[];
   status?: 'active' | 'disabled';
-  password?: string;
+  /** Null switches the log-in by password off. */
+  password?: string | null;
   budget?: BudgetPatch | null;
 };
 export type UpdateWebhookRequest = {
@@ -2618,10 +2750,26 @@ export type User = {
   roles: ('viewer' | 'approver' | 'builder' | 'admin')[];
   groups: string[];
   status: 'active' | 'disabled';
+  /** Without one, only an external issuer logs the user in. */
+  has_password: boolean;
+  /** The external issuer that made the account. Its claims decide on the roles. */
+  issuer_id: string | null;
   /** Of what agents use in the runs of this user; admins set it. */
   budget: Budget | null;
   created_at: string;
   updated_at: string;
+};
+export type UserIdentity = {
+  id: string;
+  issuer_id: string;
+  issuer_name: string;
+  issuer_title: string;
+  /** `sub` at the issuer. */
+  subject: string;
+  /** How the issuer names the user. */
+  label: string | null;
+  created_at: string;
+  last_log_in_at: string | null;
 };
 export type UserReference = {
   id: string;
@@ -3240,10 +3388,38 @@ export interface Operations {
   };
   /** Approve or deny what asks with a user code */
   decideDeviceRequest: { body: DecideDeviceRequestRequest; answer: undefined };
+  /** List the issuers that the log-in screen offers */
+  listLogInChoices: { answer: LogInChoices };
   /** Register an OAuth client (RFC 7591) */
   registerClient: { body?: ClientRegistration; answer: RegisteredClientInformation };
   /** Log out: end the session of a refresh or access token (RFC 7009) */
   revokeToken: { body?: Revocation; answer: undefined };
+  /** Send the browser to an issuer, where its user logs in */
+  beginIssuerLogIn: {
+    path: {
+      name: string;
+    };
+    query?: {
+      return_to?: string | undefined;
+      fresh?: 'true' | 'false' | undefined;
+    };
+    answer: undefined;
+  };
+  /** Where an issuer sends the browser back */
+  completeIssuerLogIn: {
+    path: {
+      name: string;
+    };
+    answer: undefined;
+  };
+  /** An issuer ends sessions (OpenID Connect Back-Channel Logout 1.0) */
+  endSessionsByIssuer: {
+    path: {
+      name: string;
+    };
+    body?: Blob | FormData | Uint8Array | string;
+    answer: undefined;
+  };
   /** Log in with a password, refresh token, client credentials or a device code */
   createToken: { body?: TokenRequest; answer: TokenAnswer };
   /** List the budgets of the caller's agents, workflows, runs and account; admins see all */
@@ -3294,7 +3470,7 @@ export interface Operations {
   /** Get the user who is logged in, or 204 */
   getSession: { answer: User | undefined };
   /** Log out: end the session of this browser */
-  deleteSession: { answer: undefined };
+  deleteSession: { answer: LoggedOut | undefined };
   /** Show the task of a decision link: a page that changes nothing */
   showDecisionLink: {
     path: {
@@ -3637,6 +3813,48 @@ export interface Operations {
     };
     body: Blob | FormData | Uint8Array | string;
     answer: HookAnswer | string;
+  };
+  /** List the external issuers, oldest first */
+  listIssuers: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: IdentityIssuer[];
+  };
+  /** Add an external OpenID Connect issuer */
+  createIssuer: { body: CreateIssuerRequest; answer: IdentityIssuer };
+  /** Get an external issuer */
+  getIssuer: {
+    path: {
+      id: string;
+    };
+    answer: IdentityIssuer;
+  };
+  /** Change or disable an external issuer */
+  updateIssuer: {
+    path: {
+      id: string;
+    };
+    body?: UpdateIssuerRequest;
+    answer: IdentityIssuer;
+  };
+  /** Remove an issuer: its sessions end, its users stay without its groups */
+  deleteIssuer: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** Read the configuration and the keys of an issuer now */
+  checkIssuer: {
+    path: {
+      id: string;
+    };
+    body?: NoFields;
+    answer: IssuerFacts;
   };
   /** Complete a job with its output, once; a repeat is harmless */
   completeJob: {
@@ -4230,6 +4448,27 @@ export interface Operations {
     };
     answer: undefined;
   };
+  /** List your identities at external issuers, oldest first */
+  listMyIdentities: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: UserIdentity[];
+  };
+  /** Begin to link an identity of yours: open the address in this browser */
+  linkMyIdentity: { body: LinkMyIdentityRequest; answer: IssuerAddress };
+  /** Unlink an identity; the sessions that it opened end */
+  unlinkMyIdentity: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** Switch your log-in by password off, which ends all your sessions */
+  deleteMyPassword: { answer: undefined };
   /** Change your password, which ends all your sessions and deletes your machine clients */
   changeMyPassword: { body: ChangeMyPasswordRequest; answer: undefined };
   /** Get your preferences */
@@ -4307,6 +4546,35 @@ export interface Operations {
     path: {
       id: string;
       client_id: string;
+    };
+    answer: undefined;
+  };
+  /** List a user's identities at external issuers, oldest first */
+  listUserIdentities: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: UserIdentity[];
+  };
+  /** Link an identity to a user by its subject */
+  linkUserIdentity: {
+    path: {
+      id: string;
+    };
+    body: LinkUserIdentityRequest;
+    answer: UserIdentity;
+  };
+  /** Unlink a user's identity; the sessions that it opened end */
+  unlinkUserIdentity: {
+    path: {
+      id: string;
+      identity_id: string;
     };
     answer: undefined;
   };
@@ -4653,8 +4921,12 @@ export const OPERATIONS = {
   createDeviceCode: { method: 'POST', path: '/auth/device', role: 'public' },
   getDeviceRequest: { method: 'GET', path: '/auth/device', role: 'viewer' },
   decideDeviceRequest: { method: 'POST', path: '/auth/device/decision', role: 'viewer' },
+  listLogInChoices: { method: 'GET', path: '/auth/issuers', role: 'public' },
   registerClient: { method: 'POST', path: '/auth/register', role: 'public' },
   revokeToken: { method: 'POST', path: '/auth/revoke', role: 'viewer' },
+  beginIssuerLogIn: { method: 'GET', path: '/auth/sso/{name}', role: 'public' },
+  completeIssuerLogIn: { method: 'GET', path: '/auth/sso/{name}/callback', role: 'public' },
+  endSessionsByIssuer: { method: 'POST', path: '/auth/sso/{name}/logout', role: 'public' },
   createToken: { method: 'POST', path: '/auth/token', role: 'public' },
   listBudgets: { method: 'GET', path: '/budgets', role: 'viewer' },
   getBudget: { method: 'GET', path: '/budgets/{id}', role: 'viewer' },
@@ -4704,6 +4976,12 @@ export const OPERATIONS = {
   updateHook: { method: 'PATCH', path: '/hooks/{id}', role: 'builder' },
   deleteHook: { method: 'DELETE', path: '/hooks/{id}', role: 'builder' },
   receiveHook: { method: 'POST', path: '/hooks/{id}', role: 'public' },
+  listIssuers: { method: 'GET', path: '/identity-issuers', role: 'admin' },
+  createIssuer: { method: 'POST', path: '/identity-issuers', role: 'admin' },
+  getIssuer: { method: 'GET', path: '/identity-issuers/{id}', role: 'admin' },
+  updateIssuer: { method: 'PATCH', path: '/identity-issuers/{id}', role: 'admin' },
+  deleteIssuer: { method: 'DELETE', path: '/identity-issuers/{id}', role: 'admin' },
+  checkIssuer: { method: 'POST', path: '/identity-issuers/{id}/check', role: 'admin' },
   completeJob: { method: 'POST', path: '/jobs/{id}/complete', role: 'builder' },
   failJob: { method: 'POST', path: '/jobs/{id}/fail', role: 'builder' },
   uploadJobFile: { method: 'POST', path: '/jobs/{id}/files', role: 'builder' },
@@ -4776,6 +5054,10 @@ export const OPERATIONS = {
   listMyClients: { method: 'GET', path: '/users/me/clients', role: 'viewer' },
   createMyClient: { method: 'POST', path: '/users/me/clients', role: 'viewer' },
   deleteMyClient: { method: 'DELETE', path: '/users/me/clients/{id}', role: 'viewer' },
+  listMyIdentities: { method: 'GET', path: '/users/me/identities', role: 'viewer' },
+  linkMyIdentity: { method: 'POST', path: '/users/me/identities', role: 'viewer' },
+  unlinkMyIdentity: { method: 'DELETE', path: '/users/me/identities/{id}', role: 'viewer' },
+  deleteMyPassword: { method: 'DELETE', path: '/users/me/password', role: 'viewer' },
   changeMyPassword: { method: 'POST', path: '/users/me/password', role: 'viewer' },
   getMyPreferences: { method: 'GET', path: '/users/me/preferences', role: 'viewer' },
   putMyPreferences: { method: 'PUT', path: '/users/me/preferences', role: 'viewer' },
@@ -4789,6 +5071,9 @@ export const OPERATIONS = {
   updateUser: { method: 'PATCH', path: '/users/{id}', role: 'admin' },
   listUserClients: { method: 'GET', path: '/users/{id}/clients', role: 'admin' },
   deleteUserClient: { method: 'DELETE', path: '/users/{id}/clients/{client_id}', role: 'admin' },
+  listUserIdentities: { method: 'GET', path: '/users/{id}/identities', role: 'admin' },
+  linkUserIdentity: { method: 'POST', path: '/users/{id}/identities', role: 'admin' },
+  unlinkUserIdentity: { method: 'DELETE', path: '/users/{id}/identities/{identity_id}', role: 'admin' },
   listUserTokens: { method: 'GET', path: '/users/{id}/tokens', role: 'admin' },
   deleteUserToken: { method: 'DELETE', path: '/users/{id}/tokens/{token_id}', role: 'admin' },
   transferUser: { method: 'POST', path: '/users/{id}/transfer', role: 'admin' },

@@ -1,7 +1,9 @@
 /** The settings. Only this module reads `process.env`. `.env.example` documents every variable. */
 import { existsSync } from 'node:fs';
 import * as z from 'zod';
+import { claimPath, issuerName } from '../contracts/identity.ts';
 import { isTimeZone } from '../contracts/notifications.ts';
+import { ROLES } from '../contracts/roles.ts';
 import {
   capability,
   dataFolder,
@@ -184,16 +186,27 @@ const schema = z.object({
   USER_MAX_NOTIFICATION_CHANNELS: z.coerce.number().int().min(1).max(1_000).default(20),
   RETENTION_DAYS: z.coerce.number().int().min(1).max(36_500).default(90),
 
-  OIDC_ISSUER: notAvailable('an external OpenID Connect issuer'),
-  OIDC_AUDIENCE: notAvailable('an external OpenID Connect issuer'),
-  OIDC_JWKS_URL: notAvailable('an external OpenID Connect issuer'),
-  OIDC_ROLES_CLAIM: notAvailable('an external OpenID Connect issuer'),
+  OIDC_ISSUER: z
+    .url({ protocol: /^https?$/, error: 'must be a URL such as https://id.example.com' })
+    .optional(),
+  OIDC_NAME: issuerName.default('oidc'),
+  OIDC_TITLE: z.string().max(100).default('single sign-on'),
+  OIDC_CLIENT_ID: z.string().max(500).optional(),
+  OIDC_CLIENT_SECRET: z.string().max(2_000).optional(),
+  OIDC_SCOPES: list(z.string()).default(['openid', 'profile', 'email']),
+  OIDC_JWKS_URL: z.url({ protocol: /^https?$/, error: 'must be a URL' }).optional(),
+  OIDC_ROLES_CLAIM: claimPath.default('roles'),
+  OIDC_GROUPS_CLAIM: claimPath.default('groups'),
+  OIDC_DEFAULT_ROLES: list(z.string())
+    .pipe(z.array(z.enum(ROLES)))
+    .default([]),
+  OIDC_AUDIENCE: notAvailable('an audience for tokens of machines'),
 });
 
 export const settingNames: readonly string[] = Object.keys(schema.shape);
 
 type Settings = z.output<typeof schema>;
-type Reserved = 'OIDC_ISSUER' | 'OIDC_AUDIENCE' | 'OIDC_JWKS_URL' | 'OIDC_ROLES_CLAIM';
+type Reserved = 'OIDC_AUDIENCE';
 
 /** Parsed settings by variable name: lists are arrays, switches booleans, ports numbers. */
 export type Env = Omit<Settings, Reserved | 'BASE_URL' | 'FILES_DIR'> & {
@@ -208,6 +221,8 @@ export type ServerEnv = Env & { DATABASE_URL: string; TEMPORAL_ADDRESS: string }
 
 /** Pairs of variables: if the first is set, the second is required. */
 const REQUIRED_TOGETHER = [
+  ['OIDC_ISSUER', 'OIDC_CLIENT_ID'],
+  ['OIDC_CLIENT_ID', 'OIDC_ISSUER'],
   ['TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'],
   ['TEMPORAL_TLS_KEY', 'TEMPORAL_TLS_CERT'],
   ['SMTP_HOST', 'SMTP_FROM'],

@@ -330,12 +330,18 @@ create table auth_session (
   resource text,
   may_decide boolean not null default false,
   scopes text[],
+  identity_id uuid,
+  issuer_sid text,
+  id_token_encrypted text,
+  authenticated_at timestamp with time zone,
   constraint auth_session_pkey PRIMARY KEY (id),
+  constraint auth_session_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES user_identity(id) ON DELETE CASCADE,
   constraint auth_session_oauth_client_id_fkey FOREIGN KEY (oauth_client_id) REFERENCES oauth_client(id) ON DELETE CASCADE,
   constraint auth_session_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
 CREATE UNIQUE INDEX auth_session_cookie ON public.auth_session USING btree (cookie_hash) WHERE (cookie_hash IS NOT NULL);
 CREATE INDEX auth_session_expiry ON public.auth_session USING btree (expires_at);
+CREATE INDEX auth_session_identity ON public.auth_session USING btree (identity_id) WHERE (identity_id IS NOT NULL);
 CREATE INDEX auth_session_oauth_client ON public.auth_session USING btree (oauth_client_id) WHERE (oauth_client_id IS NOT NULL);
 CREATE INDEX auth_session_user ON public.auth_session USING btree (user_id);
 CREATE TRIGGER auth_session_changed AFTER UPDATE ON public.auth_session FOR EACH ROW WHEN (((old.revoked_at IS DISTINCT FROM new.revoked_at) OR (old.role_limit IS DISTINCT FROM new.role_limit) OR (old.oauth_client_id IS DISTINCT FROM new.oauth_client_id) OR (old.user_id IS DISTINCT FROM new.user_id))) EXECUTE FUNCTION notify_account_change();
@@ -847,6 +853,26 @@ create table idempotency_record (
   constraint idempotency_record_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
 CREATE INDEX idempotency_record_expiry ON public.idempotency_record USING btree (expires_at);
+
+create table identity_issuer (
+  id uuid not null,
+  name text not null,
+  title text not null,
+  issuer text not null,
+  client_id text not null,
+  client_secret_encrypted text,
+  jwks_uri text,
+  scopes text[] not null,
+  mapping jsonb not null,
+  creates_users boolean not null,
+  enabled boolean not null,
+  from_settings boolean not null default false,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  updated_at timestamp with time zone not null default clock_timestamp(),
+  constraint identity_issuer_pkey PRIMARY KEY (id),
+  constraint identity_issuer_issuer_key UNIQUE (issuer),
+  constraint identity_issuer_name_key UNIQUE (name)
+);
 
 create table inbound_event (
   id uuid not null,
@@ -1637,7 +1663,7 @@ create table user_account (
   username text not null,
   email text not null,
   display_name text,
-  password_hash text not null,
+  password_hash text,
   roles text[] not null,
   groups text[] not null default '{}'::text[],
   status text not null default 'active'::text,
@@ -1645,15 +1671,35 @@ create table user_account (
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
   budget jsonb,
+  issuer_id uuid,
   constraint user_account_pkey PRIMARY KEY (id),
-  constraint user_account_status_check CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text])))
+  constraint user_account_status_check CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text]))),
+  constraint user_account_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES identity_issuer(id) ON DELETE SET NULL
 );
 CREATE UNIQUE INDEX user_account_email ON public.user_account USING btree (lower(email));
+CREATE INDEX user_account_issuer ON public.user_account USING btree (issuer_id) WHERE (issuer_id IS NOT NULL);
 CREATE UNIQUE INDEX user_account_username ON public.user_account USING btree (lower(username));
 CREATE TRIGGER user_account_budget AFTER INSERT OR DELETE OR UPDATE OF budget ON public.user_account FOR EACH ROW EXECUTE FUNCTION follow_budget('user');
 CREATE TRIGGER user_account_changed AFTER UPDATE ON public.user_account FOR EACH ROW WHEN (((old.username IS DISTINCT FROM new.username) OR (old.roles IS DISTINCT FROM new.roles) OR (old.groups IS DISTINCT FROM new.groups) OR (old.status IS DISTINCT FROM new.status) OR (old.token_epoch IS DISTINCT FROM new.token_epoch))) EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER user_account_deleted AFTER DELETE ON public.user_account FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
 CREATE TRIGGER user_account_links AFTER UPDATE ON public.user_account FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.token_epoch IS DISTINCT FROM new.token_epoch) OR (old.roles IS DISTINCT FROM new.roles) OR (old.groups IS DISTINCT FROM new.groups))) EXECUTE FUNCTION void_decision_links();
+
+create table user_identity (
+  id uuid not null,
+  user_id uuid not null,
+  issuer_id uuid not null,
+  subject text not null,
+  label text,
+  claim_roles text[] not null default '{}'::text[],
+  claim_groups text[] not null default '{}'::text[],
+  created_at timestamp with time zone not null default clock_timestamp(),
+  last_log_in_at timestamp with time zone,
+  constraint user_identity_pkey PRIMARY KEY (id),
+  constraint user_identity_issuer_id_subject_key UNIQUE (issuer_id, subject),
+  constraint user_identity_user_id_issuer_id_key UNIQUE (user_id, issuer_id),
+  constraint user_identity_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES identity_issuer(id) ON DELETE CASCADE,
+  constraint user_identity_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
 
 create table user_preferences (
   user_id uuid not null,

@@ -9,7 +9,13 @@ import { createOrm } from '../db/orm.ts';
 import { createRunEventWatcher } from '../db/run-event-watcher.ts';
 import type { FileStore } from '../domain/files/ports.ts';
 import { defaultTemplates } from '../domain/notifications/templates.ts';
-import type { AgentSources, DeliverySender, ResourceFetcher, TemporalGateway } from '../domain/ports.ts';
+import type {
+  AgentSources,
+  DeliverySender,
+  IdentityProviders,
+  ResourceFetcher,
+  TemporalGateway,
+} from '../domain/ports.ts';
 
 /** Only declarations are read. No handler is called, so nothing connects. */
 export function declaredEndpoints(): Endpoint[] {
@@ -34,6 +40,7 @@ export function declaredEndpoints(): Endpoint[] {
     sources: {} as AgentSources,
     mailer: { mailer: null, templates: defaultTemplates() },
     sender: {} as DeliverySender,
+    identities: {} as IdentityProviders,
     guardSecrets: () => Promise.reject(new Error('no secrets here')),
   }).endpoints;
 }

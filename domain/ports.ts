@@ -518,3 +518,64 @@ export interface AgentSources {
   check(request: CounterpartRequest & { kind: string }): Promise<string>;
   close(): Promise<void>;
 }
+
+/** An external OpenID Connect issuer, with what this platform is called there. */
+export interface IssuerAccess {
+  /** `iss` of its tokens, and where its configuration is found. */
+  issuer: string;
+  client_id: string;
+  /** Null: a public client, which PKCE alone protects. */
+  client_secret: string | null;
+  /** Null: the address that the issuer's configuration names. */
+  jwks_uri: string | null;
+  scopes: readonly string[];
+}
+
+/** What binds a log-in at an issuer to the browser that began it. */
+export interface LogInRequest {
+  redirect_uri: string;
+  state: string;
+  nonce: string;
+  /** PKCE. */
+  verifier: string;
+  /** The issuer has to ask for the credentials again. */
+  fresh: boolean;
+}
+
+/** A person as an issuer tells of them, after all checks. */
+export interface IssuedIdentity {
+  subject: string;
+  claims: Record<string, unknown>;
+  id_token: string;
+  /** `sid` of the session there. */
+  session: string | null;
+  /** When the issuer asked for the credentials; null if it does not tell. */
+  authenticated_at: Date | null;
+}
+
+/** Talks to issuers under the egress policy. Every method throws `IdentityRefusal`. */
+export interface IdentityProviders {
+  /** The address at the issuer where the browser goes. */
+  logInUrl(issuer: IssuerAccess, request: LogInRequest): Promise<string>;
+  /** Redeems the code in the address with which the browser came back. */
+  redeem(issuer: IssuerAccess, request: LogInRequest, address: URL): Promise<IssuedIdentity>;
+  /** Where the browser ends its session at the issuer; null if the issuer has no such page. */
+  logOutUrl(issuer: IssuerAccess, idToken: string | null, redirectUri: string): Promise<string | null>;
+  /** The claims of a logout token (OpenID Connect Back-Channel Logout 1.0). */
+  logOutClaims(
+    issuer: IssuerAccess,
+    token: string,
+  ): Promise<{ subject: string | null; session: string | null }>;
+  /** Reads configuration and keys, for admins. */
+  check(issuer: IssuerAccess): Promise<IssuerFacts>;
+  close(): Promise<void>;
+}
+
+interface IssuerFacts {
+  authorization_endpoint: string;
+  token_endpoint: string;
+  jwks_uri: string;
+  end_session_endpoint: string | null;
+  userinfo_endpoint: string | null;
+  keys: number;
+}

@@ -21,6 +21,9 @@ import { healthEndpoints } from './health/routes.ts';
 import { hookEndpoints } from './hooks/routes.ts';
 import { decisionLinkEndpoints } from './hitl/links.ts';
 import { hitlEndpoints } from './hitl/routes.ts';
+import { identityEndpoints } from './identity/identities.ts';
+import { issuerEndpoints } from './identity/issuers.ts';
+import { identityLogInEndpoints } from './identity/log-in.ts';
 import { jobEndpoints } from './jobs/routes.ts';
 import { metricsEndpoints } from './metrics/routes.ts';
 import { marketplaceEndpoints } from './marketplace/routes.ts';
@@ -53,6 +56,9 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('none', authorizeEndpoints(deps)),
     ...scoped('none', oauthMetadataEndpoints(deps)),
     ...scoped('none', oauthClientEndpoints(deps)),
+    ...scoped('account', issuerEndpoints(deps)),
+    ...scoped('none', identityLogInEndpoints(deps)),
+    ...scoped('person', identityEndpoints(deps)),
     ...scoped('none', sessionEndpoints(deps)),
     ...scoped('account', meEndpoints(deps)),
     ...scoped('person', ownSessionEndpoints()),

@@ -1,8 +1,8 @@
 /** Users, for admins; and your own machine clients. */
 import { buildRouteMap } from '@stricli/core';
 
-import type { Client, UpdateUserRequest } from '../../client/operations.ts';
-import { argument, command, type Context } from '../core/command.ts';
+import type { Client, UpdateUserRequest, UserIdentity } from '../../client/operations.ts';
+import { argument, command, optional, type Context } from '../core/command.ts';
 import type { Cli } from '../core/cli.ts';
 import { CliError, usageError } from '../core/errors.ts';
 import { choice, flag, seconds, text, texts } from '../core/flags.ts';
@@ -10,7 +10,7 @@ import { ask, confirm, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import { isId } from '../core/names.ts';
 import type { View } from '../core/table.ts';
-import { ago } from '../core/text.ts';
+import { ago, oneLine } from '../core/text.ts';
 import { userView } from './status.ts';
 
 const USER = argument('USER', 'Id or username', 'person');
@@ -93,9 +93,14 @@ const update = command({
     group: texts('Group', 'NAME'),
     noGroups: flag('Take the user out of all groups'),
     passwordStdin: flag('Read a new password from standard input'),
+    noPassword: flag('Switch the log-in by password off'),
   },
   arguments: [USER],
-  run: async (cli, { username, email, name, role, group, noGroups, passwordStdin }, given) => {
+  run: async (
+    cli,
+    { username, email, name, role, group, noGroups, passwordStdin, noPassword: off },
+    given,
+  ) => {
     if (group !== undefined && noGroups === true) throw usageError('Choose one of --group and --no-groups.');
     const body: UpdateUserRequest = {
       ...(username === undefined ? {} : { username }),
@@ -104,6 +109,7 @@ const update = command({
       ...(role === undefined ? {} : { roles: rolesIn(role) }),
       ...(group === undefined && noGroups !== true ? {} : { groups: [...(group ?? [])] }),
       ...(passwordStdin === true ? { password: await readSecret(cli) } : {}),
+      ...(off === true ? { password: null } : {}),
     };
     if (Object.keys(body).length === 0) throw usageError('Give a flag with what changes.');
     const path = { id: await userId(cli, given) };
@@ -124,6 +130,69 @@ const transfer = command({
     const idempotencyKey = crypto.randomUUID();
     const moved = await cli.client.call('transferUser', { path, body, idempotencyKey, signal: cli.signal });
     await cli.out.value(moved);
+  },
+});
+
+const identityView: View<UserIdentity> = {
+  columns: [
+    ['id', ({ id }) => id],
+    ['issuer', ({ issuer_name: name }) => name],
+    ['subject', ({ subject }) => oneLine(subject)],
+    ['name', ({ label }) => (label === null ? null : oneLine(label))],
+    ['last log-in', ({ last_log_in_at: at }) => (at === null ? 'never' : ago(at))],
+  ],
+  name: ({ id }) => id,
+  none: 'No identities.',
+};
+
+const identities = command({
+  brief: 'List the identities of a user at external issuers; without USER your own',
+  arguments: [optional('USER', 'Id or username; for admins')],
+  run: async (cli, _flags, given) => {
+    const { signal } = cli;
+    const found =
+      given === undefined
+        ? await cli.client.call('listMyIdentities', { signal })
+        : await cli.client.call('listUserIdentities', { path: { id: await userId(cli, given) }, signal });
+    await cli.out.list(found, identityView);
+  },
+});
+
+const link = command({
+  brief: 'Link the identity of an external issuer to a user; for admins',
+  details: 'You link an identity of your own in the console.',
+  arguments: [USER, argument('ISSUER', 'Id of the issuer'), argument('SUBJECT', '`sub` at the issuer')],
+  run: async (cli, _flags, given, issuer, subject) => {
+    const path = { id: await userId(cli, given) };
+    const body = { issuer_id: issuer, subject };
+    const linked = await cli.client.call('linkUserIdentity', { path, body, signal: cli.signal });
+    await cli.out.record(linked, identityView);
+  },
+});
+
+const unlink = command({
+  brief: 'Unlink an identity; the sessions that it opened end',
+  flags: { yes: flag('Do not ask'), user: text('Of this user; for admins. Default: your own', 'USER') },
+  arguments: [argument('ID', 'Of the identity')],
+  run: async (cli, { yes, user }, id) => {
+    const { signal } = cli;
+    await confirm(cli, `Unlink the identity ${id}?`, yes);
+    if (user === undefined) await cli.client.call('unlinkMyIdentity', { path: { id }, signal });
+    else {
+      const path = { id: await userId(cli, user), identity_id: id };
+      await cli.client.call('unlinkUserIdentity', { path, signal });
+    }
+    cli.say(`Unlinked the identity ${id}.`);
+  },
+});
+
+const noPassword = command({
+  brief: 'Switch your log-in by password off; you need a linked identity',
+  flags: { yes: flag('Do not ask') },
+  run: async (cli, { yes }) => {
+    await confirm(cli, 'Switch your password off? All your sessions end.', yes);
+    await cli.client.call('deleteMyPassword', { signal: cli.signal });
+    cli.say('Your password is switched off.');
   },
 });
 
@@ -156,6 +225,10 @@ const userRoutes = {
   create,
   update,
   transfer,
+  identities,
+  link,
+  unlink,
+  noPassword,
   clients,
   deleteClient: deleteUserClient,
   disable: status('disabled', 'Disable a user, who loses access within a second; for admins'),

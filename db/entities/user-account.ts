@@ -11,7 +11,10 @@ export const UserAccount = defineEntity({
     username: p.text(),
     email: p.text(),
     display_name: p.text().nullable(),
-    password_hash: p.text().hidden(),
+    /** Null: the user cannot log in by password. */
+    password_hash: p.text().nullable().hidden(),
+    /** The external issuer that made the account, and decides on its roles. */
+    issuer_id: p.uuid().nullable(),
     roles: p.array<Role>(),
     groups: p.array(),
     status: p.text().$type<'active' | 'disabled'>().default('active'),

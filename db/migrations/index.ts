@@ -1,4 +1,5 @@
 import { Migration202611220850InitialSchema } from './202611220850-initial-schema.ts';
+import { Migration202611231302IdentityIssuers } from './202611231302-identity-issuers.ts';
 import { Migration202611221125BrowserSessions } from './202611221125-browser-sessions.ts';
 import { Migration202611221145DeviceLogIn } from './202611221145-device-log-in.ts';
 import { Migration202611221159ColumnsFromTypescript } from './202611221159-columns-from-typescript.ts';
@@ -80,6 +81,7 @@ export const migrations = [
   { name: '202611231310-held-turns', class: Migration202611231310HeldTurns },
   { name: '202611231259-notifications', class: Migration202611231259Notifications },
   { name: '202611231331-absences', class: Migration202611231331Absences },
+  { name: '202611231302-identity-issuers', class: Migration202611231302IdentityIssuers },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

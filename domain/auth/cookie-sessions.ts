@@ -11,20 +11,45 @@ import { auditLogIn, hashToken, SESSION_DAYS, shortUserAgent, type OpenedFrom } 
 /** How long browsers keep the cookie; each use of the session starts this time anew. */
 export const COOKIE_SECONDS = SESSION_DAYS * 86_400;
 
+/** How an external issuer has identified the user of a session. */
+export interface ByIdentity {
+  identity_id: string;
+  /** `sid` of the session at the issuer. */
+  issuer_sid: string | null;
+  /** Makes the sealed ID token for the log-out there. */
+  sealIdToken: (sessionId: string) => string;
+  /** When the issuer asked for the credentials; null if it does not tell, and was not told to. */
+  authenticated_at: Date | null;
+}
+
 /** Opens a session. @returns the secret for the cookie */
 export async function openCookieSession(
   em: EntityManager,
   user: { id: string },
-  from: OpenedFrom,
+  from: OpenedFrom & { by?: ByIdentity },
 ): Promise<string> {
   const secret = randomBytes(32).toString('base64url');
   const sid = uuidv7();
+  const { by } = from;
   await em.execute(
-    `insert into auth_session (id, user_id, expires_at, address, user_agent, cookie_hash)
-     values (?, ?, now() + make_interval(days => ?), ?, ?, ?)`,
-    [sid, user.id, SESSION_DAYS, from.ip, shortUserAgent(from), hashToken(secret)],
+    `insert into auth_session (id, user_id, expires_at, address, user_agent, cookie_hash, identity_id,
+                               issuer_sid, id_token_encrypted, authenticated_at)
+     values (?, ?, now() + make_interval(days => ?), ?, ?, ?, ?, ?, ?, ?)`,
+    [
+      sid,
+      user.id,
+      SESSION_DAYS,
+      from.ip,
+      shortUserAgent(from),
+      hashToken(secret),
+      by?.identity_id ?? null,
+      by?.issuer_sid ?? null,
+      by?.sealIdToken(sid) ?? null,
+      // Unknown is long ago.
+      by === undefined ? null : (by.authenticated_at ?? new Date(0)),
+    ],
   );
-  await auditLogIn(em, user.id, from, { sid, by: 'browser' });
+  await auditLogIn(em, user.id, from, { sid, by: by === undefined ? 'browser' : 'issuer' });
   return secret;
 }
 
@@ -60,7 +85,7 @@ interface Row {
 export async function callerOfCookie(em: EntityManager, secret: string): Promise<CookieCaller | null> {
   const [row] = await em.execute<Row[]>(
     `select s.id as sid, u.id as user_id, u.username, u.roles, u.groups, u.token_epoch,
-            extract(epoch from s.created_at)::int as auth_time,
+            extract(epoch from coalesce(s.authenticated_at, s.created_at))::int as auth_time,
             floor(extract(epoch from s.expires_at))::int as exp,
             s.last_used_at < now() - interval '1 minute' as due
        from auth_session s join user_account u on u.id = s.user_id

@@ -25,7 +25,7 @@ export interface LogIn<T> {
 
 interface LoginRow {
   id: string;
-  password_hash: string;
+  password_hash: string | null;
   status: string;
 }
 

@@ -9,6 +9,8 @@ import type { AuditNote } from '../audit/write.ts';
 import { conflict, invalid, notFound } from '../errors.ts';
 import type { Role } from '../../contracts/roles.ts';
 import type { Actor } from './actor.ts';
+import { GROUP_SEPARATOR } from '../../contracts/identity.ts';
+import { refuseLastAdmin } from './local-admins.ts';
 import { hashPassword, verifyPassword } from './password.ts';
 import { endAllSessions } from './sessions.ts';
 import { touchSchedulesOf } from '../schedules/state.ts';
@@ -17,7 +19,8 @@ import { checkThrottle, settleLogin } from './throttle.ts';
 export interface NewUser {
   username: string;
   email: string;
-  password: string;
+  /** Null: the user logs in by an external issuer only. */
+  password: string | null;
   display_name?: string | null | undefined;
   roles: Role[];
   groups?: string[] | undefined;
@@ -26,7 +29,7 @@ export interface NewUser {
 
 export type UserChanges = Partial<
   Pick<UserAccount, 'username' | 'email' | 'display_name' | 'roles' | 'groups' | 'status' | 'budget'>
-> & { password?: string };
+> & { /** Null switches the log-in by password off. */ password?: string | null };
 
 export interface UserFilter {
   q?: string | undefined;
@@ -36,6 +39,7 @@ export interface UserFilter {
 }
 
 export async function createUser(em: EntityManager, args: NewUser): Promise<UserAccount> {
+  checkGroups(args.groups ?? [], []);
   await refuseTaken(em, args);
   const now = new Date();
   const user = em.create(UserAccount, {
@@ -43,7 +47,8 @@ export async function createUser(em: EntityManager, args: NewUser): Promise<User
     username: args.username,
     email: args.email,
     display_name: args.display_name ?? null,
-    password_hash: await hashPassword(args.password),
+    password_hash: args.password === null ? null : await hashPassword(args.password),
+    issuer_id: null,
     roles: unique(args.roles),
     groups: unique(args.groups ?? []),
     status: 'active',
@@ -90,20 +95,20 @@ export async function updateUser(
   user: UserAccount,
   changes: UserChanges,
 ): Promise<UserAccount> {
+  const { password, ...fields } = changes;
+  checkGroups(changes.groups ?? [], user.groups);
+  checkManaged(user, changes);
   await refuseTaken(em, changes, user.id);
   const staysAdmin =
     (changes.roles ?? user.roles).includes('admin') && (changes.status ?? user.status) === 'active';
-  if (user.roles.includes('admin') && user.status === 'active' && !staysAdmin) {
-    await refuseLastAdmin(em, user.id);
-  }
-  const { password, ...fields } = changes;
+  if (!staysAdmin || password === null) await refuseLastAdmin(em, user.id);
   const endsSessions =
     password !== undefined || (changes.status !== undefined && changes.status !== user.status);
   em.assign(user, fields);
   user.roles = unique(user.roles);
   user.groups = unique(user.groups);
   if (password !== undefined) {
-    user.password_hash = await hashPassword(password);
+    user.password_hash = password === null ? null : await hashPassword(password);
   }
   user.updated_at = new Date();
   await em.flush();
@@ -130,7 +135,7 @@ export async function changeOwnPassword(
   const source = { account: `change:${actor.id}`, address, perAccount: 10 };
   await checkThrottle(em, source);
   const seen = await getUser(em, actor.id);
-  const fits = await verifyPassword(args.current, seen.password_hash);
+  const fits = await verifyPassword(args.current, seen.password_hash ?? null);
   const nextHash = fits ? await hashPassword(args.next) : '';
   const changed = await em.transactional(async (tx) => {
     if (!(await settleLogin(tx, source, fits))) {
@@ -173,13 +178,22 @@ async function refuseTaken(
   }
 }
 
-async function refuseLastAdmin(em: EntityManager, id: string): Promise<void> {
-  const admins = await em.execute<{ id: string }[]>(
-    `select id from user_account where 'admin' = any(roles) and status = 'active' order by id for update`,
-  );
-  if (admins.every((admin) => admin.id === id)) {
-    throw conflict('last_admin', 'This is the last active administrator.');
-  }
+/** Groups of issuers begin with the issuer's name and a colon, and only issuers give them. @throws 422 */
+function checkGroups(groups: readonly string[], held: readonly string[]): void {
+  const foreign = groups.findIndex((name) => name.includes(GROUP_SEPARATOR) && !held.includes(name));
+  if (foreign < 0) return;
+  const message = `must not contain “${GROUP_SEPARATOR}”: such groups come from issuers`;
+  throw invalid([{ pointer: `/groups/${foreign}`, code: 'group_of_issuer', message }]);
+}
+
+/** @throws 409 */
+function checkManaged(user: UserAccount, { roles }: UserChanges): void {
+  const isSame = roles === undefined || unique(roles).sort().join() === [...user.roles].sort().join();
+  if (user.issuer_id !== null && !isSame)
+    throw conflict(
+      'managed_by_issuer',
+      'The issuer that made this account decides on its roles: change the mapping of its claims.',
+    );
 }
 
 function unique<T>(values: readonly T[]): T[] {

@@ -8,6 +8,8 @@ import { UNDER_WAY_STATUSES } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import { sealContext } from '../a2a/push-configs.ts';
+import { idTokenContext } from '../identity/log-in.ts';
+import { issuerContext } from '../identity/issuers.ts';
 import { context as signingContext } from '../auth/signing-keys.ts';
 import { keepStored, readStored, type BigPayload } from '../files/payload-store.ts';
 import { FileContentMissing, type FileStore } from '../files/ports.ts';
@@ -80,6 +82,18 @@ export const SEALED: readonly SealedColumn[] = [
     column: 'auth_credentials_encrypted',
     key: ['task_id', 'id'],
     context: (row) => sealContext(field(row, 'task_id'), field(row, 'id'), 'credentials'),
+  },
+  {
+    table: 'identity_issuer',
+    column: 'client_secret_encrypted',
+    key: ['id'],
+    context: (row) => issuerContext(field(row, 'id')),
+  },
+  {
+    table: 'auth_session',
+    column: 'id_token_encrypted',
+    key: ['id'],
+    context: (row) => idTokenContext(field(row, 'id')),
   },
 ];
 

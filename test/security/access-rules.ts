@@ -80,6 +80,8 @@ export type ObjectName =
   | 'session'
   | 'agentWithSession'
   | 'oauthClient'
+  | 'issuer'
+  | 'identity'
   | 'user';
 
 export interface Rule {
@@ -131,11 +133,30 @@ export const accessRules: Record<string, Rule | 'public'> = {
   authorize: 'public',
   decideAuthorization: 'public',
   registerClient: 'public',
+  listLogInChoices: 'public',
+  beginIssuerLogIn: 'public',
+  completeIssuerLogIn: 'public',
+  endSessionsByIssuer: 'public',
   getProtectedResourceMetadata: 'public',
   getMcpResourceMetadata: 'public',
   // The path holds a capability, which has its own test.
   decodeTemporalPayloads: 'public',
   getMetrics: rule('admin', { none: adminOnly }),
+
+  // External issuers and identities.
+  listIssuers: forRole('admin'),
+  createIssuer: forRole('admin'),
+  getIssuer: rule('admin', { issuer: adminOnly }),
+  checkIssuer: rule('admin', { issuer: adminOnly }),
+  updateIssuer: rule('admin', { issuer: adminOnly }),
+  deleteIssuer: rule('admin', { issuer: adminOnly }),
+  listMyIdentities: forRole('viewer'),
+  linkMyIdentity: forRole('viewer'),
+  unlinkMyIdentity: rule('viewer', { identity: ownOnly }),
+  deleteMyPassword: forRole('viewer'),
+  listUserIdentities: rule('admin', { user: adminOnly }),
+  linkUserIdentity: rule('admin', { user: adminOnly }),
+  unlinkUserIdentity: rule('admin', { user: adminOnly }),
 
   // Users.
   revokeToken: forRole('viewer'),

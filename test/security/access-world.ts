@@ -58,6 +58,7 @@ export async function createAccessWorld(): Promise<AccessWorld> {
   const hook = { name: 'Pushes', scheme: 'github', secret: 'HOOK_KEY' };
   const event = { specversion: '1.0', id: '1', source: '/shop', type: 'order' };
   const accessToken = await insertToken(app, owner.id);
+  const identity = await insertIdentity(app, clients.admin, owner.id);
   const ids: AccessWorld['ids'] = {
     ...agents.ids,
     ...workflows,
@@ -93,6 +94,7 @@ export async function createAccessWorld(): Promise<AccessWorld> {
     session: await insertSession(app, owner.id),
     agentWithSession: await insertChat(app, owner.id, agents.ids.publicAgent),
     oauthClient: await registerClient(app),
+    ...identity,
     user: owner.id,
   };
   const workerToken = await insertWorkerToken(app, owner.id, Object.values(agents.ids));
@@ -106,6 +108,7 @@ export async function createAccessWorld(): Promise<AccessWorld> {
       reference: '/do/0/first',
       delivery_id: delivery.id,
       client_id: ids.client,
+      identity_id: ids.identity,
       session: 'trip',
       token_id: object === 'user' ? accessToken : workerToken,
       file_id: ids.privateFile,
@@ -114,6 +117,21 @@ export async function createAccessWorld(): Promise<AccessWorld> {
     }),
     close: () => app.close(),
   };
+}
+
+async function insertIdentity(app: TestApp, admin: Client, userId: string) {
+  const issuer = created(
+    await admin.post('/identity-issuers', {
+      name: 'corp',
+      title: 'Corp',
+      issuer: 'https://id.example.com',
+      client_id: 'cadenza',
+    }),
+  ).id as string;
+  const identity = created(
+    await admin.post(`/users/${userId}/identities`, { issuer_id: issuer, subject: 'the owner' }),
+  ).id as string;
+  return { issuer, identity };
 }
 
 async function createAgents(owner: Client) {

@@ -20,6 +20,7 @@ import { loadTemplates } from '../../domain/notifications/load-templates.ts';
 import { createMailer } from '../../adapters/notify/smtp.ts';
 import { guardSecrets } from '../../adapters/secrets/guard-secrets.ts';
 import { createAgentSources } from '../../adapters/resources/create-agent-sources.ts';
+import { createIdentityProviders } from '../../adapters/identity/create-identity-providers.ts';
 import { createResourceFetcher } from '../../adapters/resources/create-resource-fetcher.ts';
 import { createLocalFileStore } from '../../adapters/file-stores/local-file-store.ts';
 import { TemporalUnavailable, type TemporalGateway } from '../../domain/ports.ts';
@@ -141,10 +142,12 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const egress = { allow: env.EGRESS_ALLOW, hostMap: env.EGRESS_HOST_MAP, own: ownServers(env) };
   const resources = createResourceFetcher(egress);
   const sources = createAgentSources(egress);
+  const identities = createIdentityProviders({ ...egress, keysCoolMs: 200 });
   const app = createApp({
     files: options.files ?? createLocalFileStore(env.FILES_DIR),
     resources,
     sources,
+    identities,
     newJobs: listenForJobs(databaseUrl, logger),
     newNotifications: listenForNotifications(databaseUrl, logger),
     mailer: { mailer: createMailer(env), templates: loadTemplates(env.NOTIFY_TEMPLATES) },
@@ -188,7 +191,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       await grpc?.stop(5_000);
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      await Promise.all([orm.close(true), resources.close(), sources.close()]);
+      await Promise.all([orm.close(true), resources.close(), sources.close(), identities.close()]);
       await database?.drop();
     },
   };

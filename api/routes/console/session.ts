@@ -6,7 +6,11 @@ import { endCookieSession, openCookieSession } from '../../../domain/auth/cookie
 import { logIn } from '../../../domain/auth/log-in.ts';
 import { addressKey } from '../../../domain/auth/throttle.ts';
 import { getUser } from '../../../domain/auth/users.ts';
+import { IdentityRefusal } from '../../../contracts/identity-refusal.ts';
+import type { EntityManager } from '../../../db/orm.ts';
 import { forbidden } from '../../../domain/errors.ts';
+import { accessOf, type Issuer } from '../../../domain/identity/issuers.ts';
+import { issuerOfSession } from '../../../domain/identity/log-out.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
 import {
@@ -20,11 +24,12 @@ import { MAX_AUTH_BODY_BYTES, openedFrom, secretText } from '../auth/requests.ts
 import { wrongCredentials } from '../auth/token.ts';
 import { presentUser, userRecord } from '../users/presenter.ts';
 
+const loggedOut = z.object({ log_out_url: z.string() }).meta({ id: 'LoggedOut' });
 const path = '/console/session';
 const noStore = { 'Cache-Control': 'no-store' };
 
-export function sessionEndpoints(deps: Pick<AppDeps, 'env' | 'encryption'>): Endpoint[] {
-  const { env } = deps;
+export function sessionEndpoints(deps: Pick<AppDeps, 'env' | 'encryption' | 'identities'>): Endpoint[] {
+  const { env, encryption } = deps;
   return [
     endpoint({
       method: 'POST',
@@ -83,18 +88,43 @@ export function sessionEndpoints(deps: Pick<AppDeps, 'env' | 'encryption'>): End
       operationId: 'deleteSession',
       auditAction: 'log_out',
       summary: 'Log out: end the session of this browser',
-      description: 'A token is ended by `POST /auth/revoke` instead.',
+      description:
+        'A token is ended by `POST /auth/revoke` instead. With a body, open its address in the browser: it ' +
+        'ends the session at the external issuer.',
       tags: ['console'],
       role: 'viewer',
-      responses: { 204: null },
+      responses: { 200: loggedOut, 204: null },
+      transaction: false,
       handler: async (c) => {
         const byCookie = c.ctx.get('authorization') === '';
         const secret = byCookie ? sessionSecretOf(c.ctx, env.BASE_URL) : null;
-        if (secret !== null) await endCookieSession(c.em, secret);
-        return { status: 204, headers: { 'Set-Cookie': clearSessionCookie(env.BASE_URL) } };
+        const headers = { 'Set-Cookie': clearSessionCookie(env.BASE_URL) };
+        if (secret === null) return { status: 204, headers };
+        const by = await issuerOfSession(c.em, encryption, secret);
+        await c.em.transactional(async (tx) => {
+          await endCookieSession(tx, secret);
+          await c.audit.write(tx);
+        });
+        const url = by === null ? null : await logOutAddress(deps, c.em, by);
+        return url === null ? { status: 204, headers } : { status: 200, body: { log_out_url: url }, headers };
       },
     }),
   ];
+}
+
+/** Null if the issuer has no such page, or does not answer: the session here has ended in any case. */
+async function logOutAddress(
+  { env, encryption, identities }: Pick<AppDeps, 'env' | 'encryption' | 'identities'>,
+  em: EntityManager,
+  { issuer, idToken }: { issuer: Issuer; idToken: string | null },
+): Promise<string | null> {
+  try {
+    const access = await accessOf(em, encryption, issuer);
+    return await identities.logOutUrl(access, idToken, `${env.BASE_URL}/console/`);
+  } catch (error) {
+    if (error instanceof IdentityRefusal) return null;
+    throw error;
+  }
 }
 
 /** Logs in and sets the cookies. @returns the user's id, or null for wrong credentials @throws 429 */

@@ -15,6 +15,7 @@ import {
   type AuthorizationParameters,
   type AuthorizationRequest,
 } from '../../../domain/oauth/authorization.ts';
+import { listChoices } from '../../../domain/identity/issuers.ts';
 import { issueCode } from '../../../domain/oauth/codes.ts';
 import type { AppDeps } from '../../deps.ts';
 import { pageHeaders } from '../../page.ts';
@@ -68,7 +69,7 @@ export function authorizeEndpoints(deps: Deps): Endpoint[] {
           const body = renderResumePage(resumedUrl(c.ctx, c.query));
           return { status: 200, type: 'text/html', body, headers: pageHeaders() };
         }
-        return logInPage(c.ctx, request, c.query, null);
+        return logInPage(c, request, c.query, null);
       },
     }),
     endpoint({
@@ -115,7 +116,7 @@ async function answerForm(
     const { username = '', password = '' } = body;
     const user = await openBrowserSession(deps, { em, ctx }, { username, password });
     if (user !== null) return seeOther(again);
-    return logInPage(ctx, request, body, 'The username or password is incorrect.');
+    return logInPage({ em, ctx }, request, body, 'The username or password is incorrect.');
   }
   if (body['action'] === 'log_out') {
     await endCookieSession(em, sessionSecretOf(ctx, issuer) ?? '');
@@ -207,13 +208,19 @@ function scopeText(scope: string): string {
   return isScope(scope) ? SCOPE_TEXTS[scope] : `read and run the workflow ${scope.replace('workflow:', '')}`;
 }
 
-function logInPage(
-  ctx: Context,
+async function logInPage(
+  { em, ctx }: Pick<EndpointContext, 'em' | 'ctx'>,
   request: AuthorizationRequest,
   all: AuthorizationParameters,
   problem: string | null,
-): EndpointResponse {
-  const body = renderLogInPage({ path: ctx.path, fields: given(all) }, request.client.name, problem);
+): Promise<EndpointResponse> {
+  const back = new URLSearchParams({ return_to: resumedUrl(ctx, all) }).toString();
+  const issuers = (await listChoices(em)).map(({ name, title }) => ({
+    title,
+    url: `/auth/sso/${name}?${back}`,
+  }));
+  const pageForm = { path: ctx.path, fields: given(all) };
+  const body = renderLogInPage(pageForm, request.client.name, problem, issuers);
   const challenge = problem === null ? {} : { 'WWW-Authenticate': 'Bearer realm="cadenza"' };
   return {
     status: problem === null ? 200 : 401,

@@ -18,7 +18,18 @@ export function renderResumePage(url: string): string {
   return page('Continue', `<p><a href="${target}">Continue to Cadenza</a></p>`, head);
 }
 
-export function renderLogInPage(form: PageForm, clientName: string, problem: string | null): string {
+/** A way to log in at an external issuer. */
+export interface IssuerLink {
+  title: string;
+  url: string;
+}
+
+export function renderLogInPage(
+  form: PageForm,
+  clientName: string,
+  problem: string | null,
+  issuers: readonly IssuerLink[],
+): string {
   return page(
     'Log in',
     `<h1>Log in to Cadenza</h1>
@@ -29,7 +40,22 @@ ${problem === null ? '' : `<p class="problem" role="alert">${escapeHtml(problem)
 <input name="username" autocomplete="username" required autofocus></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
 <button name="action" value="log_in">Log in</button>
-</form>`,
+</form>
+${issuers.map(issuerLink).join('')}`,
+  );
+}
+
+function issuerLink({ title, url }: IssuerLink): string {
+  return `<p><a href="${escapeHtml(url)}">Log in with ${escapeHtml(title)}</a></p>`;
+}
+
+/** Why nobody could log in, with a way back. */
+export function renderProblemPage(text: string, back: string): string {
+  return page(
+    'Not logged in',
+    `<h1>You are not logged in</h1>
+<p class="problem" role="alert">${escapeHtml(text)}</p>
+<p><a href="${escapeHtml(back)}">Back to the log-in</a></p>`,
   );
 }
 

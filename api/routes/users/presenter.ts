@@ -17,6 +17,10 @@ export const userRecord = z
     roles: z.array(role),
     groups: z.array(z.string()),
     status: z.enum(['active', 'disabled']),
+    has_password: z.boolean().meta({ description: 'Without one, only an external issuer logs the user in.' }),
+    issuer_id: uuid.nullable().meta({
+      description: 'The external issuer that made the account. Its claims decide on the roles.',
+    }),
     budget: budgetSchema
       .nullable()
       .meta({ description: 'Of what agents use in the runs of this user; admins set it.' }),
@@ -35,6 +39,8 @@ export function presentUser(user: UserAccount): z.output<typeof userRecord> {
     roles,
     groups,
     status,
+    has_password: user.password_hash !== null,
+    issuer_id: user.issuer_id ?? null,
     budget: user.budget ?? null,
     created_at: user.created_at.toISOString(),
     updated_at: user.updated_at.toISOString(),

@@ -110,7 +110,9 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
       body: z.object({
         ...fields,
         groups: fields.groups.default([]),
-        password: newPassword,
+        password: newPassword.nullable().meta({
+          description: 'Null: the user logs in by an external issuer only.',
+        }),
         budget: budgetSchema.nullish(),
       }),
       record: userRecord,
@@ -184,7 +186,9 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
         .object({
           ...fields,
           status: z.enum(['active', 'disabled']),
-          password: newPassword,
+          password: newPassword.nullable().meta({
+            description: 'Null switches the log-in by password off.',
+          }),
           budget: budgetPatch.nullable(),
         })
         .partial(),

@@ -53,6 +53,8 @@ test('an admin creates and reads a user, and the password is never shown', async
     display_name: null,
     roles: ['approver'],
     groups: ['finance'],
+    has_password: true,
+    issuer_id: null,
     status: 'active',
     created_at: expect.any(String),
     updated_at: expect.any(String),

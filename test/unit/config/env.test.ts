@@ -134,6 +134,7 @@ describe('settings', () => {
       RETENTION_DAYS: '0',
       TEMPORAL_TLS_CERT: '/cert.pem',
       OIDC_ISSUER: 'https://id.example',
+      OIDC_DEFAULT_ROLES: 'king',
       BASE_URL: 'ftp://x',
     });
     expect(Object.keys(problems).toSorted()).toEqual([
@@ -144,14 +145,15 @@ describe('settings', () => {
       'EGRESS_HOST_MAP',
       'ENCRYPTION_KEYS',
       'LOG_LEVEL',
-      'OIDC_ISSUER',
+      'OIDC_CLIENT_ID',
+      'OIDC_DEFAULT_ROLES',
       'PORT',
       'RETENTION_DAYS',
       'TEMPORAL_ADDRESS',
       'TEMPORAL_TLS_KEY',
       'TRUST_PROXY',
     ]);
-    expect(problems['OIDC_ISSUER']).toContain('not available yet');
+    expect(problems['OIDC_CLIENT_ID']).toContain('is required with OIDC_ISSUER');
     expect(JSON.stringify(problems)).not.toMatch(/hunter2|c2hvcnQ/);
   });
 

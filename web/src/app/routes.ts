@@ -37,6 +37,7 @@ const SETTINGS = [
   'prices',
   'users',
   'audit',
+  'issuers',
   'health',
 ] as const;
 export type SettingsPart = (typeof SETTINGS)[number];

@@ -74,12 +74,15 @@ export async function logIn(username: string, password: string): Promise<void> {
 export async function logOut(): Promise<void> {
   await outbox.sendHeld();
   stopReads();
+  let elsewhere: string | undefined;
   try {
-    await client.call('deleteSession');
+    elsewhere = (await client.call('deleteSession'))?.log_out_url;
   } catch (error) {
     resumeReads();
     throw error;
   }
   leave();
   tabs.postMessage('changed');
+  // The session at the external issuer ends too.
+  if (elsewhere !== undefined) location.assign(elsewhere);
 }

@@ -1,5 +1,8 @@
 import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 
+import type { LogInChoice } from '../../../../client/index.ts';
+import { client } from '../../data/api.ts';
 import { logIn } from '../../data/session.ts';
 import { Logo } from '../../ui/logo.tsx';
 import { detailOf } from '../../ui/problem.tsx';
@@ -16,8 +19,36 @@ export function LogIn() {
         <Logo size={40} />
         <h1>{words.title}</h1>
         <LogInForm />
+        <Issuers />
       </div>
     </main>
+  );
+}
+
+/** Ways to log in elsewhere, back to this page. `newTab` keeps what is typed on it. */
+export function Issuers({ newTab = false }: { newTab?: boolean }) {
+  const choices = useSignal<readonly LogInChoice[]>([]);
+  useEffect(() => {
+    // Without them the password still works.
+    void client.call('listLogInChoices').then(
+      ({ issuers }) => (choices.value = issuers),
+      () => undefined,
+    );
+  }, []);
+  const back = `${location.pathname}${location.search}`;
+  return (
+    <>
+      {choices.value.map(({ name, title }) => (
+        <a
+          key={name}
+          class={css['issuer']}
+          href={`/auth/sso/${name}?${new URLSearchParams({ return_to: back }).toString()}`}
+          target={newTab ? '_blank' : undefined}
+        >
+          {words.logInWith(title)}
+        </a>
+      ))}
+    </>
   );
 }
 

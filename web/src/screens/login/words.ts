@@ -4,6 +4,7 @@ export const words = {
   username: 'Username or e-mail',
   password: 'Password',
   logIn: 'Log in',
+  logInWith: (title: string) => `Log in with ${title}`,
   over: 'Your session is over',
   overText: (name: string) => `Log in again as ${name}. What you typed is kept.`,
   asAnother: 'Log in as somebody else',

@@ -17,6 +17,7 @@ export const NEEDS: Readonly<Record<SettingsPart, OperationId>> = {
   prices: 'listPrices',
   users: 'listUsers',
   audit: 'listAudit',
+  issuers: 'listIssuers',
   health: 'getReadiness',
 };
 // Safe: they are the table's own names.

@@ -7,6 +7,7 @@ import page from '../../ui/page.module.css';
 import { RecordForm } from '../../ui/record-form.tsx';
 import { detailOf } from '../../ui/problem.tsx';
 import { complain, tell } from '../../ui/toasts.tsx';
+import { Identities } from './identities.tsx';
 import css from './settings.module.css';
 import { words } from './words.ts';
 
@@ -60,7 +61,8 @@ export function Profile() {
         chosen={choices.value.decides}
         onChoose={(decides) => choose({ decides })}
       />
-      <Password username={username} />
+      {user.value?.has_password && <Password username={username} />}
+      <Identities />
     </>
   );
 }

@@ -34,6 +34,7 @@ const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
   prices: lazy(async () => (await import('./prices.tsx')).PricesPart),
   users: Users,
   audit: lazy(async () => (await import('./audit.tsx')).Audit),
+  issuers: lazy(async () => (await import('./issuers.tsx')).Issuers),
   health: Health,
 };
 

@@ -15,6 +15,7 @@ export const words = {
     prices: 'Prices',
     users: 'Users',
     audit: 'Audit log',
+    issuers: 'Single sign-on',
     health: 'Health',
   },
   delete: 'Delete',

@@ -1,0 +1,63 @@
+/** The issuer that the settings name. It is a record like the others, which only the settings change. */
+import { claimMapping } from '../../contracts/identity.ts';
+import type { Role } from '../../contracts/roles.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import type { Encryption } from '../secrets/encryption.ts';
+import { getIssuer, putIssuer } from './issuers.ts';
+
+export interface SettingsIssuer {
+  OIDC_ISSUER?: string | undefined;
+  OIDC_NAME: string;
+  OIDC_TITLE: string;
+  OIDC_CLIENT_ID?: string | undefined;
+  OIDC_CLIENT_SECRET?: string | undefined;
+  OIDC_JWKS_URL?: string | undefined;
+  OIDC_SCOPES: string[];
+  OIDC_ROLES_CLAIM: string;
+  OIDC_GROUPS_CLAIM: string;
+  OIDC_DEFAULT_ROLES: Role[];
+}
+
+/** The roles claim has our own names of roles. */
+const ROLE_NAMES = ['viewer', 'approver', 'builder', 'admin'] as const;
+
+/**
+ * Stores the issuer of the settings, and gives the record of an issuer that they no longer name to the
+ * admins. @throws 409 if a record of an admin has the same name or issuer
+ */
+export async function applySettingsIssuer(
+  em: EntityManager,
+  encryption: Encryption,
+  env: SettingsIssuer,
+): Promise<void> {
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId } = env;
+  await em.execute(
+    `update identity_issuer set from_settings = false
+      where from_settings and (issuer is distinct from ? or name <> ?)`,
+    [issuer ?? null, env.OIDC_NAME],
+  );
+  if (issuer === undefined || clientId === undefined) return;
+  const [known] = await em.execute<{ id: string }[]>(
+    'select id from identity_issuer where issuer = ? and name = ?',
+    [issuer, env.OIDC_NAME],
+  );
+  const before = known === undefined ? null : await getIssuer(em, known.id, true);
+  const mapping = claimMapping.parse({
+    groups: env.OIDC_GROUPS_CLAIM,
+    roles: ROLE_NAMES.map((role) => ({ claim: env.OIDC_ROLES_CLAIM, value: role, roles: [role] })),
+    default_roles: env.OIDC_DEFAULT_ROLES,
+  });
+  const fields = {
+    name: env.OIDC_NAME,
+    title: env.OIDC_TITLE,
+    issuer,
+    client_id: clientId,
+    jwks_uri: env.OIDC_JWKS_URL ?? null,
+    scopes: env.OIDC_SCOPES,
+    mapping,
+    creates_users: true,
+    enabled: true,
+    from_settings: true,
+  };
+  await putIssuer(em, encryption, fields, { id: before?.id, secret: env.OIDC_CLIENT_SECRET ?? null });
+}

@@ -1,0 +1,304 @@
+/** Log-in by external issuers, against a real one. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
+import { until } from '../../support/platform.ts';
+import { Browser, CLIENT_ID, CLIENT_SECRET, startIssuer, type TestIssuer } from '../../support/issuer.ts';
+
+let app: TestApp;
+let admin: Client;
+let corp: TestIssuer;
+let partner: TestIssuer;
+
+const roleRule = (value: string, role: string) => ({ claim: 'roles', value, roles: [role] });
+const mapping = { roles: [roleRule('staff', 'viewer'), roleRule('chief', 'admin')] };
+
+beforeAll(async () => {
+  app = await startTestApp({ env: { EGRESS_ALLOW: '127.0.0.1' }, keepsCallers: true });
+  admin = await app.as('admin');
+  const callback = (name: string) => ({ redirectUris: [`${app.url}/auth/sso/${name}/callback`] });
+  corp = await startIssuer({
+    ...callback('corp'),
+    client: {
+      backchannel_logout_uri: `${app.url}/auth/sso/corp/logout`,
+      backchannel_logout_session_required: true,
+    },
+  });
+  partner = await startIssuer(callback('partner'));
+  await addIssuer('corp', corp.url, { mapping });
+  await addIssuer('partner', partner.url, { mapping: { default_roles: ['approver'] } });
+});
+
+afterAll(async () => {
+  await Promise.all([corp.close(), partner.close()]);
+  await app.close();
+});
+
+async function addIssuer(name: string, issuer: string, more: object = {}): Promise<string> {
+  const body = {
+    name,
+    title: `The ${name}`,
+    issuer,
+    client_id: CLIENT_ID,
+    client_secret: CLIENT_SECRET,
+    ...more,
+  };
+  const reply = await admin.post('/identity-issuers', body);
+  expect(reply).toMatchObject({ status: 201, body: { name, has_secret: true, enabled: true } });
+  return reply.body.id;
+}
+
+/** Logs in at an issuer, back to the console. */
+async function logIn(
+  name: string,
+  { browser = new Browser(), to = '/console/runs?q=a' }: { browser?: Browser; to?: string } = {},
+) {
+  const begin = `${app.url}/auth/sso/${name}?${new URLSearchParams({ return_to: to }).toString()}`;
+  const walk = await browser.follow(begin, (url) => url === app.url + to);
+  return { browser, ...walk };
+}
+
+async function whoIs(browser: Browser) {
+  const response = await browser.visit(`${app.url}/console/session`);
+  return response.status === 200 ? JSON.parse(await response.text()) : null;
+}
+
+test('the first log-in makes the account, with roles and groups of the claims', async () => {
+  corp.account = {
+    sub: 'c-1',
+    preferred_username: 'Ada.Lovelace@corp.example',
+    name: 'Ada Lovelace',
+    email: 'ada@corp.example',
+    roles: ['staff', 'unknown'],
+    groups: ['finance', 'eu:legal'],
+  };
+  const { browser, url, response } = await logIn('corp');
+  expect(url).toBe(`${app.url}/console/runs?q=a`);
+  expect(response.headers.getSetCookie().join()).toMatch(
+    /cadenza=[\w-]{40,}; Path=\/; .*HttpOnly; SameSite=Strict/,
+  );
+  expect(await whoIs(browser)).toMatchObject({
+    username: 'Ada.Lovelace',
+    display_name: 'Ada Lovelace',
+    email: 'ada@corp.example',
+    roles: ['viewer'],
+    groups: ['corp:eu:legal', 'corp:finance'],
+    has_password: false,
+  });
+});
+
+test('each log-in maps the claims anew, and those without a role are refused and logged out', async () => {
+  corp.account = { sub: 'c-2', preferred_username: 'grace', roles: ['staff'], groups: ['ops'] };
+  const first = await logIn('corp');
+  const { id } = await whoIs(first.browser);
+  corp.account = { sub: 'c-2', preferred_username: 'other', roles: ['chief'], groups: [] };
+  const second = await logIn('corp');
+  expect(await whoIs(second.browser)).toMatchObject({ id, username: 'grace', roles: ['admin'], groups: [] });
+  corp.account = { sub: 'c-2', preferred_username: 'grace', roles: [] };
+  const third = await logIn('corp');
+  expect(third.response.status).toBe(403);
+  expect(third.text).toContain('None of your rights at The corp gives you access');
+  expect([await whoIs(first.browser), await whoIs(second.browser)]).toEqual([null, null]);
+});
+
+test('nobody gets an account without a role, and no account of the same name or e-mail address', async () => {
+  corp.account = { sub: 'c-3', preferred_username: 'mallory', roles: [] };
+  const refused = await logIn('corp');
+  expect(refused.response.status).toBe(403);
+  expect((await admin.get('/users?q=mallory')).body).toEqual([]);
+
+  const local = await app.createUser({ username: 'linus', roles: ['admin'] });
+  corp.account = { sub: 'c-4', preferred_username: 'linus', email: 'linus@example.com', roles: ['staff'] };
+  const { browser } = await logIn('corp');
+  const own = await whoIs(browser);
+  expect(own).toMatchObject({ username: 'linus-2', email: 'linus-2@corp.invalid', roles: ['viewer'] });
+  expect(own.id).not.toBe(local.id);
+});
+
+test('the same subject at two issuers is two people', async () => {
+  corp.account = { sub: 'same', preferred_username: 'sam', roles: ['staff'] };
+  partner.account = { sub: 'same', preferred_username: 'sam', groups: ['finance'] };
+  const [left, right] = [
+    await whoIs((await logIn('corp')).browser),
+    await whoIs((await logIn('partner')).browser),
+  ];
+  expect(left.id).not.toBe(right.id);
+  expect(right).toMatchObject({ username: 'sam-2', roles: ['approver'], groups: ['partner:finance'] });
+});
+
+test('a log-in leads back to our own pages only', async () => {
+  corp.account = { sub: 'c-1', preferred_username: 'ada', roles: ['staff'] };
+  const targets = ['https://evil.example/', '//evil.example/', '/\\evil.example', '/auth/token', 'console'];
+  for (const to of targets) {
+    const browser = new Browser();
+    const begin = `${app.url}/auth/sso/corp?${new URLSearchParams({ return_to: to }).toString()}`;
+    const walk = await browser.follow(begin, (url) => url === `${app.url}/console/`);
+    expect([to, walk.url]).toEqual([to, `${app.url}/console/`]);
+  }
+});
+
+test('only the browser that began a log-in completes it, and only once', async () => {
+  corp.account = { sub: 'c-1', preferred_username: 'ada', roles: ['staff'] };
+  const victim = new Browser();
+  const attacker = new Browser();
+  const isCallback = (url: string): boolean => url.includes('/callback');
+  const { url } = await attacker.follow(`${app.url}/auth/sso/corp`, isCallback);
+  const forged = await victim.visit(url, 'cross-site');
+  expect([forged.status, await whoIs(victim)]).toEqual([400, null]);
+  const begun = await victim.follow(`${app.url}/auth/sso/corp`, isCallback);
+  const mixed = new URL(begun.url);
+  mixed.searchParams.set('code', new URL(url).searchParams.get('code') ?? '');
+  expect((await victim.visit(mixed.href, 'cross-site')).status).toBe(403);
+  expect((await victim.visit(begun.url, 'cross-site')).status).toBe(400);
+  expect((await attacker.visit(url, 'cross-site')).status).toBe(303);
+  expect((await attacker.visit(url, 'cross-site')).status).toBe(400);
+  const foreign = await new Browser().visit(`${app.url}/auth/sso/corp`, 'cross-site');
+  expect(foreign.headers.get('location')).toBe('/console/');
+  expect(foreign.headers.getSetCookie()).toEqual([]);
+});
+
+test('an answer of one issuer is not taken for that of another', async () => {
+  corp.account = { sub: 'c-1', preferred_username: 'ada', roles: ['staff'] };
+  const browser = new Browser();
+  const { url } = await browser.follow(`${app.url}/auth/sso/corp`, (at) => at.includes('/callback'));
+  const elsewhere = url.replace('/sso/corp/', '/sso/partner/');
+  expect((await browser.visit(elsewhere, 'cross-site')).status).toBe(400);
+  const again = await browser.follow(`${app.url}/auth/sso/corp`, (at) => at.includes('/callback'));
+  const mixedUp = new URL(again.url);
+  mixedUp.searchParams.set('iss', partner.url);
+  const answer = await browser.visit(mixedUp.href, 'cross-site');
+  expect([answer.status, await whoIs(browser)]).toEqual([403, null]);
+});
+
+test('new keys of an issuer are found, and unknown ones are looked for with a bound', async () => {
+  corp.account = { sub: 'c-1', preferred_username: 'ada', roles: ['staff'] };
+  await logIn('corp');
+  await corp.rotateKeys();
+  const before = corp.keyReads();
+  await until(
+    async () => (await logIn('corp')).response.status,
+    (status) => status === 303,
+  );
+  expect(corp.keyReads() - before).toBeLessThanOrEqual(2);
+});
+
+test('a user links and unlinks an identity, and logs in by it', async () => {
+  const { browser, id } = await passwordSession('linked-user');
+  partner.account = { sub: 'p-9', preferred_username: 'whoever', groups: ['ops'] };
+  const linked = await link(browser, 'partner');
+  expect(linked.url).toBe(`${app.url}/console/settings/profile`);
+  const byIssuer = await logIn('partner');
+  expect(await whoIs(byIssuer.browser)).toMatchObject({ id, roles: ['builder'], groups: ['partner:ops'] });
+
+  const other = await passwordSession('another-user');
+  expect((await link(other.browser, 'partner')).text).toContain('belongs to an account already');
+
+  const [identity] = await json(await browser.visit(`${app.url}/users/me/identities`));
+  expect(identity).toMatchObject({ issuer_name: 'partner', subject: 'p-9', label: 'whoever' });
+  const unlink = `${app.url}/users/me/identities/${identity.id}`;
+  expect((await browser.visit(unlink, 'same-origin', { method: 'DELETE' })).status).toBe(204);
+  expect(await whoIs(byIssuer.browser)).toBeNull();
+  expect(await whoIs(browser)).toMatchObject({ id, groups: [] });
+});
+
+test('a password is switched off only beside an identity, and never the last administrator’s', async () => {
+  const { browser, id } = await passwordSession('no-password');
+  const off = () => browser.visit(`${app.url}/users/me/password`, 'same-origin', { method: 'DELETE' });
+  expect(await json(await off())).toMatchObject({ code: 'last_log_in' });
+  partner.account = { sub: 'p-10', preferred_username: 'nopass' };
+  await link(browser, 'partner');
+  expect((await off()).status).toBe(204);
+  const back = await logIn('partner');
+  expect(await whoIs(back.browser)).toMatchObject({ id, has_password: false });
+  const credentials = { username: 'no-password', password: PASSWORD };
+  expect((await app.anonymous.post('/auth/token', credentials)).status).toBe(401);
+  const [identity] = await json(await back.browser.visit(`${app.url}/users/me/identities`));
+  expect((await admin.delete(`/users/${id}/identities/${identity.id}`)).body.code).toBe('last_log_in');
+
+  const others = (await admin.get('/users?role=admin&limit=200')).body as {
+    id: string;
+    has_password: boolean;
+  }[];
+  const me = await app.user('admin');
+  for (const one of others.filter((user) => user.has_password && user.id !== me.id))
+    expect((await admin.patch(`/users/${one.id}`, { password: null })).status).toBe(200);
+  for (const change of [{ password: null }, { status: 'disabled' }, { roles: ['viewer'] }])
+    expect((await admin.patch(`/users/${me.id}`, change)).body.code).toBe('last_admin');
+});
+
+test('local groups cannot pass for those of an issuer, which decides on the roles it gave', async () => {
+  const wrong = await admin.patch(`/users/${(await app.user('viewer')).id}`, { groups: ['corp:finance'] });
+  expect(wrong.body.errors).toMatchObject([{ pointer: '/groups/0', code: 'group_of_issuer' }]);
+  corp.account = { sub: 'c-1', preferred_username: 'ada', roles: ['staff'], groups: ['finance'] };
+  const { id } = await whoIs((await logIn('corp')).browser);
+  expect((await admin.patch(`/users/${id}`, { roles: ['admin'] })).body.code).toBe('managed_by_issuer');
+  const kept = await admin.patch(`/users/${id}`, { groups: ['local', 'corp:finance'] });
+  expect(kept.body.groups).toEqual(['local', 'corp:finance']);
+  expect((await whoIs((await logIn('corp')).browser)).groups.toSorted()).toEqual(['corp:finance', 'local']);
+});
+
+test('log-out ends the session at the issuer too, and the issuer ends sessions here', async () => {
+  corp.account = { sub: 'c-7', preferred_username: 'leaver', roles: ['staff'] };
+  const { browser } = await logIn('corp');
+  const second = await logIn('corp');
+  const out = await browser.visit(`${app.url}/console/session`, 'same-origin', { method: 'DELETE' });
+  const { log_out_url: url } = await json(out);
+  expect(url).toMatch(new RegExp(`^${corp.url}/session/end\\?.*id_token_hint=`));
+  expect(await whoIs(browser)).toBeNull();
+  expect(await whoIs(second.browser)).not.toBeNull();
+  // The issuer asks, and then tells us by the back channel.
+  const page = await second.browser.visit(`${corp.url}/session/end`, 'none');
+  const xsrf = /name="xsrf" value="(\w+)"/.exec(await page.text())?.[1] ?? '';
+  const confirmed = await second.browser.visit(`${corp.url}/session/end/confirm`, 'same-origin', {
+    method: 'POST',
+    body: new URLSearchParams({ xsrf, logout: 'yes' }),
+  });
+  expect([xsrf !== '', confirmed.status]).toEqual([true, 303]);
+  expect(await whoIs(second.browser)).toBeNull();
+});
+
+test('a disabled issuer ends its sessions, a removed one leaves its users without its groups', async () => {
+  const extra = await startIssuer({ redirectUris: [`${app.url}/auth/sso/extra/callback`] });
+  const id = await addIssuer('extra', extra.url, { mapping: { default_roles: ['viewer'] } });
+  expect((await admin.post(`/identity-issuers/${id}/check`, {})).body).toMatchObject({ keys: 1 });
+  extra.account = { sub: 'e-1', preferred_username: 'eve', groups: ['x'] };
+  const { browser } = await logIn('extra');
+  const eve = await whoIs(browser);
+  expect((await admin.patch(`/identity-issuers/${id}`, { enabled: false })).status).toBe(200);
+  expect(await whoIs(browser)).toBeNull();
+  expect((await logIn('extra')).response.status).toBe(404);
+  expect(
+    (await app.anonymous.get('/auth/issuers')).body.issuers.map(({ name }: { name: string }) => name),
+  ).toEqual(['corp', 'partner']);
+  expect((await admin.delete(`/identity-issuers/${id}`)).status).toBe(204);
+  expect((await admin.get(`/users/${eve.id}`)).body).toMatchObject({ groups: [], issuer_id: null });
+  await extra.close();
+});
+
+const PASSWORD = 'a long enough password';
+
+async function passwordSession(username: string): Promise<{ browser: Browser; id: string }> {
+  const body = { username, email: `${username}@example.com`, roles: ['builder'], password: PASSWORD };
+  const { id } = (await admin.post('/users', body)).body;
+  const browser = new Browser();
+  await browser.visit(`${app.url}/console/session`, 'same-origin', {
+    method: 'POST',
+    body: JSON.stringify({ username, password: PASSWORD }),
+    headers: { 'content-type': 'application/json' },
+  });
+  return { browser, id };
+}
+
+async function link(browser: Browser, issuer: string) {
+  const begun = await browser.visit(`${app.url}/users/me/identities`, 'same-origin', {
+    method: 'POST',
+    body: JSON.stringify({ issuer }),
+    headers: { 'content-type': 'application/json' },
+  });
+  const { url } = await json(begun);
+  return browser.follow(url, (at) => at.endsWith('/console/settings/profile'));
+}
+
+async function json(response: Response) {
+  return JSON.parse(await response.text());
+}

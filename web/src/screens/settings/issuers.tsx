@@ -1,0 +1,160 @@
+/** External issuers, which admins manage. */
+import type { CreateIssuerRequest, IdentityIssuer, UpdateIssuerRequest } from '../../../../client/index.ts';
+import { ROLES } from '../../../../contracts/roles.ts';
+import { client } from '../../data/api.ts';
+import { usePages } from '../../data/record-pages.ts';
+import { FormDialog } from '../../ui/form-dialog.tsx';
+import { ListState } from '../../ui/list-state.tsx';
+import page from '../../ui/page.module.css';
+import { detailOf } from '../../ui/problem.tsx';
+import type { Schema } from '../../ui/schema-form/fields.ts';
+import { Table, type Column } from '../../ui/table.tsx';
+import { complain, tell } from '../../ui/toasts.tsx';
+import { words } from './issuer-words.ts';
+import { Removal } from './removal.tsx';
+
+const text = (title: string, description?: string): Schema => ({
+  type: 'string',
+  title,
+  ...(description === undefined ? {} : { description }),
+});
+const roles = (title: string): Schema => ({ type: 'array', items: { enum: ROLES }, title });
+const mapping: Schema = {
+  type: 'object',
+  title: words.mapping,
+  properties: {
+    roles: {
+      type: 'array',
+      title: words.roles,
+      items: {
+        type: 'object',
+        required: ['claim', 'value', 'roles'],
+        properties: {
+          claim: text(words.claim, words.claimHelp),
+          value: text(words.value),
+          roles: roles(words.givenRoles),
+        },
+      },
+    },
+    default_roles: { ...roles(words.defaultRoles), description: words.defaultHelp },
+    groups: text(words.groups, words.claimHelp),
+    username: text(words.username),
+    email: text(words.email),
+    display_name: text(words.displayName),
+  },
+};
+const changed = {
+  title: text(words.title, words.titleHelp),
+  issuer: text(words.issuer, words.issuerHelp),
+  client_id: text(words.clientId),
+  client_secret: { ...text(words.clientSecret, words.secretHelp), format: 'password' },
+  scopes: { type: 'array', items: { type: 'string' }, title: words.scopes },
+  mapping,
+  creates_users: { type: 'boolean', title: words.createsUsers, default: true },
+  enabled: { type: 'boolean', title: words.enabled, default: true },
+};
+const newIssuer: Schema = {
+  type: 'object',
+  required: ['name', 'title', 'issuer', 'client_id'],
+  properties: { name: text(words.name, words.nameHelp), ...changed },
+};
+const changedIssuer: Schema = {
+  type: 'object',
+  required: ['title', 'issuer', 'client_id'],
+  properties: changed,
+};
+
+export function Issuers() {
+  const list = usePages(['issuers'], (cursor) =>
+    client.page('listIssuers', { query: { cursor: cursor ?? undefined } }),
+  );
+  const saved = async ({ title }: IdentityIssuer) => {
+    await list.reload();
+    tell(words.saved(title));
+  };
+  return (
+    <>
+      <p class="muted">{words.help}</p>
+      <div class={page['actions']}>
+        <FormDialog
+          id="issuer"
+          button={words.new}
+          title={words.new}
+          submit={words.save}
+          schema={newIssuer}
+          onSubmit={async (body) => {
+            // The form's schema is that of the request.
+            await saved(await client.call('createIssuer', { body: body as unknown as CreateIssuerRequest }));
+          }}
+        />
+      </div>
+      <ListState list={list} empty={<p>{words.none}</p>}>
+        <Table
+          label={words.label}
+          columns={columns(saved, async (id) => {
+            await client.call('deleteIssuer', { path: { id } });
+            await list.reload();
+          })}
+          records={list.items.value}
+          keyOf={({ id }: IdentityIssuer) => id}
+        />
+      </ListState>
+    </>
+  );
+}
+
+function columns(
+  saved: (issuer: IdentityIssuer) => Promise<void>,
+  remove: (id: string) => Promise<void>,
+): Column<IdentityIssuer>[] {
+  return [
+    { title: words.title, cell: ({ title, name }) => `${title} (${name})` },
+    { title: words.issuer, cell: ({ issuer }) => <code>{issuer}</code>, minor: true },
+    { title: words.redirect, cell: ({ redirect_uri: uri }) => <code>{uri}</code>, minor: true },
+    { title: words.status, cell: ({ enabled }) => (enabled ? words.on : words.off) },
+    {
+      title: words.acts,
+      end: true,
+      cell: (issuer) => (
+        <>
+          <button type="button" onClick={() => void check(issuer)}>
+            {words.check}
+          </button>{' '}
+          {issuer.from_settings ? (
+            words.fromSettings
+          ) : (
+            <>
+              <FormDialog
+                id={`issuer-${issuer.id}`}
+                button={words.edit}
+                title={words.editTitle(issuer.title)}
+                submit={words.save}
+                schema={changedIssuer}
+                values={{ ...issuer }}
+                onSubmit={async (body) => {
+                  // As above.
+                  const changes = body as unknown as UpdateIssuerRequest;
+                  await saved(await client.call('updateIssuer', { path: { id: issuer.id }, body: changes }));
+                }}
+              />{' '}
+              <Removal
+                title={words.deleteTitle(issuer.title)}
+                text={words.deleteText}
+                onAct={() => remove(issuer.id)}
+              />
+            </>
+          )}
+        </>
+      ),
+    },
+  ];
+}
+
+async function check({ id, title }: IdentityIssuer): Promise<void> {
+  try {
+    const { keys } = await client.call('checkIssuer', { path: { id }, body: {} });
+    tell(words.checked(title, keys));
+  } catch (error) {
+    complain(detailOf(error));
+  }
+}
