@@ -4072,7 +4072,7 @@ export interface Operations {
   /** Ask whether to turn mails off; changes nothing */
   showUnsubscribe: {
     path: {
-      key: string;
+      token: string;
     };
     query?: {
       /** Separated by commas. Default: all. */
@@ -4083,7 +4083,7 @@ export interface Operations {
   /** Turn mails off, with one click of a mail program (RFC 8058) */
   unsubscribe: {
     path: {
-      key: string;
+      token: string;
     };
     query?: {
       /** Separated by commas. Default: all. */
@@ -5015,8 +5015,8 @@ export const OPERATIONS = {
   streamNotifications: { method: 'GET', path: '/notifications/stream', role: 'viewer' },
   getNotificationSummary: { method: 'GET', path: '/notifications/summary', role: 'viewer' },
   sendTestMail: { method: 'POST', path: '/notifications/test-mail', role: 'admin' },
-  showUnsubscribe: { method: 'GET', path: '/notifications/unsubscribe/{key}', role: 'public' },
-  unsubscribe: { method: 'POST', path: '/notifications/unsubscribe/{key}', role: 'public' },
+  showUnsubscribe: { method: 'GET', path: '/notifications/unsubscribe/{token}', role: 'public' },
+  unsubscribe: { method: 'POST', path: '/notifications/unsubscribe/{token}', role: 'public' },
   getOpenApi: { method: 'GET', path: '/openapi.json', role: 'public' },
   listPrices: { method: 'GET', path: '/prices', role: 'viewer' },
   createPrice: { method: 'POST', path: '/prices', role: 'admin' },

@@ -241,8 +241,8 @@ test('operations with a token declare 401, errors are problems, and lists are pa
     'POST /callbacks/{token}',
     'GET /decide/{token}',
     'POST /decide/{token}',
-    'GET /notifications/unsubscribe/{key}',
-    'POST /notifications/unsubscribe/{key}',
+    'GET /notifications/unsubscribe/{token}',
+    'POST /notifications/unsubscribe/{token}',
   ];
   const logIns = ['POST /auth/token', 'POST /console/session', 'POST /auth/authorize', 'POST /hooks/{id}'];
   for (const [name, operation] of operations) {

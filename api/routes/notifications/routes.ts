@@ -120,6 +120,7 @@ function inboxEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/notifications/read',
       operationId: 'markNotificationsRead',
+      audit: false,
       summary: 'Mark notifications as read',
       description:
         '`ids`, or with `up_to` that one and all before it. What is read is not sent by mail any more.',

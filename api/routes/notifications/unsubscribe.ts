@@ -8,7 +8,7 @@ import { endpoint, media, type Endpoint } from '../../endpoint.ts';
 import { page, pageHeaders } from '../../page.ts';
 
 const tags = ['notifications'];
-const params = z.object({ key: z.string().regex(/^[\w-]{20,100}$/) });
+const params = z.object({ token: z.string().regex(/^[\w-]{20,100}$/) });
 const query = z.object({
   kinds: z.string().max(200).optional().meta({ description: 'Separated by commas. Default: all.' }),
 });
@@ -18,7 +18,7 @@ export function unsubscribeEndpoints(): Endpoint[] {
   return [
     endpoint({
       method: 'GET',
-      path: '/notifications/unsubscribe/{key}',
+      path: '/notifications/unsubscribe/{token}',
       operationId: 'showUnsubscribe',
       summary: 'Ask whether to turn mails off; changes nothing',
       tags,
@@ -28,7 +28,7 @@ export function unsubscribeEndpoints(): Endpoint[] {
       responses: { 200: html },
       errors: [404],
       handler: async (c) => {
-        if (!(await isUnsubscribeKey(c.em, c.params.key))) throw notFound('address');
+        if (!(await isUnsubscribeKey(c.em, c.params.token))) throw notFound('address');
         void c.query;
         const body = page(
           'Fewer mails',
@@ -41,7 +41,7 @@ export function unsubscribeEndpoints(): Endpoint[] {
     }),
     endpoint({
       method: 'POST',
-      path: '/notifications/unsubscribe/{key}',
+      path: '/notifications/unsubscribe/{token}',
       operationId: 'unsubscribe',
       summary: 'Turn mails off, with one click of a mail program (RFC 8058)',
       tags,
@@ -59,7 +59,7 @@ export function unsubscribeEndpoints(): Endpoint[] {
         const given = c.query.kinds?.split(',') ?? [];
         const kinds = NOTIFICATION_KINDS.filter((kind: NotificationKind) => given.includes(kind));
         const off = kinds.length > 0 ? kinds : NOTIFICATION_KINDS;
-        if (!(await unsubscribe(c.em, c.params.key, off))) throw notFound('address');
+        if (!(await unsubscribe(c.em, c.params.token, off))) throw notFound('address');
         const body = page('Fewer mails', '<h1>Done</h1><p>You get no more mails of this kind.</p>');
         return { status: 200, type: 'text/html', body, headers: pageHeaders() };
       },
