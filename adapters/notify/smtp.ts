@@ -20,9 +20,10 @@ interface MailSettings {
   SMTP_FROM?: string | undefined;
 }
 
-const CONNECT_MS = 10_000;
-/** Shorter than the lease of a message. */
-const ANSWER_MS = 15_000;
+const CONNECT_MS = 5_000;
+const ANSWER_MS = 10_000;
+/** All of it, however slowly the server answers. Shorter than the heartbeat timeout of deliveries. */
+const TOTAL_MS = 20_000;
 const MAX_CONNECTIONS = 4;
 const MAX_ERROR = 500;
 
@@ -53,7 +54,7 @@ export function createMailer(settings: MailSettings): Mailer | null {
   return {
     async send(mail) {
       try {
-        await transport.sendMail(messageOf(mail, from));
+        await withinTime(transport.sendMail(messageOf(mail, from)));
         return { sent: true };
       } catch (error) {
         return refusalOf(error, pass);
@@ -61,6 +62,14 @@ export function createMailer(settings: MailSettings): Mailer | null {
     },
     close: () => transport.close(),
   };
+}
+
+async function withinTime<T>(sending: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('the mail server took too long')), TOTAL_MS);
+  });
+  return Promise.race([sending, tooLate]).finally(() => clearTimeout(timer));
 }
 
 function messageOf({ to, subject, text, html, messageId, unsubscribe }: Mail, from: string) {

@@ -58,7 +58,7 @@ export async function deliverNotifications(
 
 /** Leases everything that is due to the receiver whose message has waited longest. */
 async function claim(em: EntityManager, shard: number, leaseMs: number): Promise<DueDelivery[]> {
-  return em.execute<DueDelivery[]>(
+  const rows = await em.execute<DueDelivery[]>(
     `with head as (
        select user_id, channel_id from notification_delivery
         where shard = ? and status = 'pending' and due_at <= clock_timestamp()
@@ -76,6 +76,8 @@ async function claim(em: EntityManager, shard: number, leaseMs: number): Promise
                (extract(epoch from clock_timestamp() - d.created_at) * 1000)::float8 as age_ms`,
     [shard, shard, MAX_TOGETHER, leaseMs],
   );
+  // The first names the message, in every attempt.
+  return rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 /** Until the next message is due, if that is soon; later ones are found by the reconciler. */
