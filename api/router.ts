@@ -51,7 +51,8 @@ function labelRoute({ path }: Endpoint): Middleware {
 }
 
 /** What never changes who a caller is; every other change makes this process read callers anew at once. */
-const KEEPS_CALLERS = /^\/(agents|callbacks|events|files|hitl|hooks|jobs|marketplace|runs|workflows)\b/;
+const KEEPS_CALLERS =
+  /^\/(agents|callbacks|decide|events|files|hitl|hooks|jobs|marketplace|notifications|runs|workflows)\b/;
 
 /** Other processes, and this one too, also hear of changes by a notification, a moment later. */
 function forgetCallers({ knownCallers }: AuthDeps, { method, path }: Endpoint): Middleware {
