@@ -47,8 +47,8 @@ export interface App {
   koa: Koa;
   deps: AppDeps;
   endpoints: Endpoint[];
-  /** Makes `/readyz` answer 503 and ends open streams. */
-  stop(): void;
+  /** Makes `/readyz` answer 503 and ends open streams. Resolves when nobody listens to the database any more. */
+  stop(): Promise<void>;
 }
 
 export function createApp(options: CreateAppOptions): App {
@@ -62,18 +62,17 @@ export function createApp(options: CreateAppOptions): App {
     ),
     ...(options.endpoints?.(deps) ?? []),
   ];
-  const stop = () => {
+  const stop = async (): Promise<void> => {
     stopping = true;
-    void deps.runEvents.stop();
-    void deps.accountChanges?.stop();
-    void deps.newJobs?.stop();
-    void deps.newNotifications?.stop();
+    const sources = [deps.runEvents, deps.accountChanges, deps.newJobs, deps.newNotifications];
+    const ended = sources.map(async (source) => source?.stop());
     deps.jobPolls.stop();
     deps.knownWorkers.stop();
     deps.eventReaders.stop();
     deps.runReaders.stop();
     deps.partialFeeds.stop();
     deps.sessions.stop();
+    await Promise.allSettled(ended);
   };
   const strictResponses = options.strictResponses ?? false;
   return { koa: createKoa(deps, endpoints, strictResponses), deps, endpoints, stop };

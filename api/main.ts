@@ -141,7 +141,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 /** Shuts down: readiness ends first, then the server drains, then connections close. */
 async function stop(signal: string): Promise<void> {
   logger.info({ signal }, 'stopping');
-  app.stop();
+  const unheard = app.stop();
   clearInterval(cleanup);
   clearInterval(sealing);
   await sleep(UNREADY_MS);
@@ -153,6 +153,7 @@ async function stop(signal: string): Promise<void> {
   server.closeAllConnections();
   await Promise.race([
     Promise.allSettled([
+      unheard,
       orm.close(true),
       client.connection.close(),
       resources.close(),

@@ -16,6 +16,9 @@ export interface ListenerOptions {
   failed: (error: unknown) => void;
 }
 
+/** A server that takes connections and does not answer must not keep a listener from trying again. */
+const ANSWER_MS = 10_000;
+
 export class Listener {
   readonly #options: ListenerOptions;
   #client: pg.Client | null = null;
@@ -49,6 +52,8 @@ export class Listener {
     const client = new pg.Client({
       connectionString: url,
       application_name: applicationName,
+      connectionTimeoutMillis: ANSWER_MS,
+      query_timeout: ANSWER_MS,
       keepAlive: true,
     });
     const ended = (): void => {

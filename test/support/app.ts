@@ -1,4 +1,5 @@
 /** The real API on a real database, for tests of endpoints. */
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -24,6 +25,7 @@ import { createIdentityProviders } from '../../adapters/identity/create-identity
 import { createResourceFetcher } from '../../adapters/resources/create-resource-fetcher.ts';
 import { createLocalFileStore } from '../../adapters/file-stores/local-file-store.ts';
 import { TemporalUnavailable, type TemporalGateway } from '../../domain/ports.ts';
+import { closeInSteps, connectionsOf } from './closing.ts';
 import { runFolder } from './run-folder.ts';
 import { createTestDatabase } from './servers.ts';
 
@@ -186,15 +188,31 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     user,
     anonymous: createClient(url),
     as: async (who) => createClient(url, (typeof who === 'string' ? await user(who) : who).token),
-    close: async () => {
-      app.stop();
-      await grpc?.stop(5_000);
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-      await Promise.all([orm.close(true), resources.close(), sources.close(), identities.close()]);
-      await database?.drop();
+    close: () => {
+      const connections = (): Promise<unknown> => connectionsOf(databaseUrl);
+      return closeInSteps([
+        // Before the database goes: a listener that connects while it is dropped waits for the drop.
+        { name: 'app.stop', work: () => app.stop(), details: connections },
+        { name: 'grpc.stop', work: async () => grpc?.stop(5_000) },
+        { name: 'server.close', work: () => closeServer(server), details: () => connectionCount(server) },
+        { name: 'resources.close', work: () => resources.close() },
+        { name: 'sources.close', work: () => sources.close() },
+        { name: 'identities.close', work: async () => identities.close() },
+        { name: 'orm.close', work: () => orm.close(true), details: connections },
+        { name: 'database.drop', work: async () => database?.drop(), details: connections },
+      ]);
     },
   };
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve));
+  server.closeAllConnections();
+  await closed;
+}
+
+function connectionCount(server: Server): Promise<number> {
+  return new Promise((resolve) => server.getConnections((_error, count) => resolve(count)));
 }
 
 /** For a database that answers many tests at once, and statements that insert a hundred thousand rows. */

@@ -61,6 +61,7 @@ import {
   type TestApp,
   type TestAppOptions,
 } from './app.ts';
+import { closeInSteps, connectionsOf } from './closing.ts';
 import { oncePerRun } from './run-folder.ts';
 import { createTestDatabase, testTemporal, type TestTemporal } from './servers.ts';
 
@@ -245,17 +246,21 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
   };
   if (options.worker !== false) await startWorker();
 
-  const close = async (): Promise<void> => {
-    await stopWorker();
-    await runEvents.stop();
-    notifications.deliver.mailer?.close();
-    await endedCalls.stop();
-    await sandbox?.close();
-    await connection.close();
-    await client.connection.close();
-    await app.close();
-    await orm.close(true);
-    await database.drop();
+  const close = (): Promise<void> => {
+    const connections = (): Promise<unknown> => connectionsOf(database.url);
+    return closeInSteps([
+      { name: 'stopWorker', work: stopWorker, limitMs: 60_000, details: connections },
+      { name: 'runEvents.stop', work: () => runEvents.stop(), details: connections },
+      { name: 'mailer.close', work: async () => notifications.deliver.mailer?.close() },
+      { name: 'endedCalls.stop', work: () => endedCalls.stop(), details: connections },
+      { name: 'sandbox.close', work: async () => sandbox?.close() },
+      { name: 'connection.close', work: () => connection.close() },
+      { name: 'client.connection.close', work: () => client.connection.close() },
+      // Its steps have limits of their own.
+      { name: 'app.close', work: () => app.close(), limitMs: 200_000 },
+      { name: 'orm.close', work: () => orm.close(true), details: connections },
+      { name: 'database.drop', work: () => database.drop(), details: connections },
+    ]);
   };
   return {
     ...app,

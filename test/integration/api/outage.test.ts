@@ -86,7 +86,7 @@ test('a frozen database server counts as away after a while', async () => {
 });
 
 test('GET /readyz answers 503 once the server is told to stop', async () => {
-  app.app.stop();
+  void app.app.stop();
   const reply = await app.anonymous.get('/readyz');
   expect([reply.status, reply.body.checks.server]).toEqual([503, 'stopping']);
   expect((await app.anonymous.get('/healthz')).status).toBe(200);
