@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { startBroker, type BrokerProcess } from '../support/brokers/broker-process.ts';
+import { statOf } from './beside/processes.ts';
 import { startWorld, type World } from './beside/world.ts';
 import { startConductor } from './peers/conductor.ts';
 import { startLangGraph } from './peers/langgraph.ts';
@@ -53,11 +54,17 @@ const end = async (code: number): Promise<never> => {
   stopped ??= (async () => {
     await endProcesses();
     await world.stop();
+    process.off('exit', killServers);
     rmSync(folder, { recursive: true, force: true });
   })();
   await stopped;
   process.exit(code);
 };
+/** An error that nobody catches, in the middle of requests, ends this process before `end` is through. */
+function killServers(): void {
+  for (const pid of Object.values(world.pids)) if (statOf(pid).length > 0) process.kill(pid, 'SIGQUIT');
+}
+process.once('exit', killServers);
 process.once('SIGINT', () => void end(130)).once('SIGTERM', () => void end(143));
 
 const measured: MeasuredPeer[] = [];
