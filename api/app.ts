@@ -2,6 +2,7 @@
 import Koa from 'koa';
 
 import { KnownCallers } from '../domain/auth/known-callers.ts';
+import type { SessionPolicy } from '../domain/auth/sessions.ts';
 import { createSigningKeys } from '../domain/auth/signing-keys.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
 import { a2aMiddleware } from './a2a/mount.ts';
@@ -129,6 +130,15 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
   koa.on('error', (error: unknown) => logger.debug({ err: error }, 'connection error'));
   koa.use(deps.metrics.middleware);
   koa.use(requestIdMiddleware(logger));
+  const sessionPolicy: SessionPolicy = {
+    idleSeconds: env.SESSION_IDLE_HOURS * 3_600,
+    maxSeconds: env.SESSION_MAX_HOURS * 3_600,
+    secondFactorRoles: env.SECOND_FACTOR_ROLES,
+  };
+  koa.use((ctx, next) => {
+    ctx.state['sessionPolicy'] = sessionPolicy;
+    return next();
+  });
   if (env.CORS_ORIGINS.length > 0) koa.use(corsMiddleware(env.CORS_ORIGINS));
   if (env.TEMPORAL_CODEC_TOKEN && env.TEMPORAL_UI_URL) koa.use(codecCorsMiddleware(env.TEMPORAL_UI_URL));
   koa.use(negotiationMiddleware);

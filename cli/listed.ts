@@ -213,7 +213,8 @@ export const LISTED = [
   {
     name: 'user',
     usage: [
-      'cadenza user list',
+      'cadenza user reset-second-factor',
+      'list',
       'get',
       'create',
       'update',
@@ -238,7 +239,7 @@ export const LISTED = [
   },
   {
     name: 'session',
-    usage: ['cadenza session list', 'end', 'password', 'programs', 'remove-program ...'],
+    usage: ['cadenza session list', 'end', 'verify', 'password', 'programs', 'remove-program ...'],
     brief: 'Your sessions and password',
   },
   { name: 'events', usage: ['cadenza events'], brief: 'Print events as they happen, until Ctrl-C' },

@@ -471,6 +471,8 @@ export type AuthorizationForm = {
   username?: string;
   password?: string;
   proof?: string;
+  challenge?: string;
+  code?: string;
   [name: string]: unknown;
 };
 export type AuthorizationServerMetadata = {
@@ -682,6 +684,9 @@ export type CompleteJobRequest = {
   /** Attempt that the caller works on: 409 if the job has been handed out again. */
   attempt?: number;
 };
+export type ConfirmMyTotpRequest = {
+  code: string;
+};
 export type CreateAbsenceRequest = {
   user_id?: string;
   /** A user, by id or username. */
@@ -805,6 +810,11 @@ export type CreateMyClientRequest = {
   scopes?: string[];
   expires_at?: Instant;
 };
+export type CreateMyPasskeyRequest = {
+  name: string;
+  challenge: string;
+  passkey: PasskeyAnswer;
+};
 export type CreateMyTokenRequest = {
   name: string;
   /** Such as `runs:read`, or `workflow:<id>` for one workflow and its runs. */
@@ -832,11 +842,19 @@ export type CreatePriceRequest = {
   /** Default: until a later price of the model begins. */
   valid_to?: Instant | null;
 };
-export type CreateSessionRequest = {
-  /** The username or email address. */
-  username: string;
-  password: string;
-};
+export type CreateSessionRequest =
+  | {
+      /** The username or email address. */
+      username: string;
+      password: string;
+    }
+  | {
+      challenge: string;
+      /** Of the authenticator app: six digits. */
+      code?: string;
+      recovery_code?: string;
+      passkey?: PasskeyAnswer;
+    };
 export type CreateUserRequest = {
   username: string;
   email: string;
@@ -1843,6 +1861,12 @@ export type NewEvaluationJudge = {
   /** jq on its answer that gives a boolean, or a number from 0 to 1. */
   pass?: string;
 };
+export type NewTotp = {
+  /** In base 32, for typing it. It counts once a code was confirmed. */
+  secret: string;
+  /** `otpauth://…`, for a QR code. */
+  uri: string;
+};
 export type NewWebhook = WebhookFields & {
   /** Shown only once. */
   secret: string;
@@ -1931,6 +1955,28 @@ export type OAuthError = {
   error_description: string;
 };
 export type OmittedFields = string[];
+export type Passkey = {
+  id: string;
+  name: string;
+  created_at: string;
+  last_used_at: string | null;
+};
+export type PasskeyAnswer = {
+  id: string;
+  rawId: string;
+  type: 'public-key';
+  response: {
+    clientDataJSON: string;
+    [name: string]: unknown;
+  };
+  [name: string]: unknown;
+};
+export type PasskeyChallenge = {
+  /** To be sent with the answer, within 5 minutes. */
+  challenge: string;
+  /** For `navigator.credentials`, in the JSON form of WebAuthn. */
+  options: Record<string, unknown>;
+};
 export type Person = {
   id: string;
   username: string;
@@ -2098,6 +2144,10 @@ export type ReceivedEventFields = {
   hook_id: string | null;
   /** The run that emitted it. */
   run_id: string | null;
+};
+export type RecoveryCodes = {
+  /** Shown only once; null if the former ones are still good. */
+  recovery_codes: string[] | null;
 };
 export type RedeliverFailedWebhookDeliveriesRequest = {
   since?: Instant;
@@ -2428,6 +2478,20 @@ export type ScheduledStart = {
   /** When this was decided. */
   at: string;
 };
+export type SecondFactorNeeded = {
+  error: 'mfa_required';
+  error_description: string;
+  challenge: string;
+  methods: string[];
+};
+export type SecondFactors = {
+  /** An authenticator app is set up. */
+  totp: boolean;
+  passkeys: Passkey[];
+  recovery_codes_left: number;
+  /** One of your roles needs a second factor. */
+  required: boolean;
+};
 export type Secret = {
   name: string;
   created_at: string;
@@ -2528,6 +2592,8 @@ export type TokenForm = {
   device_code?: string;
   code?: string;
   code_verifier?: string;
+  challenge?: string;
+  recovery_code?: string;
   redirect_uri?: string;
   resource?: string;
   [name: string]: unknown;
@@ -2538,6 +2604,14 @@ export type TokenRequest =
       /** The username or email address. */
       username: string;
       password: string;
+    }
+  | {
+      grant_type: 'second_factor';
+      challenge: string;
+      /** Of the authenticator app: six digits. */
+      code?: string;
+      recovery_code?: string;
+      passkey?: PasskeyAnswer;
     }
   | {
       grant_type: 'refresh_token';
@@ -2782,6 +2856,14 @@ export type ValidateWorkflowRequest = {
    */
   definition: Record<string, unknown> | string;
   name?: string;
+};
+export type VerifyMeRequest = {
+  password?: string;
+  challenge?: string;
+  /** Of the authenticator app: six digits. */
+  code?: string;
+  recovery_code?: string;
+  passkey?: PasskeyAnswer;
 };
 export type Webhook = WebhookFields;
 export type WebhookFields = {
@@ -3390,6 +3472,8 @@ export interface Operations {
   decideDeviceRequest: { body: DecideDeviceRequestRequest; answer: undefined };
   /** List the issuers that the log-in screen offers */
   listLogInChoices: { answer: LogInChoices };
+  /** Get what a browser needs to log in by a passkey, without a password */
+  beginPasskeyLogIn: { body?: NoFields; answer: PasskeyChallenge };
   /** Register an OAuth client (RFC 7591) */
   registerClient: { body?: ClientRegistration; answer: RegisteredClientInformation };
   /** Log out: end the session of a refresh or access token (RFC 7009) */
@@ -4467,6 +4551,17 @@ export interface Operations {
     };
     answer: undefined;
   };
+  /** Register a passkey; the first second factor gives recovery codes */
+  createMyPasskey: { body: CreateMyPasskeyRequest; answer: RecoveryCodes };
+  /** Get what a browser needs to make a passkey (WebAuthn) */
+  beginMyPasskey: { body?: NoFields; answer: PasskeyChallenge };
+  /** Remove a passkey */
+  deleteMyPasskey: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
   /** Switch your log-in by password off, which ends all your sessions */
   deleteMyPassword: { answer: undefined };
   /** Change your password, which ends all your sessions and deletes your machine clients */
@@ -4475,6 +4570,10 @@ export interface Operations {
   getMyPreferences: { answer: Preferences };
   /** Replace your preferences, at most 64 KiB */
   putMyPreferences: { body?: Preferences; answer: Preferences };
+  /** Get ten new recovery codes, each for one log-in; the former ones end */
+  renewMyRecoveryCodes: { body?: NoFields; answer: RecoveryCodes };
+  /** Get your second factors */
+  getMySecondFactors: { answer: SecondFactors };
   /** List your sessions, oldest first */
   listMySessions: {
     query?: {
@@ -4513,6 +4612,22 @@ export interface Operations {
     };
     answer: undefined;
   };
+  /** Get a secret for an authenticator app (RFC 6238), which counts once it is confirmed */
+  beginMyTotp: { body?: NoFields; answer: NewTotp };
+  /** Remove the authenticator app */
+  deleteMyTotp: { answer: undefined };
+  /**
+   * Confirm the authenticator app with a code of it; the first second factor gives recovery
+   * codes
+   */
+  confirmMyTotp: { body: ConfirmMyTotpRequest; answer: RecoveryCodes };
+  /**
+   * Show again who you are, by one of these; for 5 minutes the session counts as freshly
+   * logged in
+   */
+  verifyMe: { body?: VerifyMeRequest; answer: undefined };
+  /** Get what a browser needs to sign with a passkey, to show again who you are */
+  beginMyVerification: { body?: NoFields; answer: PasskeyChallenge };
   /** Get a user */
   getUser: {
     path: {
@@ -4575,6 +4690,13 @@ export interface Operations {
     path: {
       id: string;
       identity_id: string;
+    };
+    answer: undefined;
+  };
+  /** Remove a user's second factors, who has lost them */
+  resetUserSecondFactor: {
+    path: {
+      id: string;
     };
     answer: undefined;
   };
@@ -4922,6 +5044,7 @@ export const OPERATIONS = {
   getDeviceRequest: { method: 'GET', path: '/auth/device', role: 'viewer' },
   decideDeviceRequest: { method: 'POST', path: '/auth/device/decision', role: 'viewer' },
   listLogInChoices: { method: 'GET', path: '/auth/issuers', role: 'public' },
+  beginPasskeyLogIn: { method: 'POST', path: '/auth/passkey', role: 'public' },
   registerClient: { method: 'POST', path: '/auth/register', role: 'public' },
   revokeToken: { method: 'POST', path: '/auth/revoke', role: 'viewer' },
   beginIssuerLogIn: { method: 'GET', path: '/auth/sso/{name}', role: 'public' },
@@ -5057,16 +5180,26 @@ export const OPERATIONS = {
   listMyIdentities: { method: 'GET', path: '/users/me/identities', role: 'viewer' },
   linkMyIdentity: { method: 'POST', path: '/users/me/identities', role: 'viewer' },
   unlinkMyIdentity: { method: 'DELETE', path: '/users/me/identities/{id}', role: 'viewer' },
+  createMyPasskey: { method: 'POST', path: '/users/me/passkeys', role: 'viewer' },
+  beginMyPasskey: { method: 'POST', path: '/users/me/passkeys/options', role: 'viewer' },
+  deleteMyPasskey: { method: 'DELETE', path: '/users/me/passkeys/{id}', role: 'viewer' },
   deleteMyPassword: { method: 'DELETE', path: '/users/me/password', role: 'viewer' },
   changeMyPassword: { method: 'POST', path: '/users/me/password', role: 'viewer' },
   getMyPreferences: { method: 'GET', path: '/users/me/preferences', role: 'viewer' },
   putMyPreferences: { method: 'PUT', path: '/users/me/preferences', role: 'viewer' },
+  renewMyRecoveryCodes: { method: 'POST', path: '/users/me/recovery-codes', role: 'viewer' },
+  getMySecondFactors: { method: 'GET', path: '/users/me/second-factor', role: 'viewer' },
   listMySessions: { method: 'GET', path: '/users/me/sessions', role: 'viewer' },
   deleteMyOtherSessions: { method: 'DELETE', path: '/users/me/sessions', role: 'viewer' },
   deleteMySession: { method: 'DELETE', path: '/users/me/sessions/{id}', role: 'viewer' },
   listMyTokens: { method: 'GET', path: '/users/me/tokens', role: 'viewer' },
   createMyToken: { method: 'POST', path: '/users/me/tokens', role: 'viewer' },
   deleteMyToken: { method: 'DELETE', path: '/users/me/tokens/{id}', role: 'viewer' },
+  beginMyTotp: { method: 'POST', path: '/users/me/totp', role: 'viewer' },
+  deleteMyTotp: { method: 'DELETE', path: '/users/me/totp', role: 'viewer' },
+  confirmMyTotp: { method: 'POST', path: '/users/me/totp/confirm', role: 'viewer' },
+  verifyMe: { method: 'POST', path: '/users/me/verify', role: 'viewer' },
+  beginMyVerification: { method: 'POST', path: '/users/me/verify/options', role: 'viewer' },
   getUser: { method: 'GET', path: '/users/{id}', role: 'admin' },
   updateUser: { method: 'PATCH', path: '/users/{id}', role: 'admin' },
   listUserClients: { method: 'GET', path: '/users/{id}/clients', role: 'admin' },
@@ -5074,6 +5207,7 @@ export const OPERATIONS = {
   listUserIdentities: { method: 'GET', path: '/users/{id}/identities', role: 'admin' },
   linkUserIdentity: { method: 'POST', path: '/users/{id}/identities', role: 'admin' },
   unlinkUserIdentity: { method: 'DELETE', path: '/users/{id}/identities/{identity_id}', role: 'admin' },
+  resetUserSecondFactor: { method: 'DELETE', path: '/users/{id}/second-factor', role: 'admin' },
   listUserTokens: { method: 'GET', path: '/users/{id}/tokens', role: 'admin' },
   deleteUserToken: { method: 'DELETE', path: '/users/{id}/tokens/{token_id}', role: 'admin' },
   transferUser: { method: 'POST', path: '/users/{id}/transfer', role: 'admin' },

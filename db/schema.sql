@@ -297,6 +297,22 @@ create table audit_seal (
 CREATE TRIGGER audit_seal_append_only BEFORE DELETE OR UPDATE ON public.audit_seal FOR EACH ROW EXECUTE FUNCTION audit_refuse();
 CREATE TRIGGER audit_seal_not_truncated BEFORE TRUNCATE ON public.audit_seal FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse();
 
+create table auth_challenge (
+  id uuid not null,
+  user_id uuid,
+  purpose text not null,
+  token_hash bytea not null,
+  challenge text,
+  expires_at timestamp with time zone not null,
+  used_at timestamp with time zone,
+  constraint auth_challenge_pkey PRIMARY KEY (id),
+  constraint auth_challenge_token_hash_key UNIQUE (token_hash),
+  constraint auth_challenge_purpose_check CHECK ((purpose = ANY (ARRAY['log_in'::text, 'passkey'::text, 'register'::text, 'step_up'::text]))),
+  constraint auth_challenge_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX auth_challenge_expiry ON public.auth_challenge USING btree (expires_at);
+CREATE INDEX auth_challenge_user ON public.auth_challenge USING btree (user_id);
+
 create table auth_client (
   id uuid not null,
   user_id uuid not null,
@@ -334,6 +350,10 @@ create table auth_session (
   issuer_sid text,
   id_token_encrypted text,
   authenticated_at timestamp with time zone,
+  verified_at timestamp with time zone,
+  idle_seconds integer not null default 2592000,
+  ends_at timestamp with time zone not null default (now() + '90 days'::interval),
+  awaits_second_factor boolean not null default false,
   constraint auth_session_pkey PRIMARY KEY (id),
   constraint auth_session_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES user_identity(id) ON DELETE CASCADE,
   constraint auth_session_oauth_client_id_fkey FOREIGN KEY (oauth_client_id) REFERENCES oauth_client(id) ON DELETE CASCADE,
@@ -1326,6 +1346,22 @@ CREATE INDEX oauth_code_expiry ON public.oauth_code USING btree (expires_at);
 CREATE INDEX oauth_code_session ON public.oauth_code USING btree (session_id);
 CREATE INDEX oauth_code_user ON public.oauth_code USING btree (user_id);
 
+create table passkey (
+  id uuid not null,
+  user_id uuid not null,
+  credential_id text not null,
+  public_key bytea not null,
+  counter bigint not null,
+  transports text[] not null,
+  name text not null,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  last_used_at timestamp with time zone,
+  constraint passkey_pkey PRIMARY KEY (id),
+  constraint passkey_credential_id_key UNIQUE (credential_id),
+  constraint passkey_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX passkey_user ON public.passkey USING btree (user_id, id);
+
 create table price (
   id uuid not null,
   provider text,
@@ -1339,6 +1375,14 @@ create table price (
   updated_at timestamp with time zone not null default clock_timestamp(),
   constraint price_pkey PRIMARY KEY (id),
   constraint price_provider_model_valid_from_key UNIQUE NULLS NOT DISTINCT (provider, model, valid_from)
+);
+
+create table recovery_code (
+  user_id uuid not null,
+  code_hash bytea not null,
+  used_at timestamp with time zone,
+  constraint recovery_code_pkey PRIMARY KEY (user_id, code_hash),
+  constraint recovery_code_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
 
 create table refresh_token (
@@ -1672,6 +1716,7 @@ create table user_account (
   updated_at timestamp with time zone not null default now(),
   budget jsonb,
   issuer_id uuid,
+  second_factor boolean not null default false,
   constraint user_account_pkey PRIMARY KEY (id),
   constraint user_account_status_check CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text]))),
   constraint user_account_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES identity_issuer(id) ON DELETE SET NULL
@@ -1707,6 +1752,16 @@ create table user_preferences (
   version integer not null,
   constraint user_preferences_pkey PRIMARY KEY (user_id),
   constraint user_preferences_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+
+create table user_totp (
+  user_id uuid not null,
+  secret_encrypted text not null,
+  confirmed_at timestamp with time zone,
+  last_step bigint not null default 0,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  constraint user_totp_pkey PRIMARY KEY (user_id),
+  constraint user_totp_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
 
 create table webhook (

@@ -38,6 +38,7 @@ import { temporalCodecEndpoints } from './temporal-codec/routes.ts';
 import { directoryEndpoints } from './users/directory.ts';
 import { meEndpoints } from './users/me.ts';
 import { preferencesEndpoints } from './users/preferences.ts';
+import { secondFactorEndpoints } from './users/second-factor.ts';
 import { accessTokenEndpoints } from './users/tokens.ts';
 import { userEndpoints } from './users/routes.ts';
 import { ownSessionEndpoints } from './users/sessions.ts';
@@ -65,6 +66,7 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('account', preferencesEndpoints()),
     ...scoped('account', directoryEndpoints(deps)),
     ...scoped('person', accessTokenEndpoints(deps)),
+    ...scoped('person', secondFactorEndpoints(deps)),
     ...scoped('account', auditEndpoints(deps)),
     ...scoped('account', userEndpoints(deps)),
     ...scoped('agents', agentEndpoints(deps)),

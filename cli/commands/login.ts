@@ -77,7 +77,10 @@ async function logIn(
       ? await readSecret(cli)
       : await ask(cli, 'Password: ', { hidden: true });
     const form = { grant_type: 'password', username, password };
-    return { profile: {}, tokens: await requestTokens(url, form, cli.signal) };
+    const tokens = await requestTokens(url, form, cli.signal).catch((error: unknown) =>
+      secondStep(cli, url, error),
+    );
+    return { profile: {}, tokens };
   }
   if (clientId !== undefined) {
     const hidden = { hidden: true };
@@ -88,6 +91,24 @@ async function logIn(
     return { profile: { client_id: clientId, client_secret: secret }, tokens };
   }
   return { profile: {}, tokens: await logInByCode(cli, url, given.noBrowser === true) };
+}
+
+/** The password was right; a code of the authenticator app, or a recovery code, is needed too. */
+async function secondStep(cli: Cli, url: string, error: unknown): Promise<Tokens> {
+  if (!(error instanceof OAuthRefusal) || error.code !== 'mfa_required' || error.challenge === undefined)
+    throw error;
+  const form = {
+    grant_type: 'urn:cadenza:params:oauth:grant-type:second-factor',
+    challenge: error.challenge,
+    ...proofIn(await ask(cli, 'Code of the authenticator app, or recovery code: ')),
+  };
+  return requestTokens(url, form, cli.signal);
+}
+
+/** Six digits are a code, everything else is a recovery code. */
+export function proofIn(given: string): { code: string } | { recovery_code: string } {
+  const text = given.replaceAll(/\s/g, '');
+  return /^\d{6}$/.test(text) ? { code: text } : { recovery_code: text };
 }
 
 /** RFC 8628. Works without a terminal too: the code is on stderr, for whoever reads it. */

@@ -2,6 +2,7 @@
 import { buildRouteMap } from '@stricli/core';
 
 import type { RegisteredClient, Session } from '../../client/index.ts';
+import { proofIn } from './login.ts';
 import { argument, command, optional, type Context } from '../core/command.ts';
 import { usageError } from '../core/errors.ts';
 import { flag } from '../core/flags.ts';
@@ -63,6 +64,21 @@ const password = command({
   },
 });
 
+const verify = command({
+  brief: 'Show again who you are; for five minutes you may then create tokens, set secrets and change roles',
+  details: 'Asks for the password; with --code for a code of your authenticator app, or a recovery code.',
+  flags: { code: flag('By a code instead of the password') },
+  run: async (cli, { code }) => {
+    await cli.requireLogIn();
+    const body =
+      code === true
+        ? proofIn(await ask(cli, 'Code of the authenticator app, or recovery code: '))
+        : { password: await ask(cli, 'Password: ', { hidden: true }) };
+    await cli.client.call('verifyMe', { body, signal: cli.signal });
+    cli.say('Verified, for five minutes.');
+  },
+});
+
 const programView: View<RegisteredClient> = {
   columns: [
     ['id', ({ id }) => id],
@@ -96,7 +112,7 @@ const removeProgram = command({
   },
 });
 
-const routes = { list, end, password, programs, removeProgram };
+const routes = { list, end, verify, password, programs, removeProgram };
 
 export const sessionCommands = buildRouteMap<keyof typeof routes, Context>({
   routes,

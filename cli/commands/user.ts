@@ -219,7 +219,20 @@ const deleteUserClient = command({
   },
 });
 
+const resetSecondFactor = command({
+  brief: "Remove a user's second factors, who has lost them; for admins",
+  flags: { yes: flag('Do not ask') },
+  arguments: [USER],
+  run: async (cli, { yes }, given) => {
+    const path = { id: await userId(cli, given) };
+    await confirm(cli, `Remove the second factors of ${given}?`, yes);
+    await cli.client.call('resetUserSecondFactor', { path, signal: cli.signal });
+    cli.say(`Removed the second factors of ${given}.`);
+  },
+});
+
 const userRoutes = {
+  resetSecondFactor,
   list,
   get,
   create,

@@ -88,6 +88,10 @@ function exitCodeOf(status: number): ExitCode {
   return status === 409 || status === 412 ? EXIT.conflict : EXIT.failed;
 }
 
+const HOW_TO_LOG_IN: Readonly<Record<string, string>> = {
+  login_too_old: 'Show who you are first: cadenza session verify',
+};
+
 /** Lines for people. */
 export function failureLines({
   detail,
@@ -105,7 +109,7 @@ export function failureLines({
     `error: ${detail}`,
     ...listed.map(({ pointer, message }) => `  ${pointer === '' ? '/' : pointer}: ${message}`),
     ...(isDecision(problem?.['decision']) ? [`  It was decided: ${problem['decision'].decision}`] : []),
-    ...(exitCode === EXIT.logIn ? ['Log in first: cadenza login'] : []),
+    ...(exitCode === EXIT.logIn ? [HOW_TO_LOG_IN[code] ?? 'Log in first: cadenza login'] : []),
     ...(hint === undefined ? [] : [hint]),
     ...(request !== undefined && code === 'internal_error' ? [`  request ${request}`] : []),
   ];

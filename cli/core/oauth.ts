@@ -14,7 +14,10 @@ export interface Tokens {
 export const USER_AGENT = `cadenza-cli (${platform() === 'darwin' ? 'Macintosh' : 'Linux'})`;
 
 /** A refusal such as `invalid_grant` or `authorization_pending`. */
-export class OAuthRefusal extends CliError {}
+export class OAuthRefusal extends CliError {
+  /** Of `mfa_required`: what the second step answers. */
+  challenge: string | undefined;
+}
 
 export async function requestTokens(
   url: string,
@@ -49,10 +52,12 @@ export async function postForm(
   if (response.ok) return answer;
   const code = textOf(answer['error']) ?? textOf(answer['code']) ?? `http_${response.status}`;
   const detail = textOf(answer['error_description']) ?? textOf(answer['detail']);
-  throw new OAuthRefusal(detail ?? `${url} answered with status ${response.status}.`, {
+  const refusal = new OAuthRefusal(detail ?? `${url} answered with status ${response.status}.`, {
     code,
     exitCode: response.status === 429 ? EXIT.failed : EXIT.logIn,
   });
+  refusal.challenge = textOf(answer['challenge']);
+  throw refusal;
 }
 
 /** `fetch` that says which server it cannot reach, and why. */

@@ -77,12 +77,17 @@ interface Row {
   may_decide: boolean | null;
   client_row: string | null;
   scopes: string[] | null;
+  verified_at: number | null;
 }
 
+/** SQL: the user's roles in a session; those of a viewer while it waits for a second factor to be set up. */
+export const SESSION_ROLES = `case when coalesce(s.awaits_second_factor, false) then array['viewer'] else u.roles end`;
+
 const CALLER = new Prepared(
-  `select u.username, u.roles, u.groups, u.status, u.token_epoch,
+  `select u.username, ${SESSION_ROLES} as roles, u.groups, u.status, u.token_epoch,
           s.id as session_id, s.revoked_at, s.oauth_client_id, s.role_limit, s.may_decide,
-          c.id as client_row, coalesce(c.scopes, s.scopes) as scopes
+          c.id as client_row, coalesce(c.scopes, s.scopes) as scopes,
+          extract(epoch from s.verified_at)::int as verified_at
      from user_account u
      left join auth_session s on s.id = ? and s.user_id = u.id
      left join auth_client c on c.id = ? and c.user_id = u.id and c.expires_at > now()
@@ -91,7 +96,7 @@ const CALLER = new Prepared(
 
 /**
  * The current user for verified claims, by one indexed read; null if the token is revoked or the user
- * inactive.
+ * inactive. Raises `auth_time` of the claims to when the session's user last showed who it is.
  */
 export async function actorOfClaims(em: EntityManager, claims: Claims): Promise<Actor | null> {
   const firstParty = claims.client_id === FIRST_PARTY_CLIENT;
@@ -105,6 +110,7 @@ export async function actorOfClaims(em: EntityManager, claims: Claims): Promise<
       ? row.session_id !== null && row.oauth_client_id === null
       : row.oauth_client_id === claims.client_id || row.client_row !== null);
   if (!valid) return null;
+  if (row.verified_at !== null) claims.auth_time = Math.max(claims.auth_time ?? 0, row.verified_at);
   const { username, roles, role_limit: limit, groups, may_decide: mayDecide } = row;
   const actor = actorOfSession({ id: claims.sub, username, roles, groups }, limit, mayDecide ?? false);
   return scopedActor(actor, row.scopes);
@@ -124,7 +130,7 @@ export async function actorsOfClaims(
   }));
   type Found = Actor & { n: number; role_limit: Role | null; is_token: boolean };
   const rows = await em.execute<Found[]>(
-    `select q.n::int as n, u.id, u.username, u.roles, u.groups, s.role_limit,
+    `select q.n::int as n, u.id, u.username, ${SESSION_ROLES} as roles, u.groups, s.role_limit,
             coalesce(t.scopes, c.scopes, s.scopes) as scopes, t.id is not null as is_token
        from rows from (
               jsonb_to_recordset(?::jsonb) as (sub uuid, sid uuid, client uuid, epoch int)

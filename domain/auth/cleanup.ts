@@ -19,6 +19,7 @@ export async function removeExpired(em: EntityManager): Promise<number> {
     ['worker_seen', `seen_at < now() - interval '1 day'`],
     // Kept for an hour, so that a late poll learns that its code has expired.
     ['device_request', `expires_at < now() - interval '1 hour'`],
+    ['auth_challenge', `expires_at < now() - interval '1 hour'`],
     ['oauth_code', `expires_at < now() - interval '1 day'`],
     // Never approved within a day, or idle: without a session, and not approved for 90 days.
     [

@@ -20,13 +20,13 @@ const FRESH_LOGIN_SECONDS = 300;
  * machine client's token, 401 (RFC 9470) if the log-in is older than 5 minutes
  */
 export function checkFreshLogin(claims: Pick<Claims, 'client_id' | 'auth_time'>): void {
-  if (claims.client_id !== FIRST_PARTY_CLIENT || claims.auth_time === undefined) {
-    throw forbidden('This needs a session that was opened with a password.', 'person_required');
+  if (claims.client_id !== FIRST_PARTY_CLIENT) {
+    throw forbidden('This needs a session of a person: clients may not do it.', 'person_required');
   }
-  if (Date.now() / 1_000 - claims.auth_time <= FRESH_LOGIN_SECONDS) return;
+  if (Date.now() / 1_000 - (claims.auth_time ?? 0) <= FRESH_LOGIN_SECONDS) return;
   const detail =
-    'This needs a log-in at most 5 minutes old: log in with the password again, ' +
-    'a refreshed token does not count.';
+    'This needs a log-in at most 5 minutes old: log in again, or show your password or second factor at ' +
+    'POST /users/me/verify; a refreshed token does not count.';
   throw new AppError('unauthorized', 'login_too_old', detail, {
     headers: {
       'WWW-Authenticate':
@@ -34,6 +34,13 @@ export function checkFreshLogin(claims: Pick<Claims, 'client_id' | 'auth_time'>)
         `max_age="${FRESH_LOGIN_SECONDS}"`,
     },
   });
+}
+
+/**
+ * The same for people only: what a machine client or an access token does, its scopes permit. @throws 401
+ */
+export function checkStepUp(claims: Pick<Claims, 'client_id' | 'auth_time'>): void {
+  if (claims.client_id === FIRST_PARTY_CLIENT) checkFreshLogin(claims);
 }
 
 export interface NewClient {

@@ -4,9 +4,18 @@ import { v7 as uuidv7 } from 'uuid';
 
 import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import { FIRST_PARTY_CLIENT, type ExpiringClaims } from './access-token.ts';
+import { FIRST_PARTY_CLIENT, SESSION_ROLES, type ExpiringClaims } from './access-token.ts';
 import type { Actor } from './actor.ts';
-import { auditLogIn, hashToken, SESSION_DAYS, shortUserAgent, type OpenedFrom } from './sessions.ts';
+import {
+  auditLogIn,
+  hashToken,
+  limitsOf,
+  NEW_SESSION_LIMITS,
+  PROLONGED,
+  SESSION_DAYS,
+  shortUserAgent,
+  type OpenedFrom,
+} from './sessions.ts';
 
 /** How long browsers keep the cookie; each use of the session starts this time anew. */
 export const COOKIE_SECONDS = SESSION_DAYS * 86_400;
@@ -32,13 +41,14 @@ export async function openCookieSession(
   const sid = uuidv7();
   const { by } = from;
   await em.execute(
-    `insert into auth_session (id, user_id, expires_at, address, user_agent, cookie_hash, identity_id,
-                               issuer_sid, id_token_encrypted, authenticated_at)
-     values (?, ?, now() + make_interval(days => ?), ?, ?, ?, ?, ?, ?, ?)`,
+    `insert into auth_session (id, user_id, expires_at, idle_seconds, ends_at, awaits_second_factor, address,
+                               user_agent, cookie_hash, identity_id, issuer_sid, id_token_encrypted,
+                               authenticated_at)
+     values (?, ?, ${NEW_SESSION_LIMITS}, ?, ?, ?, ?, ?, ?, ?)`,
     [
       sid,
       user.id,
-      SESSION_DAYS,
+      ...limitsOf(by === undefined ? from : withoutFactors(from), user.id),
       from.ip,
       shortUserAgent(from),
       hashToken(secret),
@@ -51,6 +61,11 @@ export async function openCookieSession(
   );
   await auditLogIn(em, user.id, from, { sid, by: by === undefined ? 'browser' : 'issuer' });
   return secret;
+}
+
+/** The issuer asks for second factors itself. */
+function withoutFactors(from: OpenedFrom): OpenedFrom {
+  return from.policy === undefined ? from : { ...from, policy: { ...from.policy, secondFactorRoles: [] } };
 }
 
 /** Ends a browser's session; an unknown secret ends none. */
@@ -84,8 +99,9 @@ interface Row {
 /** The user of a cookie by one indexed read; null if the session ended or the user is disabled. */
 export async function callerOfCookie(em: EntityManager, secret: string): Promise<CookieCaller | null> {
   const [row] = await em.execute<Row[]>(
-    `select s.id as sid, u.id as user_id, u.username, u.roles, u.groups, u.token_epoch,
-            extract(epoch from coalesce(s.authenticated_at, s.created_at))::int as auth_time,
+    `select s.id as sid, u.id as user_id, u.username, ${SESSION_ROLES} as roles, u.groups, u.token_epoch,
+            extract(epoch from greatest(coalesce(s.authenticated_at, s.created_at), s.verified_at))::int
+              as auth_time,
             floor(extract(epoch from s.expires_at))::int as exp,
             s.last_used_at < now() - interval '1 minute' as due
        from auth_session s join user_account u on u.id = s.user_id
@@ -111,8 +127,8 @@ export async function callerOfCookie(em: EntityManager, secret: string): Promise
 /** Written at most once a minute, so that a page with many requests does not write with each of them. */
 async function prolong(em: EntityManager, sid: string): Promise<void> {
   await em.execute(
-    `update auth_session set last_used_at = now(), expires_at = now() + make_interval(days => ?)
+    `update auth_session set last_used_at = now(), expires_at = ${PROLONGED}
       where id = ? and revoked_at is null and last_used_at < now() - interval '1 minute'`,
-    [SESSION_DAYS, sid],
+    [sid],
   );
 }

@@ -8,7 +8,7 @@ import { writeAudit } from '../audit/write.ts';
 import { DECIDE_SCOPE } from '../oauth/scopes.ts';
 import type { Role } from '../../contracts/roles.ts';
 import { clientSecretFits } from './clients.ts';
-import { logIn, type LogInDeps } from './log-in.ts';
+import { completeLogIn, logIn, type ChallengeAnswer, type LogInDeps } from './log-in.ts';
 import { openSession, originOfOpening, rotateSession, type OpenedFrom, type Session } from './sessions.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { accountKey, checkThrottle, settleLogin } from './throttle.ts';
@@ -47,6 +47,17 @@ export async function passwordGrant(
   password: string,
 ): Promise<PasswordGrant | null> {
   const login = await logIn(deps, { username, password }, (em, user) =>
+    openSession(em, user, { ...deps.from, byPassword: true }),
+  );
+  return login && { answer: await sessionAnswer(deps, login.session), newMark: login.newMark };
+}
+
+/** The second step of a log-in. Null for a wrong or late answer. @throws 429 */
+export async function secondFactorGrant(
+  deps: PasswordGrantDeps,
+  answer: ChallengeAnswer,
+): Promise<PasswordGrant | null> {
+  const login = await completeLogIn(deps, answer, (em, user) =>
     openSession(em, user, { ...deps.from, byPassword: true }),
   );
   return login && { answer: await sessionAnswer(deps, login.session), newMark: login.newMark };

@@ -9,7 +9,7 @@ import { writeAudit, type AuditOrigin } from '../audit/write.ts';
 import { FIRST_PARTY_CLIENT } from './access-token.ts';
 import { limitRoles } from './actor.ts';
 
-/** A session ends this long after its last refresh, or after the last request with its cookie. */
+/** The longest that a session may be idle; the settings can only shorten it. */
 export const SESSION_DAYS = 30;
 const MAX_USER_AGENT = 300;
 /** `action` of log-ins in the audit log. */
@@ -47,7 +47,35 @@ export interface OpenedFrom {
   ip: string;
   userAgent: string;
   requestId: string | null;
+  /** Default: 30 days without use, 90 days in all, and no role needs a second factor. */
+  policy?: SessionPolicy | undefined;
 }
+
+export interface SessionPolicy {
+  /** A session ends this long after its last refresh, or after the last request with its cookie. */
+  idleSeconds: number;
+  /** It ends this long after its log-in in any case. */
+  maxSeconds: number;
+  /** Without a second factor, users with these roles have a viewer's rights. */
+  secondFactorRoles: readonly Role[];
+}
+
+/** Values of `NEW_SESSION_LIMITS`, which are columns of a new session. */
+export function limitsOf({ policy }: OpenedFrom, userId: string): (number | string)[] {
+  const {
+    idleSeconds,
+    maxSeconds,
+    secondFactorRoles: roles,
+  } = policy ?? { idleSeconds: SESSION_DAYS * 86_400, maxSeconds: 90 * 86_400, secondFactorRoles: [] };
+  return [Math.min(idleSeconds, maxSeconds), idleSeconds, maxSeconds, arrayLiteral(roles), userId];
+}
+
+/** SQL of `expires_at, idle_seconds, ends_at, awaits_second_factor`. */
+export const NEW_SESSION_LIMITS = `now() + make_interval(secs => ?), ?, now() + make_interval(secs => ?),
+  (select u.roles && ?::text[] and not u.second_factor from user_account u where u.id = ?)`;
+
+/** SQL: when a session ends that is used now. */
+export const PROLONGED = `least(now() + make_interval(secs => idle_seconds), ends_at)`;
 
 export async function openSession(
   em: EntityManager,
@@ -58,14 +86,14 @@ export async function openSession(
   const { client } = from;
   const [row] = await em.execute<{ auth_time: number | null }[]>(
     `insert into auth_session
-       (id, user_id, expires_at, address, user_agent, by_password, oauth_client_id, role_limit, resource,
-        may_decide, scopes)
-     values (?, ?, now() + make_interval(days => ?), ?, ?, ?, ?, ?, ?, ?, ?::text[])
+       (id, user_id, expires_at, idle_seconds, ends_at, awaits_second_factor, address, user_agent,
+        by_password, oauth_client_id, role_limit, resource, may_decide, scopes)
+     values (?, ?, ${NEW_SESSION_LIMITS}, ?, ?, ?, ?, ?, ?, ?, ?::text[])
      returning case when by_password then extract(epoch from created_at)::int end as auth_time`,
     [
       sid,
       user.id,
-      SESSION_DAYS,
+      ...limitsOf(from, user.id),
       from.ip,
       shortUserAgent(from),
       from.byPassword,
@@ -176,11 +204,9 @@ export async function rotateSession(
     return null;
   }
   await em.execute('update refresh_token set used_at = now() where id = ?', [row.id]);
-  await em.execute(
-    `update auth_session set last_used_at = now(), expires_at = now() + make_interval(days => ?)
-      where id = ?`,
-    [SESSION_DAYS, locked.id],
-  );
+  await em.execute(`update auth_session set last_used_at = now(), expires_at = ${PROLONGED} where id = ?`, [
+    locked.id,
+  ]);
   return {
     sid: locked.id,
     clientId,

@@ -75,6 +75,7 @@ export type ObjectName =
   | 'secret'
   | 'client'
   | 'token'
+  | 'passkey'
   | 'job'
   | 'evaluation'
   | 'session'
@@ -190,6 +191,18 @@ export const accessRules: Record<string, Rule | 'public'> = {
   listMyTokens: forRole('viewer'),
   createMyToken: forRole('viewer'),
   deleteMyToken: rule('viewer', { token: ownOnly }),
+  getMySecondFactors: forRole('viewer'),
+  renewMyRecoveryCodes: forRole('viewer'),
+  beginMyTotp: forRole('viewer'),
+  confirmMyTotp: forRole('viewer'),
+  deleteMyTotp: forRole('viewer'),
+  beginMyPasskey: forRole('viewer'),
+  createMyPasskey: forRole('viewer'),
+  deleteMyPasskey: rule('viewer', { passkey: ownOnly }),
+  beginMyVerification: forRole('viewer'),
+  verifyMe: forRole('viewer'),
+  beginPasskeyLogIn: 'public',
+  resetUserSecondFactor: rule('admin', { user: adminOnly }),
   listUserTokens: rule('admin', { user: adminOnly }),
   deleteUserToken: rule('admin', { user: adminOnly }),
   // What each of them sees of it has its own test: test/integration/audit/audit.test.ts.

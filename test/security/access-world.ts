@@ -89,6 +89,7 @@ export async function createAccessWorld(): Promise<AccessWorld> {
     secret: 'OWNER_KEY',
     client: await insertClient(app, owner.id),
     token: accessToken,
+    passkey: await insertPasskey(app, owner.id),
     evaluation: await insertEvaluation(app, agents.ids.publicAgent, owner.id),
     job: await insertJob(app, run, agents.ids.privateAgent, owner.id),
     session: await insertSession(app, owner.id),
@@ -159,6 +160,16 @@ async function upload(owner: Client, visibility: string): Promise<string> {
   return created(
     await owner.post(`/files?name=notes.txt&visibility=${visibility}`, 'some notes', { headers }),
   ).id;
+}
+
+async function insertPasskey(app: TestApp, ownerId: string): Promise<string> {
+  const id = crypto.randomUUID();
+  await app.orm.em.fork().execute(
+    `insert into passkey (id, user_id, credential_id, public_key, counter, transports, name)
+     values (?, ?, ?, sha256('none'), 0, '{}', 'phone')`,
+    [id, ownerId, id],
+  );
+  return id;
 }
 
 /** The other tests' person of this token never shows it. */

@@ -83,6 +83,8 @@ export interface TestAppOptions extends Partial<
 > {
   /** Settings that override the defaults. */
   env?: Record<string, string>;
+  /** Name of this machine in the app's address; default 127.0.0.1. Passkeys need a name. */
+  host?: 'localhost';
   /** The database of another copy of the API, which is not dropped at the end. */
   databaseUrl?: string;
   encryptionKeys?: string;
@@ -125,7 +127,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const server = createHttpServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   // The address of a listening TCP server has this type.
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `http://${options.host ?? '127.0.0.1'}:${(server.address() as AddressInfo).port}`;
   // Tests send many requests from one address.
   const parsed = parseEnv({
     RATE_LIMIT_ADDRESS_PER_MINUTE: '0',

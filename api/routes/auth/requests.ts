@@ -12,5 +12,6 @@ export const form = 'application/x-www-form-urlencoded';
 export const secretText = z.string().min(1).max(4096);
 
 export function openedFrom(ctx: Context): OpenedFrom {
-  return { ip: ctx.ip, userAgent: ctx.get('user-agent'), requestId: ctx.state['requestId'] ?? null };
+  const { requestId = null, sessionPolicy } = ctx.state;
+  return { ip: ctx.ip, userAgent: ctx.get('user-agent'), requestId, policy: sessionPolicy };
 }

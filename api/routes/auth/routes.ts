@@ -18,6 +18,7 @@ import {
   jsonRevocation,
   jsonTokenRequest,
   oauthError,
+  secondFactorError,
   tokenAnswer,
 } from './schemas.ts';
 import { callingClient, invalidClient, tokenByForm, tokenByJson } from './token.ts';
@@ -47,6 +48,8 @@ export function authEndpoints(deps: AppDeps): Endpoint[] {
         'Clients may authenticate with HTTP Basic. ' +
         'After ten failures in 15 minutes for one account from one address, or 100 for one address or ' +
         'one account in total, the response is 429. ' +
+        'Somebody with a second factor gets `mfa_required` (JSON: 401; form: 403) with a `challenge` and ' +
+        '`methods`: send `challenge` with `code`, `recovery_code` or `passkey` within 5 minutes. ' +
         'A login with a password sets the cookie `cadenza_device`; a device that sends it has its own ' +
         'ten failures.',
       tags: ['auth'],
@@ -57,6 +60,7 @@ export function authEndpoints(deps: AppDeps): Endpoint[] {
         200: tokenAnswer,
         400: media({ 'application/json': oauthError }),
         401: media({ 'application/json': oauthError }),
+        403: media({ 'application/json': secondFactorError }),
       },
       errors: [401, 429],
       idempotent: false,
@@ -69,6 +73,7 @@ export function authEndpoints(deps: AppDeps): Endpoint[] {
           address: addressKey(c.ctx.ip),
           from: openedFrom(c.ctx),
           mac: (text: string) => deps.encryption.fingerprint(text),
+          factors: { encryption: deps.encryption, baseUrl: issuer },
         };
         const { body } = c;
         // The media type selected the schema, so it decides here as well. `ctx.is` needs a body, but a form

@@ -17,6 +17,34 @@ export const oauthError = z
   .object({ error: z.string(), error_description: z.string() })
   .meta({ id: 'OAuthError' });
 
+/** An answer of `navigator.credentials`, as `toJSON` writes it; the library checks what is in it. */
+export const passkeyAnswer = z
+  .looseObject({
+    id: z.string().min(1).max(2_000),
+    rawId: z.string().max(2_000),
+    type: z.literal('public-key'),
+    response: z.looseObject({ clientDataJSON: z.string().max(8_000) }),
+  })
+  .meta({ id: 'PasskeyAnswer', description: 'As `PublicKeyCredential.toJSON()` writes it.' });
+
+/** What proves who one is, besides a password: one of them. */
+export const proofFields = {
+  code: z.string().max(20).optional().meta({ description: 'Of the authenticator app: six digits.' }),
+  recovery_code: z.string().max(40).optional(),
+  passkey: passkeyAnswer.optional(),
+};
+export const secondFactorFields = { challenge: secretText, ...proofFields };
+
+/** The answer to a form with a right password, where a second factor is needed. */
+export const secondFactorError = z
+  .object({
+    error: z.literal('mfa_required'),
+    error_description: z.string(),
+    challenge: z.string(),
+    methods: z.array(z.string()),
+  })
+  .meta({ id: 'SecondFactorNeeded' });
+
 export const jsonTokenRequest = z
   .discriminatedUnion('grant_type', [
     z.strictObject({
@@ -24,6 +52,7 @@ export const jsonTokenRequest = z
       username: secretText.meta({ description: 'The username or email address.' }),
       password: secretText,
     }),
+    z.strictObject({ grant_type: z.literal('second_factor'), ...secondFactorFields }),
     z.strictObject({ grant_type: z.literal('refresh_token'), refresh_token: secretText }),
     z.strictObject({
       grant_type: z.literal('client_credentials'),
@@ -46,6 +75,8 @@ export const formTokenRequest = z
     device_code: formValue,
     code: formValue,
     code_verifier: formValue,
+    challenge: formValue,
+    recovery_code: formValue,
     redirect_uri: formValue,
     resource: formValue,
   })

@@ -6,11 +6,15 @@ import {
   clientGrant,
   passwordGrant,
   refreshGrant,
+  secondFactorGrant,
   sessionAnswer,
   type GrantDeps,
+  type PasswordGrant,
   type TokenAnswer,
 } from '../../../domain/auth/grants.ts';
+import type { FactorDeps } from '../../../domain/auth/second-factor.ts';
 import { FIRST_PARTY_CLIENT } from '../../../domain/auth/access-token.ts';
+import type { ChallengeAnswer } from '../../../domain/auth/log-in.ts';
 import { pollDevice } from '../../../domain/auth/device-flow.ts';
 import { isOwnResource } from '../../../domain/oauth/authorization.ts';
 import { authenticateClient } from '../../../domain/oauth/clients.ts';
@@ -23,12 +27,17 @@ import type { formTokenRequest, jsonTokenRequest } from './schemas.ts';
 export interface TokenDeps extends GrantDeps {
   /** Keyed hash for device marks. */
   mac: (text: string) => string;
+  factors: FactorDeps;
 }
 
 const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code';
 
+/** An extension grant (RFC 6749 section 4.5): the second step of a log-in with a password. */
+const SECOND_FACTOR_GRANT = 'urn:cadenza:params:oauth:grant-type:second-factor';
+
 const INVALID_CREDENTIALS = 'The credentials are incorrect.';
 const INVALID_REFRESH_TOKEN = 'The refresh token is invalid or has expired.';
+const WRONG_FACTOR = 'The second factor is wrong, or the challenge is over.';
 const noStore = { 'Cache-Control': 'no-store', Pragma: 'no-cache' };
 
 export async function tokenByJson(
@@ -39,6 +48,12 @@ export async function tokenByJson(
   if ('username' in body) {
     const grant = await byPassword(deps, ctx, body.username, body.password);
     if (!grant) throw wrongCredentials();
+    return grant;
+  }
+  if ('challenge' in body) {
+    const { grant_type: _type, ...given } = body;
+    const grant = await bySecondFactor(deps, ctx, given);
+    if (!grant) throw wrongCredentials(WRONG_FACTOR);
     return grant;
   }
   const answer =
@@ -62,6 +77,7 @@ type FormGrant = (deps: TokenDeps, ctx: Context, field: Field) => Promise<Endpoi
 
 const FORM_GRANTS = new Map<string, FormGrant>([
   ['password', formPassword],
+  [SECOND_FACTOR_GRANT, formSecondFactor],
   ['refresh_token', formRefresh],
   ['client_credentials', formClient],
   ['authorization_code', formCode],
@@ -87,8 +103,25 @@ export async function tokenByForm(
 }
 
 async function formPassword(deps: TokenDeps, ctx: Context, field: Field): Promise<EndpointResponse> {
-  const answer = await byPassword(deps, ctx, required(field, 'username'), required(field, 'password'));
+  const [username, password] = [required(field, 'username'), required(field, 'password')];
+  const answer = await byPassword(deps, ctx, username, password).catch(asOAuth);
   if (!answer) throw new OAuthError('invalid_grant', INVALID_CREDENTIALS);
+  return answer;
+}
+
+/** 403 as others answer it; passkeys need a browser, so forms have codes only. */
+function asOAuth(error: unknown): EndpointResponse {
+  if (!(error instanceof AppError) || error.code !== 'mfa_required') throw error;
+  const { challenge, methods } = error.extra ?? {};
+  const body = { error: error.code, error_description: error.detail, challenge, methods };
+  return { status: 403, body, headers: noStore };
+}
+
+async function formSecondFactor(deps: TokenDeps, ctx: Context, field: Field): Promise<EndpointResponse> {
+  const challenge = required(field, 'challenge');
+  const [code, recovery] = [field('code') ?? undefined, field('recovery_code') ?? undefined];
+  const answer = await bySecondFactor(deps, ctx, { challenge, code, recovery_code: recovery });
+  if (!answer) throw new OAuthError('invalid_grant', WRONG_FACTOR);
   return answer;
 }
 
@@ -172,6 +205,19 @@ async function byPassword(
     username,
     password,
   );
+  return withMark(ctx, deps.issuer, grant);
+}
+
+async function bySecondFactor(
+  { mac, ...deps }: TokenDeps,
+  ctx: Context,
+  given: ChallengeAnswer,
+): Promise<EndpointResponse | null> {
+  const grant = await secondFactorGrant({ ...deps, device: { mark: deviceMarkOf(ctx), mac } }, given);
+  return withMark(ctx, deps.issuer, grant);
+}
+
+function withMark(ctx: Context, issuer: string, grant: PasswordGrant | null): EndpointResponse | null {
   if (!grant) return null;
   const { status, body, headers } = granted(grant.answer);
   return {
@@ -179,7 +225,7 @@ async function byPassword(
     body,
     headers: {
       ...headers,
-      ...(grant.newMark === null ? {} : { 'Set-Cookie': setDeviceCookie(ctx, deps.issuer, grant.newMark) }),
+      ...(grant.newMark === null ? {} : { 'Set-Cookie': setDeviceCookie(ctx, issuer, grant.newMark) }),
     },
   };
 }

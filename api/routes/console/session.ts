@@ -3,11 +3,11 @@ import * as z from 'zod';
 
 import { anonymous } from '../../../domain/auth/actor.ts';
 import { endCookieSession, openCookieSession } from '../../../domain/auth/cookie-sessions.ts';
-import { logIn } from '../../../domain/auth/log-in.ts';
+import type { EntityManager } from '../../../db/orm.ts';
+import { completeLogIn, logIn, type ChallengeAnswer } from '../../../domain/auth/log-in.ts';
 import { addressKey } from '../../../domain/auth/throttle.ts';
 import { getUser } from '../../../domain/auth/users.ts';
 import { IdentityRefusal } from '../../../contracts/identity-refusal.ts';
-import type { EntityManager } from '../../../db/orm.ts';
 import { forbidden } from '../../../domain/errors.ts';
 import { accessOf, type Issuer } from '../../../domain/identity/issuers.ts';
 import { issuerOfSession } from '../../../domain/identity/log-out.ts';
@@ -21,6 +21,7 @@ import {
 } from '../../middleware/session-cookie.ts';
 import { deviceMarkOf, setDeviceCookie } from '../auth/device-cookie.ts';
 import { MAX_AUTH_BODY_BYTES, openedFrom, secretText } from '../auth/requests.ts';
+import { secondFactorFields } from '../auth/schemas.ts';
 import { wrongCredentials } from '../auth/token.ts';
 import { presentUser, userRecord } from '../users/presenter.ts';
 
@@ -45,13 +46,18 @@ export function sessionEndpoints(deps: Pick<AppDeps, 'env' | 'encryption' | 'ide
         '`Sec-Fetch-Site: same-origin` (`none` too for GET), else an `Origin` of this server. ' +
         'With `Cadenza-User: <id>` a request is 401 `another_user` if the session is of another user. ' +
         'A session ends 30 days after its last use. ' +
-        'Failed logins are limited as for `POST /auth/token`.',
+        'Failed logins are limited as for `POST /auth/token`. Somebody with a second factor gets 401 ' +
+        '`mfa_required` with a `challenge`, and sends it with `code`, `recovery_code` or `passkey`. ' +
+        'A challenge of `POST /auth/passkey` needs no password.',
       tags: ['console'],
       role: 'public',
-      body: z.object({
-        username: secretText.meta({ description: 'The username or email address.' }),
-        password: secretText,
-      }),
+      body: z.union([
+        z.strictObject({
+          username: secretText.meta({ description: 'The username or email address.' }),
+          password: secretText,
+        }),
+        z.strictObject(secondFactorFields),
+      ]),
       bodyLimitBytes: MAX_AUTH_BODY_BYTES,
       responses: { 200: userRecord },
       errors: [401, 403],
@@ -131,7 +137,7 @@ async function logOutAddress(
 export async function openBrowserSession(
   { env, encryption }: Pick<AppDeps, 'env' | 'encryption'>,
   { em, ctx }: Pick<EndpointContext, 'em' | 'ctx'>,
-  credentials: { username: string; password: string },
+  credentials: { username: string; password: string } | ChallengeAnswer,
 ): Promise<string | null> {
   const mac = (text: string) => encryption.fingerprint(text);
   const former = sessionSecretOf(ctx, env.BASE_URL);
@@ -140,11 +146,16 @@ export async function openBrowserSession(
     address: addressKey(ctx.ip),
     device: { mark: deviceMarkOf(ctx), mac },
     from: openedFrom(ctx),
+    factors: { encryption, baseUrl: env.BASE_URL },
   };
-  const login = await logIn(deps, credentials, async (tx, { id }) => {
+  const open = async (tx: EntityManager, { id }: { id: string }) => {
     if (former !== null) await endCookieSession(tx, former);
     return { id, secret: await openCookieSession(tx, { id }, openedFrom(ctx)) };
-  });
+  };
+  const login =
+    'challenge' in credentials
+      ? await completeLogIn(deps, credentials, open)
+      : await logIn(deps, credentials, open);
   if (!login) return null;
   const { id, secret } = login.session;
   ctx.append('Set-Cookie', setSessionCookie(env.BASE_URL, secret));

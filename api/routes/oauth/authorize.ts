@@ -35,7 +35,13 @@ import {
 } from '../../middleware/session-cookie.ts';
 import { MAX_AUTH_BODY_BYTES, form } from '../auth/requests.ts';
 import { openBrowserSession } from '../console/session.ts';
-import { renderConsentPage, renderLogInPage, renderResumePage, type PageForm } from './page.ts';
+import {
+  renderCodePage,
+  renderConsentPage,
+  renderLogInPage,
+  renderResumePage,
+  type PageForm,
+} from './page.ts';
 
 const value = z.string().optional();
 const parameters = Object.fromEntries(authorizationParameters.map((name) => [name, value]));
@@ -85,6 +91,7 @@ export function authorizeEndpoints(deps: Deps): Endpoint[] {
       bodies: {
         [form]: z
           .object({ ...parameters, action: value, username: value, password: value, proof: value })
+          .extend({ challenge: value, code: value })
           .catchall(value)
           .meta({ id: 'AuthorizationForm' }),
       },
@@ -113,10 +120,7 @@ async function answerForm(
   const request = await checkAuthorization(em, issuer, body);
   const again = resumedUrl(ctx, body);
   if (body['action'] === 'log_in') {
-    const { username = '', password = '' } = body;
-    const user = await openBrowserSession(deps, { em, ctx }, { username, password });
-    if (user !== null) return seeOther(again);
-    return logInPage({ em, ctx }, request, body, 'The username or password is incorrect.');
+    return logInByForm(deps, { em, ctx, body }, request);
   }
   if (body['action'] === 'log_out') {
     await endCookieSession(em, sessionSecretOf(ctx, issuer) ?? '');
@@ -126,6 +130,40 @@ async function answerForm(
   const caller = await identifyByCookie(em, ctx, issuer);
   if (typeof caller === 'string') return seeOther(again);
   return seeOther(redirectBack(issuer, request, await decide(deps, em, request, caller, { body, audit })));
+}
+
+/** With a second page for a code; passkeys need scripts, so their users log in to the console first. */
+async function logInByForm(
+  deps: Deps,
+  { em, ctx, body }: Pick<EndpointContext<unknown, unknown, AuthorizationParameters>, 'em' | 'ctx' | 'body'>,
+  request: AuthorizationRequest,
+): Promise<EndpointResponse> {
+  const { username = '', password = '', challenge = '', code = '' } = body;
+  const plain = code.replaceAll(/\s/g, '');
+  const proof = /^\d{6}$/.test(plain) ? { code: plain } : { recovery_code: plain };
+  const given = challenge === '' ? { username, password } : { challenge, ...proof };
+  try {
+    if ((await openBrowserSession(deps, { em, ctx }, given)) !== null) return seeOther(resumedUrl(ctx, body));
+  } catch (error) {
+    const next =
+      error instanceof AppError && error.code === 'mfa_required' ? error.extra?.['challenge'] : null;
+    if (typeof next !== 'string') throw error;
+    return codePage(ctx, body, next, null);
+  }
+  return challenge === ''
+    ? logInPage({ em, ctx }, request, body, 'The username or password is incorrect.')
+    : codePage(ctx, body, challenge, 'The code is wrong, or it is too late: begin again.');
+}
+
+function codePage(
+  ctx: Context,
+  all: AuthorizationParameters,
+  challenge: string,
+  problem: string | null,
+): EndpointResponse {
+  const body = renderCodePage({ path: ctx.path, fields: { ...given(all), challenge } }, problem);
+  const headers = { ...pageHeaders(), 'WWW-Authenticate': 'Bearer realm="cadenza"' };
+  return { status: 401, type: 'text/html', body, headers };
 }
 
 /** @throws 403 if the form is not one that this session was shown for this request */

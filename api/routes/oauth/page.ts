@@ -59,6 +59,20 @@ export function renderProblemPage(text: string, back: string): string {
   );
 }
 
+export function renderCodePage(form: PageForm, problem: string | null): string {
+  return page(
+    'Second factor',
+    `<h1>Second factor</h1>
+<p>The code of your authenticator app, or a recovery code.
+With a passkey only, log in to the console first.</p>
+${problem === null ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`}
+<form method="post" action="${escapeHtml(form.path)}">${hidden(form.fields)}
+<label>Code <input name="code" autocomplete="one-time-code" required autofocus></label>
+<button name="action" value="log_in">Log in</button>
+</form>`,
+  );
+}
+
 const RIGHTS: Record<Role, string> = {
   viewer: 'read what is public and what is yours',
   approver: 'read what you may read, and decide human tasks in your name',

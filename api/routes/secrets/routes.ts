@@ -1,5 +1,6 @@
 import * as z from 'zod';
 
+import { checkStepUp } from '../../../domain/auth/clients.ts';
 import { invalid } from '../../../domain/errors.ts';
 import { checkSecretLimit } from '../../../domain/limits.ts';
 import {
@@ -11,6 +12,7 @@ import {
 } from '../../../domain/secrets/service.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { claimsOf } from '../../middleware/auth.ts';
 import { orderBy, readPage } from '../../paging.ts';
 import { jsonObject, pageQuery, text } from '../../schemas.ts';
 import { presentSecret, secretRecord } from './presenter.ts';
@@ -70,6 +72,7 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       responses: { 200: secretRecord, 201: secretRecord },
       errors: [409],
       handler: async (c) => {
+        checkStepUp(claimsOf(c.ctx));
         const { name } = c.params;
         const { value } = c.body;
         if (!secretName.test(name)) {
@@ -104,6 +107,7 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       params,
       responses: { 204: null },
       handler: async (c) => {
+        checkStepUp(claimsOf(c.ctx));
         await deleteSecret(c.em, c.actor, c.params.name);
         return { status: 204 };
       },

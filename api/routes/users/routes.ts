@@ -3,13 +3,14 @@ import * as z from 'zod';
 import { budgetPatch, budgetSchema } from '../../../contracts/budgets.ts';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../domain/auth/password.ts';
 import { createUser, getUser, listUsers, updateUser } from '../../../domain/auth/users.ts';
-import { deleteClient, listClients } from '../../../domain/auth/clients.ts';
+import { checkStepUp, deleteClient, listClients } from '../../../domain/auth/clients.ts';
 import { transferOwnership } from '../../../domain/auth/transfer.ts';
 import { handOverTasks } from '../../../domain/hitl/transfer-tasks.ts';
 import type { AppDeps } from '../../deps.ts';
 import { mergedBudget } from '../../merged-fields.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { claimsOf } from '../../middleware/auth.ts';
 import { byId, readPage } from '../../paging.ts';
 import { emailAddress, idParams, pageQuery, text, uuid } from '../../schemas.ts';
 import type { UserAccount } from '../../../db/entities/user-account.ts';
@@ -65,6 +66,7 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
       },
       handler: async (c) => {
         await getUser(c.em, c.params.id);
+        checkStepUp(claimsOf(c.ctx));
         const people = { from: c.params.id, to: c.body.to };
         const transferred = await transferOwnership(c.em, deps.encryption, c.actor, people);
         return {
@@ -119,6 +121,7 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
       responses: { 201: userRecord },
       errors: [409],
       handler: async (c) => {
+        checkStepUp(claimsOf(c.ctx));
         const user = await createUser(c.em, c.body);
         return {
           status: 201,
@@ -200,6 +203,8 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
         c.checkSyntax();
         checkIfMatch(c.ctx, tagOf(user));
         const { budget, ...body } = c.body;
+        const isGrave = body.roles ?? body.groups ?? body.status ?? body.password ?? body.email;
+        if (isGrave !== undefined) checkStepUp(claimsOf(c.ctx));
         const changed = await updateUser(c.em, user, {
           ...withoutUndefined(body),
           ...(budget === undefined ? {} : { budget: mergedBudget(user.budget, budget) }),

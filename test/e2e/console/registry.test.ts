@@ -551,6 +551,7 @@ function screensOf(agentId: string): Screen[] {
     ['agent-edit', `/agents/${agentId}/edit`, 'How it is called'],
     ['settings-profile', '/settings', 'Change your password'],
     ['settings-sessions', '/settings/sessions', 'this session'],
+    ['settings-security', '/settings/security', 'Authenticator app'],
     ['settings-tokens', '/settings/tokens', 'Create a token'],
     ['settings-clients', '/settings/clients', 'Create a client'],
     ['settings-audit', '/settings/audit', 'newest first'],

@@ -26,6 +26,7 @@ const SETTINGS = [
   'profile',
   'notifications',
   'sessions',
+  'security',
   'tokens',
   'clients',
   'secrets',

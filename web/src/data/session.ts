@@ -1,7 +1,7 @@
 /** Who is logged in. The session itself is in a cookie that scripts cannot read. */
 import { effect, signal, untracked } from '@preact/signals';
 
-import type { OperationId, User } from '../../../client/index.ts';
+import type { CreateSessionRequest, OperationId, User } from '../../../client/index.ts';
 import { client, resumeReads, sendAs, sessionOver, stopReads, USER_HEADER, whenAnotherUser } from './api.ts';
 import { cache } from './query.ts';
 import { forgetTexts } from './kept-texts.ts';
@@ -61,9 +61,9 @@ export function leave(): void {
   user.value = null;
 }
 
-/** @throws ApiError if the password is wrong, or there were too many attempts */
-export async function logIn(username: string, password: string): Promise<void> {
-  const found = await client.call('createSession', { body: { username, password } });
+/** @throws ApiError if the password is wrong, there were too many attempts, or a second factor is needed */
+export async function logIn(body: CreateSessionRequest): Promise<void> {
+  const found = await client.call('createSession', { body });
   user.value = found;
   sessionOver.value = false;
   outbox.open(found.id);

@@ -1,13 +1,16 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
-import type { LogInChoice } from '../../../../client/index.ts';
+import { ApiError, type LogInChoice } from '../../../../client/index.ts';
+import { isRecord } from '../../../../contracts/is-record.ts';
+import { lazy } from '../../app/lazy.tsx';
 import { client } from '../../data/api.ts';
 import { logIn } from '../../data/session.ts';
 import { Logo } from '../../ui/logo.tsx';
 import { detailOf } from '../../ui/problem.tsx';
 import { fieldText } from '../../ui/field-text.ts';
 import { useTitle } from '../../ui/title.ts';
+import type { Step } from './second-step.tsx';
 import css from './login.module.css';
 import { words } from './words.ts';
 
@@ -52,24 +55,42 @@ export function Issuers({ newTab = false }: { newTab?: boolean }) {
   );
 }
 
+const SecondStep = lazy(async () => (await import('./second-step.tsx')).SecondStep);
+
+/** What a right password is answered with where a second factor is needed. */
+function stepIn(error: unknown): Step | null {
+  if (!(error instanceof ApiError) || error.code !== 'mfa_required') return null;
+  const { challenge, methods, passkey } = error.problem;
+  return typeof challenge === 'string' && Array.isArray(methods)
+    ? { challenge, methods: methods.map(String), passkey: isRecord(passkey) ? passkey : null }
+    : null;
+}
+
 /** @param username asks for the password only */
 export function LogInForm({ username }: { username?: string }) {
   const problem = useSignal<string | null>(null);
   const busy = useSignal(false);
+  const step = useSignal<Step | null>(null);
   const submit = async (event: Event & { currentTarget: HTMLFormElement }) => {
     event.preventDefault();
     const form = event.currentTarget;
     busy.value = true;
     problem.value = null;
     try {
-      await logIn(username ?? fieldText(form, 'username'), fieldText(form, 'password'));
+      await logIn({
+        username: username ?? fieldText(form, 'username'),
+        password: fieldText(form, 'password'),
+      });
     } catch (error) {
+      step.value = stepIn(error);
+      if (step.value !== null) return;
       problem.value = detailOf(error);
       form.querySelector<HTMLInputElement>('input[name=password]')?.select();
     } finally {
       busy.value = false;
     }
   };
+  if (step.value !== null) return <SecondStep step={step.value} onBack={() => (step.value = null)} />;
   return (
     <form class={css['form']} onSubmit={(event) => void submit(event)}>
       {username === undefined && (
@@ -94,6 +115,26 @@ export function LogInForm({ username }: { username?: string }) {
       <button type="submit" class="primary" disabled={busy}>
         {words.logIn}
       </button>
+      <PasskeyButton onProblem={(text) => (problem.value = text)} />
     </form>
+  );
+}
+
+/** Logs in without a password. */
+function PasskeyButton({ onProblem }: { onProblem: (text: string) => void }) {
+  const byPasskey = async () => {
+    try {
+      const { challenge, options } = await client.call('beginPasskeyLogIn');
+      const { signWithPasskey } = await import('../../data/passkeys.ts');
+      // The browser's own form.
+      await logIn({ challenge, passkey: (await signWithPasskey(options)) as never });
+    } catch (error) {
+      onProblem(error instanceof DOMException ? words.noPasskey : detailOf(error));
+    }
+  };
+  return (
+    <button type="button" onClick={() => void byPasskey()}>
+      {words.byPasskey}
+    </button>
   );
 }

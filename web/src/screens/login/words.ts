@@ -5,6 +5,8 @@ export const words = {
   password: 'Password',
   logIn: 'Log in',
   logInWith: (title: string) => `Log in with ${title}`,
+  byPasskey: 'Log in with a passkey',
+  noPasskey: 'No passkey was used.',
   over: 'Your session is over',
   overText: (name: string) => `Log in again as ${name}. What you typed is kept.`,
   asAnother: 'Log in as somebody else',

@@ -6,6 +6,7 @@ export const NEEDS: Readonly<Record<SettingsPart, OperationId>> = {
   profile: 'getMe',
   notifications: 'listNotifications',
   sessions: 'listMySessions',
+  security: 'getMySecondFactors',
   tokens: 'listMyTokens',
   clients: 'listMyClients',
   secrets: 'listSecrets',

@@ -23,6 +23,7 @@ const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
   profile: Profile,
   notifications: lazy(async () => (await import('./notifications.tsx')).NotificationsPart),
   sessions: Sessions,
+  security: lazy(async () => (await import('./second-factor.tsx')).SecondFactor),
   tokens: lazy(async () => (await import('./tokens.tsx')).Tokens),
   clients: Clients,
   secrets: Secrets,

@@ -4,6 +4,7 @@ export const words = {
     profile: 'Profile',
     notifications: 'Notifications',
     sessions: 'Sessions',
+    security: 'Second factor',
     tokens: 'Access tokens',
     clients: 'Machine clients',
     secrets: 'Secrets',

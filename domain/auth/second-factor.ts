@@ -1,0 +1,215 @@
+/**
+ * The second factor of a log-in: a code of an authenticator app, a passkey, or a recovery code. A password
+ * that was right opens a challenge, which is answered once, within five minutes (docs/adr/0054).
+ */
+import { randomBytes, randomInt } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+
+import type { EntityManager } from '../../db/orm.ts';
+import { AppError } from '../errors.ts';
+import type { Encryption } from '../secrets/encryption.ts';
+import { acceptPasskey, signingOptions, type PasskeyAnswer } from './passkeys.ts';
+import { hashToken } from './sessions.ts';
+import { checkThrottle, settleLogin } from './throttle.ts';
+import { acceptTotp } from './totp.ts';
+
+const CHALLENGE_MINUTES = 5;
+const RECOVERY_CODES = 10;
+/** 10 characters of 32: 50 bits, of which ten wrong ones may be tried in 15 minutes. */
+const RECOVERY_ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
+const RECOVERY_LENGTH = 10;
+
+export interface FactorDeps {
+  encryption: Encryption;
+  baseUrl: string;
+}
+
+export type ChallengePurpose = 'log_in' | 'passkey' | 'register' | 'step_up';
+
+/** What a person shows: one of these. */
+export interface Proof {
+  code?: string | undefined;
+  recovery_code?: string | undefined;
+  passkey?: PasskeyAnswer | undefined;
+}
+
+export interface Factors {
+  totp: boolean;
+  passkeys: number;
+  recovery_codes_left: number;
+}
+
+export async function factorsOf(em: EntityManager, userId: string): Promise<Factors> {
+  const [row] = await em.execute<Factors[]>(
+    `select exists (select 1 from user_totp where user_id = u.id and confirmed_at is not null) as totp,
+            (select count(*)::int from passkey where user_id = u.id) as passkeys,
+            (select count(*)::int from recovery_code where user_id = u.id and used_at is null)
+              as recovery_codes_left
+       from user_account u where u.id = ?`,
+    [userId],
+  );
+  return row ?? { totp: false, passkeys: 0, recovery_codes_left: 0 };
+}
+
+/** Opens a challenge. @returns its secret token, which only this answer has */
+export async function openChallenge(
+  em: EntityManager,
+  userId: string | null,
+  purpose: ChallengePurpose,
+  challenge: string | null,
+): Promise<string> {
+  const token = randomBytes(32).toString('base64url');
+  await em.execute(
+    `insert into auth_challenge (id, user_id, purpose, token_hash, challenge, expires_at)
+     values (?, ?, ?, ?, ?, now() + make_interval(mins => ?))`,
+    [uuidv7(), userId, purpose, hashToken(token), challenge, CHALLENGE_MINUTES],
+  );
+  return token;
+}
+
+export interface Challenge {
+  id: string;
+  user_id: string | null;
+  challenge: string | null;
+}
+
+/** The open challenge of a token, locked; null if it is unknown, used or over. */
+export async function findChallenge(
+  em: EntityManager,
+  token: string,
+  purposes: readonly ChallengePurpose[],
+): Promise<Challenge | null> {
+  const [row] = await em.execute<(Challenge & { purpose: ChallengePurpose })[]>(
+    `select id, user_id, challenge, purpose from auth_challenge
+      where token_hash = ? and used_at is null and expires_at > clock_timestamp() for update`,
+    [hashToken(token)],
+  );
+  return row !== undefined && purposes.includes(row.purpose) ? row : null;
+}
+
+export async function useChallenge(em: EntityManager, { id }: Challenge): Promise<void> {
+  await em.execute('update auth_challenge set used_at = now() where id = ?', [id]);
+}
+
+/** 401 with what completes the log-in: the answer to a right password of somebody with a second factor. */
+export async function secondFactorNeeded(
+  em: EntityManager,
+  { baseUrl }: FactorDeps,
+  userId: string,
+): Promise<AppError> {
+  const factors = await factorsOf(em, userId);
+  const options = factors.passkeys > 0 ? await signingOptions(em, baseUrl, userId) : null;
+  const challenge = await openChallenge(em, userId, 'log_in', options?.challenge ?? null);
+  const methods = [
+    ...(factors.totp ? ['code'] : []),
+    ...(options === null ? [] : ['passkey']),
+    ...(factors.recovery_codes_left > 0 ? ['recovery_code'] : []),
+  ];
+  return new AppError('unauthorized', 'mfa_required', 'The log-in needs a second factor.', {
+    extra: { challenge, methods, ...(options === null ? {} : { passkey: options }) },
+    headers: { 'WWW-Authenticate': 'Bearer realm="cadenza"', 'Cache-Control': 'no-store' },
+  });
+}
+
+/** Where wrong answers are counted: ten in 15 minutes for an account, wherever they come from. */
+function attemptsOf(userId: string, address: string) {
+  return { account: `factor:${userId}`, address, perAccount: 10 };
+}
+
+/**
+ * Whether the proof is right, counted. `em` must be in a transaction, to be committed in both cases.
+ * @throws 429
+ */
+export async function acceptProof(
+  em: EntityManager,
+  deps: FactorDeps,
+  { userId, address, challenge }: { userId: string; address: string; challenge: string | null },
+  proof: Proof,
+): Promise<boolean> {
+  const source = attemptsOf(userId, address);
+  await checkThrottle(em, source);
+  return settleLogin(em, source, await isRight(em, deps, { userId, challenge }, proof));
+}
+
+async function isRight(
+  em: EntityManager,
+  { encryption, baseUrl }: FactorDeps,
+  { userId, challenge }: { userId: string; challenge: string | null },
+  { code, recovery_code: recovery, passkey }: Proof,
+): Promise<boolean> {
+  if (code !== undefined) return acceptTotp(em, encryption, userId, code);
+  if (recovery !== undefined) return acceptRecoveryCode(em, userId, recovery);
+  if (passkey === undefined || challenge === null) return false;
+  return (await acceptPasskey(em, baseUrl, userId, { challenge, response: passkey })) !== null;
+}
+
+async function acceptRecoveryCode(em: EntityManager, userId: string, code: string): Promise<boolean> {
+  const used = await em.execute<object[]>(
+    `update recovery_code set used_at = now()
+      where user_id = ? and code_hash = ? and used_at is null returning 1`,
+    [userId, recoveryHash(userId, code)],
+  );
+  return used.length === 1;
+}
+
+function recoveryHash(userId: string, code: string): Buffer {
+  return hashToken(`${userId} ${code.toUpperCase().replaceAll(/[\s-]/g, '')}`);
+}
+
+/** New recovery codes, which end the former ones. They are only in this answer. */
+export async function renewRecoveryCodes(em: EntityManager, userId: string): Promise<string[]> {
+  await em.execute('delete from recovery_code where user_id = ?', [userId]);
+  const codes = Array.from({ length: RECOVERY_CODES }, () =>
+    Array.from(
+      { length: RECOVERY_LENGTH },
+      () => RECOVERY_ALPHABET[randomInt(RECOVERY_ALPHABET.length)],
+    ).join(''),
+  );
+  for (const code of codes)
+    await em.execute('insert into recovery_code (user_id, code_hash) values (?, ?)', [
+      userId,
+      recoveryHash(userId, code),
+    ]);
+  return codes.map((code) => `${code.slice(0, 5)}-${code.slice(5)}`);
+}
+
+/**
+ * After a factor was added or removed: notes whether there is one. The first one gives recovery codes, and
+ * the session that has added it its full rights; the last one takes the codes along.
+ * @returns new recovery codes; null if there is nothing new
+ */
+export async function noteFactors(
+  em: EntityManager,
+  { userId, sid }: { userId: string; sid: string | null },
+): Promise<string[] | null> {
+  const { totp, passkeys, recovery_codes_left: left } = await factorsOf(em, userId);
+  const has = totp || passkeys > 0;
+  await em.execute('update user_account set second_factor = ?, updated_at = now() where id = ?', [
+    has,
+    userId,
+  ]);
+  if (!has) {
+    await em.execute('delete from recovery_code where user_id = ?', [userId]);
+    return null;
+  }
+  if (sid !== null)
+    await em.execute('update auth_session set awaits_second_factor = false where id = ? and user_id = ?', [
+      sid,
+      userId,
+    ]);
+  return left > 0 ? null : renewRecoveryCodes(em, userId);
+}
+
+/** For administrators, for a user who has lost everything. Ends what was opened before. */
+export async function removeFactors(em: EntityManager, userId: string): Promise<void> {
+  for (const table of ['user_totp', 'passkey', 'recovery_code', 'auth_challenge'])
+    await em.execute(`delete from ${table} where user_id = ?`, [userId]);
+  await em.execute('update user_account set second_factor = false, updated_at = now() where id = ?', [
+    userId,
+  ]);
+}
+
+/** Notes that the session's user has just shown a password or a second factor again. */
+export async function noteVerified(em: EntityManager, userId: string, sid: string): Promise<void> {
+  await em.execute('update auth_session set verified_at = now() where id = ? and user_id = ?', [sid, userId]);
+}

@@ -1,0 +1,209 @@
+/** Second factors: authenticator apps, recovery codes, step-up, and what a role demands. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Secret, TOTP } from 'otpauth';
+import {
+  createClient,
+  startTestApp,
+  type Client,
+  type Reply,
+  type TestApp,
+  type TestUser,
+} from '../../support/app.ts';
+
+let app: TestApp;
+const PASSWORD = 'correct horse battery';
+
+beforeAll(async () => {
+  app = await startTestApp({
+    env: { SECOND_FACTOR_ROLES: 'admin', SESSION_IDLE_HOURS: '2', SESSION_MAX_HOURS: '5' },
+  });
+});
+afterAll(() => app.close());
+
+async function person(roles: TestUser['roles'] = ['builder']): Promise<TestUser> {
+  const user = await app.createUser({ roles });
+  await (await app.as('admin')).patch(`/users/${user.id}`, { password: PASSWORD });
+  return user;
+}
+
+const logIn = (username: string): Promise<Reply> =>
+  app.anonymous.post('/auth/token', { username, password: PASSWORD });
+const answer = (challenge: string, proof: object): Promise<Reply> =>
+  app.anonymous.post('/auth/token', { grant_type: 'second_factor', challenge, ...proof });
+const clientOf = ({ body }: Reply): Client => createClient(app.url, body.access_token);
+
+/** The code of a period from now. */
+function codeOf(secret: string, periods = 0): string {
+  return new TOTP({ secret: Secret.fromBase32(secret) }).generate({
+    timestamp: Date.now() + periods * 30_000,
+  });
+}
+
+async function withTotp(roles?: TestUser['roles']) {
+  const user = await person(roles);
+  const own = clientOf(await logIn(user.username));
+  const { secret, uri } = (await own.post('/users/me/totp')).body;
+  expect(uri).toContain('otpauth://totp/Cadenza');
+  const confirmed = await own.post('/users/me/totp/confirm', { code: codeOf(secret, -1) });
+  expect(confirmed.status).toBe(200);
+  return { user, own, secret, codes: confirmed.body.recovery_codes as string[] };
+}
+
+test('a password alone opens no session, and a code works once', async () => {
+  const { user, secret } = await withTotp();
+  const first = await logIn(user.username);
+  expect([first.status, first.body.code, first.body.methods]).toEqual([
+    401,
+    'mfa_required',
+    ['code', 'recovery_code'],
+  ]);
+  expect(first.body.access_token).toBeUndefined();
+  const code = codeOf(secret);
+  const second = await answer(first.body.challenge, { code });
+  expect(second.status).toBe(200);
+  expect((await clientOf(second).get('/users/me')).status).toBe(200);
+
+  // Neither the challenge nor the code is of use again.
+  expect((await answer(first.body.challenge, { code: codeOf(secret, 1) })).status).toBe(401);
+  const again = await logIn(user.username);
+  expect((await answer(again.body.challenge, { code })).status).toBe(401);
+  expect((await answer(again.body.challenge, { code: codeOf(secret, 1) })).status).toBe(200);
+});
+
+test('of simultaneous answers with one code exactly one opens a session', async () => {
+  const { user, secret } = await withTotp();
+  const challenges = await Promise.all(
+    [1, 2, 3].map(async () => (await logIn(user.username)).body.challenge),
+  );
+  const code = codeOf(secret);
+  const statuses = await Promise.all(challenges.map(async (one) => (await answer(one, { code })).status));
+  expect(statuses.toSorted()).toEqual([200, 401, 401]);
+});
+
+test('a recovery code works once, and new ones end the former', async () => {
+  const { user, own, codes } = await withTotp();
+  expect(new Set(codes).size).toBe(10);
+  const [code = '', other = ''] = codes;
+  const first = await logIn(user.username);
+  expect((await answer(first.body.challenge, { recovery_code: code.toLowerCase() })).status).toBe(200);
+  const again = await logIn(user.username);
+  expect((await answer(again.body.challenge, { recovery_code: code })).status).toBe(401);
+  expect((await own.post('/users/me/recovery-codes')).body.recovery_codes).toHaveLength(10);
+  expect((await answer(again.body.challenge, { recovery_code: other })).status).toBe(401);
+  const stored = await app.orm.em.fork().execute('select * from recovery_code');
+  expect(JSON.stringify(stored)).not.toContain(other.replace('-', ''));
+});
+
+test('ten wrong codes are followed by 429, whichever challenge they answer', async () => {
+  const { user, secret } = await withTotp();
+  for (let count = 0; count < 10; count += 1) {
+    const { body } = await logIn(user.username);
+    expect((await answer(body.challenge, { code: '000000' })).status).toBe(401);
+  }
+  const { body } = await logIn(user.username);
+  expect((await answer(body.challenge, { code: codeOf(secret) })).status).toBe(429);
+});
+
+test('the forms of OAuth and of the consent page do not go around it', async () => {
+  const { user, secret } = await withTotp();
+  const form = (fields: Record<string, string>) =>
+    app.anonymous.post('/auth/token', new URLSearchParams(fields).toString(), {
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
+  const first = await form({ grant_type: 'password', username: user.username, password: PASSWORD });
+  expect([first.status, first.body.error]).toEqual([403, 'mfa_required']);
+  const second = await form({
+    grant_type: 'urn:cadenza:params:oauth:grant-type:second-factor',
+    challenge: first.body.challenge,
+    code: codeOf(secret),
+  });
+  expect(second.status).toBe(200);
+  const page = { origin: app.url, 'sec-fetch-site': 'same-origin' };
+  const browser = await app.anonymous.post(
+    '/console/session',
+    { username: user.username, password: PASSWORD },
+    { headers: page },
+  );
+  expect([browser.status, browser.body.code]).toEqual([401, 'mfa_required']);
+  expect(browser.headers.get('set-cookie')).toBeNull();
+});
+
+test('what is grave needs a fresh log-in, which a password, or a second factor, renews', async () => {
+  const { own, user, secret } = await withTotp();
+  const put = () => own.put('/secrets/KEY', { value: 'x' });
+  expect((await put()).status).toBe(201);
+  await app.orm.em
+    .fork()
+    .execute(
+      `update auth_session set verified_at = null, created_at = now() - interval '1 hour' where user_id = ?`,
+      [user.id],
+    );
+  // The token itself says when its user logged in, so a session of a code is taken, which has no such time.
+  const old = createClient(app.url, (await deviceToken(own)).access_token);
+  const refused = await old.put('/secrets/KEY', { value: 'y' });
+  expect([refused.status, refused.body.code]).toEqual([401, 'login_too_old']);
+  const body = {
+    name: 't',
+    scopes: ['runs:read'],
+    expires_at: new Date(Date.now() + 86_400_000).toISOString(),
+  };
+  expect((await old.post('/users/me/tokens', body)).status).toBe(401);
+
+  expect((await old.post('/users/me/verify', { password: 'wrong' })).status).toBe(403);
+  expect((await old.post('/users/me/verify', {})).status).toBe(403);
+  expect((await old.post('/users/me/verify', { code: codeOf(secret) })).status).toBe(204);
+  expect((await old.put('/secrets/KEY', { value: 'y' })).status).toBe(200);
+  const token = await old.post('/users/me/tokens', body);
+  expect(token.body.token).toMatch(/^cdz_[0-9A-Za-z]{38}$/);
+  expect((await createClient(app.url, token.body.token).get('/runs')).status).toBe(200);
+  expect((await createClient(app.url, `${token.body.token.slice(0, -1)}_`).get('/runs')).status).toBe(401);
+});
+
+/** The tokens of a session that another one has approved. */
+async function deviceToken(approver: Client) {
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const { body: codes } = await app.anonymous.post('/auth/device', '', { headers });
+  await approver.post('/auth/device/decision', { user_code: codes.user_code, decision: 'approve' });
+  const grant = 'urn:ietf:params:oauth:grant-type:device_code';
+  const form = new URLSearchParams({ grant_type: grant, device_code: codes.device_code });
+  return (await app.anonymous.post('/auth/token', form.toString(), { headers })).body;
+}
+
+test("a role that needs a second factor has a viewer's rights until there is one", async () => {
+  const user = await person(['admin']);
+  const own = clientOf(await logIn(user.username));
+  expect((await own.get('/users')).status).toBe(403);
+  expect((await own.get('/users/me/second-factor')).body).toMatchObject({ totp: false, required: true });
+  const { secret } = (await own.post('/users/me/totp')).body;
+  expect((await own.post('/users/me/totp/confirm', { code: '000000' })).status).toBe(422);
+  expect((await own.post('/users/me/totp/confirm', { code: codeOf(secret) })).status).toBe(200);
+  expect((await own.get('/users')).status).toBe(200);
+});
+
+test('an admin removes the second factors of somebody who has lost them', async () => {
+  const { user } = await withTotp();
+  expect((await (await app.as('builder')).delete(`/users/${user.id}/second-factor`)).status).toBe(403);
+  expect((await (await app.as('admin')).delete(`/users/${user.id}/second-factor`)).status).toBe(204);
+  expect((await logIn(user.username)).status).toBe(200);
+});
+
+test('a session ends after its idle time, and after its whole time in any case', async () => {
+  const user = await person();
+  const { body } = await logIn(user.username);
+  const times = async () => {
+    const [row] = await app.orm.em.fork().execute<{ idle: number; whole: number }[]>(
+      `select round(extract(epoch from expires_at - now()) / 3600)::int as idle,
+              round(extract(epoch from ends_at - now()) / 3600)::int as whole
+         from auth_session where user_id = ? and by_password order by id desc limit 1`,
+      [user.id],
+    );
+    return row;
+  };
+  expect(await times()).toEqual({ idle: 2, whole: 5 });
+  await app.orm.em
+    .fork()
+    .execute(`update auth_session set ends_at = now() + interval '1 hour' where user_id = ?`, [user.id]);
+  const refresh = { grant_type: 'refresh_token', refresh_token: body.refresh_token };
+  expect((await app.anonymous.post('/auth/token', refresh)).status).toBe(200);
+  expect(await times()).toEqual({ idle: 1, whole: 1 });
+});
