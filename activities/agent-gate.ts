@@ -141,7 +141,7 @@ export class AgentGate {
     else await raiseAsDecided(em, runId, reply, deliver);
   }
 
-  /** @returns false if the call can be followed, so that it is not made again */
+  /** @returns false if the call can be followed, or was not made, such as one that asked for its budget */
   async #bookLost({ runId, key }: Row, agent: PinnedAgent): Promise<boolean> {
     const em = this.#deps.orm.em.fork();
     if ((await progressOf(em, runId, key)) !== null) return false;
@@ -151,7 +151,8 @@ export class AgentGate {
     const { id: agentId, version: agentVersion } = agent;
     const { model } = agent.configuration;
     const of = { runId, key, task, agentId, agentVersion, model: typeof model === 'string' ? model : null };
-    await bookLostCall(em, { ...of, usage, costUsd });
+    const budgeted = this.#rules?.budgeted ?? false;
+    if (!(await bookLostCall(em, { ...of, usage, costUsd, budgeted }))) return false;
     const { attempt } = Context.current().info;
     const text = LOG_TEXT.agentWarning.callLost(this.#input.name, agent.name);
     await this.#log(EVENT.agentWarning, 'warn', text, attempt);

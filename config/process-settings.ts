@@ -48,5 +48,6 @@ function containerPolicy(env: Env): ProcessPolicy['containers'] {
     volumes: env.SANDBOX_VOLUMES,
     shell_image: env.SANDBOX_SHELL_IMAGE ?? null,
     python_image: env.SANDBOX_PYTHON_IMAGE ?? null,
+    limits: { memory_mib: env.SANDBOX_MEMORY_MIB, cpus: env.SANDBOX_CPUS, pids: env.SANDBOX_PIDS },
   };
 }

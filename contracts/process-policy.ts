@@ -31,6 +31,8 @@ interface ContainerPolicy {
   /** What runs `run: shell`, and scripts in Python; null: they do not run. */
   shell_image: string | null;
   python_image: string | null;
+  /** The most that a container gets; absent if workers of an earlier build have announced the policy. */
+  limits?: { memory_mib: number; cpus: number; pids: number };
 }
 
 /** How containers run. */
@@ -144,6 +146,24 @@ export function agentRefusals(
   );
   if (network === true && !containers.network)
     found.push({ key: 'network', message: 'containers have no network here (SANDBOX_NETWORK)' });
+  return found;
+}
+
+/** What an agent of kind `docker` asks for and does not get, because the installation gives less. */
+export function agentExcesses(
+  { memoryMib, cpus, pids }: { memoryMib: number | null; cpus: unknown; pids: unknown },
+  { containers }: ProcessPolicy,
+): Refusal[] {
+  const { limits } = containers ?? {};
+  if (!limits) return [];
+  const found: Refusal[] = [];
+  const compare = (key: string, wanted: unknown, most: number, setting: string): void => {
+    if (typeof wanted === 'number' && wanted > most)
+      found.push({ key, message: `is more than a container gets here: ${most} (${setting})` });
+  };
+  compare('memory', memoryMib, limits.memory_mib, 'SANDBOX_MEMORY_MIB');
+  compare('cpus', cpus, limits.cpus, 'SANDBOX_CPUS');
+  compare('pids', pids, limits.pids, 'SANDBOX_PIDS');
   return found;
 }
 

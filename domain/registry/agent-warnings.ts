@@ -4,7 +4,8 @@ import { isRecord } from '../../contracts/is-record.ts';
 import { placeholderNames, unboundName } from '../../contracts/placeholders.ts';
 import { template } from '../../language/expressions/index.ts';
 import { MODEL_KINDS } from '../../contracts/tool-loop.ts';
-import { agentRefusals } from '../../contracts/process-policy.ts';
+import { memoryMibOf } from '../../contracts/agent-kinds/docker.ts';
+import { agentExcesses, agentRefusals } from '../../contracts/process-policy.ts';
 import type { Agent } from '../../db/entities/agent.ts';
 import { checkJsonSchema } from '../../language/schema/well-formed.ts';
 import type { EntityManager } from '../../db/orm.ts';
@@ -97,13 +98,20 @@ async function addRefusals(
   const contained = agents.filter((agent) => kindOf(agent) === 'docker' && agent.configuration?.['image']);
   if (contained.length === 0) return;
   const policy = await readProcessPolicy(em);
-  for (const { id, configuration } of contained)
-    for (const { key, message } of agentRefusals(configuration ?? {}, policy))
+  for (const { id, configuration } of contained) {
+    const given = configuration ?? {};
+    const { memory, cpus, pids } = given;
+    const isMemory = typeof memory === 'number' || typeof memory === 'string';
+    const wanted = { memoryMib: isMemory ? memoryMibOf(memory) : null, cpus, pids };
+    for (const { key, message } of agentExcesses(wanted, policy))
+      found.get(id)?.push({ pointer: `/configuration/${key}`, names_secret: false, message });
+    for (const { key, message } of agentRefusals(given, policy))
       found.get(id)?.push({
         pointer: key === '' ? '/configuration' : `/configuration/${key}`,
         names_secret: false,
         message: `${message}; invoking the agent will fault`,
       });
+  }
 }
 
 /**

@@ -116,21 +116,26 @@ export interface LostCall {
   usage: { input_tokens: number; output_tokens: number };
   /** Null: nobody knows. */
   costUsd: number | null;
+  /** Budgets bear it: it was made only if they hold something for it. */
+  budgeted: boolean;
 }
 
 /**
  * Books a call that a kill cut off and that is made again, since its provider may charge for both: in budgets
- * what was reserved, in the usage what would be. `lost` in its usage marks it.
+ * what was reserved, in the usage what would be. `lost` in its usage marks it. @returns false if the call was not made
  */
-export async function bookLostCall(em: EntityManager, call: LostCall): Promise<void> {
-  const { runId, key, task, agentId, agentVersion, model, usage, costUsd } = call;
+export async function bookLostCall(em: EntityManager, call: LostCall): Promise<boolean> {
+  const { runId, key, task, agentId, agentVersion, model, usage, costUsd, budgeted } = call;
   const counts = { ...usage, cost_usd: costUsd, lost: 1, ...(costUsd === null ? { unpriced: 1 } : {}) };
-  await em.transactional(async (tx) => {
-    await tx.execute(
+  return em.transactional(async (tx) => {
+    const booked = await tx.execute<object[]>(
       `insert into usage_record (id, run_id, user_id, workflow_id, task, agent_id, agent_version, usage,
                                  model, input_tokens, output_tokens, cost_usd)
        select gen_random_uuid(), id, owner_id, workflow_id, ?, ?, ?, ?::jsonb, ?, ?, ?, ?::numeric
-         from run where id = ?`,
+         from run
+        where id = ?
+          and (not ?::boolean or exists (select from budget_hold where run_id = run.id and key = ?))
+       returning 1`,
       [
         task,
         agentId,
@@ -141,9 +146,12 @@ export async function bookLostCall(em: EntityManager, call: LostCall): Promise<v
         usage.output_tokens,
         costUsd,
         runId,
+        budgeted,
+        key,
       ],
     );
     await settleAsHeld(tx, runId, key);
+    return booked.length > 0;
   });
 }
 
