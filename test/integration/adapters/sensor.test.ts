@@ -229,7 +229,7 @@ const mosquitto = await startMosquitto();
 if (typeof mosquitto === 'string') skip('sensors over MQTT 5', mosquitto);
 else
   describe('commands and readings over MQTT 5', () => {
-    const { port, webPort, tlsPort } = mosquitto;
+    const { port, webPort, tlsPort, secureWebPort } = mosquitto;
     const at = { broker: `mqtt://127.0.0.1:${port}` };
     afterAll(() => mosquitto.stop());
 
@@ -318,6 +318,7 @@ else
       expect(await over(`ws://127.0.0.1:${webPort}/mqtt`)).toMatchObject(image);
       const account = { username: 'ada', password: '<MQTT>' };
       expect(await over(`mqtts://localhost:${tlsPort}`, account)).toMatchObject(image);
+      expect(await over(`wss://localhost:${secureWebPort}/mqtt`, account)).toMatchObject(image);
       expect(
         await faultOf(over(`mqtts://localhost:${tlsPort}`, { username: 'ada', password: 'no' })),
       ).toMatchObject({

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
+import { announceProcessPolicy } from '../../../domain/operations/process-policy.ts';
 import { registeredAgent } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
 
@@ -172,4 +173,30 @@ test('readers of a public agent see that something is missing, but not the names
     const messages = JSON.stringify((await reader.get(`/agents/${agent.id}`)).body.warnings);
     for (const name of ['FIRST_MISSING', 'SECOND_MISSING', 'THIRD_MISSING']) expect(messages).toContain(name);
   }
+});
+
+test('an agent in a container is warned of limits beyond those of the installation', async () => {
+  await announceProcessPolicy(t.orm.em.fork(), {
+    containers: {
+      images: ['*'],
+      pull: 'always',
+      network: false,
+      ports: [],
+      volumes: [],
+      shell_image: null,
+      python_image: null,
+      limits: { memory_mib: 256, cpus: 1, pids: 64 },
+    },
+  });
+  const warningsOf = async (configuration: Record<string, unknown>): Promise<Warning[]> =>
+    (await create({ type: 'docker', configuration: { image: 'x', ...configuration } })).warnings;
+  expect(await warningsOf({ memory: '256m', cpus: 0.5, pids: 64 })).toEqual([]);
+  expect(await warningsOf({ memory: '1g', cpus: 2, pids: 65 })).toEqual([
+    {
+      pointer: '/configuration/memory',
+      message: 'is more than a container gets here: 256 (SANDBOX_MEMORY_MIB)',
+    },
+    { pointer: '/configuration/cpus', message: 'is more than a container gets here: 1 (SANDBOX_CPUS)' },
+    { pointer: '/configuration/pids', message: 'is more than a container gets here: 64 (SANDBOX_PIDS)' },
+  ]);
 });

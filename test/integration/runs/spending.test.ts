@@ -4,7 +4,13 @@ import { EVENT } from '../../../contracts/run-events.ts';
 import type { Orm } from '../../../db/orm.ts';
 import { endTurn, takeTurn, type Turn, type TurnState } from '../../../domain/registry/agent-turns.ts';
 import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
-import { holdBudgets, listBudgets, readBudget, settleAsHeld } from '../../../domain/spending/budgets.ts';
+import {
+  bookLostCall,
+  holdBudgets,
+  listBudgets,
+  readBudget,
+  settleAsHeld,
+} from '../../../domain/spending/budgets.ts';
 import { foldUsage, readUsage } from '../../../domain/spending/usage.ts';
 import { agentBody } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
@@ -109,6 +115,25 @@ test('the dearest calls can be counted, reserved and summed up in any number', a
   }
   const state = await readBudget(orm.em.fork(), agentId);
   expect(state?.used).toMatchObject({ cost_usd: 120e9, invocations: 120 });
+});
+
+test('a lost call that a budget bears is booked once, and only if it was made', async () => {
+  const agentId = await agent({ budget: { max_cost_usd: 10 } });
+  const runId = await run();
+  const usage = { input_tokens: 1, output_tokens: 2 };
+  const call = { runId, key: 'k', task: '/do/0/ask', agentId, agentVersion: '1.0.0', model: null };
+  const lost = () => bookLostCall(orm.em.fork(), { ...call, usage, costUsd: 1.5, budgeted: true });
+  expect(await lost()).toBe(false);
+  await holdBudgets(orm.em.fork(), { runId, key: 'k', agentId, costUsd: 2, tokens: 3, estimated: true });
+  expect([await lost(), await lost()]).toEqual([true, false]);
+  const state = await readBudget(orm.em.fork(), agentId);
+  expect(state).toMatchObject({
+    used: { cost_usd: 2, tokens: 3, invocations: 1 },
+    reserved: { cost_usd: 0 },
+  });
+  const actor = { id: user.id, roles: ['builder'] } as never;
+  const sums = await readUsage(orm.em.fork(), actor, { by: 'agent', agent_id: agentId }, { limit: 1 });
+  expect(sums).toMatchObject([{ invocations: 1, cost_usd: 1.5 }]);
 });
 
 test('a budget is raised to at most what it can be set to', async () => {

@@ -11,6 +11,8 @@ export interface Mosquitto {
   webPort: number;
   /** With TLS, for the user `ada` with the password `password-of-mqtt`. */
   tlsPort: number;
+  /** The same over WebSocket. */
+  secureWebPort: number;
   stop(): Promise<void>;
 }
 
@@ -22,6 +24,7 @@ export async function startMosquitto(): Promise<Mosquitto | string> {
   const folder = brokerFolder();
   const { certificate, key } = trustedCertificate(folder);
   const [port, webPort, tlsPort] = [await ownPort(), await ownPort(), await ownPort()];
+  const secureWebPort = await ownPort();
   execFileSync(passwords, ['-b', '-c', join(folder, 'passwords'), 'ada', 'password-of-mqtt'], {
     stdio: 'ignore',
   });
@@ -40,13 +43,22 @@ export async function startMosquitto(): Promise<Mosquitto | string> {
     `keyfile ${key}`,
     `password_file ${join(folder, 'passwords')}`,
     'allow_anonymous false',
+    `listener ${secureWebPort} 127.0.0.1`,
+    'protocol websockets',
+    `certfile ${certificate}`,
+    `keyfile ${key}`,
+    `password_file ${join(folder, 'passwords')}`,
+    'allow_anonymous false',
   ];
   writeFileSync(settings, `${lines.join('\n')}\n`);
-  const broker = await startBroker(program, ['-c', settings], { ports: [port, webPort, tlsPort] });
+  const broker = await startBroker(program, ['-c', settings], {
+    ports: [port, webPort, tlsPort, secureWebPort],
+  });
   return {
     port,
     webPort,
     tlsPort,
+    secureWebPort,
     async stop() {
       await broker.stop();
       removeFolder(folder);
