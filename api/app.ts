@@ -102,7 +102,7 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
       pollsPerHolder: env.WORKER_POLLS_PER_TOKEN,
     }),
     notificationFeeds: createNotificationFeeds(options.newNotifications),
-    metrics: options.metrics ?? createMetrics({ orm, logger }),
+    metrics: options.metrics ?? createMetrics({ orm, logger, labels: env.METRICS_LABELS }),
     encryption,
     keys: createSigningKeys(fork, encryption),
     addressLimit: createAddressLimit({ fork, perMinute: env.RATE_LIMIT_ADDRESS_PER_MINUTE, logger }),

@@ -95,7 +95,7 @@ const app = createApp({
   identities,
   // Only people look at these payloads and no code trusts them, so unencrypted ones are shown too.
   payloadCodec: createPayloadCodec({ ...payloads, acceptUnencrypted: true }),
-  metrics: createMetrics({ orm, logger, pool: () => pool, ofProcess: true }),
+  metrics: createMetrics({ orm, logger, pool: () => pool, labels: env.METRICS_LABELS, ofProcess: true }),
   strictResponses: env.NODE_ENV === 'development',
   consoleFolder: fileURLToPath(new URL('../web/dist', import.meta.url)),
 });

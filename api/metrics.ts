@@ -9,12 +9,15 @@ import { RUN_STATUSES } from '../contracts/run-events.ts';
 import type { Logger } from '../config/logger.ts';
 import type { Orm, PoolState } from '../db/orm.ts';
 import { readFigures, type Figures } from '../domain/operations/figures.ts';
+import { dayText } from './day-metrics.ts';
 
 export interface MetricsOptions {
   orm: Orm;
   logger: Logger;
   /** Connection pool to PostgreSQL. */
   pool?: () => PoolState | null;
+  /** The most workflows, and the most agents, that have figures of their own. Default: 50. */
+  labels?: number;
   /** Event loop, memory and garbage collection. Enable it once per process. */
   ofProcess?: boolean;
 }
@@ -34,7 +37,8 @@ const KEEP_MS = 10_000;
 const DATABASE_TIMEOUT_MS = 3_000;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-export function createMetrics({ orm, logger, pool, ofProcess = false }: MetricsOptions): Metrics {
+export function createMetrics(options: MetricsOptions): Metrics {
+  const { orm, logger, pool, labels = 50, ofProcess = false } = options;
   const registry = new Registry();
   const registers = [registry];
   if (ofProcess) collectDefaultMetrics({ register: registry });
@@ -62,7 +66,7 @@ export function createMetrics({ orm, logger, pool, ofProcess = false }: MetricsO
   let cached: { at: number; figures: Promise<Figures> } | null = null;
   const figures = (): Promise<Figures> => {
     if (!cached || performance.now() - cached.at > KEEP_MS) {
-      const reading = readFigures(orm.em.fork());
+      const reading = readFigures(orm.em.fork(), labels);
       cached = { at: performance.now(), figures: reading };
       reading.catch(() => (cached = null));
     }
@@ -82,13 +86,13 @@ export function createMetrics({ orm, logger, pool, ofProcess = false }: MetricsO
       await next();
     },
     async text() {
-      show(
-        await within(DATABASE_TIMEOUT_MS, figures()).catch((error: unknown) => {
-          logger.warn({ err: error }, 'metrics lack the database figures');
-          return null;
-        }),
-      );
-      return registry.metrics();
+      const read = await within(DATABASE_TIMEOUT_MS, figures()).catch((error: unknown) => {
+        logger.warn({ err: error }, 'metrics lack the database figures');
+        return null;
+      });
+      show(read);
+      const own = await registry.metrics();
+      return read === null ? own : `${own}\n${dayText(read.day)}`;
     },
   };
 }

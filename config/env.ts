@@ -96,6 +96,7 @@ const schema = z.object({
   FILES_S3_SECRET_ACCESS_KEY: z.string().optional(),
   FILES_S3_PATH_STYLE: switchOn().optional(),
   METRICS_TOKEN: capability().optional(),
+  METRICS_LABELS: z.coerce.number().int().min(0).max(1_000).default(50),
   WORKER_METRICS_ADDRESS: z
     .string()
     .regex(

@@ -772,6 +772,7 @@ create table hitl_decision (
   constraint hitl_decision_decided_by_fkey FOREIGN KEY (decided_by) REFERENCES user_account(id),
   constraint hitl_decision_task_id_fkey FOREIGN KEY (task_id) REFERENCES hitl_task(id) ON DELETE CASCADE
 );
+CREATE INDEX hitl_decision_at ON public.hitl_decision USING btree (decided_at);
 CREATE INDEX hitl_decision_decided_by ON public.hitl_decision USING btree (decided_by, decided_at);
 CREATE INDEX hitl_decision_unapplied ON public.hitl_decision USING btree (received_at) WHERE (applied_at IS NULL);
 
@@ -1698,6 +1699,7 @@ create table usage_record (
 );
 CREATE INDEX usage_record_agent ON public.usage_record USING btree (agent_id, at);
 CREATE INDEX usage_record_fresh ON public.usage_record USING btree (id) WHERE (NOT folded);
+CREATE INDEX usage_record_fresh_at ON public.usage_record USING btree (at) WHERE (NOT folded);
 CREATE INDEX usage_record_run ON public.usage_record USING btree (run_id, task);
 CREATE INDEX usage_record_task ON public.usage_record USING btree (user_id, run_id, task);
 CREATE INDEX usage_record_user ON public.usage_record USING btree (user_id, at);

@@ -42,6 +42,7 @@ import { Migration202611231100SpendingSizes } from './202611231100-spending-size
 import { Migration202611231300Audit } from './202611231300-audit.ts';
 import { Migration202611231301AccessTokens } from './202611231301-access-tokens.ts';
 import { Migration202611231302SecondFactors } from './202611231302-second-factors.ts';
+import { Migration202611231355DecisionTimes } from './202611231355-decision-times.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -84,6 +85,7 @@ export const migrations = [
   { name: '202611231331-absences', class: Migration202611231331Absences },
   { name: '202611231302-identity-issuers', class: Migration202611231302IdentityIssuers },
   { name: '202611231302-second-factors', class: Migration202611231302SecondFactors },
+  { name: '202611231355-decision-times', class: Migration202611231355DecisionTimes },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -3,6 +3,7 @@ import { UNDECIDED } from '../../contracts/hitl.ts';
 import { isOneOf } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { countStuckRuns } from '../runs/stuck.ts';
+import { readDayFigures, type DayFigures } from './day-figures.ts';
 
 export interface Figures {
   /** Stored runs by status. */
@@ -20,6 +21,7 @@ export interface Figures {
   deliveryLagSeconds: number;
   /** How long the oldest due start or signal has not reached Temporal, in seconds; 0 if none is due. */
   reconcilerLagSeconds: number;
+  day: DayFigures;
 }
 
 interface LiveRow {
@@ -33,8 +35,11 @@ interface LiveRow {
   reconciler_lag: number;
 }
 
-/** Uses partial indexes; the runs are counted by an index-only scan. */
-export async function readFigures(em: EntityManager): Promise<Figures> {
+/**
+ * Uses partial indexes; the runs are counted by an index-only scan.
+ * @param labels the most workflows, and the most agents, that are named
+ */
+export async function readFigures(em: EntityManager, labels: number): Promise<Figures> {
   const runs = await em.execute<{ status: string; count: number }[]>(
     'select status, count(*)::int as count from run group by status',
   );
@@ -57,6 +62,7 @@ export async function readFigures(em: EntityManager): Promise<Figures> {
   );
   const runsStuck = await countStuckRuns(em);
   return {
+    day: await readDayFigures(em, labels),
     runsStuck,
     circuitsOpen: row?.circuits ?? 0,
     runs: Object.fromEntries(runs.map(({ status, count }) => [status, count])),

@@ -1,0 +1,65 @@
+/** What workflows and agents did since midnight, in Prometheus' text format: counters that the database has. */
+import { HUMAN_SECONDS, type DayFigures, type HumanDay } from '../domain/operations/day-figures.ts';
+
+const RUN_CHANGES = ['started', 'completed', 'faulted', 'cancelled'] as const;
+const HUMAN_HELP = {
+  claim: 'From the creation of a human task to its claim, of tasks decided since midnight (UTC)',
+  decide: 'From the creation of a human task to its decision, of tasks decided since midnight (UTC)',
+};
+
+export function dayText({ workflows, agents, humans, eventLagSeconds }: DayFigures): string {
+  const ofAgents = (name: string, help: string, value: (agent: (typeof agents)[number]) => number) =>
+    metric(
+      `agent_${name}`,
+      'counter',
+      `${help} since midnight (UTC)`,
+      agents.map((agent) => `{agent="${agent.agent}"} ${value(agent)}`),
+    );
+  return [
+    metric(
+      'workflow_runs_total',
+      'counter',
+      'Runs that started and ended since midnight (UTC)',
+      workflows.flatMap((workflow) =>
+        RUN_CHANGES.map(
+          (change) => `{workflow="${workflow.workflow}",change="${change}"} ${workflow[change]}`,
+        ),
+      ),
+    ),
+    metric(
+      'workflow_run_seconds_total',
+      'counter',
+      'Duration of the runs that ended since midnight (UTC)',
+      workflows.map(({ workflow, total_seconds: seconds }) => `{workflow="${workflow}"} ${seconds}`),
+    ),
+    ofAgents('metered_calls_total', 'Calls whose usage was booked', ({ invocations }) => invocations),
+    ofAgents('input_tokens_total', 'Tokens that were read', ({ input_tokens: tokens }) => tokens),
+    ofAgents('output_tokens_total', 'Tokens that were written', ({ output_tokens: tokens }) => tokens),
+    ofAgents('cost_usd_total', 'US dollars that were spent', ({ cost_usd: cost }) => cost),
+    histogram(humans, 'claim'),
+    histogram(humans, 'decide'),
+    metric('event_lag_seconds', 'gauge', 'Age of the oldest event that deliveries were not looked for', [
+      ` ${eventLagSeconds}`,
+    ]),
+  ].join('');
+}
+
+function histogram(humans: readonly HumanDay[], what: HumanDay['what']): string {
+  const lines = humans
+    .filter((day) => day.what === what)
+    .flatMap(({ workflow, counts, total_seconds: seconds }) => [
+      ...counts.map(
+        (count, place) => `_bucket{workflow="${workflow}",le="${HUMAN_SECONDS[place] ?? '+Inf'}"} ${count}`,
+      ),
+      `_sum{workflow="${workflow}"} ${seconds}`,
+      `_count{workflow="${workflow}"} ${counts.at(-1) ?? 0}`,
+    ]);
+  return metric(`human_task_${what}_seconds`, 'histogram', HUMAN_HELP[what], lines);
+}
+
+/** Labels are ids and fixed words, so nothing in them needs an escape. */
+function metric(name: string, type: string, help: string, lines: readonly string[]): string {
+  const full = `cadenza_${name}`;
+  const head = `# HELP ${full} ${help}\n# TYPE ${full} ${type}\n`;
+  return head + lines.map((line) => `${full}${line}\n`).join('');
+}

@@ -1,0 +1,157 @@
+/**
+ * What workflows and agents did since midnight (UTC), for monitoring. Prometheus takes the midnight for a
+ * restart of its counters. One label stands for all beyond the first `labels` workflows or agents of the day.
+ */
+import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral } from '../../db/sql.ts';
+
+interface WorkflowDay {
+  /** The workflow's id, `none` for runs without a workflow, `other` for all that are not named. */
+  workflow: string;
+  started: number;
+  completed: number;
+  faulted: number;
+  cancelled: number;
+  /** How long the runs that ended took together. */
+  total_seconds: number;
+}
+
+interface AgentDay {
+  /** The agent's id, `none` or `other`. */
+  agent: string;
+  invocations: number;
+  input_tokens: number;
+  output_tokens: number;
+  cost_usd: number;
+}
+
+/** Human tasks of a workflow that were decided, by how long it took to claim and to decide them. */
+export interface HumanDay {
+  workflow: string;
+  what: 'claim' | 'decide';
+  /** For each of `HUMAN_SECONDS` how many took at most so long, and at the end how many there are. */
+  counts: number[];
+  total_seconds: number;
+}
+
+export interface DayFigures {
+  workflows: WorkflowDay[];
+  agents: AgentDay[];
+  humans: HumanDay[];
+  /** How long the oldest event of runs has been waiting to be looked at for deliveries; 0 if none does. */
+  eventLagSeconds: number;
+}
+
+/** From a minute to a week. */
+export const HUMAN_SECONDS = [60, 300, 1_800, 3_600, 14_400, 28_800, 86_400, 259_200, 604_800] as const;
+
+const DAY = `date_trunc('day', clock_timestamp(), 'UTC')`;
+
+/** @param labels the most workflows, and the most agents, that are named */
+export async function readDayFigures(em: EntityManager, labels: number): Promise<DayFigures> {
+  const workflows = await workflowsOfDay(em, labels);
+  const named = workflows.map(({ workflow }) => workflow).filter((workflow) => workflow !== 'other');
+  const agents = await agentsOfDay(em, labels);
+  const humans = await humansOfDay(em, named);
+  return { workflows, agents, humans, eventLagSeconds: await eventLag(em) };
+}
+
+function workflowsOfDay(em: EntityManager, labels: number): Promise<WorkflowDay[]> {
+  const one = (change: string): string => `(change = '${change}')::int`;
+  return em.execute(
+    `with counted as (
+       select workflow_id, hour, started, completed, faulted, cancelled, total_ms
+         from run_hour where hour >= ${DAY}
+       union all
+       select workflow_id, date_trunc('hour', at), ${one('started')}, ${one('completed')}, ${one('faulted')},
+              ${one('cancelled')}, coalesce(length_ms, 0)
+         from run_hour_change where at >= ${DAY}),
+     summed as (
+       select workflow_id, sum(started) as started, sum(completed) as completed, sum(faulted) as faulted,
+              sum(cancelled) as cancelled, sum(total_ms) as total_ms,
+              row_number() over (order by min(hour), workflow_id) as place
+         from counted group by workflow_id)
+     select case when place > ? then 'other' else coalesce(workflow_id::text, 'none') end as workflow,
+            sum(started)::float8 as started, sum(completed)::float8 as completed,
+            sum(faulted)::float8 as faulted, sum(cancelled)::float8 as cancelled,
+            (sum(total_ms) / 1000)::float8 as total_seconds
+       from summed group by 1 order by 1`,
+    [labels],
+  );
+}
+
+function agentsOfDay(em: EntityManager, labels: number): Promise<AgentDay[]> {
+  return em.execute(
+    `with counted as (
+       select agent_id, invocations, input_tokens, output_tokens, cost_usd
+         from usage_day where day = (clock_timestamp() at time zone 'UTC')::date
+       union all
+       select agent_id, 1, input_tokens, output_tokens, coalesce(cost_usd, 0)
+         from usage_record where not folded and at >= ${DAY}),
+     summed as (
+       select agent_id, sum(invocations) as invocations, sum(input_tokens) as input_tokens,
+              sum(output_tokens) as output_tokens, sum(cost_usd) as cost_usd,
+              row_number() over (order by agent_id) as place
+         from counted group by agent_id)
+     select case when place > ? then 'other' else coalesce(agent_id::text, 'none') end as agent,
+            sum(invocations)::float8 as invocations, sum(input_tokens)::float8 as input_tokens,
+            sum(output_tokens)::float8 as output_tokens, sum(cost_usd)::float8 as cost_usd
+       from summed group by 1 order by 1`,
+    [labels],
+  );
+}
+
+async function humansOfDay(em: EntityManager, named: readonly string[]): Promise<HumanDay[]> {
+  const rows = await em.execute<Bucket[]>(
+    `with decided as (
+       select case when t.workflow_id is null then 'none'
+                   when t.workflow_id::text = any (?::text[]) then t.workflow_id::text
+                   else 'other' end as workflow,
+              extract(epoch from t.claimed_at - t.created_at)::float8 as claim,
+              extract(epoch from d.decided_at - t.created_at)::float8 as decide
+         from hitl_decision d join hitl_task t on t.id = d.task_id
+        where d.decided_at >= ${DAY})
+     select workflow, what, width_bucket(seconds, array[${HUMAN_SECONDS.join(', ')}]::float8[]) as at, sum(seconds)::float8 as seconds,
+            count(*)::int as count
+       from decided cross join lateral (values ('claim', claim), ('decide', decide)) as took (what, seconds)
+      where seconds is not null group by 1, 2, 3 order by 1, 2, 3`,
+    [arrayLiteral(named)],
+  );
+  return histograms(rows);
+}
+
+interface Bucket extends Pick<HumanDay, 'workflow' | 'what'> {
+  /** Index of the smallest of `HUMAN_SECONDS` that is longer. */
+  at: number;
+  seconds: number;
+  count: number;
+}
+
+function histograms(rows: readonly Bucket[]): HumanDay[] {
+  const days = new Map<string, HumanDay>();
+  for (const { workflow, what, at, seconds, count } of rows) {
+    const key = `${workflow} ${what}`;
+    const day = days.get(key) ?? {
+      workflow,
+      what,
+      counts: Array.from({ length: HUMAN_SECONDS.length + 1 }, () => 0),
+      total_seconds: 0,
+    };
+    for (let place = at; place < day.counts.length; place += 1)
+      day.counts[place] = (day.counts[place] ?? 0) + count;
+    day.total_seconds += seconds;
+    days.set(key, day);
+  }
+  return [...days.values()];
+}
+
+/** Without a target nobody waits for events, and the cursor stays where it is. */
+async function eventLag(em: EntityManager): Promise<number> {
+  const [row] = await em.execute<{ lag: number }[]>(
+    `select coalesce(greatest(extract(epoch from clock_timestamp() - (
+       select e.at from run_event e, delivery_cursor c
+        where (e.tx, e.gpos) > (c.tx, c.gpos) and exists (select 1 from delivery_target where active)
+        order by e.tx, e.gpos limit 1)), 0), 0)::float8 as lag`,
+  );
+  return row?.lag ?? 0;
+}
