@@ -41,7 +41,7 @@ import { Migration202611231259Notifications } from './202611231259-notifications
 import { Migration202611231100SpendingSizes } from './202611231100-spending-sizes.ts';
 import { Migration202611231300Audit } from './202611231300-audit.ts';
 import { Migration202611231301AccessTokens } from './202611231301-access-tokens.ts';
-import { Migration202611231302SecondFactors } from './202611231302-second-factors.ts';
+import { Migration202611231303SecondFactors } from './202611231303-second-factors.ts';
 import { Migration202611231355DecisionTimes } from './202611231355-decision-times.ts';
 
 export const migrations = [
@@ -84,7 +84,7 @@ export const migrations = [
   { name: '202611231259-notifications', class: Migration202611231259Notifications },
   { name: '202611231331-absences', class: Migration202611231331Absences },
   { name: '202611231302-identity-issuers', class: Migration202611231302IdentityIssuers },
-  { name: '202611231302-second-factors', class: Migration202611231302SecondFactors },
+  { name: '202611231303-second-factors', class: Migration202611231303SecondFactors },
   { name: '202611231355-decision-times', class: Migration202611231355DecisionTimes },
 ];
 

@@ -1,7 +1,7 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /** Second factors (TOTP, passkeys, recovery codes), and how long sessions live. */
-export class Migration202611231302SecondFactors extends Migration {
+export class Migration202611231303SecondFactors extends Migration {
   override up(): void {
     // True from the first second factor on.
     this.addSql(`alter table user_account add column second_factor boolean not null default false`);
