@@ -844,11 +844,13 @@ export type CreatePriceRequest = {
 };
 export type CreateSessionRequest =
   | {
+      grant_type?: 'password';
       /** The username or email address. */
       username: string;
       password: string;
     }
   | {
+      grant_type: 'second_factor';
       challenge: string;
       /** Of the authenticator app: six digits. */
       code?: string;

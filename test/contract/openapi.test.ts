@@ -220,6 +220,7 @@ test('operations with a token declare 401, errors are problems, and lists are pa
     'POST /auth/token',
     'POST /console/session',
     'POST /auth/device',
+    'POST /auth/passkey',
     'GET /auth/authorize',
     'POST /auth/authorize',
     'POST /auth/register',

@@ -51,12 +51,13 @@ export function sessionEndpoints(deps: Pick<AppDeps, 'env' | 'encryption' | 'ide
         'A challenge of `POST /auth/passkey` needs no password.',
       tags: ['console'],
       role: 'public',
-      body: z.union([
+      body: z.discriminatedUnion('grant_type', [
         z.strictObject({
+          grant_type: z.literal('password').optional(),
           username: secretText.meta({ description: 'The username or email address.' }),
           password: secretText,
         }),
-        z.strictObject(secondFactorFields),
+        z.strictObject({ grant_type: z.literal('second_factor'), ...secondFactorFields }),
       ]),
       bodyLimitBytes: MAX_AUTH_BODY_BYTES,
       responses: { 200: userRecord },
@@ -67,7 +68,8 @@ export function sessionEndpoints(deps: Pick<AppDeps, 'env' | 'encryption' | 'ide
         if (!isFromOwnPage(c.ctx, env.BASE_URL)) {
           throw forbidden('Only a page of this server may open a session.', 'foreign_page');
         }
-        const id = await openBrowserSession(deps, c, c.body);
+        const { grant_type: _type, ...credentials } = c.body;
+        const id = await openBrowserSession(deps, c, credentials);
         if (id === null) throw wrongCredentials();
         return { status: 200, body: presentUser(await getUser(c.em, id)), headers: noStore };
       },

@@ -127,7 +127,8 @@ function PasskeyButton({ onProblem }: { onProblem: (text: string) => void }) {
       const { challenge, options } = await client.call('beginPasskeyLogIn');
       const { signWithPasskey } = await import('../../data/passkeys.ts');
       // The browser's own form.
-      await logIn({ challenge, passkey: (await signWithPasskey(options)) as never });
+      const passkey = (await signWithPasskey(options)) as never;
+      await logIn({ grant_type: 'second_factor', challenge, passkey });
     } catch (error) {
       onProblem(error instanceof DOMException ? words.noPasskey : detailOf(error));
     }

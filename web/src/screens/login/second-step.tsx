@@ -20,7 +20,7 @@ export function SecondStep({ step, onBack }: { step: Step; onBack: () => void })
   const attempt = async (proof: () => Promise<object> | object) => {
     problem.value = null;
     try {
-      await logIn({ challenge, ...(await proof()) });
+      await logIn({ grant_type: 'second_factor', challenge, ...(await proof()) });
     } catch (error) {
       problem.value = error instanceof DOMException ? words.stopped : detailOf(error);
     }
