@@ -62,7 +62,7 @@ export function authEndpoints(deps: AppDeps): Endpoint[] {
         401: media({ 'application/json': oauthError }),
         403: media({ 'application/json': secondFactorError }),
       },
-      errors: [401, 429],
+      errors: [401, 403, 429],
       idempotent: false,
       transaction: false,
       handler: async (c) => {
