@@ -102,15 +102,28 @@ export async function visitConsole(
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
+const ALL_RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+/** Those of the rules that look at colours. */
+const COLOUR_RULES = { type: 'rule', values: ['color-contrast', 'link-in-text-block'] };
+
 /** The violations of WCAG 2.2 A and AA and of good practice on the page as it is, and nameless controls. */
 export async function accessibilityProblems(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
+  return [...(await violations(page, ALL_RULES)), ...(await namelessControls(page))];
+}
+
+/** Those that depend on colours, for a page of which only the colours have changed. */
+export function colourProblems(page: Page): Promise<string[]> {
+  return violations(page, COLOUR_RULES);
+}
+
+async function violations(page: Page, runOnly: unknown): Promise<string[]> {
+  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe);
   const found: unknown = await page.evaluate(
-    `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+    `axe.run({ resultTypes: ['violations'], runOnly: ${JSON.stringify(runOnly)} })
        .then(({ violations }) => violations.map(({ id, help, nodes }) =>
          id + ': ' + help + ' at ' + nodes.map(({ target }) => target).join(' | ')))`,
   );
-  return [...(found as string[]), ...(await namelessControls(page))];
+  return found as string[];
 }
 
 /** What people act on, or that holds such things. */

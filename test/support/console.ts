@@ -6,6 +6,7 @@ import { startTestApp, type TestApp, type TestUser } from './app.ts';
 import {
   accessibilityProblems,
   buildConsole,
+  colourProblems,
   consoleFolder,
   keepPicture,
   launchChromium,
@@ -100,11 +101,12 @@ export async function expectScreensFit(
 
 /** What is shown now is accessible and fits into the window, light and dark. */
 export async function expectFits(page: Page, name: string): Promise<void> {
-  // Only the style sheet depends on the system's scheme.
+  // Only the style sheet depends on the system's scheme, and changes nothing but colours for it.
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     const at = `${name}-${colorScheme}`;
     await keepPicture(page, at);
-    expect([at, await accessibilityProblems(page), await sidewaysScroll(page)]).toEqual([at, [], 0]);
+    const problems = await (colorScheme === 'light' ? accessibilityProblems : colourProblems)(page);
+    expect([at, problems, await sidewaysScroll(page)]).toEqual([at, [], 0]);
   }
 }
