@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { RunActivities } from '../contracts/activities.ts';
+import { removeRestingSessions } from '../domain/conversations/sessions.ts';
 import { removeEndedRuns, removeOldPayloads } from '../domain/retention/remove.ts';
 import type { ActivityDeps } from './deps.ts';
 
@@ -12,21 +13,24 @@ export function removeExpiredActivity({
   logger,
 }: ActivityDeps): RunActivities['removeExpired'] {
   return async () => {
-    const removed = { runs: 0, payloads: 0, files: 0 };
+    const removed = { runs: 0, payloads: 0, files: 0, sessions: 0 };
     const deadline = Date.now() + BUDGET_MS;
     let more = true;
     while (more && Date.now() < deadline) {
       Context.current().heartbeat();
       const { runs, files } = await removeEndedRuns(orm.em.fork(), retentionDays);
       const { payloads, files: contents } = await removeOldPayloads(orm.em.fork(), retentionDays);
+      const sessions = await removeRestingSessions(orm.em.fork(), retentionDays);
       // After a crash here, the sweep removes these files, since no row names them any more.
       for (const id of [...files, ...contents]) await store.remove(id);
       removed.runs += runs;
       removed.files += files.length;
       removed.payloads += payloads;
-      more = runs + payloads > 0;
+      removed.sessions += sessions;
+      more = runs + payloads + sessions > 0;
     }
-    if (removed.runs + removed.payloads > 0) logger.info(removed, 'removed expired runs and payloads');
+    if (removed.runs + removed.payloads + removed.sessions > 0)
+      logger.info(removed, 'removed expired runs, payloads and conversations');
     return { runs: removed.runs, payloads: removed.payloads, more };
   };
 }

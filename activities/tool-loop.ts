@@ -8,6 +8,7 @@ import { MODEL_KINDS } from '../contracts/tool-loop.ts';
 import type { ModelTurn, ToolRef, TurnRequest, TurnStep } from '../contracts/tool-loop.ts';
 import { callMcpTool, listMcpTools } from '../adapters/mcp/agent-tools.ts';
 import { parseConfiguration } from '../adapters/call-settings.ts';
+import { messageTextOf } from '../adapters/llm/llm-files.ts';
 import {
   beginTurn,
   openConversation,
@@ -226,8 +227,8 @@ function textOfMessage(message: unknown): string {
 function textOf(input: unknown): string {
   if (typeof input === 'string') return input;
   if (isRecord(input)) {
-    for (const key of ['prompt', 'text', 'message'])
+    for (const key of ['prompt', 'message'])
       if (typeof input[key] === 'string' && Object.keys(input).length === 1) return input[key];
   }
-  return JSON.stringify(input ?? null);
+  return messageTextOf(input) ?? JSON.stringify(input ?? null);
 }

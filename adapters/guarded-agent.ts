@@ -12,18 +12,20 @@ interface GuardedAgent {
   timeout: number | string | Record<string, number> | undefined;
   /** The parts of the configuration that may name secrets. */
   stored: unknown;
+  /** Texts for a model, in which the name of no secret stays as it is. */
+  texts?: unknown;
 }
 
 /** Makes one call of an agent, as `guarded`. */
 export async function guardedAgent(
   call: AgentCall,
-  { timeout, stored }: GuardedAgent,
+  { timeout, stored, texts }: GuardedAgent,
   run: (guard: CallGuard) => Promise<AgentResult>,
 ): Promise<AgentResult> {
   const { signal, agent } = call;
   signal.throwIfAborted();
   const timeoutMs = Math.min(timeoutOf(timeout, call.timeoutMs), MAX_TIMEOUT_MS);
-  const sensitive = await loadSensitive(stored, call.secret);
+  const sensitive = await loadSensitive(stored, call.secret, texts);
   call.partial?.redactBy(sensitive);
   const limits = { signal, timeoutMs, sensitive, counterpart: agent.name };
   const { result, durationMs } = await guarded(limits, async (guard) => {

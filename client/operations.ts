@@ -204,6 +204,7 @@ export type AgentOffer = {
   execution_type: string | null;
   configuration: Record<string, unknown>;
   input_schema: Record<string, unknown> | null;
+  output_schema: Record<string, unknown> | null;
   skills: string[];
 };
 export type AgentRefresh = {
@@ -261,6 +262,7 @@ export type AgentResource = {
 };
 export type AgentSession = {
   id: string;
+  agent_id: string;
   /** The id that its calls name. */
   session: string;
   /** How many messages are kept. */
@@ -275,6 +277,7 @@ export type AgentSessionMessage = {
 };
 export type AgentSessionWithMessages = {
   id: string;
+  agent_id: string;
   /** The id that its calls name. */
   session: string;
   /** How many messages are kept. */
@@ -1430,6 +1433,11 @@ export type ImportAgentsRequest = {
    * makes one agent with all tools as its skills. Default: all.
    */
   select?: string[];
+  /**
+   * Takes over the schemas of answers, too (`openapi`, `mcp`). An answer that does not fit is
+   * then an error.
+   */
+  output_schemas?: boolean;
   /** Only shows what would be made. */
   dry_run?: boolean;
   version?: SemanticVersion;
@@ -1482,6 +1490,11 @@ export type InvokeAgentRequest = {
    * two calls at the same time, the second one fails.
    */
   session?: string;
+  /**
+   * Whether those who follow the run see the agent's output while it grows. Default: the
+   * agent's `capabilities_streaming`.
+   */
+  stream?: boolean;
   /** Of the run with all runs that it starts. */
   budget?: Budget;
 };
@@ -3557,6 +3570,19 @@ export interface Operations {
   getSession: { answer: User | undefined };
   /** Log out: end the session of this browser */
   deleteSession: { answer: LoggedOut | undefined };
+  /** List the caller's conversations with all agents, newest first */
+  listConversations: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      agent_id?: string | undefined;
+      /** Text in the id or in what was said; case is ignored. */
+      q?: string | undefined;
+    };
+    answer: AgentSession[];
+  };
   /** Show the task of a decision link: a page that changes nothing */
   showDecisionLink: {
     path: {
@@ -5062,6 +5088,7 @@ export const OPERATIONS = {
   createSession: { method: 'POST', path: '/console/session', role: 'public' },
   getSession: { method: 'GET', path: '/console/session', role: 'viewer' },
   deleteSession: { method: 'DELETE', path: '/console/session', role: 'viewer' },
+  listConversations: { method: 'GET', path: '/conversations', role: 'viewer' },
   showDecisionLink: { method: 'GET', path: '/decide/{token}', role: 'public' },
   decideByLink: { method: 'POST', path: '/decide/{token}', role: 'public' },
   getAgentDocumentation: { method: 'GET', path: '/docs/agents/{id}', role: 'viewer' },

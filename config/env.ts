@@ -65,6 +65,9 @@ const schema = z.object({
   CORS_ORIGINS: list(
     z.url({ protocol: /^https?$/, error: 'must be origins such as https://app.example.com' }),
   ).default([]),
+  ALLOWED_HOSTS: list(
+    z.hostname('must be names of hosts such as agents.example.com').transform((name) => name.toLowerCase()),
+  ).default([]),
   TRUST_PROXY: trustProxy().default(0),
   EGRESS_ALLOW: list(hostOrNetwork()).default([]),
   EGRESS_HOST_MAP: hostMap().default([]),

@@ -84,6 +84,8 @@ export interface RunStart {
   created_at: string;
   /** Interpreter state of the faulted run that this one retries. */
   checkpoint: unknown;
+  /** Calls of agents that do not say otherwise show their output while it grows. */
+  streams?: true;
   /** Set if the input links files to fetch before the first task. */
   fetch_files?: true;
   /** The run is a call of this agent, which has limits or budgets to pass. */
@@ -143,6 +145,8 @@ export interface ChildDonePayload {
   child_run_id: string;
   status: Extract<RunStatus, 'completed' | 'faulted' | 'cancelled'>;
   error?: DslError | null;
+  /** What the child and the runs below it have used: sums by name. */
+  usage?: Record<string, number>;
 }
 
 export const wakeSignal = defineSignal('wake');

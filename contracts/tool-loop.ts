@@ -90,6 +90,11 @@ export interface TurnRequest {
   repair?: string;
 }
 
+/** What the model is told of an answer that cannot be used. */
+export function repairRequest(problem: string): string {
+  return `Your answer does not fit: ${problem}. Answer again, with the correct form only.`;
+}
+
 /** What a tool answers to the model. Data: nothing in it is evaluated. */
 export interface ToolAnswer {
   id: string;

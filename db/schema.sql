@@ -438,6 +438,15 @@ create table budget_wait (
 CREATE INDEX budget_wait_asleep ON public.budget_wait USING btree (subject_id) WHERE (woken_at IS NULL);
 CREATE INDEX budget_wait_subject ON public.budget_wait USING btree (subject_id, since);
 
+create table cancelled_request (
+  user_id uuid not null,
+  session_id uuid not null,
+  request_id text not null,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  constraint cancelled_request_pkey PRIMARY KEY (user_id, session_id, request_id),
+  constraint cancelled_request_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+
 create table chat_message (
   session_id uuid not null,
   number bigint not null generated always as identity,
@@ -466,6 +475,7 @@ create table chat_session (
   constraint chat_session_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id)
 );
 CREATE INDEX chat_session_owner ON public.chat_session USING btree (owner_id);
+CREATE INDEX chat_session_updated ON public.chat_session USING btree (updated_at);
 
 create table conversation (
   id uuid not null,
@@ -476,6 +486,8 @@ create table conversation (
   tools json not null,
   history json not null,
   begun_at timestamp with time zone not null default clock_timestamp(),
+  task text,
+  visit integer,
   constraint conversation_pkey PRIMARY KEY (id),
   constraint conversation_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE,
   constraint conversation_session_id_fkey FOREIGN KEY (session_id) REFERENCES chat_session(id) ON DELETE SET NULL
@@ -609,24 +621,6 @@ CREATE INDEX device_request_expiry ON public.device_request USING btree (expires
 CREATE INDEX device_request_network ON public.device_request USING btree (network, expires_at);
 CREATE INDEX device_request_session ON public.device_request USING btree (session_id);
 CREATE INDEX device_request_user ON public.device_request USING btree (user_id);
-
-create table door_call (
-  id uuid not null,
-  door text not null,
-  run_id uuid not null,
-  user_id uuid not null,
-  session_id uuid,
-  request_id text,
-  progress_token text,
-  created_at timestamp with time zone not null default now(),
-  constraint door_call_pkey PRIMARY KEY (id),
-  constraint door_call_door_check CHECK ((door = ANY (ARRAY['mcp'::text, 'openai'::text]))),
-  constraint door_call_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE,
-  constraint door_call_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
-);
-CREATE INDEX door_call_request ON public.door_call USING btree (session_id, user_id, request_id) WHERE (session_id IS NOT NULL);
-CREATE INDEX door_call_run ON public.door_call USING btree (run_id);
-CREATE INDEX door_call_user ON public.door_call USING btree (user_id);
 
 create table encryption_key (
   id text not null,
@@ -1378,6 +1372,26 @@ create table price (
   constraint price_provider_model_valid_from_key UNIQUE NULLS NOT DISTINCT (provider, model, valid_from)
 );
 
+create table protocol_call (
+  id uuid not null,
+  protocol text not null,
+  run_id uuid not null,
+  user_id uuid not null,
+  session_id uuid,
+  request_id text,
+  progress_token text,
+  created_at timestamp with time zone not null default now(),
+  idempotency_key text,
+  request_digest text,
+  constraint protocol_call_pkey PRIMARY KEY (id),
+  constraint protocol_call_protocol_check CHECK ((protocol = ANY (ARRAY['mcp'::text, 'openai'::text]))),
+  constraint protocol_call_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE,
+  constraint protocol_call_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX protocol_call_request ON public.protocol_call USING btree (session_id, user_id, request_id) WHERE (session_id IS NOT NULL);
+CREATE INDEX protocol_call_run ON public.protocol_call USING btree (run_id);
+CREATE INDEX protocol_call_user ON public.protocol_call USING btree (user_id, idempotency_key);
+
 create table recovery_code (
   user_id uuid not null,
   code_hash bytea not null,
@@ -1449,6 +1463,7 @@ create table run (
   charged uuid[] not null default '{}'::uuid[],
   budget_id uuid,
   caller_run_id uuid,
+  streams boolean not null default false,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id),
   constraint run_parent_run_id_fkey FOREIGN KEY (parent_run_id) REFERENCES run(id),

@@ -493,6 +493,8 @@ export interface SourceOffer {
     url: string | null;
     configuration: Record<string, unknown>;
     input_schema: Record<string, unknown> | null;
+    /** Null unless it was asked for. */
+    output_schema: Record<string, unknown> | null;
     capabilities_streaming: boolean;
     provider_name: string | null;
   };
@@ -510,9 +512,17 @@ type CounterpartRequest = Pick<AgentCall, 'agent' | 'secret' | 'timeoutMs' | 'si
 
 /** Reads what other platforms offer, and tries counterparts. Both throw `Fault`. */
 export interface AgentSources {
-  /** `agent`: whose credentials count. `select`: what to read; null for all. */
+  /**
+   * `agent`: whose credentials count. `select`: what to read; null for all. `outputs`: schemas of answers,
+   * too.
+   */
   read(
-    request: CounterpartRequest & { from: SourceKind; url: string; select: readonly string[] | null },
+    request: CounterpartRequest & {
+      from: SourceKind;
+      url: string;
+      select: readonly string[] | null;
+      outputs: boolean;
+    },
   ): Promise<SourceOffer[]>;
   /** @returns a sentence for people */
   check(request: CounterpartRequest & { kind: string }): Promise<string>;

@@ -1,6 +1,7 @@
 /** Agents of kind `audio`: recordings to text and texts to speech, over an OpenAI-compatible API. */
 import { audioConfiguration, TRANSCRIPT_FORMATS } from '../../contracts/agent-kinds/audio.ts';
 import { fault } from '../../contracts/fault.ts';
+import { splitModelTexts } from '../../contracts/model-texts.ts';
 import type { AgentAdapter, AgentResult } from '../../domain/ports.ts';
 import { parseConfiguration, withoutSecrets } from '../call-settings.ts';
 import type { ModelTools } from '../llm/model.ts';
@@ -27,9 +28,11 @@ export function createAudioAdapter(tools: ModelTools): AgentAdapter {
           `"format" must be one of ${TRANSCRIPT_FORMATS.join(', ')} for transcripts`,
         );
       const { agent, secret } = call;
+      const { settings, texts } = splitModelTexts('audio', configuration);
       const sensitive = await loadSensitive(
-        [configuration, configuration.base_url ?? agent.url, agent.authentication_config],
+        [settings, configuration.base_url ?? agent.url, agent.authentication_config],
         secret,
+        texts,
       );
       call.partial?.redactBy(sensitive);
       try {

@@ -7,10 +7,13 @@ import {
   streamText,
   type CallWarning,
   type LanguageModelUsage,
+  type ModelMessage,
 } from 'ai';
 import type { LlmConfiguration } from '../../contracts/agent-kinds/llm.ts';
-import { fault } from '../../contracts/fault.ts';
+import { Fault, fault } from '../../contracts/fault.ts';
+import { repairRequest } from '../../contracts/tool-loop.ts';
 import type { AgentCall, AgentResult, PartialSink, Usage } from '../../domain/ports.ts';
+import { describeViolations, violations } from '../../language/schema/validate-json.ts';
 import { timeoutOf, withoutSecrets } from '../call-settings.ts';
 import type { Sensitive } from '../secrets/sensitive.ts';
 import { renderTemplate } from '../secrets/templates.ts';
@@ -23,6 +26,8 @@ import { providerOptions } from './providers.ts';
 /** Of an answer that is streamed. */
 const MAX_STREAMED_LENGTH = 1024 * 1024;
 const FENCE = '```';
+/** Of what is said to the model of its answer. */
+const MAX_PROBLEM_LENGTH = 500;
 
 interface Completion {
   text: string;
@@ -36,7 +41,7 @@ interface Completion {
 }
 
 /**
- * Asks the model once. `partsOf` gives the files to send; what they need to be loaded counts towards the time
+ * Asks the model, and once more if its answer does not fit the output schema. `partsOf` gives the files to send; what they need to be loaded counts towards the time
  * limit. The output is `{text, finish_reason, model}`, or with an output schema the object that the model
  * returned.
  */
@@ -50,29 +55,79 @@ export async function completionResult(
   const timeoutMs = timeoutOf(configuration.timeout, call.timeoutMs);
   const sensitive = await modelSecrets(call, configuration);
   call.partial?.redactBy(sensitive);
-  let model: CallModel | null = null;
+  let model: CallModel | undefined;
+  const leftMs = (): number => Math.max(1, Math.round(timeoutMs - (performance.now() - startedAt)));
+  const open = async (): Promise<CallModel> => {
+    model = await modelOf(call, configuration, sensitive, { ...tools, timeoutMs: leftMs() });
+    return model;
+  };
   try {
     const parts = await partsOf({ ...call, timeoutMs }, sensitive);
-    const leftMs = Math.max(1, Math.round(timeoutMs - (performance.now() - startedAt)));
-    model = await modelOf(call, configuration, sensitive, { ...tools, timeoutMs: leftMs });
-    const completion = await complete(model, call, { configuration, parts, sensitive });
-    const usage = usageOf(completion, model.name, performance.now() - startedAt);
-    const { name } = model;
+    const { completion, usage, name } = await askTwice(open, call, { configuration, parts, sensitive });
     const output = (): unknown => outputOf(completion, call.agent.output_schema, name);
     return {
       ...(call.turn ? turnResult(completion, output, sensitive) : { output: sensitive.clean(output()) }),
-      usage: { ...usage, ...(usage.model === undefined ? {} : { model: sensitive.redact(usage.model) }) },
+      usage: {
+        ...usage,
+        duration_ms: Math.round(performance.now() - startedAt),
+        ...(usage.model === undefined ? {} : { model: sensitive.redact(usage.model) }),
+      },
       warnings: warningsOf(completion, sensitive),
     };
   } catch (error) {
-    const failure = model === null ? withoutSecrets(error, sensitive) : model.failureOf(error);
+    const failure = model === undefined ? withoutSecrets(error, sensitive) : model.failureOf(error);
     const busy = call.turn && busyOf(error, failure);
     if (busy) return { output: null, busy };
     throw failure;
   }
 }
 
+/** The second time only if the first answer does not fit; the turns of a loop ask again by themselves. */
+async function askTwice(
+  open: () => Promise<CallModel>,
+  call: AgentCall,
+  request: Omit<Request, 'repair'>,
+): Promise<{ completion: Completion; usage: Usage; name: string }> {
+  const model = await open();
+  const { name } = model;
+  const first = await complete(model, call, { ...request, repair: null });
+  const usage = usageOf(first, name);
+  const problem = call.turn ? null : problemOf(first, call, name);
+  if (problem === null) return { completion: first, usage, name };
+  call.partial?.restart();
+  const repair = { text: first.text, problem: request.sensitive.quote(problem, MAX_PROBLEM_LENGTH) };
+  const completion = await complete(await open(), call, { ...request, repair });
+  return { completion, usage: sumOf(usage, usageOf(completion, name)), name };
+}
+
+/** An answer that cannot be used, and why. */
+interface Repair {
+  text: string;
+  problem: string;
+}
+
+/** Why the model is asked once more: its answer does not fit the output schema. Null if it is not. */
+function problemOf(completion: Completion, { agent }: AgentCall, model: string): string | null {
+  if (completion.finishReason === 'content-filter') return null;
+  try {
+    const found = violations(agent.output_schema, outputOf(completion, agent.output_schema, model));
+    return found.length === 0 ? null : describeViolations(found);
+  } catch (error) {
+    if (error instanceof Fault) return error.message;
+    throw error;
+  }
+}
+
+function sumOf(first: Usage, second: Usage): Usage {
+  const sum: Usage = { ...first };
+  for (const [name, value] of Object.entries(second))
+    sum[name] = typeof value === 'number' ? value + Number(first[name] ?? 0) : value;
+  return sum;
+}
+
 interface Request {
+  /** What to ask again; null the first time. */
+  repair: Repair | null;
   configuration: LlmConfiguration;
   parts: readonly FilePart[];
   sensitive: Sensitive;
@@ -81,7 +136,7 @@ interface Request {
 async function complete(
   { model, isWhole }: CallModel,
   call: AgentCall,
-  { configuration, parts, sensitive }: Request,
+  { configuration, parts, sensitive, repair }: Request,
 ): Promise<Completion> {
   const schema = call.agent.output_schema;
   const { structured_output: structuredOutput = 'json_schema' } = configuration;
@@ -93,10 +148,10 @@ async function complete(
   const sendsSchema = structured && structuredOutput === 'json_schema';
   const settings = {
     model,
-    messages: turnMessages(messagesOf(prompt, parts), call.turn),
+    messages: [...turnMessages(messagesOf(prompt, parts), call.turn), ...repairMessages(repair)],
     ...toolsOf(call.turn),
     allowSystemInMessages: true,
-    ...instructionsOf(configuration, structured && !sendsSchema ? schema : null),
+    ...instructionsOf(configuration, sensitive, structured && !sendsSchema ? schema : null),
     ...samplingOf(configuration),
     providerOptions: providerOptions(configuration, sendsSchema ? schema : null),
     // The definition's `retry` repeats calls; a second layer would multiply the attempts.
@@ -121,6 +176,12 @@ async function complete(
     const { text = '', finishReason, usage, response } = error;
     return { text, object: undefined, finishReason, usage, model: response?.modelId, warnings: undefined };
   }
+}
+
+function repairMessages(repair: Repair | null): ModelMessage[] {
+  if (repair === null) return [];
+  const said: ModelMessage[] = repair.text === '' ? [] : [{ role: 'assistant', content: repair.text }];
+  return [...said, { role: 'user', content: repairRequest(repair.problem) }];
 }
 
 /** The same answer as `generateText` gives, shown to `partial` as it arrives. */
@@ -163,11 +224,13 @@ async function textSoFar({ text }: { text: string }): Promise<{ partial: never }
 /** The system prompt; with the schema, if the API does not receive it otherwise. */
 function instructionsOf(
   { system }: LlmConfiguration,
+  sensitive: Sensitive,
   schema: Record<string, unknown> | null,
 ): { instructions?: string } {
   const schemaInstructions =
     schema && `Answer with one JSON object that fits this JSON Schema:\n${JSON.stringify(schema)}`;
-  const instructions = [system, schemaInstructions].filter((text) => typeof text === 'string').join('\n\n');
+  const own = system === undefined ? undefined : sensitive.fill(system);
+  const instructions = [own, schemaInstructions].filter((text) => typeof text === 'string').join('\n\n');
   return instructions === '' ? {} : { instructions };
 }
 
@@ -234,7 +297,7 @@ function jsonIn(text: string): unknown {
   }
 }
 
-function usageOf(completion: Completion, model: string, durationMs: number): Usage {
+function usageOf(completion: Completion, model: string): Usage {
   const { usage } = completion;
   const counts = {
     input_tokens: usage?.inputTokens,
@@ -247,7 +310,6 @@ function usageOf(completion: Completion, model: string, durationMs: number): Usa
   return {
     ...Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== undefined)),
     requests: 1,
-    duration_ms: Math.round(durationMs),
     model: completion.model ?? model,
   };
 }

@@ -52,6 +52,16 @@ export function textWithFiles(input: unknown): unknown {
   return data === null || data === undefined ? text : [text, JSON.stringify(data)].join('\n').trim();
 }
 
+/** What a message of A2A, or a form of this shape, says; null for other input. */
+export function messageTextOf(input: unknown): string | null {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return null;
+  const { text, data } = input as Record<string, unknown>;
+  if (typeof text !== 'string' || !Object.keys(input).every((key) => MESSAGE_KEYS.has(key))) return null;
+  return data === null || data === undefined ? text : [text, JSON.stringify(data)].join('\n').trim();
+}
+
+const MESSAGE_KEYS: ReadonlySet<string> = new Set(['text', 'data', 'files', 'message_id', 'context_id']);
+
 function referencesOf(input: unknown): StoredReference[] {
   const files = typeof input === 'object' && input !== null && 'files' in input ? input.files : null;
   return Array.isArray(files) ? files.filter(isFileReference) : [];

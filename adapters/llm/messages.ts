@@ -1,10 +1,10 @@
 /** The input of an invocation as the messages of a chat. */
 import type { ModelMessage } from 'ai';
 import { fault } from '../../contracts/fault.ts';
-import { textWithFiles, type FilePart } from './llm-files.ts';
+import { messageTextOf, textWithFiles, type FilePart } from './llm-files.ts';
 
 /**
- * A string, `{prompt}`, `{messages: [{role, content}]}`, or other JSON, which is sent as text. `files` are
+ * A string, `{prompt}`, `{text, data?}`, `{messages: [{role, content}]}`, or other JSON, sent as text. `files` are
  * added to the last message. Throws `Fault` (validation).
  */
 export function messagesOf(given: unknown, files: readonly FilePart[]): ModelMessage[] {
@@ -27,6 +27,8 @@ function plainMessages(input: unknown): ModelMessage[] {
     if ('messages' in input && Array.isArray(input.messages)) return input.messages.map(messageOf);
     if ('prompt' in input && typeof input.prompt === 'string')
       return [{ role: 'user', content: input.prompt }];
+    const text = messageTextOf(input);
+    if (text !== null) return [{ role: 'user', content: text }];
   }
   return [{ role: 'user', content: typeof input === 'string' ? input : JSON.stringify(input ?? null) }];
 }

@@ -36,7 +36,10 @@ export interface CallModel {
   failureOf(error: unknown): unknown;
 }
 
-/** The secrets that a model's configuration names. Throws `Fault` (configuration) for an unknown one. */
+/**
+ * The secrets that a model's configuration names. Throws `Fault` (configuration) for an unknown one, except in
+ * the texts for the model.
+ */
 export function modelSecrets(call: AgentCall, configuration: LlmConfiguration): Promise<Sensitive> {
   const { base_url, model, api_key, headers, resource, deployment, api_version } = configuration;
   const { region, access_key_id, secret_access_key, session_token } = configuration;
@@ -48,6 +51,7 @@ export function modelSecrets(call: AgentCall, configuration: LlmConfiguration): 
       [agent.authentication_config, configuration['token']],
     ],
     secret,
+    [configuration.system, configuration.prompt],
   );
 }
 

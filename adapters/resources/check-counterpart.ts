@@ -2,6 +2,7 @@
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { hostOf } from '../egress/connection-fault.ts';
+import { checkSensor } from '../sensor/sensor-agent.ts';
 import type { SourceCall } from './source-call.ts';
 import { readCard } from './offers-a2a.ts';
 import { listTools } from './offers-mcp.ts';
@@ -14,6 +15,8 @@ export async function checkCounterpart(kind: string, call: SourceCall): Promise<
       const card = await readCard(call);
       return `The card of ${card.name} was read.`;
     }
+    case 'sensor':
+      return checkSensor(call);
     case 'llm':
     case 'vision':
     case 'audio':
@@ -74,8 +77,11 @@ function addressBelow(endpoint: string, check: string): string {
 async function checkModels(call: SourceCall): Promise<string> {
   const { provider = 'openai-compatible', api_key: key, model } = call.agent.configuration;
   const own = OWN_ADDRESSES[String(provider)];
-  if (own === undefined)
-    throw fault('configuration', `Models of ${String(provider)} cannot be checked without a completion`);
+  if (own === undefined) {
+    // Loaded when it is needed: the API calls models for nothing else.
+    const { tryModel } = await import('./try-model.ts');
+    return tryModel(call);
+  }
   const base = addressOf(call, 'base_url', own ?? undefined).replace(/\/+$/, '');
   const secret = typeof key === 'string' ? call.guard.sensitive.fill(key) : null;
   const headers = secret === null ? {} : keyHeaders(String(provider), secret);

@@ -1,5 +1,7 @@
 /** Reads what other platforms offer as agents, and tries counterparts, under the egress policy (ADR 46). */
+import { agentKind } from '../../contracts/agent-configuration.ts';
 import { fault } from '../../contracts/fault.ts';
+import { splitModelTexts } from '../../contracts/model-texts.ts';
 import { placeholderNames } from '../../contracts/placeholders.ts';
 import type { SourceKind } from '../../contracts/source-kinds.ts';
 import type { AgentCall, AgentSources, SourceOffer } from '../../domain/ports.ts';
@@ -20,7 +22,7 @@ const MAX_SHOWN = 200;
 
 const OFFERS: Record<
   SourceKind,
-  (call: SourceCall, select: readonly string[] | null) => Promise<SourceOffer[]>
+  (call: SourceCall, select: readonly string[] | null, outputs: boolean) => Promise<SourceOffer[]>
 > = {
   a2a: a2aOffers,
   openapi: openApiOffers,
@@ -39,20 +41,23 @@ export function createAgentSources(settings: EgressPolicyOptions): AgentSources 
   ): Promise<T> => {
     const { agent } = request;
     const call = { ...request, input: null, idempotencyKey: '' };
-    const stored = [agent.configuration, agent.url, agent.authentication_config, url];
-    const { output } = await guardedAgent(call, { timeout: undefined, stored }, async (guard) => {
+    const { settings, texts } = splitModelTexts(agentKind(agent), agent.configuration);
+    const stored = [settings, agent.url, agent.authentication_config, url];
+    const { output } = await guardedAgent(call, { timeout: undefined, stored, texts }, async (guard) => {
       const limits = { agent, signal: guard.signal, timeoutMs: guard.leftMs() };
       const credentials = await agentCredentials(limits, guard.sensitive, tokens);
       return {
-        output: await work(sourceCall({ agent, url: guard.sensitive.fill(url), egress, guard, credentials })),
+        output: await work(
+          sourceCall({ agent, url: guard.sensitive.fill(url), egress, tokens, guard, credentials }),
+        ),
       };
     });
     // The assertion holds: redaction copies and keeps the shape.
     return output as T;
   };
   return {
-    read: ({ from, url, select, ...request }) =>
-      guarded(request, url, async (call) => checkedOffers(await OFFERS[from](call, select))),
+    read: ({ from, url, select, outputs, ...request }) =>
+      guarded(request, url, async (call) => checkedOffers(await OFFERS[from](call, select, outputs))),
     check: ({ kind, ...request }) =>
       guarded(request, request.agent.url ?? '', (call) => checkCounterpart(kind, call)),
     close: () => egress.close(),

@@ -21,6 +21,7 @@ export async function a2aOffers(call: SourceCall): Promise<SourceOffer[]> {
         url: call.url,
         configuration: {},
         input_schema: null,
+        output_schema: null,
         capabilities_streaming: capabilities?.streaming === true,
         provider_name: provider?.organization?.slice(0, 100) || null,
       },

@@ -33,6 +33,7 @@ export async function langgraphOffers(
         url: null,
         configuration: { framework: 'langgraph', base_url: call.url, assistant_id: id },
         input_schema: await inputSchema(call, `${base}/assistants/${encodeURIComponent(id)}/schemas`),
+        output_schema: null,
         capabilities_streaming: false,
         provider_name: null,
       },

@@ -12,7 +12,11 @@ const MAX_TOOLS = 500;
 const WHOLE_SERVER = '*';
 const MAX_SKILLS = 100;
 
-export async function mcpOffers(call: SourceCall, select: readonly string[] | null): Promise<SourceOffer[]> {
+export async function mcpOffers(
+  call: SourceCall,
+  select: readonly string[] | null,
+  outputs: boolean,
+): Promise<SourceOffer[]> {
   const tools = await listTools(call);
   const common = { url: null, type: 'api', execution_type: 'framework', capabilities_streaming: false };
   if (select?.includes(WHOLE_SERVER)) {
@@ -24,6 +28,7 @@ export async function mcpOffers(call: SourceCall, select: readonly string[] | nu
       description: null,
       configuration,
       input_schema: null,
+      output_schema: null,
       provider_name: null,
     };
     return [{ select: WHOLE_SERVER, fields, skills: tools.slice(0, MAX_SKILLS).map(skillOf) }];
@@ -38,6 +43,8 @@ export async function mcpOffers(call: SourceCall, select: readonly string[] | nu
         description: tool.description?.slice(0, 10_000) || null,
         configuration: { framework: 'mcp', base_url: call.url, tool: tool.name },
         input_schema: { ...tool.inputSchema },
+        // Tools with this schema answer with structured content, which is the agent's output.
+        output_schema: outputs && tool.outputSchema ? { ...tool.outputSchema } : null,
         provider_name: null,
       },
       skills: [],

@@ -1,4 +1,5 @@
 /** The operations of an OpenAPI document, each as an agent that makes its request. */
+import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 
 import { fault } from '../../contracts/fault.ts';
@@ -21,6 +22,8 @@ const MAX_PARAMETERS = 200;
 const MAX_DEPTH = 64;
 /** Of all documents together: parsing YAML holds up the process. */
 const MAX_YAML_BYTES = 512 * 1024;
+/** Of an operation without an id. */
+const MAX_NAME = 200;
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'];
 
 type Schema = Record<string, unknown>;
@@ -28,6 +31,7 @@ type Schema = Record<string, unknown>;
 export async function openApiOffers(
   call: SourceCall,
   select: readonly string[] | null,
+  outputs: boolean,
 ): Promise<SourceOffer[]> {
   const documents = createDocumentSource();
   const { origin } = new URL(call.url);
@@ -47,8 +51,7 @@ export async function openApiOffers(
     });
   const document = await load(call.url);
   const listed = listOperations(document);
-  if (listed.length === 0)
-    throw fault('configuration', 'It is no OpenAPI document that has operations with an operationId');
+  if (listed.length === 0) throw fault('configuration', 'It is no OpenAPI document that has operations');
   const chosen = listed.filter(({ id }) => select === null || select.includes(id));
   const offers: SourceOffer[] = [];
   const room = { left: MAX_CHARACTERS };
@@ -57,7 +60,7 @@ export async function openApiOffers(
     await setImmediate();
     call.guard.signal.throwIfAborted();
     const operation = await describeOperation(document, id, found, load);
-    offers.push(await offerOf(operation, found.operation, { load, room }));
+    offers.push(await offerOf(operation, found.operation, { load, room, outputs }));
     if (room.left < 0)
       throw fault('configuration', 'The schemas of these operations are too large together: select fewer');
   }
@@ -72,19 +75,37 @@ interface Room {
 interface Reading {
   load: Load;
   room: Room;
+  /** Whether to read the schemas of answers. */
+  outputs: boolean;
 }
 
-/** Operations without an id cannot be named, so they are not offered. */
+/** An operation without an id is named after its method and path. */
 function listOperations(document: ApiDocument): { id: string; found: FoundOperation }[] {
   const { paths } = document.root;
-  return Object.entries(isRecord(paths) ? paths : {}).flatMap(([path, item]) =>
+  const all = Object.entries(isRecord(paths) ? paths : {}).flatMap(([path, item]) =>
     METHODS.flatMap((method) => {
       const operation = isRecord(item) ? item[method] : undefined;
-      const id = isRecord(operation) ? operation['operationId'] : undefined;
-      if (!isRecord(item) || !isRecord(operation) || typeof id !== 'string' || id === '') return [];
-      return [{ id, found: { path, method, item: { value: item, document }, operation } }];
+      if (!isRecord(item) || !isRecord(operation)) return [];
+      const { operationId: own } = operation;
+      const id = typeof own === 'string' && own !== '' ? own : nameOf(method, path);
+      return [{ id, isOwn: id === own, found: { path, method, item: { value: item, document }, operation } }];
     }),
   );
+  const used = Map.groupBy(all, ({ id }) => id);
+  return all.map(({ id, isOwn, found }) => ({
+    // Two paths can differ in signs only. Each name depends on its own path, not on the order.
+    id: isOwn || used.get(id)?.length === 1 ? id : `${id}_${digestOf(`${found.method} ${found.path}`)}`,
+    found,
+  }));
+}
+
+function nameOf(method: string, path: string): string {
+  const words = path.replaceAll(/[^A-Za-z0-9]+/g, '_').replaceAll(/^_+|_+$/g, '');
+  return `${method}_${words || 'root'}`.slice(0, MAX_NAME);
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 8);
 }
 
 async function offerOf(operation: Operation, value: Schema, reading: Reading): Promise<SourceOffer> {
@@ -126,6 +147,7 @@ async function offerOf(operation: Operation, value: Schema, reading: Reading): P
         ...(body === null ? {} : { body: '${ .body }' }),
       },
       input_schema: { type: 'object', properties, ...(required.length > 0 ? { required } : {}) },
+      output_schema: reading.outputs ? await outputSchema(operation, value, reading) : null,
       capabilities_streaming: false,
       provider_name: null,
     },
@@ -151,13 +173,41 @@ function pickType({ type, enum: values, items }: Schema): Schema {
 async function bodySchema(operation: Operation, { load, room }: Reading): Promise<Schema | null> {
   const ofVersion2 = operation.parameters.find(({ in: place }) => place === 'body');
   if (ofVersion2) return describedSchema(operation, ofVersion2.value, room);
-  const content = operation.requestBody?.value['content'];
-  const json = isRecord(content)
-    ? Object.entries(content).find(([type]) => /^application\/(?:[\w.-]+\+)?json\b/.test(type))?.[1]
-    : undefined;
+  const json = jsonOf(operation.requestBody?.value['content']);
   if (json === undefined) return null;
   const { value, document } = await partAt(json, operation.requestBody?.document ?? operation.document, load);
   return isRecord(value['schema']) ? wholeSchema(value['schema'], document.root, room) : {};
+}
+
+/**
+ * The schema of every answer that is a success; null if one of them may be something else than JSON, or has
+ * no schema.
+ */
+async function outputSchema(
+  { version, document }: Operation,
+  { responses }: Schema,
+  { load, room }: Reading,
+): Promise<Schema | null> {
+  const schemas: Schema[] = [];
+  for (const [status, given] of Object.entries(isRecord(responses) ? responses : {})) {
+    if (!/^2(?:\d\d|XX)$/i.test(status)) continue;
+    const response = await partAt(given, document, load);
+    const json = version === 2 ? response.value : jsonOf(response.value['content']);
+    if (json === undefined) return null;
+    const { value, document: own } = await partAt(json, response.document, load);
+    if (!isRecord(value['schema'])) return null;
+    const schema = wholeSchema(value['schema'], own.root, room);
+    if (Object.keys(schema).length === 0) return null;
+    schemas.push(schema);
+  }
+  const [only] = schemas;
+  if (only === undefined) return null;
+  return schemas.length === 1 ? only : { anyOf: schemas };
+}
+
+function jsonOf(content: unknown): unknown {
+  if (!isRecord(content)) return undefined;
+  return Object.entries(content).find(([type]) => /^application\/(?:[\w.-]+\+)?json\b/.test(type))?.[1];
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isRecord } from '../../contracts/is-record.ts';
 import type { PinnedAgent } from '../../domain/ports.ts';
 import type { AgentCredentials } from '../authentication/agent-authentication.ts';
+import type { TokenSource } from '../authentication/oauth-token.ts';
 import type { EgressPolicy, EgressResponse } from '../egress/egress.ts';
 import type { CallGuard } from '../guarded-call.ts';
 
@@ -9,6 +10,7 @@ export interface SourceCall {
   agent: PinnedAgent;
   url: string;
   egress: EgressPolicy;
+  tokens: TokenSource;
   guard: CallGuard;
   credentials: AgentCredentials;
   /** With credentials, unless `bare`; throws `Fault` if there is no answer. */

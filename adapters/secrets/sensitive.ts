@@ -44,12 +44,14 @@ export interface Sensitive {
 }
 
 /**
- * Reads every secret that the given parts of a stored configuration name. Throws `Fault` (configuration) for
- * an unknown one.
+ * Reads every secret that the given parts of a stored configuration name. In `texts`, which are for models
+ * and may use such marks themselves, the name of no secret stays as it is. Throws `Fault` (configuration) for
+ * an unknown one elsewhere.
  */
 export async function loadSensitive(
   stored: unknown,
   secret: (name: string) => Promise<string | null>,
+  texts: unknown = null,
 ): Promise<Sensitive> {
   const unbound = unboundName(stored);
   if (unbound !== null)
@@ -68,19 +70,26 @@ export async function loadSensitive(
       );
     values.set(name, value);
   }
-  return createSensitive(values);
+  const marks = new Set<string>();
+  for (const name of placeholderNames(texts)) {
+    if (values.has(name)) continue;
+    const value = await secret(name);
+    if (value === null) marks.add(name);
+    else values.set(name, value);
+  }
+  return createSensitive(values, marks);
 }
 
-export function createSensitive(values: ReadonlyMap<string, string> = new Map()): Sensitive {
+/** `marks`: names that stand for themselves. */
+export function createSensitive(
+  values: ReadonlyMap<string, string> = new Map(),
+  marks: ReadonlySet<string> = new Set(),
+): Sensitive {
   const { protect, redact, redactHead, secretNumber, redactBytes, redactStream, openEnd } = createRedactor();
   for (const [name, value] of values)
     for (const part of [value, ...textsIn(value)]) protect(part, `<${name}>`);
 
-  const value = (name: string): string => {
-    const found = values.get(name);
-    if (found === undefined) throw fault('configuration', `The secret ${name} was not read`);
-    return found;
-  };
+  const value = (name: string): string => secretNamed(name, values, marks);
   const cleanText = (text: string): string => {
     const stored = text.replace(
       UNSTORABLE,
@@ -133,6 +142,12 @@ export function createSensitive(values: ReadonlyMap<string, string> = new Map())
     clean: (data) => clean(data, 0),
     cleanFiles,
   };
+}
+
+function secretNamed(name: string, values: ReadonlyMap<string, string>, marks: ReadonlySet<string>): string {
+  const found = values.get(name) ?? (marks.has(name) ? `<${name}>` : undefined);
+  if (found === undefined) throw fault('configuration', `The secret ${name} was not read`);
+  return found;
 }
 
 /** The texts and numbers inside a secret that is a JSON object, which may come back one by one. */

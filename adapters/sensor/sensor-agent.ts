@@ -1,5 +1,5 @@
 /** Agents of kind `sensor`: a reading of a device, its readings of a while, or its reply to a command. */
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { IClientPublishOptions, MqttClient } from 'mqtt';
 import { sensorConfiguration, type SensorConfiguration } from '../../contracts/agent-kinds/sensor.ts';
 import { fault } from '../../contracts/fault.ts';
@@ -60,6 +60,42 @@ export function createSensorAdapter({ egress }: { egress: EgressPolicy }): Agent
       );
     },
   };
+}
+
+/**
+ * Connects to the broker and subscribes, without waiting for a reading; topics that the input completes are
+ * not subscribed to. @returns a sentence for people
+ */
+export async function checkSensor({
+  agent,
+  egress,
+  guard,
+}: {
+  agent: AgentCall['agent'];
+  egress: EgressPolicy;
+  guard: CallGuard;
+}): Promise<string> {
+  const configuration = parseConfiguration(sensorConfiguration, agent.configuration);
+  const broker = brokerOf(configuration, guard);
+  const { reply_topic, topic, mode } = configuration;
+  const stored = (mode === 'request' ? reply_topic : undefined) ?? topic ?? '';
+  const session = await openMqttSession({
+    egress,
+    guard,
+    ...broker,
+    version: configuration.protocol === 'mqtt' ? 4 : 5,
+    account: accountOf(configuration, guard),
+    id: `cadenza-check-${randomUUID().slice(0, 8)}`,
+    ended: () => {},
+  });
+  try {
+    if (/\{[^{}]*\}/.test(stored)) return `${broker.host} accepts the connection.`;
+    const from = topicOf(stored, null, guard.sensitive, { where: 'topic', wildcards: mode !== 'request' });
+    await subscribe(session, { configuration, host: broker.host }, from, true);
+    return `${broker.host} accepts the connection, and the subscription of ${from}.`;
+  } finally {
+    await session.leave();
+  }
 }
 
 async function sense(
@@ -185,7 +221,7 @@ function follow(client: MqttClient, { queue, topics, configuration }: Sensing): 
 
 async function subscribe(
   { client, within }: MqttSession,
-  { configuration, host }: Sensing,
+  { configuration, host }: Pick<Sensing, 'configuration' | 'host'>,
   topic: string,
   onlyNew = false,
 ): Promise<void> {

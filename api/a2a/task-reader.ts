@@ -18,8 +18,10 @@ import { hasRole } from '../../domain/auth/actor.ts';
 import { AppError } from '../../domain/errors.ts';
 import { listEvents } from '../../domain/runs/queries.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { Nudges } from '../protocol-calls/follow-run.ts';
 import type { LiveSession } from '../streams/live-sessions.ts';
 import type { A2ACall, ItemStream } from './call.ts';
+import { partialArtifact, type PartialArtifact } from './partial-artifact.ts';
 
 const BATCH = 200;
 /** Readers wake at least this often, to notice a disconnected client or a shutdown. */
@@ -74,8 +76,25 @@ export async function* followTask(call: A2ACall, { taskId, after, stopAtInterrup
   const stopped = AbortSignal.any([call.signal, session.signal]);
   stopped.addEventListener('abort', wake, { once: true });
   let { seq } = after;
+  const nudges = new Nudges();
+  let partial: PartialArtifact | null = null;
+  let sleep: Promise<void> | null = null;
+  const slept = async (): Promise<void> => {
+    await watch.next(WAKE_MS);
+    sleep = null;
+  };
   try {
+    partial = await partialArtifact(call.deps, await readTaskRow(call, taskId), () => nudges.give());
     for (let first = true; !call.signal.aborted; first = false) {
+      if (sleep !== null) {
+        // Nothing new in the log.
+        for (const update of partial.take()) {
+          checkSession(call, session);
+          yield { id: String(seq), update };
+        }
+        await Promise.race([sleep, nudges.next()]);
+        continue;
+      }
       const events = await listEvents(call.deps.orm.em.fork(), taskId, {
         after: first && after.part !== null ? seq - 1 : seq,
         limit: BATCH,
@@ -93,11 +112,12 @@ export async function* followTask(call: A2ACall, { taskId, after, stopAtInterrup
       seq = events.at(-1)?.seq ?? seq;
       if (events.length === BATCH) continue;
       if (items.over || call.deps.isStopping()) return;
-      if (!stopped.aborted) await watch.next(WAKE_MS);
+      if (!stopped.aborted) sleep = slept();
     }
   } finally {
     stopped.removeEventListener('abort', wake);
     watch.close();
+    partial?.close();
     session.close();
   }
 }

@@ -17,6 +17,8 @@ export interface McpCall {
   sessionId: string | null;
   /** The run whose step sends the request; null for any other caller. */
   callingRunId: string | null;
+  /** A call with the same key and arguments is the same call. */
+  idempotencyKey: string | null;
   /** Closing the connection cancels the call, as from 2026-07-28 on. */
   cancelsOnLeave: boolean;
   /** @throws 429 when the user has too many streams open */

@@ -1,6 +1,6 @@
 /**
  * The MCP server at `/mcp` (Streamable HTTP). The official SDK serves each request with a server of its own,
- * so no copy of this process keeps anything of a client (docs/doors.md#mcp, docs/adr/0046).
+ * so no copy of this process keeps anything of a client (docs/mcp-and-openai.md#mcp, docs/adr/0046).
  */
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
@@ -19,17 +19,18 @@ import { MCP_PATH } from '../../domain/auth/access-token.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
 import { AppError, badRequest, forbidden } from '../../domain/errors.ts';
 import { callingRunByHeader } from '../../domain/runs/calling-run.ts';
-import { findCallOfRequest } from '../../domain/runs/door-calls.ts';
 import { originOf } from '../audit-trail.ts';
 import type { AppDeps } from '../deps.ts';
-import { cancelByDoor } from '../doors/start-run.ts';
+import { cancelRequest } from '../protocol-calls/start-run.ts';
 import { authDeps } from '../middleware/auth-deps.ts';
 import { authMiddleware, resourceMetadataPath } from '../middleware/auth.ts';
 import { checkMediaType, decodeText, parseJson, readRawBody } from '../middleware/body.ts';
 import { problemOf, toAppError } from '../middleware/errors.ts';
+import { idempotencyKeyOf } from '../middleware/idempotency.ts';
 import { countRequest } from '../middleware/rate-limit.ts';
 import { openerOf } from '../streams/live-sessions.ts';
 import type { McpCall } from './call.ts';
+import { isKnownHost, knownHosts } from './known-hosts.ts';
 import { eventId, resumeCall } from './resume.ts';
 import { createMcpServer } from './server.ts';
 
@@ -53,11 +54,14 @@ export function mcpMiddleware(deps: AppDeps): Middleware {
     { role: 'viewer', scope: 'none' },
   );
   const origins = new Set([issuer, ...deps.env.CORS_ORIGINS].map((url) => new URL(url).origin));
+  const hosts = knownHosts(deps.env);
   return async (ctx, next) => {
     if (ctx.path !== MCP_PATH) return next();
     ctx.state['route'] = MCP_PATH;
     try {
-      // The specification demands it, against pages that reach a local server by DNS rebinding.
+      // The specification demands both, against pages that reach a local server by DNS rebinding.
+      if (!isKnownHost(hosts, ctx.host))
+        throw forbidden('The MCP server is not known by this host: see ALLOWED_HOSTS.', 'foreign_host');
       const origin = ctx.get('origin');
       if (origin !== '' && !origins.has(origin))
         throw forbidden('Pages of this origin may not use the MCP server.', 'foreign_origin');
@@ -187,6 +191,7 @@ async function callOf(ctx: Context, deps: AppDeps, sessionId: string | null): Pr
     origin: originOf(ctx, 'mcp'),
     sessionId,
     callingRunId: await callingRunByHeader(deps.orm.em.fork(), ctx.get('Idempotency-Key')),
+    idempotencyKey: idempotencyKeyOf(ctx),
     cancelsOnLeave: false,
     openSession: () => deps.sessions.openStream(openerOf(ctx)),
     gone: left.signal,
@@ -197,14 +202,12 @@ async function callOf(ctx: Context, deps: AppDeps, sessionId: string | null): Pr
 
 /** `notifications/cancelled` names a request that any copy of this server may be answering. */
 async function cancelByMessage(call: McpCall, message: unknown): Promise<void> {
-  const { deps, actor, sessionId } = call;
+  const { deps, sessionId } = call;
   if (sessionId === null || !isRecord(message) || message['method'] !== 'notifications/cancelled') return;
   const { params } = message;
   const requestId = isRecord(params) ? params['requestId'] : undefined;
   if (typeof requestId !== 'string' && typeof requestId !== 'number') return;
-  const request = { session_id: sessionId, request_id: JSON.stringify(requestId) };
-  const begun = await findCallOfRequest(deps.orm.em.fork(), actor.id, request);
-  if (begun !== null) await cancelByDoor(deps, call, begun.run_id);
+  await cancelRequest(deps, call, { session_id: sessionId, request_id: JSON.stringify(requestId) });
 }
 
 const RPC_CODES: Partial<Record<string, number>> = {

@@ -9,10 +9,10 @@ import { addFile, receiveFile } from '../../domain/files/service.ts';
 import { decide, getTask, listTasks, loadForChange } from '../../domain/hitl/service.ts';
 import { sendSignals } from '../../domain/runs/dispatch.ts';
 import { checkFileLimit } from '../../domain/limits.ts';
-import { servesCaller } from '../../domain/runs/door-calls.ts';
+import { servesCaller } from '../../domain/runs/protocol-calls.ts';
 import { getRun } from '../../domain/runs/queries.ts';
-import { followRun } from '../doors/follow-run.ts';
-import { cancelByDoor } from '../doors/start-run.ts';
+import { followRun } from '../protocol-calls/follow-run.ts';
+import { cancelCalledRun } from '../protocol-calls/start-run.ts';
 import { presentDecided, presentListedTask, presentTask } from '../routes/hitl/presenter.ts';
 import { text, uuid } from '../schemas.ts';
 import { hasScope } from '../scopes.ts';
@@ -71,7 +71,7 @@ const TOOLS: Record<string, PlatformTool> = {
     isFor: steersRuns,
     async call(call, { run_id: id }) {
       const { deps, actor } = call;
-      await cancelByDoor(deps, call, id);
+      await cancelCalledRun(deps, call, id);
       return runResult(await getRun(deps.orm.em.fork(), actor, id));
     },
   }),

@@ -6,10 +6,10 @@ import type { Context } from 'koa';
 
 import { isUuid } from '../../contracts/uuid.ts';
 import { AppError, badRequest } from '../../domain/errors.ts';
-import { findDoorCall, type DoorCall } from '../../domain/runs/door-calls.ts';
+import { findProtocolCall, type ProtocolCall } from '../../domain/runs/protocol-calls.ts';
 import { getRun } from '../../domain/runs/queries.ts';
 import { sendEvents } from '../a2a/sse.ts';
-import { followRun } from '../doors/follow-run.ts';
+import { followRun } from '../protocol-calls/follow-run.ts';
 import { cutUnread } from '../streams/follow.ts';
 import type { McpCall } from './call.ts';
 import { runResult } from './results.ts';
@@ -26,7 +26,7 @@ export async function resumeCall(ctx: Context, call: McpCall, lastEventId: strin
   if (!isUuid(id))
     throw badRequest('invalid_last_event_id', 'Last-Event-ID is none of those of this server.');
   const { deps, actor } = call;
-  const begun = await findDoorCall(deps.orm.em.fork(), actor.id, id);
+  const begun = await findProtocolCall(deps.orm.em.fork(), actor.id, id);
   if (!begun?.request_id) throw new AppError('not_found', 'not_found', 'There is no such stream.');
   const session = call.openSession();
   cutUnread(ctx, session);
@@ -41,7 +41,7 @@ export async function resumeCall(ctx: Context, call: McpCall, lastEventId: strin
 
 async function* missed(
   { deps, actor, gone }: McpCall,
-  begun: DoorCall,
+  begun: ProtocolCall,
   shown: Pick<McpCall, 'lastSeq'>,
   signal: AbortSignal,
 ): AsyncGenerator<unknown, void, undefined> {
@@ -63,6 +63,6 @@ async function* missed(
   }
 }
 
-function rpc({ request_id: id }: DoorCall, body: object): object {
+function rpc({ request_id: id }: ProtocolCall, body: object): object {
   return { jsonrpc: '2.0', id: JSON.parse(id ?? 'null') as unknown, ...body };
 }

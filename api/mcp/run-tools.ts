@@ -1,6 +1,7 @@
 /** Tools that run agents and workflows. */
 import type { CallToolResult } from '@modelcontextprotocol/server';
 
+import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { AppError } from '../../domain/errors.ts';
 import { getAgent } from '../../domain/registry/agent-service.ts';
 import { findToolSource, type ToolSource } from '../../domain/registry/tool-lists.ts';
@@ -9,8 +10,8 @@ import { runLimits } from '../../domain/runs/limits.ts';
 import { getRun } from '../../domain/runs/queries.ts';
 import { getRunnable } from '../../domain/runs/runnable.ts';
 import { runWorkflow } from '../../domain/runs/service.ts';
-import { followRun } from '../doors/follow-run.ts';
-import { cancelByDoor, startByDoor } from '../doors/start-run.ts';
+import { followRun } from '../protocol-calls/follow-run.ts';
+import { cancelLeftRun, digestOf, startProtocolCall } from '../protocol-calls/start-run.ts';
 import type { McpCall, Progress } from './call.ts';
 import { runResult } from './results.ts';
 import { sourceOfName, toolName } from './tool-names.ts';
@@ -56,7 +57,7 @@ export async function callRunTool(
   const session = call.openSession();
   try {
     const token = request._meta?.progressToken;
-    const runId = await start(call, source, toolInput(source).inputOf(given), request);
+    const runId = await start(call, source, given, request);
     const untilMs = Date.now() + (token === undefined ? QUIET_WAIT_MS : PROGRESS_WAIT_MS);
     const waiting = { deps: call.deps, session, gone: AbortSignal.any([call.gone, request.signal]) };
     return await waitFor(call, waiting, { runId, after: 0, untilMs }, request);
@@ -65,19 +66,27 @@ export async function callRunTool(
   }
 }
 
-async function start(call: McpCall, source: ToolSource, input: unknown, request: Progress): Promise<string> {
-  const { deps, actor, callingRunId: caller_run_id } = call;
+async function start(
+  call: McpCall,
+  source: ToolSource,
+  given: Record<string, unknown>,
+  request: Progress,
+): Promise<string> {
+  const { deps, actor, callingRunId: caller_run_id, idempotencyKey: key } = call;
+  const input = toolInput(source).inputOf(given);
   const token = request._meta?.progressToken;
   const limits = runLimits(deps.env);
   const note = {
     id: call.id,
-    door: 'mcp' as const,
+    protocol: 'mcp' as const,
     user_id: actor.id,
     session_id: call.sessionId,
     request_id: JSON.stringify(request.id),
     progress_token: token === undefined ? null : JSON.stringify(token),
+    idempotency_key: key,
+    request_digest: key === null ? null : digestOf(canonicalJson([source.kind, source.id, given])),
   };
-  return startByDoor(deps, call.origin, note, async (em) => {
+  return startProtocolCall(deps, call.origin, note, async (em) => {
     if (source.kind === 'agent') {
       const agent = await getAgent(em, actor, source.id);
       return invokeAgent(em, actor, agent, { input: () => input, caller_run_id, limits });
@@ -104,7 +113,8 @@ async function waitFor(
     const next = await entries.next();
     if (next.done) {
       if (next.value === 'gone') {
-        if (call.cancelsOnLeave && !deps.isStopping()) await cancelByDoor(deps, call, following.runId);
+        if (call.cancelsOnLeave && !deps.isStopping())
+          await cancelLeftRun(deps, call, { id: call.id, run_id: following.runId });
         throw new AppError('unavailable', 'client_left', 'The client has left.');
       }
       return runResult(await getRun(deps.orm.em.fork(), actor, following.runId));

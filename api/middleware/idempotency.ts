@@ -17,13 +17,8 @@ export interface IdempotencyScope {
   fingerprint: string;
 }
 
-/** Scope of the request's key; null without the header. Paths below `/api/v1` and `/` count as the same. */
-export function idempotencyScope(
-  ctx: Context,
-  actor: Actor,
-  body: Buffer,
-  hash: (text: string) => string,
-): IdempotencyScope | null {
+/** Null without the header. @throws 400 for a value that cannot be a key */
+export function idempotencyKeyOf(ctx: Context): string | null {
   const key = ctx.get('idempotency-key');
   if (ctx.req.headers['idempotency-key'] === undefined) {
     return null;
@@ -34,6 +29,18 @@ export function idempotencyScope(
       'An Idempotency-Key must have 1 to 255 printable ASCII characters.',
     );
   }
+  return key;
+}
+
+/** Scope of the request's key; null without the header. Paths below `/api/v1` and `/` count as the same. */
+export function idempotencyScope(
+  ctx: Context,
+  actor: Actor,
+  body: Buffer,
+  hash: (text: string) => string,
+): IdempotencyScope | null {
+  const key = idempotencyKeyOf(ctx);
+  if (key === null) return null;
   const path = ctx.path.replace(/^\/api\/v1(?=\/)/, '').replace(/\/+$/, '');
   return {
     userId: actor.id,

@@ -4,26 +4,28 @@ import { v7 as uuidv7 } from 'uuid';
 
 import { agentKind } from '../../contracts/agent-configuration.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
-import type { PinnedAgent } from '../../domain/ports.ts';
+import type { FileReference, PinnedAgent } from '../../domain/ports.ts';
 import { getAgent } from '../../domain/registry/agent-service.ts';
+import { findAnsweringCall, isOfCall } from '../../domain/runs/answering-call.ts';
 import { callingRunByHeader } from '../../domain/runs/calling-run.ts';
 import { invokeAgent } from '../../domain/runs/invoke.ts';
 import { runLimits } from '../../domain/runs/limits.ts';
+import type { ProtocolCall } from '../../domain/runs/protocol-calls.ts';
 import { getRun } from '../../domain/runs/queries.ts';
 import type { RunRow } from '../../domain/runs/row.ts';
 import { readWorkflowInputSchema } from '../../domain/runs/runnable.ts';
 import { originOf } from '../audit-trail.ts';
 import type { AppDeps } from '../deps.ts';
-import { followRun, Nudges, type FollowEnd } from '../doors/follow-run.ts';
-import { cancelByDoor, startByDoor } from '../doors/start-run.ts';
+import { followRun, Nudges, type FollowEnd } from '../protocol-calls/follow-run.ts';
+import { GrowingText, piecesOf } from '../protocol-calls/growing-text.ts';
+import { cancelLeftRun, startProtocolCall } from '../protocol-calls/start-run.ts';
 import { openEventStream } from '../streams/event-stream.ts';
 import { cutUnread } from '../streams/follow.ts';
 import { openerOf, type LiveSession } from '../streams/live-sessions.ts';
 import { receiveChatFiles } from './chat-files.ts';
 import { agentInput, finishReason, outputText, textMessages } from './conversation.ts';
 import { badParameter, failureOf, sendOpenAiError } from './errors.ts';
-import { findModel } from './models.ts';
-import { GrowingText } from './growing-text.ts';
+import { chats, findModel } from './models.ts';
 import type { ChatRequest } from './request.ts';
 
 /** A token is valid as long. Later the run goes on, and its id leads to it. */
@@ -36,28 +38,45 @@ interface Chat {
   deps: AppDeps;
   actor: Actor;
   request: ChatRequest;
+  callId: string;
   runId: string;
   /** Seconds since 1970. */
   created: number;
+  /** See `findAnsweringCall`. */
+  answering: string | null;
+  isWorkflow: boolean;
   session: LiveSession;
   gone: AbortSignal;
   /** Call when the run needs no cancelling any more. */
   settle(): void;
 }
 
-export async function answerChat(ctx: Context, deps: AppDeps, request: ChatRequest): Promise<void> {
+/** By which a client repeats a request: both null if it cannot. */
+type Repeat = Pick<ProtocolCall, 'idempotency_key' | 'request_digest'>;
+
+export async function answerChat(
+  ctx: Context,
+  deps: AppDeps,
+  request: ChatRequest,
+  repeat: Repeat,
+): Promise<void> {
   const actor: Actor = ctx.state['actor'];
   const em = deps.orm.em.fork();
   const { pinned } = await findModel(em, actor, request.model);
+  if (!chats(pinned))
+    throw badParameter('model', `The agent ${pinned.name} cannot answer with text.`, 'unsupported_model');
   const session = deps.sessions.openStream(openerOf(ctx));
   try {
-    const streamsText = request.stream && showsItsText(pinned);
-    const runId = await startChat(ctx, deps, request, pinned, streamsText);
+    const callId = uuidv7();
+    const runId = await startChat(ctx, deps, request, { ...repeat, id: callId, pinned });
     ctx.set('X-Run-Id', runId);
-    const chat = { ctx, deps, actor, request, runId, created: Math.floor(Date.now() / 1_000), session };
-    const watched = { ...chat, ...cancelOnLeave(ctx, deps, actor, runId) };
+    const created = Math.floor(Date.now() / 1_000);
+    const answering = request.stream ? await findAnsweringCall(em, runId) : null;
+    const isWorkflow = agentKind(pinned) === 'workflow';
+    const chat = { ctx, deps, actor, request, callId, runId, created, answering, isWorkflow, session };
+    const watched = { ...chat, ...cancelOnLeave(chat) };
     if (request.stream) {
-      answerStream(watched, streamsText);
+      answerStream(watched);
       return;
     }
     await answerWhole(watched).catch((error: unknown) => {
@@ -73,18 +92,11 @@ export async function answerChat(ctx: Context, deps: AppDeps, request: ChatReque
   }
 }
 
-/** Only where what grows is what the answer will be. */
-function showsItsText(agent: PinnedAgent): boolean {
-  const isFree = Object.keys(agent.output_schema).length === 0;
-  return isFree && ['llm', 'a2a'].includes(agentKind(agent));
-}
-
 async function startChat(
   ctx: Context,
   deps: AppDeps,
   request: ChatRequest,
-  pinned: PinnedAgent,
-  stream: boolean,
+  { pinned, ...call }: Repeat & { id: string; pinned: PinnedAgent },
 ): Promise<string> {
   const actor: Actor = ctx.state['actor'];
   const messages = textMessages(request.messages);
@@ -95,42 +107,57 @@ async function startChat(
   const files = await receiveChatFiles({ store: deps.files, em, actor }, request.messages);
   let isKept = false;
   try {
-    if (agentKind(pinned) === 'llm' && files.references.some(({ file_id: id }) => id === undefined))
-      throw badParameter('messages', 'This agent takes images as data URLs only: data:image/png;base64,…');
+    checkFiles(pinned, files.references);
     const input = agentInput(pinned, { messages, text, files: files.references }, schema);
     if (input === null)
       throw badParameter('model', "The agent's input schema has no place for a text.", 'unsupported_model');
-    const call = { id: uuidv7(), door: 'openai' as const, user_id: actor.id };
+    const note = { ...call, protocol: 'openai' as const, user_id: actor.id };
     const ids = { session_id: null, request_id: null, progress_token: null };
-    const runId = await startByDoor(deps, originOf(ctx, 'openai'), { ...call, ...ids }, async (tx) => {
+    const noted = { ...note, ...ids };
+    return await startProtocolCall(deps, originOf(ctx, 'openai'), noted, async (tx) => {
       const caller_run_id = await callingRunByHeader(tx, ctx.get('Idempotency-Key'));
       const limits = runLimits(deps.env);
       const agent = await getAgent(tx, actor, pinned.id);
-      const id = await invokeAgent(tx, actor, agent, { input: () => input, caller_run_id, stream, limits });
+      const { stream: streams } = request;
+      const id = await invokeAgent(tx, actor, agent, { input: () => input, caller_run_id, streams, limits });
       await files.keep(tx, id);
+      isKept = true;
       return id;
+    }).catch((error: unknown) => {
+      isKept = false;
+      throw error;
     });
-    isKept = true;
-    return runId;
   } finally {
     if (!isKept) await files.discard();
   }
 }
 
-/** Closing the connection cancels the run. */
-function cancelOnLeave(
-  ctx: Context,
-  deps: AppDeps,
-  actor: Actor,
-  runId: string,
-): Pick<Chat, 'gone' | 'settle'> {
+/** @throws 422, as `badParameter`, before a run that could only fail */
+function checkFiles(agent: PinnedAgent, files: readonly FileReference[]): void {
+  const kind = agentKind(agent);
+  if (kind === 'llm' && files.some(({ file_id: id }) => id === undefined))
+    throw badParameter('messages', 'This agent takes images as data URLs only: data:image/png;base64,…');
+  if (kind === 'vision' && files.length === 0)
+    throw badParameter('messages', 'This agent looks at images: send one as image_url.', 'missing_file');
+  if (kind === 'audio' && files.length === 0)
+    throw badParameter('messages', 'This agent transcribes: send input_audio.', 'missing_file');
+}
+
+/** Closing the connection cancels the run, unless the client has repeated the request. */
+function cancelOnLeave({
+  ctx,
+  deps,
+  actor,
+  callId,
+  runId,
+}: Pick<Chat, 'ctx' | 'deps' | 'actor' | 'callId' | 'runId'>): Pick<Chat, 'gone' | 'settle'> {
   const origin = originOf(ctx, 'openai');
   const left = new AbortController();
   let isSettled = false;
   const leave = (): void => {
     left.abort();
     if (isSettled || deps.isStopping()) return;
-    cancelByDoor(deps, { actor, origin }, runId).catch((error: unknown) =>
+    cancelLeftRun(deps, { actor, origin }, { id: callId, run_id: runId }).catch((error: unknown) =>
       deps.logger.error({ err: error, run_id: runId }, 'cannot cancel the run of a closed connection'),
     );
   };
@@ -191,11 +218,11 @@ function unfinished(runId: string, end: FollowEnd): Parameters<typeof sendOpenAi
   return { status: late ? 504 : 503, error: { message, type: 'server_error', param: null, code } };
 }
 
-function answerStream(chat: Chat, streamsText: boolean): void {
+function answerStream(chat: Chat): void {
   const { ctx, session } = chat;
   cutUnread(ctx, session);
   ctx.res.once('close', () => session.close());
-  openEventStream(ctx, guarded(chat, blocks(chat, streamsText)));
+  openEventStream(ctx, guarded(chat, blocks(chat)));
 }
 
 /** Errors after the first bytes become an event, as OpenAI's clients expect. */
@@ -210,11 +237,13 @@ async function* guarded(chat: Chat, source: AsyncGenerator<string>): AsyncGenera
   }
 }
 
-async function* blocks(chat: Chat, streamsText: boolean): AsyncGenerator<string> {
-  const { deps, actor, runId } = chat;
+async function* blocks(chat: Chat): AsyncGenerator<string> {
+  const { deps, actor, runId, answering, isWorkflow } = chat;
   const nudges = new Nudges();
-  const feed = streamsText ? deps.partialFeeds.join(runId, () => nudges.give()) : null;
+  const feed = deps.partialFeeds.join(runId, () => nudges.give());
   const growing = new GrowingText();
+  // What other steps write is no part of the answer; chat programs show it like a model's thoughts.
+  const thoughts = new GrowingText();
   const chunk = chunkOf(chat);
   try {
     yield chunk({ role: 'assistant', content: '' }, null);
@@ -222,11 +251,16 @@ async function* blocks(chat: Chat, streamsText: boolean): AsyncGenerator<string>
     let end: FollowEnd | undefined;
     while (end === undefined) {
       const next = await following.next();
-      const texts = growing.take(feed?.take() ?? []);
-      for (const text of texts) yield chunk({ content: text }, null);
+      const pieces = piecesOf(feed.take());
+      for (const piece of pieces) {
+        const isAnswer = isOfCall(answering, piece.task);
+        if (!isAnswer && !isWorkflow) continue;
+        const text = (isAnswer ? growing : thoughts).add(piece);
+        if (text !== '') yield chunk(isAnswer ? { content: text } : { reasoning_content: text }, null);
+      }
       if (next.done) end = next.value;
       // Also shows proxies and clients that the connection lives.
-      else if (texts.length === 0 || next.value.length > 0)
+      else if (pieces.length === 0 || next.value.length > 0)
         yield commentOf(next.value.map(({ message }) => message));
     }
     if (end === 'gone') return;
@@ -246,7 +280,7 @@ async function* blocks(chat: Chat, streamsText: boolean): AsyncGenerator<string>
     if (chat.request.includeUsage) yield usageChunk(chat, run);
     yield 'data: [DONE]\n\n';
   } finally {
-    feed?.close();
+    feed.close();
   }
 }
 

@@ -40,7 +40,8 @@ const TEXT_NAMES = ['text', 'prompt', 'input', 'question', 'query', 'message', '
 type Schema = Record<string, unknown> | boolean | null;
 
 /**
- * What the agent gets. Language models take the messages as they are. Others get what their input schema has
+ * What the agent gets. Language models take the messages as they are, and one that transcribes takes the
+ * last recording. Others get what their input schema has
  * room for: the last text of the user, the earlier messages as `history`, all of them as `messages`, and
  * `files`. Null if the schema has no place for a text.
  * @param workflowSchema the input schema of the workflow behind an agent of kind `workflow`
@@ -56,7 +57,8 @@ export function agentInput(
   const own = isEmptySchema(agent.input_schema) ? workflowSchema : agent.input_schema;
   if (isRecord(own) && !isEmptySchema(own)) return bySchema(own, conversation);
   const isTemplate = typeof agent.configuration['prompt'] === 'string';
-  if (kind === 'llm' && !isTemplate) return { messages, ...attached };
+  if (kind === 'audio') return { files: files.slice(-1) };
+  if ((kind === 'llm' || kind === 'vision') && !isTemplate) return { messages, ...attached };
   const history = messages.slice(0, -1);
   if (kind === 'a2a') return { text: history.length === 0 ? text : asTranscript(messages), ...attached };
   return { text, ...(history.length === 0 ? {} : { history }), ...attached };

@@ -1,7 +1,8 @@
 /** Agents as models: `GET /v1/models` and `/v1/models/{id}`. */
 import { agentKind } from '../../contracts/agent-configuration.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import type { Actor } from '../../domain/auth/actor.ts';
+import { isUuid } from '../../contracts/uuid.ts';
+import { hasRole, type Actor } from '../../domain/auth/actor.ts';
 import { AppError } from '../../domain/errors.ts';
 import { isStorable } from '../middleware/body.ts';
 import { listAgents } from '../../domain/registry/agent-lists.ts';
@@ -18,13 +19,14 @@ export interface Model {
 /** This API has no pages, so this is all that a caller sees; any agent can still be called by id. */
 const MAX_MODELS = 1_000;
 const PAGE = 200;
-/** Kinds whose input or output cannot be text. */
-const WITHOUT_TEXT: ReadonlySet<string> = new Set(['vision', 'audio', 'sensor']);
+/** What decides whether an agent is a model. */
+type Kind = Pick<ModelAgent, 'type' | 'execution_type' | 'configuration'>;
 
 interface ModelAgent {
   id: string;
   name: string;
   owner_id: string;
+  visibility: string;
   type: string;
   execution_type?: string | null | undefined;
   configuration?: Record<string, unknown> | null | undefined;
@@ -41,7 +43,7 @@ export async function listModels(em: EntityManager, actor: Actor): Promise<Model
       { status: 'active', view: 'summary' },
       { limit: PAGE, ...(after === undefined ? {} : { after }) },
     );
-    agents.push(...page.filter(takesText));
+    agents.push(...page.filter(chats));
     after = page.at(-1)?.id;
     if (page.length < PAGE) break;
   }
@@ -50,16 +52,20 @@ export async function listModels(em: EntityManager, actor: Actor): Promise<Model
   return shown.map((agent) => modelOf(agent, isNamed(actor, agent, named.get(agent.name) ?? [])));
 }
 
-/** Whether the name leads to this agent: own ones first, then a public one if no other has the name. */
+/**
+ * Whether the name leads to this agent: own ones first, then a public one if no other has the name. Other
+ * users' private ones, which admins see, are found by id only.
+ */
 function isNamed(actor: Actor, agent: ModelAgent, same: readonly ModelAgent[]): boolean {
   const own = same.filter(({ owner_id }) => owner_id === actor.id);
-  const meant = own.length > 0 ? own : same;
+  const meant = own.length > 0 ? own : same.filter(({ visibility }) => visibility === 'public');
   return meant.length === 1 && meant[0] === agent;
 }
 
-function takesText(agent: ModelAgent): boolean {
-  const { type, execution_type = null, configuration = null } = agent;
-  return !WITHOUT_TEXT.has(agentKind({ type, execution_type, configuration }));
+/** Whether an agent can answer a chat with text: a device takes none, and one that speaks gives a file. */
+export function chats({ type, execution_type = null, configuration = null }: Kind): boolean {
+  const kind = agentKind({ type, execution_type, configuration });
+  return kind !== 'sensor' && (kind !== 'audio' || configuration?.['task'] === 'transcribe');
 }
 
 function modelOf(agent: ModelAgent, byName: boolean): Model {
@@ -75,7 +81,7 @@ function modelOf(agent: ModelAgent, byName: boolean): Model {
 export async function readModel(em: EntityManager, actor: Actor, name: string): Promise<Model> {
   const { pinned } = await findModel(em, actor, name);
   const [row] = await em.execute<ModelAgent[]>(
-    'select id, name, owner_id, type, execution_type, created_at from agent where id = ?',
+    'select id, name, owner_id, visibility, type, execution_type, created_at from agent where id = ?',
     [pinned.id],
   );
   if (row === undefined) throw noModel(name);
@@ -89,9 +95,16 @@ export async function findModel(
   name: string,
 ): Promise<Extract<Pinned, { found: true }>> {
   if (!isStorable(name)) throw noModel('');
-  const found = await pinAgent(em, actor.id, { agent: name });
+  const found = await pinAgent(em, await rightsFor(em, actor, name), { agent: name });
   if (!found.found) throw noModel(name, found.reason === 'ambiguous_agent' ? found.message : undefined);
   return found;
+}
+
+/** Admins use private agents, by their ids, with the owner's rights. */
+async function rightsFor(em: EntityManager, actor: Actor, id: string): Promise<string> {
+  if (!isUuid(id) || !hasRole(actor, 'admin')) return actor.id;
+  const [agent] = await em.execute<{ owner_id: string }[]>('select owner_id from agent where id = ?', [id]);
+  return agent?.owner_id ?? actor.id;
 }
 
 function noModel(name: string, detail = `The model '${name.slice(0, 255)}' does not exist.`): AppError {

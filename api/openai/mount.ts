@@ -1,6 +1,6 @@
 /**
  * The OpenAI-compatible API, below `/v1`: chat programs and SDKs talk to agents as they do to models. Shapes
- * and errors are OpenAI's, so its paths are not declared as endpoints (docs/doors.md#openai).
+ * and errors are OpenAI's, so its paths are not declared as endpoints (docs/mcp-and-openai.md#openai).
  */
 import type { Context, Middleware } from 'koa';
 
@@ -11,7 +11,9 @@ import { authDeps } from '../middleware/auth-deps.ts';
 import { authMiddleware } from '../middleware/auth.ts';
 import { checkMediaType, decodeText, parseJson, readRawBody } from '../middleware/body.ts';
 import { toAppError } from '../middleware/errors.ts';
+import { idempotencyKeyOf } from '../middleware/idempotency.ts';
 import { countRequest } from '../middleware/rate-limit.ts';
+import { digestOf } from '../protocol-calls/start-run.ts';
 import { requireScope } from '../scopes.ts';
 import { answerChat } from './chat.ts';
 import { openAiError, sendOpenAiError } from './errors.ts';
@@ -67,11 +69,12 @@ async function dispatch(ctx: Context, deps: AppDeps, rest: string): Promise<void
   const raw = await readRawBody(ctx, BODY_LIMIT_BYTES, { until: 'read' });
   checkMediaType(raw, ['application/json']);
   const body = raw.turn.measure(() => parseJson(decodeText(raw.bytes)));
-  await answerChat(
-    ctx,
-    deps,
-    raw.turn.measure(() => parseChatRequest(body)),
-  );
+  const request = raw.turn.measure(() => parseChatRequest(body));
+  const key = idempotencyKeyOf(ctx);
+  await answerChat(ctx, deps, request, {
+    idempotency_key: key,
+    request_digest: key === null ? null : raw.turn.measure(() => digestOf(raw.bytes)),
+  });
 }
 
 function only(ctx: Context, method: string): void {

@@ -1,4 +1,4 @@
-/** A response of server-sent events that a door of another standard writes itself. */
+/** A response of server-sent events that the API of another standard writes itself. */
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 

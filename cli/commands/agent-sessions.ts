@@ -13,6 +13,7 @@ const SESSION = argument('SESSION', 'The id that its calls name');
 const sessionView: View<AgentSession> = {
   columns: [
     ['session', ({ session: id }) => id],
+    ['agent', ({ agent_id: id }) => id],
     ['messages', ({ messages }) => messages],
     ['updated', (row) => row.updated_at],
   ],
@@ -21,13 +22,16 @@ const sessionView: View<AgentSession> = {
 };
 
 export const sessions = command({
-  brief: 'List your conversations with an agent, newest first',
+  brief: 'List your conversations with an agent, or with all of them, newest first',
   flags: { ...listFlags, search: text('Text in the id or in what was said', 'TEXT') },
-  arguments: [AGENT],
+  arguments: [{ ...AGENT, optional: true as const }],
   run: async (cli, { search, ...flags }, given) => {
-    const path = { id: await agentId(cli, given) };
     const query = { q: search, ...pageOf(flags) };
-    const items = cli.client.items('listAgentSessions', { path, query, signal: cli.signal });
+    const { signal } = cli;
+    const items =
+      given === undefined
+        ? cli.client.items('listConversations', { query, signal })
+        : cli.client.items('listAgentSessions', { path: { id: await agentId(cli, given) }, query, signal });
     await cli.out.list(await collect(cli, items, flags), viewOf(sessionView, { q: search }));
   },
 });

@@ -17,19 +17,21 @@ export const importAgents = command({
     version: text('Of the agents; default: 1.0.0', 'VERSION'),
     apiKey: text('Name of a secret that is sent as X-API-Key', 'SECRET'),
     bearer: text('Name of a secret that is sent as a bearer token', 'SECRET'),
+    outputSchemas: flag('Take over the schemas of answers, too: one that does not fit is an error'),
     public: flag('Everybody may see the agents'),
     apply: flag('Register them'),
   },
   arguments: [argument('URL', 'Address of the source')],
-  run: async (cli, { from, select, version, apiKey, bearer, apply, public: isPublic }, url) => {
+  run: async (cli, { from, select, version, apiKey, bearer, outputSchemas, apply, ...flags }, url) => {
     if (from === undefined) throw usageError('Give --from.');
     const body = {
       from,
       url,
       dry_run: !apply,
-      visibility: isPublic ? ('public' as const) : ('private' as const),
+      visibility: flags.public ? ('public' as const) : ('private' as const),
       ...(select === undefined || select.length === 0 ? {} : { select: [...select] }),
       ...(version === undefined ? {} : { version }),
+      ...(outputSchemas ? { output_schemas: true } : {}),
       ...(apiKey === undefined
         ? {}
         : { authentication_type: 'api_key' as const, authentication_config: { api_key: `<${apiKey}>` } }),

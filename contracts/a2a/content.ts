@@ -1,5 +1,6 @@
 /**
- * A run's output as A2A content: one artifact. A string, or `{text}` alone, becomes a text part; `{text?,
+ * A run's output as A2A content: one artifact. A string, or the text of a language model, becomes a text
+ * part; `{text?,
  * data?, files}` becomes one part each; anything else becomes a data part. An output `{a2a: {artifacts |
  * message}}` lists its parts itself. Pure.
  */
@@ -12,6 +13,12 @@ export interface Content {
   /** The agent answers with a message instead of artifacts. */
   message: A2APart[] | null;
 }
+
+/** Of an output that lists no artifacts itself. */
+export const OUTPUT_ARTIFACT = { artifactId: 'output', name: 'output' } as const;
+
+/** What agents of language models add to their text. */
+const BESIDE_TEXT: ReadonlySet<string> = new Set(['text', 'finish_reason', 'model']);
 
 /** The expiring link of a stored file; null for an unknown id. */
 export type FileLink = (fileId: string) => string | null;
@@ -31,7 +38,7 @@ export function contentOf(output: unknown, accepted: readonly string[], link: Fi
     };
   }
   return {
-    artifacts: [{ artifactId: 'output', name: 'output', parts: plainParts(output, accepted, link) }],
+    artifacts: [{ ...OUTPUT_ARTIFACT, parts: plainParts(output, accepted, link) }],
     message: null,
   };
 }
@@ -40,7 +47,8 @@ function plainParts(output: unknown, accepted: readonly string[], link: FileLink
   if (typeof output === 'string') return [textPart(output, accepted)];
   if (isRecord(output)) {
     const keys = Object.keys(output);
-    if (keys.length === 1 && typeof output['text'] === 'string') return [textPart(output['text'], accepted)];
+    if (typeof output['text'] === 'string' && keys.every((key) => BESIDE_TEXT.has(key)))
+      return [textPart(output['text'], accepted)];
     if (Array.isArray(output['files']) && keys.every((key) => ['text', 'data', 'files'].includes(key))) {
       const files = output['files'].flatMap((file: unknown) => filePart(file, link) ?? []);
       if (files.length === output['files'].length) {

@@ -90,4 +90,6 @@ export const toolKeys = {
   on_exceed: z.enum(ON_EXCEED).optional(),
   /** How many tools run at once. Default 8. */
   parallel_tools: z.int().min(1).max(MAX_PARALLEL).optional(),
+  /** A context of A2A is a session: the model remembers it. Default false. */
+  memory: z.boolean().optional(),
 };

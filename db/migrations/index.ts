@@ -39,6 +39,8 @@ import { Migration202611231310HeldTurns } from './202611231310-held-turns.ts';
 import { Migration202611231331Absences } from './202611231331-absences.ts';
 import { Migration202611231259Notifications } from './202611231259-notifications.ts';
 import { Migration202611231100SpendingSizes } from './202611231100-spending-sizes.ts';
+import { Migration202611231341ProtocolCalls } from './202611231341-protocol-calls.ts';
+import { Migration202611231342ConversationHolders } from './202611231342-conversation-holders.ts';
 import { Migration202611231300Audit } from './202611231300-audit.ts';
 import { Migration202611231301AccessTokens } from './202611231301-access-tokens.ts';
 import { Migration202611231303SecondFactors } from './202611231303-second-factors.ts';
@@ -78,6 +80,8 @@ export const migrations = [
   { name: '202611231050-evaluations', class: Migration202611231050Evaluations },
   { name: '202611231105-canaries', class: Migration202611231105Canaries },
   { name: '202611231100-spending-sizes', class: Migration202611231100SpendingSizes },
+  { name: '202611231341-protocol-calls', class: Migration202611231341ProtocolCalls },
+  { name: '202611231342-conversation-holders', class: Migration202611231342ConversationHolders },
   { name: '202611231300-audit', class: Migration202611231300Audit },
   { name: '202611231301-access-tokens', class: Migration202611231301AccessTokens },
   { name: '202611231310-held-turns', class: Migration202611231310HeldTurns },

@@ -72,6 +72,8 @@ export async function receiveMessage(
   const contextId = message.contextId || uuidv7();
   const taskId = await invokeAgent(em, actor, agent, {
     caller_run_id: await callingRunOf(em, message.metadata?.[INVOCATION_METADATA]),
+    context: contextId,
+    streams: agent.capabilities_streaming,
     input: (invoked) =>
       agentInput(message, contextId, Object.keys(invoked?.input_schema ?? {}).length > 0, send.fileOf),
     limits: send.limits,

@@ -37,11 +37,13 @@ export async function openConversation(
       ? null
       : await holdSession(em, given.agent_id, storable(given.session), holder);
   await em.execute(
-    `insert into conversation (id, run_id, agent_id, session_id, input, tools, history)
-     values (?, ?, ?, ?, ?::json, ?::json, ?::json)`,
+    `insert into conversation (id, run_id, task, visit, agent_id, session_id, input, tools, history)
+     values (?, ?, ?, ?, ?, ?, ?::json, ?::json, ?::json)`,
     [
       id,
       holder.run_id,
+      holder.task,
+      holder.visit,
       given.agent_id,
       session?.id ?? null,
       JSON.stringify(storable(given.input ?? null)),
@@ -82,10 +84,10 @@ async function copy(em: EntityManager, id: string, from: ConversationOrigin, ste
   const { task = step.task, visit = step.visit } = from;
   const holder = { run_id: step.run_id, task, visit };
   const [made] = await em.execute<{ session_id: string | null }[]>(
-    `insert into conversation (id, run_id, agent_id, session_id, input, tools, history)
-     select ?, ?, agent_id, session_id, input, tools, history from conversation where id = ?
+    `insert into conversation (id, run_id, task, visit, agent_id, session_id, input, tools, history)
+     select ?, ?, ?, ?, agent_id, session_id, input, tools, history from conversation where id = ?
      on conflict do nothing returning session_id`,
-    [id, holder.run_id, from.conversation],
+    [id, holder.run_id, task, visit, from.conversation],
   );
   if (!made) return;
   if (made.session_id !== null) await holdAgain(em, made.session_id, holder);
@@ -134,6 +136,9 @@ export async function beginTurn(
   return { attempts: begun?.attempts ?? 1, outcome: begun?.outcome ?? null, turns };
 }
 
+const NOT_REMEMBERED =
+  'The session does not remember this answer, because its call had ended, or another one continues the session';
+
 /**
  * Stores a turn, unless another attempt has stored it; then that one counts. `said`: what the session keeps,
  * if the conversation ends.
@@ -142,24 +147,25 @@ export async function storeTurn(
   em: EntityManager,
   conversation: Pick<Conversation, 'id' | 'session_id'>,
   turn: number,
-  stored: { messages: readonly unknown[]; outcome: Invoked },
+  { messages, outcome }: { messages: readonly unknown[]; outcome: Invoked },
   said: readonly ChatMessage[] | null,
 ): Promise<Invoked> {
   const { id, session_id: sessionId } = conversation;
   return em.transactional(async (inner) => {
-    const rows = await inner.execute<object[]>(
-      `update conversation_turn set messages = ?::json, outcome = ?::json, finished_at = clock_timestamp()
-        where conversation_id = ? and turn = ? and finished_at is null returning turn`,
-      [JSON.stringify(storable(stored.messages)), JSON.stringify(storable(stored.outcome)), id, turn],
-    );
-    if (rows.length > 0) {
-      if (said !== null && sessionId !== null) await remember(inner, sessionId, id, said);
-      return stored.outcome;
-    }
-    const [first] = await inner.execute<{ outcome: Invoked }[]>(
-      `select outcome from conversation_turn where conversation_id = ? and turn = ?`,
+    const [row] = await inner.execute<{ outcome: Invoked | null }[]>(
+      `select outcome from conversation_turn where conversation_id = ? and turn = ? for update`,
       [id, turn],
     );
-    return first?.outcome ?? stored.outcome;
+    if (row?.outcome) return row.outcome;
+    const isRemembered = said === null || sessionId === null || (await remember(inner, sessionId, id, said));
+    const stored = isRemembered
+      ? outcome
+      : { ...outcome, warnings: [...(outcome.warnings ?? []), NOT_REMEMBERED] };
+    await inner.execute(
+      `update conversation_turn set messages = ?::json, outcome = ?::json, finished_at = clock_timestamp()
+        where conversation_id = ? and turn = ?`,
+      [JSON.stringify(storable(messages)), JSON.stringify(storable(stored)), id, turn],
+    );
+    return stored;
   });
 }

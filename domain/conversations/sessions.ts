@@ -10,6 +10,7 @@ import { containsPattern, isOneOf, type KeysetPage } from '../../db/sql.ts';
 import type { Actor } from '../auth/actor.ts';
 import { notFound } from '../errors.ts';
 import type { ChatMessage } from '../ports.ts';
+import { getAgent } from '../registry/agent-service.ts';
 import { storable } from '../storable.ts';
 
 /** Of one session; older ones are forgotten. */
@@ -116,14 +117,19 @@ async function readHistory(em: EntityManager, sessionId: string): Promise<ChatMe
 
 /**
  * Adds what was said in a conversation, once, and gives the session back. Call in the transaction that ends
- * the conversation.
+ * the conversation. @returns false if its call does not hold the session any more: another one continues it,
+ * or the call was cancelled or timed out while the model answered
  */
 export async function remember(
   em: EntityManager,
   sessionId: string,
   conversationId: string,
   messages: readonly ChatMessage[],
-): Promise<void> {
+): Promise<boolean> {
+  const session = await em.execute<object[]>('select from chat_session where id = ? for update', [sessionId]);
+  // Deleted meanwhile, which is what its owner wants.
+  if (session.length === 0) return true;
+  if (!(await isHeldBy(em, sessionId, conversationId))) return false;
   for (const { role, text } of messages)
     await em.execute(
       `insert into chat_message (session_id, conversation_id, role, text)
@@ -143,36 +149,80 @@ export async function remember(
       where id = ?`,
     [sessionId],
   );
+  return true;
+}
+
+async function isHeldBy(em: EntityManager, sessionId: string, conversationId: string): Promise<boolean> {
+  const held = await em.execute<object[]>(
+    `select from chat_session s
+       join conversation c on (c.run_id, c.task, c.visit) = (s.holder_run, s.holder_task, s.holder_visit)
+       join run r on r.id = c.run_id and not (${isOneOf('r.status', TERMINAL_STATUSES)})
+      where s.id = ? and c.id = ?
+        and not exists (
+          select from run_task t
+           where t.run_id = c.run_id and t.reference = c.task and t.visit = c.visit
+             and not (${isOneOf('t.status', UNFINISHED_TASK_STATUSES)}))`,
+    [sessionId, conversationId],
+  );
+  return held.length > 0;
 }
 
 export interface SessionRow {
   id: string;
+  agent_id: string;
   session: string;
   messages: number;
   created_at: Date | string;
   updated_at: Date | string;
 }
 
-const SESSION = `s.id, s.name as session, s.created_at, s.updated_at,
+const SESSION = `s.id, s.agent_id, s.name as session, s.created_at, s.updated_at,
   (select count(*)::int from chat_message m where m.session_id = s.id) as messages`;
 
-/** The actor's own with this agent, newest first. `q`: text in the id or in what was said. */
+interface SessionFilter {
+  agent_id?: string | null | undefined;
+  /** Text in the id or in what was said. */
+  q?: string | undefined;
+}
+
+/** The actor's own, newest first, whether or not the actor may see their agents. */
 export async function listSessions(
   em: EntityManager,
   actor: Actor,
-  agentId: string,
-  { q }: { q?: string | undefined },
+  { agent_id: agentId = null, q }: SessionFilter,
   page: KeysetPage,
 ): Promise<SessionRow[]> {
   const pattern = q === undefined || q === '' ? null : containsPattern(q);
   return em.execute<SessionRow[]>(
     `select ${SESSION} from chat_session s
-      where s.agent_id = ? and s.owner_id = ? and (?::uuid is null or s.id < ?::uuid)
+      where s.owner_id = ? and (?::uuid is null or s.agent_id = ?::uuid) and (?::uuid is null or s.id < ?::uuid)
         and (?::text is null or s.name ilike ? or exists (
               select from chat_message m where m.session_id = s.id and m.text ilike ?))
       order by s.id desc limit ?`,
-    [agentId, actor.id, page.after ?? null, page.after ?? null, pattern, pattern, pattern, page.limit],
+    [
+      actor.id,
+      agentId,
+      agentId,
+      page.after ?? null,
+      page.after ?? null,
+      pattern,
+      pattern,
+      pattern,
+      page.limit,
+    ],
   );
+}
+
+/**
+ * The agent, if the actor may see it or has talked to it: others may use a private agent through a workflow
+ * of its owner. @throws 404
+ */
+export async function agentWithSessions(em: EntityManager, actor: Actor, agentId: string): Promise<string> {
+  const [agent] = await em.execute<object[]>(
+    'select from chat_session where agent_id = ? and owner_id = ? limit 1',
+    [agentId, actor.id],
+  );
+  return agent === undefined ? (await getAgent(em, actor, agentId)).id : agentId;
 }
 
 export interface SaidRow extends ChatMessage {
@@ -210,4 +260,25 @@ export async function deleteSession(
     [agentId, actor.id, name],
   );
   if (gone.length === 0) throw notFound('session');
+}
+
+/** Of one statement. */
+const REMOVED_AT_ONCE = 100;
+
+/**
+ * Removes sessions that nobody has continued for so many days, one batch, but none that a live run holds.
+ * @returns the number of removed sessions, 0 at the end
+ */
+export async function removeRestingSessions(em: EntityManager, days: number): Promise<number> {
+  const rows = await em.execute<object[]>(
+    `delete from chat_session where id in (
+       select s.id from chat_session s
+        where s.updated_at < clock_timestamp() - ? * interval '1 day'
+          and not exists (select from run r where r.id = s.holder_run
+                             and not (${isOneOf('r.status', TERMINAL_STATUSES)}))
+        order by s.updated_at limit ${REMOVED_AT_ONCE} for update of s skip locked)
+     returning 1`,
+    [days],
+  );
+  return rows.length;
 }

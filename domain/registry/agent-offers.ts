@@ -18,6 +18,7 @@ const COMPARED = [
   'url',
   'configuration',
   'input_schema',
+  'output_schema',
   'capabilities_streaming',
   'provider_name',
   'skills',
@@ -53,6 +54,19 @@ export interface NewImport extends SourceAccess {
   url: string;
   version: string;
   visibility: 'private' | 'public';
+  /** Whether schemas of answers are taken over, and compared later. */
+  outputs: boolean;
+}
+
+/** Other imports of the user from there wait until the transaction ends, so none makes the same agents. */
+export async function lockImports(
+  em: EntityManager,
+  ownerId: string,
+  { from, url }: Pick<NewImport, 'from' | 'url'>,
+): Promise<void> {
+  await em.execute('select pg_advisory_xact_lock(hashtextextended(?, 0))', [
+    JSON.stringify(['import', ownerId, from, url]),
+  ]);
 }
 
 /** The user's agents that were imported from there before, by what they were selected by. */
@@ -74,14 +88,14 @@ export async function importOffer(
   encryption: Encryption,
   actor: Actor,
   offer: SourceOffer,
-  { from, url, version, visibility, authentication_type, authentication_config }: NewImport,
+  { from, url, version, visibility, outputs, authentication_type, authentication_config }: NewImport,
 ): Promise<AgentState> {
   const { fields, skills } = offer;
   const source: AgentSource = {
     from,
     url,
     select: offer.select,
-    digests: digestsOf(offer),
+    digests: digestsOf(offer, outputs),
     imported_at: new Date().toISOString(),
     refreshed_at: null,
   };
@@ -89,7 +103,6 @@ export async function importOffer(
     documentation: null,
     license: null,
     repository_url: null,
-    output_schema: null,
     modalities: null,
     capabilities: null,
     provider_url: null,
@@ -121,12 +134,16 @@ export interface SourceChange {
 
 /** What the source has changed since the import or the last refresh that was applied. */
 export function changesAt(state: AgentState, source: AgentSource, offer: SourceOffer): SourceChange[] {
-  const digests = digestsOf(offer);
+  const digests = digestsOf(offer, comparesOutputs(source));
   return COMPARED.filter((field) => digests[field] !== source.digests[field]).map((field) => ({
     field,
     before: field === 'skills' ? state.skills.map(({ name }) => name) : (state.agent[field] ?? null),
     after: field === 'skills' ? offer.skills.map(({ name }) => name) : (offer.fields[field] ?? null),
   }));
+}
+
+export function comparesOutputs({ digests }: AgentSource): boolean {
+  return Object.hasOwn(digests, 'output_schema');
 }
 
 /** A change of configuration or schema becomes a new draft, `version`; the rest belongs to the agent. */
@@ -139,8 +156,9 @@ export async function applyChanges(
 ): Promise<AgentState> {
   const has = (field: Compared): boolean => changes.some((change) => change.field === field);
   const { fields, skills } = offer;
-  const drafts = has('configuration') || has('input_schema');
-  agent.source = { ...agent.source, digests: digestsOf(offer), refreshed_at: new Date().toISOString() };
+  const drafts = has('configuration') || has('input_schema') || has('output_schema');
+  const digests = digestsOf(offer, comparesOutputs(agent.source));
+  agent.source = { ...agent.source, digests, refreshed_at: new Date().toISOString() };
   if (has('skills')) {
     await em.nativeDelete(AgentSkill, { agent_id: agent.id });
     for (const skill of skills)
@@ -160,6 +178,7 @@ export async function applyChanges(
               ? { configuration: { ...before.configuration, ...fields.configuration } }
               : {}),
             ...(has('input_schema') ? { input_schema: fields.input_schema } : {}),
+            ...(has('output_schema') ? { output_schema: fields.output_schema } : {}),
           }),
         }
       : {}),
@@ -167,10 +186,10 @@ export async function applyChanges(
 }
 
 /** Digests in place of values: what a source sends may hold credentials, and is only compared. */
-function digestsOf({ fields, skills }: SourceOffer): Record<string, string> {
+function digestsOf({ fields, skills }: SourceOffer, outputs: boolean): Record<string, string> {
   const all = { ...fields, skills };
   return Object.fromEntries(
-    COMPARED.map((field) => [
+    COMPARED.filter((field) => outputs || field !== 'output_schema').map((field) => [
       field,
       createHash('sha256')
         .update(canonicalJson(all[field] ?? null))

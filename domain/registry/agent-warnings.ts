@@ -1,6 +1,7 @@
 /** Secrets and workflows that an agent names and that its owner does not have. */
 import { agentKind, type ConfigurationWarning } from '../../contracts/agent-configuration.ts';
 import { isRecord } from '../../contracts/is-record.ts';
+import { splitModelTexts } from '../../contracts/model-texts.ts';
 import { placeholderNames, unboundName } from '../../contracts/placeholders.ts';
 import { template } from '../../language/expressions/index.ts';
 import { MODEL_KINDS } from '../../contracts/tool-loop.ts';
@@ -28,6 +29,12 @@ export type WarnedAgent = Pick<
 
 const PARTS = ['configuration', 'authentication_config'] as const;
 
+/** A part in which each name has to be that of a secret. */
+function settingsOf(agent: WarnedAgent, part: (typeof PARTS)[number]): unknown {
+  const settings = agent[part];
+  return part === 'configuration' && settings ? splitModelTexts(kindOf(agent), settings).settings : settings;
+}
+
 /** Missing references by agent id, read in one statement. */
 export async function missingReferences(
   em: EntityManager,
@@ -35,7 +42,7 @@ export async function missingReferences(
 ): Promise<Map<string, MissingReference[]>> {
   const secrets = agents.flatMap((agent) =>
     PARTS.flatMap((part) =>
-      [...placeholderNames(agent[part])].map((name) => ({
+      [...placeholderNames(settingsOf(agent, part))].map((name) => ({
         agent: agent.id,
         owner: agent.owner_id,
         part,

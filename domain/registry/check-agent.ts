@@ -12,8 +12,8 @@ import { pinAgent } from './pin.ts';
 const PAUSE_SECONDS = 5;
 const TIMEOUT_MS = 15_000;
 const MAX_DETAIL = 1_000;
-/** Only workers reach their counterparts: the container engine, and brokers. */
-const WORKERS_ONLY: ReadonlySet<string> = new Set(['docker', 'sensor']);
+/** Only workers reach their counterparts: the container engine. */
+const WORKERS_ONLY: ReadonlySet<string> = new Set(['docker']);
 
 export interface CheckDeps {
   fork: () => EntityManager;

@@ -67,6 +67,8 @@ export interface NewRun extends RunNames {
    * requested it directly.
    */
   caller_run_id?: string | null;
+  /** Those who follow the run see the output of its agents while it grows. */
+  streams?: boolean | undefined;
   limits: RunLimits;
 }
 
@@ -130,11 +132,11 @@ const INSERT_RUN = new Prepared(`
     insert into run (id, workflow_id, workflow_revision, workflow_name, definition, status, input,
            owner_id, parent_run_id, parent_task, detached, root_run_id, retry_of, agent_id,
            next_start_at, last_seq, scheduled_at, started_by, key, tags, labels, start_state,
-           caller_run_id, initiator_ids, charged, budget_id)
+           caller_run_id, streams, initiator_ids, charged, budget_id)
     select ?::uuid, ?::uuid, ?::int, ?, ?::json, 'pending', ?::json, ?::uuid, ?::uuid, ?, ?::boolean,
            ?::uuid, ?::uuid, ?::uuid, clock_timestamp() + interval '5 seconds', ?::int,
            ?::timestamptz, ?::uuid[], ?, ?::text[], ?::jsonb, ?::json, ?::uuid,
-           array(select ?::uuid
+           ?::boolean, array(select ?::uuid
                  union select unnest(b.initiator_ids || b.owner_id) from run b where b.id = any(?::uuid[])),
            coalesce((select charged from run where id = ?::uuid), '{}') || ?::uuid[],
            coalesce(?::uuid, (select budget_id from run where id = ?::uuid))
@@ -189,6 +191,7 @@ async function insertRun(
     JSON.stringify(run.labels ?? {}),
     run.start_state === undefined ? null : JSON.stringify(run.start_state),
     run.caller_run_id ?? null,
+    run.streams ?? false,
     run.owner_id,
     arrayLiteral(runsBefore(run)),
     run.parent?.run_id ?? null,

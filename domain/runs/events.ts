@@ -163,10 +163,25 @@ async function endRun(
       child_run_id: run.id,
       status: end.status,
       error: end.error ?? null,
+      usage: await usageOfTree(em, run.id),
     });
     if (id !== null) signals.push(id);
   }
   return signals;
+}
+
+/** What the run and all runs below it have used: the sums of the numbers, by name. */
+async function usageOfTree(em: EntityManager, runId: string): Promise<Record<string, number>> {
+  const rows = await em.execute<{ name: string; total: string }[]>(
+    `with recursive tree (id) as (
+       select ?::uuid union all select r.id from run r join tree on r.parent_run_id = tree.id)
+     select k.name, sum((u.usage ->> k.name)::numeric) as total
+       from usage_record u join tree on tree.id = u.run_id,
+            lateral jsonb_object_keys(u.usage) as k (name)
+      where jsonb_typeof(u.usage -> k.name) = 'number' group by k.name`,
+    [runId],
+  );
+  return Object.fromEntries(rows.map(({ name, total }) => [name, Number(total)]));
 }
 
 /**

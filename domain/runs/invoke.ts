@@ -2,11 +2,12 @@
  * Runs an agent on its own (docs/interface.md#invoke-an-agent): a `workflow` agent runs its workflow, any
  * other agent becomes the only step of a run.
  */
+import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { EntityManager } from '../../db/orm.ts';
 import { agentKind } from '../../contracts/agent-configuration.ts';
 import type { Budget } from '../../contracts/budgets.ts';
-import { MODEL_KINDS } from '../../contracts/tool-loop.ts';
+import { MAX_SESSION_ID, MODEL_KINDS } from '../../contracts/tool-loop.ts';
 import { describeViolations } from '../../language/schema/validate-json.ts';
 import type { Agent } from '../../db/entities/agent.ts';
 import type { Actor } from '../auth/actor.ts';
@@ -26,10 +27,12 @@ export interface AgentInvocation {
   version?: string | undefined;
   /** For language models: the conversation to continue. */
   session?: string | undefined;
+  /** The session for language models with `memory: true`, unless another one is given. */
+  context?: string;
   /** See `NewRun`. */
   caller_run_id?: string | null;
   /** Those who follow the run see the output while it grows, where the agent can show it. */
-  stream?: boolean;
+  streams?: boolean;
   /**
    * Builds the input for the invoked version; null if the agent cannot be resolved, in which case the run
    * faults.
@@ -51,7 +54,7 @@ export async function invokeAgent(
   agent: InvokedAgent,
   invocation: AgentInvocation,
 ): Promise<string> {
-  const { version, session, caller_run_id = null, stream = false, budget, limits } = invocation;
+  const { version, caller_run_id = null, streams = false, budget, limits } = invocation;
   // The caller may see the agent; admins use private agents with the owner's rights.
   const rights = mayChangeAgent(actor, agent) ? agent.owner_id : actor.id;
   const id = uuidv7();
@@ -63,7 +66,8 @@ export async function invokeAgent(
   if (!pin.found && version !== undefined)
     throw invalid([{ pointer: '/version', code: pin.reason, message: pin.message }], pin.message, pin.reason);
   const pinned = pin.found ? pin.pinned : null;
-  if (session !== undefined && pinned !== null) checkHasSessions(pinned);
+  if (invocation.session !== undefined && pinned !== null) checkHasSessions(pinned);
+  const session = invocation.session ?? (pinned === null ? undefined : memoryOf(pinned, invocation.context));
   const input = invocation.input(pinned);
   if (pinned !== null) await checkInput(actor, pinned, input);
   const workflow =
@@ -77,7 +81,7 @@ export async function invokeAgent(
         version,
         session,
         caller_run_id,
-        stream,
+        streams,
         budget,
         limits,
       })
@@ -86,7 +90,7 @@ export async function invokeAgent(
   const charged = { agent_id: agent.id, charged_agent_id: agent.id };
   const entered = pinned && (budget ? entry(pinned) : await entryOf(em, pinned, [workflow.id, actor.id]));
   const enters = entered === null ? {} : { enters: entered };
-  const more = { ...started, ...charged, ...enters, budget, caller_run_id, warnings, limits };
+  const more = { ...started, ...charged, ...enters, budget, caller_run_id, streams, warnings, limits };
   return (await runWorkflow(em, actor, workflow, input, more)).id;
 }
 
@@ -107,6 +111,14 @@ function checkHasSessions(agent: PinnedAgent): void {
   if (MODEL_KINDS.has(agentKind(agent))) return;
   const message = 'Only language models have sessions.';
   throw invalid([{ pointer: '/session', code: 'no_sessions', message }], message, 'no_sessions');
+}
+
+/** The session that a context of A2A is for the agent. */
+function memoryOf(agent: PinnedAgent, context: string | undefined): string | undefined {
+  if (context === undefined || !MODEL_KINDS.has(agentKind(agent)) || agent.configuration['memory'] !== true)
+    return undefined;
+  if (context.length <= MAX_SESSION_ID) return context;
+  return createHash('sha256').update(context).digest('hex');
 }
 
 /** Fail early, so the caller sees the reason instead of a faulted run. */

@@ -37,6 +37,7 @@ export async function runWorkflow(
     enters?: Pin;
     budget?: Budget | undefined;
     caller_run_id?: string | null;
+    streams?: boolean | undefined;
     scheduled_at?: Date;
     started_by?: string[];
     warnings?: string[];
@@ -80,7 +81,7 @@ export async function runAgent(
     session,
     caller_run_id = null,
     budget,
-    stream = false,
+    streams = false,
     limits,
   }: {
     id?: string;
@@ -88,7 +89,7 @@ export async function runAgent(
     session?: string | undefined;
     caller_run_id?: string | null;
     budget?: Budget | undefined;
-    stream?: boolean;
+    streams?: boolean;
     limits: RunLimits;
   },
 ): Promise<CreatedRun> {
@@ -101,7 +102,7 @@ export async function runAgent(
       {
         invoke: {
           call: 'agent',
-          with: { ...reference, input: '${ . }', ...continued, ...(stream ? { stream } : {}) },
+          with: { ...reference, input: '${ . }', ...continued },
         },
       },
     ],
@@ -118,6 +119,7 @@ export async function runAgent(
     agents: [reference],
     agent_id: agent.id,
     caller_run_id,
+    streams,
     budget,
     limits,
   });

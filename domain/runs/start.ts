@@ -10,6 +10,7 @@ export interface StartFacts {
   definition: unknown;
   checkpoint: unknown;
   fetches: boolean;
+  streams: boolean;
   pins: PinFacts[] | null;
 }
 
@@ -30,7 +31,7 @@ type StartRow = StartFacts &
   Pick<RunRow, 'id' | 'workflow_name' | 'owner_id' | 'workflow_id' | 'root_run_id' | 'input' | 'created_at'>;
 
 /** SQL: the `StartFacts` of the run `r`. */
-export const START_COLUMNS = `r.definition,
+export const START_COLUMNS = `r.definition, r.streams,
   coalesce(r.start_state, (select c.state from run_checkpoint c where c.run_id = r.retry_of)) as checkpoint,
   exists (select from file_fetch f where f.run_id = r.id) as fetches,
   (select json_agg(json_build_object(
@@ -67,6 +68,7 @@ export function runStart(row: StartRow): RunStart {
     input: row.input,
     created_at: new Date(row.created_at).toISOString(),
     checkpoint: row.checkpoint,
+    ...(row.streams ? { streams: true } : {}),
     ...(row.fetches ? { fetch_files: true } : {}),
     ...(entry ? { enters: { agent: entry.agent_id, name: entry.name } } : {}),
     short_agents: (row.pins ?? []).filter(isShort).map(({ reference }) => referenceOf(reference)),

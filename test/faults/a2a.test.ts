@@ -249,3 +249,62 @@ test('kill -9 of api and worker during a task loses and repeats no update', asyn
   expect(wanted(up).length).toBeGreaterThanOrEqual(all.length - 1);
   expect(wanted(target).length).toBeGreaterThanOrEqual(3);
 });
+
+test('kill -9 of the API during calls of MCP and OpenAI leaves their runs, and a repeat begins no other', async () => {
+  const builder = await platform.as('builder');
+  await agentThatCalls(['/held-call']);
+  const [{ id, name }] = (await builder.get('/agents?limit=1')).body;
+  const post = (api: Program, path: string, key: string, body: unknown) =>
+    fetch(api.url + path, {
+      method: 'POST',
+      headers: {
+        ...headers(),
+        'idempotency-key': key,
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2025-11-25',
+      },
+      body: JSON.stringify(body),
+    });
+  const chat = { model: id, messages: [{ role: 'user', content: 'go' }] };
+  const tool = { name: `an_agent-a${id.slice(-12)}`, arguments: {} };
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: tool };
+  const answers = (api: Program) => [
+    post(api, '/v1/chat/completions', 'chat-1', chat).then(async (response) => ({
+      run: response.headers.get('x-run-id'),
+      text: await response.text(),
+    })),
+    post(api, '/mcp', 'tool-1', call).then(async (response) => ({ run: null, text: await response.text() })),
+  ];
+  const begun = Promise.allSettled(answers(apis[0]));
+  await until(
+    async () => called('/held-call').length,
+    (count) => count === 2,
+    LONG_MS,
+  );
+  const runs = async () => (await builder.get(`/agents/${id}/runs`)).body as { id: string; status: string }[];
+  const before = await runs();
+  await apis[0].kill();
+  await begun;
+  expect((await runs()).map(({ status }) => status)).toEqual(['running', 'running']);
+  const repeated = answers(apis[1]);
+  // Both wait for the runs of the first calls.
+  await until(
+    async () => {
+      const [row] = await platform.orm.em
+        .fork()
+        .execute<{ n: number }[]>('select count(*)::int as n from protocol_call');
+      return row?.n;
+    },
+    (count) => count === 4,
+    LONG_MS,
+  );
+  release('/held-call');
+  const [chatted, tooled] = await Promise.all(repeated);
+  expect(JSON.parse(chatted?.text ?? '').choices[0].message.content).toBe('all done');
+  expect(before.map((run) => run.id)).toContain(chatted?.run);
+  expect(tooled?.text).toContain('all done');
+  const after = await runs();
+  expect(after.map((run) => [run.id, run.status])).toEqual(before.map((run) => [run.id, 'completed']));
+  expect([name, called('/held-call').length]).toEqual(['An agent', 2]);
+  await apis[0].start();
+});

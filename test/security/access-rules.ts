@@ -220,6 +220,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   listAgentVersions: readAgent,
   getAgentVersion: readAgent,
   listAgentSkills: readAgent,
+  listConversations: forRole('viewer'),
   listAgentSessions: readAgent,
   getAgentSession: rule('viewer', { agentWithSession: ownOnly }),
   deleteAgentSession: rule('viewer', { agentWithSession: ownOnly }),

@@ -65,6 +65,8 @@ export interface Outcome {
   then?: FlowDirective;
   /** For the completed event: agent, usage, child run, decision. */
   data?: Record<string, unknown>;
+  /** What a child run has used, which its own record counts. */
+  childUsage?: Record<string, number>;
 }
 
 export type RunKind = (

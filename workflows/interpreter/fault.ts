@@ -7,6 +7,8 @@ export class DslFault extends Error {
   readonly error: DslError;
   /** What a call of an agent has used before it failed: `usage`, `agent_id`, `agent_version`. */
   readonly spent: Record<string, unknown>;
+  /** What a child run had used before it ended, which its own record counts. */
+  childUsage?: Record<string, number>;
 
   constructor(error: DslError, spent: Record<string, unknown> = {}) {
     super(error.detail ?? error.title ?? error.type);

@@ -3,13 +3,13 @@ import * as z from 'zod';
 
 import { MAX_SESSION_ID } from '../../../contracts/tool-loop.ts';
 import {
+  agentWithSessions,
   deleteSession,
   getSession,
   listSessions,
   type SaidRow,
   type SessionRow,
 } from '../../../domain/conversations/sessions.ts';
-import { getAgent } from '../../../domain/registry/agent-service.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { byId, readPage } from '../../paging.ts';
 import { idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
@@ -19,6 +19,7 @@ const sessionParams = z.object({ ...idParams.shape, session: text({ min: 1, max:
 
 const sessionFields = {
   id: uuid,
+  agent_id: uuid,
   session: z.string().meta({ description: 'The id that its calls name.' }),
   messages: z.int().meta({ description: 'How many messages are kept.' }),
   created_at: timestamp,
@@ -38,8 +39,30 @@ const sessionRecord = z
   })
   .meta({ id: 'AgentSessionWithMessages' });
 
+const q = text({ max: 200 })
+  .optional()
+  .meta({ description: 'Text in the id or in what was said; case is ignored.' });
+
 export function sessionEndpoints(): Endpoint[] {
   return [
+    endpoint({
+      method: 'GET',
+      path: '/conversations',
+      operationId: 'listConversations',
+      summary: "List the caller's conversations with all agents, newest first",
+      description:
+        'Also with agents that the caller may not see, but which a workflow of their owner has called.',
+      tags,
+      role: 'viewer',
+      query: z.object({ ...pageQuery, agent_id: uuid.optional(), q }),
+      responses: { 200: z.array(sessionSummary) },
+      handler: async (c) => {
+        const { items, headers } = await readPage(c, byId, (page, filter) =>
+          listSessions(c.em, c.actor, filter, page),
+        );
+        return { status: 200, body: items.map(presentSession), headers };
+      },
+    }),
     endpoint({
       method: 'GET',
       path: '/agents/{id}/sessions',
@@ -48,17 +71,12 @@ export function sessionEndpoints(): Endpoint[] {
       tags,
       role: 'viewer',
       params: idParams,
-      query: z.object({
-        ...pageQuery,
-        q: text({ max: 200 })
-          .optional()
-          .meta({ description: 'Text in the id or in what was said; case is ignored.' }),
-      }),
+      query: z.object({ ...pageQuery, q }),
       responses: { 200: z.array(sessionSummary) },
       handler: async (c) => {
-        const agent = await getAgent(c.em, c.actor, c.params.id);
+        const agentId = await agentWithSessions(c.em, c.actor, c.params.id);
         const { items, headers } = await readPage(c, byId, (page, filter) =>
-          listSessions(c.em, c.actor, agent.id, filter, page),
+          listSessions(c.em, c.actor, { ...filter, agent_id: agentId }, page),
         );
         return { status: 200, body: items.map(presentSession), headers };
       },
@@ -73,8 +91,8 @@ export function sessionEndpoints(): Endpoint[] {
       params: sessionParams,
       responses: { 200: sessionRecord },
       handler: async (c) => {
-        const agent = await getAgent(c.em, c.actor, c.params.id);
-        const { said, ...session } = await getSession(c.em, c.actor, agent.id, c.params.session);
+        const agentId = await agentWithSessions(c.em, c.actor, c.params.id);
+        const { said, ...session } = await getSession(c.em, c.actor, agentId, c.params.session);
         return { status: 200, body: { ...presentSession(session), said: said.map(presentMessage) } };
       },
     }),
@@ -88,16 +106,16 @@ export function sessionEndpoints(): Endpoint[] {
       params: sessionParams,
       responses: { 204: null },
       handler: async (c) => {
-        const agent = await getAgent(c.em, c.actor, c.params.id);
-        await deleteSession(c.em, c.actor, agent.id, c.params.session);
+        const agentId = await agentWithSessions(c.em, c.actor, c.params.id);
+        await deleteSession(c.em, c.actor, agentId, c.params.session);
         return { status: 204 };
       },
     }),
   ];
 }
 
-function presentSession({ id, session, messages, created_at, updated_at }: SessionRow) {
-  return { id, session, messages, created_at: time(created_at), updated_at: time(updated_at) };
+function presentSession({ id, agent_id, session, messages, created_at, updated_at }: SessionRow) {
+  return { id, agent_id, session, messages, created_at: time(created_at), updated_at: time(updated_at) };
 }
 
 function presentMessage({ role, text: said, said_at }: SaidRow) {

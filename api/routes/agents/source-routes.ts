@@ -13,8 +13,10 @@ import { mayChangeAgent } from '../../../domain/registry/agent-policy.ts';
 import {
   applyChanges,
   changesAt,
+  comparesOutputs,
   findImported,
   importOffer,
+  lockImports,
   readerOf,
   type SourceAccess,
 } from '../../../domain/registry/agent-offers.ts';
@@ -64,6 +66,10 @@ const importRequest = z.object({
         'What to import: ids of operations, names of tools, or assistants. `*` of an MCP server makes one ' +
         'agent with all tools as its skills. Default: all.',
     }),
+  output_schemas: z.boolean().default(false).meta({
+    description:
+      'Takes over the schemas of answers, too (`openapi`, `mcp`). An answer that does not fit is then an error.',
+  }),
   dry_run: z.boolean().default(false).meta({ description: 'Only shows what would be made.' }),
   version: semanticVersion.default('1.0.0'),
   visibility: z.enum(['private', 'public']).default('private'),
@@ -86,6 +92,7 @@ const offerRecord = z
     execution_type: z.string().nullable(),
     configuration: jsonObject,
     input_schema: jsonObject.nullable(),
+    output_schema: jsonObject.nullable(),
     skills: z.array(z.string()),
   })
   .meta({ id: 'AgentOffer' });
@@ -123,8 +130,8 @@ function importEndpoint(deps: AppDeps): Endpoint {
     body: importRequest.meta({ id: 'AgentImportRequest' }),
     responses: { 200: importRecord, 201: importRecord },
     prepare: async (c): Promise<Read> => {
-      const { from, url, select } = c.body;
-      return readSource(deps, c.actor.id, { from, url, select: select ?? null }, accessOf(c.body));
+      const { from, url, select = null, output_schemas: outputs } = c.body;
+      return readSource(deps, c.actor.id, { from, url, select, outputs }, accessOf(c.body));
     },
     handler: async (c) => {
       const offers = offersOf(c.prepared);
@@ -148,8 +155,10 @@ function importEndpoint(deps: AppDeps): Endpoint {
             message: `the source offers ${offers.length} agents: select at most ${MAX_IMPORTED}`,
           },
         ]);
+      if (!dryRun) await lockImports(c.em, c.actor.id, { from, url });
       const before = await findImported(c.em, c.actor.id, { from, url });
-      const made = { from, url, version, visibility, ...accessOf(c.body) };
+      const outputs = c.body.output_schemas;
+      const made = { from, url, version, visibility, outputs, ...accessOf(c.body) };
       const agents: z.input<typeof offerRecord>[] = [];
       for (const offer of offers.slice(0, MAX_SHOWN)) {
         const known = before.get(offer.select) ?? null;
@@ -195,7 +204,7 @@ function refreshEndpoint(deps: AppDeps): Endpoint {
       return readSource(
         deps,
         owner,
-        { from, url, select: from === 'a2a' ? null : [select] },
+        { from, url, select: from === 'a2a' ? null : [select], outputs: comparesOutputs(source) },
         accessOf(agent),
       );
     },
@@ -270,7 +279,7 @@ function accessOf(given: {
 async function readSource(
   deps: AppDeps,
   ownerId: string,
-  source: { from: SourceKind; url: string; select: string[] | null },
+  source: { from: SourceKind; url: string; select: string[] | null; outputs: boolean },
   access: SourceAccess,
 ): Promise<Read> {
   try {
@@ -306,7 +315,7 @@ function presentOffer(
   agentId: string | null,
   configuration = fields.configuration,
 ): z.input<typeof offerRecord> {
-  const { name, description, type, execution_type, input_schema } = fields;
-  const shown = { name, description, type, execution_type, configuration, input_schema };
+  const { name, description, type, execution_type, input_schema, output_schema } = fields;
+  const shown = { name, description, type, execution_type, configuration, input_schema, output_schema };
   return { select, status, agent_id: agentId, ...shown, skills: skills.map((skill) => skill.name) };
 }

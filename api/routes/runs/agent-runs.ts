@@ -56,6 +56,14 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
               'For language models: the conversation that this call continues, as the caller names it. ' +
               'Of two calls at the same time, the second one fails.',
           }),
+        stream: z
+          .boolean()
+          .optional()
+          .meta({
+            description:
+              "Whether those who follow the run see the agent's output while it grows. Default: the agent's " +
+              '`capabilities_streaming`.',
+          }),
         budget: budgetSchema.optional().meta({ description: 'Of the run with all runs that it starts.' }),
       }),
       responses: { 201: runSchema },
@@ -68,6 +76,7 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
           version: c.body.version,
           session: c.body.session,
           caller_run_id,
+          streams: c.body.stream ?? agent.capabilities_streaming,
           input: () => c.body.input,
           budget: c.body.budget,
           limits,

@@ -152,3 +152,91 @@ test('of a model with tools, the text of each turn is shown', async () => {
   await endOf(builder, run);
   expect(partialsOf(stream)[0]).toMatchObject({ task: '/do/0/ask/model', visit: 1, text: 'Well, ' });
 });
+
+test('over A2A the text arrives in chunks, which the whole artifact replaces', async () => {
+  const configuration = { base_url: `${model.url}/v1`, model: 'tiny' };
+  const { body: agent } = await builder.post(
+    '/agents',
+    agentBody({ name: 'speaker', type: 'llm', configuration, capabilities_streaming: true }),
+  );
+  const before = model.bodies.filter(({ stream }) => stream === true).length;
+  const stream = await openStream(`${platform.url}/api/v1/a2a/${agent.id}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${owner.token}`,
+      'content-type': 'application/json',
+      'a2a-version': '1.0',
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'SendStreamingMessage',
+      params: { message: { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: 'Speak' }] } },
+    }),
+  });
+  const artifacts = () =>
+    stream.events.flatMap(({ data }) => (data.result?.artifactUpdate ? [data.result.artifactUpdate] : []));
+  const grown = () =>
+    artifacts()
+      .map(({ artifact }) => artifact.parts[0].text)
+      .join('');
+  await model.begun(before + 1);
+  model.say('Once ');
+  await until(
+    async () => grown(),
+    (text) => text === 'Once ',
+  );
+  model.say('upon');
+  await until(
+    async () => grown(),
+    (text) => text === 'Once upon',
+  );
+  model.finish();
+  await stream.ended;
+  const chunk = (text: string, append: boolean) => ({
+    artifact: { artifactId: 'output', parts: [{ text }] },
+    ...(append ? { append } : {}),
+  });
+  expect(artifacts()).toMatchObject([
+    chunk('Once ', false),
+    chunk('upon', true),
+    { artifact: { artifactId: 'output', parts: [{ text: 'Once upon' }] }, lastChunk: true },
+  ]);
+  expect(artifacts().map(({ append = false }) => append)).toEqual([false, true, false]);
+  expect(model.bodies.at(-1)?.['messages']).toEqual([{ role: 'user', content: 'Speak' }]);
+});
+
+test('a context of A2A is a session of an agent with memory', async () => {
+  const configuration = { base_url: `${model.url}/v1`, model: 'tiny', memory: true };
+  const { body: agent } = await builder.post(
+    '/agents',
+    agentBody({ name: 'friend', type: 'llm', configuration }),
+  );
+  const send = async (text: string, contextId?: string) => {
+    const message = {
+      messageId: text,
+      role: 'ROLE_USER',
+      parts: [{ text }],
+      ...(contextId ? { contextId } : {}),
+    };
+    const headers = { 'a2a-version': '1.0' };
+    const { body } = await builder.post(
+      `/api/v1/a2a/${agent.id}`,
+      { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } },
+      { headers },
+    );
+    return body.result.task;
+  };
+  const first = await send('I am Ada');
+  expect(first.status.state).toBe('TASK_STATE_COMPLETED');
+  await send('Who am I?', first.contextId);
+  expect(model.bodies.at(-1)?.['messages']).toEqual([
+    { role: 'user', content: 'I am Ada' },
+    { role: 'assistant', content: 'all at once' },
+    { role: 'user', content: 'Who am I?' },
+  ]);
+  await send('Who am I, elsewhere?');
+  expect(model.bodies.at(-1)?.['messages']).toHaveLength(1);
+  const { body: sessions } = await builder.get(`/agents/${agent.id}/sessions?q=Ada`);
+  expect(sessions).toMatchObject([{ session: first.contextId, messages: 4 }]);
+});

@@ -106,7 +106,7 @@ test('a model calls an agent, a workflow, an MCP server and a person, with a ste
     { human: {} },
   ]);
   const question = await decide(run, { decision: 'answer', payload: { answer: 'blue ${ .x }' } });
-  expect(question).toMatchObject({ title: 'Which colour?', subject: '${ .secret }' });
+  expect(question).toMatchObject({ title: 'A language model asks: Which colour?', subject: '${ .secret }' });
   const ended = await endOf(builder, run);
   expect(ended['error']).toBeNull();
   expect(ended).toMatchObject({
@@ -253,6 +253,33 @@ test('turns and tokens are limited: a loop ends with an error, or a person lets 
   const refused = await ask(tools, { configuration: { max_turns: 1, on_exceed: 'ask' } });
   await decide(refused, { decision: 'reject' });
   expect((await endOf(builder, refused))['error'].detail).toMatch(/a person has stopped it/);
+});
+
+test('what a workflow has used that is a tool counts, of one that fails, too', async () => {
+  await registeredAgent(builder, { name: 'adviser', type: 'llm', configuration });
+  for (const [name, rest] of [
+    ['advise', []],
+    ['advise-badly', [{ end: { raise: { error: { type: 'https://example.com/bad', status: 500 } } } }]],
+  ] as const)
+    await builder.post('/workflows', {
+      name,
+      definition: {
+        document: { dsl: '1.0.3', namespace: 'tests', name, version: '1.0.0' },
+        do: [{ ask: agentTask('adviser', { input: 'Advise' }) }, ...rest],
+      },
+    });
+  for (const workflow of ['advise', 'advise-badly']) {
+    model.script((request) =>
+      request.tools === undefined ? { text: 'Be kind' } : { calls: [{ name: workflow, arguments: {} }] },
+    );
+    const ended = await endOf(
+      builder,
+      await ask([{ workflow }], { configuration: { max_total_tokens: 20 } }),
+    );
+    expect(ended['error'].detail).toMatch(/used 32 of 20 tokens/);
+    // The child's own record has the rest.
+    expect(ended['usage']).toMatchObject({ total_tokens: 16 });
+  }
 });
 
 test('costs are limited, of failed tools too, and a log says if nobody knows them', async () => {

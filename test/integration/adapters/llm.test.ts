@@ -193,6 +193,36 @@ test('the output schema is sent, and the object is the output', async () => {
   });
 });
 
+test('an answer that does not fit is asked for again once, and both count', async () => {
+  const answers = ['{"mood":5}', '{"mood":"good"}', 'no', 'no', 'no'];
+  const target = await model(() => answers.shift() ?? '');
+  const call = () => invoke(agentCall({ ...llm(target), output_schema: schema }, 'How?'));
+  const result = await call();
+  expect(result.output).toEqual({ mood: 'good' });
+  expect(result.usage).toMatchObject({ requests: 2, input_tokens: 22, total_tokens: 32, model: 'tiny-2026' });
+  expect(bodyOf(target, 1).messages.slice(-2)).toEqual([
+    { role: 'assistant', content: '{"mood":5}' },
+    { role: 'user', content: expect.stringMatching(/^Your answer does not fit: .*mood.*Answer again/) },
+  ]);
+  expect(await faultOf(call())).toMatchObject({ kind: 'validation' });
+  expect(target.seen).toHaveLength(4);
+});
+
+test('in texts for a model the name of no secret is text, and elsewhere an error', async () => {
+  const target = await model('ok');
+  const texts = { system: 'Answer in <ANSWER>, for <NAME>.', prompt: 'Read <DOCUMENT>${ .text }</DOCUMENT>' };
+  const secret = async (name: string) => (name === 'NAME' ? 'secret-ada' : null);
+  const call = agentCall(llm(target, texts), { text: 'it' });
+  const result = await invoke({ ...call, secret });
+  expect(bodyOf(target).messages).toEqual([
+    { role: 'system', content: 'Answer in <ANSWER>, for secret-ada.' },
+    { role: 'user', content: 'Read <DOCUMENT>it</DOCUMENT>' },
+  ]);
+  expect(result.output).toMatchObject({ text: 'ok' });
+  const headers = agentCall(llm(target, { headers: { 'X-A': '<MISSING>' } }), 'x');
+  expect(await faultOf(invoke({ ...headers, secret }))).toMatchObject({ kind: 'configuration' });
+});
+
 test('structured_output selects how the schema is sent to the model', async () => {
   const target = await model('{"mood":"good"}');
   const result = await invoke(

@@ -1,4 +1,6 @@
 /** Import of agents, refresh, and checks of counterparts, against real servers. */
+import { createServer, type AddressInfo } from 'node:net';
+import { Aedes } from 'aedes';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startRemoteAgent, type RemoteA2aAgent } from '../../support/a2a-agent.ts';
 import { registeredAgent } from '../../support/agent-body.ts';
@@ -13,6 +15,7 @@ let server: TestServer;
 let mcp: McpTestServer;
 let remote: RemoteA2aAgent;
 let title = 'Get a pet';
+let petType = 'object';
 /** What a hostile source says. */
 let hostile: object = {};
 
@@ -23,7 +26,11 @@ const document = () => ({
   paths: {
     '/pets/{id}': {
       parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
-      get: { operationId: 'getPet', summary: title, responses: {} },
+      get: {
+        operationId: 'getPet',
+        summary: title,
+        responses: { 200: { $ref: '#/components/responses/Pet' } },
+      },
       put: {
         operationId: 'putPet',
         parameters: [{ name: 'force', in: 'query', schema: { type: 'boolean' } }],
@@ -32,8 +39,13 @@ const document = () => ({
       },
     },
     '/nameless': { get: { responses: {} } },
+    '/a-b': { post: { responses: {} } },
+    '/a/b/': { post: { responses: {} } },
   },
   components: {
+    responses: {
+      Pet: { content: { 'application/json': { schema: { type: petType, required: ['name'] } } } },
+    },
     schemas: {
       Pet: {
         type: 'object',
@@ -57,6 +69,10 @@ beforeAll(async () => {
     if (path === '/assistants/a-1/schemas') return sendJson(response, { input_schema: { type: 'object' } });
     if (path === '/assistants/a-1') return sendJson(response, {});
     if (path === '/v1/models') return sendJson(response, { data: [{ id: 'tiny' }] });
+    if (path.includes('/chat/completions') && headers['api-key'] === KEY) {
+      const message = { role: 'assistant', content: 'yes' };
+      return sendJson(response, { id: 'c', created: 1, model: 'm', choices: [{ index: 0, message }] });
+    }
     if (path === '/health') return sendJson(response, {}, headers['x-api-key'] === KEY ? 204 : 401);
     if (path === '/hostile.json') return sendJson(response, hostile);
     if (path === '/broken') return sendJson(response, { secret: headers['x-api-key'] ?? null }, 500);
@@ -79,7 +95,7 @@ test('operations of an OpenAPI document become agents, first as a plan', async (
   const plan = await builder.post('/agents/import', { ...source, dry_run: true });
   expect([plan.status, plan.body.agents.map(({ select }: { select: string }) => select)]).toEqual([
     200,
-    ['getPet', 'putPet'],
+    ['getPet', 'putPet', 'get_nameless', 'post_a_b_362c85cb', 'post_a_b_3b4baf51'],
   ]);
   expect(plan.body.agents[1]).toMatchObject({
     status: 'new',
@@ -122,7 +138,57 @@ test('operations of an OpenAPI document become agents, first as a plan', async (
   expect((await builder.get(`/agents/${agent.id}`)).body.description).toBe('Get a pet');
   const applied = (await builder.post(`/agents/${agent.id}/refresh`, { apply: true })).body;
   expect(applied).toMatchObject({ applied: true, version: '1.0.0' });
-  expect((await builder.get(`/agents/${agent.id}`)).body.description).toBe('Get one pet');
+  const after = (await builder.get(`/agents/${agent.id}`)).body;
+  expect(after).toMatchObject({ description: 'Get one pet', output_schema: null });
+});
+
+test('schemas of answers are taken over if asked for; their change is a new draft that keeps own settings', async () => {
+  const url = `${server.url}/openapi.json`;
+  const source = { from: 'openapi', url, ...access, output_schemas: true };
+  const bob = await app.as(await app.createUser());
+  await bob.put('/secrets/PETS', { value: KEY });
+  const made = await bob.post('/agents/import', { ...source, select: ['getPet', 'get_nameless'] });
+  expect(made.body.agents.map(({ output_schema: schema }: { output_schema: unknown }) => schema)).toEqual([
+    { type: 'object', required: ['name'] },
+    null,
+  ]);
+  const path = `/agents/${made.body.agents[0].agent_id}`;
+  const { configuration } = (await bob.get(path)).body;
+  await bob.patch(path, { configuration: { ...configuration, timeout: 'PT5S' } });
+  await bob.post(`${path}/versions/1.0.0/publish`);
+  petType = 'string';
+  expect((await bob.post(`${path}/refresh`, { apply: true, version: '0.9.0' })).status).toBe(409);
+  expect((await bob.post(`${path}/refresh`)).body).toMatchObject({
+    changes: [{ field: 'output_schema', before: { type: 'object' }, after: { type: 'string' } }],
+    applied: false,
+  });
+  const applied = await bob.post(`${path}/refresh`, { apply: true });
+  expect(applied.body).toMatchObject({ applied: true, version: '1.1.0' });
+  expect((await bob.get(path)).body).toMatchObject({
+    version: '1.1.0',
+    published_version: '1.0.0',
+    name: 'getPet',
+    configuration: { timeout: 'PT5S', method: 'GET' },
+    output_schema: { type: 'string' },
+  });
+  expect((await bob.post(`${path}/refresh`, { apply: true })).body).toMatchObject({
+    changes: [],
+    applied: false,
+    version: '1.1.0',
+  });
+  petType = 'object';
+  const others = await builder.post(`${path}/refresh`, { apply: true });
+  expect(others.status).toBe(404);
+});
+
+test('of two equal imports at once, one makes the agents', async () => {
+  const url = `${mcp.url}`;
+  const answers = await Promise.all(
+    [1, 2, 3].map(() => builder.post('/agents/import', { from: 'mcp', url, select: ['*'] })),
+  );
+  const statuses = answers.map(({ body }) => body.agents[0].status);
+  expect(statuses.toSorted()).toEqual(['exists', 'exists', 'imported']);
+  expect(new Set(answers.map(({ body }) => body.agents[0].agent_id)).size).toBe(1);
 });
 
 test('literal credentials are moved to the secrets', async () => {
@@ -248,6 +314,28 @@ describe('a hostile OpenAPI document', () => {
   });
 });
 
+test('a device is checked by a connection to its broker and a subscription', async () => {
+  const broker = await Aedes.createBroker({
+    authorizeSubscribe: (_client, subscription, done) =>
+      done(null, subscription.topic === 'secret' ? null : subscription),
+  });
+  const mqtt = createServer(broker.handle);
+  await new Promise<void>((resolve) => mqtt.listen(0, '127.0.0.1', resolve));
+  const { port } = mqtt.address() as AddressInfo;
+  const check = async (topic: string, at = `mqtt://127.0.0.1:${port}`) => {
+    const configuration = { broker: at, topic, protocol: 'mqtt' };
+    const { id } = await registeredAgent(builder, { type: 'sensor', configuration });
+    const { status, error } = (await builder.post(`/agents/${id}/check`)).body;
+    return [status, error];
+  };
+  expect(await check('rooms/1')).toEqual(['ok', null]);
+  expect(await check('rooms/{room}')).toEqual(['ok', null]);
+  expect((await check('secret'))[0]).toBe('failed');
+  await new Promise<void>((resolve) => broker.close(() => resolve()));
+  await new Promise((resolve) => mqtt.close(resolve));
+  expect(await check('rooms/1')).toEqual(['failed', 'communication']);
+});
+
 test('a check keeps its result and its latency, for owner and admins', async () => {
   const check = async (more: object) => {
     const { id } = await registeredAgent(builder, { visibility: 'public', ...more });
@@ -277,5 +365,14 @@ test('a check keeps its result and its latency, for owner and admins', async () 
   await builder.put('/secrets/NO_ADDRESS', { value: 'not an address' });
   expect(await check(api('<NO_ADDRESS>/x'))).toMatchObject({ status: 'failed', error: 'configuration' });
   expect(await check({ execution_type: 'edge' })).toMatchObject({ status: 'failed' });
+  const azure = { provider: 'azure', base_url: server.url, model: 'gpt', system: 'In <TAGS>' };
+  expect(await check({ type: 'llm', configuration: { ...azure, api_key: '<PETS>' } })).toMatchObject({
+    status: 'ok',
+    detail: 'The model gpt answers.',
+  });
+  await builder.put('/secrets/WRONG', { value: 'another-key-1' });
+  expect(await check({ type: 'llm', configuration: { ...azure, api_key: '<WRONG>' } })).toMatchObject({
+    status: 'failed',
+  });
   expect(await check({ type: 'docker' })).toMatchObject({ status: 'unsupported', latency_ms: null });
 });

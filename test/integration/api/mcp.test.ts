@@ -1,4 +1,5 @@
-/** The doors for language models without runs: OAuth log-in, tools by rights, decisions, bad input. */
+/** MCP and OpenAI's API without runs: OAuth log-in, tools by rights, decisions, bad input. */
+import { request } from 'node:http';
 import {
   Client as McpClient,
   StreamableHTTPClientTransport,
@@ -10,7 +11,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 import { invocationKey, toHeader } from '../../../contracts/invocation-key.ts';
-import { noteDoorCall } from '../../../domain/runs/door-calls.ts';
+import { noteProtocolCall } from '../../../domain/runs/protocol-calls.ts';
 import { registeredAgent } from '../../support/agent-body.ts';
 import { createClient, startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
 import { fromOwnPage, sessionCookie, withHeaders } from '../../support/browser.ts';
@@ -45,6 +46,22 @@ const post = (body: unknown, headers: Record<string, string> = {}) =>
       ...headers,
     },
     body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+/** Of a ping with these headers, which `fetch` would replace. */
+const statusOf = (headers: Record<string, string>): Promise<number | undefined> =>
+  new Promise((resolve, reject) => {
+    const all = {
+      authorization: `Bearer ${ann.token}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      ...headers,
+    };
+    request(`${app.url}/mcp`, { method: 'POST', headers: all }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    })
+      .on('error', reject)
+      .end(JSON.stringify(ping));
   });
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 
@@ -186,9 +203,10 @@ describe('human tasks', () => {
   test('of runs that a model has begun, and of the caller’s own chain, are decided elsewhere', async () => {
     const token = await toolToken('builder hitl:decide');
     const begun = await insertRun(app.orm, { owner: ann.id });
-    const note = { id: uuidv7(), door: 'openai' as const, run_id: begun, user_id: ann.id };
+    const note = { id: uuidv7(), protocol: 'openai' as const, run_id: begun, user_id: ann.id };
+    const repeat = { idempotency_key: null, request_digest: null };
     const rest = { session_id: null, request_id: null, progress_token: null };
-    await noteDoorCall(app.orm.em.fork(), { ...note, ...rest });
+    await noteProtocolCall(app.orm.em.fork(), { ...note, ...rest, ...repeat });
     const child = await insertRun(app.orm, { owner: ann.id, parent: begun });
     const calling = await insertRun(app.orm, { owner: ann.id });
     const called = await insertRun(app.orm, { owner: ann.id });
@@ -271,6 +289,32 @@ describe('bad requests', () => {
     const late = { 'last-event-id': `${uuidv7()}_999999999999` };
     expect((await client.get('/mcp', { headers: late })).status).toBe(400);
     expect((await client.get('/api/v1/mcp')).status).toBe(404);
+  });
+
+  test('for another host are refused, but not for an address or a name of the local network', async () => {
+    const { port } = new URL(app.url);
+    const answers: unknown[] = [];
+    for (const host of [
+      `evil.example:${port}`,
+      '[',
+      `127.0.0.1:${port}`,
+      `localhost:${port}`,
+      'api',
+      'a.localhost.',
+    ])
+      answers.push(await statusOf({ host }));
+    expect(answers).toEqual([403, 403, 200, 200, 200, 200]);
+  });
+
+  test('that are cancelled before they begin start no run', async () => {
+    const { id } = await registeredAgent(await app.as(ann), { name: 'overtaken' });
+    const session = { 'mcp-session-id': uuidv7(), 'mcp-protocol-version': '2025-11-25' };
+    const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'c1' } };
+    expect((await post(cancelled, session)).status).toBe(202);
+    const params = { name: `overtaken-a${id.slice(-12)}`, arguments: {} };
+    const call = { jsonrpc: '2.0', id: 'c1', method: 'tools/call', params };
+    expect(await (await post(call, session)).text()).toContain('has cancelled this request');
+    expect((await (await app.as(ann)).get(`/agents/${id}/runs`)).body).toEqual([]);
   });
 
   test('with what cannot be stored begin no run, and long names are refused', async () => {
@@ -377,5 +421,39 @@ describe('the OpenAI-compatible API', () => {
     expect((await bob.get('/api/v1/v1/models')).status).toBe(404);
     const found = await bob.post('/v1/chat/completions', { ...chat, model: mine.id });
     expect(found.status).toBe(404);
+  });
+
+  test('every model of the list is found, also those that only admins see', async () => {
+    const client = await app.as(ann);
+    const body = (task: string) => ({ type: 'audio', configuration: { task, model: 'm' } });
+    await registeredAgent(client, { name: 'listener', ...body('transcribe') });
+    await registeredAgent(client, { name: 'looker', type: 'vision' });
+    await registeredAgent(client, { name: 'twice' });
+    await registeredAgent(client, { name: 'speaker', ...body('speak') });
+    await registeredAgent(client, { name: 'device', type: 'sensor' });
+    const admin = await app.as('admin');
+    await registeredAgent(admin, { name: 'twice' });
+    for (const user of [client, admin]) {
+      const { data } = (await user.get('/v1/models')).body as { data: { id: string }[] };
+      expect(data.length).toBeGreaterThan(4);
+      for (const { id } of data)
+        expect([id, (await user.get(`/v1/models/${encodeURIComponent(id)}`)).status]).toEqual([id, 200]);
+    }
+    const names = (await client.get('/v1/models')).body.data.map(({ id }: { id: string }) => id);
+    expect(names).toEqual(expect.arrayContaining(['listener', 'looker']));
+    expect(names).not.toContain('speaker');
+    expect(names).not.toContain('device');
+    const refused: unknown[] = [];
+    for (const model of ['device', 'speaker', 'looker', 'listener']) {
+      const messages = [{ role: 'user', content: 'hi' }];
+      const { status, body: answer } = await client.post('/v1/chat/completions', { model, messages });
+      refused.push([status, answer.error.code]);
+    }
+    expect(refused).toEqual([
+      [400, 'unsupported_model'],
+      [400, 'unsupported_model'],
+      [400, 'missing_file'],
+      [400, 'missing_file'],
+    ]);
   });
 });

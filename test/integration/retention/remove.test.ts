@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 
+import { removeRestingSessions } from '../../../domain/conversations/sessions.ts';
 import { removeEndedRuns, removeOldPayloads } from '../../../domain/retention/remove.ts';
+import { registeredAgent } from '../../support/agent-body.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { insertTask } from '../../support/human-tasks.ts';
 
@@ -66,6 +68,23 @@ async function removeAll(days = 90): Promise<number[]> {
     batches.push(removed);
   }
 }
+
+test('conversations are removed when they have rested long enough, unless a live run holds them', async () => {
+  const agent = await registeredAgent(await t.as(await t.user('builder')));
+  const insert = async (name: string, age: number, holder: string | null): Promise<void> => {
+    await em().execute(
+      `insert into chat_session (id, agent_id, owner_id, name, holder_run, updated_at)
+       values (?, ?, ?, ?, ?, now() - ? * interval '1 day')`,
+      [uuidv7(), agent.id, owner, name, holder, age],
+    );
+  };
+  await insert('old', 91, await run({ ended: 91 }));
+  await insert('held', 91, await run({ ended: null }));
+  await insert('young', 89, null);
+  expect([await removeRestingSessions(em(), 90), await removeRestingSessions(em(), 90)]).toEqual([1, 0]);
+  const rest = await em().execute<{ name: string }[]>('select name from chat_session order by name');
+  expect(rest.map(({ name }) => name)).toEqual(['held', 'young']);
+});
 
 const left = async () =>
   (await em().execute<{ id: string }[]>('select id from run')).map(({ id }) => id).toSorted();

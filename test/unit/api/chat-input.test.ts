@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { AppError } from '../../../domain/errors.ts';
 import { agentInput, finishReason, outputText } from '../../../api/openai/conversation.ts';
-import { GrowingText } from '../../../api/openai/growing-text.ts';
+import { GrowingText, piecesOf } from '../../../api/protocol-calls/growing-text.ts';
 import { parseChatRequest } from '../../../api/openai/request.ts';
 import { runResultSchema, toolInput } from '../../../api/mcp/tool-schemas.ts';
 import { sourceOfName, toolName } from '../../../api/mcp/tool-names.ts';
@@ -72,14 +72,23 @@ test('an output becomes a text, and its end a reason', () => {
 });
 
 test('a text that grew and then changed is sent whole at the end', () => {
-  const block = (offset: number, piece: string): string =>
-    `event: x\ndata: ${JSON.stringify({ type: PARTIAL.output, offset, text: piece })}\n\n`;
+  const block = (offset: number, piece: string, visit = 1): string => {
+    const place = { task: '/do/0/ask', visit, attempt: 1 };
+    return `event: x\ndata: ${JSON.stringify({ type: PARTIAL.output, ...place, offset, text: piece })}\n\n`;
+  };
   const growing = new GrowingText();
-  expect(growing.take([block(0, 'On'), block(2, 'ce')])).toEqual(['On', 'ce']);
+  const take = (...blocks: string[]) => piecesOf(blocks).map((piece) => growing.add(piece));
+  expect(take(block(0, 'On'), block(2, 'ce'), ': heartbeat\n\n')).toEqual(['On', 'ce']);
   expect(growing.rest('Once upon')).toBe(' upon');
   // The output began anew.
-  expect(growing.take([block(0, 'Twice')])).toEqual([]);
+  expect(take(block(0, 'Twice'))).toEqual(['']);
   expect(growing.rest('Twice upon')).toBe('\n\nTwice upon');
+  // The next turn of the model.
+  expect(take(block(0, 'Two ', 2), block(4, 'turns', 2))).toEqual(['\n\nTwo ', 'turns']);
+  expect(growing.rest('Two turns.')).toBe('.');
+  // The beginning of the next one was lost.
+  expect(take(block(3, 'ee', 3))).toEqual(['']);
+  expect(growing.rest('Three')).toBe('\n\nThree');
 });
 
 describe('parameters', () => {

@@ -109,7 +109,7 @@ export function agentRequest(
     throw fault('configuration', 'with.agent must give the id or the name of an agent', task.ref);
   const version = resolve(args.version, input, at);
   const skill = resolve(args.skill, input, at);
-  const stream = resolve(args.stream, input, at) ?? false;
+  const stream = resolve(args.stream, input, at) ?? execution.start.streams ?? false;
   const session = resolve(args.session, input, at) ?? null;
   if (session !== null && !isSessionId(session))
     throw fault(

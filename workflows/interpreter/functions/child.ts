@@ -136,8 +136,11 @@ async function finish(execution: Execution, task: Task, id: string): Promise<Out
         activities.readChildOutput({ run_id: execution.start.run_id, batch, child_run_id: id }),
       ),
     );
-    return { output, data };
+    return { output, data, ...(done.usage ? { childUsage: done.usage } : {}) };
   }
-  if (done.status === 'faulted' && done.error) throw new DslFault({ ...done.error, instance: task.ref });
-  throw new DslFault(standardError('runtime', `The child run ${id} was cancelled`, { instance: task.ref }));
+  const error =
+    done.status === 'faulted' && done.error
+      ? { ...done.error, instance: task.ref }
+      : standardError('runtime', `The child run ${id} was cancelled`, { instance: task.ref });
+  throw Object.assign(new DslFault(error), done.usage ? { childUsage: done.usage } : {});
 }

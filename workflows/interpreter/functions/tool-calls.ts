@@ -32,6 +32,7 @@ import { invoke, outcomeOf } from './invoke.ts';
 
 /** Of the question of a model, as the title of a human task. */
 const MAX_TITLE = 200;
+const ASKED_BY_MODEL = 'A language model asks: ';
 
 /** Settles when all calls have answered. Faults of tools are answers. */
 export async function runToolCalls(
@@ -153,7 +154,7 @@ class OneCall {
         return this.#timed(own, () => this.#callServer(own, input));
       case 'workflow': {
         const { id, revision, rights_of } = target;
-        return runChild(this.#execution, own, { id, revision }, input, rights_of);
+        return this.#counted(own, () => runChild(this.#execution, own, { id, revision }, input, rights_of));
       }
       case 'human':
         return this.#ask(own, target.question, given);
@@ -164,13 +165,7 @@ class OneCall {
   async #timed(own: Task, run: () => Promise<Outcome>): Promise<Outcome> {
     const begun = Date.now();
     try {
-      const outcome = await run();
-      const { usage } = outcome.data ?? {};
-      if (isRecord(usage)) addUsage(this.#chat, usage);
-      return outcome;
-    } catch (error) {
-      if (error instanceof DslFault && !(error instanceof RunLimitFault)) this.#addSpent(own, error);
-      throw error;
+      return await this.#counted(own, run);
     } finally {
       const { chat, remote, child } = own.frame;
       if (chat) this.#spentMs = chat.spent_ms;
@@ -178,9 +173,24 @@ class OneCall {
     }
   }
 
-  /** What a failed tool has used counts, too: that of its turns, and of the call that failed. */
-  #addSpent({ frame }: Task, { spent: { usage } }: DslFault): void {
+  /** Adds what a tool has used to what the loop has used. */
+  async #counted(own: Task, run: () => Promise<Outcome>): Promise<Outcome> {
+    try {
+      const outcome = await run();
+      const { usage } = outcome.data ?? {};
+      if (isRecord(usage)) addUsage(this.#chat, usage);
+      addUsage(this.#chat, outcome.childUsage);
+      return outcome;
+    } catch (error) {
+      if (error instanceof DslFault && !(error instanceof RunLimitFault)) this.#addSpent(own, error);
+      throw error;
+    }
+  }
+
+  /** What a failed tool has used counts, too: that of its turns, of its child run, and of the call itself. */
+  #addSpent({ frame }: Task, { spent: { usage }, childUsage }: DslFault): void {
     addUsage(this.#chat, frame.chat?.usage);
+    addUsage(this.#chat, childUsage);
     if (isRecord(usage)) addUsage(this.#chat, usage);
   }
 
@@ -233,7 +243,9 @@ class OneCall {
   async #ask(own: Task, tool: HumanTool, given: unknown): Promise<Outcome> {
     const { question, details } = isRecord(given) ? given : {};
     const text = String(question);
-    const title = text.length > MAX_TITLE ? `${text.slice(0, MAX_TITLE - 2)} …` : text;
+    // People see that no person has written it.
+    const whole = `${ASKED_BY_MODEL}${text}`;
+    const title = whole.length > MAX_TITLE ? `${whole.slice(0, MAX_TITLE - 2)} …` : whole;
     const answer = { type: 'string', title: 'Answer', minLength: 1 };
     const form = tool.form ?? { type: 'object', required: ['answer'], properties: { answer } };
     const decided = await this.#question(
@@ -241,7 +253,7 @@ class OneCall {
       (id, expiresAt) => ({
         ...humanTask(this.#execution, own, id),
         title,
-        description: text === title ? null : text,
+        description: whole === title ? null : text,
         subject: details ?? null,
         form_schema: form,
         decisions: [

@@ -3,7 +3,7 @@
  * its own. The frame changes only when a step has ended, so that a loop can be entered again anywhere.
  */
 import type { Invoked, NewHumanTask, RemoteReply } from '../../../contracts/activities.ts';
-import type { ModelTurn, TurnRequest } from '../../../contracts/tool-loop.ts';
+import { repairRequest, type ModelTurn, type TurnRequest } from '../../../contracts/tool-loop.ts';
 import { bestEffort, calling } from '../activities.ts';
 import type { Execution, Outcome, Task } from '../execution.ts';
 import { DslFault, fault } from '../fault.ts';
@@ -84,7 +84,7 @@ async function nextTurn(
   if (turn.problem === undefined) return result;
   if (chat.repaired) throw fault('validation', `The model's answer does not fit: ${turn.problem}`, task.ref);
   chat.repaired = true;
-  chat.repair = `Your answer does not fit: ${turn.problem}. Answer again, with the correct form only.`;
+  chat.repair = repairRequest(turn.problem);
   return null;
 }
 

@@ -41,21 +41,25 @@ const AUDIO_FORMATS = ['json', 'verbose_json', 'text', 'mp3', 'wav', 'pcm', 'opu
 
 /** How a model is reached: docs/models.md. */
 const MODEL: Record<string, Schema> = {
-  provider: choice(
-    'Provider',
-    ['openai-compatible', 'openai', 'anthropic', 'google', 'azure', 'bedrock', 'ollama'],
-    'openai-compatible unless you choose.',
-  ),
   base_url: text('Address', 'Of an OpenAI-compatible API. Default: that of the provider.'),
   model: text('Model'),
   api_key: text('API key', 'The name of a secret, as <NAME>.'),
-  resource: text('Resource', 'Azure only.'),
-  deployment: text('Deployment', 'Azure only. Default: the model.'),
-  api_version: text('API version', 'Azure only.'),
-  region: text('Region', 'Bedrock only.'),
-  access_key_id: text('Access key id', 'Bedrock only: the name of a secret, as <NAME>.'),
-  secret_access_key: text('Secret access key', 'Bedrock only: the name of a secret, as <NAME>.'),
+  resource: text('Resource'),
+  deployment: text('Deployment', 'Default: the model.'),
+  api_version: text('API version'),
+  region: text('Region'),
+  access_key_id: text('Access key id', 'The name of a secret, as <NAME>.'),
+  secret_access_key: text('Secret access key', 'The name of a secret, as <NAME>.'),
 };
+
+/** The fields that one provider needs, and no other. */
+const OF_PROVIDER: Readonly<Record<string, readonly string[]>> = {
+  azure: ['resource', 'deployment', 'api_version'],
+  bedrock: ['region', 'access_key_id', 'secret_access_key'],
+};
+/** Kinds whose model a provider serves. */
+export const HAS_PROVIDER: readonly Kind[] = ['llm', 'vision'];
+export const STANDARD_PROVIDER = 'openai-compatible';
 
 const CONFIGURATIONS: Partial<Record<Kind, Record<string, Schema>>> = {
   api: {
@@ -212,13 +216,21 @@ const CREDENTIALS: Record<Authentication, Record<string, Schema>> = {
 
 interface Given {
   kind: Kind;
+  /** Of a model. */
+  provider?: string;
   authentication: Authentication;
   /** Workflows to choose from, by id. */
   workflows: readonly { id: string; name: string }[];
   agent: Agent | null;
 }
 
-export function agentSections({ kind, authentication, workflows, agent }: Given): Section[] {
+export function agentSections({
+  kind,
+  provider = STANDARD_PROVIDER,
+  authentication,
+  workflows,
+  agent,
+}: Given): Section[] {
   return [
     {
       id: 'agent',
@@ -227,7 +239,9 @@ export function agentSections({ kind, authentication, workflows, agent }: Given)
       values: agent,
       schema: recordSchema(kind, agent !== null),
     },
-    configurationSection(kind, workflows, agent),
+    HAS_PROVIDER.includes(kind)
+      ? ofProvider(configurationSection(kind, workflows, agent), provider)
+      : configurationSection(kind, workflows, agent),
     ...credentials(authentication, agent),
     {
       id: 'exchange',
@@ -299,6 +313,20 @@ function configurationSection(kind: Kind, workflows: Given['workflows'], agent: 
       : properties;
   const schema = { type: 'object', properties: withWorkflows, required: REQUIRED[kind] ?? [] };
   return { ...base, member: 'configuration', values, schema: showable(schema, values) };
+}
+
+/** Without the fields of other providers, unless the agent has them. */
+function ofProvider(section: Section, provider: string): Section {
+  const values = section.values ?? {};
+  const others = Object.entries(OF_PROVIDER).flatMap(([name, fields]) => (name === provider ? [] : fields));
+  const properties = Object.entries(section.schema['properties'] as Record<string, Schema>);
+  const shown = properties.filter(([name]) => !others.includes(name) || values[name] !== undefined);
+  return {
+    ...section,
+    schema: { ...section.schema, properties: Object.fromEntries(shown) },
+    values:
+      provider === STANDARD_PROVIDER && values['provider'] === undefined ? values : { ...values, provider },
+  };
 }
 
 function credentials(authentication: Authentication, agent: Agent | null): Section[] {

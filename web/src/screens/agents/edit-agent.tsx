@@ -1,5 +1,5 @@
 /** Registers an agent or changes one: by a form for its kind, or as JSON. */
-import { useSignal } from '@preact/signals';
+import { useSignal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
 import { ApiError, type Agent, type CreateAgentRequest } from '../../../../client/index.ts';
@@ -21,7 +21,13 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { useTitle } from '../../ui/title.ts';
 import { tell } from '../../ui/toasts.tsx';
 import { refreshAgent, useAgent } from './agent-data.ts';
-import { agentSections, type Authentication, type Kind } from './agent-fields.ts';
+import {
+  agentSections,
+  HAS_PROVIDER,
+  STANDARD_PROVIDER,
+  type Authentication,
+  type Kind,
+} from './agent-fields.ts';
 import css from './agents.module.css';
 import { words } from './words.ts';
 
@@ -93,10 +99,16 @@ function AgentForm({ agent }: { agent: Agent | null }) {
   );
 }
 
+function providerOf(agent: Agent | null): string {
+  const provider = agent?.configuration?.['provider'];
+  return typeof provider === 'string' ? provider : STANDARD_PROVIDER;
+}
+
 function ByForm({ agent }: { agent: Agent | null }) {
   // A record may have a kind that this form does not know; it is kept then.
   const isFramework = agent?.execution_type === 'framework';
   const kind = useSignal((isFramework ? 'framework' : (agent?.type ?? 'api')) as Kind);
+  const provider = useSignal(providerOf(agent));
   const authentication = useSignal((agent?.authentication_type ?? 'none') as Authentication);
   const { data: workflows } = useQuery({
     queryKey: ['workflow-names'],
@@ -111,6 +123,7 @@ function ByForm({ agent }: { agent: Agent | null }) {
   if (kind.value === 'workflow' && workflows === undefined && agent === null) return <div aria-busy="true" />;
   const sections = agentSections({
     kind: kind.value,
+    provider: provider.value,
     authentication: authentication.value,
     workflows: workflows ?? [],
     agent,
@@ -131,22 +144,7 @@ function ByForm({ agent }: { agent: Agent | null }) {
         })
       }
     >
-      <div class={page['actions']}>
-        <Choice
-          label={words.kind}
-          value={kind.value}
-          options={words.kinds}
-          onChange={(to) => (kind.value = to)}
-        />
-        {kind.value !== 'workflow' && (
-          <Choice
-            label={words.authentication}
-            value={authentication.value}
-            options={words.authentications}
-            onChange={(to) => (authentication.value = to)}
-          />
-        )}
-      </div>
+      <Choices kind={kind} provider={provider} authentication={authentication} />
       {kind.value === 'workflow' && workflows?.length === 0 && <p>{words.noWorkflows}</p>}
     </RecordForm>
   );
@@ -157,6 +155,42 @@ function typeOf(kind: Kind, agent: Agent | null): Body {
   const wasFramework = agent?.execution_type === 'framework';
   if (kind === 'framework') return { type: wasFramework ? agent?.type : 'api', execution_type: 'framework' };
   return { type: kind, ...(wasFramework ? { execution_type: null } : {}) };
+}
+
+interface ChoicesProps {
+  kind: Signal<Kind>;
+  provider: Signal<string>;
+  authentication: Signal<Authentication>;
+}
+
+/** What decides which fields the form has. */
+function Choices({ kind, provider, authentication }: ChoicesProps) {
+  return (
+    <div class={page['actions']}>
+      <Choice
+        label={words.kind}
+        value={kind.value}
+        options={words.kinds}
+        onChange={(to) => (kind.value = to)}
+      />
+      {HAS_PROVIDER.includes(kind.value) && (
+        <Choice
+          label={words.provider}
+          value={provider.value}
+          options={words.providers}
+          onChange={(to) => (provider.value = to)}
+        />
+      )}
+      {kind.value !== 'workflow' && (
+        <Choice
+          label={words.authentication}
+          value={authentication.value}
+          options={words.authentications}
+          onChange={(to) => (authentication.value = to)}
+        />
+      )}
+    </div>
+  );
 }
 
 interface ChoiceProps<Option extends string> {

@@ -23,7 +23,7 @@ export function ImportAgents({ open, onClose }: Props) {
 }
 
 function ImportForm({ onClose }: Pick<Props, 'onClose'>) {
-  const [source, setSource] = useState<Source>({ from: 'openapi', url: '', secret: '' });
+  const [source, setSource] = useState<Source>({ from: 'openapi', url: '', secret: '', outputs: false });
   const [plan, setPlan] = useState<AgentImport | null>(null);
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const [busy, setBusy] = useState(false);
@@ -83,11 +83,14 @@ interface Source {
   url: string;
   /** Name of a secret; empty for none. */
   secret: string;
+  /** Whether to take over the schemas of answers. */
+  outputs: boolean;
 }
 
-function requestOf({ from, url, secret }: Source): ImportAgentsRequest {
-  if (secret === '') return { from, url };
-  return { from, url, authentication_type: 'api_key', authentication_config: { api_key: `<${secret}>` } };
+function requestOf({ from, url, secret, outputs }: Source): ImportAgentsRequest {
+  const source = { from, url, ...(outputs ? { output_schemas: true } : {}) };
+  if (secret === '') return source;
+  return { ...source, authentication_type: 'api_key', authentication_config: { api_key: `<${secret}>` } };
 }
 
 function Fields({ source, change }: { source: Source; change: (fields: Partial<Source>) => void }) {
@@ -125,6 +128,16 @@ function Fields({ source, change }: { source: Source; change: (fields: Partial<S
           onInput={({ currentTarget }) => change({ secret: currentTarget.value })}
         />
       </label>
+      {['openapi', 'mcp'].includes(source.from) && (
+        <label>
+          <input
+            type="checkbox"
+            checked={source.outputs}
+            onChange={({ currentTarget }) => change({ outputs: currentTarget.checked })}
+          />{' '}
+          {words.importOutputs}
+        </label>
+      )}
     </>
   );
 }

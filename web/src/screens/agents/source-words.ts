@@ -8,6 +8,7 @@ export const words = {
     langgraph: 'LangGraph server',
   },
   importUrl: 'Address',
+  importOutputs: 'Check answers by the schemas of the source',
   importSecret: 'Secret with its API key, if it needs one',
   importShow: 'Show what it offers',
   importChosen: (count: number) => `Import ${count}`,

@@ -143,6 +143,16 @@ export const words = {
     sensor: 'Sensor (MQTT)',
     framework: 'LangGraph or MCP server',
   } satisfies Record<string, string>,
+  provider: 'Who serves the model',
+  providers: {
+    'openai-compatible': 'An OpenAI-compatible API',
+    openai: 'OpenAI',
+    anthropic: 'Anthropic',
+    google: 'Google',
+    azure: 'Azure',
+    bedrock: 'Amazon Bedrock',
+    ollama: 'Ollama',
+  },
   authentication: 'How the platform authenticates to it',
   authentications: { none: 'not at all', api_key: 'API key', jwt: 'bearer token', oauth: 'OAuth client' },
   sections: {

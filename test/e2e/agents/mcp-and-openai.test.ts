@@ -142,6 +142,81 @@ describe('the OpenAI-compatible API', () => {
     expect(usage).toEqual({ prompt_tokens: 11, completion_tokens: 5, total_tokens: 16 });
   });
 
+  test('a workflow streams the text of its last step, and that of the others beside it', async () => {
+    const step = (more: object) => agentTask('poet', { input: 'go', ...more });
+    await workflowAgent(
+      builder,
+      { do: [{ draft: step({}) }, { write: step({}) }] },
+      { name: 'Drafts', description: null },
+    );
+    const begun = model.bodies.filter(({ stream: isStreamed }) => isStreamed === true).length;
+    const stream = await openai.chat.completions.create({
+      model: 'Drafts',
+      stream: true,
+      messages: [{ role: 'user', content: 'Sing' }],
+    });
+    const { length } = model.bodies;
+    const seen: [string, string][] = [];
+    let said = '';
+    const saying = (async () => {
+      for (const text of ['rough', 'fine']) {
+        await model.begun(begun + 1 + ['rough', 'fine'].indexOf(text));
+        model.say(text);
+        await until(
+          async () => seen.length,
+          (count) => count > ['rough', 'fine'].indexOf(text),
+        );
+        model.finish();
+      }
+    })();
+    for await (const chunk of stream) {
+      const delta = (chunk.choices[0]?.delta ?? {}) as { content?: string; reasoning_content?: string };
+      if (delta.reasoning_content) seen.push(['reasoning', delta.reasoning_content]);
+      if (delta.content) seen.push(['answer', delta.content]);
+      said += delta.content ?? '';
+    }
+    await saying;
+    expect(seen).toEqual([
+      ['reasoning', 'rough'],
+      ['answer', 'fine'],
+    ]);
+    expect([said, model.bodies.length]).toEqual(['fine', length + 2]);
+  });
+
+  test('a request that is repeated with its key follows the same run', async () => {
+    const ask = (text: string, key: string) =>
+      fetch(`${platform.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${owner.token}`,
+          'content-type': 'application/json',
+          'idempotency-key': key,
+        },
+        body: JSON.stringify({ model: 'echo', messages: [{ role: 'user', content: text }] }),
+      });
+    const answers = await Promise.all([ask('once', 'k1'), ask('once', 'k1')]);
+    const ids = answers.map(({ headers }) => headers.get('x-run-id'));
+    expect(new Set(ids).size).toBe(1);
+    expect((await ask('once', 'k1')).headers.get('x-run-id')).toBe(ids[0]);
+    const other = await ask('twice', 'k1');
+    expect([other.status, ((await other.json()) as { error: object }).error]).toMatchObject([
+      400,
+      { code: 'idempotency_key_reused' },
+    ]);
+    expect((await ask('once', 'k2')).headers.get('x-run-id')).not.toBe(ids[0]);
+    expect((await ask('once', 'ä')).status).toBe(400);
+    // A run that failed is no answer: the next attempt is a new one.
+    const broken = (key: string) =>
+      openai.chat.completions
+        .create({ model: 'broken', messages: [{ role: 'user', content: 'go' }] }, { idempotencyKey: key })
+        .catch((error: unknown) => error);
+    const count = async () => (await builder.get('/runs?q=broken')).body.length;
+    const before = await count();
+    await broken('k3');
+    await broken('k3');
+    expect((await count()) - before).toBe(2);
+  });
+
   test('images go to the agent as files', async () => {
     const pixel = Buffer.from('not a real image').toString('base64');
     const { response } = await openai.chat.completions
