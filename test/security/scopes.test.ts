@@ -109,7 +109,7 @@ describe('a token', () => {
     );
   });
 
-  test('opens the doors of other standards by its scopes only', async () => {
+  test('opens the interfaces of other standards by its scopes only', async () => {
     const reader = await tokenClient(['agents:read', 'runs:read'], 'builder');
     expect((await reader.get('/v1/models')).status).toBe(200);
     const chat = await reader.post('/v1/chat/completions', { model: 'x', messages: [] });
