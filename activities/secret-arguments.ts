@@ -23,10 +23,10 @@ export function declaredSecrets(
   };
 }
 
-/** A workflow's calls use its owner's secrets, whoever runs it. */
+/** A workflow's calls use the secrets of its team, else of its owner, whoever runs it. */
 async function rightsOf({ orm }: Pick<ActivityDeps, 'orm'>, runId: string): Promise<string> {
   const [run] = await orm.em.fork().execute<{ owner_id: string }[]>(
-    `select coalesce(w.owner_id, r.owner_id) as owner_id
+    `select coalesce(w.holder_id, r.owner_id) as owner_id
        from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
     [runId],
   );

@@ -87,9 +87,16 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
   const isNotified = (): boolean => accountChanges?.isConnected ?? false;
   const knownCallers = new KnownCallers(isNotified);
   const knownWorkers = new KnownWorkers({ fork, logger, isNotified });
+  const sessions = createLiveSessions({
+    fork,
+    logger,
+    streamsPerUser: env.STREAMS_PER_USER,
+    streamsPerAddress: env.STREAMS_PER_ADDRESS,
+  });
   accountChanges?.subscribe(() => {
     knownCallers.clear();
     knownWorkers.clear();
+    sessions.recheckSoon();
   });
   return {
     ...options,
@@ -106,12 +113,7 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
     encryption,
     keys: createSigningKeys(fork, encryption),
     addressLimit: createAddressLimit({ fork, perMinute: env.RATE_LIMIT_ADDRESS_PER_MINUTE, logger }),
-    sessions: createLiveSessions({
-      fork,
-      logger,
-      streamsPerUser: env.STREAMS_PER_USER,
-      streamsPerAddress: env.STREAMS_PER_ADDRESS,
-    }),
+    sessions,
     deliveryAddresses: createDeliveryAddresses(env),
     eventReaders: new SharedReaders(),
     runReaders: new SharedReaders(),

@@ -111,6 +111,11 @@ export interface EndpointDefinition<
   audit?: false;
   /** Another name for it in the audit log. */
   auditAction?: string;
+  /**
+   * The role may also be one in a team: the handler checks that it is the object's team. What belongs to
+   * nobody's team then counts as another's (`Actor.teamsOnly`).
+   */
+  inTeams?: boolean;
   /** Token that is accepted in place of a user's access token, for machines that cannot log in. */
   serviceToken?: string;
   /**

@@ -44,6 +44,7 @@ const ROUTES = {
   hook: async () => (await import('./commands/hook.ts')).hookCommands,
   event: async () => (await import('./commands/event.ts')).eventCommands,
   user: async () => (await user()).userCommands,
+  team: async () => (await import('./commands/team.ts')).teamCommands,
   client: async () => (await user()).clientCommands,
   token: async () => (await import('./commands/token.ts')).tokenCommands,
   audit: async () => (await import('./commands/audit.ts')).auditCommands,

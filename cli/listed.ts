@@ -230,6 +230,11 @@ export const LISTED = [
     ],
     brief: 'Users, for admins',
   },
+  {
+    name: 'team',
+    usage: ['cadenza team list', 'get', 'create', 'update', 'delete', 'members', 'add', 'remove', 'move ...'],
+    brief: 'Teams and their members',
+  },
   { name: 'client', usage: ['cadenza client list', 'create', 'delete ...'], brief: 'Your machine clients' },
   { name: 'token', usage: ['cadenza token list', 'create', 'delete ...'], brief: 'Personal access tokens' },
   {

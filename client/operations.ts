@@ -130,6 +130,7 @@ export type AgentFields = {
   owner_id: string;
   /** Display name, or else username; null without a person. */
   owner_name?: string | null;
+  team_id: string | null;
   visibility: 'private' | 'public';
   license: string | null;
   repository_url: string | null;
@@ -154,7 +155,7 @@ export type AgentFields = {
    * What the caller may do with the agent. `publish` means publishing to the marketplace.
    * `delete` is possible once no active run uses the agent.
    */
-  can: ('invoke' | 'update' | 'delete' | 'publish_version' | 'deprecate_version' | 'publish')[];
+  can: ('invoke' | 'update' | 'delete' | 'publish_version' | 'deprecate_version' | 'publish' | 'move')[];
 };
 export type AgentImport = {
   agents: AgentOffer[];
@@ -245,6 +246,8 @@ export type AgentResource = {
   tags?: Words;
   limits?: AgentLimits | null;
   budget?: Budget | null;
+  /** The team that it is for; default: the caller. */
+  team_id?: string | null;
   skills?:
     | {
         name: string;
@@ -728,6 +731,8 @@ export type CreateAgentRequest = {
   tags?: Words;
   limits?: AgentLimits | null;
   budget?: Budget | null;
+  /** The team that it is for; default: the caller. */
+  team_id?: string | null;
   skills?:
     | {
         name: string;
@@ -860,6 +865,11 @@ export type CreateSessionRequest =
       recovery_code?: string;
       passkey?: PasskeyAnswer;
     };
+export type CreateTeamRequest = {
+  name: string;
+  description?: string | null;
+  admin?: string;
+};
 export type CreateUserRequest = {
   username: string;
   email: string;
@@ -881,6 +891,8 @@ export type CreateWebhookRequest = {
   /** `whsec_…` (Standard Webhooks); generated if omitted. */
   secret?: string | null;
   active?: boolean | null;
+  /** A team: the webhook gets the events of its runs. Default: what the caller may see. */
+  team_id?: string | null;
 };
 export type CreateWorkerTokenRequest = {
   name: string;
@@ -899,6 +911,9 @@ export type CreateWorkflowRequest = {
   visibility?: ('private' | 'public') | null;
   tags?: string[] | null;
   budget?: Budget | null;
+  /** The team that it is for; default: the caller. */
+  team_id?: string | null;
+  runners?: Runners | null;
 };
 export type DecideDeviceRequestRequest = {
   /** As the program shows it; case, spaces and hyphens do not count. */
@@ -1189,6 +1204,7 @@ export type File = {
   owner_id: string;
   /** Display name, or else username; null without a person. */
   owner_name?: string | null;
+  team_id: string | null;
   visibility: 'private' | 'public';
   created_at: string;
 };
@@ -1265,6 +1281,7 @@ export type HumanTask = HumanTaskFields & {
     users: string[];
     roles: string[];
     groups: string[];
+    teams?: string[];
   };
   /** With a quorum: votes for each decision. */
   tally: Record<string, number> | null;
@@ -1648,6 +1665,7 @@ export type ListedHumanTask = HumanTaskFields & {
     users: string[];
     roles: string[];
     groups: string[];
+    teams?: string[];
   };
   /** With a quorum: votes for each decision. */
   tally?: Record<string, number> | null;
@@ -2119,6 +2137,9 @@ export type PutSecretRequest = {
   /** Text, or an object such as {username, password}. It is never returned. */
   value: string | Record<string, unknown>;
 };
+export type PutTeamMemberRequest = {
+  role: 'viewer' | 'approver' | 'builder' | 'admin';
+};
 export type RaiseBudgetRequest = {
   cost_usd?: number;
   tokens?: number;
@@ -2289,6 +2310,13 @@ export type RunFields = {
   owner_id: string;
   /** Display name, or else username; null without a person. */
   owner_name?: string | null;
+  /** The team of its workflow. */
+  team_id: string | null;
+  /**
+   * Its owner started it as one of the `runners` of the workflow, and sees its input, output
+   * and state only.
+   */
+  by_grant: boolean;
   parent_run_id: string | null;
   retry_of: string | null;
   key: string | null;
@@ -2447,6 +2475,11 @@ export type RunWorkflowRequest = {
   /** Of the run with all runs that it starts. */
   budget?: Budget;
 };
+export type Runners = {
+  users?: string[];
+  groups?: string[];
+  everyone?: boolean;
+};
 export type Schedule = {
   workflow_id: string;
   kind: 'every' | 'cron' | 'after' | 'on';
@@ -2547,6 +2580,12 @@ export type SetEventSendersRequest = {
   /** Ids of users. */
   users: string[];
 };
+export type StartableWorkflow = {
+  id: string;
+  name: string;
+  /** Lists leave out a schema of more than 16 KiB. */
+  input_schema: (Record<string, unknown> | boolean) | null;
+};
 export type StreamRunEventsResponse = {
   id?: string;
   event?: string;
@@ -2566,6 +2605,27 @@ export type SubmitMarketplaceItemRequest = {
   license?: string | null;
   /** For a workflow: also submit the own private agents that it uses. */
   include_agents?: boolean | null;
+};
+export type Team = {
+  id: string;
+  name: string;
+  description: string | null;
+  /** Of the caller; null for administrators who are no members. */
+  role: ('viewer' | 'approver' | 'builder' | 'admin') | null;
+  members: number;
+  can: 'manage'[];
+  created_by: string;
+  created_at: string;
+  updated_at: string;
+};
+export type TeamMember = {
+  team_id: string;
+  user_id: string;
+  username: string;
+  display_name: string | null;
+  role: 'viewer' | 'approver' | 'builder' | 'admin';
+  added_by: string;
+  added_at: string;
 };
 export type TemporalPayload = {
   metadata?: Record<string, string>;
@@ -2685,6 +2745,7 @@ export type UpdateAgentRequest = {
   tags?: Words;
   limits?: AgentLimitsPatch | null;
   budget?: BudgetPatch | null;
+  team_id?: string | null;
 };
 export type UpdateAgentSkillRequest = {
   name?: string;
@@ -2714,6 +2775,7 @@ export type UpdateEventSourceRequest = {
 export type UpdateFileRequest = {
   name?: string;
   visibility?: 'private' | 'public';
+  team_id?: string | null;
 };
 export type UpdateHookRequest = {
   name?: string;
@@ -2774,6 +2836,10 @@ export type UpdateScheduleRequest = {
   /** Of each run that it starts; null takes it away. */
   budget?: BudgetPatch | null;
 };
+export type UpdateTeamRequest = {
+  name?: string;
+  description?: string | null;
+};
 export type UpdateUserRequest = {
   username?: string;
   email?: string;
@@ -2808,6 +2874,8 @@ export type UpdateWorkflowRequest = {
   visibility?: ('private' | 'public') | null;
   tags?: string[] | null;
   budget?: BudgetPatch | null;
+  team_id?: string | null;
+  runners?: Runners | null;
 };
 export type UploadFileFormDataRequest = {
   file: string;
@@ -2886,6 +2954,7 @@ export type WebhookFields = {
   owner_id: string;
   /** Display name, or else username; null without a person. */
   owner_name?: string | null;
+  team_id: string | null;
   url: string;
   /**
    * Event types: a name includes all types that continue it after a dot; `*` is a wildcard. An
@@ -2953,11 +3022,14 @@ export type WorkflowFields = {
   owner_id: string;
   /** Display name, or else username; null without a person. */
   owner_name?: string | null;
+  team_id: string | null;
+  /** Null for those who may not change the workflow. */
+  runners: Runners | null;
   visibility: 'private' | 'public';
   budget: Budget | null;
   provenance: Provenance | null;
   /** What the caller may do with the workflow. `publish` means publishing to the marketplace. */
-  can: ('run' | 'update' | 'delete' | 'publish')[];
+  can: ('run' | 'update' | 'delete' | 'publish' | 'move')[];
   created_at: string;
   updated_at: string;
 };
@@ -2973,6 +3045,9 @@ export type WorkflowResource = {
   visibility?: ('private' | 'public') | null;
   tags?: string[] | null;
   budget?: Budget | null;
+  /** The team that it is for; default: the caller. */
+  team_id?: string | null;
+  runners?: Runners | null;
 };
 export type WorkflowRevision = WorkflowRevisionFields & {
   definition: Record<string, unknown>;
@@ -3046,6 +3121,7 @@ export interface Operations {
       status?: 'active' | 'inactive' | 'deprecated' | undefined;
       visibility?: 'private' | 'public' | undefined;
       owner_id?: string | undefined;
+      team_id?: string | undefined;
       capability?: string | undefined;
       modality?: string | undefined;
       tag?: string | undefined;
@@ -3717,6 +3793,8 @@ export interface Operations {
     query?: {
       name?: string | undefined;
       visibility?: 'private' | 'public' | undefined;
+      /** The team that the file is for; default: the caller. */
+      team_id?: string | undefined;
     };
     body: Blob | FormData | Uint8Array | string;
     answer: File;
@@ -3731,6 +3809,7 @@ export interface Operations {
       /** Part of the name. */
       q?: string | undefined;
       owner_id?: string | undefined;
+      team_id?: string | undefined;
       visibility?: 'private' | 'public' | undefined;
       sha256?: string | undefined;
       /** Input and output files of this run. */
@@ -3749,7 +3828,7 @@ export interface Operations {
     };
     answer: Blob;
   };
-  /** Rename a file or change its visibility */
+  /** Rename a file, change its visibility, or give it to a team */
   updateFile: {
     path: {
       id: string;
@@ -4270,6 +4349,8 @@ export interface Operations {
       created_before?: Instant | undefined;
       /** Id of a user, or `me`. */
       owner_id?: string | undefined;
+      /** The team of the run's workflow. */
+      team_id?: string | undefined;
       /** A tag of the run's workflow. */
       tag?: string | undefined;
       /** Tags of the run itself, separated by commas: all of them. */
@@ -4439,6 +4520,8 @@ export interface Operations {
       limit?: number | undefined;
       /** Opaque value from the previous page's `Link` header. */
       cursor?: string | undefined;
+      /** A team whose secrets are meant, instead of the caller's own. */
+      team_id?: string | undefined;
     };
     answer: Secret[];
   };
@@ -4447,12 +4530,20 @@ export interface Operations {
     path: {
       name: string;
     };
+    query?: {
+      /** A team whose secrets are meant, instead of the caller's own. */
+      team_id?: string | undefined;
+    };
     answer: Secret;
   };
   /** Store a secret, encrypted; own agents' configuration refers to it as `<NAME>` */
   putSecret: {
     path: {
       name: string;
+    };
+    query?: {
+      /** A team whose secrets are meant, instead of the caller's own. */
+      team_id?: string | undefined;
     };
     body: PutSecretRequest;
     answer: Secret;
@@ -4461,6 +4552,99 @@ export interface Operations {
   deleteSecret: {
     path: {
       name: string;
+    };
+    query?: {
+      /** A team whose secrets are meant, instead of the caller's own. */
+      team_id?: string | undefined;
+    };
+    answer: undefined;
+  };
+  /** List the workflows that the caller may start, newest first */
+  listStartableWorkflows: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /** Text in the name. */
+      q?: string | undefined;
+      /** Only those of which the caller is a runner. */
+      granted?: boolean | undefined;
+    };
+    answer: StartableWorkflow[];
+  };
+  /** Get the name and input schema of a workflow that the caller may start */
+  getStartableWorkflow: {
+    path: {
+      id: string;
+    };
+    answer: StartableWorkflow;
+  };
+  /** List the caller's teams by name; administrators see all */
+  listTeams: {
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+      /** Text in the name. */
+      q?: string | undefined;
+      /** Only teams that the caller is a member of. */
+      mine?: boolean | undefined;
+    };
+    answer: Team[];
+  };
+  /** Create a team */
+  createTeam: { body: CreateTeamRequest; answer: Team };
+  /** Get a team */
+  getTeam: {
+    path: {
+      id: string;
+    };
+    answer: Team;
+  };
+  /** Rename or describe a team; for its admins */
+  updateTeam: {
+    path: {
+      id: string;
+    };
+    body?: UpdateTeamRequest;
+    answer: Team;
+  };
+  /** Delete a team that owns nothing any more; for its admins */
+  deleteTeam: {
+    path: {
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** List the members of a team */
+  listTeamMembers: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: TeamMember[];
+  };
+  /** Add a member to a team, or change their role in it; for its admins */
+  putTeamMember: {
+    path: {
+      id: string;
+      user_id: string;
+    };
+    body: PutTeamMemberRequest;
+    answer: TeamMember;
+  };
+  /** Remove a member from a team; for its admins, and for members themselves */
+  removeTeamMember: {
+    path: {
+      id: string;
+      user_id: string;
     };
     answer: undefined;
   };
@@ -4765,6 +4949,7 @@ export interface Operations {
       /** Opaque value from the previous page's `Link` header. */
       cursor?: string | undefined;
       owner_id?: string | undefined;
+      team_id?: string | undefined;
       active?: boolean | undefined;
     };
     answer: Webhook[];
@@ -4858,6 +5043,7 @@ export interface Operations {
       tag?: string | undefined;
       visibility?: 'private' | 'public' | undefined;
       owner_id?: string | undefined;
+      team_id?: string | undefined;
       valid?: boolean | undefined;
     };
     answer: ListedWorkflow[];
@@ -5180,7 +5366,7 @@ export const OPERATIONS = {
   actOnRuns: { method: 'POST', path: '/runs/actions', role: 'builder' },
   getRunStats: { method: 'GET', path: '/runs/stats', role: 'viewer' },
   getRun: { method: 'GET', path: '/runs/{id}', role: 'viewer' },
-  cancelRun: { method: 'POST', path: '/runs/{id}/cancel', role: 'builder' },
+  cancelRun: { method: 'POST', path: '/runs/{id}/cancel', role: 'viewer' },
   getRunDiagram: { method: 'GET', path: '/runs/{id}/diagram', role: 'viewer' },
   streamRunEvents: { method: 'GET', path: '/runs/{id}/events', role: 'viewer' },
   listRunLogs: { method: 'GET', path: '/runs/{id}/logs', role: 'viewer' },
@@ -5196,6 +5382,16 @@ export const OPERATIONS = {
   getSecret: { method: 'GET', path: '/secrets/{name}', role: 'viewer' },
   putSecret: { method: 'PUT', path: '/secrets/{name}', role: 'builder' },
   deleteSecret: { method: 'DELETE', path: '/secrets/{name}', role: 'builder' },
+  listStartableWorkflows: { method: 'GET', path: '/startable-workflows', role: 'viewer' },
+  getStartableWorkflow: { method: 'GET', path: '/startable-workflows/{id}', role: 'viewer' },
+  listTeams: { method: 'GET', path: '/teams', role: 'viewer' },
+  createTeam: { method: 'POST', path: '/teams', role: 'admin' },
+  getTeam: { method: 'GET', path: '/teams/{id}', role: 'viewer' },
+  updateTeam: { method: 'PATCH', path: '/teams/{id}', role: 'viewer' },
+  deleteTeam: { method: 'DELETE', path: '/teams/{id}', role: 'viewer' },
+  listTeamMembers: { method: 'GET', path: '/teams/{id}/members', role: 'viewer' },
+  putTeamMember: { method: 'PUT', path: '/teams/{id}/members/{user_id}', role: 'viewer' },
+  removeTeamMember: { method: 'DELETE', path: '/teams/{id}/members/{user_id}', role: 'viewer' },
   decodeTemporalPayloads: { method: 'POST', path: '/temporal-codec/{capability}/decode', role: 'public' },
   listUsage: { method: 'GET', path: '/usage', role: 'viewer' },
   exportUsage: { method: 'GET', path: '/usage/csv', role: 'viewer' },
@@ -5264,10 +5460,10 @@ export const OPERATIONS = {
   getWorkflowDiagram: { method: 'GET', path: '/workflows/{id}/diagram', role: 'viewer' },
   getEventSenders: { method: 'GET', path: '/workflows/{id}/event-senders', role: 'viewer' },
   setEventSenders: { method: 'PATCH', path: '/workflows/{id}/event-senders', role: 'builder' },
-  executeWorkflow: { method: 'POST', path: '/workflows/{id}/execute', role: 'builder' },
+  executeWorkflow: { method: 'POST', path: '/workflows/{id}/execute', role: 'viewer' },
   listWorkflowRevisions: { method: 'GET', path: '/workflows/{id}/revisions', role: 'viewer' },
   getWorkflowRevision: { method: 'GET', path: '/workflows/{id}/revisions/{revision}', role: 'viewer' },
-  runWorkflow: { method: 'POST', path: '/workflows/{id}/run', role: 'builder' },
+  runWorkflow: { method: 'POST', path: '/workflows/{id}/run', role: 'viewer' },
   getSchedule: { method: 'GET', path: '/workflows/{id}/schedule', role: 'viewer' },
   updateSchedule: { method: 'PATCH', path: '/workflows/{id}/schedule', role: 'builder' },
   backfillSchedule: { method: 'POST', path: '/workflows/{id}/schedule/backfill', role: 'builder' },

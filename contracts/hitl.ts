@@ -15,11 +15,13 @@ export interface DecisionOption {
   requires_comment: boolean;
 }
 
-/** Who may decide a task: users (by id or username), roles, groups. */
+/** Who may decide a task: users (by id or username), roles, groups, approvers of teams (by id or name). */
 export interface Candidates {
   users: string[];
   roles: string[];
   groups: string[];
+  /** Absent in what was written before there were teams. */
+  teams?: string[] | undefined;
 }
 
 /** Number of different people that a decision needs: `rejections` for `reject`, `approvals` for any other. */

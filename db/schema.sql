@@ -139,18 +139,23 @@ create table agent (
   limits jsonb,
   source json,
   last_check json,
+  team_id uuid,
+  holder_id uuid not null generated always as (COALESCE(team_id, owner_id)) stored,
   constraint agent_pkey PRIMARY KEY (id),
   constraint agent_status_check CHECK ((status = ANY (ARRAY['active'::text, 'inactive'::text, 'deprecated'::text]))),
   constraint agent_visibility_check CHECK ((visibility = ANY (ARRAY['private'::text, 'public'::text]))),
-  constraint agent_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id)
+  constraint agent_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id),
+  constraint agent_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id)
 );
 CREATE INDEX agent_capabilities ON public.agent USING gin (capabilities);
+CREATE INDEX agent_holder ON public.agent USING btree (holder_id, id DESC);
 CREATE INDEX agent_modalities ON public.agent USING gin (modalities);
 CREATE INDEX agent_name ON public.agent USING btree (name);
 CREATE INDEX agent_owner ON public.agent USING btree (owner_id, id DESC);
 CREATE INDEX agent_provenance ON public.agent USING btree (owner_id, ((provenance ->> 'item_id'::text))) WHERE (provenance IS NOT NULL);
 CREATE INDEX agent_public ON public.agent USING btree (id DESC) WHERE (visibility = 'public'::text);
 CREATE INDEX agent_tags ON public.agent USING gin (tags);
+CREATE INDEX agent_team ON public.agent USING btree (team_id) WHERE (team_id IS NOT NULL);
 CREATE INDEX agent_tool_name ON public.agent USING btree ("right"((id)::text, 12));
 CREATE INDEX agent_with_budget ON public.agent USING btree (owner_id, id) WHERE (budget IS NOT NULL);
 CREATE TRIGGER agent_budget AFTER INSERT OR DELETE OR UPDATE OF budget ON public.agent FOR EACH ROW EXECUTE FUNCTION follow_budget('agent');
@@ -584,13 +589,18 @@ create table delivery_target (
   from_tx xid8 not null default pg_current_xact_id(),
   created_at timestamp with time zone not null default clock_timestamp(),
   updated_at timestamp with time zone not null default clock_timestamp(),
+  team_id uuid,
+  holder_id uuid not null generated always as (COALESCE(team_id, owner_id)) stored,
   constraint delivery_target_pkey PRIMARY KEY (id),
   constraint delivery_target_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id),
-  constraint delivery_target_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE
+  constraint delivery_target_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE CASCADE,
+  constraint delivery_target_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id)
 );
 CREATE INDEX delivery_target_due ON public.delivery_target USING btree (due_at) WHERE (active AND (due_at IS NOT NULL));
+CREATE INDEX delivery_target_holder ON public.delivery_target USING btree (holder_id, kind, id DESC);
 CREATE INDEX delivery_target_owner ON public.delivery_target USING btree (owner_id, kind, id DESC);
 CREATE INDEX delivery_target_run ON public.delivery_target USING btree (run_id) WHERE (run_id IS NOT NULL);
+CREATE INDEX delivery_target_team ON public.delivery_target USING btree (team_id) WHERE (team_id IS NOT NULL);
 
 create table device_request (
   id uuid not null,
@@ -694,14 +704,19 @@ create table file (
   visibility text not null default 'private'::text,
   created_at timestamp with time zone not null default clock_timestamp(),
   of_runs boolean not null default false,
+  team_id uuid,
+  holder_id uuid not null generated always as (COALESCE(team_id, owner_id)) stored,
   constraint file_pkey PRIMARY KEY (id),
   constraint file_size_check CHECK ((size >= 0)),
   constraint file_visibility_check CHECK ((visibility = ANY (ARRAY['private'::text, 'public'::text]))),
-  constraint file_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id)
+  constraint file_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id),
+  constraint file_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id)
 );
+CREATE INDEX file_holder ON public.file USING btree (holder_id, id DESC);
 CREATE INDEX file_owner ON public.file USING btree (owner_id, id DESC);
 CREATE INDEX file_public ON public.file USING btree (id DESC) WHERE (visibility = 'public'::text);
 CREATE INDEX file_sha256 ON public.file USING btree (sha256, id DESC);
+CREATE INDEX file_team ON public.file USING btree (team_id) WHERE (team_id IS NOT NULL);
 
 create table file_fetch (
   run_id uuid not null,
@@ -810,6 +825,8 @@ END) stored,
   warn_at timestamp with time zone,
   excluded text[] not null default '{}'::text[],
   decision_links boolean not null default false,
+  team_id uuid,
+  by_grant boolean not null default false,
   constraint hitl_task_pkey PRIMARY KEY (id),
   constraint hitl_task_check CHECK (((status = 'claimed'::text) <= (claimed_by IS NOT NULL))),
   constraint hitl_task_delegate_check CHECK ((delegate = ANY (ARRAY['candidates'::text, 'anyone'::text]))),
@@ -1464,10 +1481,13 @@ create table run (
   budget_id uuid,
   caller_run_id uuid,
   streams boolean not null default false,
+  team_id uuid,
+  by_grant boolean not null default false,
   constraint run_pkey PRIMARY KEY (id),
   constraint run_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id),
   constraint run_parent_run_id_fkey FOREIGN KEY (parent_run_id) REFERENCES run(id),
   constraint run_retry_of_fkey FOREIGN KEY (retry_of) REFERENCES run(id) ON DELETE SET NULL,
+  constraint run_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id),
   constraint run_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow(id)
 );
 CREATE INDEX run_agent ON public.run USING btree (agent_id, id DESC) WHERE (agent_id IS NOT NULL);
@@ -1486,6 +1506,7 @@ CREATE UNIQUE INDEX run_scheduled ON public.run USING btree (workflow_id, schedu
 CREATE INDEX run_scheduled_live ON public.run USING btree (workflow_id) WHERE ((scheduled_at IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'running'::text, 'waiting'::text, 'suspended'::text])));
 CREATE INDEX run_status ON public.run USING btree (status, id DESC);
 CREATE INDEX run_tags ON public.run USING gin (tags) WHERE (tags <> '{}'::text[]);
+CREATE INDEX run_team ON public.run USING btree (team_id, id DESC) WHERE (team_id IS NOT NULL);
 CREATE INDEX run_with_budget ON public.run USING btree (owner_id, id) WHERE (budget_id = id);
 CREATE INDEX run_workflow ON public.run USING btree (workflow_id, id DESC);
 CREATE TRIGGER run_ended AFTER UPDATE OF status ON public.run FOR EACH ROW WHEN (((new.status = ANY (ARRAY['cancelled'::text, 'faulted'::text])) AND (new.status <> old.status))) EXECUTE FUNCTION notify_ended_call();
@@ -1654,8 +1675,7 @@ create table secret (
   value_encrypted text not null,
   created_at timestamp with time zone not null default clock_timestamp(),
   updated_at timestamp with time zone not null default clock_timestamp(),
-  constraint secret_pkey PRIMARY KEY (owner_id, name),
-  constraint secret_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id) ON DELETE CASCADE
+  constraint secret_pkey PRIMARY KEY (owner_id, name)
 );
 
 create table signing_key (
@@ -1665,6 +1685,35 @@ create table signing_key (
   created_at timestamp with time zone not null default clock_timestamp(),
   constraint signing_key_pkey PRIMARY KEY (kid)
 );
+
+create table team (
+  id uuid not null,
+  name text not null,
+  description text,
+  created_by uuid not null,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  updated_at timestamp with time zone not null default clock_timestamp(),
+  constraint team_pkey PRIMARY KEY (id),
+  constraint team_created_by_fkey FOREIGN KEY (created_by) REFERENCES user_account(id)
+);
+CREATE INDEX team_created_by ON public.team USING btree (created_by);
+CREATE UNIQUE INDEX team_name ON public.team USING btree (lower(name));
+
+create table team_member (
+  team_id uuid not null,
+  user_id uuid not null,
+  role text not null,
+  added_by uuid not null,
+  added_at timestamp with time zone not null default clock_timestamp(),
+  constraint team_member_pkey PRIMARY KEY (team_id, user_id),
+  constraint team_member_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'approver'::text, 'builder'::text, 'admin'::text]))),
+  constraint team_member_added_by_fkey FOREIGN KEY (added_by) REFERENCES user_account(id),
+  constraint team_member_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id) ON DELETE CASCADE,
+  constraint team_member_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX team_member_added_by ON public.team_member USING btree (added_by);
+CREATE INDEX team_member_user ON public.team_member USING btree (user_id, team_id);
+CREATE TRIGGER team_member_changed AFTER INSERT OR DELETE OR UPDATE ON public.team_member FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
 
 create table temporal_payload (
   digest text not null,
@@ -1838,13 +1887,21 @@ create table workflow (
   provenance jsonb,
   event_senders uuid[] not null default '{}'::uuid[],
   budget jsonb,
+  team_id uuid,
+  holder_id uuid not null generated always as (COALESCE(team_id, owner_id)) stored,
+  runners jsonb not null default '{}'::jsonb,
+  runner_keys text[] not null default '{}'::text[],
   constraint workflow_pkey PRIMARY KEY (id),
   constraint workflow_visibility_check CHECK ((visibility = ANY (ARRAY['private'::text, 'public'::text]))),
-  constraint workflow_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id)
+  constraint workflow_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES user_account(id),
+  constraint workflow_team_id_fkey FOREIGN KEY (team_id) REFERENCES team(id)
 );
+CREATE INDEX workflow_holder ON public.workflow USING btree (holder_id, id DESC);
 CREATE INDEX workflow_owner ON public.workflow USING btree (owner_id, id DESC);
 CREATE INDEX workflow_public ON public.workflow USING btree (id DESC) WHERE ((visibility = 'public'::text) AND (archived_at IS NULL));
+CREATE INDEX workflow_runners ON public.workflow USING gin (runner_keys);
 CREATE INDEX workflow_tags ON public.workflow USING gin (tags);
+CREATE INDEX workflow_team ON public.workflow USING btree (team_id) WHERE (team_id IS NOT NULL);
 CREATE INDEX workflow_tool_name ON public.workflow USING btree ("right"((id)::text, 12));
 CREATE INDEX workflow_with_budget ON public.workflow USING btree (owner_id, id) WHERE (budget IS NOT NULL);
 CREATE TRIGGER workflow_budget AFTER INSERT OR DELETE OR UPDATE OF budget ON public.workflow FOR EACH ROW EXECUTE FUNCTION follow_budget('workflow');
@@ -1923,6 +1980,7 @@ CREATE INDEX workflow_schedule_paused_by ON public.workflow_schedule USING btree
 -- function oldest_open_transaction() returns xid8
 -- function people_asked(status text, waiting_on jsonb) returns uuid[]
 -- function prune_audit(days integer, after_seal bigint, max_seals integer) returns TABLE(seal bigint, hash bytea, entries bigint)
+-- function rights_held(principal uuid) returns uuid[]
 -- function roll_budget(p_subject uuid) returns void
 -- function run_is_over(status text) returns boolean
 -- function run_task_is_unfinished(status text) returns boolean

@@ -8,7 +8,7 @@ import { findToolSource, type ToolSource } from '../../domain/registry/tool-list
 import { invokeAgent } from '../../domain/runs/invoke.ts';
 import { runLimits } from '../../domain/runs/limits.ts';
 import { getRun } from '../../domain/runs/queries.ts';
-import { getRunnable } from '../../domain/runs/runnable.ts';
+import { getStartable } from '../../domain/runs/runnable.ts';
 import { runWorkflow } from '../../domain/runs/service.ts';
 import { followRun } from '../protocol-calls/follow-run.ts';
 import { cancelLeftRun, digestOf, startProtocolCall } from '../protocol-calls/start-run.ts';
@@ -91,8 +91,8 @@ async function start(
       const agent = await getAgent(em, actor, source.id);
       return invokeAgent(em, actor, agent, { input: () => input, caller_run_id, limits });
     }
-    const workflow = await getRunnable(em, actor, source.id);
-    return (await runWorkflow(em, actor, workflow, input, { caller_run_id, limits })).id;
+    const { workflow, byGrant } = await getStartable(em, actor, source.id);
+    return (await runWorkflow(em, actor, workflow, input, { caller_run_id, by_grant: byGrant, limits })).id;
   });
 }
 

@@ -13,7 +13,9 @@ import {
   expiringClaimsSchema,
   type ExpiringClaims,
 } from '../../domain/auth/access-token.ts';
-import { anonymous, hasRole } from '../../domain/auth/actor.ts';
+import { anonymous, hasRole, type Actor } from '../../domain/auth/actor.ts';
+import type { Role } from '../../contracts/roles.ts';
+import { acting, hasRoleInSomeTeam } from '../../domain/auth/ownership.ts';
 import { AppError, forbidden } from '../../domain/errors.ts';
 import type { Caller, KnownCallers } from '../../domain/auth/known-callers.ts';
 import type { SigningKeys } from '../../domain/auth/signing-keys.ts';
@@ -45,6 +47,7 @@ type AuthRule = Pick<
   Endpoint,
   | 'role'
   | 'clientRole'
+  | 'inTeams'
   | 'anonymousToo'
   | 'serviceToken'
   | 'workerToken'
@@ -58,7 +61,16 @@ type AuthRule = Pick<
  * Sets `ctx.state.actor`. @throws 401, then 403; 429 for an address with too many unauthenticated requests
  */
 export function authMiddleware(deps: AuthDeps, endpoint: AuthRule): Middleware {
-  const { role, clientRole, anonymousToo, serviceToken, workerToken, probe, proof } = endpoint;
+  const {
+    role,
+    clientRole,
+    inTeams = false,
+    anonymousToo,
+    serviceToken,
+    workerToken,
+    probe,
+    proof,
+  } = endpoint;
   const countAnonymous = async (ctx: Context): Promise<void> =>
     ctx.set(await deps.addressLimit.count(ctx.ip));
   if (role === 'public') {
@@ -102,12 +114,17 @@ export function authMiddleware(deps: AuthDeps, endpoint: AuthRule): Middleware {
     ctx.state['actor'] = found.actor;
     ctx.state['claims'] = found.claims;
     const needed = found.actor.client === undefined ? role : (clientRole ?? role);
-    if (!hasRole(found.actor, needed)) {
-      throw forbidden(`This requires the role ${needed}.`, 'role_required');
-    }
+    ctx.state['actor'] = actingAs(found.actor, needed, inTeams);
     await checkScope(deps.fork, ctx, found.actor, endpoint);
     await next();
   };
+}
+
+/** The caller with the rights that count for the request. @throws 403 */
+function actingAs(actor: Actor, needed: Role, inTeams: boolean): Actor {
+  if (inTeams && hasRoleInSomeTeam(actor, needed)) return acting(actor, needed);
+  if (!hasRole(actor, needed)) throw forbidden(`This requires the role ${needed}.`, 'role_required');
+  return actor;
 }
 
 /** Why a request has no user. */

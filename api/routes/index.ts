@@ -34,6 +34,7 @@ import { oauthClientEndpoints } from './oauth/registration.ts';
 import { schemaEndpoints } from './schemas/routes.ts';
 import { secretEndpoints } from './secrets/routes.ts';
 import { runsEndpoints } from './runs/routes.ts';
+import { teamEndpoints } from './teams/routes.ts';
 import { temporalCodecEndpoints } from './temporal-codec/routes.ts';
 import { directoryEndpoints } from './users/directory.ts';
 import { meEndpoints } from './users/me.ts';
@@ -45,6 +46,7 @@ import { ownSessionEndpoints } from './users/sessions.ts';
 import { webhookEndpoints } from './webhooks/routes.ts';
 import { scheduleEndpoints } from './schedules/routes.ts';
 import { eventSenderEndpoints } from './workflows/event-senders.ts';
+import { startableEndpoints } from './workflows/startable.ts';
 import { workflowEndpoints } from './workflows/routes.ts';
 
 /** All endpoints, with the family of their scopes. Add the endpoints of a new resource here. */
@@ -69,6 +71,7 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('person', secondFactorEndpoints(deps)),
     ...scoped('account', auditEndpoints(deps)),
     ...scoped('account', userEndpoints(deps)),
+    ...scoped('account', teamEndpoints()),
     ...scoped('agents', agentEndpoints(deps)),
     ...scoped('agents', agentDocsEndpoints()),
     ...scoped('agents', evaluationEndpoints(deps)),
@@ -82,6 +85,7 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('runs', runsEndpoints(deps)),
     ...scoped('marketplace', marketplaceEndpoints(deps)),
     ...scoped('workflows', workflowEndpoints(deps)),
+    ...scoped('workflows', startableEndpoints()),
     ...scoped('workflows', eventSenderEndpoints()),
     ...scoped('workflows', scheduleEndpoints(deps)),
     ...scoped('usage', budgetEndpoints()),

@@ -4,7 +4,8 @@ import * as z from 'zod';
 import { budgetSchema } from '../../contracts/budgets.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { MAX_YAML_CHARACTERS } from '../../language/yaml/read-yaml.ts';
-import { text } from '../schemas.ts';
+import { MAX_RUNNERS } from '../../contracts/runners.ts';
+import { text, uuid } from '../schemas.ts';
 
 const visibility = z.enum(['private', 'public']);
 const name = text({ min: 1, max: 255 });
@@ -28,6 +29,21 @@ const definition = z
       'is written, with its comments. A missing `document` is generated from `name`.',
   });
 
+const names = z
+  .array(text({ min: 1, max: 100 }))
+  .max(MAX_RUNNERS)
+  .optional();
+
+/** Who may start it, whatever their role. */
+export const runners = z
+  .strictObject({ users: names, groups: names, everyone: z.boolean().optional() })
+  .meta({
+    id: 'Runners',
+    description:
+      'Who may start the workflow, whatever their role: users by id or username, groups, or everyone who is ' +
+      'signed in. They see its name and input schema, and of their runs input, output and state.',
+  });
+
 export const workflowFields = { name, definition, description, visibility, tags };
 
 export const newWorkflow = z.object({
@@ -37,4 +53,6 @@ export const newWorkflow = z.object({
   visibility: visibility.nullish(),
   tags: tags.nullish(),
   budget: budgetSchema.nullish(),
+  team_id: uuid.nullish().meta({ description: 'The team that it is for; default: the caller.' }),
+  runners: runners.nullish(),
 });

@@ -2,6 +2,7 @@
 import type { Logger } from '../../config/logger.ts';
 import type { Actor } from '../../domain/auth/actor.ts';
 import type { Position } from '../../domain/events/position.ts';
+import type { InsideOfRun } from '../../domain/runs/policy.ts';
 import { SharedReader, type Entry, type LogSource } from './shared-reader.ts';
 
 /** A log entry for the event stream: one or more CloudEvents at one position. */
@@ -19,9 +20,9 @@ export interface RunEntry extends Entry<number> {
   text: string;
 }
 
-/** The owner of a run as last read; null if the run is deleted. */
+/** What decides who may follow a run, as last read; null if the run is deleted. */
 export interface RunOwner {
-  current: string | null;
+  current: InsideOfRun | null;
 }
 
 /** A shared reader of one run's log, which also tracks the run's owner. */

@@ -14,6 +14,8 @@ import { AppError } from '../../domain/errors.ts';
 import { claimsOf } from '../middleware/auth.ts';
 
 const CHECK_MS = 2_000;
+/** Many changes at once are one check. */
+const SOON_MS = 200;
 
 export interface LiveSession {
   /** The user as of the last check. */
@@ -45,6 +47,8 @@ export interface LiveSessions {
   openStream(opener: SessionOpener): LiveSession;
   /** Opens a session for a wait, which ends by itself within a minute. */
   openWait(opener: SessionOpener): LiveSession;
+  /** Checks all at once, because somebody's rights may have changed. */
+  recheckSoon(): void;
   /** Checks no more. Streams end now for another reason. */
   stop(): void;
 }
@@ -107,6 +111,7 @@ export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
 
   return {
     openWait: (opener) => add(opener, () => {}),
+    recheckSoon: coalesced(() => tryCheck(options, [...open])),
     stop() {
       isStopped = true;
       pause();
@@ -122,6 +127,19 @@ export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
         ofAddress.change(address, -1);
       });
     },
+  };
+}
+
+/** Runs the work once for all requests of a short time. */
+function coalesced(work: () => Promise<void>): () => void {
+  let isDue = false;
+  return () => {
+    if (isDue) return;
+    isDue = true;
+    setTimeout(() => {
+      isDue = false;
+      void work();
+    }, SOON_MS).unref();
   };
 }
 

@@ -2,14 +2,22 @@
 import { buildRouteMap } from '@stricli/core';
 
 import { argument, command, type Context } from '../core/command.ts';
-import { flag } from '../core/flags.ts';
+import type { Cli } from '../core/cli.ts';
+import { flag, text } from '../core/flags.ts';
 import { ask, confirm, readSecret } from '../core/input.ts';
 import { collect, listFlags, pageOf } from '../core/lists.ts';
 import type { View } from '../core/table.ts';
 import { ago } from '../core/text.ts';
+import { teamId } from './team.ts';
 import type { Secret } from '../../client/index.ts';
 
 const NAME = argument('NAME', 'Such as API_KEY', 'secret');
+
+const TEAM = text('Of this team, instead of your own', 'TEAM');
+
+async function ofTeam(cli: Cli, team: string | undefined): Promise<{ team_id?: string }> {
+  return team === undefined ? {} : { team_id: await teamId(cli, team) };
+}
 
 const secretView: View<Secret> = {
   columns: [
@@ -23,13 +31,16 @@ const secretView: View<Secret> = {
 
 const list = command({
   brief: 'List the names of your secrets',
-  flags: listFlags,
-  run: async (cli, flags) => {
+  flags: { ...listFlags, team: TEAM },
+  run: async (cli, { team, ...flags }) => {
     await cli.requireLogIn();
     await cli.out.list(
       await collect(
         cli,
-        cli.client.items('listSecrets', { query: pageOf(flags), signal: cli.signal }),
+        cli.client.items('listSecrets', {
+          query: { ...pageOf(flags), ...(await ofTeam(cli, team)) },
+          signal: cli.signal,
+        }),
         flags,
       ),
       secretView,
@@ -39,14 +50,15 @@ const list = command({
 
 const set = command({
   brief: 'Store a secret; the value is asked for, or read from standard input',
-  flags: { stdin: flag('Read the value from standard input') },
+  flags: { stdin: flag('Read the value from standard input'), team: TEAM },
   arguments: [NAME],
-  run: async (cli, { stdin }, name) => {
+  run: async (cli, { stdin, team }, name) => {
     const value =
       stdin === true ? await readSecret(cli) : await ask(cli, `Value of ${name}: `, { hidden: true });
     const body = { value };
+    const query = await ofTeam(cli, team);
     await cli.out.record(
-      await cli.client.call('putSecret', { path: { name }, body, signal: cli.signal }),
+      await cli.client.call('putSecret', { path: { name }, query, body, signal: cli.signal }),
       secretView,
     );
   },
@@ -54,11 +66,12 @@ const set = command({
 
 const remove = command({
   brief: 'Delete a secret; agents that refer to it will fail',
-  flags: { yes: flag('Do not ask') },
+  flags: { yes: flag('Do not ask'), team: TEAM },
   arguments: [NAME],
-  run: async (cli, { yes }, name) => {
+  run: async (cli, { yes, team }, name) => {
     await confirm(cli, `Delete secret ${name}?`, yes);
-    await cli.client.call('deleteSecret', { path: { name }, signal: cli.signal });
+    const query = await ofTeam(cli, team);
+    await cli.client.call('deleteSecret', { path: { name }, query, signal: cli.signal });
     cli.say(`Deleted secret ${name}.`);
   },
 });

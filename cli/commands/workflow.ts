@@ -2,16 +2,18 @@
 import { buildRouteMap } from '@stricli/core';
 
 import { argument, command, optional, type Context } from '../core/command.ts';
+import type { Cli } from '../core/cli.ts';
 import { diagramFlags, draw } from '../core/diagram.ts';
 import { EXIT, usageError } from '../core/errors.ts';
 import { flag, text } from '../core/flags.ts';
 import { confirm } from '../core/input.ts';
 import { lineChanges } from '../core/line-changes.ts';
-import { collect, listFlags, pageOf, viewOf } from '../core/lists.ts';
+import { collect, listFlags, pageOf, viewOf, type ListFlags } from '../core/lists.ts';
 import { workflowId } from '../core/names.ts';
 import { safeYaml } from '../core/output.ts';
 import { ago, oneLine } from '../core/text.ts';
 import { problemLines, readWorkflow, WORKFLOW, workflowView } from '../core/workflows.ts';
+import { teamId } from './team.ts';
 import { create, edit, exportCommand, schema, update, validate } from './workflow-files.ts';
 
 const list = command({
@@ -20,15 +22,31 @@ const list = command({
     ...listFlags,
     search: text('Text in the name or description', 'TEXT'),
     tag: text('With this tag', 'TAG'),
+    team: text('Of this team', 'TEAM'),
+    startable: flag('All that you may start, as a builder or one of its runners'),
   },
-  run: async (cli, { search, tag, ...flags }) => {
+  run: async (cli, { search, tag, team, startable, ...flags }) => {
     await cli.requireLogIn();
-    const filters = { q: search, tag };
+    if (startable === true) return listStartable(cli, search, flags);
+    const filters = { q: search, tag, team_id: team === undefined ? undefined : await teamId(cli, team) };
     const query = { ...filters, ...pageOf(flags) };
     const items = cli.client.items('listWorkflows', { query, signal: cli.signal });
     await cli.out.list(await collect(cli, items, flags), viewOf(workflowView, filters));
   },
 });
+
+async function listStartable(cli: Cli, search: string | undefined, flags: ListFlags): Promise<void> {
+  const query = { q: search, ...pageOf(flags) };
+  const items = cli.client.items('listStartableWorkflows', { query, signal: cli.signal });
+  await cli.out.list(await collect(cli, items, flags), {
+    columns: [
+      ['name', ({ name }) => oneLine(name)],
+      ['id', ({ id }) => id],
+    ],
+    name: ({ id }) => id,
+    none: 'No workflows that you may start.',
+  });
+}
 
 const get = command({
   brief: 'Show a workflow; on a terminal its definition as YAML',

@@ -12,7 +12,7 @@ export const listFlags = {
 
 /** The most that the server gives in one page. */
 const MAX_PAGE = 200;
-type ListFlags = ValuesOf<typeof listFlags>;
+export type ListFlags = ValuesOf<typeof listFlags>;
 
 /** Pages that hold all that is shown, and one more, which tells that there is more. */
 export function pageOf({ limit, all }: ListFlags): { limit: number } {

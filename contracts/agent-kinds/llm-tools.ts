@@ -10,6 +10,7 @@ const people = z.strictObject({
   users: names.optional(),
   roles: names.optional(),
   groups: names.optional(),
+  teams: names.optional(),
 });
 
 /** What all tools have. */

@@ -48,6 +48,10 @@ export const Agent = defineEntity({
     updated_at: p.datetime(),
     last_used: p.datetime().nullable(),
     owner_id: p.uuid(),
+    /** The team that holds it, with its owner as a member. */
+    team_id: p.uuid().nullable(),
+    /** The team, else the owner; the database computes it. */
+    holder_id: p.uuid().generated('coalesce(team_id, owner_id) stored'),
     visibility: p.text().$type<Visibility>(),
     documentation: p.text().nullable(),
     license: p.text().nullable(),

@@ -9,6 +9,10 @@ export const StoredFile = defineEntity({
   properties: {
     id: p.uuid().primary(),
     owner_id: p.uuid(),
+    /** The team that holds it, with its owner as a member. */
+    team_id: p.uuid().nullable(),
+    /** The team, else the owner; the database computes it. */
+    holder_id: p.uuid().generated('coalesce(team_id, owner_id) stored'),
     name: p.text(),
     media_type: p.text(),
     /** Bytes. */

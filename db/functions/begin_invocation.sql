@@ -7,8 +7,8 @@
 -- `claimed_before`: this is a repeat; `result` and `error` are what an earlier attempt has left, and
 -- `other_input` tells that it had another input.
 -- `budgeted`: a budget bears the call. `prices_version` grows with each change of the prices.
--- `agent` is the pinned agent as it is now, and `rights_of` the user with whose rights it is called: the
--- workflow's owner, else who runs it.
+-- `agent` is the pinned agent as it is now; `visible`: it may be called with the rights of the run, those of
+-- the workflow's team or owner, else of who runs it.
 create or replace function begin_invocation(
   p_run uuid, p_events json, p_projection jsonb, p_acks uuid[],
   p_key text, p_pin text, p_task text, p_visit int, p_digest text, p_outcomes json
@@ -24,7 +24,6 @@ declare
   pinned_version text;
   pinned_snapshot json;
   agent_now json;
-  user_now json;
   budgeted boolean := false;
   prices bigint;
 begin
@@ -51,16 +50,16 @@ begin
     if found then
       update run_task set agent_id = pinned_agent, agent_version = pinned_version
        where run_id = p_run and reference = p_task and visit = p_visit;
-      select json_build_object('status', a.status, 'visibility', a.visibility, 'owner_id', a.owner_id,
-                               'limits', a.limits),
-             json_build_object('id', u.id, 'roles', u.roles),
+      select json_build_object('status', a.status, 'limits', a.limits, 'visible',
+               a.visibility = 'public' or a.holder_id = any(rights_held(coalesce(w.holder_id, r.owner_id)))
+               or coalesce('admin' = any(u.roles), false)),
              exists (select from budget b
                       where b.subject_id = any(r.charged || r.owner_id || r.budget_id || pinned_agent)),
              (select m.prices_version from maintenance m)
-        into agent_now, user_now, budgeted, prices
+        into agent_now, budgeted, prices
         from agent a, run r
         left join workflow w on w.id = r.workflow_id
-        join user_account u on u.id = coalesce(w.owner_id, r.owner_id)
+        left join user_account u on u.id = coalesce(w.holder_id, r.owner_id)
        where a.id = pinned_agent and r.id = p_run;
       -- Once a second at most, so that runs do not queue for one row.
       update agent set last_used = clock_timestamp()
@@ -72,6 +71,6 @@ begin
     'closed', false, 'signalled', appended -> 'signalled', 'tree', appended -> 'tree',
     'claimed_before', claimed_before, 'result', earlier_result, 'error', earlier_error,
     'other_input', other_input,
-    'snapshot', pinned_snapshot, 'agent', agent_now, 'rights_of', user_now,
+    'snapshot', pinned_snapshot, 'agent', agent_now,
     'budgeted', budgeted, 'prices_version', prices);
 end $$;

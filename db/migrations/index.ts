@@ -45,6 +45,7 @@ import { Migration202611231300Audit } from './202611231300-audit.ts';
 import { Migration202611231301AccessTokens } from './202611231301-access-tokens.ts';
 import { Migration202611231303SecondFactors } from './202611231303-second-factors.ts';
 import { Migration202611231355DecisionTimes } from './202611231355-decision-times.ts';
+import { Migration202611231256Teams } from './202611231256-teams.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -90,6 +91,7 @@ export const migrations = [
   { name: '202611231302-identity-issuers', class: Migration202611231302IdentityIssuers },
   { name: '202611231303-second-factors', class: Migration202611231303SecondFactors },
   { name: '202611231355-decision-times', class: Migration202611231355DecisionTimes },
+  { name: '202611231256-teams', class: Migration202611231256Teams },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

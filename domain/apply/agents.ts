@@ -24,9 +24,9 @@ const PARTS = ['configuration', 'authentication_config'] as const;
 export const agentApplier: Applier<AgentResource, Agent> = {
   isNamed: true,
   find: ({ em, actor }, id) =>
-    em.findOne(Agent, { id, owner_id: actor.id }, { lockMode: LockMode.PESSIMISTIC_WRITE }),
+    em.findOne(Agent, { id, holder_id: actor.id }, { lockMode: LockMode.PESSIMISTIC_WRITE }),
   async alike({ em, actor }, { name }) {
-    const found = await em.find(Agent, { owner_id: actor.id, name }, { limit: 10 });
+    const found = await em.find(Agent, { holder_id: actor.id, name }, { limit: 10 });
     return found.map((state) => ({ id: state.id, state }));
   },
   async changes(context, agent, resource) {

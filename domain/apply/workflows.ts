@@ -34,13 +34,13 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
   async find({ em, actor }, id) {
     const workflow = await em.findOne(
       Workflow,
-      { id, owner_id: actor.id },
+      { id, holder_id: actor.id },
       { lockMode: LockMode.PESSIMISTIC_WRITE },
     );
     return workflow && { workflow, revision: await getRevision(em, workflow, workflow.revision) };
   },
   async alike({ em, actor }, { name }) {
-    const found = await em.find(Workflow, { owner_id: actor.id, name, archived_at: null }, { limit: 10 });
+    const found = await em.find(Workflow, { holder_id: actor.id, name, archived_at: null }, { limit: 10 });
     return Promise.all(
       found.map(async (workflow) => ({
         id: workflow.id,
@@ -108,10 +108,10 @@ export async function pinnedBefore(
        join workflow_revision r on r.workflow_id = w.id and r.revision = w.revision
       where w.id = coalesce(
         (select a.resource_id from applied_resource a
-           join workflow made on made.id = a.resource_id and made.owner_id = a.owner_id
+           join workflow made on made.id = a.resource_id and made.holder_id = a.owner_id
           where a.owner_id = ? and a.set_name = ? and a.kind = 'workflow' and a.name = ?),
         (select own.id from workflow own
-          where own.owner_id = ? and own.name = ? and own.archived_at is null order by own.id limit 1))`,
+          where own.holder_id = ? and own.name = ? and own.archived_at is null order by own.id limit 1))`,
     [actor.id, set, name, actor.id, name],
   );
   return row?.resources ?? [];
@@ -126,7 +126,7 @@ async function checkRunnable(
   >,
 ): Promise<void> {
   const [versions = []] = await versionProblems(context.em, [
-    { owner_id: context.actor.id, agents: checked.agents },
+    { holder_id: context.actor.id, agents: checked.agents },
   ]);
   const errors: FieldError[] = [...checked.problems, ...versions]
     .filter(({ severity }) => severity === 'error')

@@ -8,7 +8,7 @@ import * as z from 'zod';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import type { Role } from '../../contracts/roles.ts';
-import { actorOfSession, scopedActor, type Actor } from './actor.ts';
+import { actorOfSession, scopedActor, SESSION_TEAMS, type Actor, type TeamRole } from './actor.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
 export const ACCESS_TOKEN_SECONDS = 900;
@@ -68,6 +68,7 @@ interface Row {
   username: string;
   roles: Role[];
   groups: string[];
+  teams: TeamRole[];
   status: string;
   token_epoch: number;
   session_id: string | null;
@@ -84,7 +85,7 @@ interface Row {
 export const SESSION_ROLES = `case when coalesce(s.awaits_second_factor, false) then array['viewer'] else u.roles end`;
 
 const CALLER = new Prepared(
-  `select u.username, ${SESSION_ROLES} as roles, u.groups, u.status, u.token_epoch,
+  `select u.username, ${SESSION_ROLES} as roles, u.groups, ${SESSION_TEAMS}, u.status, u.token_epoch,
           s.id as session_id, s.revoked_at, s.oauth_client_id, s.role_limit, s.may_decide,
           c.id as client_row, coalesce(c.scopes, s.scopes) as scopes,
           extract(epoch from s.verified_at)::int as verified_at
@@ -111,8 +112,9 @@ export async function actorOfClaims(em: EntityManager, claims: Claims): Promise<
       : row.oauth_client_id === claims.client_id || row.client_row !== null);
   if (!valid) return null;
   if (row.verified_at !== null) claims.auth_time = Math.max(claims.auth_time ?? 0, row.verified_at);
-  const { username, roles, role_limit: limit, groups, may_decide: mayDecide } = row;
-  const actor = actorOfSession({ id: claims.sub, username, roles, groups }, limit, mayDecide ?? false);
+  const { username, roles, role_limit: limit, groups, teams, may_decide: mayDecide } = row;
+  const user = { id: claims.sub, username, roles, groups, teams };
+  const actor = actorOfSession(user, limit, mayDecide ?? false);
   return scopedActor(actor, row.scopes);
 }
 
@@ -131,7 +133,8 @@ export async function actorsOfClaims(
   type Found = Actor & { n: number; role_limit: Role | null; is_token: boolean };
   const rows = await em.execute<Found[]>(
     `select q.n::int as n, u.id, u.username, ${SESSION_ROLES} as roles, u.groups, s.role_limit,
-            coalesce(t.scopes, c.scopes, s.scopes) as scopes, t.id is not null as is_token
+            coalesce(t.scopes, c.scopes, s.scopes) as scopes, t.id is not null as is_token,
+            ${SESSION_TEAMS}
        from rows from (
               jsonb_to_recordset(?::jsonb) as (sub uuid, sid uuid, client uuid, epoch int)
             ) with ordinality as q(sub, sid, client, epoch, n)
@@ -145,13 +148,15 @@ export async function actorsOfClaims(
     [JSON.stringify(requested)],
   );
   const actors = new Map(
-    rows.map(({ n, id, username, roles, groups, role_limit: limit, scopes, is_token: isToken }) => [
-      n,
-      {
-        ...scopedActor(actorOfSession({ id, username, roles, groups }, limit), scopes ?? null),
-        ...(isToken ? { accessToken: true as const } : {}),
-      },
-    ]),
+    rows.map(
+      ({ n, id, username, roles, groups, teams = [], role_limit: limit, scopes, is_token: isToken }) => [
+        n,
+        {
+          ...scopedActor(actorOfSession({ id, username, roles, groups, teams }, limit), scopes ?? null),
+          ...(isToken ? { accessToken: true as const } : {}),
+        },
+      ],
+    ),
   );
   return claims.map((_, index) => actors.get(index + 1) ?? null);
 }

@@ -12,7 +12,7 @@ import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import { conflict, invalid, notFound } from '../errors.ts';
-import { hasRole, scopedActor, type Actor } from './actor.ts';
+import { TEAMS_OF_USER, type TeamRole, hasRole, scopedActor, type Actor } from './actor.ts';
 import type { Caller } from './known-callers.ts';
 import { hashToken } from './sessions.ts';
 
@@ -124,6 +124,7 @@ interface CallerRow {
   username: string;
   roles: Role[];
   groups: string[];
+  teams: TeamRole[];
   token_epoch: number;
   scopes: string[];
   exp: number;
@@ -131,7 +132,7 @@ interface CallerRow {
 }
 
 const CALLER = new Prepared(
-  `select t.id, u.id as user_id, u.username, u.roles, u.groups, u.token_epoch, t.scopes,
+  `select t.id, u.id as user_id, u.username, u.roles, u.groups, ${TEAMS_OF_USER}, u.token_epoch, t.scopes,
           floor(extract(epoch from t.expires_at))::int as exp,
           coalesce(t.last_used_at < now() - interval '1 minute', true) as due
      from access_token t join user_account u on u.id = t.user_id
@@ -151,7 +152,7 @@ export async function accessTokenCaller(
   if (row.due) await noteUse(em, row.id, address);
   const { username, roles, groups, scopes } = row;
   return {
-    actor: tokenActor({ id: row.user_id, username, roles, groups }, scopes),
+    actor: tokenActor({ id: row.user_id, username, roles, groups, teams: row.teams }, scopes),
     claims: { sub: row.user_id, sid: row.id, client_id: row.id, epoch: row.token_epoch, exp: row.exp },
   };
 }

@@ -1,5 +1,22 @@
 import { ROLES, type Role } from '../../contracts/roles.ts';
 
+/** Membership of a team. */
+export interface TeamRole {
+  id: string;
+  role: Role;
+}
+
+const TEAMS = `(
+  select coalesce(json_agg(json_build_object('id', m.team_id, 'role', m.role)), '[]')
+    from team_member m where m.user_id = u.id)`;
+
+/** SQL: the teams of the user `u`, as JSON. */
+export const TEAMS_OF_USER = `${TEAMS} as teams`;
+
+/** SQL: those in the session `s`; none while it waits for a second factor to be set up. */
+export const SESSION_TEAMS = `case when coalesce(s.awaits_second_factor, false) then '[]'::json
+  else ${TEAMS} end as teams`;
+
 /** The authenticated caller. Roles and groups are read from the user's row for this request. */
 export interface Actor {
   id: string;
@@ -12,6 +29,10 @@ export interface Actor {
   accessToken?: true;
   /** Absent people whose deputy the caller is, where it was asked for (absences.ts). */
   deputyFor?: Actor[];
+  /** The teams of the user, with the role in each. */
+  teams?: TeamRole[];
+  /** The user's own role does not suffice for the request: only what teams hold counts. */
+  teamsOnly?: boolean;
   /** Set if an OAuth client acts for the user. */
   client?: {
     /** The user has roles that the client may not use. */
@@ -43,12 +64,21 @@ export function limitRoles(roles: Role[], limit: Role | null): Role[] {
   return role === undefined ? [] : [role];
 }
 
+/** Roles in teams have the same limit. */
+function limitTeams(teams: readonly TeamRole[], limit: Role | null): TeamRole[] {
+  return teams.flatMap(({ id, role }) => {
+    const [limited] = limitRoles([role], limit);
+    return limited === undefined ? [] : [{ id, role: limited }];
+  });
+}
+
 /** The caller of a session: `limit` is that of an OAuth client, null for all others. */
 export function actorOfSession(user: Actor, limit: Role | null, mayDecide = false): Actor {
   if (limit === null) return user;
   const roles = limitRoles(user.roles, limit);
   const limited = user.roles.some((role) => !hasRole({ roles }, role));
-  return { ...user, roles, client: { limited, mayDecide } };
+  const teams = limitTeams(user.teams ?? [], limit);
+  return { ...user, roles, teams, client: { limited, mayDecide } };
 }
 
 /**
@@ -61,6 +91,7 @@ export function scopedActor(user: Actor, scopes: readonly string[] | null): Acto
   return {
     ...user,
     roles,
+    teams: scopes.includes('admin') ? (user.teams ?? []) : limitTeams(user.teams ?? [], 'builder'),
     scopes,
     ...(user.client && { client: { ...user.client, mayDecide: scopes.includes('hitl:decide') } }),
   };

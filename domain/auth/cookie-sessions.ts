@@ -5,7 +5,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { FIRST_PARTY_CLIENT, SESSION_ROLES, type ExpiringClaims } from './access-token.ts';
-import type { Actor } from './actor.ts';
+import { SESSION_TEAMS, type Actor, type TeamRole } from './actor.ts';
 import {
   auditLogIn,
   hashToken,
@@ -90,6 +90,7 @@ interface Row {
   username: string;
   roles: Role[];
   groups: string[];
+  teams: TeamRole[];
   token_epoch: number;
   auth_time: number;
   exp: number;
@@ -100,6 +101,7 @@ interface Row {
 export async function callerOfCookie(em: EntityManager, secret: string): Promise<CookieCaller | null> {
   const [row] = await em.execute<Row[]>(
     `select s.id as sid, u.id as user_id, u.username, ${SESSION_ROLES} as roles, u.groups, u.token_epoch,
+            ${SESSION_TEAMS},
             extract(epoch from greatest(coalesce(s.authenticated_at, s.created_at), s.verified_at))::int
               as auth_time,
             floor(extract(epoch from s.expires_at))::int as exp,
@@ -111,7 +113,13 @@ export async function callerOfCookie(em: EntityManager, secret: string): Promise
   if (!row) return null;
   if (row.due) await prolong(em, row.sid);
   return {
-    actor: { id: row.user_id, username: row.username, roles: row.roles, groups: row.groups },
+    actor: {
+      id: row.user_id,
+      username: row.username,
+      roles: row.roles,
+      groups: row.groups,
+      teams: row.teams,
+    },
     claims: {
       sub: row.user_id,
       sid: row.sid,

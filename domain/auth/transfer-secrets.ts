@@ -60,7 +60,7 @@ export async function renameInAgents(em: EntityManager, ownerId: string, renamed
   const names = Object.keys(renamed);
   if (names.length === 0) return;
   const rename = <T>(value: T): T => renamePlaceholders(value, renamed);
-  const agents = await em.find(Agent, { owner_id: ownerId });
+  const agents = await em.find(Agent, { holder_id: ownerId });
   for (const agent of agents) {
     agent.configuration = rename(agent.configuration);
     agent.authentication_config = rename(agent.authentication_config);
@@ -82,7 +82,7 @@ export async function renameInWorkflows(
   renamed: Renamed,
 ): Promise<void> {
   if (Object.keys(renamed).length === 0) return;
-  for (const workflow of await em.find(Workflow, { owner_id: ownerId, archived_at: null })) {
+  for (const workflow of await em.find(Workflow, { holder_id: ownerId, archived_at: null })) {
     const revision = await getRevision(em, workflow, workflow.revision);
     if (!revision.valid) continue;
     const read = secretsOf(revision.definition).filter((name) => Object.hasOwn(renamed, name));

@@ -14,6 +14,8 @@ import { handOverSecrets, renameInAgents, renameInWorkflows, type Renamed } from
 import { getUser } from './users.ts';
 
 /** In the order in which all code locks rows: runs before their tasks. */
+/** What a team can hold is handed over only where none does. */
+const HELD: ReadonlySet<string> = new Set(['agent', 'workflow', 'file', 'delivery_target']);
 const owned = ['agent', 'workflow', 'run', 'hitl_task', 'file', 'delivery_target'] as const;
 
 export interface Transferred {
@@ -61,7 +63,8 @@ export async function transferOwnership(
   const counts = { agent: 0, workflow: 0, run: 0, hitl_task: 0, file: 0, delivery_target: 0 };
   for (const table of owned) {
     const rows = await em.execute<object[]>(
-      `update ${table} set owner_id = ? where owner_id = ? returning 1`,
+      `update ${table} set owner_id = ?
+        where owner_id = ?${HELD.has(table) ? ' and team_id is null' : ''} returning 1`,
       [args.to, args.from],
     );
     counts[table] = rows.length;

@@ -11,6 +11,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { durationToMs } from '../../language/definition/duration.ts';
 import { checkJsonSchema } from '../../language/schema/well-formed.ts';
 import type { PinnedAgent } from '../ports.ts';
+import { usableBy } from '../auth/ownership.ts';
 import { pinAgent } from '../registry/pin.ts';
 
 /** A tool of a server, as it lists it (MCP "Tools"). */
@@ -114,7 +115,7 @@ interface WorkflowRow {
   id: string;
   name: string;
   description: string | null;
-  owner_id: string;
+  holder_id: string;
   revision: number;
   input_schema: Record<string, unknown> | boolean | null;
 }
@@ -126,18 +127,18 @@ async function workflowTool(
   common: Common,
 ): Promise<StoredTool> {
   const rows = await em.execute<WorkflowRow[]>(
-    `select w.id, w.name, w.description, w.owner_id, v.revision, v.input_schema
+    `select w.id, w.name, w.description, w.holder_id, v.revision, v.input_schema
        from workflow w join workflow_revision v
               on v.workflow_id = w.id and v.revision = coalesce(?::int, w.revision)
       where ${isUuid(tool.workflow) ? 'w.id = ?::uuid' : 'w.name = ?'} and w.archived_at is null
-        and (w.owner_id = ? or w.visibility = 'public')
-      order by (w.owner_id = ?) desc, w.id desc limit 2`,
+        and ${usableBy('w')}
+      order by (w.holder_id = ?) desc, w.id desc limit 2`,
     [tool.revision ?? null, tool.workflow, ownerId, ownerId],
   );
   const [first, second] = rows;
   if (!first)
     throw fault('configuration', `The tool ${toolLabel(tool)}: there is no such workflow that may be used`);
-  if (second && (first.owner_id === ownerId) === (second.owner_id === ownerId))
+  if (second && (first.holder_id === ownerId) === (second.holder_id === ownerId))
     throw fault(
       'configuration',
       `The tool ${toolLabel(tool)}: there are several workflows of this name: name one by its id`,
@@ -216,10 +217,10 @@ function approversOf({ approvers }: LlmTool): { approvers?: Candidates } {
 }
 
 function candidatesOf(
-  given: { users?: string[] | undefined; roles?: string[] | undefined; groups?: string[] | undefined } = {},
+  given: { [Kind in 'users' | 'roles' | 'groups' | 'teams']?: string[] | undefined } = {},
 ): Candidates {
-  const { users = [], roles = [], groups = [] } = given;
-  return { users, roles, groups };
+  const { users = [], roles = [], groups = [], teams } = given;
+  return { users, roles, groups, ...(teams === undefined ? {} : { teams }) };
 }
 
 /** Models take schemas of objects only. */

@@ -5,7 +5,7 @@
 import type { EntityManager, Orm } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import type { Role } from '../../contracts/roles.ts';
-import type { Actor } from '../auth/actor.ts';
+import { TEAMS_OF_USER, type Actor, type TeamRole } from '../auth/actor.ts';
 import { cloudEventTypesOf } from '../events/cloud-event.ts';
 import { readLog, type LogEvent } from '../events/log-reader.ts';
 import { positionBefore, type Position } from '../events/position.ts';
@@ -121,31 +121,49 @@ function wants(target: DeliveryTarget, event: LogEvent): boolean {
   );
 }
 
-type WatcherRow = DeliveryTarget & { from_tx: string; username: string; roles: Role[]; groups: string[] };
+type WatcherRow = DeliveryTarget & {
+  from_tx: string;
+  username: string;
+  roles: Role[];
+  groups: string[];
+  teams: TeamRole[];
+};
 
 /** Targets that any of the events could concern, with their owners' current roles and groups. */
 async function watchersOf(em: EntityManager, events: readonly LogEvent[]): Promise<Watcher[]> {
   const list = (ids: Iterable<string>): string => arrayLiteral(new Set(ids));
+  const owners = events.map(({ run_owner_id }) => run_owner_id);
+  const teams = events.flatMap(({ run_team_id }) => run_team_id ?? []);
   const rows = await em.execute<WatcherRow[]>(
     `select ${TARGET_COLUMNS}, t.from_tx::text as from_tx,
-            u.username, to_json(u.roles) as roles, to_json(u.groups) as groups
+            u.username, to_json(u.roles) as roles, to_json(u.groups) as groups,
+            ${TEAMS_OF_USER}
        from delivery_target t join user_account u on u.id = t.owner_id
-      where t.active and u.status = 'active'
+      where t.active and (u.status = 'active' or t.team_id is not null)
         and (t.run_id = any(?::uuid[])
              or (t.run_id is null
-                 and (t.owner_id = any(?::uuid[]) or 'admin' = any(u.roles) or ?::boolean)))
+                 and (t.holder_id = any(?::uuid[]) or 'admin' = any(u.roles) or t.owner_id in (select m.user_id from team_member m where m.team_id = any(?::uuid[])) or ?::boolean)))
       order by t.id`,
     [
       list(events.map(({ run_id }) => run_id)),
-      list(events.map(({ run_owner_id }) => run_owner_id)),
+      list([...owners, ...teams]),
+      list(teams),
       events.some((event) => taskOf(event) !== null),
     ],
   );
-  return rows.map(({ from_tx, username, roles, groups, ...target }) => ({
+  return rows.map(({ from_tx, username, roles, groups, teams: memberships, ...target }) => ({
     target,
     from: BigInt(from_tx),
-    actor: { id: target.owner_id, username, roles, groups },
+    actor:
+      target.team_id === null
+        ? { id: target.owner_id, username, roles, groups, teams: memberships }
+        : teamAsActor(target.team_id),
   }));
+}
+
+/** A team's webhook gets the events of the team's runs, whoever has made it. */
+function teamAsActor(id: string): Actor {
+  return { id, username: '', roles: [], groups: [], teams: [{ id, role: 'builder' }] };
 }
 
 async function readCursor(em: EntityManager): Promise<Position> {

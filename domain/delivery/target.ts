@@ -6,6 +6,8 @@ export interface DeliveryTarget {
   id: string;
   kind: string;
   owner_id: string;
+  /** Only events of this team's runs, instead of those that the owner may see. */
+  team_id: string | null;
   /** Only events of this run; null: events of all runs that the owner may see. */
   run_id: string | null;
   url: string;
@@ -21,22 +23,23 @@ export interface DeliveryTarget {
 /** `gone`: the receiver answered 410. `failing`: too many deliveries were given up. */
 export type DisabledReason = 'gone' | 'failing';
 
-export const TARGET_COLUMNS = `t.id, t.kind, t.owner_id, t.run_id, t.url, to_json(t.types) as types,
+export const TARGET_COLUMNS = `t.id, t.kind, t.owner_id, t.team_id, t.run_id, t.url, to_json(t.types) as types,
   t.config, t.active, t.disabled_reason, t.disabled_at`;
 
 /** The target receives events from this transaction on. */
 export async function addTarget(
   em: EntityManager,
   target: Pick<DeliveryTarget, 'id' | 'kind' | 'owner_id' | 'url'> &
-    Partial<Pick<DeliveryTarget, 'run_id' | 'types' | 'config' | 'active'>>,
+    Partial<Pick<DeliveryTarget, 'run_id' | 'types' | 'config' | 'active' | 'team_id'>>,
 ): Promise<void> {
   await em.execute(
-    `insert into delivery_target (id, kind, owner_id, run_id, url, types, config, active)
-     values (?, ?, ?, ?, ?, ?::text[], ?::json, ?)`,
+    `insert into delivery_target (id, kind, owner_id, team_id, run_id, url, types, config, active)
+     values (?, ?, ?, ?, ?, ?, ?::text[], ?::json, ?)`,
     [
       target.id,
       target.kind,
       target.owner_id,
+      target.team_id ?? null,
       target.run_id ?? null,
       target.url,
       arrayLiteral(target.types ?? []),

@@ -9,7 +9,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, Conditions, isOneOf, type KeysetPage } from '../../db/sql.ts';
 import type { Actor } from '../auth/actor.ts';
 import { conflict, invalid, notFound, type FieldError } from '../errors.ts';
-import { mayChangeAgent } from '../registry/agent-policy.ts';
+import { mayChangeAgent, type Ownership } from '../registry/agent-policy.ts';
 import {
   chooseVersion,
   describeRefusal,
@@ -237,8 +237,8 @@ export function listEvaluations(
 
 /** @throws 404, also for those who may not change the agent */
 export async function getEvaluation(em: EntityManager, actor: Actor, id: string): Promise<EvaluationRow> {
-  const [found] = await em.execute<(EvaluationRow & { owner_id: string; visibility: Agent['visibility'] })[]>(
-    `select ${COLUMNS}, a.owner_id, a.visibility from evaluation e join agent a on a.id = e.agent_id
+  const [found] = await em.execute<(EvaluationRow & Ownership)[]>(
+    `select ${COLUMNS}, a.owner_id, a.team_id, a.visibility from evaluation e join agent a on a.id = e.agent_id
       where e.id = ?`,
     [id],
   );

@@ -2,6 +2,7 @@
 import type { EventLevel } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Conditions } from '../../db/sql.ts';
+import type { Condition } from '../auth/ownership.ts';
 import type { Position } from './position.ts';
 
 /** A run's event, with the fields of the run that access checks and presenters need. */
@@ -17,6 +18,9 @@ export interface LogEvent {
   message: string;
   data: Record<string, unknown>;
   run_owner_id: string;
+  run_team_id: string | null;
+  /** Who started the run sees its inside only if this holds, or as a builder of its team. */
+  run_is_open: boolean;
   workflow_id: string | null;
   workflow_name: string;
 }
@@ -35,8 +39,8 @@ export interface LogPage {
 type Row = Omit<LogEvent, 'position'> & Position;
 
 export interface LogFilter {
-  /** Only the runs of this user, plus the events of human tasks, which other users may also see. */
-  runsOf?: string | undefined;
+  /** Only the runs that this condition on `r` holds for, plus the events of human tasks, which others see too. */
+  runs?: Condition | undefined;
   run_id?: string | undefined;
   workflow_id?: string | undefined;
 }
@@ -45,10 +49,10 @@ export interface LogFilter {
 export async function readLog(
   em: EntityManager,
   after: Position,
-  { limit, runsOf, run_id: runId, workflow_id: workflowId }: LogFilter & { limit: number },
+  { limit, runs, run_id: runId, workflow_id: workflowId }: LogFilter & { limit: number },
 ): Promise<LogPage> {
   const where = new Conditions().add('(e.tx, e.gpos) > (?::xid8, ?::bigint)', after.tx, after.gpos);
-  if (runsOf !== undefined) where.add(`(r.owner_id = ? or e.type like 'io.cadenza.hitl.%')`, runsOf);
+  if (runs !== undefined) where.add(`(${runs.sql} or e.type like 'io.cadenza.hitl.%')`, ...runs.values);
   if (runId !== undefined) where.add('e.run_id = ?', runId);
   if (workflowId !== undefined) where.add('r.workflow_id = ?', workflowId);
   // One statement, so that the oldest open transaction and the events come from one snapshot. The newest
@@ -63,7 +67,10 @@ export async function readLog(
        from now left join lateral (
          select e.tx::text as tx, e.gpos::text as gpos, e.run_id, e.seq, e.type, e.at, e.level, e.task,
                 e.message, e.data,
-                r.owner_id as run_owner_id, r.workflow_id, r.workflow_name
+                r.owner_id as run_owner_id, r.team_id as run_team_id,
+                not r.by_grant and r.team_id is null
+                  or exists (select from workflow w where w.id = r.workflow_id and w.visibility = 'public')
+                  as run_is_open, r.workflow_id, r.workflow_name
            from run_event e join run r on r.id = e.run_id
           where ${where.sql} and e.tx < now.oldest
           order by e.tx, e.gpos limit ?

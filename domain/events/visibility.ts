@@ -1,13 +1,23 @@
 /**
  * Event visibility: users see events of their own runs and of human tasks that they may see; admins see all.
  */
+import { EVENT } from '../../contracts/run-events.ts';
 import { isLowercaseUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
-import type { Actor } from '../auth/actor.ts';
+import { isAdmin, type Actor } from '../auth/actor.ts';
+import { hasTeamRole } from '../auth/ownership.ts';
 import { principalsOf } from '../hitl/principals.ts';
 import { maySeeRun } from '../runs/policy.ts';
 import type { LogEvent } from './log-reader.ts';
+
+/** Not `faulted`, which quotes what went wrong inside. */
+const OUTLINE: ReadonlySet<string> = new Set([
+  EVENT.runCreated,
+  EVENT.runStarted,
+  EVENT.runCompleted,
+  EVENT.runCancelled,
+]);
 
 const HITL = 'io.cadenza.hitl.';
 
@@ -31,12 +41,26 @@ export async function taskAudiences(em: EntityManager, events: readonly LogEvent
 }
 
 export function maySeeEvent(actor: Actor, event: LogEvent, audiences: TaskAudiences): boolean {
-  return maySeeRun(actor, { owner_id: event.run_owner_id }) || concerns(actor, event, audiences);
+  return maySeeRunOf(actor, event) || concerns(actor, event, audiences);
+}
+
+/** Of a run that they may not see from inside, its owner sees when it begins and how it ends. */
+function maySeeRunOf(actor: Actor, event: LogEvent): boolean {
+  const run = { owner_id: event.run_owner_id, team_id: event.run_team_id };
+  if (!maySeeRun(actor, run)) return false;
+  if (event.run_is_open || isAdmin(actor)) return true;
+  if (hasTeamRole(actor, event.run_team_id, 'builder')) return true;
+  return hasTeamRole(actor, event.run_team_id, 'viewer') || isOutline(event);
+}
+
+/** Says no more of a run than that it was created, has started or has completed. */
+function isOutline({ type }: LogEvent): boolean {
+  return OUTLINE.has(type);
 }
 
 /** Whether the event is about the actor's own run, or about a human task for them. */
 export function concerns(actor: Actor, event: LogEvent, audiences: TaskAudiences): boolean {
-  if (event.run_owner_id === actor.id) return true;
+  if (event.run_owner_id === actor.id && maySeeRunOf(actor, event)) return true;
   const task = taskOf(event);
   const audience = task === null ? undefined : audiences.get(task);
   return (

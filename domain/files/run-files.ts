@@ -2,6 +2,9 @@
 import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
+import type { Actor } from '../auth/actor.ts';
+import { usableBy } from '../auth/ownership.ts';
+import { runsSeenBy } from '../runs/policy.ts';
 
 const MAX_LINKED = 1_000;
 
@@ -34,7 +37,7 @@ export async function linkFiles(
   await em.execute(
     `insert into run_file (run_id, file_id)
      select ?, id from file
-       where id = any(?::uuid[]) and (owner_id = ? or visibility = 'public')
+       where id = any(?::uuid[]) and ${usableBy('file')}
        order by id for key share
      on conflict do nothing`,
     [run.id, arrayLiteral(fileIds), run.owner_id],
@@ -84,7 +87,7 @@ export async function readableFiles(
   const rows = await em.execute<{ id: string }[]>(
     `select f.id from file f
       where f.id = any(?::uuid[])
-        and (f.owner_id = ? or f.visibility = 'public'
+        and (${usableBy('f')}
              or exists (select from run_file u where u.run_id = ? and u.file_id = f.id))`,
     [arrayLiteral(fileIds), run.owner_id, run.id],
   );
@@ -99,11 +102,12 @@ export async function filesOfRun(em: EntityManager, runId: string): Promise<stri
   return rows.map(({ file_id }) => file_id);
 }
 
-/** Whether any of the user's runs uses the file. */
-export async function usedByRunOf(em: EntityManager, userId: string, fileId: string): Promise<boolean> {
+/** Whether any of the runs that the actor sees uses the file. */
+export async function usedByRunSeenBy(em: EntityManager, actor: Actor, fileId: string): Promise<boolean> {
+  const seen = runsSeenBy(actor, 'r');
   const rows = await em.execute(
-    `select from run_file u join run r on r.id = u.run_id where u.file_id = ? and r.owner_id = ? limit 1`,
-    [fileId, userId],
+    `select from run_file u join run r on r.id = u.run_id where u.file_id = ? and ${seen.sql} limit 1`,
+    [fileId, ...seen.values],
   );
   return rows.length > 0;
 }

@@ -6,9 +6,10 @@ import type { Visibility } from '../../db/entities/workflow.ts';
 import { LockMode, type EntityManager, type FilterQuery } from '../../db/orm.ts';
 import { arrayLiteral, containsPattern, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
+import { holdersOf } from '../auth/ownership.ts';
 import { AppError, forbidden, notFound } from '../errors.ts';
-import { maySeeRun } from '../runs/policy.ts';
-import { filesOfRun, usedByRunOf } from './run-files.ts';
+import { maySeeRun, type RunOwner } from '../runs/policy.ts';
+import { filesOfRun, usedByRunSeenBy } from './run-files.ts';
 import { mayChangeFile, maySeeFile } from './policy.ts';
 import { FileTooLarge, type FileStore, type ReceivedFile } from './ports.ts';
 
@@ -18,6 +19,7 @@ const ORPHAN_MS = 3_600_000;
 
 export interface NewFile {
   owner_id: string;
+  team_id?: string | null | undefined;
   name: string;
   media_type: string;
   visibility?: Visibility | undefined;
@@ -70,6 +72,8 @@ export async function addFile(em: EntityManager, upload: Upload, file: NewFile):
   const row = em.create(StoredFile, {
     id: upload.id,
     owner_id: file.owner_id,
+    team_id: file.team_id ?? null,
+    holder_id: file.team_id ?? file.owner_id,
     name: safeName(file.name),
     media_type: safeMediaType(file.media_type),
     size: upload.size,
@@ -106,7 +110,7 @@ export async function storeFile(
  */
 export async function getFile(em: EntityManager, actor: Actor, id: string): Promise<StoredFile> {
   const file = await readFile(em, id);
-  if (!maySeeFile(actor, file) && !(await usedByRunOf(em, actor.id, id))) throw notFound('file');
+  if (!maySeeFile(actor, file) && !(await usedByRunSeenBy(em, actor, id))) throw notFound('file');
   return file;
 }
 
@@ -121,7 +125,8 @@ export async function readFile(em: EntityManager, id: string): Promise<StoredFil
 export async function getFileForChange(em: EntityManager, actor: Actor, id: string): Promise<StoredFile> {
   const file = await em.findOne(StoredFile, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
   if (!file || !maySeeFile(actor, file)) throw notFound('file');
-  if (!mayChangeFile(actor, file)) throw forbidden('Only its owner and admins may change this file.');
+  if (!mayChangeFile(actor, file))
+    throw forbidden('Only its owner, builders of its team and admins may change this file.');
   return file;
 }
 
@@ -143,6 +148,7 @@ export async function deleteFile(em: EntityManager, file: StoredFile): Promise<v
 export interface FileFilter {
   q?: string | undefined;
   owner_id?: string | undefined;
+  team_id?: string | undefined;
   visibility?: Visibility | undefined;
   sha256?: string | undefined;
   /** Files that this run uses. */
@@ -161,8 +167,8 @@ export async function listFiles(
   if (!isAdmin(actor))
     conditions.push(
       filter.visibility === 'private'
-        ? { owner_id: actor.id }
-        : { $or: [{ owner_id: actor.id }, { visibility: 'public' }] },
+        ? { holder_id: { $in: holdersOf(actor) } }
+        : { $or: [{ holder_id: { $in: holdersOf(actor) } }, { visibility: 'public' }] },
     );
   if (runId !== undefined)
     conditions.push({ id: (await seesRun(em, actor, runId)) ? await filesOfRun(em, runId) : [] });
@@ -175,7 +181,7 @@ export async function listFiles(
 
 /** Prevents users who may not see a run from learning which public files it uses. */
 async function seesRun(em: EntityManager, actor: Actor, runId: string): Promise<boolean> {
-  const [run] = await em.execute<{ owner_id: string }[]>('select owner_id from run where id = ?', [runId]);
+  const [run] = await em.execute<RunOwner[]>('select owner_id, team_id from run where id = ?', [runId]);
   return run !== undefined && maySeeRun(actor, run);
 }
 

@@ -7,6 +7,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import type { KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import type { HumanTask } from './human-task.ts';
+import { ownsRunOf } from './policy.ts';
 import { isUndecided } from './state-machine.ts';
 
 /** How a change was made. `workflow`: by the run itself, through a timer or its end. */
@@ -79,7 +80,7 @@ export interface AuditRow {
 export async function listAudit(
   em: EntityManager,
   actor: Actor,
-  task: Pick<HumanTask, 'id' | 'status' | 'owner_id'>,
+  task: Pick<HumanTask, 'id' | 'status' | 'owner_id' | 'team_id' | 'by_grant'>,
   page: KeysetPage,
 ): Promise<AuditRow[]> {
   const rows = await em.execute<AuditRow[]>(
@@ -88,7 +89,7 @@ export async function listAudit(
       order by id limit ?`,
     [task.id, page.after ?? null, page.limit],
   );
-  if (!isUndecided(task.status) || task.owner_id === actor.id || isAdmin(actor)) return rows;
+  if (!isUndecided(task.status) || ownsRunOf(actor, task) || isAdmin(actor)) return rows;
   return rows.map((row) => (row.action === 'voted' && row.actor_id !== actor.id ? withoutVote(row) : row));
 }
 

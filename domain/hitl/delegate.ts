@@ -7,13 +7,13 @@ import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
-import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
+import { isAdmin, TEAMS_OF_USER, type Actor } from '../auth/actor.ts';
 import { accepted, forbidden, invalid, type AppError, type Checked } from '../errors.ts';
 import { view } from './decide.ts';
 import type { HumanTask, HumanTaskView } from './human-task.ts';
 import { checkState, lockTask, record, type Caller, type LockedTask } from './locked-task.ts';
 import { giverOf, type Giver } from './delegation.ts';
-import { hasDelegated, isCandidate, isExcluded } from './policy.ts';
+import { hasDelegated, isCandidate, isExcluded, mayApprove } from './policy.ts';
 import { ownWords } from './principals.ts';
 
 /**
@@ -84,13 +84,13 @@ async function findRecipient(
   name: string,
 ): Promise<Actor> {
   const [user] = await em.execute<(Actor & { status: string })[]>(
-    `select id, username, to_json(roles) as roles, to_json(groups) as groups, status from user_account
+    `select id, username, to_json(roles) as roles, to_json(groups) as groups, status, ${TEAMS_OF_USER}
+       from user_account u
       where id::text = lower(?) or lower(username) = lower(?) order by id::text = lower(?) desc limit 1`,
     [name, name, name],
   );
   if (!user || user.status !== 'active') throw refuse('unknown_user', 'is not an active user');
-  if (!hasRole(user, 'approver'))
-    throw refuse('cannot_decide', 'may not decide: the role approver is missing');
+  if (!mayApprove(user, task)) throw refuse('cannot_decide', 'may not decide: the role approver is missing');
   if (isExcluded(user, task))
     throw refuse('initiator_excluded', 'started the run and may not decide this task');
   if (state.votes.some(({ by, also }) => by === user.id || also === user.id))

@@ -28,6 +28,10 @@ export interface HumanTask extends Omit<HumanTaskRequest, 'decision_links'> {
   workflow_id: string | null;
   workflow_name: string;
   owner_id: string;
+  /** Of the run's workflow. */
+  team_id: string | null;
+  /** The run's owner started it as a runner. */
+  by_grant: boolean;
   /** The root run's owner when the task was created. */
   initiator_id: string;
   /**
@@ -104,7 +108,7 @@ export interface HumanTaskView extends HumanTask {
 /** A task's record includes only the latest comments. */
 const COMMENTS_SHOWN = 100;
 
-const SMALL_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_id, t.initiator_id,
+const SMALL_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_id, t.team_id, t.by_grant, t.initiator_id,
   to_json(t.initiator_ids) as initiator_ids, t.task, t.task_name, t.title,
   t.status, t.priority, t.assignee, t.assignee_key,
   to_json(t.principals) as principals, t.claimed_by,

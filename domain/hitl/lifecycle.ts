@@ -17,6 +17,8 @@ import type { TaskReference } from './task-events.ts';
 
 interface RunOfTask {
   owner_id: string;
+  team_id: string | null;
+  by_grant: boolean;
   /** The owner of the root run. */
   initiator_id: string;
   initiator_ids: string[];
@@ -47,6 +49,8 @@ const NEW_TASK_TYPES = {
   workflow_id: 'uuid',
   workflow_name: 'text',
   owner_id: 'uuid',
+  team_id: 'uuid',
+  by_grant: 'boolean',
   initiator_id: 'uuid',
   initiator_ids: 'uuid[]',
   task: 'text',
@@ -89,13 +93,14 @@ export async function createHumanTask(em: EntityManager, given: NewHumanTask): P
   ]);
 }
 
-function namesSomebody({ assignee, candidates: { users, roles, groups } }: NewHumanTask): boolean {
-  return assignee !== null || users.length + roles.length + groups.length > 0;
+function namesSomebody({ assignee, candidates }: NewHumanTask): boolean {
+  const { users, roles, groups, teams = [] } = candidates;
+  return assignee !== null || users.length + roles.length + groups.length + teams.length > 0;
 }
 
 async function runOf(em: EntityManager, { run_id }: NewHumanTask): Promise<RunOfTask> {
   const [run] = await em.execute<RunOfTask[]>(
-    `select r.owner_id, coalesce(root.owner_id, r.owner_id) as initiator_id,
+    `select r.owner_id, r.team_id, r.by_grant, coalesce(root.owner_id, r.owner_id) as initiator_id,
             to_json(r.initiator_ids || r.owner_id) as initiator_ids, r.workflow_id, r.workflow_name
        from run r left join run root on root.id = r.root_run_id where r.id = ?`,
     [run_id],

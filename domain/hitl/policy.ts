@@ -2,7 +2,8 @@
 import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
 import { forbidden, notFound, type AppError } from '../errors.ts';
 import type { HumanTask } from './human-task.ts';
-import { excludableWords, ownWords, principalsOf } from './principals.ts';
+import { hasTeamRole } from '../auth/ownership.ts';
+import { excludableWords, ownWords, principalsOf, teamWords } from './principals.ts';
 
 /** Whether the actor is the assignee or a candidate; "my tasks" lists the task for them. */
 export function isCandidate(actor: Actor, task: Pick<HumanTask, 'principals'>): boolean {
@@ -14,14 +15,28 @@ export function isAssignee(actor: Actor, task: Pick<HumanTask, 'assignee_key'>):
   return task.assignee_key !== null && principalsOf(actor).includes(task.assignee_key);
 }
 
-/** Visible to candidates, the assignee, the claimant, their deputies, the run's owner and admins. */
+/**
+ * Visible to candidates, the assignee, the claimant, their deputies, and those who see the run from inside: its
+ * owner (unless started as a runner), builders of its team, and admins.
+ */
 export function maySee(actor: Actor, task: HumanTask): boolean {
   return (
     isConcerned(actor, task) ||
-    task.owner_id === actor.id ||
+    ownsRunOf(actor, task) ||
     isAdmin(actor) ||
     (actor.deputyFor ?? []).some((absent) => isConcerned(absent, task))
   );
+}
+
+/** Whether the actor sees the task as part of a run. */
+export function ownsRunOf(actor: Actor, task: Pick<HumanTask, 'owner_id' | 'team_id' | 'by_grant'>): boolean {
+  return (task.owner_id === actor.id && !task.by_grant) || hasTeamRole(actor, task.team_id, 'builder');
+}
+
+/** Approvers by their own role, in the team of the run, or in a team that is a candidate. */
+export function mayApprove(actor: Actor, task: Pick<HumanTask, 'team_id' | 'principals'>): boolean {
+  if (hasRole(actor, 'approver') || hasTeamRole(actor, task.team_id, 'approver')) return true;
+  return teamWords(actor).some((word) => task.principals.includes(word));
 }
 
 function isConcerned(person: Actor, task: HumanTask): boolean {
@@ -102,7 +117,7 @@ export function checkSees(actor: Actor, task: HumanTask | null): asserts task is
 
 /** The 403 for a viewer who may not decide the task, whatever its state; null if they may. */
 export function refusalToAct(actor: Actor, task: HumanTask): AppError | null {
-  if (!hasRole(actor, 'approver')) return forbidden('This requires the role approver.', 'role_required');
+  if (!mayApprove(actor, task)) return forbidden('This requires the role approver.', 'role_required');
   if (isInitiator(actor.id, task))
     return forbidden('The people who started the run may not decide this task.', 'initiator_excluded');
   if (isExcluded(actor, task)) return forbidden('You may not decide this task.', 'person_excluded');

@@ -8,6 +8,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { ROLES } from '../../contracts/roles.ts';
 import { hasRole, type Actor } from '../auth/actor.ts';
+import { teamsWith } from '../auth/ownership.ts';
 
 /** The principals that mean this person alone: by id and by name. */
 export function ownWords({ id, username }: Pick<Actor, 'id' | 'username'>): [string, string] {
@@ -25,7 +26,13 @@ export function principalsOf(actor: Actor): string[] {
     ...ownWords(actor),
     ...ROLES.filter((role) => hasRole(actor, role)).map((role) => `role:${role}`),
     ...actor.groups.map((group) => `group:${group}`),
+    ...teamWords(actor),
   ];
+}
+
+/** Approvers of a team are candidates where the team is one. */
+export function teamWords(actor: Pick<Actor, 'teams'>): string[] {
+  return teamsWith(actor, 'approver').map((id) => `team:${id}`);
 }
 
 /**
@@ -34,16 +41,34 @@ export function principalsOf(actor: Actor): string[] {
  */
 export async function candidateKeys(
   em: EntityManager,
-  { users, roles, groups }: Candidates,
+  { users, roles, groups, teams = [] }: Candidates,
 ): Promise<string[]> {
   const known = await userKeys(em, users);
+  const ofTeams = await teamKeys(em, teams);
   return [
     ...new Set([
       ...known.values(),
       ...roles.map((role) => `role:${role.toLowerCase()}`),
       ...groups.map((group) => `group:${group}`),
+      ...ofTeams,
     ]),
   ];
+}
+
+/** Teams are named by id or name; nobody has the word of an unknown one. */
+async function teamKeys(em: EntityManager, names: readonly string[]): Promise<string[]> {
+  if (names.length === 0) return [];
+  const words = arrayLiteral(names.map((name) => name.toLowerCase()));
+  const rows = await em.execute<{ id: string; name: string }[]>(
+    `select id, lower(name) as name from team
+      where lower(name) = any(?::text[]) or id::text = any(?::text[])`,
+    [words, words],
+  );
+  return names.map((name) => {
+    const word = name.toLowerCase();
+    const team = rows.find(({ id }) => id === word) ?? rows.find((row) => row.name === word);
+    return `team:${team?.id ?? word}`;
+  });
 }
 
 /** The principal of each named user. */
@@ -74,5 +99,6 @@ export function union(left: Candidates, right: Candidates): Candidates {
     users: merge(left.users, right.users),
     roles: merge(left.roles, right.roles),
     groups: merge(left.groups, right.groups),
+    ...(left.teams || right.teams ? { teams: merge(left.teams ?? [], right.teams ?? []) } : {}),
   };
 }

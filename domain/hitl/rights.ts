@@ -8,8 +8,9 @@ import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
 import { maySeeRun } from '../runs/policy.ts';
 import { giverOf } from './delegation.ts';
 import type { HumanTaskView } from './human-task.ts';
+import { teamsWith } from '../auth/ownership.ts';
 import { actsAs, maySee, refusalToAct } from './policy.ts';
-import { excludableWords, ownWords, principalsOf } from './principals.ts';
+import { excludableWords, ownWords, principalsOf, teamWords } from './principals.ts';
 import { isUndecided, refusal, step, type TaskState } from './state-machine.ts';
 
 export const TASK_ACTIONS = ['decide', 'claim', 'release', 'delegate', 'comment', 'see_run'] as const;
@@ -127,14 +128,14 @@ function ownTasks(person: Actor): Condition {
  * state machine. Together with `tasksOf`.
  */
 export function decidableBy(actor: Actor): Condition {
-  if (!hasRole(actor, 'approver')) return { sql: 'false', values: [] };
+  const role = approverOf(actor);
   const open = '(t.expires_at is null or t.expires_at > clock_timestamp())';
   const people = anyOf(
     [actor, ...(actor.deputyFor ?? [])].map((person) => allOf([ownTasks(person), freeFor(person)])),
   );
   // The caller looks for `tasksOf` anyway.
-  if (actor.deputyFor === undefined) return allOf([{ sql: open, values: [] }, freeFor(actor)]);
-  return allOf([{ sql: open, values: [] }, people, uninvolved(actor)]);
+  if (actor.deputyFor === undefined) return allOf([role, { sql: open, values: [] }, freeFor(actor)]);
+  return allOf([role, { sql: open, values: [] }, people, uninvolved(actor)]);
 }
 
 function freeFor(person: Actor): Condition {
@@ -171,5 +172,16 @@ function joined(conditions: readonly Condition[], word: string): Condition {
   return {
     sql: `(${conditions.map(({ sql }) => sql).join(word)})`,
     values: conditions.flatMap(({ values }) => values),
+  };
+}
+
+/** SQL of `mayApprove`. */
+function approverOf(actor: Actor): Condition {
+  if (hasRole(actor, 'approver')) return { sql: 'true', values: [] };
+  const teams = teamsWith(actor, 'approver');
+  if (teams.length === 0) return { sql: 'false', values: [] };
+  return {
+    sql: '(t.team_id = any(?::uuid[]) or t.principals && ?::text[])',
+    values: [arrayLiteral(teams), arrayLiteral(teamWords(actor))],
   };
 }

@@ -141,9 +141,10 @@ export async function getJob(
     if (!caller.agentIds.has(job.agent_id)) throw notFound('job');
     return job;
   }
-  const [agent] = await em.execute<Ownership[]>('select owner_id, visibility from agent where id = ?', [
-    job.agent_id,
-  ]);
+  const [agent] = await em.execute<Ownership[]>(
+    'select owner_id, team_id, visibility from agent where id = ?',
+    [job.agent_id],
+  );
   if (!agent || !mayChangeAgent(actor, agent)) throw notFound('job');
   return job;
 }

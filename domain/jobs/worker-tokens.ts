@@ -69,7 +69,7 @@ export async function createWorkerToken(
 
 async function checkAgents(em: EntityManager, actor: Actor, agentIds: readonly string[]): Promise<void> {
   const rows = await em.execute<(Ownership & { id: string; tokens: number })[]>(
-    `select a.id, a.owner_id, a.visibility,
+    `select a.id, a.owner_id, a.team_id, a.visibility,
             (select count(*)::int from worker_token_agent t where t.agent_id = a.id) as tokens
        from agent a where a.id = any(?::uuid[]) order by a.id for no key update of a`,
     [arrayLiteral(agentIds)],
@@ -122,8 +122,10 @@ export function isWorkerToken(token: string): boolean {
 }
 
 /** SQL: whether the user `u` may serve jobs of the agent `a`, with the role that the endpoints need. */
-const MAY_SERVE = `u.status = 'active' and u.roles && '{builder,admin}'
-  and (a.owner_id = u.id or 'admin' = any(u.roles))`;
+const MAY_SERVE = `u.status = 'active' and (
+  'admin' = any(u.roles)
+  or a.team_id is null and a.owner_id = u.id and 'builder' = any(u.roles)
+  or a.team_id = any(rights_held(u.id)))`;
 
 /**
  * SQL: the agents that a token serves now: its owner is active, and may still change them. Table names: `t`

@@ -6,6 +6,7 @@ import type { WorkflowRevision } from '../../db/entities/workflow-revision.ts';
 import { Workflow } from '../../db/entities/workflow.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
+import { mayUse } from '../auth/ownership.ts';
 import { createAgent } from '../registry/agent-service.ts';
 import { getVersion, publishVersion } from '../registry/agent-versions.ts';
 import { createWorkflow } from '../registry/workflow-service.ts';
@@ -112,7 +113,7 @@ export async function missingWorkflows(
   const id = configuration['workflow_id'];
   if (type !== 'workflow' || typeof id !== 'string') return [];
   const found = isUuid(id) ? await em.findOne(Workflow, { id: id.toLowerCase(), archived_at: null }) : null;
-  return found !== null && (found.owner_id === actor.id || found.visibility === 'public') ? [] : [id];
+  return found !== null && mayUse(actor, found) ? [] : [id];
 }
 
 /**

@@ -96,7 +96,7 @@ export async function useAgents(
   return updateWorkflow(em, owner, state, { definition: withValues(state.revision.definition, ids) });
 }
 
-/** Rights to agents depend on the user's id, not on roles. */
+/** Rights to agents depend on the holder of the workflow, not on roles. */
 function ownerOf({ owner_id }: Workflow): Actor {
   return { id: owner_id, username: '', roles: [], groups: [] };
 }

@@ -12,6 +12,7 @@ import { Agent } from '../../db/entities/agent.ts';
 import { AgentVersion } from '../../db/entities/agent-version.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
+import { mayUse } from '../auth/ownership.ts';
 import { agentContent, type AgentContent } from './content.ts';
 import { mayInstall } from './policy.ts';
 
@@ -84,7 +85,7 @@ async function usable(
   { agent_id, version }: RequiredAgent,
 ): Promise<string | null> {
   const agent = await em.findOne(Agent, { id: agent_id });
-  if (agent === null || (agent.owner_id !== actor.id && agent.visibility !== 'public')) return null;
+  if (agent === null || !mayUse(actor, agent)) return null;
   return (await hasVersion(em, agent.id, version)) ? agent.id : null;
 }
 
@@ -96,7 +97,7 @@ async function installedBefore(
 ): Promise<string | null> {
   const copies = await em.execute<{ id: string }[]>(
     `select id from agent
-      where owner_id = ? and provenance is not null and provenance ->> 'item_id' = ?
+      where owner_id = ? and team_id is null and provenance is not null and provenance ->> 'item_id' = ?
       order by id desc limit 20`,
     [actor.id, item.id],
   );

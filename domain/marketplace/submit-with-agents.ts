@@ -11,6 +11,7 @@ import { MarketplaceVersion } from '../../db/entities/marketplace-version.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
 import { conflict } from '../errors.ts';
+import { mayPublishAgent } from '../registry/agent-policy.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { submitItem } from './submit.ts';
 
@@ -38,7 +39,7 @@ export async function submitAgents(
   // Ordered by id, so that concurrent submissions lock the items in the same order.
   for (const requiredAgent of required.toSorted((a, b) => (a.agent_id < b.agent_id ? -1 : 1))) {
     const agent = await em.findOne(Agent, { id: requiredAgent.agent_id });
-    if (agent === null || agent.owner_id !== actor.id || agent.visibility === 'public') continue;
+    if (agent === null || !mayPublishAgent(actor, agent) || agent.visibility === 'public') continue;
     const { agent: name } = requiredAgent;
     const version = await publishedVersion(em, agent, requiredAgent);
     const submitted = await submittedVersion(em, agent, version);

@@ -6,6 +6,7 @@ import { LISTED_FIELD_BYTES, listedColumns, type ListView } from '../../db/large
 import type { EntityManager, FilterQuery } from '../../db/orm.ts';
 import { containsPattern, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
+import { holdersOf } from '../auth/ownership.ts';
 import { missingReferences, type MissingReference } from './agent-warnings.ts';
 import type { VersionState } from './choose-version.ts';
 
@@ -41,6 +42,7 @@ export interface AgentFilter {
   status?: AgentStatus | undefined;
   visibility?: Visibility | undefined;
   owner_id?: string | undefined;
+  team_id?: string | undefined;
   capability?: string | undefined;
   modality?: string | undefined;
   tag?: string | undefined;
@@ -58,9 +60,10 @@ export async function listAgents(
   page: KeysetPage,
 ): Promise<ListedAgent[]> {
   const conditions: FilterQuery<Agent>[] = [];
-  if (!isAdmin(actor)) conditions.push({ $or: [{ owner_id: actor.id }, { visibility: 'public' }] });
+  if (!isAdmin(actor))
+    conditions.push({ $or: [{ holder_id: { $in: holdersOf(actor) } }, { visibility: 'public' }] });
   if (page.after !== undefined) conditions.push({ id: { $lt: page.after } });
-  for (const key of ['type', 'status', 'visibility', 'owner_id', 'name', 'version'] as const) {
+  for (const key of ['type', 'status', 'visibility', 'owner_id', 'team_id', 'name', 'version'] as const) {
     if (filter[key] !== undefined) conditions.push({ [key]: filter[key] });
   }
   if (filter.capability !== undefined) conditions.push({ capabilities: { $contains: [filter.capability] } });
@@ -93,6 +96,8 @@ const SMALL = [
   'updated_at',
   'last_used',
   'owner_id',
+  'team_id',
+  'holder_id',
   'visibility',
   'license',
   'repository_url',

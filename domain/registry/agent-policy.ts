@@ -1,28 +1,15 @@
-/** Permissions on agents: deny by default. */
+/** Permissions on agents (`domain/auth/ownership.ts`), and what keeps them from being deleted. */
 import { LIVE_STATUSES } from '../../contracts/run-events.ts';
 import { isOneOf } from '../../db/sql.ts';
-import type { Agent } from '../../db/entities/agent.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import { isAdmin, type Actor } from '../auth/actor.ts';
 import { conflict } from '../errors.ts';
 
-export type Ownership = Pick<Agent, 'owner_id' | 'visibility'>;
-
-type Who = Pick<Actor, 'id' | 'roles'>;
-
-/** Only their owner and admins see private agents. */
-export function maySeeAgent(actor: Who, agent: Ownership): boolean {
-  return agent.visibility === 'public' || mayChangeAgent(actor, agent);
-}
-
-export function mayChangeAgent(actor: Who, agent: Ownership): boolean {
-  return agent.owner_id === actor.id || isAdmin(actor);
-}
-
-/** Whether the actor may publish it in the marketplace, in their own name. */
-export function mayPublishAgent(actor: Actor, agent: Ownership): boolean {
-  return agent.owner_id === actor.id;
-}
+export {
+  mayChange as mayChangeAgent,
+  mayPublish as mayPublishAgent,
+  maySee as maySeeAgent,
+  type Owned as Ownership,
+} from '../auth/ownership.ts';
 
 /** @throws 409 while an unfinished run uses the agent, directly or pinned by a workflow's run */
 export async function checkNoUnfinishedRuns(em: EntityManager, agentId: string): Promise<void> {

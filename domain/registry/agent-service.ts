@@ -10,6 +10,7 @@ import { LockMode, type EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import { escapeLike } from '../../db/sql.ts';
 import type { Actor } from '../auth/actor.ts';
+import { holderOf } from '../auth/ownership.ts';
 import { conflict, forbidden, notFound } from '../errors.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { checkNoUnfinishedRuns, mayChangeAgent, maySeeAgent } from './agent-policy.ts';
@@ -48,7 +49,16 @@ export interface AgentState {
 /** The fields that clients set. */
 export type AgentFields = Omit<
   Agent,
-  'id' | 'created_at' | 'updated_at' | 'last_used' | 'owner_id' | 'provenance' | 'source' | 'last_check'
+  | 'id'
+  | 'created_at'
+  | 'updated_at'
+  | 'last_used'
+  | 'owner_id'
+  | 'team_id'
+  | 'holder_id'
+  | 'provenance'
+  | 'source'
+  | 'last_check'
 >;
 /** The fields to set; `content` computes the new content from that of the version to change. */
 export interface AgentPatch extends Partial<Omit<AgentFields, keyof VersionContent>> {
@@ -63,12 +73,13 @@ export async function createAgent(
   em: EntityManager,
   encryption: Encryption,
   actor: Actor,
-  fields: AgentFields & { provenance?: Provenance; source?: AgentSource },
+  fields: AgentFields & { team_id?: string | null; provenance?: Provenance; source?: AgentSource },
   skills: readonly SkillFields[],
 ): Promise<AgentState> {
   checkSchemas(contentOf(fields));
   const now = new Date();
-  const identity = { id: uuidv7(), owner_id: actor.id };
+  const team_id = fields.team_id ?? null;
+  const identity = { id: uuidv7(), owner_id: actor.id, team_id, holder_id: team_id ?? actor.id };
   const mover = createSecretMover(em, encryption, identity);
   const agent = em.create(Agent, {
     ...fields,
@@ -110,7 +121,8 @@ const VERSIONS = new Prepared(
 export async function getAgentForChange(em: EntityManager, actor: Actor, id: string): Promise<Agent> {
   const agent = await em.findOne(Agent, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
   if (agent === null || !maySeeAgent(actor, agent)) throw notFound('agent');
-  if (!mayChangeAgent(actor, agent)) throw forbidden('Only the owner and admins may change this agent.');
+  if (!mayChangeAgent(actor, agent))
+    throw forbidden('Only its owner, builders of its team and admins may change this agent.');
   return agent;
 }
 
@@ -221,7 +233,7 @@ function checkStatusChange(from: AgentStatus, to: AgentStatus): void {
 export async function deleteAgent(em: EntityManager, agent: Agent): Promise<void> {
   await checkNoUnfinishedRuns(em, agent.id);
   await em.nativeDelete(Secret, {
-    owner_id: agent.owner_id,
+    owner_id: holderOf(agent),
     name: { $like: `${escapeLike(prefixOf(agent.id))}%` },
   });
   // Pending push notifications need their configs, which contain the receivers' tokens, so both are deleted.

@@ -11,6 +11,7 @@ import type { Agent } from '../../db/entities/agent.ts';
 import { checkJsonSchema } from '../../language/schema/well-formed.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
+import { holderOf, usableBy } from '../auth/ownership.ts';
 import { readProcessPolicy } from '../operations/process-policy.ts';
 import { mayChangeAgent, type Ownership } from './agent-policy.ts';
 
@@ -24,7 +25,7 @@ export interface MissingReference extends ConfigurationWarning {
 
 export type WarnedAgent = Pick<
   Agent,
-  'id' | 'owner_id' | 'type' | 'execution_type' | 'configuration' | 'authentication_config'
+  'id' | 'owner_id' | 'team_id' | 'type' | 'execution_type' | 'configuration' | 'authentication_config'
 >;
 
 const PARTS = ['configuration', 'authentication_config'] as const;
@@ -44,7 +45,7 @@ export async function missingReferences(
     PARTS.flatMap((part) =>
       [...placeholderNames(settingsOf(agent, part))].map((name) => ({
         agent: agent.id,
-        owner: agent.owner_id,
+        owner: holderOf(agent),
         part,
         name,
       })),
@@ -53,7 +54,7 @@ export async function missingReferences(
   const workflows = agents.flatMap((agent) => {
     const id = agent.configuration?.['workflow_id'];
     return kindOf(agent) === 'workflow' && typeof id === 'string'
-      ? [{ agent: agent.id, owner: agent.owner_id, id }]
+      ? [{ agent: agent.id, owner: holderOf(agent), id }]
       : [];
   });
   const tools = agents.flatMap(toolReferences);
@@ -77,7 +78,7 @@ export async function missingReferences(
        from json_to_recordset(?::json) as w (agent uuid, owner uuid, id text)
       where not exists (select from workflow f
                          where f.id::text = lower(w.id) and f.archived_at is null
-                           and (f.owner_id = w.owner or f.visibility = 'public'))
+                           and ${usableBy('f', 'w.owner')})
      union all
      select t.agent, t.pointer, false,
             'there is no such ' || t.kind || ' that the owner may use; invoking the agent will fault'
@@ -85,11 +86,11 @@ export async function missingReferences(
       where case t.kind
               when 'agent' then not exists (
                 select from agent a where (a.id::text = lower(t.given) or a.name = t.given)
-                                      and (a.owner_id = t.owner or a.visibility = 'public'))
+                                      and ${usableBy('a', 't.owner')})
               else not exists (
                 select from workflow f where (f.id::text = lower(t.given) or f.name = t.given)
                                          and f.archived_at is null
-                                         and (f.owner_id = t.owner or f.visibility = 'public')) end`,
+                                         and ${usableBy('f', 't.owner')}) end`,
     [JSON.stringify(secrets), JSON.stringify(workflows), JSON.stringify(tools)],
   );
   for (const { agent, ...warning } of rows) found.get(agent)?.push(warning);
@@ -152,7 +153,7 @@ function toolReferences(agent: WarnedAgent) {
       const given = tool[kind];
       if (typeof given !== 'string') return [];
       const pointer = `/configuration/tools/${index}/${kind}`;
-      return [{ agent: agent.id, owner: agent.owner_id, pointer, kind, given }];
+      return [{ agent: agent.id, owner: holderOf(agent), pointer, kind, given }];
     }),
   );
 }

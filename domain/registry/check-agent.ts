@@ -3,6 +3,7 @@ import { agentKind } from '../../contracts/agent-configuration.ts';
 import { Fault } from '../../contracts/fault.ts';
 import type { LastCheck } from '../../db/entities/agent.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { usableBy } from '../auth/ownership.ts';
 import { AppError } from '../errors.ts';
 import type { AgentSources, PinnedAgent } from '../ports.ts';
 import { readRunnable } from '../runs/runnable.ts';
@@ -25,7 +26,7 @@ export interface CheckDeps {
 /** @throws 429 if the agent was checked a moment ago */
 export async function checkAgent(
   deps: CheckDeps,
-  agent: { id: string; owner_id: string },
+  agent: { id: string; holder_id: string },
 ): Promise<LastCheck> {
   // Noted before the request, so that parallel checks are refused, too.
   const [begun] = await deps.fork().execute<object[]>(
@@ -56,8 +57,8 @@ export async function checkAgent(
 
 type Outcome = Pick<LastCheck, 'status' | 'detail' | 'error'>;
 
-async function tryAgent(deps: CheckDeps, agent: { id: string; owner_id: string }): Promise<Outcome> {
-  const found = await pinAgent(deps.fork(), agent.owner_id, { agent: agent.id });
+async function tryAgent(deps: CheckDeps, agent: { id: string; holder_id: string }): Promise<Outcome> {
+  const found = await pinAgent(deps.fork(), agent.holder_id, { agent: agent.id });
   if (!found.found) return { status: 'failed', error: 'configuration', detail: found.message };
   const { pinned } = found;
   const kind = agentKind(pinned);
@@ -93,7 +94,7 @@ async function checkWorkflow(
   const { workflow_id: id, revision } = configuration;
   const [row] = await fork().execute<{ id: string }[]>(
     `select id from workflow
-      where id::text = ? and archived_at is null and (owner_id = ? or visibility = 'public')`,
+      where id::text = ? and archived_at is null and ${usableBy('workflow')}`,
     [typeof id === 'string' ? id : '', owner_id],
   );
   if (!row) return { status: 'failed', error: 'configuration', detail: 'There is no such workflow.' };

@@ -12,6 +12,7 @@ import { invalid } from '../errors.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Encryption } from '../secrets/encryption.ts';
+import { holderOf, type Held } from '../auth/ownership.ts';
 import { putSecret } from '../secrets/service.ts';
 
 type JsonObject = Record<string, unknown>;
@@ -27,11 +28,11 @@ export interface SecretMover {
   move<T extends JsonObject | null>(config: T, part: 'configuration' | 'authentication_config'): Promise<T>;
 }
 
-/** Secrets go to the agent's owner, whoever saves the agent. */
+/** Secrets go to the agent's team, else its owner, whoever saves the agent. */
 export function createSecretMover(
   em: EntityManager,
   encryption: Encryption,
-  agent: { id: string; owner_id: string },
+  agent: Held & { id: string },
 ): SecretMover {
   const counters = new Map<string, number>();
   let moved = 0;
@@ -45,9 +46,9 @@ export function createSecretMover(
       throw invalid([{ pointer: `/${part}`, code: 'too_many_credentials', message }]);
     }
     const stem = `${prefixOf(agent.id)}${placeholderFor(key)}_`;
-    const count = (counters.get(stem) ?? (await highest(em, agent.owner_id, stem))) + 1;
+    const count = (counters.get(stem) ?? (await highest(em, holderOf(agent), stem))) + 1;
     counters.set(stem, count);
-    await putSecret(em, encryption, agent.owner_id, { name: `${stem}${count}`, value });
+    await putSecret(em, encryption, holderOf(agent), { name: `${stem}${count}`, value });
     return `<${stem}${count}>`;
   };
 

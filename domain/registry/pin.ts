@@ -8,6 +8,7 @@ import { Agent, type AgentStatus } from '../../db/entities/agent.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import type { PinnedAgent } from '../ports.ts';
+import { holderOf, usableBy } from '../auth/ownership.ts';
 import { readCanary, type Canary } from './canary.ts';
 import {
   chooseVersion,
@@ -38,8 +39,9 @@ export type Pinned =
 export type Share = (agentId: string, canary: Canary) => Promise<boolean> | boolean;
 
 /**
- * Uses the rights of `ownerId`: the workflow's owner, or the user who invokes an agent directly. A name means
- * the user's own agent first, then a public one if the name is unique among those. In a transaction, the
+ * Uses the rights of `ownerId`: the holder of the workflow (its team, else its owner), or the user who invokes
+ * an agent directly. A name means their own agent first, then one of a team where they are a builder, then a
+ * public one if the name is unique among those. In a transaction, the
  * agent cannot be deleted until it ends. Without a share the call does not go to the canary.
  */
 export async function pinAgent(
@@ -85,7 +87,7 @@ export async function pinAgent(
     pinned: snapshot(agent, version),
     status: agent.status,
     version_status: version.status,
-    owner_id: agent.owner_id,
+    owner_id: holderOf(agent),
   };
 }
 
@@ -93,6 +95,7 @@ type ServedRow = Pick<
   Agent,
   | 'id'
   | 'owner_id'
+  | 'team_id'
   | 'name'
   | 'type'
   | 'execution_type'
@@ -108,13 +111,13 @@ type ServedRow = Pick<
   };
 
 const SERVED = new Prepared(
-  `select a.id, a.owner_id, a.name, a.type, a.execution_type, a.url, a.authentication_type,
+  `select a.id, a.owner_id, a.team_id, a.name, a.type, a.execution_type, a.url, a.authentication_type,
             a.authentication_config, a.capabilities_streaming, a.status,
             v.version, v.configuration, v.input_schema, v.output_schema, v.status as version_status,
             (select json_build_object('version', k.version, 'percent', k.percent)
                from agent_canary k where k.agent_id = a.id) as canary
        from agent a join agent_version v on v.agent_id = a.id and v.version = ${SERVED_VERSION}
-      where a.id = ? and (a.visibility = 'public' or a.owner_id = ?) for key share of a`,
+      where a.id = ? and ${usableBy('a')} for key share of a`,
 );
 
 /** The common case in one statement: by id and without a version. Null if the general lookup is needed. */
@@ -131,7 +134,7 @@ async function pinServed(
         pinned: snapshot(row, { ...row, status: row.version_status }),
         status: row.status,
         version_status: row.version_status,
-        owner_id: row.owner_id,
+        owner_id: holderOf(row),
       }
     : null;
 }
@@ -147,13 +150,27 @@ async function candidates(em: EntityManager, ownerId: string, agent: string): Pr
   if (isUuid(agent)) {
     const found = await em.findOne(Agent, { id: agent.toLowerCase() });
     if (found !== null)
-      return found.visibility === 'public' || found.owner_id === ownerId || (await isAdminId(em, ownerId))
+      return found.visibility === 'public' ||
+        (await rightsHeld(em, ownerId)).includes(found.holder_id) ||
+        (await isAdminId(em, ownerId))
         ? [found]
         : [];
   }
-  const own = await em.find(Agent, { name: agent, owner_id: ownerId }, { orderBy: { id: 'desc' }, limit: 2 });
+  const two = { orderBy: { id: 'desc' }, limit: 2 } as const;
+  const own = await em.find(Agent, { name: agent, holder_id: ownerId }, two);
   if (own.length > 0) return own;
-  return em.find(Agent, { name: agent, visibility: 'public' }, { orderBy: { id: 'desc' }, limit: 2 });
+  const held = { $in: await rightsHeld(em, ownerId) };
+  const ofTeams = await em.find(Agent, { name: agent, holder_id: held }, two);
+  if (ofTeams.length > 0) return ofTeams;
+  return em.find(Agent, { name: agent, visibility: 'public' }, two);
+}
+
+/** Those whose objects a user or a team uses as its own. */
+async function rightsHeld(em: EntityManager, principal: string): Promise<string[]> {
+  const [row] = await em.execute<{ held: string[] }[]>(`select to_json(rights_held(?::uuid)) as held`, [
+    principal,
+  ]);
+  return row?.held ?? [];
 }
 
 async function isAdminId(em: EntityManager, userId: string): Promise<boolean> {
@@ -181,7 +198,7 @@ async function findChosen(
   let chosen = chooseVersion(wanted, {
     current: agent.version,
     versions,
-    mayUseDrafts: agent.owner_id === ownerId,
+    mayUseDrafts: agent.holder_id === ownerId,
     canary,
   });
   if (chosen === 'draft_forbidden' && (await isAdminId(em, ownerId))) {
@@ -205,7 +222,7 @@ function snapshot(
 ): PinnedAgent {
   return {
     id: agent.id,
-    owner_id: agent.owner_id,
+    owner_id: holderOf(agent),
     name: agent.name,
     version: version.version,
     version_status: version.status,

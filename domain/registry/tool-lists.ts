@@ -1,6 +1,8 @@
 /** Agents and workflows as tools of language models: what an actor may run, with the schemas that count. */
 import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
+import { holdersOf, usableBy } from '../auth/ownership.ts';
 import { SERVED_VERSION } from './choose-version.ts';
 
 /** A larger schema is left out of lists. */
@@ -26,7 +28,8 @@ const smallOnly = (column: string): string =>
   `case when octet_length(${column}::text) <= ${MAX_SCHEMA_BYTES} then ${column} end`;
 const small = (column: string): string => `${smallOnly(column)} as ${column.split('.')[1]}`;
 
-const SEEN = `(?::boolean or o.owner_id = ? or o.visibility = 'public')`;
+/** What the actor may run as a builder, without what is only seen as a member of a team. */
+const SEEN = `(?::boolean or o.holder_id = any(?::uuid[]) or o.visibility = 'public')`;
 
 const AGENTS = `
   select 'agent' as kind, o.id, o.name, left(o.description, 2000) as description, o.type, o.execution_type,
@@ -37,7 +40,7 @@ const AGENTS = `
              from workflow w join workflow_revision r on r.workflow_id = w.id and r.revision =
                   coalesce((v.configuration ->> 'revision')::int, w.revision)
             where w.id::text = v.configuration ->> 'workflow_id' and w.archived_at is null
-              and (w.owner_id = o.owner_id or w.visibility = 'public')) end as workflow_schema
+              and ${usableBy('w', 'o.holder_id')}) end as workflow_schema
     from agent o join agent_version v
            on v.agent_id = o.id and v.version = ${SERVED_VERSION.replaceAll('a.', 'o.')}
    where o.status = 'active' and ${SEEN}`;
@@ -63,7 +66,7 @@ export async function listToolSources(
   const rows = await em.execute<Row[]>(
     `${kind === 'agent' ? AGENTS : WORKFLOWS} and (?::uuid is null or o.id < ?::uuid)
       order by o.id desc limit ?`,
-    [isAdmin(actor), actor.id, after, after, limit],
+    [isAdmin(actor), arrayLiteral(holdersOf(actor, 'builder')), after, after, limit],
   );
   return rows.map(sourceOf);
 }
@@ -77,7 +80,7 @@ export async function findToolSource(
 ): Promise<ToolSource | null> {
   const rows = await em.execute<Row[]>(
     `${kind === 'agent' ? AGENTS : WORKFLOWS} and "right"((o.id)::text, 12) = ? limit 2`,
-    [isAdmin(actor), actor.id, digits],
+    [isAdmin(actor), arrayLiteral(holdersOf(actor, 'builder')), digits],
   );
   const [row] = rows;
   return row === undefined || rows.length > 1 ? null : sourceOf(row);

@@ -11,14 +11,14 @@ import { chooseVersion, describeRefusal, type VersionState } from './choose-vers
 interface AgentVersions {
   id: string;
   name: string;
-  owner_id: string;
+  holder_id: string;
   current: string;
   versions: VersionState[];
 }
 
-/** A definition's agents, and the user with whose rights it uses them. */
+/** A definition's agents, and the user or team with whose rights it uses them. */
 export interface AgentUses {
-  owner_id: string;
+  holder_id: string;
   agents: readonly ResolvedAgent[];
 }
 
@@ -30,12 +30,12 @@ export async function versionProblems(em: EntityManager, uses: readonly AgentUse
   const ids = [...new Set(uses.flatMap(({ agents }) => agents.map(({ agent_id }) => agent_id)))];
   if (ids.length === 0) return uses.map(() => []);
   const agents = await readVersions(em, ids);
-  const foreignDrafts = uses.filter(({ owner_id, agents: used }) =>
+  const foreignDrafts = uses.filter(({ holder_id, agents: used }) =>
     used.some(({ agent_id, version }) => {
       const agent = agents.get(agent_id);
       return (
         agent !== undefined &&
-        agent.owner_id !== owner_id &&
+        agent.holder_id !== holder_id &&
         choose(agent, version, false) === 'draft_forbidden'
       );
     }),
@@ -45,14 +45,14 @@ export async function versionProblems(em: EntityManager, uses: readonly AgentUse
       ? new Set<string>()
       : await adminsAmong(
           em,
-          foreignDrafts.map(({ owner_id }) => owner_id),
+          foreignDrafts.map(({ holder_id }) => holder_id),
         );
-  return uses.map(({ owner_id, agents: used }) =>
+  return uses.map(({ holder_id, agents: used }) =>
     used.flatMap(({ pointer, agent_id, version }) => {
       const agent = agents.get(agent_id);
       return agent === undefined
         ? []
-        : problemOf(agent, pointer, version, agent.owner_id === owner_id || admins.has(owner_id));
+        : problemOf(agent, pointer, version, agent.holder_id === holder_id || admins.has(holder_id));
     }),
   );
 }
@@ -89,7 +89,7 @@ function choose(
 
 async function readVersions(em: EntityManager, ids: readonly string[]): Promise<Map<string, AgentVersions>> {
   const rows = await em.execute<AgentVersions[]>(
-    `select a.id, a.name, a.owner_id, a.version as current,
+    `select a.id, a.name, a.holder_id, a.version as current,
             (select json_agg(json_build_object('version', v.version, 'status', v.status))
                from agent_version v where v.agent_id = a.id) as versions
        from agent a where a.id in (select jsonb_array_elements_text(?::jsonb)::uuid)`,

@@ -7,12 +7,14 @@ import { didYouMean } from '../../contracts/suggest.ts';
 import { isUuid } from '../../contracts/uuid.ts';
 import type { ResolvedAgent } from '../../db/entities/workflow-revision.ts';
 import type { EntityManager } from '../../db/orm.ts';
-import { isAdmin, type Actor } from '../auth/actor.ts';
+import type { Actor } from '../auth/actor.ts';
+import { seenBy, usableBy } from '../auth/ownership.ts';
 
 interface Candidate {
   id: string;
   name: string;
-  owner_id: string;
+  holder_id: string;
+  visibility: string;
 }
 
 export interface ResolvedAgents {
@@ -64,8 +66,10 @@ function choose(agent: string, ownerId: string, candidates: readonly Candidate[]
   const byId = isUuid(agent) ? candidates.filter(({ id }) => id === agent.toLowerCase()) : [];
   if (byId.length > 0) return byId;
   const named = candidates.filter(({ name }) => name === agent);
-  const own = named.filter(({ owner_id }) => owner_id === ownerId);
-  return own.length > 0 ? own : named;
+  const own = named.filter(({ holder_id }) => holder_id === ownerId);
+  // What is not public is of a team whose rights the owner has.
+  const ofTeams = named.filter(({ visibility }) => visibility !== 'public');
+  return [own, ofTeams].find((found) => found.length > 0) ?? named;
 }
 
 /** Three agents of a name are enough: more than one is ambiguous. */
@@ -76,12 +80,13 @@ async function findCandidates(
 ): Promise<Candidate[]> {
   const ids = wanted.filter(isUuid);
   return em.execute<Candidate[]>(
-    `select id, name, owner_id from (
-       select id, name, owner_id, row_number() over (partition by name, owner_id = ? order by id) as position
+    `select id, name, holder_id, visibility from (
+       select id, name, holder_id, visibility,
+              row_number() over (partition by name, holder_id = ?, visibility order by id) as position
          from agent
         where (name in (select jsonb_array_elements_text(?::jsonb))
                or id in (select jsonb_array_elements_text(?::jsonb)::uuid))
-          and (owner_id = ? or visibility = 'public')
+          and ${usableBy('agent')}
      ) found
      where position <= 3 or id in (select jsonb_array_elements_text(?::jsonb)::uuid)`,
     [ownerId, JSON.stringify(wanted), JSON.stringify(ids), ownerId, JSON.stringify(ids)],
@@ -90,8 +95,8 @@ async function findCandidates(
 
 async function visibleNames(em: EntityManager, ownerId: string): Promise<string[]> {
   const rows = await em.execute<{ name: string }[]>(
-    `select name from agent where owner_id = ? or visibility = 'public'
-      order by (owner_id = ?) desc, id desc limit 500`,
+    `select name from agent where ${usableBy('agent')}
+      order by (holder_id = ?) desc, id desc limit 500`,
     [ownerId, ownerId],
   );
   return rows.map(({ name }) => name);
@@ -105,11 +110,12 @@ export async function shownNames(
 ): Promise<Map<string, string>> {
   const byId = agents.filter(({ agent }) => isUuid(agent));
   if (byId.length === 0) return new Map();
+  const seen = seenBy(actor, 'agent');
   const rows = await em.execute<{ id: string; name: string }[]>(
     `select id, name from agent
       where id in (select jsonb_array_elements_text(?::jsonb)::uuid)
-        and (owner_id = ? or visibility = 'public' or ?::boolean)`,
-    [JSON.stringify(byId.map(({ agent_id }) => agent_id)), actor.id, isAdmin(actor)],
+        and ${seen.sql}`,
+    [JSON.stringify(byId.map(({ agent_id }) => agent_id)), ...seen.values],
   );
   const names = new Map(rows.map(({ id, name }) => [id, name]));
   return new Map(

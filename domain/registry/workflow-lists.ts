@@ -3,8 +3,10 @@ import type { WorkflowRevision } from '../../db/entities/workflow-revision.ts';
 import { Workflow, type Visibility } from '../../db/entities/workflow.ts';
 import { listedColumns, type ListedColumn, type ListView } from '../../db/large-fields.ts';
 import type { EntityManager, FilterQuery } from '../../db/orm.ts';
-import { containsPattern, type KeysetPage } from '../../db/sql.ts';
+import { Conditions, containsPattern, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
+import { holdersOf } from '../auth/ownership.ts';
+import { grantedTo, startableBy } from './workflow-policy.ts';
 
 export interface WorkflowFilter {
   view?: ListView | undefined;
@@ -13,7 +15,39 @@ export interface WorkflowFilter {
   tag?: string | undefined;
   visibility?: Visibility | undefined;
   owner_id?: string | undefined;
+  team_id?: string | undefined;
   valid?: boolean | undefined;
+}
+
+/** What those who may start a workflow see of it. */
+export interface StartableWorkflow {
+  id: string;
+  name: string;
+  input_schema: Record<string, unknown> | boolean | null;
+}
+
+/** Schemas above this are read with the workflow itself. */
+const MAX_LISTED_SCHEMA_BYTES = 16 * 1024;
+
+/** Workflows that the actor may start, as a builder or as one of their runners, newest first. */
+export async function listStartable(
+  em: EntityManager,
+  actor: Actor,
+  { q, granted = false }: { q?: string | undefined; granted?: boolean | undefined },
+  page: KeysetPage,
+): Promise<StartableWorkflow[]> {
+  const where = new Conditions().add('w.archived_at is null and w.runnable');
+  const may = granted ? grantedTo(actor) : startableBy(actor);
+  where.add(may.sql, ...may.values);
+  if (q !== undefined) where.add('w.name ilike ?', containsPattern(q));
+  if (page.after !== undefined) where.add('w.id < ?', page.after);
+  return em.execute<StartableWorkflow[]>(
+    `select w.id, w.name, case when octet_length(v.input_schema::text) <= ${MAX_LISTED_SCHEMA_BYTES}
+                               then v.input_schema end as input_schema
+       from workflow w join workflow_revision v on v.workflow_id = w.id and v.revision = w.revision
+      where ${where.sql} order by w.id desc limit ?`,
+    [...where.values, page.limit],
+  );
 }
 
 /** Workflows that the actor may see. */
@@ -25,15 +59,16 @@ export async function listWorkflows(
 ): Promise<ListedWorkflow[]> {
   const conditions: FilterQuery<Workflow>[] = [{ archived_at: null }];
   if (!isAdmin(actor)) {
-    // Private workflows are the actor's own. The simpler condition lets the planner use the index on owners.
+    // Private workflows are those of the actor and of their teams. The simpler condition lets the planner use the index on owners.
     conditions.push(
       filter.visibility === 'private'
-        ? { owner_id: actor.id }
-        : { $or: [{ owner_id: actor.id }, { visibility: 'public' }] },
+        ? { holder_id: { $in: holdersOf(actor) } }
+        : { $or: [{ holder_id: { $in: holdersOf(actor) } }, { visibility: 'public' }] },
     );
   }
   if (page.after !== undefined) conditions.push({ id: { $lt: page.after } });
   if (filter.owner_id !== undefined) conditions.push({ owner_id: filter.owner_id });
+  if (filter.team_id !== undefined) conditions.push({ team_id: filter.team_id });
   if (filter.visibility !== undefined) conditions.push({ visibility: filter.visibility });
   if (filter.valid !== undefined) conditions.push({ valid: filter.valid });
   if (filter.tag !== undefined) conditions.push({ tags: { $contains: [filter.tag] } });
@@ -72,7 +107,13 @@ interface Listed extends ListedParts {
   omitted: string[];
 }
 
-export interface ListedWorkflow extends Listed, Pick<Workflow, 'id' | 'name' | 'owner_id' | 'visibility'> {
+export interface ListedWorkflow
+  extends
+    Listed,
+    Pick<
+      Workflow,
+      'id' | 'name' | 'owner_id' | 'team_id' | 'holder_id' | 'visibility' | 'runners' | 'runner_keys'
+    > {
   description: string | null;
   tags: string[] | null;
   provenance: Workflow['provenance'];
@@ -104,7 +145,8 @@ async function readListed(
     ...REVISION_COLUMNS,
   ];
   return em.execute<ListedWorkflow[]>(
-    `select w.id, w.name, w.owner_id, w.visibility, w.provenance, w.budget, w.created_at, w.updated_at,
+    `select w.id, w.name, w.owner_id, w.team_id, w.holder_id, w.visibility, w.runners,
+            to_json(w.runner_keys) as runner_keys, w.provenance, w.budget, w.created_at, w.updated_at,
             w.revision, r.valid, r.runnable,
             ${listedColumns(columns, { view, alsoOmitted: WITH_AGENTS })}
        from workflow w join workflow_revision r on r.workflow_id = w.id and r.revision = w.revision

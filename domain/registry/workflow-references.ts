@@ -1,4 +1,5 @@
 import type { EntityManager } from '../../db/orm.ts';
+import { usableBy } from '../auth/ownership.ts';
 
 export interface WorkflowReference {
   namespace: string;
@@ -23,8 +24,8 @@ export async function findByReference(
        join workflow w on w.id = r.workflow_id
       where r.dsl_namespace = ? and r.dsl_name = ?
         and case when ? = 'latest' then r.revision = w.revision else r.dsl_version = ? end
-        and w.archived_at is null and (w.owner_id = ? or w.visibility = 'public')
-      order by (w.owner_id = ?) desc, w.id desc, r.revision desc
+        and w.archived_at is null and ${usableBy('w')}
+      order by (w.holder_id = ?) desc, w.id desc, r.revision desc
       limit 1`,
     [namespace, name, version, version, ownerId, ownerId],
   );

@@ -14,9 +14,12 @@ import { LockMode, type EntityManager } from '../../db/orm.ts';
 import { timesOf } from '../../language/definition/schedule.ts';
 import { readYaml, type Place } from '../../language/yaml/read-yaml.ts';
 import type { Actor } from '../auth/actor.ts';
+import { holderOf } from '../auth/ownership.ts';
 import { forbidden, notFound } from '../errors.ts';
 import { noteSchedule, touchSchedule } from '../schedules/state.ts';
 import { REFRESH_CODES, type FetchedResources } from './external-resources.ts';
+import type { Runners } from '../../contracts/runners.ts';
+import { keptRunners } from './runners.ts';
 import { versionProblems } from './version-problems.ts';
 import { checkDefinition, type CheckedDefinition } from './workflow-definitions.ts';
 import { mayChangeWorkflow, maySeeWorkflow } from './workflow-policy.ts';
@@ -43,7 +46,7 @@ export async function recordsOf(
 ): Promise<WorkflowRecord[]> {
   const problems = await versionProblems(
     em,
-    states.map(({ workflow, revision }) => ({ owner_id: workflow.owner_id, agents: revision.agents })),
+    states.map(({ workflow, revision }) => ({ holder_id: holderOf(workflow), agents: revision.agents })),
   );
   return states.map((state, index) => ({ ...state, version_problems: problems[index] ?? [] }));
 }
@@ -64,6 +67,8 @@ export interface NewWorkflow extends Text {
   visibility: Visibility;
   tags: string[];
   budget?: Budget | null;
+  team_id?: string | null;
+  runners?: Runners;
 }
 
 export async function createWorkflow(
@@ -72,12 +77,15 @@ export async function createWorkflow(
   given: NewWorkflow & { provenance?: Provenance },
   fetched?: FetchedResources,
 ): Promise<WorkflowState> {
-  const found = await checkDefinition(em, actor.id, given.definition, given.name, fetched);
+  const found = await checkDefinition(em, given.team_id ?? actor.id, given.definition, given.name, fetched);
   const checked = written(found, given);
   const now = new Date();
   const workflow = em.create(Workflow, {
     id: uuidv7(),
     owner_id: actor.id,
+    team_id: given.team_id ?? null,
+    holder_id: given.team_id ?? actor.id,
+    ...(await keptRunners(em, given.runners ?? {})),
     name: given.name,
     description: given.description,
     visibility: given.visibility,
@@ -119,7 +127,7 @@ export async function getWorkflowForChange(
   );
   if (workflow === null || !maySeeWorkflow(actor, workflow)) throw notFound('workflow');
   if (!mayChangeWorkflow(actor, workflow))
-    throw forbidden('Only the owner and admins may change this workflow.');
+    throw forbidden('Only its owner, builders of its team and admins may change this workflow.');
   return { workflow, revision: await getRevision(em, workflow, workflow.revision) };
 }
 
@@ -146,12 +154,13 @@ export async function updateWorkflow(
   fetched?: FetchedResources,
 ): Promise<WorkflowState> {
   const { workflow } = state;
-  const { definition, source, placeOf, ...fields } = patch;
-  Object.assign(workflow, fields, { updated_at: new Date() });
+  const { definition, source, placeOf, runners, team_id: _team, ...fields } = patch;
+  const started = runners === undefined ? {} : await keptRunners(em, runners);
+  Object.assign(workflow, fields, started, { updated_at: new Date() });
   let { revision } = state;
   if (definition !== undefined) {
     const resources = fetched ?? { resources: revision.resources ?? [], problems: [] };
-    const found = await checkDefinition(em, workflow.owner_id, definition, workflow.name, resources);
+    const found = await checkDefinition(em, holderOf(workflow), definition, workflow.name, resources);
     const before = await sourceOf(em, revision);
     const checked = written(found, textAfter(found, revision, before, { source, placeOf }));
     if (definitionHasChanged(revision, checked, before)) {

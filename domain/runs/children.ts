@@ -3,6 +3,7 @@ import type { CreateChildRunInput } from '../../contracts/activities.ts';
 import { fault } from '../../contracts/fault.ts';
 import { describeViolations, violations } from '../../language/schema/validate-json.ts';
 import { handTurnOver } from '../registry/agent-turns.ts';
+import { holderOf } from '../auth/ownership.ts';
 import { createRun } from './create.ts';
 import type { RunLimits } from './limits.ts';
 import { readRetrySource } from './retry-source.ts';
@@ -84,7 +85,7 @@ async function createRunOfChild(
     workflow_name: workflow.name,
     definition: workflow.definition,
     input: input.input,
-    rights_of: workflow.owner_id,
+    rights_of: holderOf(workflow),
     agents: workflow.agents,
   });
 }
@@ -94,7 +95,7 @@ async function readParent(em: EntityManager, runId: string): Promise<Parent | un
     `with recursive up as (
        select id, parent_run_id, 1 as depth from run where id = ?
        union all select r.id, r.parent_run_id, up.depth + 1 from run r join up on r.id = up.parent_run_id)
-     select r.owner_id, r.root_run_id, coalesce(w.owner_id, r.owner_id) as rights_of,
+     select r.owner_id, r.root_run_id, coalesce(w.holder_id, r.owner_id) as rights_of,
             r.workflow_id, r.workflow_revision, r.workflow_name, (select max(depth) from up) as depth
        from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
     [runId, runId],

@@ -41,7 +41,7 @@ export interface NewRun extends RunNames {
   input: unknown;
   /** The user who runs it: sees the run, and its usage is attributed to them. */
   owner_id: string;
-  /** Whose agents and secrets the definition uses: the workflow's owner. */
+  /** Whose agents and secrets the definition uses: the workflow's team, else its owner. */
   rights_of: string;
   agents: AgentReference[];
   agent_id?: string | null;
@@ -60,6 +60,8 @@ export interface NewRun extends RunNames {
   scheduled_at?: Date;
   /** Ids of the first events that started it. */
   started_by?: string[];
+  /** Started as one of the workflow's runners: its owner does not see inside. */
+  by_grant?: boolean;
   /** Warnings for the beginning of the run's log. */
   warnings?: string[];
   /**
@@ -132,14 +134,17 @@ const INSERT_RUN = new Prepared(`
     insert into run (id, workflow_id, workflow_revision, workflow_name, definition, status, input,
            owner_id, parent_run_id, parent_task, detached, root_run_id, retry_of, agent_id,
            next_start_at, last_seq, scheduled_at, started_by, key, tags, labels, start_state,
-           caller_run_id, streams, initiator_ids, charged, budget_id)
+           caller_run_id, streams, initiator_ids, charged, budget_id, team_id, by_grant)
     select ?::uuid, ?::uuid, ?::int, ?, ?::json, 'pending', ?::json, ?::uuid, ?::uuid, ?, ?::boolean,
            ?::uuid, ?::uuid, ?::uuid, clock_timestamp() + interval '5 seconds', ?::int,
            ?::timestamptz, ?::uuid[], ?, ?::text[], ?::jsonb, ?::json, ?::uuid,
            ?::boolean, array(select ?::uuid
                  union select unnest(b.initiator_ids || b.owner_id) from run b where b.id = any(?::uuid[])),
            coalesce((select charged from run where id = ?::uuid), '{}') || ?::uuid[],
-           coalesce(?::uuid, (select budget_id from run where id = ?::uuid))
+           coalesce(?::uuid, (select budget_id from run where id = ?::uuid)),
+           coalesce((select team_id from workflow where id = ?::uuid),
+                    (select team_id from run where id = ?::uuid)),
+           coalesce((select by_grant from run where id = ?::uuid), ?::boolean)
      where (select count(*) from (
               select from run
                where owner_id = ? and ${isOneOf('status', LIVE_STATUSES)}
@@ -198,6 +203,10 @@ async function insertRun(
     arrayLiteral([run.workflow_id, run.charged_agent_id].filter((charged) => typeof charged === 'string')),
     run.budget ? id : null,
     run.parent?.run_id ?? run.retry_of ?? null,
+    run.workflow_id,
+    run.parent?.run_id ?? null,
+    run.parent?.run_id ?? null,
+    run.by_grant ?? false,
     run.owner_id,
     run.limits.maxLiveRuns,
     run.limits.maxLiveRuns,

@@ -7,9 +7,7 @@ import type { InvocationRef, Invoked } from '../../contracts/activities.ts';
 import type { AgentLimits } from '../../contracts/agent-limits.ts';
 import type { DslError } from '../../contracts/dsl-error.ts';
 import { BROKEN_TASK_STATUSES, TERMINAL_STATUSES, type EventBatch } from '../../contracts/run-events.ts';
-import type { Actor } from '../auth/actor.ts';
 import type { LoggedBytes, PinnedAgent } from '../ports.ts';
-import { maySeeAgent, type Ownership } from '../registry/agent-policy.ts';
 import { SETTLE, settleValues, spentBy, type Spent } from '../spending/budgets.ts';
 import { storable } from '../storable.ts';
 import type { TreeCount } from './limits.ts';
@@ -53,9 +51,7 @@ interface BegunRow extends Omit<Begun, 'signals' | 'agent_status' | 'agent_limit
   conflict?: boolean;
   signalled?: boolean;
   /** The pinned agent as it is now. */
-  agent: (Ownership & { status: string; limits: AgentLimits | null }) | null;
-  /** The user with whose rights it is called. */
-  rights_of: Pick<Actor, 'id' | 'roles'> | null;
+  agent: { status: string; visible: boolean; limits: AgentLimits | null } | null;
 }
 
 const BEGIN = new Prepared(
@@ -94,12 +90,12 @@ export async function beginInvocation(
       prices_version: null,
     };
   }
-  const { signalled, agent, rights_of: user, ...begun } = row.result;
+  const { signalled, agent, ...begun } = row.result;
   return {
     ...begun,
     conflict: false,
     signals: signalled && parentSignal !== null ? [parentSignal] : [],
-    agent_status: agent && user && (maySeeAgent(user, agent) ? agent.status : 'invisible'),
+    agent_status: agent && (agent.visible ? agent.status : 'invisible'),
     agent_limits: agent?.limits ?? null,
   };
 }

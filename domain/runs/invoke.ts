@@ -11,6 +11,7 @@ import { MAX_SESSION_ID, MODEL_KINDS } from '../../contracts/tool-loop.ts';
 import { describeViolations } from '../../language/schema/validate-json.ts';
 import type { Agent } from '../../db/entities/agent.ts';
 import type { Actor } from '../auth/actor.ts';
+import { holderOf, mayUse, usableBy } from '../auth/ownership.ts';
 import { forbidden, invalid } from '../errors.ts';
 import type { PinnedAgent } from '../ports.ts';
 import { mayChangeAgent } from '../registry/agent-policy.ts';
@@ -42,7 +43,7 @@ export interface AgentInvocation {
   limits: RunLimits;
 }
 
-type InvokedAgent = Pick<Agent, 'id' | 'name' | 'owner_id' | 'visibility'>;
+type InvokedAgent = Pick<Agent, 'id' | 'name' | 'owner_id' | 'team_id' | 'visibility'>;
 
 /**
  * @returns the run's id. @throws 422 for an unknown version, or an input that does not match the schema of
@@ -55,8 +56,10 @@ export async function invokeAgent(
   invocation: AgentInvocation,
 ): Promise<string> {
   const { version, caller_run_id = null, streams = false, budget, limits } = invocation;
+  if (!mayUse(actor, agent))
+    throw forbidden('Calling this agent requires the role builder, in its team.', 'role_required');
   // The caller may see the agent; admins use private agents with the owner's rights.
-  const rights = mayChangeAgent(actor, agent) ? agent.owner_id : actor.id;
+  const rights = mayChangeAgent(actor, agent) ? holderOf(agent) : actor.id;
   const id = uuidv7();
   const { share, wasAsked } = sharing(em, id, agent.id);
   const pin = await pinAgent(em, rights, { agent: agent.id, version }, share);
@@ -140,7 +143,7 @@ async function workflowOf(em: EntityManager, agent: PinnedAgent): Promise<Runnab
   if (typeof id !== 'string') return null;
   const [row] = await em.execute<{ id: string }[]>(
     `select id from workflow
-      where id::text = ? and archived_at is null and (owner_id = ? or visibility = 'public')`,
+      where id::text = ? and archived_at is null and ${usableBy('workflow')}`,
     [id, agent.owner_id],
   );
   return row

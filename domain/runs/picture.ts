@@ -1,8 +1,9 @@
 import type { EntityManager } from '../../db/orm.ts';
 import type { WorkflowRevision } from '../../db/entities/workflow-revision.ts';
-import { isAdmin, type Actor } from '../auth/actor.ts';
+import type { Actor } from '../auth/actor.ts';
+import { seenBy } from '../auth/ownership.ts';
 import { notFound } from '../errors.ts';
-import { getRun } from './queries.ts';
+import { getRunInside } from './queries.ts';
 
 /** More tasks are not drawn. */
 const MAX_STATES = 1000;
@@ -16,7 +17,8 @@ interface Picture {
 
 /** @throws not_found, also if the actor cannot see the run's workflow */
 export async function getRunPicture(em: EntityManager, actor: Actor, id: string): Promise<Picture> {
-  await getRun(em, actor, id);
+  await getRunInside(em, actor, id);
+  const seen = seenBy(actor, 'w');
   const [row] = await em.execute<(Omit<Picture, 'states'> & { states: StateRow[] })[]>(
     `select r.definition, coalesce(v.agents, '[]') as agents,
             coalesce((select json_agg(s) from (
@@ -27,8 +29,8 @@ export async function getRunPicture(em: EntityManager, actor: Actor, id: string)
             ) s), '[]') as states
        from run r left join workflow w on w.id = r.workflow_id
             left join workflow_revision v on v.workflow_id = w.id and v.revision = r.workflow_revision
-      where r.id = ? and (w.id is null or w.owner_id = ? or w.visibility = 'public' or ?::boolean)`,
-    [MAX_STATES, id, actor.id, isAdmin(actor)],
+      where r.id = ? and (w.id is null or ${seen.sql})`,
+    [MAX_STATES, id, ...seen.values],
   );
   if (!row) throw notFound('run');
   const states = row.states.map(({ reference, ...state }) => [reference, state] as const);

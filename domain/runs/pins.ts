@@ -5,6 +5,7 @@
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { fault } from '../../contracts/fault.ts';
+import { usableBy } from '../auth/ownership.ts';
 import { AppError, invalid } from '../errors.ts';
 import type { PinnedAgent } from '../ports.ts';
 import { isInShare } from '../registry/canary.ts';
@@ -156,7 +157,7 @@ export async function pinOf(
   );
   if (row) return { snapshot: row.snapshot, fresh: false };
   const [owner] = await em.execute<{ owner_id: string; retry_of: string | null }[]>(
-    `select coalesce(w.owner_id, r.owner_id) as owner_id, r.retry_of
+    `select coalesce(w.holder_id, r.owner_id) as owner_id, r.retry_of
        from run r left join workflow w on w.id = r.workflow_id where r.id = ?`,
     [runId],
   );
@@ -185,14 +186,14 @@ export async function useAgent(em: EntityManager, agentId: string): Promise<stri
   return row?.status ?? null;
 }
 
-/** The status of an agent that is used with the rights of a user, as `Begun.agent_status`. Notes the use. */
+/** The status of an agent that is used with the rights of a user or team, as `Begun.agent_status`. Notes the use. */
 export async function statusFor(em: EntityManager, agentId: string, userId: string): Promise<string | null> {
   const [row] = await em.execute<{ status: string; may: boolean }[]>(
     `with ${USED}
      select a.status,
-            coalesce(a.visibility = 'public' or a.owner_id = u.id or 'admin' = any(u.roles), false) as may
+            ${usableBy('a')} or coalesce('admin' = any(u.roles), false) as may
        from agent a left join user_account u on u.id = ? where a.id = ?`,
-    [agentId, userId, agentId],
+    [agentId, userId, userId, agentId],
   );
   if (!row) return null;
   return row.may ? row.status : 'invisible';

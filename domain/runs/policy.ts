@@ -1,6 +1,56 @@
+/** Who sees runs (docs/teams.md#runs). Deny by default. */
+import { arrayLiteral } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
+import { hasTeamRole, maySee, teamsWith, type Condition, type Owned } from '../auth/ownership.ts';
+import type { RunRow } from './row.ts';
 
-/** Only a run's owner and admins see and control it; for others it does not exist. */
-export function maySeeRun(actor: Actor, run: { owner_id: string }): boolean {
-  return run.owner_id === actor.id || isAdmin(actor);
+export interface RunOwner {
+  owner_id: string;
+  team_id: string | null;
+}
+
+/** Who started it, builders of the workflow's team, and admins. */
+export function maySeeRun(actor: Actor, run: RunOwner): boolean {
+  return run.owner_id === actor.id || mayOverseeRun(actor, run);
+}
+
+function mayOverseeRun(actor: Actor, run: Pick<RunOwner, 'team_id'>): boolean {
+  return hasTeamRole(actor, run.team_id, 'builder') || isAdmin(actor);
+}
+
+export interface InsideOfRun extends RunOwner {
+  by_grant: boolean;
+  /** Null for the run of an agent. */
+  workflow: Owned | null;
+}
+
+/**
+ * Whether somebody who sees the run sees what is inside it, too: tasks, log, data. Who started it as a runner,
+ * or has left the team since, sees input, output and state only, unless the workflow is open to them.
+ */
+export function maySeeInside(actor: Actor, run: InsideOfRun): boolean {
+  if (mayOverseeRun(actor, run) || (!run.by_grant && run.team_id === null)) return true;
+  return run.workflow !== null && maySee(actor, run.workflow);
+}
+
+/** The run as the actor sees it: of one that is hidden inside, no more of an error than its kind. */
+export function shownTo<Row extends InsideOfRun & Pick<RunRow, 'error' | 'waiting_on' | 'usage'>>(
+  actor: Actor,
+  run: Row,
+): Row {
+  if (maySeeInside(actor, run)) return run;
+  const error = run.error === null ? null : { ...run.error, detail: undefined, instance: undefined };
+  return { ...run, error, waiting_on: [], usage: {} };
+}
+
+/** SQL of `maySeeRun` for the run of this alias. */
+export function runsSeenBy(actor: Actor, alias: string): Condition {
+  if (isAdmin(actor)) return { sql: 'true', values: [] };
+  const teams = teamsWith(actor, 'builder');
+  return teams.length === 0
+    ? { sql: `${alias}.owner_id = ?::uuid`, values: [actor.id] }
+    : {
+        sql: `(${alias}.owner_id = ?::uuid or ${alias}.team_id = any(?::uuid[]))`,
+        values: [actor.id, arrayLiteral(teams)],
+      };
 }

@@ -9,9 +9,10 @@ import { Prepared } from '../../db/prepared.ts';
 import type { RunStart } from '../../contracts/temporal.ts';
 import { UNFINISHED_TASK_STATUSES } from '../../contracts/run-events.ts';
 import { arrayLiteral, containsPattern, Conditions, isOneOf, type KeysetPage } from '../../db/sql.ts';
-import { isAdmin, userIdOf, type Actor } from '../auth/actor.ts';
-import { notFound } from '../errors.ts';
-import { maySeeRun } from './policy.ts';
+import { userIdOf, type Actor } from '../auth/actor.ts';
+import { forbidden, notFound } from '../errors.ts';
+import { seenBy } from '../auth/ownership.ts';
+import { maySeeInside, maySeeRun, runsSeenBy, shownTo } from './policy.ts';
 import {
   listedRunColumns,
   RUN_COLUMNS,
@@ -37,6 +38,7 @@ export interface RunFilter {
   created_before?: string | undefined;
   /** Id of a user, or `me`. */
   owner_id?: string | undefined;
+  team_id?: string | undefined;
   /** A tag of the run's workflow, if the actor can see that workflow. */
   tag?: string | undefined;
   /** Tags of the run itself, all of them. */
@@ -55,17 +57,18 @@ export async function listRuns(
   page: KeysetPage,
 ): Promise<ListedRunRow[]> {
   const where = new Conditions();
-  if (!isAdmin(actor)) where.add('r.owner_id = ?', actor.id);
+  const seen = runsSeenBy(actor, 'r');
+  where.add(seen.sql, ...seen.values);
+  if (filter.team_id) where.add('r.team_id = ?::uuid', filter.team_id);
   if (filter.status) where.add('r.status = any(?::text[])', arrayLiteral(filter.status));
   if (filter.owner_id) where.add('r.owner_id = ?::uuid', userIdOf(actor, filter.owner_id));
   if (filter.tag) {
     // A tag of somebody else's private workflow must not become known by trying.
-    const seen = `(?::boolean or w.owner_id = ?::uuid or w.visibility = 'public' and w.archived_at is null)`;
+    const known = seenBy(actor, 'w');
     where.add(
-      `r.workflow_id = any(array(select w.id from workflow w where w.tags @> ?::text[] and ${seen}))`,
+      `r.workflow_id = any(array(select w.id from workflow w where w.tags @> ?::text[] and ${known.sql}))`,
       arrayLiteral([filter.tag]),
-      isAdmin(actor),
-      actor.id,
+      ...known.values,
     );
   }
   if (filter.run_tag) where.add(`r.tags @> ?::text[] and r.tags <> '{}'`, arrayLiteral(filter.run_tag));
@@ -85,10 +88,11 @@ export async function listRuns(
   if (filter.q && isUuid(filter.q)) where.add('r.id = ?', filter.q);
   else if (filter.q) where.add('r.workflow_name ilike ?', containsPattern(filter.q));
   if (page.after) where.add('r.id < ?', page.after);
-  return em.execute<ListedRunRow[]>(
+  const runs = await em.execute<ListedRunRow[]>(
     `select ${listedRunColumns(filter.view)} from run r where ${where.sql} order by r.id desc limit ?`,
     [...where.values, page.limit],
   );
+  return runs.map((run) => shownTo(actor, run));
 }
 
 const RUN = new Prepared(`select ${RUN_COLUMNS} from run r where r.id = ?`);
@@ -97,6 +101,17 @@ const RUN = new Prepared(`select ${RUN_COLUMNS} from run r where r.id = ?`);
 export async function getRun(em: EntityManager, actor: Actor, id: string): Promise<RunRow> {
   const [run] = await RUN.execute<RunRow>(em, [id]);
   if (!run || !maySeeRun(actor, run)) throw notFound('run');
+  return shownTo(actor, run);
+}
+
+/**
+ * A run of which the actor sees what is inside it, too.
+ * @throws not_found, also for another user's run; forbidden for a runner of its workflow
+ */
+export async function getRunInside(em: EntityManager, actor: Actor, id: string): Promise<RunRow> {
+  const run = await getRun(em, actor, id);
+  if (!maySeeInside(actor, run))
+    throw forbidden('Its runners see the input, output and state of a run only.', 'inside_hidden');
   return run;
 }
 
@@ -112,7 +127,7 @@ export async function getListedRun(
     [id],
   );
   if (!run || !maySeeRun(actor, run)) throw notFound('run');
-  return run;
+  return shownTo(actor, run);
 }
 
 /** The tasks that started last, in the order of their start, and the end of the log. */
@@ -163,7 +178,11 @@ export async function getStartedRun(
   const values = [id, limits.tasks, id, limits.events, id];
   const [row] = await STARTED.execute<RunRow & StartFacts & TailRow>(em, values);
   if (!row || !maySeeRun(actor, row)) throw notFound('run');
-  return { run: row, tail: tailOf(row), start: row.status === 'pending' ? runStart(row) : null };
+  return {
+    run: shownTo(actor, row),
+    tail: tailOf(row),
+    start: row.status === 'pending' ? runStart(row) : null,
+  };
 }
 
 export interface TaskFilter {

@@ -32,7 +32,7 @@ export async function readRetrySource(
   >(
     `select r.workflow_id, r.workflow_revision, r.workflow_name, r.definition, r.input, r.agent_id, r.status,
             r.key, r.tags, r.labels,
-            coalesce(w.owner_id, r.owner_id) as rights_of, c.run_id is not null as has_checkpoint
+            coalesce(w.holder_id, r.owner_id) as rights_of, c.run_id is not null as has_checkpoint
        from run r left join workflow w on w.id = r.workflow_id
             left join run_checkpoint c on c.run_id = r.id
       where r.id = ?`,

@@ -10,7 +10,7 @@ import { getRun } from './queries.ts';
 import { continueWith, Places, type Checkpoint, type Place } from './retry-place.ts';
 import { decisionsToAsk } from './retry-decisions.ts';
 import { readRetrySource, type RetrySource } from './retry-source.ts';
-import { mayChangeRetry } from './rights.ts';
+import { mayChangeRetry, maySteer } from './rights.ts';
 import { getRunnable, mayRunWorkflow } from './runnable.ts';
 
 export interface RetryOptions {
@@ -34,6 +34,7 @@ export async function retryRun(
   options: RetryOptions = {},
 ): Promise<string> {
   const run = await getRun(em, actor, id);
+  if (!maySteer(actor, run)) throw forbidden('Retrying this run requires the role builder.', 'role_required');
   if (run.status !== 'faulted')
     throw conflict('run_not_faulted', `Only a faulted run can be retried; this one is ${run.status}.`, {
       run_status: run.status,

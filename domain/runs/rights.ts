@@ -1,7 +1,8 @@
 /** What a user may do with a run that they see, by the rules of the actions themselves. */
 import { isTerminal, type RunStatus } from '../../contracts/run-events.ts';
 import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
-import { maySeeWorkflow } from '../registry/workflow-policy.ts';
+import { hasTeamRole, holderOf, holdersOf } from '../auth/ownership.ts';
+import { startRight } from '../registry/workflow-policy.ts';
 import { maySeeRun } from './policy.ts';
 import type { RunRow } from './row.ts';
 
@@ -20,7 +21,7 @@ export type CommandKind = 'cancel' | 'suspend' | 'resume';
 
 export function runActions(
   actor: Actor,
-  run: Pick<RunRow, 'owner_id' | 'status' | 'open_command' | 'has_checkpoint' | 'workflow'>,
+  run: RunRights & Pick<RunRow, 'status' | 'open_command' | 'has_checkpoint' | 'workflow'>,
 ): RunAction[] {
   if (!maySeeRun(actor, run)) return [];
   return RUN_ACTIONS.filter((action) => {
@@ -28,15 +29,28 @@ export function runActions(
       case 'terminate':
         return isAdmin(actor) && !isTerminal(run.status);
       case 'retry':
-        return hasRole(actor, 'builder') && mayRetry(run);
+        return maySteer(actor, run) && mayRetry(run);
       case 'retry_with_changes':
-        return hasRole(actor, 'builder') && mayRetry(run) && mayChangeRetry(actor, rightsOf(run));
+        return maySteer(actor, run) && mayRetry(run) && mayChangeRetry(actor, rightsOf(run));
       case 'run_again':
-        return hasRole(actor, 'builder') && mayRunAgain(actor, run.workflow);
+        return mayRunAgain(actor, run.workflow);
       default:
-        return hasRole(actor, 'builder') && commandOutcome(action, run) === 'accepted';
+        return mayCommand(actor, run, action) && commandOutcome(action, run) === 'accepted';
     }
   });
+}
+
+type RunRights = Pick<RunRow, 'owner_id' | 'team_id' | 'by_grant'>;
+
+/** Whether somebody who sees the run may intervene: builders, of its team or by their own role. */
+export function maySteer(actor: Actor, run: Pick<RunRights, 'team_id' | 'by_grant'>): boolean {
+  if (hasTeamRole(actor, run.team_id, 'builder')) return true;
+  return hasRole(actor, 'builder') && actor.teamsOnly !== true && (!run.by_grant || isAdmin(actor));
+}
+
+/** A runner may cancel what they have started. */
+export function mayCommand(actor: Actor, run: RunRights, kind: CommandKind): boolean {
+  return maySteer(actor, run) || (kind === 'cancel' && run.by_grant && run.owner_id === actor.id);
 }
 
 export type CommandOutcome = 'accepted' | 'unchanged' | 'finished' | 'not_suspended';
@@ -59,9 +73,9 @@ function mayRetry({ status, has_checkpoint }: Pick<RunRow, 'status' | 'has_check
   return status === 'faulted' && has_checkpoint;
 }
 
-/** Whose rights a run uses: those of its workflow's owner. */
+/** Whose rights a run uses: those of its workflow's team, else of its owner. */
 function rightsOf({ owner_id, workflow }: Pick<RunRow, 'owner_id' | 'workflow'>): string {
-  return workflow?.owner_id ?? owner_id;
+  return workflow === null ? owner_id : holderOf(workflow);
 }
 
 /**
@@ -69,9 +83,9 @@ function rightsOf({ owner_id, workflow }: Pick<RunRow, 'owner_id' | 'workflow'>)
  * may change the workflow, whose rights the run uses, may ask for one.
  */
 export function mayChangeRetry(actor: Actor, ownerOfRights: string): boolean {
-  return ownerOfRights === actor.id || isAdmin(actor);
+  return holdersOf(actor, 'builder').includes(ownerOfRights) || isAdmin(actor);
 }
 
 function mayRunAgain(actor: Actor, workflow: RunRow['workflow']): boolean {
-  return workflow !== null && workflow.runnable && maySeeWorkflow(actor, workflow);
+  return workflow !== null && workflow.runnable && startRight(actor, workflow) !== null;
 }

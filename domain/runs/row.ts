@@ -5,6 +5,8 @@ import type { RunStatus, WaitingOn } from '../../contracts/run-events.ts';
 /** What a run's workflow, as it is now, says about the rights to the run. */
 interface RunWorkflow {
   owner_id: string;
+  team_id: string | null;
+  runner_keys: string[];
   visibility: 'private' | 'public';
   /** Whether its current revision can be run. */
   runnable: boolean;
@@ -24,6 +26,10 @@ export interface RunRow {
   output: unknown;
   error: DslError | null;
   owner_id: string;
+  /** The team of its workflow. */
+  team_id: string | null;
+  /** Its owner started it as a runner of the workflow. */
+  by_grant: boolean;
   parent_run_id: string | null;
   root_run_id: string;
   retry_of: string | null;
@@ -59,14 +65,15 @@ export const OPEN_COMMAND = `(select s.kind from run_signal s where s.run_id = r
 
 /** The columns of a run that are never large. */
 const SMALL_COLUMNS = `r.id, r.workflow_id, r.workflow_revision, r.workflow_name, r.status, r.waiting_count,
-  r.owner_id, r.parent_run_id, r.root_run_id, r.retry_of, r.key, r.tags, r.labels,
+  r.owner_id, r.team_id, r.by_grant, r.parent_run_id, r.root_run_id, r.retry_of, r.key, r.tags, r.labels,
   r.scheduled_at,
   to_json(r.started_by) as started_by, r.agent_id, r.budget_id, r.last_seq,
   (select e.data ->> 'execution' from run_event e
     where e.run_id = r.id and e.key = 'run:started') as temporal_run_id,
   ${OPEN_COMMAND} as open_command,
   r.status = 'faulted' and exists (select from run_checkpoint c where c.run_id = r.id) as has_checkpoint,
-  (select json_build_object('owner_id', w.owner_id, 'visibility', w.visibility,
+  (select json_build_object('owner_id', w.owner_id, 'team_id', w.team_id,
+                            'runner_keys', w.runner_keys, 'visibility', w.visibility,
                             'runnable', w.archived_at is null and v.runnable)
      from workflow w join workflow_revision v on v.workflow_id = w.id and v.revision = w.revision
     where w.id = r.workflow_id) as workflow,

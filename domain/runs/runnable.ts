@@ -3,16 +3,20 @@ import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import type { Problem } from '../../language/definition/validate.ts';
 import { fault } from '../../contracts/fault.ts';
-import type { Actor } from '../auth/actor.ts';
-import { invalid, notFound } from '../errors.ts';
-import { maySeeWorkflow } from '../registry/workflow-policy.ts';
+import { isAdmin, type Actor } from '../auth/actor.ts';
+import { usableBy } from '../auth/ownership.ts';
+import { forbidden, invalid, notFound } from '../errors.ts';
+import { maySeeWorkflow, startRight } from '../registry/workflow-policy.ts';
+import { requireMembership } from '../teams/holding.ts';
 import { findByReference, type WorkflowReference } from '../registry/workflow-references.ts';
 import type { AgentReference } from './pins.ts';
 
 export interface Runnable {
   id: string;
   owner_id: string;
+  team_id: string | null;
   visibility: 'private' | 'public';
+  runner_keys: string[];
   name: string;
   revision: number;
   definition: unknown;
@@ -28,7 +32,7 @@ interface Row extends Omit<Runnable, 'agents'> {
 }
 
 const RUNNABLE = new Prepared(
-  `select w.id, w.owner_id, w.visibility, w.name, v.revision,
+  `select w.id, w.owner_id, w.team_id, w.visibility, to_json(w.runner_keys) as runner_keys, w.name, v.revision,
           coalesce(v.executable, v.definition) as definition, v.valid, v.runnable, v.problems,
           v.input_schema, v.agents
      from workflow w join workflow_revision v
@@ -66,6 +70,27 @@ export async function getRunnable(
   throw notFound(lacksRevision ? `revision of the workflow: ${revision}` : 'workflow');
 }
 
+/**
+ * The workflow, for a caller who may start it. `byGrant`: only as one of its runners.
+ * @throws 404 for those who may not see it, 403 for others
+ */
+export async function getStartable(
+  em: EntityManager,
+  actor: Actor,
+  workflowId: string,
+): Promise<{ workflow: Runnable; byGrant: boolean }> {
+  const workflow = await read(em, workflowId, null);
+  const right = workflow === null ? null : startRight(actor, workflow);
+  if (workflow?.team_id && right === 'builder' && !isAdmin(actor) && workflow.visibility === 'private')
+    await requireMembership(em, actor, workflow.team_id, 'builder');
+  if (workflow !== null && right !== null) return { workflow, byGrant: right === 'runner' };
+  if (workflow === null || !maySeeWorkflow(actor, workflow)) throw notFound('workflow');
+  throw forbidden(
+    'Starting this workflow requires the role builder (of its team if it is private), or to be a runner.',
+    'role_required',
+  );
+}
+
 /** @throws 422 with the definition's problems */
 export function mayRunWorkflow(workflow: Runnable): void {
   if (workflow.runnable) return;
@@ -90,7 +115,7 @@ export async function findWorkflow(
   if ('id' in reference) {
     const [row] = await em.execute<{ id: string }[]>(
       `select id from workflow
-        where id::text = ? and archived_at is null and (owner_id = ? or visibility = 'public')`,
+        where id::text = ? and archived_at is null and ${usableBy('workflow')}`,
       [reference.id, ownerId],
     );
     if (!row) throw fault('configuration', `There is no workflow ${reference.id}`);
@@ -135,7 +160,7 @@ export async function readWorkflowInputSchema(
     `select v.input_schema
        from workflow w join workflow_revision v
               on v.workflow_id = w.id and v.revision = coalesce(?::int, w.revision)
-      where w.id::text = ? and w.archived_at is null and (w.owner_id = ? or w.visibility = 'public')`,
+      where w.id::text = ? and w.archived_at is null and ${usableBy('w')}`,
     [typeof revision === 'number' ? revision : null, id, agent.owner_id],
   );
   return row?.input_schema ?? null;

@@ -8,14 +8,15 @@ import type { Budget } from '../../contracts/budgets.ts';
 import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
 import type { Actor } from '../auth/actor.ts';
-import { conflict, invalid } from '../errors.ts';
+import { holderOf } from '../auth/ownership.ts';
+import { conflict, forbidden, invalid } from '../errors.ts';
 import { checkAgainstSchema } from '../schema-check.ts';
 import { createRun, type CreatedRun, type RunNames } from './create.ts';
 import { appendEvents, lockRun, serviceEvent } from './events.ts';
 import type { RunLimits } from './limits.ts';
 import type { AgentReference, Pin } from './pins.ts';
 import { getRun } from './queries.ts';
-import { commandOutcome, type CommandKind } from './rights.ts';
+import { commandOutcome, mayCommand, type CommandKind } from './rights.ts';
 import { OPEN_COMMAND } from './row.ts';
 import { runName } from './run-name.ts';
 import { mayRunWorkflow, type Runnable } from './runnable.ts';
@@ -41,6 +42,7 @@ export async function runWorkflow(
     scheduled_at?: Date;
     started_by?: string[];
     warnings?: string[];
+    by_grant?: boolean;
     limits: RunLimits;
   } & RunNames,
 ): Promise<CreatedRun> {
@@ -63,7 +65,7 @@ export async function runWorkflow(
     definition: workflow.definition,
     input,
     owner_id: actor.id,
-    rights_of: workflow.owner_id,
+    rights_of: holderOf(workflow),
     agents: workflow.agents,
     ...more,
   });
@@ -141,7 +143,8 @@ export async function commandRun(
   id: string,
   kind: CommandKind,
 ): Promise<string[]> {
-  await getRun(em, actor, id);
+  const seen = await getRun(em, actor, id);
+  if (!mayCommand(actor, seen, kind)) throw forbidden('This requires the role builder.', 'role_required');
   const run = await lockRun(em, id);
   if (!run) return [];
   if (kind === 'cancel' && run.status === 'pending') {

@@ -86,7 +86,9 @@ export async function handOverListeners(
   { from, to }: { from: string; to: string },
 ): Promise<void> {
   const moved = await em.execute<{ id: string }[]>(
-    'update listener set owner_id = ? where owner_id = ? returning id',
+    `update listener l set owner_id = ?
+      where l.owner_id = ? and not exists (
+        select from workflow w where w.id = l.workflow_id and w.team_id is not null) returning id`,
     [to, from],
   );
   const ids = arrayLiteral(moved.map(({ id }) => id));

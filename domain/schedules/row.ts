@@ -10,6 +10,7 @@ export interface ScheduleRow {
   workflow_id: string;
   workflow_name: string;
   owner_id: string;
+  team_id: string | null;
   paused_at: Date | null;
   paused_by: string | null;
   note: string | null;
@@ -42,10 +43,10 @@ export async function readSchedule(
 ): Promise<ScheduleRow | null> {
   if (lock) await lockSchedule(em, workflowId);
   const [row] = await em.execute<Row[]>(
-    `select s.workflow_id, w.name as workflow_name, w.owner_id, s.paused_at, s.paused_by, s.note, s.overlap,
-            s.catch_up_seconds, s.jitter_seconds, s.budget,
-            s.buffered_at, s.generation::text as generation, s.refusal,
-            w.runnable, u.status = 'active' as owner_active, w.archived_at is not null as archived,
+    `select s.workflow_id, w.name as workflow_name, w.owner_id, w.team_id, s.paused_at, s.paused_by, s.note,
+            s.overlap, s.catch_up_seconds, s.jitter_seconds, s.budget,
+            s.buffered_at, s.generation::text as generation, s.refusal, w.runnable,
+            u.status = 'active' or w.team_id is not null as owner_active, w.archived_at is not null as archived,
             v.definition -> 'schedule' as schedule
        from workflow_schedule s join workflow w on w.id = s.workflow_id
             join user_account u on u.id = w.owner_id

@@ -125,12 +125,13 @@ export function closedBy({ paused_at: pausedAt, owner_active: isActive }: Schedu
 /** A refused start is remembered with its reason, and the schedule goes on. */
 export async function createScheduledRun(
   em: EntityManager,
-  { owner_id, budget }: ScheduleRow,
+  { owner_id, team_id, budget }: ScheduleRow,
   wanted: Wanted,
   { input = {}, started_by }: { input?: unknown; started_by?: string[] } = {},
 ): Promise<ScheduledStart> {
-  // Rights to agents and workflows depend on the user's id, not on roles.
-  const owner: Actor = { id: owner_id, username: '', roles: [], groups: [] };
+  // Rights to agents and workflows depend on the holder, not on roles.
+  const teams: Actor['teams'] = team_id === null ? [] : [{ id: team_id, role: 'builder' }];
+  const owner: Actor = { id: owner_id, username: '', roles: [], groups: [], teams };
   try {
     const workflow = await getRunnable(em, owner, wanted.workflowId);
     const { id: runId } = await runWorkflow(em, owner, workflow, input, {

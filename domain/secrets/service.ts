@@ -1,8 +1,7 @@
-/** A user's secrets, stored encrypted; values are read only for the calls that need them. */
+/** Secrets of users and teams, stored encrypted; values are read only for the calls that need them. */
 import { Secret } from '../../db/entities/secret.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { KeysetPage } from '../../db/sql.ts';
-import type { Actor } from '../auth/actor.ts';
 import { notFound } from '../errors.ts';
 import type { Encryption } from './encryption.ts';
 
@@ -28,23 +27,23 @@ export async function putSecret(
   return { secret, created: row?.created ?? false };
 }
 
-export async function getSecret(em: EntityManager, actor: Actor, name: string): Promise<Secret> {
-  const secret = await em.findOne(Secret, { owner_id: actor.id, name });
+export async function getSecret(em: EntityManager, holderId: string, name: string): Promise<Secret> {
+  const secret = await em.findOne(Secret, { owner_id: holderId, name });
   if (secret === null) throw notFound('secret');
   return secret;
 }
 
-/** The actor's own secrets by name. */
-export async function listSecrets(em: EntityManager, actor: Actor, page: KeysetPage): Promise<Secret[]> {
+/** The secrets of a user or a team, by name. */
+export async function listSecrets(em: EntityManager, holderId: string, page: KeysetPage): Promise<Secret[]> {
   return em.find(
     Secret,
-    { owner_id: actor.id, ...(page.after === undefined ? {} : { name: { $gt: page.after } }) },
+    { owner_id: holderId, ...(page.after === undefined ? {} : { name: { $gt: page.after } }) },
     { orderBy: { name: 'asc' }, limit: page.limit },
   );
 }
 
-export async function deleteSecret(em: EntityManager, actor: Actor, name: string): Promise<void> {
-  const deleted = await em.nativeDelete(Secret, { owner_id: actor.id, name });
+export async function deleteSecret(em: EntityManager, holderId: string, name: string): Promise<void> {
+  const deleted = await em.nativeDelete(Secret, { owner_id: holderId, name });
   if (deleted === 0) throw notFound('secret');
 }
 

@@ -4,8 +4,9 @@
 import { v7 as uuidv7 } from 'uuid';
 
 import type { EntityManager } from '../../db/orm.ts';
-import { Conditions, type KeysetPage } from '../../db/sql.ts';
+import { arrayLiteral, Conditions, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
+import { holdersOf, mayChange } from '../auth/ownership.ts';
 import { enqueue, enqueueAgain, findDelivery, type DeliveryRow } from '../delivery/outbox.ts';
 import { addTarget, removeTarget, updateTarget, type DisabledReason } from '../delivery/target.ts';
 import { conflict, notFound } from '../errors.ts';
@@ -16,6 +17,7 @@ import { newSecret } from './signature.ts';
 export interface Webhook {
   id: string;
   owner_id: string;
+  team_id: string | null;
   url: string;
   types: string[];
   description: string | null;
@@ -26,7 +28,7 @@ export interface Webhook {
   updated_at: Date;
 }
 
-const COLUMNS = `t.id, t.owner_id, t.url, to_json(t.types) as types,
+const COLUMNS = `t.id, t.owner_id, t.team_id, t.url, to_json(t.types) as types,
   w.description, t.active, t.disabled_reason, t.disabled_at, t.created_at, t.updated_at`;
 const FROM = 'webhook w join delivery_target t on t.id = w.id';
 const TEST_EVENT_TYPE = 'io.cadenza.webhook.test.v1';
@@ -37,6 +39,7 @@ export interface NewWebhook {
   description: string | null;
   active: boolean;
   secret: string | undefined;
+  team_id?: string | null | undefined;
 }
 
 /** @returns the id, and the secret with which receivers verify signatures; it is never shown again */
@@ -52,6 +55,7 @@ export async function createWebhook(
     id,
     kind: WEBHOOK_KIND,
     owner_id: actor.id,
+    team_id: fields.team_id ?? null,
     url: fields.url,
     types: fields.types,
     active: fields.active,
@@ -64,7 +68,7 @@ export async function createWebhook(
   return { id, secret };
 }
 
-/** Visible to its owner and admins. @throws 404 */
+/** Visible to its owner or the builders of its team, and admins. @throws 404 */
 export async function getWebhook(
   em: EntityManager,
   actor: Actor,
@@ -75,7 +79,7 @@ export async function getWebhook(
     `select ${COLUMNS} from ${FROM} where w.id = ?${options.lock ? ' for update of t' : ''}`,
     [id],
   );
-  if (!row || !(row.owner_id === actor.id || isAdmin(actor))) throw notFound('webhook');
+  if (!row || !mayChange(actor, row)) throw notFound('webhook');
   return row;
 }
 
@@ -86,7 +90,7 @@ export async function findOwnWebhook(
   id: string,
 ): Promise<Webhook | null> {
   const [row] = await em.execute<Webhook[]>(
-    `select ${COLUMNS} from ${FROM} where w.id = ? and t.owner_id = ? for update of t`,
+    `select ${COLUMNS} from ${FROM} where w.id = ? and t.holder_id = ? for update of t`,
     [id, ownerId],
   );
   return row ?? null;
@@ -99,7 +103,7 @@ export async function findOwnWebhooksByUrl(
   url: string,
 ): Promise<Webhook[]> {
   return em.execute<Webhook[]>(
-    `select ${COLUMNS} from ${FROM} where t.owner_id = ? and t.url = ? order by w.id limit 10`,
+    `select ${COLUMNS} from ${FROM} where t.holder_id = ? and t.url = ? order by w.id limit 10`,
     [ownerId, url],
   );
 }
@@ -121,11 +125,12 @@ export async function hasSecret(
 export async function listWebhooks(
   em: EntityManager,
   actor: Actor,
-  filter: { owner_id?: string | undefined; active?: boolean | undefined },
+  filter: { owner_id?: string | undefined; team_id?: string | undefined; active?: boolean | undefined },
   page: KeysetPage,
 ): Promise<Webhook[]> {
   const where = new Conditions();
-  if (!isAdmin(actor)) where.add('t.owner_id = ?', actor.id);
+  if (!isAdmin(actor)) where.add('t.holder_id = any(?::uuid[])', arrayLiteral(holdersOf(actor, 'builder')));
+  if (filter.team_id !== undefined) where.add('t.team_id = ?::uuid', filter.team_id);
   if (filter.owner_id !== undefined) where.add('t.owner_id = ?', filter.owner_id);
   if (filter.active !== undefined) where.add('t.active = ?', filter.active);
   if (page.after !== undefined) where.add('w.id < ?', page.after);

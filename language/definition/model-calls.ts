@@ -55,11 +55,12 @@ export interface AgentArguments {
   session?: string;
 }
 
-/** Users by username or id, roles and groups: lists, or `${ … }` that evaluate to lists. */
+/** Users by username or id, roles, groups, and teams by name or id: lists, or `${ … }` that evaluate to lists. */
 export interface Candidates {
   users?: string[] | string;
   roles?: string[] | string;
   groups?: string[] | string;
+  teams?: string[] | string;
 }
 
 /** `call: human` (docs/interface.md#call-human). Texts may hold `${ … }`. */

@@ -83,7 +83,8 @@ export type ObjectName =
   | 'oauthClient'
   | 'issuer'
   | 'identity'
-  | 'user';
+  | 'user'
+  | 'team';
 
 export interface Rule {
   /** The lowest role; a person below it gets 403 before any other check. */
@@ -100,7 +101,9 @@ const readAgent = rule('viewer', { privateAgent: hidden, publicAgent: everybody 
 const changeAgent = rule('builder', { privateAgent: hidden, publicAgent: publicChange });
 const readWorkflow = rule('viewer', { privateWorkflow: hidden, publicWorkflow: everybody });
 const changeWorkflow = rule('builder', { privateWorkflow: hidden, publicWorkflow: publicChange });
-const runWorkflow = rule('builder', { privateWorkflow: hidden, publicWorkflow: everybody });
+/** Not even a public one without the role builder, unless as a runner. */
+const buildersOnly: Standing = { ...everybody, viewer: 403, approver: 403, candidate: 403 };
+const startWorkflow = rule('viewer', { privateWorkflow: hidden, publicWorkflow: buildersOnly });
 const readRun = rule('viewer', { run: hidden });
 const steerRun = rule('builder', { run: hidden });
 const actOnTask = rule('approver', { task: taskActed });
@@ -117,6 +120,8 @@ const readHook = rule('viewer', { hook: hidden });
 const changeHook = rule('builder', { hook: hidden });
 const readSource = rule('viewer', { eventSource: hidden });
 const changeSource = rule('builder', { eventSource: hidden });
+/** Teams are those of their members; the owner is one, as its admin. */
+const ofTeam = rule('viewer', { team: hidden });
 const forRole = (role: Role): Rule => rule(role, { none: everybody });
 
 /** By `operationId`. `public` needs no token. */
@@ -158,6 +163,17 @@ export const accessRules: Record<string, Rule | 'public'> = {
   listUserIdentities: rule('admin', { user: adminOnly }),
   linkUserIdentity: rule('admin', { user: adminOnly }),
   unlinkUserIdentity: rule('admin', { user: adminOnly }),
+  // Teams. test/security/team-access.test.ts tries what their members may do with what teams hold.
+  listTeams: forRole('viewer'),
+  createTeam: forRole('admin'),
+  getTeam: ofTeam,
+  updateTeam: ofTeam,
+  deleteTeam: ofTeam,
+  listTeamMembers: ofTeam,
+  putTeamMember: ofTeam,
+  removeTeamMember: ofTeam,
+  listStartableWorkflows: forRole('viewer'),
+  getStartableWorkflow: startWorkflow,
 
   // Users.
   revokeToken: forRole('viewer'),
@@ -277,8 +293,8 @@ export const accessRules: Record<string, Rule | 'public'> = {
   updateSchedule: changeWorkflow,
   triggerSchedule: changeWorkflow,
   backfillSchedule: changeWorkflow,
-  runWorkflow,
-  executeWorkflow: runWorkflow,
+  runWorkflow: startWorkflow,
+  executeWorkflow: startWorkflow,
   applySet: forRole('builder'),
   listAppliedResources: forRole('viewer'),
   listRuns: forRole('viewer'),
@@ -291,7 +307,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   listRunLogs: readRun,
   streamRunEvents: readRun,
   getRunDiagram: readRun,
-  cancelRun: steerRun,
+  cancelRun: readRun,
   suspendRun: steerRun,
   resumeRun: steerRun,
   retryRun: steerRun,

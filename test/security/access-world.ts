@@ -41,6 +41,7 @@ export async function createAccessWorld(): Promise<AccessWorld> {
     publicWorkflow: (await createdWorkflow(clients.owner, definition, { visibility: 'public' })).id,
   };
   const run = await insertRun(app.orm, { owner: owner.id });
+  const team = created(await clients.admin.post('/teams', { name: 'payments', admin: owner.id }));
   const webhook = created(await clients.owner.post('/webhooks', { url: 'https://hooks.example.com/in' }));
   const delivery = created(await clients.owner.post(`/webhooks/${webhook.id}/test`));
   const chat = created(
@@ -97,6 +98,7 @@ export async function createAccessWorld(): Promise<AccessWorld> {
     oauthClient: await registerClient(app),
     ...identity,
     user: owner.id,
+    team: team.id,
   };
   const workerToken = await insertWorkerToken(app, owner.id, Object.values(agents.ids));
   return {
@@ -110,6 +112,7 @@ export async function createAccessWorld(): Promise<AccessWorld> {
       delivery_id: delivery.id,
       client_id: ids.client,
       identity_id: ids.identity,
+      user_id: owner.id,
       session: 'trip',
       token_id: object === 'user' ? accessToken : workerToken,
       file_id: ids.privateFile,

@@ -61,6 +61,7 @@ function statsEndpoint(): Endpoint {
     summary: 'Get what the calls of each version of an agent have come to, and its canary',
     tags,
     role: 'builder',
+    inTeams: true,
     params: idParams,
     query: z.object({
       hours: z.coerce
@@ -94,6 +95,7 @@ function changeEndpoints(): Endpoint[] {
       description: 'It takes calls while it is published. The others go as if it were not published.',
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
       body: z.object({
         version: text({ min: 1, max: 50 }),
@@ -113,6 +115,7 @@ function changeEndpoints(): Endpoint[] {
       summary: "End an agent's canary: the highest published version gets all calls",
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
       responses: { 204: null },
       handler: async (c) => {

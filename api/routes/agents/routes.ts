@@ -1,3 +1,6 @@
+import type { Agent } from '../../../db/entities/agent.ts';
+import { holderOf } from '../../../domain/auth/ownership.ts';
+import { copySecrets, moveObject, secretsOfAgent, teamFor } from '../../../domain/teams/holding.ts';
 import * as z from 'zod';
 
 import type { Actor } from '../../../domain/auth/actor.ts';
@@ -14,7 +17,7 @@ import {
 import { checkSecretLimit, checkSkillLimit, checkVersionLimits } from '../../../domain/limits.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
-import { endpoint, type Endpoint, type EndpointResponse } from '../../endpoint.ts';
+import { endpoint, type Endpoint, type EndpointContext, type EndpointResponse } from '../../endpoint.ts';
 import { viewQuery } from '../../listed.ts';
 import { byId, readPage } from '../../paging.ts';
 import { idParams, pageQuery, uuid } from '../../schemas.ts';
@@ -60,6 +63,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
         'the record shows placeholders.',
       tags,
       role: 'builder',
+      inTeams: true,
       body: newAgent,
       record: agentRecord,
       responses: { 201: agentRecord },
@@ -68,12 +72,12 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
           c.em,
           encryption,
           c.actor,
-          fieldsOfNew(c.body),
+          { ...fieldsOfNew(c.body), team_id: await teamFor(c.em, c.actor, c.body.team_id) },
           (c.body.skills ?? []).map(skillOfNew),
         );
         await checkVersionLimits(c.em, env, state.agent.id, { added: true });
         await checkSkillLimit(c.em, env, state.agent.id);
-        await checkSecretLimit(c.em, env, state.agent.owner_id);
+        await checkSecretLimit(c.em, env, holderOf(state.agent));
         const answer = answerWith(c.actor, state);
         return {
           ...answer,
@@ -103,6 +107,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
         '`version`',
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
       body: agentPatch,
       record: agentRecord,
@@ -115,12 +120,13 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
         if (c.ctx.get('if-match'))
           checkIfMatch(c.ctx, tagOf(presentAgent(c.actor, await stateOf(c.em, agent))));
         const { version } = agent;
+        await moveIfAsked(deps, c, agent, c.body.team_id);
         const state = await updateAgent(c.em, encryption, c.actor, agent, patchOf(c.body, agent));
         const { configuration, input_schema: input, output_schema: output } = c.body;
         const changed = [configuration, input, output].some((part) => part !== undefined);
         if (changed || agent.version !== version)
           await checkVersionLimits(c.em, env, agent.id, { added: agent.version !== version });
-        await checkSecretLimit(c.em, env, agent.owner_id);
+        await checkSecretLimit(c.em, env, holderOf(agent));
         return answerWith(c.actor, state);
       },
     }),
@@ -131,6 +137,7 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Delete an agent with its versions and skills',
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
       responses: { 204: null },
       errors: [409, 412],
@@ -175,6 +182,21 @@ export function agentEndpoints(deps: AppDeps): Endpoint[] {
 function tagOf(record: Record<string, unknown>): string {
   const live = { last_used: null, warnings: null, can: null, last_check: null, circuit: null };
   return etag(JSON.stringify({ ...record, ...live }));
+}
+
+/** Moves the agent with its secrets, if the request names another team. */
+async function moveIfAsked(
+  { encryption }: Pick<AppDeps, 'encryption'>,
+  { em, actor }: Pick<EndpointContext, 'em' | 'actor'>,
+  agent: Agent,
+  team: string | null | undefined,
+): Promise<void> {
+  if (team === undefined || team === (agent.team_id ?? null)) return;
+  const from = holderOf(agent);
+  const names = await secretsOfAgent(em, agent.id);
+  const moved = await moveObject(em, actor, 'agent', { ...agent, team_id: agent.team_id ?? null }, team);
+  Object.assign(agent, moved);
+  await copySecrets(em, encryption, { from, to: moved.holder_id, names });
 }
 
 function answerWith(actor: Actor, state: AgentState): EndpointResponse {

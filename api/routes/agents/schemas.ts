@@ -102,6 +102,7 @@ export const newAgent = z.object({
   visibility,
   ...optionalFields,
   budget: budgetSchema.nullish(),
+  team_id: uuid.nullish().meta({ description: 'The team that it is for; default: the caller.' }),
   skills: z.array(inlineSkill).max(MAX_INLINE_SKILLS).nullish(),
 });
 
@@ -113,6 +114,7 @@ export const agentPatch = z.object({
   visibility: visibility.optional(),
   ...optionalFields,
   budget: budgetPatch.nullish(),
+  team_id: uuid.nullish(),
   limits: agentLimitsPatch.nullish(),
 });
 
@@ -134,6 +136,7 @@ export const agentFilters = {
   status: z.enum(AGENT_STATUSES).optional(),
   visibility: visibility.optional(),
   owner_id: uuid.optional(),
+  team_id: uuid.optional(),
   capability: z.string().optional(),
   modality: z.string().optional(),
   tag: z.string().optional(),

@@ -45,6 +45,7 @@ export function skillEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       summary: 'Add a skill',
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
       body: newSkill,
       record: skillRecord,
@@ -68,6 +69,7 @@ export function skillEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       summary: 'Update a skill',
       tags,
       role: 'builder',
+      inTeams: true,
       params: skillParams,
       body: skillPatch,
       record: skillRecord,
@@ -89,6 +91,7 @@ export function skillEndpoints({ env }: Pick<AppDeps, 'env'>): Endpoint[] {
       summary: 'Delete a skill',
       tags,
       role: 'builder',
+      inTeams: true,
       params: skillParams,
       responses: { 204: null },
       handler: async (c) => {

@@ -1,3 +1,4 @@
+import { holderOf } from '../../../domain/auth/ownership.ts';
 import * as z from 'zod';
 
 import type { AgentVersion } from '../../../db/entities/agent-version.ts';
@@ -57,6 +58,7 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
         'The draft becomes the current version when it is published or when `PATCH /agents/{id}` selects it.',
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
       body: newVersion,
       record: versionRecord,
@@ -80,7 +82,7 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
         );
         agent.updated_at = new Date();
         await checkVersionLimits(c.em, env, agent.id, { added: true });
-        await checkSecretLimit(c.em, env, agent.owner_id);
+        await checkSecretLimit(c.em, env, holderOf(agent));
         const location = `${c.baseUrl}/agents/${agent.id}/versions/${encodeURIComponent(draft.version)}`;
         return { status: 201, body: presentVersion(draft), headers: { Location: location } };
       },
@@ -106,6 +108,7 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
       summary: 'Update a draft',
       tags,
       role: 'builder',
+      inTeams: true,
       params: versionParams,
       body: versionPatch,
       record: versionRecord,
@@ -124,7 +127,7 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
         const change = { ...content, configuration, ...(changelog === undefined ? {} : { changelog }) };
         const changed = await updateDraft(c.em, agent, version, change);
         await checkVersionLimits(c.em, env, agent.id, { added: false });
-        await checkSecretLimit(c.em, env, agent.owner_id);
+        await checkSecretLimit(c.em, env, holderOf(agent));
         return { status: 200, body: presentVersion(changed) };
       },
     }),
@@ -135,6 +138,7 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
       summary: 'Publish a draft, which makes it immutable, and the current version if it is the highest',
       tags,
       role: 'builder',
+      inTeams: true,
       params: versionParams,
       body: emptyBody,
       responses: { 200: versionRecord },
@@ -151,6 +155,7 @@ export function versionEndpoints({ encryption, env }: Pick<AppDeps, 'encryption'
       summary: 'Deprecate a published version; it remains usable',
       tags,
       role: 'builder',
+      inTeams: true,
       params: versionParams,
       body: emptyBody,
       responses: { 200: versionRecord },

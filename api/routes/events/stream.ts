@@ -17,6 +17,7 @@ import {
   taskAudiences,
   type TaskAudiences,
 } from '../../../domain/events/visibility.ts';
+import { runsSeenBy } from '../../../domain/runs/policy.ts';
 import type { AppDeps } from '../../deps.ts';
 import type { EndpointContext, EndpointResponse } from '../../endpoint.ts';
 import { sendStream } from '../../streams/follow.ts';
@@ -59,8 +60,10 @@ export async function streamEvents(
     from,
     catchUp: (after: Position) => {
       const { run_id, workflow_id } = filter;
-      const runsOf = isAdmin(session.actor) && !filter.mine ? undefined : session.actor.id;
-      return readPage(deps, after, { runsOf, run_id, workflow_id });
+      const { actor } = session;
+      const own = { sql: 'r.owner_id = ?::uuid', values: [actor.id] };
+      const runs = filter.mine ? own : isAdmin(actor) ? undefined : runsSeenBy(actor, 'r');
+      return readPage(deps, after, { runs, run_id, workflow_id });
     },
     blockOf: (entry: LogEntry) => {
       if (isNew && start.isBefore(entry.place)) return null;

@@ -16,6 +16,7 @@ export const fileRecord = z
     sha256: z.string().meta({ description: 'SHA-256 of the content, in lower-case hexadecimal.' }),
     owner_id: uuid,
     owner_name: personName,
+    team_id: uuid.nullable(),
     visibility,
     created_at: timestamp,
   })
@@ -32,6 +33,7 @@ export function presentFile(file: StoredFile): z.input<typeof fileRecord> {
     size,
     sha256,
     owner_id,
+    team_id: file.team_id ?? null,
     visibility: seenBy,
     created_at: file.created_at.toISOString(),
   };

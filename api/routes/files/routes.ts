@@ -21,6 +21,7 @@ import {
   type Upload,
 } from '../../../domain/files/service.ts';
 import { checkFileLimit } from '../../../domain/limits.ts';
+import { moveObject, teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch } from '../../conditional.ts';
 import {
@@ -41,7 +42,11 @@ import { receiveUpload, type Described } from './upload.ts';
 const tags = ['files'];
 const name = text({ min: 1, max: 255 });
 const bytes = z.unknown().meta({ type: 'string', format: 'binary' });
-const uploadQuery = z.object({ name: name.optional(), visibility: visibility.optional() });
+const uploadQuery = z.object({
+  name: name.optional(),
+  visibility: visibility.optional(),
+  team_id: uuid.optional().meta({ description: 'The team that the file is for; default: the caller.' }),
+});
 
 export function fileEndpoints(deps: AppDeps): Endpoint[] {
   const links = { keys: deps.keys, baseUrl: deps.env.BASE_URL };
@@ -60,6 +65,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
         'Repeating an `Idempotency-Key` with the same bytes returns the first file again.',
       tags,
       role: 'builder',
+      inTeams: true,
       query: uploadQuery,
       rawBody: true,
       bodies: {
@@ -79,9 +85,11 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
         const { query } = c;
         const { upload, described } = await receiveUpload(c.ctx, deps.files);
         try {
-          return await saveUpload(deps, c, upload, {
+          return await saveUpload(deps, c, upload, query.team_id, {
             ...described,
-            ...Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined)),
+            ...Object.fromEntries(
+              Object.entries({ ...query, team_id: undefined }).filter(([, value]) => value !== undefined),
+            ),
           });
         } catch (error) {
           await upload.discard();
@@ -100,6 +108,7 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
         ...pageQuery,
         q: z.string().max(255).optional().meta({ description: 'Part of the name.' }),
         owner_id: uuid.optional(),
+        team_id: uuid.optional(),
         visibility: visibility.optional(),
         sha256: z
           .string()
@@ -149,17 +158,25 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       method: 'PATCH',
       path: '/files/{id}',
       operationId: 'updateFile',
-      summary: 'Rename a file or change its visibility',
+      summary: 'Rename a file, change its visibility, or give it to a team',
       tags,
       role: 'viewer',
       clientRole: 'builder',
       params: idParams,
-      body: z.object({ name: name.optional(), visibility: visibility.optional() }),
+      body: z.object({
+        name: name.optional(),
+        visibility: visibility.optional(),
+        team_id: uuid.nullish(),
+      }),
       record: fileRecord,
       responses: { 200: fileRecord },
       handler: async (c) => {
         const file = await getFileForChange(c.em, c.actor, c.params.id);
-        await updateFile(c.em, file, c.body);
+        const { team_id: team, ...changes } = c.body;
+        const object = { ...file, team_id: file.team_id ?? null };
+        if (team !== undefined && team !== object.team_id)
+          Object.assign(file, await moveObject(c.em, c.actor, 'file', object, team));
+        await updateFile(c.em, file, changes);
         return { status: 200, body: presentFile(file) };
       },
     }),
@@ -234,6 +251,7 @@ async function saveUpload(
   deps: AppDeps,
   c: EndpointContext,
   upload: Upload,
+  teamId: string | undefined,
   described: Described,
 ): Promise<EndpointResponse> {
   const seenBy = visibility.optional().safeParse(described.visibility);
@@ -245,12 +263,15 @@ async function saveUpload(
     media_type: described.media_type ?? '',
     visibility: seenBy.data,
   };
-  const fingerprint = Buffer.from(JSON.stringify([upload.sha256, file]));
+  const fingerprint = Buffer.from(
+    JSON.stringify([upload.sha256, file, ...(teamId === undefined ? [] : [teamId])]),
+  );
   const scope = idempotencyScope(c.ctx, c.actor, fingerprint, (value) => deps.encryption.fingerprint(value));
   const response = await c.em.transactional(async (em): Promise<EndpointResponse> => {
     const first = scope ? await claimKey(em, scope) : null;
     if (first) return first;
-    const row = await addFile(em, upload, file);
+    const team_id = await teamFor(em, c.actor, teamId);
+    const row = await addFile(em, upload, { ...file, team_id });
     await c.audit.write(em, { objectId: row.id, data: { changes: { name: { new: file.name } } } });
     await checkFileLimit(em, deps.env, c.actor.id);
     const created = { status: 201, body: presentFile(row), headers: { Location: `/files/${row.id}` } };

@@ -53,6 +53,7 @@ const candidates = z.object({
   users: names,
   roles: names,
   groups: names,
+  teams: names.optional(),
 }) satisfies z.ZodType<Candidates>;
 const decisionOption = z.object({
   id: z.string(),
@@ -210,6 +211,8 @@ export const batchRecord = z
 export function presentTask(actor: Actor, view: HumanTaskView): z.input<typeof humanTaskRecord> {
   const {
     owner_id: _owner,
+    team_id: _team,
+    by_grant: _byGrant,
     initiator_id: _initiator,
     initiator_ids: _initiators,
     excluded: _excluded,

@@ -198,6 +198,7 @@ function decisionEndpoints(deps: AppDeps): Endpoint[] {
         'already voted), `decision` of the problem has the winning decision, or null if there is none.',
       tags,
       role: 'approver',
+      inTeams: true,
       params: idParams,
       body: submission,
       responses: { 200: decidedRecord },
@@ -222,6 +223,7 @@ function decisionEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Decide several human tasks, each with its own result',
       tags,
       role: 'approver',
+      inTeams: true,
       transaction: false,
       body: z.object({
         decisions: z

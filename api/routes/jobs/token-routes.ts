@@ -30,6 +30,7 @@ export function workerTokenEndpoints({ env, knownWorkers }: AppDeps): Endpoint[]
       summary: "List the tokens of an agent's external workers, oldest first",
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
       query: z.object(pageQuery),
       responses: { 200: z.array(tokenRecord) },
@@ -53,6 +54,7 @@ export function workerTokenEndpoints({ env, knownWorkers }: AppDeps): Endpoint[]
         "`CLIENT_MAX_DAYS`), when its maker's password is changed or reset, and when its maker is disabled.",
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
       body: z.object({
         name: text({ min: 1, max: 100 }),
@@ -92,6 +94,7 @@ export function workerTokenEndpoints({ env, knownWorkers }: AppDeps): Endpoint[]
       summary: 'End a token of external workers for an agent, at once',
       tags,
       role: 'builder',
+      inTeams: true,
       params: z.object({ id: uuid, token_id: uuid }),
       responses: { 204: null },
       errors: [403],

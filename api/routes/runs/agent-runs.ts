@@ -34,6 +34,7 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
         'With `Prefer: wait=N` the response waits up to N seconds (at most 60) for the run to end.',
       tags: ['agents'],
       role: 'builder',
+      inTeams: true,
       params: idParams,
       body: z.object({
         input: z.unknown().default({}),

@@ -4,6 +4,7 @@ import type { Actor } from '../../../domain/auth/actor.ts';
 import { readTail, type RunTail, type TaskGroup, type TaskVisit } from '../../../domain/runs/queries.ts';
 import type { AsJson, EventRow, ListedRunRow, RunRow, TaskRow } from '../../../domain/runs/row.ts';
 import { presentListed } from '../../listed.ts';
+import { maySeeInside } from '../../../domain/runs/policy.ts';
 import { runActions } from '../../../domain/runs/rights.ts';
 
 export interface RunPresenter {
@@ -29,8 +30,9 @@ export async function presentRun(
 export function presentWithTail(
   presenter: RunPresenter,
   run: RunRow,
-  { tasks, events: logs }: RunTail,
+  tail: RunTail,
 ): Record<string, unknown> {
+  const { tasks, events: logs } = maySeeInside(presenter.actor, run) ? tail : { tasks: [], events: [] };
   return {
     ...presentFields(presenter, { ...run, input_params: run.input }),
     tasks: tasks.map(presentTask),
@@ -56,6 +58,8 @@ function presentFields(presenter: RunPresenter, run: Omit<ListedRunRow, 'omitted
     output: run.output,
     error: run.error,
     owner_id: run.owner_id,
+    team_id: run.team_id,
+    by_grant: run.by_grant,
     parent_run_id: run.parent_run_id,
     retry_of: run.retry_of,
     key: run.key,

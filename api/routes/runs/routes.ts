@@ -7,6 +7,7 @@ import { deliverSignals } from '../../../domain/runs/dispatch.ts';
 import { runLimits } from '../../../domain/runs/limits.ts';
 import {
   getRun,
+  getRunInside,
   getRunTask,
   listEvents,
   listRuns,
@@ -14,7 +15,7 @@ import {
   listTaskGroups,
 } from '../../../domain/runs/queries.ts';
 import { healWorkflow, mayHeal } from '../../../domain/marketplace/heal.ts';
-import { getRunnable } from '../../../domain/runs/runnable.ts';
+import { getStartable } from '../../../domain/runs/runnable.ts';
 import { retryRun } from '../../../domain/runs/retry.ts';
 import { commandRun, runWorkflow, terminateRun } from '../../../domain/runs/service.ts';
 import type { CommandKind } from '../../../domain/runs/rights.ts';
@@ -96,6 +97,7 @@ const listQuery = z.object({
   created_after: instant.optional(),
   created_before: instant.optional(),
   owner_id: personOrMe.optional(),
+  team_id: uuid.optional().meta({ description: "The team of the run's workflow." }),
   tag: text({ min: 1, max: 100 }).optional().meta({ description: "A tag of the run's workflow." }),
   run_tag: listOf(runTag).meta({ description: 'Tags of the run itself, separated by commas: all of them.' }),
   label: labelFilter,
@@ -131,23 +133,26 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       path,
       operationId,
       summary,
-      description: WAIT_DESCRIPTION,
+      description: `For builders, and for those who are among the workflow's \`runners\`. ${WAIT_DESCRIPTION}`,
       tags: ['runs'],
-      role: 'builder',
+      role: 'viewer',
+      clientRole: 'builder',
+      inTeams: true,
       params: idParams,
       body: runBody,
       responses: { 200: runSchema, 201: runSchema },
       errors: [404, 409, 422],
       async handler(c) {
-        const found = await getRunnable(c.em, c.actor, c.params.id);
-        const workflow =
+        const { workflow: found, byGrant } = await getStartable(c.em, c.actor, c.params.id);
+        const { workflow } =
           mayHeal(found) && (await healWorkflow(c.em, found.id))
-            ? await getRunnable(c.em, c.actor, found.id)
-            : found;
+            ? await getStartable(c.em, c.actor, found.id)
+            : { workflow: found };
         const caller_run_id = await callingRunByHeader(c.em, c.ctx.get('Idempotency-Key'));
         const { input_params: input, ...names } = c.body;
         const { id, isNew } = await runWorkflow(c.em, c.actor, workflow, input, {
           ...names,
+          by_grant: byGrant,
           caller_run_id,
           limits: runLimits(deps.env),
         });
@@ -164,7 +169,8 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       operationId: `${kind}Run`,
       summary,
       tags: ['runs'],
-      role: 'builder',
+      ...(kind === 'cancel' ? { role: 'viewer', clientRole: 'builder' } : { role: 'builder' }),
+      inTeams: true,
       params: idParams,
       body: emptyBody,
       responses: { 200: runSchema },
@@ -255,7 +261,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: z.array(runTaskSchema) },
       errors: [404],
       async handler(c) {
-        const run = await getRun(c.em, c.actor, c.params.id);
+        const run = await getRunInside(c.em, c.actor, c.params.id);
         const { items, headers } = await readPage(c, bySeq, (page, filter) =>
           listRunTasks(c.em, run.id, filter, page),
         );
@@ -275,7 +281,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: z.array(taskGroupSchema) },
       errors: [404],
       async handler(c) {
-        const run = await getRun(c.em, c.actor, c.params.id);
+        const run = await getRunInside(c.em, c.actor, c.params.id);
         const { items, headers } = await readPage(c, bySeq, (page) => listTaskGroups(c.em, run.id, page));
         return { status: 200, body: items.map(presentTaskGroup), headers };
       },
@@ -304,7 +310,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: runTaskVisitSchema },
       errors: [404],
       async handler(c) {
-        const run = await getRun(c.em, c.actor, c.params.id);
+        const run = await getRunInside(c.em, c.actor, c.params.id);
         const task = await getRunTask(c.em, run.id, c.params.reference, c.query.visit);
         return { status: 200, body: presentTaskVisit(task) };
       },
@@ -328,7 +334,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: z.array(logEntrySchema) },
       errors: [404],
       async handler(c) {
-        const run = await getRun(c.em, c.actor, c.params.id);
+        const run = await getRunInside(c.em, c.actor, c.params.id);
         const { items, headers } = await readPage(c, bySeq, (page, { level, task, after, before }) =>
           listEvents(c.em, run.id, {
             after: after ?? 0,
@@ -401,6 +407,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Retry a failed run: start a new run that continues from the failed task',
       tags: ['runs'],
       role: 'builder',
+      inTeams: true,
       params: idParams,
       description:
         'With `revision`, `input` or `from`, which only the owner of the workflow and admins may give, ' +

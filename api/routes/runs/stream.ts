@@ -4,8 +4,8 @@
  */
 import { isTerminal, type RunStatus } from '../../../contracts/run-events.ts';
 import { badRequest } from '../../../domain/errors.ts';
-import { maySeeRun } from '../../../domain/runs/policy.ts';
-import { listEvents, getRun } from '../../../domain/runs/queries.ts';
+import { maySeeInside, maySeeRun, type InsideOfRun } from '../../../domain/runs/policy.ts';
+import { listEvents, getRunInside } from '../../../domain/runs/queries.ts';
 import type { AppDeps } from '../../deps.ts';
 import type { EndpointContext, EndpointResponse } from '../../endpoint.ts';
 import { sendStream } from '../../streams/follow.ts';
@@ -21,7 +21,7 @@ export async function streamRun(
   deps: AppDeps,
   c: EndpointContext<{ id: string }>,
 ): Promise<EndpointResponse> {
-  const run = await getRun(c.em, c.actor, c.params.id);
+  const run = await getRunInside(c.em, c.actor, c.params.id);
   const from = lastEventId(c);
   if (isTerminal(run.status) && from >= run.last_seq) return { status: 204 };
   const session = deps.sessions.openStream(openerOf(c.ctx));
@@ -34,7 +34,9 @@ export async function streamRun(
     blockOf: ({ text }: RunEntry) => text,
     mark: (word: string) => `: ${word}\n\n`,
     mayFollow: () =>
-      reader.owner.current !== null && maySeeRun(session.actor, { owner_id: reader.owner.current }),
+      reader.owner.current !== null &&
+      maySeeRun(session.actor, reader.owner.current) &&
+      maySeeInside(session.actor, reader.owner.current),
     isStopping: deps.isStopping,
     ...(partials ? { partials } : {}),
   };
@@ -53,8 +55,8 @@ function lastEventId(c: EndpointContext): number {
   return seq;
 }
 
-function openReader(deps: AppDeps, run: { id: string; owner_id: string }, from: number): RunReader {
-  const owner = { current: run.owner_id };
+function openReader(deps: AppDeps, run: InsideOfRun & { id: string }, from: number): RunReader {
+  const owner = { current: run };
   return new RunReader(runSource(deps, run.id, owner), from, deps.logger, owner);
 }
 
@@ -63,8 +65,8 @@ function runSource(deps: AppDeps, runId: string, owner: RunOwner): LogSource<Run
   return {
     isAfter: (left, right) => left > right,
     async read(after) {
-      const { owner_id: ownerId, ...page } = await readPage(deps, runId, after);
-      owner.current = ownerId;
+      const { owner: current, ...page } = await readPage(deps, runId, after);
+      owner.current = current;
       return page;
     },
     wait: () => watch.next(IDLE_MS),
@@ -76,11 +78,14 @@ async function readPage(
   deps: AppDeps,
   runId: string,
   after: number,
-): Promise<Reading<RunEntry, number> & { owner_id: string | null }> {
+): Promise<Reading<RunEntry, number> & { owner: InsideOfRun | null }> {
   const em = deps.orm.em.fork();
   // Read the status first: if it is terminal, the events read after it are complete.
-  const [run] = await em.execute<{ status: RunStatus; owner_id: string }[]>(
-    `select status, owner_id from run where id = ?`,
+  const [run] = await em.execute<(InsideOfRun & { status: RunStatus })[]>(
+    `select r.status, r.owner_id, r.team_id, r.by_grant,
+            (select json_build_object('owner_id', w.owner_id, 'team_id', w.team_id, 'visibility', w.visibility)
+               from workflow w where w.id = r.workflow_id) as workflow
+       from run r where r.id = ?`,
     [runId],
   );
   const rows = await listEvents(em, runId, { after, limit: BATCH });
@@ -94,6 +99,6 @@ async function readPage(
     more,
     reached: entries.at(-1)?.place ?? after,
     over: !more && (run === undefined || isTerminal(run.status)),
-    owner_id: run?.owner_id ?? null,
+    owner: run ?? null,
   };
 }

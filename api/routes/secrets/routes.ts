@@ -1,6 +1,7 @@
 import * as z from 'zod';
 
 import { checkStepUp } from '../../../domain/auth/clients.ts';
+import type { Role } from '../../../contracts/roles.ts';
 import { invalid } from '../../../domain/errors.ts';
 import { checkSecretLimit } from '../../../domain/limits.ts';
 import {
@@ -10,11 +11,12 @@ import {
   putSecret,
   secretName,
 } from '../../../domain/secrets/service.ts';
+import { teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
-import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
 import { orderBy, readPage } from '../../paging.ts';
-import { jsonObject, pageQuery, text } from '../../schemas.ts';
+import { jsonObject, pageQuery, text, uuid } from '../../schemas.ts';
 import { presentSecret, secretRecord } from './presenter.ts';
 
 const tags = ['secrets'];
@@ -29,6 +31,21 @@ const secretValue = z
   .union([text({ min: 1, max: 65_536 }), jsonObject])
   .meta({ description: 'Text, or an object such as {username, password}. It is never returned.' });
 
+const ofTeam = {
+  team_id: uuid
+    .optional()
+    .meta({ description: "A team whose secrets are meant, instead of the caller's own." }),
+};
+
+/** Whose secrets a request is about. The query is checked only if it says so, else after the secret is found. */
+async function holderFor(
+  c: EndpointContext<unknown, { team_id?: string | undefined }>,
+  role: Role,
+): Promise<string> {
+  const team = c.ctx.query['team_id'] === undefined ? undefined : c.query.team_id;
+  return (await teamFor(c.em, c.actor, team, role)) ?? c.actor.id;
+}
+
 export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' | 'env'>): Endpoint[] {
   return [
     endpoint({
@@ -38,10 +55,12 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       summary: "List the names of the caller's secrets, sorted by name",
       tags,
       role: 'viewer',
-      query: z.object(pageQuery),
+      query: z.object({ ...pageQuery, ...ofTeam }),
       responses: { 200: z.array(secretRecord) },
       handler: async (c) => {
-        const { items, headers } = await readPage(c, byName, (page) => listSecrets(c.em, c.actor, page));
+        const { items, headers } = await readPage(c, byName, async (page) =>
+          listSecrets(c.em, await holderFor(c, 'viewer'), page),
+        );
         return { status: 200, body: items.map(presentSecret), headers };
       },
     }),
@@ -53,10 +72,11 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       tags,
       role: 'viewer',
       params,
+      query: z.object(ofTeam),
       responses: { 200: secretRecord },
       handler: async (c) => ({
         status: 200,
-        body: presentSecret(await getSecret(c.em, c.actor, c.params.name)),
+        body: presentSecret(await getSecret(c.em, await holderFor(c, 'viewer'), c.params.name)),
       }),
     }),
     endpoint({
@@ -66,7 +86,9 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       summary: "Store a secret, encrypted; own agents' configuration refers to it as `<NAME>`",
       tags,
       role: 'builder',
+      inTeams: true,
       params,
+      query: z.object(ofTeam),
       body: z.object({ value: secretValue }),
       record: secretRecord,
       responses: { 200: secretRecord, 201: secretRecord },
@@ -74,6 +96,7 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       handler: async (c) => {
         checkStepUp(claimsOf(c.ctx));
         const { name } = c.params;
+        const holder = await holderFor(c, 'builder');
         const { value } = c.body;
         if (!secretName.test(name)) {
           throw invalid([
@@ -85,11 +108,11 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
             },
           ]);
         }
-        const stored = await putSecret(c.em, encryption, c.actor.id, {
+        const stored = await putSecret(c.em, encryption, holder, {
           name,
           value: typeof value === 'string' ? value : JSON.stringify(value),
         });
-        if (stored.created) await checkSecretLimit(c.em, env, c.actor.id);
+        if (stored.created) await checkSecretLimit(c.em, env, holder);
         return {
           status: stored.created ? 201 : 200,
           body: presentSecret(stored.secret),
@@ -104,11 +127,13 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       summary: 'Delete a secret; invocations of agents that refer to it will fail',
       tags,
       role: 'builder',
+      inTeams: true,
       params,
+      query: z.object(ofTeam),
       responses: { 204: null },
       handler: async (c) => {
         checkStepUp(claimsOf(c.ctx));
-        await deleteSecret(c.em, c.actor, c.params.name);
+        await deleteSecret(c.em, await holderFor(c, 'builder'), c.params.name);
         return { status: 204 };
       },
     }),

@@ -14,6 +14,7 @@ export const webhookRecord = z
     id: uuid,
     owner_id: uuid,
     owner_name: personName,
+    team_id: uuid.nullable(),
     url: z.string(),
     types: z.array(z.string()).meta({
       description:
@@ -71,10 +72,11 @@ export const deliveryDetail = deliveryRecord
   .meta({ id: 'DeliveryDetail', variantOf: 'Delivery' });
 
 export function presentWebhook(webhook: Webhook): z.input<typeof webhookRecord> {
-  const { id, owner_id, url, types, description, active, disabled_reason } = webhook;
+  const { id, owner_id, team_id, url, types, description, active, disabled_reason } = webhook;
   return {
     id,
     owner_id,
+    team_id,
     url,
     types,
     description,

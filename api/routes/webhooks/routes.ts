@@ -17,6 +17,7 @@ import {
 } from '../../../domain/webhooks/service.ts';
 import { checkWebhookLimit } from '../../../domain/limits.ts';
 import { isSecret } from '../../../domain/webhooks/signature.ts';
+import { teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
@@ -66,7 +67,12 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       summary: "List the caller's webhooks, newest first; admins see those of all users",
       tags,
       role: 'viewer',
-      query: z.object({ ...pageQuery, owner_id: uuid.optional(), active: flag.optional() }),
+      query: z.object({
+        ...pageQuery,
+        owner_id: uuid.optional(),
+        team_id: uuid.optional(),
+        active: flag.optional(),
+      }),
       responses: { 200: z.array(webhookRecord) },
       handler: async (c) => {
         const { items, headers } = await readPage(c, byId, (page, filter) =>
@@ -91,12 +97,16 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
         'Redirects are not followed.',
       tags,
       role: 'approver',
+      inTeams: true,
       body: z.object({
         url,
         types: types.nullish(),
         description: description.nullish(),
         secret: secret.nullish(),
         active: z.boolean().nullish(),
+        team_id: uuid.nullish().meta({
+          description: 'A team: the webhook gets the events of its runs. Default: what the caller may see.',
+        }),
       }),
       record: webhookRecord,
       responses: { 201: newWebhookRecord },
@@ -113,6 +123,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
           description: body.description ?? null,
           active: body.active ?? true,
           secret: body.secret ?? undefined,
+          team_id: await teamFor(c.em, c.actor, body.team_id),
         });
         await checkWebhookLimit(c.em, deps.env, c.actor.id);
         const webhook = presentWebhook(await getWebhook(c.em, c.actor, created.id));
@@ -146,6 +157,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
         'Reactivating a webhook retries its pending deliveries. An inactive webhook records no events.',
       tags,
       role: 'approver',
+      inTeams: true,
       params: idParams,
       body: z.object({
         url: url.optional(),
@@ -179,6 +191,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Delete a webhook and its delivery log',
       tags,
       role: 'approver',
+      inTeams: true,
       params: idParams,
       responses: { 204: null },
       errors: [412],
@@ -196,6 +209,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Send a test event',
       tags,
       role: 'approver',
+      inTeams: true,
       params: idParams,
       body: emptyBody,
       responses: { 202: deliveryRecord },
@@ -259,6 +273,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
       description: 'Sends the same bytes with the same `webhook-id`, after all pending deliveries.',
       tags,
       role: 'approver',
+      inTeams: true,
       params: deliveryParams,
       body: emptyBody,
       responses: { 202: deliveryRecord },
@@ -281,6 +296,7 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
         'Resends deliveries that were given up and have not arrived since, oldest first, at most 1,000.',
       tags,
       role: 'approver',
+      inTeams: true,
       params: idParams,
       body: z.object({ since: instant.optional() }),
       responses: { 202: z.object({ redelivered: z.int() }) },

@@ -1,4 +1,8 @@
 /** Converts workflows and their revisions to JSON. Nothing else does. */
+import type { Runners } from '../../../contracts/runners.ts';
+import { acting } from '../../../domain/auth/ownership.ts';
+import { mayChangeWorkflow, type Ownership } from '../../../domain/registry/workflow-policy.ts';
+import { runners } from '../new-workflow.ts';
 import * as z from 'zod';
 
 import { budgetSchema } from '../../../contracts/budgets.ts';
@@ -70,6 +74,8 @@ export const workflowRecord = z
     resources,
     owner_id: uuid,
     owner_name: personName,
+    team_id: uuid.nullable(),
+    runners: runners.nullable().meta({ description: 'Null for those who may not change the workflow.' }),
     visibility: z.enum(['private', 'public']),
     tags: z.array(z.string()),
     budget: budgetSchema.nullable(),
@@ -118,12 +124,25 @@ export function presentListedWorkflow(
   versionProblems: readonly Problem[],
 ): Record<string, unknown> {
   const parts = presentParts(workflow, versionProblems);
-  const { id, name, description, owner_id, visibility, tags, provenance, budget, updated_at } = workflow;
+  const {
+    id,
+    name,
+    description,
+    owner_id,
+    team_id = null,
+    visibility,
+    tags,
+    provenance,
+    budget,
+    updated_at,
+  } = workflow;
   const record = {
     id,
     name,
     description,
     owner_id,
+    team_id,
+    runners: shownRunners(actor, workflow),
     visibility,
     tags,
     budget: budget ?? null,
@@ -134,6 +153,10 @@ export function presentListedWorkflow(
     { ...record, ...parts, can: workflowActions(actor, workflow, parts) },
     recordNames(workflow.omitted),
   );
+}
+
+function shownRunners(actor: Actor, workflow: Ownership & { runners: Runners }): Runners | null {
+  return mayChangeWorkflow(acting(actor, 'builder'), workflow) ? workflow.runners : null;
 }
 
 export function presentListedRevision(
@@ -177,6 +200,8 @@ export function presentWorkflow(
     input_schema: revision.input_schema ?? null,
     ...presentResources(revision),
     owner_id: workflow.owner_id,
+    team_id: workflow.team_id ?? null,
+    runners: shownRunners(actor, workflow),
     visibility: workflow.visibility,
     tags: workflow.tags,
     budget: workflow.budget ?? null,

@@ -1,3 +1,6 @@
+import type { Runners } from '../../../contracts/runners.ts';
+import { holderOf } from '../../../domain/auth/ownership.ts';
+import { copySecrets, moveObject, secretsOfWorkflow, teamFor } from '../../../domain/teams/holding.ts';
 import * as z from 'zod';
 
 import { diagramResponses, respondDiagram } from '../../diagram/respond.ts';
@@ -44,7 +47,7 @@ import { viewQuery } from '../../listed.ts';
 import { byId, orderBy, readPage } from '../../paging.ts';
 import { flag, idParams, jsonObject, pageQuery, uuid } from '../../schemas.ts';
 import { writtenDefinition, type YamlBody } from '../../yaml-body.ts';
-import { newWorkflow, workflowFields } from '../new-workflow.ts';
+import { newWorkflow, runners, workflowFields } from '../new-workflow.ts';
 import {
   listedRevision,
   listedWorkflow,
@@ -78,6 +81,8 @@ const workflowPatch = z.object({
   visibility: visibility.nullish(),
   tags: tagList.nullish(),
   budget: budgetPatch.nullish(),
+  team_id: uuid.nullish(),
+  runners: runners.nullish(),
 });
 
 const filters = {
@@ -85,6 +90,7 @@ const filters = {
   tag: z.string().optional(),
   visibility: visibility.optional(),
   owner_id: uuid.optional(),
+  team_id: uuid.optional(),
   valid: flag.optional(),
 };
 
@@ -105,7 +111,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
         );
         const problems = await versionProblems(
           c.em,
-          items.map(({ owner_id, agents }) => ({ owner_id, agents: agents ?? [] })),
+          items.map(({ holder_id, agents }) => ({ holder_id, agents: agents ?? [] })),
         );
         return {
           status: 200,
@@ -121,19 +127,24 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Create a workflow; an invalid definition is saved as a draft with its problems',
       tags,
       role: 'builder',
+      inTeams: true,
       description: YAML_TEXT,
       body: newWorkflow,
       yaml: 'definition',
       record: workflowRecord,
       responses: { 201: workflowRecord },
-      prepare: (c) => {
+      prepare: async (c) => {
         const { definition: given, name: called } = c.body;
         const { definition: sent } = c.measure(() => writtenDefinition(given, c.yaml));
-        return createSession(deps, c.em, c.actor.id).fetchFor(sent, called);
+        const team = await teamFor(c.em, c.actor, c.body.team_id);
+        return createSession(deps, c.em, team ?? c.actor.id).fetchFor(sent, called);
       },
       handler: async (c) => {
         const { body } = c;
+        const team_id = await teamFor(c.em, c.actor, body.team_id);
         const given = {
+          team_id,
+          runners: body.runners ?? {},
           name: body.name,
           ...c.measure(() => writtenDefinition(body.definition, c.yaml)),
           description: body.description ?? null,
@@ -173,7 +184,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
         const fetched = await createSession(deps, c.em, c.actor.id).fetchFor(sent.definition, called);
         const checked = await checkDefinition(c.em, c.actor.id, sent.definition, called, fetched);
         const [problems = []] = await versionProblems(c.em, [
-          { owner_id: c.actor.id, agents: checked.agents },
+          { holder_id: c.actor.id, agents: checked.agents },
         ]);
         const ofVersions = written({ ...checked, problems }, sent).problems;
         return { status: 200, body: presentVerdict(written(checked, sent), ofVersions) };
@@ -197,6 +208,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Update a workflow; changing the definition creates a revision',
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
       description: YAML_TEXT,
       body: workflowPatch,
@@ -209,7 +221,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
         const { workflow, revision } = await getWorkflow(c.em, c.actor, c.params.id);
         const { definition: changed } = c.body;
         if (!mayChangeWorkflow(c.actor, workflow) || changed === undefined) return undefined;
-        return createSession(deps, c.em, workflow.owner_id).fetchFor(
+        return createSession(deps, c.em, holderOf(workflow)).fetchFor(
           c.measure(() => changedDefinition(c.yaml, revision, changed)).definition,
           workflow.name,
           async () => revision.resources ?? [],
@@ -225,6 +237,9 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
           ...(fields.name === undefined ? {} : { name: fields.name }),
           ...(fields.description === undefined ? {} : { description: fields.description }),
           ...(fields.visibility === undefined ? {} : { visibility: fields.visibility ?? 'private' }),
+          ...(fields.runners === undefined
+            ? {}
+            : { runners: mergedRunners(state.workflow.runners, fields.runners) }),
           ...(fields.tags === undefined ? {} : { tags: fields.tags ?? [] }),
           ...(fields.budget === undefined
             ? {}
@@ -233,6 +248,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
             ? {}
             : c.measure(() => changedDefinition(c.yaml, state.revision, changed))),
         };
+        await moveIfAsked(deps, c, state, fields.team_id);
         const updated = await updateWorkflow(c.em, c.actor, state, patch, c.prepared);
         if (updated.workflow.revision !== revision) {
           checkRevisionLimit(deps.env, updated.workflow.revision);
@@ -249,6 +265,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Archive a workflow; its runs are kept',
       tags,
       role: 'builder',
+      inTeams: true,
       params: idParams,
       responses: { 204: null },
       errors: [412],
@@ -283,7 +300,7 @@ function revisionEndpoints(): Endpoint[] {
         );
         const problems = await versionProblems(
           c.em,
-          items.map(({ agents }) => ({ owner_id: workflow.owner_id, agents: agents ?? [] })),
+          items.map(({ agents }) => ({ holder_id: holderOf(workflow), agents: agents ?? [] })),
         );
         return {
           status: 200,
@@ -305,7 +322,7 @@ function revisionEndpoints(): Endpoint[] {
         const { workflow } = await getWorkflow(c.em, c.actor, c.params.id);
         const revision = await getRevision(c.em, workflow, c.params.revision);
         const [problems = []] = await versionProblems(c.em, [
-          { owner_id: workflow.owner_id, agents: revision.agents },
+          { holder_id: holderOf(workflow), agents: revision.agents },
         ]);
         return { status: 200, body: presentRevision(revision, problems) };
       },
@@ -367,6 +384,27 @@ function createSession(
     fetcher: resources,
     secret: (name) => resolveSecret(em.fork(), encryption, ownerId, name),
   });
+}
+
+/** Merge patch: null clears all; a list that is given replaces the one before. */
+function mergedRunners(before: Runners, given: Runners | null): Runners {
+  return given === null ? {} : { ...before, ...given };
+}
+
+/** Moves the workflow with its secrets, if the request names another team. */
+async function moveIfAsked(
+  { encryption }: Pick<AppDeps, 'encryption'>,
+  { em, actor }: Pick<EndpointContext, 'em' | 'actor'>,
+  { workflow }: WorkflowState,
+  team: string | null | undefined,
+): Promise<void> {
+  if (team === undefined || team === (workflow.team_id ?? null)) return;
+  const from = holderOf(workflow);
+  const names = await secretsOfWorkflow(em, workflow.id);
+  const object = { ...workflow, team_id: workflow.team_id ?? null };
+  const moved = await moveObject(em, actor, 'workflow', object, team);
+  Object.assign(workflow, moved);
+  await copySecrets(em, encryption, { from, to: moved.holder_id, names });
 }
 
 function changedDefinition(

@@ -13,7 +13,12 @@ import { checkContext, contextShape } from './human-context.ts';
 import { inTask, type Call } from './kind.ts';
 
 const names = byType({ array: z.array(name), string: name });
-const people = exact({ users: names.optional(), roles: names.optional(), groups: names.optional() });
+const people = exact({
+  users: names.optional(),
+  roles: names.optional(),
+  groups: names.optional(),
+  teams: names.optional(),
+});
 const decision = byType({ string: name, object: exact({ id: name, label: name.optional() }) });
 
 /** `call: human` (docs/interface.md#call-human). */
@@ -76,7 +81,7 @@ export const humanCall: Call = {
   },
 };
 
-const KINDS_OF_PEOPLE = ['users', 'roles', 'groups'];
+const KINDS_OF_PEOPLE = ['users', 'roles', 'groups', 'teams'];
 
 function checkPeople(people: unknown, pointer: string, locals: readonly string[], checker: Checker): void {
   if (!isRecord(people)) return;
@@ -104,7 +109,7 @@ function checkPeople(people: unknown, pointer: string, locals: readonly string[]
   const empty = KINDS_OF_PEOPLE.every(
     (kind) => people[kind] === undefined || (Array.isArray(people[kind]) && people[kind].length === 0),
   );
-  if (empty) checker.problems.error(pointer, 'no_candidates', 'is empty: give users, roles or groups');
+  if (empty) checker.problems.error(pointer, 'no_candidates', 'is empty: give users, roles, groups or teams');
 }
 
 function checkTimes(
@@ -201,7 +206,7 @@ function checkQuorum(parameters: Record<string, unknown>, pointer: string, check
   }
   const users = own(candidates, 'users');
   const open =
-    ['roles', 'groups'].some((kind) => own(candidates, kind) !== undefined) ||
+    ['roles', 'groups', 'teams'].some((kind) => own(candidates, kind) !== undefined) ||
     parameters['escalate'] !== undefined;
   const listed = (Array.isArray(users) ? users : [users]).filter((user) => typeof user === 'string');
   if (open || listed.some((user) => user.includes('${'))) return;

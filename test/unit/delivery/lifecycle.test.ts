@@ -23,6 +23,8 @@ function entry(type: string, more: Partial<LogEvent> = {}): LogEvent {
     message: 'it happened',
     data: {},
     run_owner_id: runId,
+    run_team_id: null,
+    run_is_open: true,
     workflow_id: null,
     workflow_name: 'order-pet',
     ...more,

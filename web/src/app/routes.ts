@@ -20,6 +20,8 @@ export type Route =
   | { screen: 'market-reviews' }
   | { screen: 'settings'; part: SettingsPart }
   | { screen: 'device' }
+  // What one may start, without building it.
+  | { screen: 'start' }
   | { screen: 'unknown' };
 
 const SETTINGS = [
@@ -39,6 +41,7 @@ const SETTINGS = [
   'users',
   'audit',
   'issuers',
+  'teams',
   'health',
 ] as const;
 export type SettingsPart = (typeof SETTINGS)[number];
@@ -65,6 +68,7 @@ export function routeOf(path: string): Route {
   }
   // The address that the API shows to programs (`verification_uri`).
   if (first === 'device' && id === undefined) return { screen: 'device' };
+  if (first === 'start' && id === undefined) return { screen: 'start' };
   return { screen: 'unknown' };
 }
 
@@ -131,6 +135,10 @@ export function editAgentAddress(id: string): string {
 /** The editor; without an id, of a new workflow. */
 export function editorAddress(id: string | null): string {
   return id === null ? `${BASE}/workflows/new` : `${workflowAddress(id)}/edit`;
+}
+
+export function startAddress(): string {
+  return `${BASE}/start`;
 }
 
 export function marketplaceAddress(query: Readonly<Record<string, string | undefined>> = {}): string {

@@ -48,6 +48,13 @@ export async function searchPeople(text: string, limit: number, signal?: AbortSi
   return items;
 }
 
+/** The id of an active person by username. @throws Error with a sentence for people */
+export async function readPersonId(username: string): Promise<string> {
+  const found = (await searchPeople(username, 200)).find((person) => person.username === username.trim());
+  if (found === undefined) throw new Error(`There is no user ${username}.`);
+  return found.id;
+}
+
 function ask(id: string): void {
   asked.add(id);
   if (wanted.size === 0) setTimeout(() => void readWanted(), COLLECT_MS);

@@ -151,7 +151,8 @@ function candidates(
       .filter((name) => name !== null && name !== undefined)
       .map((name) => text(name, `${parameter}.${kind}`, at.ref));
   };
-  return { users: list('users'), roles: list('roles'), groups: list('groups') };
+  const people = { users: list('users'), roles: list('roles'), groups: list('groups') };
+  return spec?.teams === undefined ? people : { ...people, teams: list('teams') };
 }
 
 function excluded(

@@ -15,9 +15,11 @@ import page from '../../ui/page.module.css';
 import { ProblemText } from '../../ui/problem.tsx';
 import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
+import { hasTeams, teamName } from '../../data/teams.ts';
+import { Move } from '../../ui/move/move.tsx';
 import { useTitle } from '../../ui/title.ts';
 import { When } from '../../ui/when.tsx';
-import { useAgent } from './agent-data.ts';
+import { useAgent, refreshAgent } from './agent-data.ts';
 import { AgentRuns } from './agent-runs.tsx';
 import { ownerName } from './owner-name.ts';
 import { Overview } from './overview.tsx';
@@ -81,6 +83,7 @@ function Loaded({ agent }: { agent: Agent }) {
             </a>
           )}
           {agent.can.includes('publish') && <Publish agent={agent} />}
+          <MoveAgent agent={agent} />
           {agent.can.includes('delete') && (
             <button type="button" onClick={() => (deleting.value = true)}>
               {words.delete}
@@ -105,6 +108,14 @@ function Loaded({ agent }: { agent: Agent }) {
       />
     </>
   );
+}
+
+function MoveAgent({ agent: { id, name, team_id, can } }: { agent: Agent }) {
+  const move = async (team: string | null) => {
+    await client.call('updateAgent', { path: { id }, body: { team_id: team } });
+    await refreshAgent(id);
+  };
+  return can.includes('move') && hasTeams() ? <Move name={name} team={team_id} onMove={move} /> : null;
 }
 
 function Publish({ agent: { id } }: { agent: Agent }) {
@@ -172,6 +183,11 @@ function Facts({ agent }: { agent: Agent }) {
       <span>
         {words.ownedBy} {ownerName(agent.owner_id)}
       </span>
+      {agent.team_id !== null && (
+        <span>
+          {words.ofTeam} {teamName(agent.team_id)}
+        </span>
+      )}
       <span>
         {words.changed} <When at={agent.updated_at} />
       </span>

@@ -59,6 +59,7 @@ export const words = {
   publicAgent: 'public',
   privateAgent: 'private',
   ownedBy: 'owned by',
+  ofTeam: 'team',
   installed: (version: string, publisher: string) => `installed from ${publisher}, version ${version}`,
   tags: 'Tags',
   changed: 'changed',

@@ -19,6 +19,7 @@ export const NEEDS: Readonly<Record<SettingsPart, OperationId>> = {
   users: 'listUsers',
   audit: 'listAudit',
   issuers: 'listIssuers',
+  teams: 'listTeams',
   health: 'getReadiness',
 };
 // Safe: they are the table's own names.

@@ -36,6 +36,7 @@ const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
   users: Users,
   audit: lazy(async () => (await import('./audit.tsx')).Audit),
   issuers: lazy(async () => (await import('./issuers.tsx')).Issuers),
+  teams: lazy(async () => (await import('./teams.tsx')).Teams),
   health: Health,
 };
 

@@ -17,6 +17,7 @@ export const words = {
     users: 'Users',
     audit: 'Audit log',
     issuers: 'Single sign-on',
+    teams: 'Teams',
     health: 'Health',
   },
   delete: 'Delete',

@@ -1,5 +1,5 @@
 /** Changes a workflow's description, visibility and tags. Its name and definition have the editor. */
-import type { Workflow } from '../../../../client/index.ts';
+import type { UpdateWorkflowRequest, Workflow } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
 import { cache } from '../../data/query.ts';
 import { Dialog } from '../../ui/dialog.tsx';
@@ -21,10 +21,10 @@ export function Details({ id, open, onClose }: Props) {
         queryKey={['workflow-details', id]}
         read={(signal) => client.tagged('getWorkflow', { path: { id }, signal })}
         schema={schema}
-        valuesOf={({ description, visibility, tags }) => ({ description, visibility, tags })}
+        valuesOf={valuesOf}
         submit={words.save}
         save={async (body, headers) => {
-          const saved = await client.call('updateWorkflow', { path: { id }, body, headers });
+          const saved = await client.call('updateWorkflow', { path: { id }, body: bodyOf(body), headers });
           cache.setQueryData(['workflow', id], saved);
           tell(words.saved);
         }}
@@ -32,6 +32,20 @@ export function Details({ id, open, onClose }: Props) {
       />
     </Dialog>
   );
+}
+
+/** Runners are fields of their own in the form. */
+function valuesOf({ description, visibility, tags, runners }: Workflow) {
+  const { users = [], groups = [], everyone = false } = runners ?? {};
+  return { description, visibility, tags, users, groups, everyone };
+}
+
+/** The form's fields as a patch: a list of runners that was emptied has gone. */
+function bodyOf({ users, groups, everyone, ...fields }: Record<string, unknown>): UpdateWorkflowRequest {
+  const given = Object.entries({ users, groups, everyone }).filter(([, value]) => value !== undefined);
+  const emptied = { users: [], groups: [], everyone: false };
+  const runners = given.map(([name, value]) => [name, value ?? Reflect.get(emptied, name)]);
+  return given.length === 0 ? fields : { ...fields, runners: Object.fromEntries(runners) };
 }
 
 const schema = {
@@ -49,5 +63,18 @@ const schema = {
       title: words.tags,
       description: words.tagsHelp,
     },
+    users: {
+      type: 'array',
+      items: { type: 'string' },
+      title: words.runners,
+      description: words.runnersHelp,
+    },
+    groups: {
+      type: 'array',
+      items: { type: 'string' },
+      title: words.runnerGroups,
+      description: words.tagsHelp,
+    },
+    everyone: { type: 'boolean', title: words.everyone },
   },
 };

@@ -5,6 +5,7 @@ export const words = {
   document: (name: string) => `${name} · Workflow`,
   revision: (number: number) => `revision ${number}`,
   visibility: { private: 'visible to you', public: 'visible to everyone' },
+  ofTeam: (team: string) => `team ${team}`,
   changed: 'changed',
   edit: 'Edit',
   share: 'Share in the marketplace',

@@ -20,6 +20,8 @@ import { detailOf, ProblemText } from '../../ui/problem.tsx';
 import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
 import { StartForm } from '../../ui/start-form/start-form.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
+import { hasTeams, teamName } from '../../data/teams.ts';
+import { Move } from '../../ui/move/move.tsx';
 import { useTitle } from '../../ui/title.ts';
 import { complain, tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
@@ -118,6 +120,7 @@ function Header({ workflow, onStart }: { workflow: Workflow; onStart: () => void
           <WorkflowState {...workflow} />
           <span>{words.revision(workflow.revision)}</span>
           <span>{words.visibility[workflow.visibility]}</span>
+          {workflow.team_id !== null && <span>{words.ofTeam(teamName(workflow.team_id))}</span>}
           <span>
             {words.changed} <When at={workflow.updated_at} />
           </span>
@@ -146,6 +149,17 @@ function Header({ workflow, onStart }: { workflow: Workflow; onStart: () => void
           </a>
         )}
         <MoreActions workflow={workflow} />
+        {workflow.can.includes('move') && hasTeams() && (
+          <Move
+            name={workflow.name}
+            team={workflow.team_id}
+            onMove={async (team) => {
+              const path = { id: workflow.id };
+              const saved = await client.call('updateWorkflow', { path, body: { team_id: team } });
+              cache.setQueryData(['workflow', workflow.id], saved);
+            }}
+          />
+        )}
         {workflow.can.includes('delete') && <Delete workflow={workflow} />}
       </div>
     </header>

@@ -1,6 +1,7 @@
 export const words = {
   title: 'Workflows',
   create: 'New',
+  startable: 'Start one',
   shortcuts: { j: 'Next workflow', k: 'Previous workflow', n: 'New workflow' },
   search: 'Search by name or description',
   scope: 'Which workflows',

@@ -4,7 +4,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import type { RunStats } from '../../../../client/index.ts';
 import { ListScreen } from '../../app/list-screen.tsx';
 import { navigate, query } from '../../app/router.ts';
-import { editorAddress, marketplaceAddress, workflowAddress } from '../../app/routes.ts';
+import { editorAddress, marketplaceAddress, startAddress, workflowAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { LiveList } from '../../data/live-list.ts';
 import { useRunStats } from '../../data/run-stats.ts';
@@ -39,11 +39,14 @@ export function Workflows() {
       title={words.title}
       list={list}
       actions={
-        mayCreate && (
-          <button type="button" class="primary" onClick={create}>
-            {words.create} <kbd>n</kbd>
-          </button>
-        )
+        <>
+          <a href={startAddress()}>{words.startable}</a>
+          {mayCreate && (
+            <button type="button" class="primary" onClick={create}>
+              {words.create} <kbd>n</kbd>
+            </button>
+          )}
+        </>
       }
       filters={
         <>

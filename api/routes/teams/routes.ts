@@ -1,0 +1,262 @@
+/** Teams and their members: docs/teams.md. */
+import * as z from 'zod';
+
+import { ROLES } from '../../../contracts/roles.ts';
+import type { Actor } from '../../../domain/auth/actor.ts';
+import {
+  getMember,
+  listMembers,
+  MAX_MEMBERS,
+  MAX_TEAMS_OF_USER,
+  putMember,
+  removeMember,
+  type Member,
+} from '../../../domain/teams/members.ts';
+import {
+  createTeam,
+  deleteTeam,
+  getTeam,
+  getTeamForChange,
+  listTeams,
+  mayManage,
+  updateTeam,
+  type Team,
+} from '../../../domain/teams/teams.ts';
+import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { orderBy, readPage } from '../../paging.ts';
+import { flag, idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+
+const tags = ['teams'];
+const role = z.enum(ROLES);
+/** No id, so that a name never looks like another team's id. */
+const name = z
+  .string()
+  .regex(
+    /^(?![0-9a-fA-F]{8}-)[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/,
+    'must have 1 to 100 letters, digits, dots, underscores and hyphens, and not look like an id',
+  );
+const description = text({ max: 1_000 });
+
+const teamRecord = z
+  .object({
+    id: uuid,
+    name: z.string(),
+    description: z.string().nullable(),
+    role: role.nullable().meta({ description: 'Of the caller; null for administrators who are no members.' }),
+    members: z.int(),
+    can: z.array(z.enum(['manage'])),
+    created_by: uuid,
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'Team' });
+
+const memberRecord = z
+  .object({
+    team_id: uuid,
+    user_id: uuid,
+    username: z.string(),
+    display_name: z.string().nullable(),
+    role,
+    added_by: uuid,
+    added_at: timestamp,
+  })
+  .meta({ id: 'TeamMember' });
+
+const memberParams = z.object({ id: uuid, user_id: uuid });
+const byName = orderBy<{ name: string }, string>(z.string().max(100), (team) => team.name);
+const byUser = orderBy<{ user_id: string }, string>(z.guid(), ({ user_id }) => user_id);
+
+export function teamEndpoints(): Endpoint[] {
+  return [...listEndpoints(), ...singleEndpoints(), ...memberEndpoints()];
+}
+
+function listEndpoints(): Endpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/teams',
+      operationId: 'listTeams',
+      summary: "List the caller's teams by name; administrators see all",
+      tags,
+      role: 'viewer',
+      query: z.object({
+        ...pageQuery,
+        q: z.string().min(1).max(100).optional().meta({ description: 'Text in the name.' }),
+        mine: flag.optional().meta({ description: 'Only teams that the caller is a member of.' }),
+      }),
+      responses: { 200: z.array(teamRecord) },
+      handler: async (c) => {
+        const { items, headers } = await readPage(c, byName, (page, filter) =>
+          listTeams(c.em, c.actor, filter, page),
+        );
+        return { status: 200, body: items.map((team) => presentTeam(c.actor, team)), headers };
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/teams',
+      operationId: 'createTeam',
+      summary: 'Create a team',
+      description: 'Its first admin is the caller, or the user that `admin` names.',
+      tags,
+      role: 'admin',
+      body: z.object({ name, description: description.nullish(), admin: uuid.optional() }),
+      record: teamRecord,
+      responses: { 201: teamRecord },
+      errors: [409],
+      handler: async (c) => {
+        const { admin = c.actor.id, description: about = null, ...given } = c.body;
+        const id = await createTeam(c.em, c.actor, { ...given, description: about });
+        await putMember(c.em, c.actor, id, { user_id: admin, role: 'admin' });
+        const team = presentTeam(c.actor, await getTeam(c.em, c.actor, id));
+        return { status: 201, body: team, headers: { Location: `${c.baseUrl}/teams/${id}` } };
+      },
+    }),
+  ];
+}
+
+function singleEndpoints(): Endpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/teams/{id}',
+      operationId: 'getTeam',
+      summary: 'Get a team',
+      tags,
+      role: 'viewer',
+      params: idParams,
+      responses: { 200: teamRecord },
+      handler: async (c) => ({
+        status: 200,
+        body: presentTeam(c.actor, await getTeam(c.em, c.actor, c.params.id)),
+      }),
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: '/teams/{id}',
+      operationId: 'updateTeam',
+      summary: 'Rename or describe a team; for its admins',
+      tags,
+      role: 'viewer',
+      clientRole: 'admin',
+      inTeams: true,
+      params: idParams,
+      body: z.object({ name: name.optional(), description: description.nullish() }),
+      record: teamRecord,
+      responses: { 200: teamRecord },
+      errors: [409],
+      handler: async (c) => {
+        const team = await getTeamForChange(c.em, c.actor, c.params.id);
+        await updateTeam(c.em, team, c.body);
+        return { status: 200, body: presentTeam(c.actor, await getTeam(c.em, c.actor, team.id)) };
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/teams/{id}',
+      operationId: 'deleteTeam',
+      summary: 'Delete a team that owns nothing any more; for its admins',
+      tags,
+      role: 'viewer',
+      clientRole: 'admin',
+      inTeams: true,
+      params: idParams,
+      responses: { 204: null },
+      errors: [409],
+      handler: async (c) => {
+        await deleteTeam(c.em, await getTeamForChange(c.em, c.actor, c.params.id));
+        return { status: 204 };
+      },
+    }),
+  ];
+}
+
+function memberEndpoints(): Endpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/teams/{id}/members',
+      operationId: 'listTeamMembers',
+      summary: 'List the members of a team',
+      tags,
+      role: 'viewer',
+      params: idParams,
+      query: z.object(pageQuery),
+      responses: { 200: z.array(memberRecord) },
+      handler: async (c) => {
+        const team = await getTeam(c.em, c.actor, c.params.id);
+        const { items, headers } = await readPage(c, byUser, (page) => listMembers(c.em, team.id, page));
+        return { status: 200, body: items.map(presentMember), headers };
+      },
+    }),
+    endpoint({
+      method: 'PUT',
+      path: '/teams/{id}/members/{user_id}',
+      operationId: 'putTeamMember',
+      summary: 'Add a member to a team, or change their role in it; for its admins',
+      description:
+        `A team has at most ${MAX_MEMBERS} members, a user at most ${MAX_TEAMS_OF_USER} teams. ` +
+        'The last admin of a team stays one, unless an administrator decides otherwise.',
+      tags,
+      role: 'viewer',
+      clientRole: 'admin',
+      inTeams: true,
+      params: memberParams,
+      body: z.object({ role }),
+      record: memberRecord,
+      responses: { 200: memberRecord, 201: memberRecord },
+      errors: [409],
+      handler: async (c) => {
+        const team = await getTeamForChange(c.em, c.actor, c.params.id);
+        const { user_id: userId } = c.params;
+        const isNew = await putMember(c.em, c.actor, team.id, { user_id: userId, role: c.body.role });
+        const member = presentMember(await getMember(c.em, team.id, userId));
+        return { status: isNew ? 201 : 200, body: member };
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/teams/{id}/members/{user_id}',
+      operationId: 'removeTeamMember',
+      summary: 'Remove a member from a team; for its admins, and for members themselves',
+      description:
+        "Ends all rights to the team's objects within a second. What the member owns in the team gets an " +
+        'admin of the team as its owner.',
+      tags,
+      role: 'viewer',
+      clientRole: 'admin',
+      inTeams: true,
+      params: memberParams,
+      responses: { 204: null },
+      errors: [409],
+      handler: async (c) => {
+        const { id, user_id: userId } = c.params;
+        const leaves = userId.toLowerCase() === c.actor.id;
+        const team = await (leaves ? getTeam : getTeamForChange)(c.em, c.actor, id);
+        if (leaves) await c.em.execute('select from team where id = ? for update', [id]);
+        await removeMember(c.em, c.actor, team.id, userId);
+        return { status: 204 };
+      },
+    }),
+  ];
+}
+
+function presentTeam(actor: Actor, team: Team): z.input<typeof teamRecord> {
+  const { id, name: called, description: about, created_by, members } = team;
+  return {
+    id,
+    name: called,
+    description: about,
+    role: team.role,
+    members,
+    can: mayManage(actor, id) ? ['manage'] : [],
+    created_by,
+    created_at: new Date(team.created_at).toISOString(),
+    updated_at: new Date(team.updated_at).toISOString(),
+  };
+}
+
+function presentMember(member: Member): z.input<typeof memberRecord> {
+  return { ...member, added_at: new Date(member.added_at).toISOString() };
+}

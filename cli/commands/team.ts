@@ -1,0 +1,183 @@
+/** Teams, their members, and what moves between them. */
+import { buildRouteMap } from '@stricli/core';
+
+import type { Team, TeamMember } from '../../client/index.ts';
+import type { Cli } from '../core/cli.ts';
+import { argument, command, optional, type Context } from '../core/command.ts';
+import { CliError, usageError } from '../core/errors.ts';
+import { choice, flag, text } from '../core/flags.ts';
+import { confirm } from '../core/input.ts';
+import { collect, listFlags, pageOf } from '../core/lists.ts';
+import { agentId, isId, personId, workflowId } from '../core/names.ts';
+import type { View } from '../core/table.ts';
+import { ago } from '../core/text.ts';
+
+const TEAM = argument('TEAM', 'Id or name');
+const PERSON = argument('USER', 'Id or username', 'person');
+const ROLES = ['viewer', 'approver', 'builder', 'admin'] as const;
+const KINDS = ['agent', 'workflow', 'file'] as const;
+
+const teamView: View<Team> = {
+  columns: [
+    ['name', ({ name }) => name],
+    ['your role', ({ role }) => role ?? ''],
+    ['members', ({ members }) => String(members)],
+    ['created', (team) => ago(team.created_at)],
+  ],
+  name: ({ name }) => name,
+  none: 'No teams.',
+};
+
+const memberView: View<TeamMember> = {
+  columns: [
+    ['username', ({ username }) => username],
+    ['role', ({ role }) => role],
+    ['since', (member) => ago(member.added_at)],
+  ],
+  name: ({ username }) => username,
+  none: 'No members.',
+};
+
+/** The id of a team that is given by id or name. */
+export async function teamId(cli: Cli, given: string): Promise<string> {
+  if (isId(given)) return given;
+  for await (const team of cli.client.items('listTeams', { query: { q: given }, signal: cli.signal }))
+    if (team.name.toLowerCase() === given.toLowerCase()) return team.id;
+  throw new CliError(`There is no team ${given}.`, { code: 'not_found' });
+}
+
+const list = command({
+  brief: 'List your teams; admins see all',
+  flags: { ...listFlags, search: text('Text in the name', 'TEXT') },
+  run: async (cli, { search, ...flags }) => {
+    await cli.requireLogIn();
+    const query = { q: search, ...pageOf(flags) };
+    const items = cli.client.items('listTeams', { query, signal: cli.signal });
+    await cli.out.list(await collect(cli, items, flags), teamView);
+  },
+});
+
+const get = command({
+  brief: 'Show a team',
+  arguments: [TEAM],
+  run: async (cli, _flags, given) => {
+    const path = { id: await teamId(cli, given) };
+    await cli.out.record(await cli.client.call('getTeam', { path, signal: cli.signal }), teamView);
+  },
+});
+
+const create = command({
+  brief: 'Create a team; for admins',
+  flags: {
+    description: text('What the team does', 'TEXT'),
+    admin: text('Id or username of its first admin; default: you', 'USER'),
+  },
+  arguments: [argument('NAME', 'Such as payments')],
+  run: async (cli, { description, admin }, name) => {
+    const body = {
+      name,
+      ...(description === undefined ? {} : { description }),
+      ...(admin === undefined ? {} : { admin: await personId(cli, admin) }),
+    };
+    await cli.out.record(await cli.client.call('createTeam', { body, signal: cli.signal }), teamView);
+  },
+});
+
+const update = command({
+  brief: 'Rename or describe a team; for its admins',
+  flags: { name: text('New name', 'NAME'), description: text('What the team does', 'TEXT') },
+  arguments: [TEAM],
+  run: async (cli, { name, description }, given) => {
+    if (name === undefined && description === undefined) throw usageError('Give --name or --description.');
+    const path = { id: await teamId(cli, given) };
+    const body = {
+      ...(name === undefined ? {} : { name }),
+      ...(description === undefined ? {} : { description }),
+    };
+    await cli.out.record(await cli.client.call('updateTeam', { path, body, signal: cli.signal }), teamView);
+  },
+});
+
+const remove = command({
+  brief: 'Delete a team that owns nothing any more; for its admins',
+  flags: { yes: flag('Do not ask') },
+  arguments: [TEAM],
+  run: async (cli, { yes }, given) => {
+    const path = { id: await teamId(cli, given) };
+    await confirm(cli, `Delete team ${given}?`, yes);
+    await cli.client.call('deleteTeam', { path, signal: cli.signal });
+    cli.say(`Deleted team ${given}.`);
+  },
+});
+
+const members = command({
+  brief: 'List the members of a team',
+  flags: listFlags,
+  arguments: [TEAM],
+  run: async (cli, flags, given) => {
+    const path = { id: await teamId(cli, given) };
+    const items = cli.client.items('listTeamMembers', { path, query: pageOf(flags), signal: cli.signal });
+    await cli.out.list(await collect(cli, items, flags), memberView);
+  },
+});
+
+const add = command({
+  brief: 'Add a member to a team, or change their role in it; for its admins',
+  flags: { role: choice('Role in the team (default viewer)', ROLES) },
+  arguments: [TEAM, PERSON],
+  run: async (cli, { role = 'viewer' }, team, person) => {
+    const path = { id: await teamId(cli, team), user_id: await personId(cli, person) };
+    const body = { role };
+    await cli.out.record(
+      await cli.client.call('putTeamMember', { path, body, signal: cli.signal }),
+      memberView,
+    );
+  },
+});
+
+const leave = command({
+  brief: 'Remove a member from a team; for its admins, and for members themselves',
+  flags: { yes: flag('Do not ask') },
+  arguments: [TEAM, PERSON],
+  run: async (cli, { yes }, team, person) => {
+    const path = { id: await teamId(cli, team), user_id: await personId(cli, person) };
+    await confirm(cli, `Remove ${person} from team ${team}?`, yes);
+    await cli.client.call('removeTeamMember', { path, signal: cli.signal });
+    cli.say(`Removed ${person} from team ${team}.`);
+  },
+});
+
+const move = command({
+  brief: 'Give an agent, a workflow or a file to a team, or without one to yourself',
+  details: 'Versions, revisions and runs move along. The secrets that it reads are copied.',
+  arguments: [
+    argument('KIND', `One of ${KINDS.join(', ')}`),
+    argument('RECORD', 'Id or name; of a file the id'),
+    optional('TEAM', 'Id or name of a team'),
+  ],
+  run: async (cli, _flags, kind, given, team) => {
+    const body = { team_id: team === undefined ? null : await teamId(cli, team) };
+    const { signal } = cli;
+    switch (KINDS.find((one) => one === kind)) {
+      case 'agent':
+        await cli.client.call('updateAgent', { path: { id: await agentId(cli, given) }, body, signal });
+        break;
+      case 'workflow':
+        await cli.client.call('updateWorkflow', { path: { id: await workflowId(cli, given) }, body, signal });
+        break;
+      case 'file':
+        await cli.client.call('updateFile', { path: { id: given }, body, signal });
+        break;
+      default:
+        throw usageError(`${kind} is none of ${KINDS.join(', ')}.`);
+    }
+    cli.say(team === undefined ? `The ${kind} is yours now.` : `The ${kind} is of team ${team} now.`);
+  },
+});
+
+type Commands = 'list' | 'get' | 'create' | 'update' | 'delete' | 'members' | 'add' | 'remove' | 'move';
+
+export const teamCommands = buildRouteMap<Commands, Context>({
+  routes: { list, get, create, update, delete: remove, members, add, remove: leave, move },
+  docs: { brief: 'Teams and their members' },
+});

@@ -1,0 +1,134 @@
+/** Giving objects to teams: new ones, and those that move. */
+import type { EntityManager } from '../../db/orm.ts';
+import type { Role } from '../../contracts/roles.ts';
+import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
+import { hasTeamRole, mayMove, type Held } from '../auth/ownership.ts';
+import { conflict, forbidden, invalid, notFound } from '../errors.ts';
+import { secretsOf } from '../registry/definition-secrets.ts';
+import type { Encryption } from '../secrets/encryption.ts';
+import { putSecret, resolveSecret } from '../secrets/service.ts';
+import { placeholderNames } from '../../contracts/placeholders.ts';
+import { ownListeners } from './members.ts';
+
+/**
+ * The team that a new object is for; null for the actor's own. The membership cannot end before the
+ * transaction does. @throws 422 for a team that the actor does not know, 403 without the role in it
+ */
+export async function teamFor(
+  em: EntityManager,
+  actor: Actor,
+  teamId: string | null | undefined,
+  role: Role = 'builder',
+): Promise<string | null> {
+  if (teamId === null || teamId === undefined) {
+    if (actor.teamsOnly) throw forbidden(`This requires the role ${role}, or a team.`, 'role_required');
+    return null;
+  }
+  const known = isAdmin(actor) || hasTeamRole(actor, teamId, 'viewer');
+  const found = known ? await em.execute('select from team where id = ? for key share', [teamId]) : [];
+  if (found.length === 0)
+    throw invalid([{ pointer: '/team_id', code: 'unknown_team', message: 'is not one of your teams' }]);
+  if (!isAdmin(actor)) await requireMembership(em, actor, teamId, role);
+  return teamId;
+}
+
+/**
+ * Holds the membership until the transaction ends, so that its end and what it allows have an order.
+ * @throws 403, 404 for somebody who is not a member any more
+ */
+export async function requireMembership(
+  em: EntityManager,
+  actor: Pick<Actor, 'id'>,
+  teamId: string,
+  role: Role,
+): Promise<void> {
+  const [member] = await em.execute<{ role: Role }[]>(
+    'select role from team_member where team_id = ? and user_id = ? for share',
+    [teamId, actor.id],
+  );
+  if (!member) throw notFound('team');
+  if (!hasRole({ roles: [member.role] }, role))
+    throw forbidden(`This requires the role ${role} in the team.`, 'role_required');
+}
+
+export type Movable = Held & { id: string };
+
+/**
+ * Gives an object, whose row is locked, to a team, or with null to the actor, together with its history. A
+ * member of the new team stays its owner. @throws 403 for those who may not move it, 422 for an unknown team
+ */
+export async function moveObject(
+  em: EntityManager,
+  actor: Actor,
+  table: 'agent' | 'workflow' | 'file' | 'delivery_target',
+  object: Movable,
+  teamId: string | null,
+): Promise<{ owner_id: string; team_id: string | null; holder_id: string }> {
+  if (!mayMove(actor, object))
+    throw forbidden('Only its owner, admins of its team and administrators may move it.', 'role_required');
+  const team = await teamFor(em, actor, teamId);
+  if (object.team_id && !isAdmin(actor)) await requireMembership(em, actor, object.team_id, 'admin');
+  const [kept] =
+    team === null
+      ? []
+      : await em.execute('select from team_member where team_id = ? and user_id = ?', [
+          team,
+          object.owner_id,
+        ]);
+  const owner = kept === undefined ? actor.id : object.owner_id;
+  await em.execute(`update ${table} set team_id = ?, owner_id = ? where id = ?`, [team, owner, object.id]);
+  if (table === 'workflow') await moveHistory(em, object.id, team);
+  return { owner_id: owner, team_id: team, holder_id: team ?? owner };
+}
+
+async function moveHistory(em: EntityManager, workflowId: string, team: string | null): Promise<void> {
+  for (const history of ['run', 'hitl_task'])
+    await em.execute(`update ${history} set team_id = ? where workflow_id = ?`, [team, workflowId]);
+  await ownListeners(em, workflowId);
+}
+
+/**
+ * Copies the secrets that a moving object reads to its new holder. @throws 409 if that has others of these
+ * names: they would be sent to where their owner never wanted them
+ */
+export async function copySecrets(
+  em: EntityManager,
+  encryption: Encryption,
+  { from, to, names }: { from: string; to: string; names: Iterable<string> },
+): Promise<void> {
+  if (from === to) return;
+  const taken: string[] = [];
+  for (const name of new Set(names)) {
+    const value = await resolveSecret(em, encryption, from, name);
+    if (value === null) continue;
+    const other = await resolveSecret(em, encryption, to, name);
+    if (other === null) await putSecret(em, encryption, to, { name, value });
+    else if (other !== value) taken.push(name);
+  }
+  if (taken.length > 0)
+    throw conflict('secret_names_taken', 'The new owner has other secrets of the same names.', {
+      secrets: taken,
+    });
+}
+
+/** The names of the secrets that any version of an agent reads. */
+export async function secretsOfAgent(em: EntityManager, id: string): Promise<Set<string>> {
+  const rows = await em.execute<{ part: unknown }[]>(
+    `select configuration as part from agent_version where agent_id = ?
+     union all select json_build_array(configuration, authentication_config) from agent where id = ?`,
+    [id, id],
+  );
+  return new Set(rows.flatMap(({ part }) => [...placeholderNames(part)]));
+}
+
+/** The names of the secrets that the current revision of a workflow reads, and those of runs that live. */
+export async function secretsOfWorkflow(em: EntityManager, id: string): Promise<Set<string>> {
+  const rows = await em.execute<{ definition: Record<string, unknown> }[]>(
+    `select v.definition from workflow w join workflow_revision v on v.workflow_id = w.id
+      where w.id = ? and v.valid and (v.revision = w.revision or v.revision = any(array(
+              select distinct r.workflow_revision from run r where r.workflow_id = w.id
+                 and r.finished_at is null)))`,
+    [id],
+  );
+  return new Set(rows.flatMap(({ definition }) => secretsOf(definition)));
+}

@@ -1,0 +1,127 @@
+/** Teams: what they are called, and their end. `members.ts` has who belongs to them. */
+import { v7 as uuidv7 } from 'uuid';
+
+import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral, Conditions, containsPattern, type KeysetPage } from '../../db/sql.ts';
+import { isAdmin, type Actor } from '../auth/actor.ts';
+import { hasTeamRole, teamsWith } from '../auth/ownership.ts';
+import { conflict, forbidden, notFound } from '../errors.ts';
+import type { Role } from '../../contracts/roles.ts';
+
+export interface Team {
+  id: string;
+  name: string;
+  description: string | null;
+  created_by: string;
+  created_at: Date;
+  updated_at: Date;
+  /** Of the actor; null for administrators who are no members. */
+  role: Role | null;
+  members: number;
+}
+
+/** What a team must no longer hold before it can be deleted, by table. */
+const HOLDINGS = {
+  agents: 'agent where team_id',
+  workflows: 'workflow where archived_at is null and team_id',
+  files: 'file where team_id',
+  webhooks: 'delivery_target where team_id',
+  secrets: 'secret where owner_id',
+} as const;
+
+const COLUMNS = `t.id, t.name, t.description, t.created_by, t.created_at, t.updated_at,
+  (select m.role from team_member m where m.team_id = t.id and m.user_id = ?) as role,
+  (select count(*)::int from team_member m where m.team_id = t.id) as members`;
+
+export async function createTeam(
+  em: EntityManager,
+  actor: Actor,
+  { name, description }: { name: string; description: string | null },
+): Promise<string> {
+  await refuseTaken(em, name);
+  const id = uuidv7();
+  await em.execute('insert into team (id, name, description, created_by) values (?, ?, ?, ?)', [
+    id,
+    name,
+    description,
+    actor.id,
+  ]);
+  return id;
+}
+
+/** Of the actor's teams; administrators see all. By name. */
+export async function listTeams(
+  em: EntityManager,
+  actor: Actor,
+  { q, mine = false }: { q?: string | undefined; mine?: boolean | undefined },
+  page: KeysetPage,
+): Promise<Team[]> {
+  const where = new Conditions();
+  if (mine || !isAdmin(actor)) where.add('t.id = any(?::uuid[])', arrayLiteral(teamsWith(actor, 'viewer')));
+  if (q !== undefined) where.add('t.name ilike ?', containsPattern(q));
+  if (page.after !== undefined) where.add('lower(t.name) > lower(?)', page.after);
+  return em.execute<Team[]>(
+    `select ${COLUMNS} from team t where ${where.sql} order by lower(t.name) limit ?`,
+    [actor.id, ...where.values, page.limit],
+  );
+}
+
+/** @throws 404 for those who are neither members nor administrators */
+export async function getTeam(em: EntityManager, actor: Actor, id: string): Promise<Team> {
+  const [team] = await em.execute<Team[]>(`select ${COLUMNS} from team t where t.id = ?`, [actor.id, id]);
+  if (!team || !(hasTeamRole(actor, id, 'viewer') || isAdmin(actor))) throw notFound('team');
+  return team;
+}
+
+/** Locks the team. @throws 404, or 403 for members who may not manage it */
+export async function getTeamForChange(em: EntityManager, actor: Actor, id: string): Promise<Team> {
+  await em.execute('select from team where id = ? for update', [id]);
+  const team = await getTeam(em, actor, id);
+  if (!mayManage(actor, id)) throw forbidden('Only admins of the team may change it.', 'role_required');
+  return team;
+}
+
+export function mayManage(actor: Actor, id: string): boolean {
+  return hasTeamRole(actor, id, 'admin') || isAdmin(actor);
+}
+
+export async function updateTeam(
+  em: EntityManager,
+  team: Team,
+  changes: { name?: string | undefined; description?: string | null | undefined },
+): Promise<void> {
+  const { name = team.name, description = team.description } = changes;
+  if (name.toLowerCase() !== team.name.toLowerCase()) await refuseTaken(em, name);
+  await em.execute('update team set name = ?, description = ?, updated_at = clock_timestamp() where id = ?', [
+    name,
+    description,
+    team.id,
+  ]);
+}
+
+/** @throws 409 while the team holds anything. Its runs keep their owners; archived workflows lose the team. */
+export async function deleteTeam(em: EntityManager, { id }: Team): Promise<void> {
+  const holds = await holdingsOf(em, id);
+  if (Object.values(holds).some((count) => count > 0))
+    throw conflict('team_owns_objects', 'The team still owns objects: move or delete them first.', { holds });
+  for (const table of ['run', 'workflow'])
+    await em.execute(`update ${table} set team_id = null where team_id = ?`, [id]);
+  await em.execute('delete from team where id = ?', [id]);
+}
+
+/** Counts what the team holds, each up to a thousand. */
+async function holdingsOf(em: EntityManager, id: string): Promise<Record<string, number>> {
+  const names = Object.entries(HOLDINGS);
+  const [row] = await em.execute<Record<string, number>[]>(
+    `select ${names
+      .map(([name, from]) => `(select count(*)::int from (select from ${from} = ? limit 1000) h) as ${name}`)
+      .join(', ')}`,
+    names.map(() => id),
+  );
+  return row ?? {};
+}
+
+async function refuseTaken(em: EntityManager, name: string): Promise<void> {
+  const taken = await em.execute('select from team where lower(name) = lower(?)', [name]);
+  if (taken.length > 0) throw conflict('name_taken', 'Another team has this name.');
+}

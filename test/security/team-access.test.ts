@@ -1,0 +1,139 @@
+/**
+ * Every operation on objects that a team holds, tried by a member of each role, strangers and former members:
+ * generated from the endpoint list and the rules of `access-rules.ts`. All members are viewers on the platform.
+ */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import type { Endpoint } from '../../api/endpoint.ts';
+import { ROLES, type Role } from '../../contracts/roles.ts';
+import type { Client, Reply } from '../support/app.ts';
+import { accessRules, type ObjectName } from './access-rules.ts';
+import { createAccessWorld, type AccessWorld } from './access-world.ts';
+
+/** Objects of the world that the team holds. */
+const HELD = ['privateAgent', 'privateWorkflow', 'privateFile', 'webhook', 'run'] as const;
+/** Webhooks are for those who make them: members below builders do not see them, or runs. */
+const FOR_BUILDERS: ReadonlySet<ObjectName> = new Set(['webhook', 'run']);
+/** Declared for viewers, but for those who may change the object. */
+const CHANGES_OF_VIEWERS = new Set(['updateFile', 'deleteFile', 'createFileLink', 'getEventSenders']);
+/** For builders and runners. */
+const STARTS = new Set(['runWorkflow', 'executeWorkflow', 'getStartableWorkflow']);
+
+let world: AccessWorld;
+const members = {} as Record<Role, Client>;
+let stranger: Client;
+let former: Client;
+
+beforeAll(async () => {
+  world = await createAccessWorld();
+  const { app, clients, ids } = world;
+  const { admin, owner } = clients;
+  for (const role of ROLES) {
+    const user = await app.createUser({ username: `team-${role}`, roles: ['viewer'] });
+    members[role] = await app.as(user);
+    ok(await admin.put(`/teams/${ids.team}/members/${user.id}`, { role }));
+  }
+  const gone = await app.createUser({ username: 'gone', roles: ['builder'] });
+  ok(await admin.put(`/teams/${ids.team}/members/${gone.id}`, { role: 'admin' }));
+  ok(await admin.delete(`/teams/${ids.team}/members/${gone.id}`));
+  former = await app.as(gone);
+  stranger = clients.builder;
+  for (const path of [
+    `/agents/${ids.privateAgent}`,
+    `/workflows/${ids.privateWorkflow}`,
+    `/files/${ids.privateFile}`,
+  ])
+    ok(await owner.patch(path, { team_id: ids.team }));
+  const em = app.orm.em.fork();
+  await em.execute('update delivery_target set team_id = ? where id = ?', [ids.team, ids.webhook]);
+  await em.execute('update run set team_id = ? where id = ?', [ids.team, ids.run]);
+});
+afterAll(() => world.close());
+
+function ok(reply: Reply): void {
+  if (reply.status >= 300) throw new Error(`${reply.status}: ${JSON.stringify(reply.body)}`);
+}
+
+function pathFor({ path }: Endpoint, object: ObjectName): string {
+  let first = true;
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const value = first ? world.ids[object] : world.parameters(object)[name];
+    first = false;
+    return encodeURIComponent(value ?? '');
+  });
+  return `${filled}?colour=red`;
+}
+
+const rank = (role: Role): number => ROLES.indexOf(role);
+
+/** What a member with this role in the team, and no more than a viewer on the platform, may do. */
+function expectedFor(endpoint: Endpoint, object: ObjectName, needed: Role, role: Role): string | number {
+  const { operationId, inTeams = false } = endpoint;
+  if (needed !== 'viewer' && !(inTeams && rank(role) >= rank(needed))) return 403;
+  const isBuilder = rank(role) >= rank('builder');
+  if (FOR_BUILDERS.has(object)) return isBuilder ? 'allowed' : 404;
+  if (needed === 'viewer' && !CHANGES_OF_VIEWERS.has(operationId) && !STARTS.has(operationId))
+    return 'allowed';
+  return isBuilder ? 'allowed' : 403;
+}
+
+function outcomeOf(status: number): string | number {
+  return [400, 409, 415, 422].includes(status) ? 'allowed' : status;
+}
+
+function* cells(): Generator<{ endpoint: Endpoint; object: (typeof HELD)[number]; needed: Role }> {
+  for (const endpoint of world.app.app.endpoints) {
+    const rule = accessRules[endpoint.operationId];
+    if (rule === undefined || rule === 'public') continue;
+    for (const object of HELD)
+      if (rule.on[object] !== undefined) yield { endpoint, object, needed: rule.role };
+  }
+}
+
+test.each(ROLES.map((role) => [role]))(
+  'a member who is %s of the team has the rights of that',
+  async (role) => {
+    const wrong: string[] = [];
+    let count = 0;
+    for (const { endpoint, object, needed } of cells()) {
+      const reply = await members[role].request(endpoint.method, pathFor(endpoint, object));
+      const [outcome, expected] = [outcomeOf(reply.status), expectedFor(endpoint, object, needed, role)];
+      if (outcome !== expected)
+        wrong.push(`${endpoint.operationId} on ${object}: ${outcome}, not ${expected}`);
+      count += 1;
+    }
+    expect(wrong).toEqual([]);
+    expect(count).toBeGreaterThan(40);
+  },
+);
+
+test('strangers and former members have none', async () => {
+  const wrong: string[] = [];
+  for (const { endpoint, object } of cells())
+    for (const client of [stranger, former]) {
+      const { status } = await client.request(endpoint.method, pathFor(endpoint, object));
+      if (status !== 404 && status !== 403) wrong.push(`${endpoint.operationId} on ${object}: ${status}`);
+    }
+  expect(wrong).toEqual([]);
+});
+
+test('lists show members what their role lets them see', async () => {
+  const { ids } = world;
+  const lists = {
+    '/agents?limit=200': 'privateAgent',
+    '/workflows?limit=200': 'privateWorkflow',
+    '/files?limit=200': 'privateFile',
+    '/webhooks?limit=200': 'webhook',
+    '/runs?limit=200': 'run',
+  } as const;
+  for (const [path, object] of Object.entries(lists))
+    for (const [name, client] of [...Object.entries(members), ['former', former] as const]) {
+      const { body } = await client.get(path);
+      const sees = name !== 'former' && (!FOR_BUILDERS.has(object) || name === 'builder' || name === 'admin');
+      expect([path, name, body.some(({ id }: { id: string }) => id === ids[object])]).toEqual([
+        path,
+        name,
+        sees,
+      ]);
+    }
+});
