@@ -14,6 +14,7 @@ import type { Endpoint } from './endpoint.ts';
 import { consoleMiddleware } from './console/static.ts';
 import { parseQueriesInLinearTime } from './linear-query.ts';
 import { referenceMiddleware } from './reference/static.ts';
+import { authDeps } from './middleware/auth-deps.ts';
 import { codecCorsMiddleware } from './middleware/codec-cors.ts';
 import { compressionMiddleware } from './middleware/compression.ts';
 import { corsMiddleware } from './middleware/cors.ts';
@@ -22,6 +23,7 @@ import { negotiationMiddleware } from './middleware/negotiation.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createAddressLimit } from './middleware/rate-limit.ts';
 import { mcpMiddleware } from './mcp/mount.ts';
+import { scimMiddleware } from './scim/mount.ts';
 import { requestIdMiddleware } from './middleware/request-id.ts';
 import { openAiMiddleware } from './openai/mount.ts';
 import { createLiveSessions } from './streams/live-sessions.ts';
@@ -125,7 +127,7 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
 
 /** The order matters: each middleware sees the requests that those before it let through. */
 function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponses: boolean): Koa {
-  const { orm, env, logger, keys, encryption, addressLimit } = deps;
+  const { env, logger, encryption } = deps;
   const koa = new Koa({ proxy: env.TRUST_PROXY > 0, maxIpsCount: env.TRUST_PROXY });
   parseQueriesInLinearTime(koa);
   // Koa reports closed sockets here. All other errors were answered and logged by errorsMiddleware.
@@ -151,14 +153,10 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
   koa.use(a2aMiddleware(deps));
   koa.use(openAiMiddleware(deps));
   koa.use(mcpMiddleware(deps));
+  koa.use(scimMiddleware(deps));
   const routes = createRouter(endpoints, {
-    fork: () => orm.em.fork(),
+    ...authDeps(deps),
     logger,
-    keys,
-    addressLimit,
-    knownCallers: deps.knownCallers,
-    knownWorkers: deps.knownWorkers,
-    issuer: env.BASE_URL,
     baseUrl: env.BASE_URL,
     fingerprint: (text) => encryption.fingerprint(text),
     strictResponses,

@@ -425,7 +425,7 @@ export type AuditEntry = {
     /** Of the session, access token or machine client. */
     id: string | null;
   };
-  door: 'api' | 'a2a' | 'mcp' | 'openai' | 'system';
+  door: 'api' | 'a2a' | 'mcp' | 'openai' | 'scim' | 'system';
   address: string | null;
   user_agent: string | null;
   request_id: string | null;
@@ -611,6 +611,8 @@ export type ClaimMapping = {
   roles?: RoleRule[];
   /** If no rule fits. None: such users may not log in. */
   default_roles?: ('viewer' | 'approver' | 'builder' | 'admin')[];
+  /** The claim of a log-in with a second factor, for `SECOND_FACTOR_ROLES`. */
+  second_factor?: SecondFactorRule;
 };
 export type ClaimMappingPatch = {
   username?: string;
@@ -619,6 +621,7 @@ export type ClaimMappingPatch = {
   groups?: string | null;
   roles?: RoleRule[];
   default_roles?: ('viewer' | 'approver' | 'builder' | 'admin')[];
+  second_factor?: SecondFactorRule;
 };
 export type ClaimMappingRecord = {
   username: string;
@@ -631,6 +634,7 @@ export type ClaimMappingRecord = {
     roles: ('viewer' | 'approver' | 'builder' | 'admin')[];
   }[];
   default_roles: ('viewer' | 'approver' | 'builder' | 'admin')[];
+  second_factor: SecondFactorRuleRecord;
 };
 export type Client = ClientFields;
 export type ClientFields = {
@@ -809,8 +813,20 @@ export type CreateIssuerRequest = {
   mapping?: ClaimMapping;
   /** Default true: the first log-in makes the account. Otherwise only linked users log in. */
   creates_users?: boolean;
+  /** The claim that has the `externalId` of users whom the issuer provisions by SCIM. */
+  external_id_claim?: string | null;
+  /** `aud` of access tokens of programs. Default: none, so such tokens are not accepted. */
+  audiences?: string[];
+  /** `typ` of such tokens (RFC 9068: `at+jwt`, the default); `none`: without one. */
+  token_types?: ('at+jwt' | 'jwt' | 'none')[];
   /** Default true. Without it its sessions end. */
   enabled?: boolean;
+};
+export type CreateMachineRequest = {
+  name: string;
+  user_id: string;
+  /** All must fit: claim paths with their value, such as `{"azp": "robot"}`. */
+  claims: Record<string, string>;
 };
 export type CreateMyClientRequest = {
   name: string;
@@ -849,6 +865,10 @@ export type CreatePriceRequest = {
   valid_from?: Instant | null;
   /** Default: until a later price of the model begins. */
   valid_to?: Instant | null;
+};
+export type CreateScimTokenRequest = {
+  name: string;
+  expires_at?: Instant;
 };
 export type CreateSessionRequest =
   | {
@@ -1427,6 +1447,9 @@ export type IdentityIssuer = {
   jwks_uri: string | null;
   scopes: string[];
   mapping: ClaimMappingRecord;
+  external_id_claim: string | null;
+  audiences: string[];
+  token_types: string[];
   creates_users: boolean;
   enabled: boolean;
   /** The settings `OIDC_…` define it; only they change it. */
@@ -1530,6 +1553,14 @@ export type IssuerFacts = {
 export type IssuerLogOutForm = {
   logout_token?: string;
   [name: string]: unknown;
+};
+export type IssuerMachine = {
+  id: string;
+  name: string;
+  /** The account as which the program acts. */
+  user_id: string;
+  claims: Record<string, string>;
+  created_at: string;
 };
 export type ItemRequirements = {
   /** Names that an installation binds to the installer's secrets. */
@@ -1893,6 +1924,10 @@ export type NewEvaluationJudge = {
   criteria?: string;
   /** jq on its answer that gives a boolean, or a number from 0 to 1. */
   pass?: string;
+};
+export type NewScimToken = ScimTokenFields & {
+  /** Shown only once; it cannot be read again. */
+  token: string;
 };
 export type NewTotp = {
   /** In base 32, for typing it. It counts once a code was confirmed. */
@@ -2526,11 +2561,27 @@ export type ScheduledStart = {
   /** When this was decided. */
   at: string;
 };
+export type ScimToken = ScimTokenFields;
+export type ScimTokenFields = {
+  id: string;
+  name: string;
+  created_at: string;
+  expires_at: string;
+  last_used_at: string | null;
+};
 export type SecondFactorNeeded = {
   error: 'mfa_required';
   error_description: string;
   challenge: string;
   methods: string[];
+};
+export type SecondFactorRule = {
+  claim?: string;
+  value?: string;
+};
+export type SecondFactorRuleRecord = {
+  claim: string;
+  value: string;
 };
 export type SecondFactors = {
   /** An authenticator app is set up. */
@@ -2539,6 +2590,8 @@ export type SecondFactors = {
   recovery_codes_left: number;
   /** One of your roles needs a second factor. */
   required: boolean;
+  /** Until you show one (`verifyMe`) or set up the first, this session has a viewer's rights. */
+  awaited: boolean;
 };
 export type Secret = {
   name: string;
@@ -2810,6 +2863,12 @@ export type UpdateIssuerRequest = {
   mapping?: ClaimMappingPatch;
   /** Default true: the first log-in makes the account. Otherwise only linked users log in. */
   creates_users?: boolean;
+  /** The claim that has the `externalId` of users whom the issuer provisions by SCIM. */
+  external_id_claim?: string | null;
+  /** `aud` of access tokens of programs. Default: none, so such tokens are not accepted. */
+  audiences?: string[];
+  /** `typ` of such tokens (RFC 9068: `at+jwt`, the default); `none`: without one. */
+  token_types?: ('at+jwt' | 'jwt' | 'none')[];
   /** Default true. Without it its sessions end. */
   enabled?: boolean;
 };
@@ -2922,7 +2981,7 @@ export type UserIdentity = {
   issuer_name: string;
   issuer_title: string;
   /** `sub` at the issuer. */
-  subject: string;
+  subject: string | null;
   /** How the issuer names the user. */
   label: string | null;
   created_at: string;
@@ -4046,6 +4105,64 @@ export interface Operations {
     };
     body?: NoFields;
     answer: IssuerFacts;
+  };
+  /** List the programs whose access tokens of an issuer are accepted, oldest first */
+  listMachines: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: IssuerMachine[];
+  };
+  /** Accept access tokens of an issuer with certain claims as those of an account */
+  createMachine: {
+    path: {
+      id: string;
+    };
+    body: CreateMachineRequest;
+    answer: IssuerMachine;
+  };
+  /** Accept the access tokens of a program no longer, immediately */
+  deleteMachine: {
+    path: {
+      id: string;
+      machine_id: string;
+    };
+    answer: undefined;
+  };
+  /** List the SCIM tokens of an issuer, oldest first */
+  listScimTokens: {
+    path: {
+      id: string;
+    };
+    query?: {
+      /** Records per page. */
+      limit?: number | undefined;
+      /** Opaque value from the previous page's `Link` header. */
+      cursor?: string | undefined;
+    };
+    answer: ScimToken[];
+  };
+  /** Create a token with which the issuer provisions users and groups at `/scim/v2` */
+  createScimToken: {
+    path: {
+      id: string;
+    };
+    body: CreateScimTokenRequest;
+    answer: NewScimToken;
+  };
+  /** Delete a SCIM token; it stops working immediately */
+  deleteScimToken: {
+    path: {
+      id: string;
+      token_id: string;
+    };
+    answer: undefined;
   };
   /** Complete a job with its output, once; a repeat is harmless */
   completeJob: {
@@ -5320,6 +5437,12 @@ export const OPERATIONS = {
   updateIssuer: { method: 'PATCH', path: '/identity-issuers/{id}', role: 'admin' },
   deleteIssuer: { method: 'DELETE', path: '/identity-issuers/{id}', role: 'admin' },
   checkIssuer: { method: 'POST', path: '/identity-issuers/{id}/check', role: 'admin' },
+  listMachines: { method: 'GET', path: '/identity-issuers/{id}/machines', role: 'admin' },
+  createMachine: { method: 'POST', path: '/identity-issuers/{id}/machines', role: 'admin' },
+  deleteMachine: { method: 'DELETE', path: '/identity-issuers/{id}/machines/{machine_id}', role: 'admin' },
+  listScimTokens: { method: 'GET', path: '/identity-issuers/{id}/scim-tokens', role: 'admin' },
+  createScimToken: { method: 'POST', path: '/identity-issuers/{id}/scim-tokens', role: 'admin' },
+  deleteScimToken: { method: 'DELETE', path: '/identity-issuers/{id}/scim-tokens/{token_id}', role: 'admin' },
   completeJob: { method: 'POST', path: '/jobs/{id}/complete', role: 'builder' },
   failJob: { method: 'POST', path: '/jobs/{id}/fail', role: 'builder' },
   uploadJobFile: { method: 'POST', path: '/jobs/{id}/files', role: 'builder' },

@@ -141,11 +141,6 @@ export function hostMap() {
   );
 }
 
-/** A reserved name. Setting it is an error, so that it is not silently ignored. */
-export function notAvailable(what: string) {
-  return z.never({ error: `is not available yet: ${what} cannot be configured in this version` }).optional();
-}
-
 function isOrigin(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const url = new URL(text);

@@ -1,7 +1,7 @@
 /** The settings. Only this module reads `process.env`. `.env.example` documents every variable. */
 import { existsSync } from 'node:fs';
 import * as z from 'zod';
-import { claimPath, issuerName } from '../contracts/identity.ts';
+import { claimPath, externalIdClaim, issuerName } from '../contracts/identity.ts';
 import { isTimeZone } from '../contracts/notifications.ts';
 import { ROLES } from '../contracts/roles.ts';
 import {
@@ -13,7 +13,6 @@ import {
   hostOrNetwork,
   list,
   mcpCommands,
-  notAvailable,
   port,
   switchOn,
   trustProxy,
@@ -207,16 +206,17 @@ const schema = z.object({
   OIDC_DEFAULT_ROLES: list(z.string())
     .pipe(z.array(z.enum(ROLES)))
     .default([]),
-  OIDC_AUDIENCE: notAvailable('an audience for tokens of machines'),
+  OIDC_EXTERNAL_ID_CLAIM: externalIdClaim.optional(),
+  OIDC_AUDIENCE: list(z.string().max(500)).default([]),
+  OIDC_TOKEN_TYPES: list(z.enum(['at+jwt', 'jwt', 'none'])).default(['at+jwt']),
 });
 
 export const settingNames: readonly string[] = Object.keys(schema.shape);
 
 type Settings = z.output<typeof schema>;
-type Reserved = 'OIDC_AUDIENCE';
 
 /** Parsed settings by variable name: lists are arrays, switches booleans, ports numbers. */
-export type Env = Omit<Settings, Reserved | 'BASE_URL' | 'FILES_DIR'> & {
+export type Env = Omit<Settings, 'BASE_URL' | 'FILES_DIR'> & {
   /** Without a trailing slash. */
   BASE_URL: string;
   /** Folder of the local file store. */

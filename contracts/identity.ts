@@ -22,6 +22,13 @@ export const claimPath = z
     'must lead at most 10 claims deep',
   );
 
+/** Names and e-mail addresses can be given to somebody else, so they never lead to an account. */
+export const externalIdClaim = claimPath.refine(
+  (path) =>
+    !/(?:^|\/)(?:e?mail|email_verified|preferred_username|name|upn|nickname|unique_name)$/i.test(path),
+  'must be a claim that never changes, such as sub or oid',
+);
+
 const roles = z.array(z.enum(ROLES)).max(4);
 
 const roleRule = z
@@ -31,6 +38,12 @@ const roleRule = z
     roles: roles.min(1),
   })
   .meta({ id: 'RoleRule' });
+
+/** Of a log-in at which the issuer asked for a second factor (RFC 8176). */
+const secondFactorRule = z
+  .strictObject({ claim: claimPath.default('amr'), value: z.string().min(1).max(400).default('mfa') })
+  .meta({ id: 'SecondFactorRule' });
+export const SECOND_FACTOR_RULE = { claim: 'amr', value: 'mfa' };
 
 /** How an issuer's claims become an account. A user gets the roles of all rules that fit. */
 export const claimMapping = z
@@ -43,6 +56,9 @@ export const claimMapping = z
     default_roles: roles
       .default([])
       .meta({ description: 'If no rule fits. None: such users may not log in.' }),
+    second_factor: secondFactorRule.default(SECOND_FACTOR_RULE).meta({
+      description: 'The claim of a log-in with a second factor, for `SECOND_FACTOR_ROLES`.',
+    }),
   })
   .meta({ id: 'ClaimMapping' });
 export type ClaimMapping = z.output<typeof claimMapping>;

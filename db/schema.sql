@@ -886,6 +886,28 @@ create table idempotency_record (
 );
 CREATE INDEX idempotency_record_expiry ON public.idempotency_record USING btree (expires_at);
 
+create table identity_group (
+  id uuid not null,
+  issuer_id uuid not null,
+  name text not null,
+  external_id text,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  updated_at timestamp with time zone not null default clock_timestamp(),
+  constraint identity_group_pkey PRIMARY KEY (id),
+  constraint identity_group_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES identity_issuer(id) ON DELETE CASCADE
+);
+CREATE INDEX identity_group_list ON public.identity_group USING btree (issuer_id, id);
+CREATE UNIQUE INDEX identity_group_name ON public.identity_group USING btree (issuer_id, lower(name));
+
+create table identity_group_member (
+  group_id uuid not null,
+  user_id uuid not null,
+  constraint identity_group_member_pkey PRIMARY KEY (group_id, user_id),
+  constraint identity_group_member_group_id_fkey FOREIGN KEY (group_id) REFERENCES identity_group(id) ON DELETE CASCADE,
+  constraint identity_group_member_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX identity_group_member_user ON public.identity_group_member USING btree (user_id);
+
 create table identity_issuer (
   id uuid not null,
   name text not null,
@@ -901,10 +923,29 @@ create table identity_issuer (
   from_settings boolean not null default false,
   created_at timestamp with time zone not null default clock_timestamp(),
   updated_at timestamp with time zone not null default clock_timestamp(),
+  external_id_claim text,
+  audiences text[] not null default '{}'::text[],
+  token_types text[] not null default '{at+jwt}'::text[],
   constraint identity_issuer_pkey PRIMARY KEY (id),
   constraint identity_issuer_issuer_key UNIQUE (issuer),
   constraint identity_issuer_name_key UNIQUE (name)
 );
+CREATE TRIGGER identity_issuer_changed AFTER UPDATE ON public.identity_issuer FOR EACH ROW WHEN (((old.enabled IS DISTINCT FROM new.enabled) OR (old.audiences IS DISTINCT FROM new.audiences) OR (old.token_types IS DISTINCT FROM new.token_types))) EXECUTE FUNCTION notify_account_change();
+
+create table identity_machine (
+  id uuid not null,
+  issuer_id uuid not null,
+  user_id uuid not null,
+  name text not null,
+  claims jsonb not null,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  constraint identity_machine_pkey PRIMARY KEY (id),
+  constraint identity_machine_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES identity_issuer(id) ON DELETE CASCADE,
+  constraint identity_machine_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
+);
+CREATE INDEX identity_machine_issuer ON public.identity_machine USING btree (issuer_id, id);
+CREATE INDEX identity_machine_user ON public.identity_machine USING btree (user_id);
+CREATE TRIGGER identity_machine_deleted AFTER DELETE ON public.identity_machine FOR EACH STATEMENT EXECUTE FUNCTION notify_account_change();
 
 create table inbound_event (
   id uuid not null,
@@ -1669,6 +1710,23 @@ create table schedule_start (
 );
 CREATE INDEX schedule_start_run ON public.schedule_start USING btree (run_id) WHERE (run_id IS NOT NULL);
 
+create table scim_token (
+  id uuid not null,
+  issuer_id uuid not null,
+  name text not null,
+  token_hash bytea not null,
+  created_by uuid,
+  created_at timestamp with time zone not null default clock_timestamp(),
+  expires_at timestamp with time zone not null,
+  last_used_at timestamp with time zone,
+  constraint scim_token_pkey PRIMARY KEY (id),
+  constraint scim_token_token_hash_key UNIQUE (token_hash),
+  constraint scim_token_created_by_fkey FOREIGN KEY (created_by) REFERENCES user_account(id) ON DELETE SET NULL,
+  constraint scim_token_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES identity_issuer(id) ON DELETE CASCADE
+);
+CREATE INDEX scim_token_creator ON public.scim_token USING btree (created_by);
+CREATE INDEX scim_token_issuer ON public.scim_token USING btree (issuer_id, id);
+
 create table secret (
   owner_id uuid not null,
   name text not null,
@@ -1799,18 +1857,25 @@ create table user_identity (
   id uuid not null,
   user_id uuid not null,
   issuer_id uuid not null,
-  subject text not null,
+  subject text,
   label text,
   claim_roles text[] not null default '{}'::text[],
   claim_groups text[] not null default '{}'::text[],
   created_at timestamp with time zone not null default clock_timestamp(),
   last_log_in_at timestamp with time zone,
+  external_id text,
+  user_name text,
+  scim jsonb,
+  updated_at timestamp with time zone not null default clock_timestamp(),
+  removed_at timestamp with time zone,
   constraint user_identity_pkey PRIMARY KEY (id),
   constraint user_identity_issuer_id_subject_key UNIQUE (issuer_id, subject),
   constraint user_identity_user_id_issuer_id_key UNIQUE (user_id, issuer_id),
   constraint user_identity_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES identity_issuer(id) ON DELETE CASCADE,
   constraint user_identity_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(id) ON DELETE CASCADE
 );
+CREATE UNIQUE INDEX user_identity_external ON public.user_identity USING btree (issuer_id, external_id) WHERE (external_id IS NOT NULL);
+CREATE UNIQUE INDEX user_identity_user_name ON public.user_identity USING btree (issuer_id, lower(user_name)) WHERE ((user_name IS NOT NULL) AND (removed_at IS NULL));
 
 create table user_preferences (
   user_id uuid not null,

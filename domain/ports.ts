@@ -576,6 +576,12 @@ export interface IdentityProviders {
     issuer: IssuerAccess,
     token: string,
   ): Promise<{ subject: string | null; session: string | null }>;
+  /** The claims of an access token for one of the audiences (RFC 9068), after its signature is checked. */
+  tokenClaims(
+    issuer: IssuerAccess,
+    token: string,
+    audiences: readonly string[],
+  ): Promise<Record<string, unknown>>;
   /** Reads configuration and keys, for admins. */
   check(issuer: IssuerAccess): Promise<IssuerFacts>;
   close(): Promise<void>;

@@ -83,6 +83,11 @@ export function createIdentityProviders(settings: IdentityOptions): IdentityProv
         const claims = await verified(token, keys, server.issuer, issuer.client_id);
         return checkLogOutClaims(claims);
       }),
+    tokenClaims: async (issuer, token, audiences) =>
+      guarded(issuer, async () => {
+        const { keys, server } = await issuers.find(issuer);
+        return verified(token, keys, server.issuer, [...audiences]);
+      }),
     check: async (issuer) =>
       guarded(issuer, async () => {
         issuers.forget(issuer);

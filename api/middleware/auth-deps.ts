@@ -1,8 +1,11 @@
+import { callerOfMachine } from '../../domain/identity/machines.ts';
 import type { AppDeps } from '../deps.ts';
 import type { AuthDeps } from './auth.ts';
 
 /** What the APIs of other standards know their callers by. */
 export function authDeps(deps: AppDeps): AuthDeps {
-  const { keys, env, orm, addressLimit, knownCallers, knownWorkers } = deps;
-  return { keys, issuer: env.BASE_URL, fork: () => orm.em.fork(), addressLimit, knownCallers, knownWorkers };
+  const { keys, env, orm, addressLimit, knownCallers, knownWorkers, encryption, identities } = deps;
+  const fork = () => orm.em.fork();
+  const machine = (token: string) => callerOfMachine({ fork, encryption, identities }, token);
+  return { keys, issuer: env.BASE_URL, fork, machine, addressLimit, knownCallers, knownWorkers };
 }

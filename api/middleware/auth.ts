@@ -18,6 +18,7 @@ import type { Role } from '../../contracts/roles.ts';
 import { acting, hasRoleInSomeTeam } from '../../domain/auth/ownership.ts';
 import { AppError, forbidden } from '../../domain/errors.ts';
 import type { Caller, KnownCallers } from '../../domain/auth/known-callers.ts';
+import { claimedIssuer } from '../../domain/identity/machines.ts';
 import type { SigningKeys } from '../../domain/auth/signing-keys.ts';
 import { isWorkerToken, type WorkerCaller } from '../../domain/jobs/worker-tokens.ts';
 import { accessTokenCaller, isAccessToken } from '../../domain/auth/access-tokens.ts';
@@ -36,6 +37,8 @@ export interface AuthDeps {
   issuer: string;
   fork: () => EntityManager;
   addressLimit: AddressLimit;
+  /** The caller of an access token that an external issuer signed; null if it is not accepted. */
+  machine: (token: string) => Promise<Caller | null>;
   knownCallers: KnownCallers;
   knownWorkers: Pick<KnownWorkers, 'find'>;
   /** Of a resource with tokens of its own. It takes no cookies. */
@@ -143,6 +146,10 @@ function identification(deps: AuthDeps): (ctx: Context) => Promise<Caller | Unid
     getToken: bearerToken,
   });
   const byToken = async (ctx: Context): Promise<Caller | Unidentified> => {
+    const token = bearerToken(ctx);
+    const signer = token === null || deps.resource !== undefined ? null : claimedIssuer(token);
+    if (token !== null && signer !== null && signer !== deps.issuer)
+      return (await deps.machine(token)) ?? 'invalid_token';
     const verified = await verify(ctx, async () => {}).then(
       () => true,
       (error: unknown) => {

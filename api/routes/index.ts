@@ -23,6 +23,8 @@ import { decisionLinkEndpoints } from './hitl/links.ts';
 import { hitlEndpoints } from './hitl/routes.ts';
 import { identityEndpoints } from './identity/identities.ts';
 import { issuerEndpoints } from './identity/issuers.ts';
+import { machineEndpoints } from './identity/machines.ts';
+import { scimTokenEndpoints } from './identity/scim-tokens.ts';
 import { identityLogInEndpoints } from './identity/log-in.ts';
 import { jobEndpoints } from './jobs/routes.ts';
 import { metricsEndpoints } from './metrics/routes.ts';
@@ -60,6 +62,8 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('none', oauthMetadataEndpoints(deps)),
     ...scoped('none', oauthClientEndpoints(deps)),
     ...scoped('account', issuerEndpoints(deps)),
+    ...scoped('account', machineEndpoints()),
+    ...scoped('account', scimTokenEndpoints(deps)),
     ...scoped('none', identityLogInEndpoints(deps)),
     ...scoped('person', identityEndpoints(deps)),
     ...scoped('none', sessionEndpoints(deps)),

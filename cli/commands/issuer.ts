@@ -1,7 +1,12 @@
 /** External issuers for single sign-on. */
 import { buildRouteMap } from '@stricli/core';
 
-import type { CreateIssuerRequest, IdentityIssuer } from '../../client/operations.ts';
+import type {
+  CreateIssuerRequest,
+  IdentityIssuer,
+  IssuerMachine,
+  ScimToken,
+} from '../../client/operations.ts';
 import type { Cli } from '../core/cli.ts';
 import { argument, command, type Context } from '../core/command.ts';
 import { CliError, usageError } from '../core/errors.ts';
@@ -62,20 +67,24 @@ const fields = {
   scope: texts('OAuth scope. Default: openid, profile and email', 'SCOPE'),
   role: texts('Rule for a role; CLAIM is a name or a JSON pointer', 'CLAIM=VALUE:ROLE'),
   defaultRole: texts(`Role of those whom no rule fits: ${ROLES.join(', ')}`, 'ROLE'),
+  audience: texts('Audience of access tokens of programs', 'AUDIENCE'),
   groupsClaim: text('Claim with the groups. Default: groups', 'CLAIM'),
+  secondFactor: text('Claim of a log-in with a second factor. Default: amr=mfa', 'CLAIM=VALUE'),
 };
 
 interface Given {
   role?: readonly string[] | undefined;
   defaultRole?: readonly string[] | undefined;
   groupsClaim?: string | undefined;
+  secondFactor?: string | undefined;
 }
 
-function mappingOf({ role, defaultRole, groupsClaim }: Given) {
+function mappingOf({ role, defaultRole, groupsClaim, secondFactor }: Given) {
   const mapping = {
     ...(role === undefined ? {} : { roles: role.map(ruleOf) }),
     ...(defaultRole === undefined ? {} : { default_roles: defaultRole.map(roleOf) }),
     ...(groupsClaim === undefined ? {} : { groups: groupsClaim }),
+    ...(secondFactor === undefined ? {} : { second_factor: claimOf(secondFactor) }),
   };
   return Object.keys(mapping).length === 0 ? {} : { mapping };
 }
@@ -85,6 +94,13 @@ function ruleOf(given: string): { claim: string; value: string; roles: Role[] } 
   if (claim === undefined || value === undefined || role === undefined)
     throw usageError('Write --role CLAIM=VALUE:ROLE, such as --role groups=staff:viewer.');
   return { claim, value, roles: [roleOf(role)] };
+}
+
+function claimOf(given: string): { claim: string; value: string } {
+  const [, claim, value] = /^([^=]+)=(.+)$/.exec(given) ?? [];
+  if (claim === undefined || value === undefined)
+    throw usageError('Write --second-factor CLAIM=VALUE, such as --second-factor amr=mfa.');
+  return { claim, value };
 }
 
 function roleOf(given: string): Role {
@@ -98,7 +114,7 @@ const add = command({
   details: 'Register the redirect URI that it prints at the issuer. docs/single-sign-on.md has examples.',
   flags: fields,
   arguments: [argument('NAME', 'Short name, before its groups'), argument('URL', 'As its tokens name it')],
-  run: async (cli, { title, clientId, clientSecretStdin, scope, ...given }, name, issuer) => {
+  run: async (cli, { title, clientId, clientSecretStdin, scope, audience, ...given }, name, issuer) => {
     if (clientId === undefined) throw usageError('Give --client-id.');
     const body: CreateIssuerRequest = {
       name,
@@ -107,6 +123,7 @@ const add = command({
       client_id: clientId,
       ...(clientSecretStdin === true ? { client_secret: await readSecret(cli) } : {}),
       ...(scope === undefined ? {} : { scopes: [...scope] }),
+      ...(audience === undefined ? {} : { audiences: [...audience] }),
       ...mappingOf(given),
     };
     const added = await cli.client.call('createIssuer', { body, signal: cli.signal });
@@ -119,13 +136,18 @@ const update = command({
   details: 'Rules replace all others. The sessions of a disabled issuer end.',
   flags: { ...fields, disable: flag('Nobody logs in by it'), enable: flag('Enable it again') },
   arguments: [ISSUER],
-  run: async (cli, { title, clientId, clientSecretStdin, scope, disable, enable, ...given }, issuer) => {
+  run: async (
+    cli,
+    { title, clientId, clientSecretStdin, scope, audience, disable, enable, ...given },
+    issuer,
+  ) => {
     if (disable === true && enable === true) throw usageError('Choose one of --disable and --enable.');
     const body = {
       ...(title === undefined ? {} : { title }),
       ...(clientId === undefined ? {} : { client_id: clientId }),
       ...(clientSecretStdin === true ? { client_secret: await readSecret(cli) } : {}),
       ...(scope === undefined ? {} : { scopes: [...scope] }),
+      ...(audience === undefined ? {} : { audiences: [...audience] }),
       ...mappingOf(given),
       ...(disable === true ? { enabled: false } : {}),
       ...(enable === true ? { enabled: true } : {}),
@@ -148,6 +170,106 @@ const check = command({
   },
 });
 
+const scimTokenView: View<ScimToken> = {
+  columns: [
+    ['id', ({ id }) => id],
+    ['name', ({ name }) => oneLine(name)],
+    ['expires', ({ expires_at: at }) => at],
+    ['used', ({ last_used_at: at }) => at],
+  ],
+  name: ({ id }) => id,
+  none: 'No SCIM tokens.',
+};
+
+const scimTokens = command({
+  brief: 'List the SCIM tokens of an issuer; for admins',
+  arguments: [ISSUER],
+  run: async (cli, _flags, given) => {
+    const path = { id: await issuerId(cli, given) };
+    await cli.out.list(await cli.client.call('listScimTokens', { path, signal: cli.signal }), scimTokenView);
+  },
+});
+
+const scimToken = command({
+  brief: 'Create a token with which the issuer provisions users and groups; for admins',
+  details: 'The token is shown once. The address of SCIM is that of the server with /scim/v2.',
+  flags: { expires: text('When it ends. Default: as late as allowed', 'TIME') },
+  arguments: [ISSUER, argument('NAME', 'For people')],
+  run: async (cli, { expires }, given, name) => {
+    const path = { id: await issuerId(cli, given) };
+    const body = { name, ...(expires === undefined ? {} : { expires_at: expires }) };
+    await cli.out.record(await cli.client.call('createScimToken', { path, body, signal: cli.signal }), {
+      columns: [...scimTokenView.columns, ['token', (made) => made.token]],
+      name: ({ id }) => id,
+    });
+  },
+});
+
+const deleteScimToken = command({
+  brief: 'Delete a SCIM token; it stops working at once',
+  flags: { yes: flag('Do not ask') },
+  arguments: [ISSUER, argument('ID', 'Of the token')],
+  run: async (cli, { yes }, given, id) => {
+    const path = { id: await issuerId(cli, given), token_id: id };
+    await confirm(cli, `Delete the SCIM token ${id}?`, yes);
+    await cli.client.call('deleteScimToken', { path, signal: cli.signal });
+    cli.say(`Deleted the SCIM token ${id}.`);
+  },
+});
+
+const machineView: View<IssuerMachine> = {
+  columns: [
+    ['id', ({ id }) => id],
+    ['name', ({ name }) => oneLine(name)],
+    ['user', (machine) => machine.user_id],
+    ['claims', ({ claims }) => Object.entries(claims).map((claim) => oneLine(claim.join('=')))],
+  ],
+  name: ({ id }) => id,
+  none: 'No machines.',
+};
+
+const machines = command({
+  brief: 'List the programs whose access tokens of an issuer are accepted; for admins',
+  arguments: [ISSUER],
+  run: async (cli, _flags, given) => {
+    const path = { id: await issuerId(cli, given) };
+    await cli.out.list(await cli.client.call('listMachines', { path, signal: cli.signal }), machineView);
+  },
+});
+
+const machine = command({
+  brief: 'Accept access tokens with certain claims as those of an account; for admins',
+  details: 'The issuer needs audiences: cadenza issuer update ISSUER --audience AUDIENCE.',
+  flags: {
+    claim: texts('A claim that must fit, up to 5', 'CLAIM=VALUE'),
+    user: text('Id of the account as which the program acts', 'ID'),
+  },
+  arguments: [ISSUER, argument('NAME', 'For people')],
+  run: async (cli, { claim = [], user }, given, name) => {
+    if (user === undefined) throw usageError('Give --user.');
+    const pairs = claim.map((one) => /^([^=]+)=(.+)$/.exec(one) ?? []);
+    if (pairs.length === 0 || pairs.some(({ length }) => length === 0))
+      throw usageError('Write --claim CLAIM=VALUE, such as --claim azp=robot.');
+    const claims = Object.fromEntries(pairs.map(([, path = '', value = '']) => [path, value]));
+    const path = { id: await issuerId(cli, given) };
+    const body = { name, user_id: user, claims };
+    const made = await cli.client.call('createMachine', { path, body, signal: cli.signal });
+    await cli.out.record(made, machineView);
+  },
+});
+
+const deleteMachine = command({
+  brief: 'Accept the access tokens of a program no longer',
+  flags: { yes: flag('Do not ask') },
+  arguments: [ISSUER, argument('ID', 'Of the machine')],
+  run: async (cli, { yes }, given, id) => {
+    const path = { id: await issuerId(cli, given), machine_id: id };
+    await confirm(cli, `Accept tokens of the machine ${id} no longer?`, yes);
+    await cli.client.call('deleteMachine', { path, signal: cli.signal });
+    cli.say(`Deleted the machine ${id}.`);
+  },
+});
+
 const remove = command({
   brief: 'Delete an issuer; its sessions end, its users stay',
   flags: { yes: flag('Do not ask') },
@@ -160,7 +282,20 @@ const remove = command({
   },
 });
 
-const routes = { list, get, add, update, check, delete: remove };
+const routes = {
+  list,
+  get,
+  add,
+  update,
+  check,
+  delete: remove,
+  machines,
+  machine,
+  deleteMachine,
+  scimTokens,
+  scimToken,
+  deleteScimToken,
+};
 
 export const issuerCommands = buildRouteMap<keyof typeof routes, Context>({
   routes,

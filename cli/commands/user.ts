@@ -137,7 +137,7 @@ const identityView: View<UserIdentity> = {
   columns: [
     ['id', ({ id }) => id],
     ['issuer', ({ issuer_name: name }) => name],
-    ['subject', ({ subject }) => oneLine(subject)],
+    ['subject', ({ subject }) => (subject === null ? null : oneLine(subject))],
     ['name', ({ label }) => (label === null ? null : oneLine(label))],
     ['last log-in', ({ last_log_in_at: at }) => (at === null ? 'never' : ago(at))],
   ],

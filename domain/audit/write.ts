@@ -9,7 +9,7 @@ export type AuditOutcome = (typeof OUTCOMES)[number];
 export const CREDENTIALS = ['session', 'token', 'client', 'worker', 'none'] as const;
 export type AuditCredential = (typeof CREDENTIALS)[number];
 
-export const DOORS = ['api', 'a2a', 'mcp', 'openai', 'system'] as const;
+export const DOORS = ['api', 'a2a', 'mcp', 'openai', 'scim', 'system'] as const;
 export type AuditDoor = (typeof DOORS)[number];
 
 /** Who asks, and from where: the same for all entries of a request. */

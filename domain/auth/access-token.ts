@@ -142,9 +142,11 @@ export async function actorsOfClaims(
        left join auth_session s on s.id = q.sid and s.user_id = u.id
        left join auth_client c on c.id = q.client and c.user_id = u.id and c.expires_at > now()
        left join access_token t on t.id = q.client and t.user_id = u.id and t.expires_at > now()
+       left join identity_machine m on m.id = q.client and m.user_id = u.id
+        and exists (select 1 from identity_issuer r where r.id = m.issuer_id and r.enabled)
       where s.revoked_at is null
         and case when q.client is null then s.id is not null and s.oauth_client_id is null
-                 else c.id is not null or t.id is not null or s.oauth_client_id = q.client end`,
+                 else coalesce(c.id, t.id, m.id) is not null or s.oauth_client_id = q.client end`,
     [JSON.stringify(requested)],
   );
   const actors = new Map(

@@ -15,6 +15,7 @@ export async function removeExpired(em: EntityManager): Promise<number> {
     // Kept for 30 days after expiry, so that operators can see why a client stopped working.
     ['auth_client', `expires_at < now() - interval '30 days'`],
     ['access_token', `expires_at < now() - interval '30 days'`],
+    ['scim_token', `expires_at < now() - interval '30 days'`],
     ['worker_token', `expires_at < now() - interval '30 days'`],
     ['worker_seen', `seen_at < now() - interval '1 day'`],
     // Kept for an hour, so that a late poll learns that its code has expired.

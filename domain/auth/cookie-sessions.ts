@@ -29,6 +29,8 @@ export interface ByIdentity {
   sealIdToken: (sessionId: string) => string;
   /** When the issuer asked for the credentials; null if it does not tell, and was not told to. */
   authenticated_at: Date | null;
+  /** The issuer says that the user has shown a second factor there. */
+  has_second_factor: boolean;
 }
 
 /** Opens a session. @returns the secret for the cookie */
@@ -48,7 +50,9 @@ export async function openCookieSession(
     [
       sid,
       user.id,
-      ...limitsOf(by === undefined ? from : withoutFactors(from), user.id),
+      ...limitsOf(by?.has_second_factor === true ? withoutFactors(from) : from, user.id, {
+        own: by === undefined,
+      }),
       from.ip,
       shortUserAgent(from),
       hashToken(secret),
@@ -63,7 +67,6 @@ export async function openCookieSession(
   return secret;
 }
 
-/** The issuer asks for second factors itself. */
 function withoutFactors(from: OpenedFrom): OpenedFrom {
   return from.policy === undefined ? from : { ...from, policy: { ...from.policy, secondFactorRoles: [] } };
 }

@@ -203,7 +203,9 @@ async function answerPoll(
       where u.id = ? and u.token_epoch = ? and u.status = 'active' for share`,
     [row.approved_by, row.user_id, row.token_epoch],
   );
-  const session = user ? await openSession(em, user, { ...from, byPassword: false }) : null;
+  const session = user
+    ? await openSession(em, user, { ...from, byPassword: false, approvedBy: row.approved_by })
+    : null;
   await em.execute(`update device_request set status = ?, session_id = ? where id = ?`, [
     session ? 'used' : 'denied',
     session?.sid ?? null,

@@ -6,7 +6,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 
 import type { EntityManager } from '../../db/orm.ts';
-import { AppError } from '../errors.ts';
+import { AppError, forbidden } from '../errors.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { acceptPasskey, signingOptions, type PasskeyAnswer } from './passkeys.ts';
 import { hashToken } from './sessions.ts';
@@ -184,19 +184,17 @@ export async function noteFactors(
 ): Promise<string[] | null> {
   const { totp, passkeys, recovery_codes_left: left } = await factorsOf(em, userId);
   const has = totp || passkeys > 0;
-  await em.execute('update user_account set second_factor = ?, updated_at = now() where id = ?', [
-    has,
-    userId,
-  ]);
+  const [user] = await em.execute<{ had: boolean }[]>(
+    `update user_account u set second_factor = ?, updated_at = now()
+       from (select id, second_factor as had from user_account where id = ? for update) old
+      where u.id = old.id returning old.had`,
+    [has, userId],
+  );
   if (!has) {
     await em.execute('delete from recovery_code where user_id = ?', [userId]);
     return null;
   }
-  if (sid !== null)
-    await em.execute('update auth_session set awaits_second_factor = false where id = ? and user_id = ?', [
-      sid,
-      userId,
-    ]);
+  if (sid !== null && user?.had === false) await endWaiting(em, userId, sid);
   return left > 0 ? null : renewRecoveryCodes(em, userId);
 }
 
@@ -209,7 +207,54 @@ export async function removeFactors(em: EntityManager, userId: string): Promise<
   ]);
 }
 
-/** Notes that the session's user has just shown a password or a second factor again. */
-export async function noteVerified(em: EntityManager, userId: string, sid: string): Promise<void> {
+/**
+ * Notes that the session's user has just shown a password or a second factor again. The second factor gives
+ * a session that waits for it its full rights.
+ */
+export async function noteVerified(
+  em: EntityManager,
+  userId: string,
+  sid: string,
+  by: 'password' | 'factor',
+): Promise<void> {
   await em.execute('update auth_session set verified_at = now() where id = ? and user_id = ?', [sid, userId]);
+  if (by === 'factor') await endWaiting(em, userId, sid);
+}
+
+async function endWaiting(em: EntityManager, userId: string, sid: string): Promise<void> {
+  await em.execute('update auth_session set awaits_second_factor = false where id = ? and user_id = ?', [
+    sid,
+    userId,
+  ]);
+}
+
+/** Whether a session has a viewer's rights until its user shows a second factor, or sets up the first one. */
+export async function waitingOf(
+  em: EntityManager,
+  sid: string,
+): Promise<'no' | 'for the first' | 'for a proof'> {
+  const [row] = await em.execute<{ has: boolean }[]>(
+    `select u.second_factor as has from auth_session s join user_account u on u.id = s.user_id
+      where s.id = ? and s.awaits_second_factor`,
+    [sid],
+  );
+  return row === undefined ? 'no' : row.has ? 'for a proof' : 'for the first';
+}
+
+/**
+ * Keeps a session that waits for a second factor from making what would not wait.
+ * @throws 403 `second_factor_required`
+ */
+export async function refuseWaiting(
+  em: EntityManager,
+  sid: string,
+  { mayBeFirst = false }: { mayBeFirst?: boolean } = {},
+): Promise<void> {
+  const waiting = await waitingOf(em, sid);
+  if (waiting === 'no' || (mayBeFirst && waiting === 'for the first')) return;
+  const detail =
+    waiting === 'for the first'
+      ? 'Set up a second factor first: your role needs one.'
+      : 'Show your second factor first, at POST /users/me/verify.';
+  throw forbidden(detail, 'second_factor_required');
 }

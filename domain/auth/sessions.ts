@@ -60,19 +60,34 @@ export interface SessionPolicy {
   secondFactorRoles: readonly Role[];
 }
 
+/** What is known of second factors when a session is opened. */
+interface FactorsSeen {
+  /** The user's own factor would have been asked for. */
+  own: boolean;
+  /** The session that approved this one: both wait, or none. */
+  approvedBy?: string | null;
+}
+
 /** Values of `NEW_SESSION_LIMITS`, which are columns of a new session. */
-export function limitsOf({ policy }: OpenedFrom, userId: string): (number | string)[] {
+export function limitsOf(
+  { policy }: OpenedFrom,
+  userId: string,
+  { own, approvedBy = null }: FactorsSeen,
+): (number | string | boolean | null)[] {
   const {
     idleSeconds,
     maxSeconds,
     secondFactorRoles: roles,
   } = policy ?? { idleSeconds: SESSION_DAYS * 86_400, maxSeconds: 90 * 86_400, secondFactorRoles: [] };
-  return [Math.min(idleSeconds, maxSeconds), idleSeconds, maxSeconds, arrayLiteral(roles), userId];
+  const idle = Math.min(idleSeconds, maxSeconds);
+  return [idle, idleSeconds, maxSeconds, approvedBy, arrayLiteral(roles), own, userId];
 }
 
 /** SQL of `expires_at, idle_seconds, ends_at, awaits_second_factor`. */
 export const NEW_SESSION_LIMITS = `now() + make_interval(secs => ?), ?, now() + make_interval(secs => ?),
-  (select u.roles && ?::text[] and not u.second_factor from user_account u where u.id = ?)`;
+  coalesce((select a.awaits_second_factor from auth_session a where a.id = ?::uuid),
+           (select u.roles && ?::text[] and not (u.second_factor and ?::boolean)
+              from user_account u where u.id = ?))`;
 
 /** SQL: when a session ends that is used now. */
 export const PROLONGED = `least(now() + make_interval(secs => idle_seconds), ends_at)`;
@@ -80,7 +95,7 @@ export const PROLONGED = `least(now() + make_interval(secs => idle_seconds), end
 export async function openSession(
   em: EntityManager,
   user: { id: string; token_epoch: number; roles: Role[] },
-  from: OpenedFrom & { byPassword: boolean; client?: SessionClient },
+  from: OpenedFrom & { byPassword: boolean; approvedBy?: string | null; client?: SessionClient },
 ): Promise<Session> {
   const sid = uuidv7();
   const { client } = from;
@@ -93,7 +108,7 @@ export async function openSession(
     [
       sid,
       user.id,
-      ...limitsOf(from, user.id),
+      ...limitsOf(from, user.id, { own: true, approvedBy: from.approvedBy ?? null }),
       from.ip,
       shortUserAgent(from),
       from.byPassword,

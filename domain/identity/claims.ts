@@ -56,6 +56,6 @@ export function groupsOf(mapping: ClaimMapping, claims: ClaimValues): string[] {
   return [...new Set(names)].slice(0, MAX_GROUPS);
 }
 
-function isGroupName(name: string): boolean {
+export function isGroupName(name: string): boolean {
   return name !== '' && name.length <= MAX_GROUP_LENGTH && name.search(HIDDEN) < 0;
 }

@@ -5,12 +5,13 @@ import { UserAccount } from '../../db/entities/user-account.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { KeysetPage } from '../../db/sql.ts';
 import { conflict, notFound } from '../errors.ts';
+import type { AuditOrigin } from '../audit/write.ts';
 import type { Actor } from '../auth/actor.ts';
 import { refuseLastAdmin } from '../auth/local-admins.ts';
 import { endAllSessions } from '../auth/sessions.ts';
 import { getUser } from '../auth/users.ts';
 import type { IssuedIdentity } from '../ports.ts';
-import { composeGroups, settleAccess } from './access.ts';
+import { auditAccess, composeGroups, settleAccess } from './access.ts';
 import type { Issuer } from './issuers.ts';
 import { keepClaims, lockSubject } from './log-in.ts';
 
@@ -19,7 +20,8 @@ export interface Identity {
   issuer_id: string;
   issuer_name: string;
   issuer_title: string;
-  subject: string;
+  /** Null until the first log-in of somebody who was provisioned. */
+  subject: string | null;
   label: string | null;
   created_at: Date;
   last_log_in_at: Date | null;
@@ -79,7 +81,7 @@ export async function linkSubject(
 /** Links what the issuer has just told to the user of a live session. @throws 409; 404 if it has ended */
 export async function linkOwnIdentity(
   em: EntityManager,
-  { userId, sessionId }: { userId: string; sessionId: string },
+  { userId, sessionId, origin }: { userId: string; sessionId: string; origin: AuditOrigin },
   issuer: Issuer,
   identity: IssuedIdentity,
 ): Promise<void> {
@@ -92,7 +94,7 @@ export async function linkOwnIdentity(
   if (!live) throw notFound('session');
   const id = await linkSubject(em, userId, issuer, identity.subject);
   await keepClaims(em, id, issuer, identity);
-  await settleAccess(em, userId, issuer);
+  await auditAccess(em, origin, issuer, [await settleAccess(em, userId, issuer)]);
 }
 
 /**

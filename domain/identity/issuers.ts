@@ -1,7 +1,7 @@
 /** External issuers, which admins manage; the settings may name one more (docs/single-sign-on.md). */
 import { v7 as uuidv7 } from 'uuid';
 
-import type { ClaimMapping } from '../../contracts/identity.ts';
+import { SECOND_FACTOR_RULE, type ClaimMapping } from '../../contracts/identity.ts';
 import { arrayLiteral, escapeLike, type KeysetPage } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { conflict, invalid, notFound } from '../errors.ts';
@@ -22,6 +22,12 @@ export interface IssuerFields {
   mapping: ClaimMapping;
   creates_users: boolean;
   enabled: boolean;
+  /** `aud` of access tokens of programs; none: such tokens are not accepted. */
+  audiences: string[];
+  /** `typ` that such tokens may have, in lower case; `none` stands for a missing one. */
+  token_types: string[];
+  /** The claim that has the `externalId` of users who were provisioned; null: nobody was. */
+  external_id_claim: string | null;
 }
 
 export interface Issuer extends IssuerFields {
@@ -32,14 +38,17 @@ export interface Issuer extends IssuerFields {
   updated_at: Date;
 }
 
-type Row = Omit<Issuer, 'created_at' | 'updated_at'> & {
+type Row = Omit<Issuer, 'created_at' | 'updated_at' | 'mapping'> & {
+  /** Issuers of former versions have no rule for second factors. */
+  mapping: Omit<ClaimMapping, 'second_factor'> & Partial<Pick<ClaimMapping, 'second_factor'>>;
   created_at: string | Date;
   updated_at: string | Date;
 };
 
 const COLUMNS = `id, name, title, issuer, client_id, jwks_uri, to_json(scopes) as scopes, mapping,
-  creates_users, enabled, from_settings, client_secret_encrypted is not null as has_secret, created_at,
-  updated_at`;
+  creates_users, enabled, to_json(audiences) as audiences, to_json(token_types) as token_types,
+  external_id_claim, from_settings, client_secret_encrypted is not null as has_secret,
+  created_at, updated_at`;
 
 /** Oldest first. */
 export async function listIssuers(em: EntityManager, { after, limit }: KeysetPage): Promise<Issuer[]> {
@@ -75,6 +84,15 @@ export async function findEnabledIssuer(em: EntityManager, name: string): Promis
   return row ? issuerOf(row) : null;
 }
 
+/** The issuer of an access token by its unverified `iss`; null if it has no audiences. */
+export async function findIssuerOfTokens(em: EntityManager, issuer: string): Promise<Issuer | null> {
+  const [row] = await em.execute<Row[]>(
+    `select ${COLUMNS} from identity_issuer where issuer = ? and enabled and audiences <> '{}'`,
+    [issuer],
+  );
+  return row ? issuerOf(row) : null;
+}
+
 /** What its adapter needs, with the client secret. */
 export async function accessOf(
   em: EntityManager,
@@ -104,13 +122,16 @@ export async function putIssuer(
   const sealed = typeof secret === 'string' ? encryption.encrypt(secret, issuerContext(key)) : null;
   await em.execute(
     `insert into identity_issuer (id, name, title, issuer, client_id, client_secret_encrypted, jwks_uri,
-                                  scopes, mapping, creates_users, enabled, from_settings)
-     values (?, ?, ?, ?, ?, ?, ?, ?::text[], ?::jsonb, ?, ?, ?)
+                                  scopes, mapping, creates_users, enabled, external_id_claim,
+                                  audiences, token_types, from_settings)
+     values (?, ?, ?, ?, ?, ?, ?, ?::text[], ?::jsonb, ?, ?, ?, ?::text[], ?::text[], ?)
      on conflict (id) do update set
        name = excluded.name, title = excluded.title, issuer = excluded.issuer,
        client_id = excluded.client_id, jwks_uri = excluded.jwks_uri, scopes = excluded.scopes,
        mapping = excluded.mapping, creates_users = excluded.creates_users, enabled = excluded.enabled,
-       from_settings = excluded.from_settings, updated_at = clock_timestamp(),
+       external_id_claim = excluded.external_id_claim, audiences = excluded.audiences,
+       token_types = excluded.token_types, from_settings = excluded.from_settings,
+       updated_at = clock_timestamp(),
        client_secret_encrypted =
          case when ? then identity_issuer.client_secret_encrypted else excluded.client_secret_encrypted end`,
     [
@@ -125,6 +146,9 @@ export async function putIssuer(
       JSON.stringify(fields.mapping),
       fields.creates_users,
       fields.enabled,
+      fields.external_id_claim,
+      arrayLiteral(fields.audiences),
+      arrayLiteral(fields.token_types),
       fields.from_settings,
       secret === undefined,
     ],
@@ -198,7 +222,12 @@ async function refuseNewSubjects(em: EntityManager, id: string, { issuer }: Issu
 }
 
 function issuerOf(row: Row): Issuer {
-  return { ...row, created_at: new Date(row.created_at), updated_at: new Date(row.updated_at) };
+  return {
+    ...row,
+    mapping: { ...row.mapping, second_factor: row.mapping.second_factor ?? SECOND_FACTOR_RULE },
+    created_at: new Date(row.created_at),
+    updated_at: new Date(row.updated_at),
+  };
 }
 
 /** Binds a sealed client secret to its issuer. */

@@ -4,11 +4,12 @@ import { v7 as uuidv7 } from 'uuid';
 import { arrayLiteral } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { endCookieSession, openCookieSession } from '../auth/cookie-sessions.ts';
-import { endAllSessions, type OpenedFrom } from '../auth/sessions.ts';
+import { writeAudit } from '../audit/write.ts';
+import { endAllSessions, LOG_IN, originOfOpening, type OpenedFrom } from '../auth/sessions.ts';
 import type { IssuedIdentity } from '../ports.ts';
 import type { Encryption } from '../secrets/encryption.ts';
-import { settleAccess } from './access.ts';
-import { groupsOf, rolesOf, textAt } from './claims.ts';
+import { auditAccess, settleAccess } from './access.ts';
+import { groupsOf, rolesOf, textAt, valuesAt } from './claims.ts';
 import type { Issuer } from './issuers.ts';
 import { createAccount, followProfile } from './new-account.ts';
 
@@ -19,6 +20,7 @@ interface Found {
   identity_id: string;
   user_id: string;
   status: string;
+  isNew?: true;
 }
 
 export interface IdentityLogIn {
@@ -39,14 +41,16 @@ export async function logInByIdentity(
 ): Promise<{ userId: string; secret: string } | { refusal: LogInRefusal }> {
   await lockSubject(em, issuer.id, identity.subject);
   const found = (await findIdentity(em, issuer, identity)) ?? (await makeAccount(em, issuer, identity));
-  if (found === null) return { refusal: 'no_account' };
+  if (found === null) return refused(em, from, issuer, 'no_account');
   await keepClaims(em, found.identity_id, issuer, identity);
   await followProfile(em, found.user_id, issuer, identity.claims);
-  const roles = await settleAccess(em, found.user_id, issuer);
-  if (found.status !== 'active') return { refusal: 'disabled' };
-  if (roles.length === 0) {
+  const settled = await settleAccess(em, found.user_id, issuer);
+  await auditAccount(em, from, issuer, found);
+  await auditAccess(em, originOfOpening(from), issuer, [settled]);
+  if (found.status !== 'active') return refused(em, from, issuer, 'disabled', found.user_id);
+  if (settled.after.roles.length === 0) {
     await endAllSessions(em, found.user_id);
-    return { refusal: 'no_roles' };
+    return refused(em, from, issuer, 'no_roles', found.user_id);
   }
   if (former !== null) await endCookieSession(em, former);
   const by = {
@@ -54,11 +58,57 @@ export async function logInByIdentity(
     issuer_sid: identity.session,
     sealIdToken: (id: string) => encryption.encrypt(identity.id_token, idTokenContext(id)),
     authenticated_at: identity.authenticated_at ?? (fresh ? new Date() : null),
+    has_second_factor: hasSecondFactor(issuer, identity),
   };
   return {
     userId: found.user_id,
     secret: await openCookieSession(em, { id: found.user_id }, { ...from, by }),
   };
+}
+
+async function auditAccount(
+  em: EntityManager,
+  from: OpenedFrom,
+  { name }: Issuer,
+  { user_id: id, isNew }: Found,
+): Promise<void> {
+  if (isNew !== true) return;
+  const note = { action: 'issuer_create_user', objectType: 'user', objectId: id, data: { issuer: name } };
+  await writeAudit(em, originOfOpening(from), note);
+}
+
+async function refused(
+  em: EntityManager,
+  from: OpenedFrom,
+  issuer: Issuer,
+  refusal: LogInRefusal,
+  userId?: string,
+): Promise<{ refusal: LogInRefusal }> {
+  await auditRefusedLogIn(em, from, issuer, refusal, userId);
+  return { refusal };
+}
+
+/** `code`: of the refusal. */
+export async function auditRefusedLogIn(
+  em: EntityManager,
+  from: OpenedFrom,
+  { id, name }: Issuer,
+  code: string,
+  userId?: string,
+): Promise<void> {
+  await writeAudit(em, originOfOpening(from), {
+    action: LOG_IN,
+    outcome: 'refused',
+    objectType: 'identity_issuer',
+    objectId: id,
+    data: { by: 'issuer', issuer: name, code },
+    ...(userId === undefined ? {} : { actor: { id: userId, name: null } }),
+  });
+}
+
+function hasSecondFactor({ mapping }: Issuer, { claims }: IssuedIdentity): boolean {
+  const { claim, value } = mapping.second_factor;
+  return valuesAt(claims, claim).includes(value);
 }
 
 /** Binds a sealed ID token to its session. */
@@ -74,13 +124,35 @@ export async function lockSubject(em: EntityManager, issuerId: string, subject: 
 async function findIdentity(
   em: EntityManager,
   issuer: Issuer,
-  { subject }: IssuedIdentity,
+  identity: IssuedIdentity,
 ): Promise<Found | null> {
+  const { subject } = identity;
   const [row] = await em.execute<Found[]>(
     `select i.id as identity_id, u.id as user_id, u.status
        from user_identity i join user_account u on u.id = i.user_id
       where i.issuer_id = ? and i.subject = ?`,
     [issuer.id, subject],
+  );
+  return row ?? findProvisioned(em, issuer, identity);
+}
+
+/**
+ * Somebody whom the issuer has provisioned (SCIM), at the first log-in: by the claim that has the externalId,
+ * which admins name. From then on the subject counts.
+ */
+async function findProvisioned(
+  em: EntityManager,
+  issuer: Issuer,
+  { subject, claims }: IssuedIdentity,
+): Promise<Found | null> {
+  if (issuer.external_id_claim === null) return null;
+  const [externalId] = valuesAt(claims, issuer.external_id_claim);
+  if (externalId === undefined || /\p{C}/u.test(externalId)) return null;
+  const [row] = await em.execute<Found[]>(
+    `update user_identity i set subject = ? from user_account u
+      where u.id = i.user_id and i.issuer_id = ? and i.external_id = ? and i.subject is null
+      returning i.id as identity_id, u.id as user_id, u.status`,
+    [subject, issuer.id, externalId],
   );
   return row ?? null;
 }
@@ -102,7 +174,7 @@ async function makeAccount(
     issuer.id,
     subject,
   ]);
-  return { identity_id: identityId, user_id: userId, status: 'active' };
+  return { identity_id: identityId, user_id: userId, status: 'active', isNew: true };
 }
 
 /** What the claims of this log-in give. */

@@ -2,6 +2,7 @@
 import { v7 as uuidv7 } from 'uuid';
 
 import type { ClaimMapping } from '../../contracts/identity.ts';
+import { unreachableAddress } from '../../contracts/mail-address.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { textAt, valuesAt, type ClaimValues } from './claims.ts';
 import type { Issuer } from './issuers.ts';
@@ -25,8 +26,7 @@ export async function createAccount(em: EntityManager, issuer: Issuer, claims: C
     [
       id,
       username,
-      // A name that never exists (RFC 2606).
-      email ?? `${username}@${issuer.name}.invalid`,
+      email ?? unreachableAddress(username, issuer.name),
       textAt(claims, issuer.mapping.display_name, 255),
       issuer.id,
     ],

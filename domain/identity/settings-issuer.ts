@@ -16,6 +16,9 @@ export interface SettingsIssuer {
   OIDC_ROLES_CLAIM: string;
   OIDC_GROUPS_CLAIM: string;
   OIDC_DEFAULT_ROLES: Role[];
+  OIDC_AUDIENCE: string[];
+  OIDC_TOKEN_TYPES: string[];
+  OIDC_EXTERNAL_ID_CLAIM?: string | undefined;
 }
 
 /** The roles claim has our own names of roles. */
@@ -31,6 +34,8 @@ export async function applySettingsIssuer(
   env: SettingsIssuer,
 ): Promise<void> {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId } = env;
+  // Of several copies that start at once, the second finds the record of the first.
+  await em.execute(`select pg_advisory_xact_lock(hashtextextended('identity_issuer', 0))`);
   await em.execute(
     `update identity_issuer set from_settings = false
       where from_settings and (issuer is distinct from ? or name <> ?)`,
@@ -57,6 +62,9 @@ export async function applySettingsIssuer(
     mapping,
     creates_users: true,
     enabled: true,
+    audiences: env.OIDC_AUDIENCE,
+    token_types: env.OIDC_TOKEN_TYPES,
+    external_id_claim: env.OIDC_EXTERNAL_ID_CLAIM ?? null,
     from_settings: true,
   };
   await putIssuer(em, encryption, fields, { id: before?.id, secret: env.OIDC_CLIENT_SECRET ?? null });

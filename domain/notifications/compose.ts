@@ -1,4 +1,5 @@
 /** What mails and chats say about human tasks. */
+import { isReachable } from '../../contracts/mail-address.ts';
 import type { ChatFormat, NotificationKind } from '../../contracts/notifications.ts';
 import type { Orm } from '../../db/orm.ts';
 import { allowsLink, createDecisionLink, type DecisionLinkDeps } from '../hitl/decision-links.ts';
@@ -24,7 +25,7 @@ const MAX_COMMENT = 1_000;
 /** One mail about all of it; null if the person has no address. */
 export async function composeMail(deps: MessageDeps, items: readonly Item[]): Promise<Mail | null> {
   const [first] = items;
-  if (!first?.reader?.email) return null;
+  if (!first?.reader || !isReachable(first.reader.email)) return null;
   const { reader, delivery } = first;
   const isDigest = items.length > 1;
   const kinds = [...new Set(items.map((item) => item.delivery.kind))];

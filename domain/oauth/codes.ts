@@ -141,7 +141,7 @@ async function openClientSession(
     mayDecide: row.may_decide,
     scopes: row.scopes,
   };
-  return openSession(em, user, { ...from, byPassword: false, client });
+  return openSession(em, user, { ...from, byPassword: false, approvedBy: row.approved_by, client });
 }
 
 /** One answer for all reasons: a thief learns nothing. */

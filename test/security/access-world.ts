@@ -96,10 +96,12 @@ export async function createAccessWorld(): Promise<AccessWorld> {
     session: await insertSession(app, owner.id),
     agentWithSession: await insertChat(app, owner.id, agents.ids.publicAgent),
     oauthClient: await registerClient(app),
-    ...identity,
+    issuer: identity.issuer,
+    identity: identity.identity,
     user: owner.id,
     team: team.id,
   };
+  const { machine, scimToken } = identity;
   const workerToken = await insertWorkerToken(app, owner.id, Object.values(agents.ids));
   return {
     app,
@@ -113,8 +115,9 @@ export async function createAccessWorld(): Promise<AccessWorld> {
       client_id: ids.client,
       identity_id: ids.identity,
       user_id: owner.id,
+      machine_id: machine,
       session: 'trip',
-      token_id: object === 'user' ? accessToken : workerToken,
+      token_id: object === 'user' ? accessToken : object === 'issuer' ? scimToken : workerToken,
       file_id: ids.privateFile,
       ...(object === 'privateAgent' || object === 'publicAgent' ? { skill_id: agents.skills[object] } : {}),
       ...(object === 'none' ? { name: 'SOME_NAME' } : { name: ids[object] }),
@@ -135,7 +138,10 @@ async function insertIdentity(app: TestApp, admin: Client, userId: string) {
   const identity = created(
     await admin.post(`/users/${userId}/identities`, { issuer_id: issuer, subject: 'the owner' }),
   ).id as string;
-  return { issuer, identity };
+  const program = { name: 'robot', user_id: userId, claims: { azp: 'robot' } };
+  const machine = created(await admin.post(`/identity-issuers/${issuer}/machines`, program)).id as string;
+  const sync = await admin.post(`/identity-issuers/${issuer}/scim-tokens`, { name: 'sync' });
+  return { issuer, identity, machine, scimToken: created(sync).id as string };
 }
 
 async function createAgents(owner: Client) {

@@ -24,8 +24,8 @@ export interface IssuerOptions {
   client?: Record<string, unknown>;
   /** More clients. */
   clients?: Record<string, unknown>[];
-  /** More of the provider's configuration. */
-  configuration?: Record<string, unknown>;
+  /** More of the provider's features. */
+  features?: Record<string, unknown>;
 }
 
 export async function startIssuer(options: IssuerOptions): Promise<TestIssuer> {
@@ -61,7 +61,7 @@ export async function startIssuer(options: IssuerOptions): Promise<TestIssuer> {
 function createProvider(
   url: string,
   keys: JWK[],
-  { redirectUris, client, clients = [], configuration }: IssuerOptions,
+  { redirectUris, client, clients = [], features }: IssuerOptions,
   account: () => TestIssuer['account'],
 ): Provider {
   const provider: Provider = new Provider(url, {
@@ -97,6 +97,7 @@ function createProvider(
       devInteractions: { enabled: false },
       rpInitiatedLogout: { enabled: true },
       backchannelLogout: { enabled: true },
+      ...features,
     },
     loadExistingGrant: async (ctx: {
       oidc: { client: { clientId: string }; session: { accountId: string } };
@@ -107,7 +108,6 @@ function createProvider(
       await grant.save();
       return grant;
     },
-    ...configuration,
   });
   return provider;
 }

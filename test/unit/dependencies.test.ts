@@ -28,7 +28,7 @@ test('each row of the table gives licence, size, purpose and reason', () => {
       .map((cell) => cell.trim());
     expect([
       row,
-      /\b(MIT|ISC|BSD|Apache-2\.0|MPL-2\.0)\b/.test(licence),
+      /\b(MIT|ISC|BSD|Apache-2\.0|MPL-2\.0|Unlicense)\b/.test(licence),
       /MB|binaries/.test(licence),
       purpose !== '',
       reason !== '',

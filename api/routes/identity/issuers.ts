@@ -148,6 +148,9 @@ function createEndpoint({ env, encryption }: Pick<AppDeps, 'env' | 'encryption'>
         scopes: body.scopes ?? DEFAULT_SCOPES,
         mapping: claimMapping.parse(body.mapping ?? {}),
         creates_users: body.creates_users ?? true,
+        external_id_claim: body.external_id_claim ?? null,
+        audiences: body.audiences ?? [],
+        token_types: body.token_types ?? ['at+jwt'],
         enabled: body.enabled ?? true,
         from_settings: false,
       };
@@ -194,6 +197,10 @@ function updateEndpoint({ env, encryption }: Pick<AppDeps, 'env' | 'encryption'>
         scopes: body.scopes ?? before.scopes,
         mapping: claimMapping.parse({ ...before.mapping, ...body.mapping }),
         creates_users: body.creates_users ?? before.creates_users,
+        audiences: body.audiences ?? before.audiences,
+        token_types: body.token_types ?? before.token_types,
+        external_id_claim:
+          body.external_id_claim === undefined ? before.external_id_claim : body.external_id_claim,
         enabled: body.enabled ?? before.enabled,
         from_settings: false,
       };

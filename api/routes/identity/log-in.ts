@@ -6,7 +6,7 @@ import { IdentityRefusal } from '../../../contracts/identity-refusal.ts';
 import { AppError } from '../../../domain/errors.ts';
 import { linkOwnIdentity } from '../../../domain/identity/identities.ts';
 import { accessOf, findEnabledIssuer, type Issuer } from '../../../domain/identity/issuers.ts';
-import { logInByIdentity, type LogInRefusal } from '../../../domain/identity/log-in.ts';
+import { auditRefusedLogIn, logInByIdentity, type LogInRefusal } from '../../../domain/identity/log-in.ts';
 import { endSessionsByIssuer } from '../../../domain/identity/log-out.ts';
 import {
   beginLogIn,
@@ -17,6 +17,7 @@ import {
   type PendingLogIn,
 } from '../../../domain/identity/pending-log-in.ts';
 import type { IssuedIdentity, LogInRequest } from '../../../domain/ports.ts';
+import { originOf } from '../../audit-trail.ts';
 import type { AppDeps } from '../../deps.ts';
 import {
   endpoint,
@@ -132,11 +133,14 @@ async function complete(
   const request = requestOf(deps, issuer, log);
   const access = await accessOf(em, deps.encryption, issuer);
   const address = new URL(`${request.redirect_uri}?${ctx.querystring}`);
-  const identity = await deps.identities.redeem(access, request, address);
+  const identity = await deps.identities.redeem(access, request, address).catch(async (error: unknown) => {
+    if (error instanceof IdentityRefusal) await auditRefusedLogIn(em, openedFrom(ctx), issuer, error.code);
+    throw error;
+  });
   const { link } = log;
   if (link !== null) {
     await em.transactional(async (tx) => {
-      await linkOwnIdentity(tx, link, issuer, identity);
+      await linkOwnIdentity(tx, { ...link, origin: originOf(ctx) }, issuer, identity);
       const actor = { id: link.userId, name: null };
       await audit.write(tx, {
         action: 'linkMyIdentity',

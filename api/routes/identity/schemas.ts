@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-import { claimMapping, claimPath, issuerName } from '../../../contracts/identity.ts';
+import { claimMapping, claimPath, externalIdClaim, issuerName } from '../../../contracts/identity.ts';
 import type { Identity } from '../../../domain/identity/identities.ts';
 import type { Issuer } from '../../../domain/identity/issuers.ts';
 import { ROLES } from '../../../contracts/roles.ts';
@@ -34,6 +34,22 @@ export const issuerFields = {
   creates_users: z.boolean().optional().meta({
     description: 'Default true: the first log-in makes the account. Otherwise only linked users log in.',
   }),
+  external_id_claim: externalIdClaim.nullish().meta({
+    description: 'The claim that has the `externalId` of users whom the issuer provisions by SCIM.',
+  }),
+  audiences: z
+    .array(text({ min: 1, max: 500 }))
+    .max(10)
+    .optional()
+    .meta({
+      description: '`aud` of access tokens of programs. Default: none, so such tokens are not accepted.',
+    }),
+  token_types: z
+    .array(z.enum(['at+jwt', 'jwt', 'none']))
+    .min(1)
+    .max(3)
+    .optional()
+    .meta({ description: '`typ` of such tokens (RFC 9068: `at+jwt`, the default); `none`: without one.' }),
   enabled: z.boolean().optional().meta({ description: 'Default true. Without it its sessions end.' }),
 };
 
@@ -45,6 +61,7 @@ const mappingRecord = z
     groups: z.string().nullable(),
     roles: z.array(z.object({ claim: z.string(), value: z.string(), roles: z.array(z.enum(ROLES)) })),
     default_roles: z.array(z.enum(ROLES)),
+    second_factor: z.object({ claim: z.string(), value: z.string() }).meta({ id: 'SecondFactorRuleRecord' }),
   })
   .meta({ id: 'ClaimMappingRecord' });
 
@@ -57,6 +74,7 @@ export const mappingPatch = z
     groups: claimPath.nullable(),
     roles: claimMapping.shape.roles.unwrap(),
     default_roles: claimMapping.shape.default_roles.unwrap(),
+    second_factor: claimMapping.shape.second_factor.unwrap(),
   })
   .partial()
   .meta({ id: 'ClaimMappingPatch' });
@@ -72,6 +90,9 @@ export const issuerRecord = z
     jwks_uri: z.string().nullable(),
     scopes: z.array(z.string()),
     mapping: mappingRecord,
+    external_id_claim: z.string().nullable(),
+    audiences: z.array(z.string()),
+    token_types: z.array(z.string()),
     creates_users: z.boolean(),
     enabled: z.boolean(),
     from_settings: z.boolean().meta({ description: 'The settings `OIDC_…` define it; only they change it.' }),
@@ -103,7 +124,7 @@ export const identityRecord = z
     issuer_id: uuid,
     issuer_name: z.string(),
     issuer_title: z.string(),
-    subject: z.string().meta({ description: '`sub` at the issuer.' }),
+    subject: z.string().nullable().meta({ description: '`sub` at the issuer.' }),
     label: z.string().nullable().meta({ description: 'How the issuer names the user.' }),
     created_at: timestamp,
     last_log_in_at: timestamp.nullable(),

@@ -17,9 +17,11 @@ import {
   noteFactors,
   noteVerified,
   openChallenge,
+  refuseWaiting,
   removeFactors,
   renewRecoveryCodes,
   useChallenge,
+  waitingOf,
 } from '../../../domain/auth/second-factor.ts';
 import { addressKey, checkThrottle, settleLogin } from '../../../domain/auth/throttle.ts';
 import { beginTotp, confirmTotp, removeTotp } from '../../../domain/auth/totp.ts';
@@ -47,6 +49,9 @@ const factorsRecord = z
     passkeys: z.array(passkeyRecord),
     recovery_codes_left: z.int(),
     required: z.boolean().meta({ description: 'One of your roles needs a second factor.' }),
+    awaited: z.boolean().meta({
+      description: "Until you show one (`verifyMe`) or set up the first, this session has a viewer's rights.",
+    }),
   })
   .meta({ id: 'SecondFactors' });
 
@@ -102,7 +107,8 @@ function overviewEndpoints({ env }: Deps): Endpoint[] {
         const { roles } = await getUser(c.em, c.actor.id);
         const passkeys = (await listPasskeys(c.em, c.actor.id)).map(present);
         const required = roles.some((role) => env.SECOND_FACTOR_ROLES.includes(role));
-        return { status: 200, body: { totp, passkeys, recovery_codes_left, required } };
+        const awaited = (await waitingOf(c.em, claimsOf(c.ctx).sid)) !== 'no';
+        return { status: 200, body: { totp, passkeys, recovery_codes_left, required, awaited } };
       },
     }),
     endpoint({
@@ -116,7 +122,7 @@ function overviewEndpoints({ env }: Deps): Endpoint[] {
       errors: [403, 409],
       idempotent: false,
       handler: async (c) => {
-        checkFreshLogin(claimsOf(c.ctx));
+        await checkMayChange(c);
         const { totp, passkeys } = await factorsOf(c.em, c.actor.id);
         if (!totp && passkeys === 0) throw conflict('no_second_factor', 'Set up a second factor first.');
         const codes = await renewRecoveryCodes(c.em, c.actor.id);
@@ -157,7 +163,7 @@ function totpEndpoints({ encryption }: Deps): Endpoint[] {
       errors: [403, 409],
       idempotent: false,
       handler: async (c) => {
-        checkFreshLogin(claimsOf(c.ctx));
+        await checkMayChange(c);
         return { status: 200, body: await beginTotp(c.em, encryption, c.actor), headers: noStore };
       },
     }),
@@ -174,7 +180,7 @@ function totpEndpoints({ encryption }: Deps): Endpoint[] {
       errors: [403, 404],
       idempotent: false,
       handler: async (c) => {
-        checkFreshLogin(claimsOf(c.ctx));
+        await checkMayChange(c);
         await confirmTotp(c.em, encryption, c.actor.id, c.body.code);
         return withCodes(c);
       },
@@ -189,7 +195,7 @@ function totpEndpoints({ encryption }: Deps): Endpoint[] {
       responses: { 204: null },
       errors: [403, 409],
       handler: async (c) => {
-        checkFreshLogin(claimsOf(c.ctx));
+        await checkMayChange(c);
         await removeTotp(c.em, c.actor.id);
         await noteFactors(c.em, { userId: c.actor.id, sid: null });
         return { status: 204 };
@@ -211,7 +217,7 @@ function passkeyEndpoints({ env }: Deps): Endpoint[] {
       errors: [403, 409],
       idempotent: false,
       handler: async (c) => {
-        checkFreshLogin(claimsOf(c.ctx));
+        await checkMayChange(c);
         const options = await registrationOptions(c.em, env.BASE_URL, c.actor);
         const challenge = await openChallenge(c.em, c.actor.id, 'register', options.challenge);
         return { status: 200, body: { challenge, options: { ...options } }, headers: noStore };
@@ -229,7 +235,7 @@ function passkeyEndpoints({ env }: Deps): Endpoint[] {
       responses: { 204: null },
       errors: [403],
       handler: async (c) => {
-        checkFreshLogin(claimsOf(c.ctx));
+        await checkMayChange(c);
         await removePasskey(c.em, c.actor.id, c.params.id);
         await noteFactors(c.em, { userId: c.actor.id, sid: null });
         return { status: 204 };
@@ -251,7 +257,7 @@ function registerEndpoint(env: Deps['env']): Endpoint {
     errors: [403, 409],
     idempotent: false,
     handler: async (c) => {
-      checkFreshLogin(claimsOf(c.ctx));
+      await checkMayChange(c);
       const { name, challenge: token, passkey } = c.body;
       const found = await findChallenge(c.em, token, ['register']);
       if (found?.user_id !== c.actor.id || found.challenge === null) throw overdue();
@@ -337,7 +343,7 @@ async function verify(
         : await settleLogin(tx, passwordAttempts(actor.id, address), fits);
     const refused = { outcome: 'refused' as const, data: { code: 'wrong_proof' } };
     await audit.write(tx, { objectType: 'session', objectId: sid, ...(isRight ? {} : refused) });
-    if (isRight) await noteVerified(tx, actor.id, sid);
+    if (isRight) await noteVerified(tx, actor.id, sid, fits === null ? 'factor' : 'password');
     return isRight;
   });
   if (!isVerified) throw new AppError('forbidden', 'wrong_proof', 'The password, code or passkey is wrong.');
@@ -379,6 +385,13 @@ function logInOptions({ env }: Deps): Endpoint {
 async function withCodes({ em, actor, ctx }: Pick<EndpointContext, 'em' | 'actor' | 'ctx'>) {
   const codes = await noteFactors(em, { userId: actor.id, sid: claimsOf(ctx).sid });
   return { status: 200, body: { recovery_codes: codes }, headers: noStore };
+}
+
+/** @throws 401, 403 */
+async function checkMayChange({ em, ctx }: Pick<EndpointContext, 'em' | 'ctx'>): Promise<void> {
+  const claims = claimsOf(ctx);
+  checkFreshLogin(claims);
+  await refuseWaiting(em, claims.sid, { mayBeFirst: true });
 }
 
 function overdue(): AppError {

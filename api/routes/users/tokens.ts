@@ -9,6 +9,7 @@ import {
   type AccessToken,
 } from '../../../domain/auth/access-tokens.ts';
 import { checkFreshLogin } from '../../../domain/auth/clients.ts';
+import { refuseWaiting } from '../../../domain/auth/second-factor.ts';
 import { getUser } from '../../../domain/auth/users.ts';
 import type { AppDeps } from '../../deps.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
@@ -99,6 +100,7 @@ function createEndpoint(env: AppDeps['env']): Endpoint {
     idempotent: false,
     handler: async (c) => {
       checkFreshLogin(claimsOf(c.ctx));
+      await refuseWaiting(c.em, claimsOf(c.ctx).sid);
       const { name, scopes, expires_at } = c.body;
       const { token, record } = await createAccessToken(c.em, c.actor, {
         name,

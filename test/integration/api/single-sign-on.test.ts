@@ -1,7 +1,9 @@
 /** Log-in by external issuers, against a real one. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Secret, TOTP } from 'otpauth';
 
-import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
+import { applySettingsIssuer, type SettingsIssuer } from '../../../domain/identity/settings-issuer.ts';
+import { createClient, startTestApp, type Client, type TestApp } from '../../support/app.ts';
 import { until } from '../../support/platform.ts';
 import { Browser, CLIENT_ID, CLIENT_SECRET, startIssuer, type TestIssuer } from '../../support/issuer.ts';
 
@@ -113,6 +115,76 @@ test('nobody gets an account without a role, and no account of the same name or 
   const own = await whoIs(browser);
   expect(own).toMatchObject({ username: 'linus-2', email: 'linus-2@corp.invalid', roles: ['viewer'] });
   expect(own.id).not.toBe(local.id);
+});
+
+test('refused log-ins, new accounts and changed roles are in the audit log', async () => {
+  const actions = async (id: string) =>
+    (await admin.get(`/audit?object_id=${id}`)).body.map(({ action }: { action: string }) => action);
+  corp.account = { sub: 'c-20', preferred_username: 'audited', roles: ['staff'] };
+  const { id } = await whoIs((await logIn('corp')).browser);
+  corp.account = { sub: 'c-20', preferred_username: 'audited', roles: ['chief'] };
+  await logIn('corp');
+  expect(await actions(id)).toEqual(['issuer_change_access', 'issuer_change_access', 'issuer_create_user']);
+  corp.account = { sub: 'c-20', preferred_username: 'audited', roles: [] };
+  await logIn('corp');
+  const [refused] = (await admin.get('/audit?action=log_in&outcome=refused')).body;
+  expect(refused).toMatchObject({
+    actor: { id },
+    details: { by: 'issuer', issuer: 'corp', code: 'no_roles' },
+  });
+});
+
+test('a role that needs a second factor gets it from the issuer, or shows one here', async () => {
+  const strict = await startTestApp({ env: { EGRESS_ALLOW: '127.0.0.1', SECOND_FACTOR_ROLES: 'builder' } });
+  const issuer = await startIssuer({ redirectUris: [`${strict.url}/auth/sso/idp/callback`] });
+  const rule = { claim: 'groups', value: 'two-factors' };
+  const reply = await (
+    await strict.as('admin')
+  ).post('/identity-issuers', {
+    name: 'idp',
+    title: 'Idp',
+    issuer: issuer.url,
+    client_id: CLIENT_ID,
+    client_secret: CLIENT_SECRET,
+    mapping: { default_roles: ['builder'], second_factor: rule },
+  });
+  expect(reply.status).toBe(201);
+  const enter = async (groups: string[]) => {
+    issuer.account = { sub: 's-1', preferred_username: 'sue', groups };
+    const browser = new Browser();
+    await browser.follow(`${strict.url}/auth/sso/idp?fresh=true`, (url) => url.endsWith('/console/'));
+    const call = async (method: string, path: string, body?: object) => {
+      const response = await browser.visit(strict.url + path, 'same-origin', {
+        method,
+        ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+      });
+      const text = await response.text();
+      return { status: response.status, body: text === '' ? null : JSON.parse(text) };
+    };
+    // A builder's request is refused for its body only.
+    const isBuilder = async () => (await call('POST', '/agents', {})).status !== 403;
+    return { call, isBuilder };
+  };
+  const full = await enter(['two-factors']);
+  expect(await full.isBuilder()).toBe(true);
+  const bare = await enter([]);
+  expect(await bare.isBuilder()).toBe(false);
+  const client = { name: 'robot' };
+  expect((await bare.call('POST', '/users/me/clients', client)).body.code).toBe('second_factor_required');
+  const { secret } = (await bare.call('POST', '/users/me/totp')).body;
+  const code = (periods: number) =>
+    new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + periods * 30_000 });
+  expect((await bare.call('POST', '/users/me/totp/confirm', { code: code(-1) })).status).toBe(200);
+  expect(await bare.isBuilder()).toBe(true);
+
+  const later = await enter([]);
+  const factors = await later.call('GET', '/users/me/second-factor');
+  expect([await later.isBuilder(), factors.body.awaited]).toEqual([false, true]);
+  expect((await later.call('DELETE', '/users/me/totp')).body.code).toBe('second_factor_required');
+  expect((await later.call('POST', '/users/me/verify', { code: code(0) })).status).toBe(204);
+  expect(await later.isBuilder()).toBe(true);
+  await issuer.close();
+  await strict.close();
 });
 
 test('the same subject at two issuers is two people', async () => {
@@ -273,6 +345,80 @@ test('a disabled issuer ends its sessions, a removed one leaves its users withou
   expect((await admin.delete(`/identity-issuers/${id}`)).status).toBe(204);
   expect((await admin.get(`/users/${eve.id}`)).body).toMatchObject({ groups: [], issuer_id: null });
   await extra.close();
+});
+
+test('access tokens of an issuer are those of an account that an administrator names', async () => {
+  const audience = 'https://cadenza.example';
+  const robots = await startIssuer({
+    redirectUris: [`${app.url}/auth/sso/robots/callback`],
+    clients: ['robot', 'stranger'].map((id) => ({
+      client_id: id,
+      client_secret: CLIENT_SECRET,
+      grant_types: ['client_credentials'],
+      redirect_uris: [],
+      response_types: [],
+    })),
+    features: {
+      clientCredentials: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: (_ctx: unknown, resource: string) => ({
+          scope: 'api',
+          audience: resource,
+          accessTokenFormat: 'jwt',
+        }),
+      },
+    },
+  });
+  const id = await addIssuer('robots', robots.url, { audiences: [audience] });
+  const account = await app.createUser({ username: 'the-robot', roles: ['builder'], groups: ['bots'] });
+  const tokenOf = async (client: string, resource = audience): Promise<string> => {
+    const response = await fetch(`${robots.url}/token`, {
+      method: 'POST',
+      headers: {
+        authorization: `Basic ${btoa(`${client}:${encodeURIComponent(CLIENT_SECRET)}`)}`,
+      },
+      body: new URLSearchParams({ grant_type: 'client_credentials', resource }),
+    });
+    return (await json(response)).access_token;
+  };
+  const token = await tokenOf('robot');
+  const call = async (bearer: string) => (await createClient(app.url, bearer).get('/users/me')).status;
+  expect(await call(token)).toBe(401);
+  const machine = { name: 'robot', user_id: account.id, claims: { client_id: 'robot' } };
+  const made = await admin.post(`/identity-issuers/${id}/machines`, machine);
+  expect(made.status).toBe(201);
+  const robot = createClient(app.url, token);
+  expect((await robot.get('/users/me')).body).toMatchObject({ id: account.id, groups: ['bots'] });
+  expect((await robot.post('/users/me/clients', { name: 'x' })).body.code).toBe('person_required');
+  const forged = `${token.slice(0, -8)}AAAAAAAA`;
+  for (const wrong of [await tokenOf('stranger'), await tokenOf('robot', 'https://other.example'), forged])
+    expect(await call(wrong)).toBe(401);
+  await admin.delete(`/identity-issuers/${id}/machines/${made.body.id}`);
+  await until(
+    () => call(token),
+    (status) => status === 401,
+  );
+  expect((await admin.delete(`/identity-issuers/${id}`)).status).toBe(204);
+  await robots.close();
+});
+
+test('the settings define one issuer, which only they change', async () => {
+  const settings = { ...app.env, OIDC_ISSUER: 'https://settings.example', OIDC_CLIENT_ID: 'cadenza' };
+  const { encryption } = app.app.deps;
+  const apply = (env: SettingsIssuer) =>
+    app.orm.em.fork().transactional((em) => applySettingsIssuer(em, encryption, env));
+  await Promise.all([apply(settings), apply({ ...settings, OIDC_TITLE: 'the company' })]);
+  const find = async () =>
+    (await admin.get('/identity-issuers')).body.find(({ name }: { name: string }) => name === 'oidc');
+  const found = await find();
+  expect(found).toMatchObject({ from_settings: true, client_id: 'cadenza', enabled: true });
+  const path = `/identity-issuers/${found.id}`;
+  for (const reply of [await admin.patch(path, { enabled: false }), await admin.delete(path)])
+    expect(reply.body.code).toBe('from_settings');
+  await apply({ ...settings, OIDC_ISSUER: undefined });
+  expect(await find()).toMatchObject({ from_settings: false });
+  expect((await admin.delete(path)).status).toBe(204);
 });
 
 const PASSWORD = 'a long enough password';

@@ -1,6 +1,12 @@
 export const words = {
   help: 'With a second factor, your password alone opens nothing.',
   required: 'Your role needs a second factor. Until there is one, you only have the rights of a viewer.',
+  show: 'Show your second factor',
+  showHelp:
+    'Your role needs it, and the log-in did not ask for it. Until then you have the rights of a viewer.',
+  showCode: 'Enter a code',
+  showPasskey: 'Use a passkey',
+  anyCode: 'Code of the app, or a recovery code',
   app: 'Authenticator app',
   getSecret: 'Get a secret for an app',
   secret: 'Secret, to be typed into the app',

@@ -12,6 +12,7 @@ import { Table, type Column } from '../../ui/table.tsx';
 import { complain, tell } from '../../ui/toasts.tsx';
 import { words } from './issuer-words.ts';
 import { Removal } from './removal.tsx';
+import { ScimTokens } from './scim-tokens.tsx';
 
 const text = (title: string, description?: string): Schema => ({
   type: 'string',
@@ -37,6 +38,12 @@ const mapping: Schema = {
       },
     },
     default_roles: { ...roles(words.defaultRoles), description: words.defaultHelp },
+    second_factor: {
+      type: 'object',
+      title: words.secondFactor,
+      description: words.secondFactorHelp,
+      properties: { claim: text(words.claim, words.claimHelp), value: text(words.value) },
+    },
     groups: text(words.groups, words.claimHelp),
     username: text(words.username),
     email: text(words.email),
@@ -51,6 +58,13 @@ const changed = {
   scopes: { type: 'array', items: { type: 'string' }, title: words.scopes },
   mapping,
   creates_users: { type: 'boolean', title: words.createsUsers, default: true },
+  audiences: {
+    type: 'array',
+    items: { type: 'string' },
+    title: words.audiences,
+    description: words.audiencesHelp,
+  },
+  external_id_claim: text(words.externalId, words.externalIdHelp),
   enabled: { type: 'boolean', title: words.enabled, default: true },
 };
 const newIssuer: Schema = {
@@ -120,6 +134,7 @@ function columns(
           <button type="button" onClick={() => void check(issuer)}>
             {words.check}
           </button>{' '}
+          <ScimTokens issuer={issuer} />{' '}
           {issuer.from_settings ? (
             words.fromSettings
           ) : (

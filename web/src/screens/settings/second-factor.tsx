@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 
 import type { Passkey, SecondFactors } from '../../../../client/index.ts';
 import { client } from '../../data/api.ts';
-import { makePasskey } from '../../data/passkeys.ts';
+import { makePasskey, signWithPasskey } from '../../data/passkeys.ts';
 import { FormDialog } from '../../ui/form-dialog.tsx';
 import page from '../../ui/page.module.css';
 import { detailOf } from '../../ui/problem.tsx';
@@ -34,12 +34,14 @@ export function SecondFactor() {
   };
   const now = factors.value;
   if (now === null) return null;
+  const has = now.totp || now.passkeys.length > 0;
   return (
     <>
-      <p class="muted">{now.required ? words.required : words.help}</p>
+      <p class="muted">{now.required && !has ? words.required : words.help}</p>
+      {now.awaited && has && <Proof factors={now} onShown={() => location.reload()} />}
       <App has={now.totp} changed={changed} show={(values) => (shown.value = values)} />
       <Passkeys passkeys={now.passkeys} changed={changed} />
-      {(now.totp || now.passkeys.length > 0) && (
+      {has && (
         <section class={page['part']}>
           <h2>{words.recoveryCodes}</h2>
           <p>{words.left(now.recovery_codes_left)}</p>
@@ -57,6 +59,43 @@ export function SecondFactor() {
 }
 
 const failed = (error: unknown) => complain(error instanceof DOMException ? words.stopped : detailOf(error));
+
+/** Gives a session that waits for a second factor its full rights. */
+function Proof({ factors, onShown }: { factors: SecondFactors; onShown: () => void }) {
+  const byCode = async (body: Record<string, unknown>) => {
+    const code = String(body['code']).replaceAll(/\s/g, '');
+    await client.call('verifyMe', { body: /^\d{6}$/.test(code) ? { code } : { recovery_code: code } });
+    onShown();
+  };
+  const byPasskey = async () => {
+    const { challenge, options } = await client.call('beginMyVerification');
+    const passkey = await signWithPasskey(options);
+    // The browser's own form.
+    await client.call('verifyMe', { body: { challenge, passkey: passkey as never } });
+    onShown();
+  };
+  return (
+    <section class={page['part']}>
+      <h2>{words.show}</h2>
+      <p>{words.showHelp}</p>
+      <div class={page['actions']}>
+        <FormDialog
+          id="proof"
+          button={words.showCode}
+          title={words.showCode}
+          submit={words.show}
+          schema={field('code', words.anyCode)}
+          onSubmit={byCode}
+        />
+        {factors.passkeys.length > 0 && (
+          <button type="button" onClick={() => void byPasskey().catch(failed)}>
+            {words.showPasskey}
+          </button>
+        )}
+      </div>
+    </section>
+  );
+}
 
 interface PartProps {
   changed: (codes: readonly string[] | null) => Promise<void>;

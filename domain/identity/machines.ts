@@ -1,0 +1,151 @@
+/**
+ * Programs that an issuer identifies: its access tokens (RFC 9068) are taken as those of an account here, if
+ * an admin has mapped their claims.
+ */
+import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { v7 as uuidv7 } from 'uuid';
+
+import { IdentityRefusal } from '../../contracts/identity-refusal.ts';
+import type { Role } from '../../contracts/roles.ts';
+import type { EntityManager } from '../../db/orm.ts';
+import type { KeysetPage } from '../../db/sql.ts';
+import { TEAMS_OF_USER, type TeamRole } from '../auth/actor.ts';
+import type { Caller } from '../auth/known-callers.ts';
+import { conflict, notFound } from '../errors.ts';
+import type { IdentityProviders } from '../ports.ts';
+import type { Encryption } from '../secrets/encryption.ts';
+import { valuesAt, type ClaimValues } from './claims.ts';
+import { accessOf, findIssuerOfTokens, type Issuer } from './issuers.ts';
+
+const MAX_MACHINES = 200;
+const MAX_TOKEN_LENGTH = 16_384;
+
+export interface Machine {
+  id: string;
+  name: string;
+  user_id: string;
+  /** Claim paths with the value that each must have. */
+  claims: Record<string, string>;
+  created_at: Date;
+}
+
+/** Oldest first; without a page all. */
+export async function listMachines(
+  em: EntityManager,
+  issuerId: string,
+  { after, limit }: KeysetPage = { limit: MAX_MACHINES },
+): Promise<Machine[]> {
+  const rows = await em.execute<(Omit<Machine, 'created_at'> & { created_at: string })[]>(
+    `select id, name, user_id, claims, created_at from identity_machine
+      where issuer_id = ? and id > ? order by id limit ?`,
+    [issuerId, after ?? '00000000-0000-0000-0000-000000000000', limit],
+  );
+  return rows.map((row) => ({ ...row, created_at: new Date(row.created_at) }));
+}
+
+/** @throws 404, 409 */
+export async function createMachine(
+  em: EntityManager,
+  issuerId: string,
+  { name, user_id: userId, claims }: Pick<Machine, 'name' | 'user_id' | 'claims'>,
+): Promise<Machine> {
+  if ((await listMachines(em, issuerId)).length >= MAX_MACHINES)
+    throw conflict('limit_reached', `An issuer has at most ${MAX_MACHINES} machines.`);
+  const [user] = await em.execute<object[]>('select 1 from user_account where id = ?', [userId]);
+  if (!user) throw notFound('user');
+  const id = uuidv7();
+  await em.execute(
+    'insert into identity_machine (id, issuer_id, user_id, name, claims) values (?, ?, ?, ?, ?::jsonb)',
+    [id, issuerId, userId, name, JSON.stringify(claims)],
+  );
+  const made = (await listMachines(em, issuerId)).find((one) => one.id === id);
+  if (!made) throw new Error('no machine was inserted');
+  return made;
+}
+
+/** Its tokens stop working at once. @throws 404 */
+export async function deleteMachine(em: EntityManager, issuerId: string, id: string): Promise<void> {
+  const deleted = await em.execute<object[]>(
+    'delete from identity_machine where id = ? and issuer_id = ? returning 1',
+    [id, issuerId],
+  );
+  if (deleted.length === 0) throw notFound('machine');
+}
+
+export interface MachineDeps {
+  fork: () => EntityManager;
+  encryption: Encryption;
+  identities: IdentityProviders;
+}
+
+/** `iss` of what looks like a token, unverified; null for anything else. */
+export function claimedIssuer(token: string): string | null {
+  if (token.length > MAX_TOKEN_LENGTH) return null;
+  try {
+    return decodeJwt(token).iss ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** The account of an issuer's access token; null unless everything fits. */
+export async function callerOfMachine(deps: MachineDeps, token: string): Promise<Caller | null> {
+  const named = claimedIssuer(token);
+  const em = deps.fork();
+  const issuer = named === null ? null : await findIssuerOfTokens(em, named);
+  if (issuer === null || !hasType(token, issuer)) return null;
+  const claims = await verifiedClaims(deps, em, issuer, token);
+  if (claims === null || isIdToken(claims, issuer)) return null;
+  const machine = (await listMachines(em, issuer.id)).find((one) => fits(one, claims));
+  return machine === undefined ? null : callerOf(em, machine, Number(claims['exp']));
+}
+
+function hasType(token: string, { token_types: types }: Issuer): boolean {
+  const { typ } = decodeProtectedHeader(token);
+  return types.includes(
+    String(typ ?? 'none')
+      .toLowerCase()
+      .replace(/^application\//, ''),
+  );
+}
+
+async function verifiedClaims(
+  { identities, encryption }: MachineDeps,
+  em: EntityManager,
+  issuer: Issuer,
+  token: string,
+): Promise<ClaimValues | null> {
+  try {
+    return await identities.tokenClaims(await accessOf(em, encryption, issuer), token, issuer.audiences);
+  } catch (error) {
+    if (error instanceof IdentityRefusal) return null;
+    throw error;
+  }
+}
+
+/** ID tokens are for the log-in of a person, also where `typ` does not tell. */
+function isIdToken(claims: ClaimValues, { client_id: clientId }: Issuer): boolean {
+  const marks = ['nonce', 'at_hash', 'c_hash', 's_hash'];
+  return marks.some((mark) => mark in claims) || valuesAt(claims, 'aud').includes(clientId);
+}
+
+function fits({ claims: wanted }: Machine, claims: ClaimValues): boolean {
+  return Object.entries(wanted).every(([path, value]) => valuesAt(claims, path).includes(value));
+}
+
+async function callerOf(em: EntityManager, machine: Machine, exp: number): Promise<Caller | null> {
+  const [row] = await em.execute<
+    { username: string; roles: Role[]; groups: string[]; teams: TeamRole[]; token_epoch: number }[]
+  >(
+    `select u.username, to_json(u.roles) as roles, to_json(u.groups) as groups, ${TEAMS_OF_USER}, u.token_epoch
+       from user_account u where u.id = ? and u.status = 'active'`,
+    [machine.user_id],
+  );
+  if (!row) return null;
+  const { username, roles, groups, teams, token_epoch: epoch } = row;
+  return {
+    actor: { id: machine.user_id, username, roles, groups, teams },
+    // The machine's record stands for a session: it ends with the record.
+    claims: { sub: machine.user_id, sid: machine.id, client_id: machine.id, epoch, exp: Math.floor(exp) },
+  };
+}
