@@ -50,7 +50,7 @@ export interface App {
   koa: Koa;
   deps: AppDeps;
   endpoints: Endpoint[];
-  /** Makes `/readyz` answer 503 and ends open streams. Resolves when nobody listens to the database any more. */
+  /** Makes `/readyz` answer 503, ends open streams, and resolves when nobody listens to the database. */
   stop(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** What workflows and agents did since midnight, in Prometheus' text format: counters that the database has. */
+/** What workflows and agents did since midnight, as Prometheus counters that the database has. */
 import { HUMAN_SECONDS, type DayFigures, type HumanDay } from '../domain/operations/day-figures.ts';
 
 const RUN_CHANGES = ['started', 'completed', 'faulted', 'cancelled'] as const;

@@ -41,7 +41,8 @@ interface Completion {
 }
 
 /**
- * Asks the model, and once more if its answer does not fit the output schema. `partsOf` gives the files to send; what they need to be loaded counts towards the time
+ * Asks the model, and once more if its answer does not fit the output schema. `partsOf` gives the files to
+ * send; what they need to be loaded counts towards the time
  * limit. The output is `{text, finish_reason, model}`, or with an output schema the object that the model
  * returned.
  */

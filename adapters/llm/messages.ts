@@ -4,7 +4,8 @@ import { fault } from '../../contracts/fault.ts';
 import { messageTextOf, textWithFiles, type FilePart } from './llm-files.ts';
 
 /**
- * A string, `{prompt}`, `{text, data?}`, `{messages: [{role, content}]}`, or other JSON, sent as text. `files` are
+ * A string, `{prompt}`, `{text, data?}`, `{messages: [{role, content}]}`, or other JSON, sent as text.
+ * `files` are
  * added to the last message. Throws `Fault` (validation).
  */
 export function messagesOf(given: unknown, files: readonly FilePart[]): ModelMessage[] {

@@ -37,7 +37,8 @@ export interface CallModel {
 }
 
 /**
- * The secrets that a model's configuration names. Throws `Fault` (configuration) for an unknown one, except in
+ * The secrets that a model's configuration names. Throws `Fault` (configuration) for an unknown one,
+ * except in
  * the texts for the model.
  */
 export function modelSecrets(call: AgentCall, configuration: LlmConfiguration): Promise<Sensitive> {

@@ -40,7 +40,8 @@ export const runners = z
   .meta({
     id: 'Runners',
     description:
-      'Who may start the workflow, whatever their role: users by id or username, groups, or everyone who is ' +
+      'Who may start the workflow, whatever their role: users by id or username, groups, or everyone who ' +
+      'is ' +
       'signed in. They see its name and input schema, and of their runs input, output and state.',
   });
 

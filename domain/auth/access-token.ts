@@ -82,7 +82,8 @@ interface Row {
 }
 
 /** SQL: the user's roles in a session; those of a viewer while it waits for a second factor to be set up. */
-export const SESSION_ROLES = `case when coalesce(s.awaits_second_factor, false) then array['viewer'] else u.roles end`;
+export const SESSION_ROLES = `case when coalesce(s.awaits_second_factor, false) then array['viewer']
+       else u.roles end`;
 
 const CALLER = new Prepared(
   `select u.username, ${SESSION_ROLES} as roles, u.groups, ${SESSION_TEAMS}, u.status, u.token_epoch,

@@ -137,7 +137,8 @@ export async function beginTurn(
 }
 
 const NOT_REMEMBERED =
-  'The session does not remember this answer, because its call had ended, or another one continues the session';
+  'The session does not remember this answer, because its call had ended, or another one continues ' +
+  'the session';
 
 /**
  * Stores a turn, unless another attempt has stored it; then that one counts. `said`: what the session keeps,

@@ -195,7 +195,8 @@ export async function listSessions(
   const pattern = q === undefined || q === '' ? null : containsPattern(q);
   return em.execute<SessionRow[]>(
     `select ${SESSION} from chat_session s
-      where s.owner_id = ? and (?::uuid is null or s.agent_id = ?::uuid) and (?::uuid is null or s.id < ?::uuid)
+      where s.owner_id = ? and (?::uuid is null or s.agent_id = ?::uuid)
+        and (?::uuid is null or s.id < ?::uuid)
         and (?::text is null or s.name ilike ? or exists (
               select from chat_message m where m.session_id = s.id and m.text ilike ?))
       order by s.id desc limit ?`,

@@ -142,7 +142,9 @@ async function watchersOf(em: EntityManager, events: readonly LogEvent[]): Promi
       where t.active and (u.status = 'active' or t.team_id is not null)
         and (t.run_id = any(?::uuid[])
              or (t.run_id is null
-                 and (t.holder_id = any(?::uuid[]) or 'admin' = any(u.roles) or t.owner_id in (select m.user_id from team_member m where m.team_id = any(?::uuid[])) or ?::boolean)))
+                 and (t.holder_id = any(?::uuid[]) or 'admin' = any(u.roles)
+                       or t.owner_id in (select m.user_id from team_member m where m.team_id = any(?::uuid[]))
+                       or ?::boolean)))
       order by t.id`,
     [
       list(events.map(({ run_id }) => run_id)),

@@ -23,7 +23,8 @@ export interface DeliveryTarget {
 /** `gone`: the receiver answered 410. `failing`: too many deliveries were given up. */
 export type DisabledReason = 'gone' | 'failing';
 
-export const TARGET_COLUMNS = `t.id, t.kind, t.owner_id, t.team_id, t.run_id, t.url, to_json(t.types) as types,
+export const TARGET_COLUMNS = `t.id, t.kind, t.owner_id, t.team_id, t.run_id, t.url,
+  to_json(t.types) as types,
   t.config, t.active, t.disabled_reason, t.disabled_at`;
 
 /** The target receives events from this transaction on. */

@@ -238,7 +238,8 @@ export function listEvaluations(
 /** @throws 404, also for those who may not change the agent */
 export async function getEvaluation(em: EntityManager, actor: Actor, id: string): Promise<EvaluationRow> {
   const [found] = await em.execute<(EvaluationRow & Ownership)[]>(
-    `select ${COLUMNS}, a.owner_id, a.team_id, a.visibility from evaluation e join agent a on a.id = e.agent_id
+    `select ${COLUMNS}, a.owner_id, a.team_id, a.visibility
+       from evaluation e join agent a on a.id = e.agent_id
       where e.id = ?`,
     [id],
   );

@@ -39,7 +39,7 @@ export interface LogPage {
 type Row = Omit<LogEvent, 'position'> & Position;
 
 export interface LogFilter {
-  /** Only the runs that this condition on `r` holds for, plus the events of human tasks, which others see too. */
+  /** Only the runs that this condition on `r` holds for, plus events of human tasks, which others see too. */
   runs?: Condition | undefined;
   run_id?: string | undefined;
   workflow_id?: string | undefined;

@@ -108,7 +108,8 @@ export interface HumanTaskView extends HumanTask {
 /** A task's record includes only the latest comments. */
 const COMMENTS_SHOWN = 100;
 
-const SMALL_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_id, t.team_id, t.by_grant, t.initiator_id,
+const SMALL_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_id, t.team_id, t.by_grant,
+  t.initiator_id,
   to_json(t.initiator_ids) as initiator_ids, t.task, t.task_name, t.title,
   t.status, t.priority, t.assignee, t.assignee_key,
   to_json(t.principals) as principals, t.claimed_by,

@@ -16,7 +16,8 @@ export function isAssignee(actor: Actor, task: Pick<HumanTask, 'assignee_key'>):
 }
 
 /**
- * Visible to candidates, the assignee, the claimant, their deputies, and those who see the run from inside: its
+ * Visible to candidates, the assignee, the claimant, their deputies, and those who see the run from
+ * inside: its
  * owner (unless started as a runner), builders of its team, and admins.
  */
 export function maySee(actor: Actor, task: HumanTask): boolean {

@@ -111,7 +111,8 @@ async function humansOfDay(em: EntityManager, named: readonly string[]): Promise
               extract(epoch from d.decided_at - t.created_at)::float8 as decide
          from hitl_decision d join hitl_task t on t.id = d.task_id
         where d.decided_at >= ${DAY})
-     select workflow, what, width_bucket(seconds, array[${HUMAN_SECONDS.join(', ')}]::float8[]) as at, sum(seconds)::float8 as seconds,
+     select workflow, what, width_bucket(seconds, array[${HUMAN_SECONDS.join(', ')}]::float8[]) as at,
+            sum(seconds)::float8 as seconds,
             count(*)::int as count
        from decided cross join lateral (values ('claim', claim), ('decide', decide)) as took (what, seconds)
       where seconds is not null group by 1, 2, 3 order by 1, 2, 3`,

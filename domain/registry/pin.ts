@@ -39,7 +39,8 @@ export type Pinned =
 export type Share = (agentId: string, canary: Canary) => Promise<boolean> | boolean;
 
 /**
- * Uses the rights of `ownerId`: the holder of the workflow (its team, else its owner), or the user who invokes
+ * Uses the rights of `ownerId`: the holder of the workflow (its team, else its owner), or the user who
+ * invokes
  * an agent directly. A name means their own agent first, then one of a team where they are a builder, then a
  * public one if the name is unique among those. In a transaction, the
  * agent cannot be deleted until it ends. Without a share the call does not go to the canary.

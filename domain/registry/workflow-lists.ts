@@ -59,7 +59,8 @@ export async function listWorkflows(
 ): Promise<ListedWorkflow[]> {
   const conditions: FilterQuery<Workflow>[] = [{ archived_at: null }];
   if (!isAdmin(actor)) {
-    // Private workflows are those of the actor and of their teams. The simpler condition lets the planner use the index on owners.
+    // Private workflows are those of the actor and of their teams. The simpler condition lets the planner
+    // use the index on owners.
     conditions.push(
       filter.visibility === 'private'
         ? { holder_id: { $in: holdersOf(actor) } }

@@ -186,7 +186,7 @@ export async function useAgent(em: EntityManager, agentId: string): Promise<stri
   return row?.status ?? null;
 }
 
-/** The status of an agent that is used with the rights of a user or team, as `Begun.agent_status`. Notes the use. */
+/** The status of an agent used with the rights of a user or team, as `Begun.agent_status`. Notes the use. */
 export async function statusFor(em: EntityManager, agentId: string, userId: string): Promise<string | null> {
   const [row] = await em.execute<{ status: string; may: boolean }[]>(
     `with ${USED}

@@ -25,7 +25,8 @@ export interface InsideOfRun extends RunOwner {
 }
 
 /**
- * Whether somebody who sees the run sees what is inside it, too: tasks, log, data. Who started it as a runner,
+ * Whether somebody who sees the run sees what is inside it, too: tasks, log, data. Who started it as a
+ * runner,
  * or has left the team since, sees input, output and state only, unless the workflow is open to them.
  */
 export function maySeeInside(actor: Actor, run: InsideOfRun): boolean {

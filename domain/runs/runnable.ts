@@ -32,7 +32,8 @@ interface Row extends Omit<Runnable, 'agents'> {
 }
 
 const RUNNABLE = new Prepared(
-  `select w.id, w.owner_id, w.team_id, w.visibility, to_json(w.runner_keys) as runner_keys, w.name, v.revision,
+  `select w.id, w.owner_id, w.team_id, w.visibility, to_json(w.runner_keys) as runner_keys, w.name,
+          v.revision,
           coalesce(v.executable, v.definition) as definition, v.valid, v.runnable, v.problems,
           v.input_schema, v.agents
      from workflow w join workflow_revision v

@@ -122,7 +122,8 @@ export interface LostCall {
 
 /**
  * Books a call that a kill cut off and that is made again, since its provider may charge for both: in budgets
- * what was reserved, in the usage what would be. `lost` in its usage marks it. @returns false if the call was not made
+ * what was reserved, in the usage what would be. `lost` in its usage marks it. @returns false if the
+ * call was not made
  */
 export async function bookLostCall(em: EntityManager, call: LostCall): Promise<boolean> {
   const { runId, key, task, agentId, agentVersion, model, usage, costUsd, budgeted } = call;

@@ -99,7 +99,7 @@ export async function updateTeam(
   ]);
 }
 
-/** @throws 409 while the team holds anything. Its runs keep their owners; archived workflows lose the team. */
+/** @throws 409 while the team holds anything. Runs keep their owners; archived workflows lose the team. */
 export async function deleteTeam(em: EntityManager, { id }: Team): Promise<void> {
   const holds = await holdingsOf(em, id);
   if (Object.values(holds).some((count) => count > 0))

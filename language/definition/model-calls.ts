@@ -55,7 +55,7 @@ export interface AgentArguments {
   session?: string;
 }
 
-/** Users by username or id, roles, groups, and teams by name or id: lists, or `${ … }` that evaluate to lists. */
+/** Users by username or id, roles, groups, teams by name or id: lists, or `${ … }` that evaluate to lists. */
 export interface Candidates {
   users?: string[] | string;
   roles?: string[] | string;

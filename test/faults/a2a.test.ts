@@ -250,7 +250,7 @@ test('kill -9 of api and worker during a task loses and repeats no update', asyn
   expect(wanted(target).length).toBeGreaterThanOrEqual(3);
 });
 
-test('kill -9 of the API during calls of MCP and OpenAI leaves their runs, and a repeat begins no other', async () => {
+test('kill -9 of the API leaves the runs of MCP and OpenAI, and a repeat begins no other', async () => {
   const builder = await platform.as('builder');
   await agentThatCalls(['/held-call']);
   const [{ id, name }] = (await builder.get('/agents?limit=1')).body;

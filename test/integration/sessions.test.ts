@@ -85,7 +85,7 @@ test('a session that is deleted during a call stays deleted', async () => {
   expect((await client.get(`/agents/${agentId}/sessions/deleted`)).status).toBe(404);
 });
 
-test('one’s own conversations are found and deleted, also those with an agent that one may not see', async () => {
+test('one’s own conversations are found and deleted, even with an agent that one may not see', async () => {
   await end(await begin('about otters'), 'Otters float');
   expect((await client.get(`/agents/${agentId}`)).status).toBe(404);
   const found = (await client.get('/conversations?q=FLOAT')).body;

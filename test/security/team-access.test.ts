@@ -1,6 +1,6 @@
 /**
  * Every operation on objects that a team holds, tried by a member of each role, strangers and former members:
- * generated from the endpoint list and the rules of `access-rules.ts`. All members are viewers on the platform.
+ * generated from the endpoint list and the rules of `access-rules.ts`. On the platform all are viewers.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 

@@ -1,4 +1,4 @@
-/** The end of what a test file started, a step at a time: a step that hangs is named, and the rest goes on. */
+/** The end of what a test file started, step by step: a step that hangs is named, and the rest goes on. */
 import pg from 'pg';
 
 /** Nearly all steps take well below a second. */

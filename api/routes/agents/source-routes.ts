@@ -66,10 +66,14 @@ const importRequest = z.object({
         'What to import: ids of operations, names of tools, or assistants. `*` of an MCP server makes one ' +
         'agent with all tools as its skills. Default: all.',
     }),
-  output_schemas: z.boolean().default(false).meta({
-    description:
-      'Takes over the schemas of answers, too (`openapi`, `mcp`). An answer that does not fit is then an error.',
-  }),
+  output_schemas: z
+    .boolean()
+    .default(false)
+    .meta({
+      description:
+        'Takes over the schemas of answers, too (`openapi`, `mcp`). An answer that does not fit ' +
+        'is then an error.',
+    }),
   dry_run: z.boolean().default(false).meta({ description: 'Only shows what would be made.' }),
   version: semanticVersion.default('1.0.0'),
   visibility: z.enum(['private', 'public']).default('private'),

@@ -130,6 +130,7 @@ function createEndpoint({ env, encryption }: Pick<AppDeps, 'env' | 'encryption'>
     method: 'POST',
     path: '/identity-issuers',
     operationId: 'createIssuer',
+    scope: 'person',
     summary: 'Add an external OpenID Connect issuer',
     description: 'Only a person may do this (403 `person_required`). There are at most 50 issuers.',
     tags,
@@ -170,6 +171,7 @@ function updateEndpoint({ env, encryption }: Pick<AppDeps, 'env' | 'encryption'>
     method: 'PATCH',
     path: '/identity-issuers/{id}',
     operationId: 'updateIssuer',
+    scope: 'person',
     summary: 'Change or disable an external issuer',
     description:
       'A new mapping takes effect at the next log-in of each user. The sessions of a disabled issuer end.',
@@ -216,6 +218,7 @@ function deleteEndpoint(): Endpoint {
     method: 'DELETE',
     path: '/identity-issuers/{id}',
     operationId: 'deleteIssuer',
+    scope: 'person',
     summary: 'Remove an issuer: its sessions end, its users stay without its groups',
     description: 'Users without a password cannot log in any more until they get one.',
     tags,

@@ -62,7 +62,8 @@ export function agentRunEndpoints(deps: AppDeps): Endpoint[] {
           .optional()
           .meta({
             description:
-              "Whether those who follow the run see the agent's output while it grows. Default: the agent's " +
+              "Whether those who follow the run see the agent's output while it grows. Default: the " +
+              "agent's " +
               '`capabilities_streaming`.',
           }),
         budget: budgetSchema.optional().meta({ description: 'Of the run with all runs that it starts.' }),

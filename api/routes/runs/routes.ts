@@ -133,7 +133,8 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       path,
       operationId,
       summary,
-      description: `For builders, and for those who are among the workflow's \`runners\`. ${WAIT_DESCRIPTION}`,
+      description:
+        `For builders, and for those who are among the workflow's \`runners\`. ` + WAIT_DESCRIPTION,
       tags: ['runs'],
       role: 'viewer',
       clientRole: 'builder',

@@ -131,7 +131,8 @@ const runFields = z.object({
   team_id: uuid.nullable().meta({ description: 'The team of its workflow.' }),
   by_grant: z.boolean().meta({
     description:
-      'Its owner started it as one of the `runners` of the workflow, and sees its input, output and state only.',
+      'Its owner started it as one of the `runners` of the workflow, and sees its input, output and ' +
+      'state only.',
   }),
   parent_run_id: uuid.nullable(),
   retry_of: uuid.nullable(),

@@ -83,7 +83,8 @@ async function readPage(
   // Read the status first: if it is terminal, the events read after it are complete.
   const [run] = await em.execute<(InsideOfRun & { status: RunStatus })[]>(
     `select r.status, r.owner_id, r.team_id, r.by_grant,
-            (select json_build_object('owner_id', w.owner_id, 'team_id', w.team_id, 'visibility', w.visibility)
+            (select json_build_object('owner_id', w.owner_id, 'team_id', w.team_id,
+                                      'visibility', w.visibility)
                from workflow w where w.id = r.workflow_id) as workflow
        from run r where r.id = ?`,
     [runId],

@@ -37,7 +37,7 @@ const ofTeam = {
     .meta({ description: "A team whose secrets are meant, instead of the caller's own." }),
 };
 
-/** Whose secrets a request is about. The query is checked only if it says so, else after the secret is found. */
+/** Whose secrets a request is about. The query is checked if it says so, else once the secret is found. */
 async function holderFor(
   c: EndpointContext<unknown, { team_id?: string | undefined }>,
   role: Role,

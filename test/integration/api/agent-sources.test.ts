@@ -142,7 +142,7 @@ test('operations of an OpenAPI document become agents, first as a plan', async (
   expect(after).toMatchObject({ description: 'Get one pet', output_schema: null });
 });
 
-test('schemas of answers are taken over if asked for; their change is a new draft that keeps own settings', async () => {
+test('schemas of answers are taken over if asked for; a change is a draft with own settings', async () => {
   const url = `${server.url}/openapi.json`;
   const source = { from: 'openapi', url, ...access, output_schemas: true };
   const bob = await app.as(await app.createUser());

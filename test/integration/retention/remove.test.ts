@@ -69,7 +69,7 @@ async function removeAll(days = 90): Promise<number[]> {
   }
 }
 
-test('conversations are removed when they have rested long enough, unless a live run holds them', async () => {
+test('conversations are removed when they have rested long enough, unless a run holds them', async () => {
   const agent = await registeredAgent(await t.as(await t.user('builder')));
   const insert = async (name: string, age: number, holder: string | null): Promise<void> => {
     await em().execute(

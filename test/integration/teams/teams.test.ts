@@ -192,7 +192,8 @@ describe('the end of a membership', () => {
         isRemoved = true;
         return status;
       });
-    const waits = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    const waits = `select 1 from pg_stat_activity
+                    where wait_event_type = 'Lock' and datname = current_database()`;
     await until(
       () => app.orm.em.fork().execute(waits),
       (rows) => rows.length > 0,
@@ -247,7 +248,7 @@ describe('moving an object', () => {
 });
 
 describe('a runner', () => {
-  test('starts the workflow whatever their role, and sees no more than its name and input schema', async () => {
+  test('starts the workflow whatever their role, and sees only its name and input schema', async () => {
     const team = await newTeam();
     const runner = await person(['viewer'], ['employees']);
     const other = await person();

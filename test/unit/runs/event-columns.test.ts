@@ -22,7 +22,7 @@ test.each([
   [EVENT.taskCompleted, { task_status: 'completed', visit: 2, ends: true }],
   [EVENT.taskFaulted, { task_status: 'faulted', visit: 2, ends: true }],
   [EVENT.taskCancelled, { task_status: 'cancelled', visit: 2, ends: true }],
-  [EVENT.hitlCreated, { task_status: 'waiting', visit: 2 }],
+  [EVENT.hitlCreated, { task_status: 'waiting', visit: 2, notice: 'created' }],
   [EVENT.childCreated, { task_status: 'running', visit: 2 }],
   [EVENT.agentPinned, { task_status: 'running', visit: 2 }],
   [EVENT.decisionReceived, { decision: 'received' }],

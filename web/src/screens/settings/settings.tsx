@@ -16,7 +16,6 @@ import { Secrets } from './secrets.tsx';
 import { Sessions } from './sessions.tsx';
 import css from './settings.module.css';
 import { Users } from './users.tsx';
-import { Webhooks } from './webhooks.tsx';
 import { words } from './words.ts';
 
 const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
@@ -27,7 +26,7 @@ const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
   tokens: lazy(async () => (await import('./tokens.tsx')).Tokens),
   clients: Clients,
   secrets: Secrets,
-  webhooks: Webhooks,
+  webhooks: lazy(async () => (await import('./webhooks.tsx')).Webhooks),
   events: lazy(async () => (await import('./events.tsx')).Events),
   files: Files,
   usage: lazy(async () => (await import('./usage.tsx')).UsagePart),

@@ -1,7 +1,7 @@
 /** Words of the part that is loaded on its own. */
 export const words = {
   title: 'Teams',
-  help: 'A team holds agents, workflows, files, webhooks and secrets. What is private to it is seen by its members.',
+  help: 'A team holds agents, workflows, files, webhooks and secrets. Its members see what is private to it.',
   create: 'Create a team',
   name: 'Name',
   nameHelp: 'Letters, digits, dots, underscores and hyphens.',

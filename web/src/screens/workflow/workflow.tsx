@@ -21,7 +21,6 @@ import { RecordSkeleton } from '../../ui/record-skeleton.tsx';
 import { StartForm } from '../../ui/start-form/start-form.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { hasTeams, teamName } from '../../data/teams.ts';
-import { Move } from '../../ui/move/move.tsx';
 import { useTitle } from '../../ui/title.ts';
 import { complain, tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
@@ -39,6 +38,7 @@ const Pinned = lazy(async () => (await import('./pinned.tsx')).Pinned);
 const EventSendersCard = lazy(async () => (await import('./event-senders.tsx')).EventSendersCard);
 const BudgetPart = lazy(async () => (await import('../../ui/budget/budget.tsx')).BudgetPart);
 const Details = lazy(async () => (await import('./details.tsx')).Details);
+const Move = lazy(async () => (await import('../../ui/move/move.tsx')).Move);
 const Share = lazy(async () => (await import('../../ui/share/share.tsx')).Share);
 
 const VIEWS = ['overview', 'revisions', 'definition'] as const;

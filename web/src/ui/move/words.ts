@@ -1,8 +1,1 @@
-export const words = {
-  move: 'Move',
-  title: (name: string) => `Move ${name}`,
-  help: 'Versions, runs and deliveries move along. The secrets that it reads are copied to the new owner.',
-  to: 'To',
-  me: 'me',
-  moved: (name: string, to: string) => `${name} belongs to ${to} now.`,
-};
+export const words = { move: 'Move' };
