@@ -61,7 +61,7 @@ const get = command({
 });
 
 const fields = {
-  title: text('What the log-in says: Log in with TITLE', 'TITLE'),
+  title: text('What the log-in says: Continue with TITLE', 'TITLE'),
   clientId: text('What Cadenza is called there', 'ID'),
   clientSecretStdin: flag('Read the client secret from standard input. Default: a public client'),
   scope: texts('OAuth scope. Default: openid, profile and email', 'SCOPE'),

@@ -21,10 +21,20 @@ export async function refused(
   reason: Refusal,
   keepsChanges = false,
 ): Promise<AppError> {
-  const decision =
-    reason === 'already_decided' ? ((await findDecisions(em, [task.id])).get(task.id) ?? null) : null;
+  const decision = reason === 'already_decided' ? await namedDecision(em, task.id) : null;
   return new AppError('conflict', reason, DETAIL[reason], {
     extra: { decision, ...(reason === 'claimed_by_another' ? { claimed_by: task.claimed_by } : {}) },
     keepsChanges,
   });
+}
+
+/** With the name of who decided, as in the task's record. */
+async function namedDecision(em: EntityManager, taskId: string): Promise<object | null> {
+  const decision = (await findDecisions(em, [taskId])).get(taskId);
+  if (!decision) return null;
+  const [person] = await em.execute<{ name: string }[]>(
+    'select coalesce(display_name, username) as name from user_account where id = ?',
+    [decision.decided_by],
+  );
+  return { ...decision, decided_by_name: person?.name ?? null };
 }

@@ -103,6 +103,7 @@ const readWorkflow = rule('viewer', { privateWorkflow: hidden, publicWorkflow: e
 const changeWorkflow = rule('builder', { privateWorkflow: hidden, publicWorkflow: publicChange });
 /** Not even a public one without the role builder, unless as a runner. */
 const buildersOnly: Standing = { ...everybody, viewer: 403, approver: 403, candidate: 403 };
+const runWorkflow = rule('builder', { privateWorkflow: hidden, publicWorkflow: everybody });
 const startWorkflow = rule('viewer', { privateWorkflow: hidden, publicWorkflow: buildersOnly });
 const readRun = rule('viewer', { run: hidden });
 const steerRun = rule('builder', { run: hidden });
@@ -299,8 +300,8 @@ export const accessRules: Record<string, Rule | 'public'> = {
   updateSchedule: changeWorkflow,
   triggerSchedule: changeWorkflow,
   backfillSchedule: changeWorkflow,
-  runWorkflow: startWorkflow,
-  executeWorkflow: startWorkflow,
+  runWorkflow,
+  executeWorkflow: runWorkflow,
   applySet: forRole('builder'),
   listAppliedResources: forRole('viewer'),
   listRuns: forRole('viewer'),
@@ -313,7 +314,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   listRunLogs: readRun,
   streamRunEvents: readRun,
   getRunDiagram: readRun,
-  cancelRun: readRun,
+  cancelRun: steerRun,
   suspendRun: steerRun,
   resumeRun: steerRun,
   retryRun: steerRun,

@@ -46,7 +46,7 @@ ${issuers.map(issuerLink).join('')}`,
 }
 
 function issuerLink({ title, url }: IssuerLink): string {
-  return `<p><a href="${escapeHtml(url)}">Log in with ${escapeHtml(title)}</a></p>`;
+  return `<p><a href="${escapeHtml(url)}">Continue with ${escapeHtml(title)}</a></p>`;
 }
 
 /** Why nobody could log in, with a way back. */

@@ -2,6 +2,9 @@
 import * as z from 'zod';
 import { budgetSchema } from '../../../contracts/budgets.ts';
 import { isTerminal } from '../../../contracts/run-events.ts';
+import { hasRole, type Actor } from '../../../domain/auth/actor.ts';
+import { hasRoleInSomeTeam } from '../../../domain/auth/ownership.ts';
+import { AppError, forbidden } from '../../../domain/errors.ts';
 import { callingRunByHeader } from '../../../domain/runs/calling-run.ts';
 import { deliverSignals } from '../../../domain/runs/dispatch.ts';
 import { runLimits } from '../../../domain/runs/limits.ts';
@@ -126,6 +129,17 @@ const retryBody = z.object({
   }),
 });
 
+/** What others need the role builder for: 403 comes before 404 for those who have it nowhere. */
+async function roleFirst<T>(actor: Actor, found: Promise<T>): Promise<T> {
+  try {
+    return await found;
+  } catch (error) {
+    const isMissing = error instanceof AppError && error.kind === 'not_found';
+    if (!isMissing || hasRole(actor, 'builder') || hasRoleInSomeTeam(actor, 'builder')) throw error;
+    throw forbidden('This requires the role builder.', 'role_required');
+  }
+}
+
 export function runsEndpoints(deps: AppDeps): Endpoint[] {
   const runRoute = (path: string, operationId: string, summary: string): Endpoint =>
     endpoint({
@@ -144,7 +158,8 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: runSchema, 201: runSchema },
       errors: [404, 409, 422],
       async handler(c) {
-        const { workflow: found, byGrant } = await getStartable(c.em, c.actor, c.params.id);
+        const startable = getStartable(c.em, c.actor, c.params.id);
+        const { workflow: found, byGrant } = await roleFirst(c.actor, startable);
         const { workflow } =
           mayHeal(found) && (await healWorkflow(c.em, found.id))
             ? await getStartable(c.em, c.actor, found.id)
@@ -177,7 +192,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: runSchema },
       errors: [404, 409],
       async handler(c) {
-        await getRun(c.em, c.actor, c.params.id);
+        await roleFirst(c.actor, getRun(c.em, c.actor, c.params.id));
         c.checkSyntax();
         const signals = await commandRun(c.em, c.actor, c.params.id, kind);
         c.afterCommit(async () => void (await deliverSignals(deps, signals)));
@@ -387,7 +402,7 @@ export function runsEndpoints(deps: AppDeps): Endpoint[] {
       responses: { 200: runSchema },
       errors: [404, 409],
       async handler(c) {
-        await getRun(c.em, c.actor, c.params.id);
+        await roleFirst(c.actor, getRun(c.em, c.actor, c.params.id));
         c.checkSyntax();
         const signals = await terminateRun(c.em, c.actor, c.params.id, c.body.reason ?? null);
         c.afterCommit(async () => {

@@ -60,7 +60,7 @@ testUnless(noChromium)('a passkey is a second factor, and a log-in without a pas
   await isIn();
 
   await leave();
-  await page.getByRole('button', { name: 'Log in with a passkey' }).click();
+  await page.getByRole('button', { name: 'Use a passkey' }).click();
   await isIn();
   const { body } = await (await app.as('admin')).get(`/audit?actor_id=${user.id}&action=log_in&outcome=done`);
   expect(body.length).toBe(3);

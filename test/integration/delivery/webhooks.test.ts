@@ -110,6 +110,7 @@ test('a webhook is created, read, changed, listed and deleted, and its secret is
     id: expect.any(String),
     owner_id: (await platform.user('builder')).id,
     owner_name: 'the-builder',
+    team_id: null,
     url: 'https://receiver.example/hook',
     types: ['io.cadenza.hitl', '*.faulted.v1'],
     description: 'mine',

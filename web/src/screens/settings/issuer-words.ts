@@ -15,7 +15,7 @@ export const words = {
   name: 'Name',
   nameHelp: 'Short, in small letters: in addresses and before its groups. It stays.',
   title: 'Title',
-  titleHelp: 'What the log-in says: Log in with …',
+  titleHelp: 'What the log-in says: Continue with …',
   issuer: 'Issuer',
   issuerHelp: 'Its address, exactly as its tokens have it.',
   clientId: 'Client id',
