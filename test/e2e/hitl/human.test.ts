@@ -260,6 +260,7 @@ describe('a human task', () => {
     });
     expect((await asAnn.get(`/hitl/tasks/${task['id']}`)).body.decision).toEqual({
       ...decision,
+      decided_by_name: 'ann',
       delivered: false,
     });
     await em.execute(`update run_signal set next_at = clock_timestamp() - interval '1 minute' where id = ?`, [

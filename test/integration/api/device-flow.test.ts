@@ -96,7 +96,7 @@ test('a user approves a code in the browser, and the device gets a session', asy
   const made = await createClient(app.url, refreshed.body.access_token).post('/users/me/clients', {
     name: 'x',
   });
-  expect([made.status, made.body.code]).toEqual([403, 'person_required']);
+  expect([made.status, made.body.code]).toEqual([401, 'login_too_old']);
 });
 
 test('a denied code gives access_denied, and nobody can approve it any more', async () => {

@@ -52,6 +52,9 @@ const isFolder = ({ json }: Example): boolean => 'set' in json && 'workflows' in
 const isProblem = ({ json }: Example): boolean => 'status' in json && 'code' in json;
 const isEvaluation = ({ json }: Example): boolean => 'cases' in json;
 const isSet = ({ json }: Example): boolean => 'resources' in json;
+const isNotificationSettings = ({ json }: Example): boolean => 'quiet_hours' in json;
+/** Who may start a workflow. */
+const isRunners = ({ json }: Example): boolean => 'runners' in json;
 /** A task without its name. */
 const isBareTask = ({ json }: Example): boolean => 'try' in json;
 const kinds = [
@@ -66,6 +69,8 @@ const kinds = [
   isProblem,
   isSet,
   isEvaluation,
+  isNotificationSettings,
+  isRunners,
 ];
 /** An entry of a `do` list. */
 const isTask = (example: Example): boolean =>
@@ -97,6 +102,19 @@ afterAll(async () => {
 test('every example is of a kind that is tried here', () => {
   expect(examples.filter((example) => ![...kinds, isTask].some((is) => is(example)))).toEqual([]);
   expect(examples.length).toBeGreaterThan(20);
+});
+
+test.each(examples.filter(isNotificationSettings))('settings: $title', async ({ json }) => {
+  const stored = await builder.put('/notifications/settings', json);
+  expect(stored).toMatchObject({ status: 200, body: json });
+});
+
+test.each(examples.filter(isRunners))('runners: $title', async ({ json }) => {
+  for (const username of (json['runners'] as { users: string[] }).users)
+    await app.createUser({ username, roles: ['viewer'] });
+  const definition = { do: [{ wait: { wait: { seconds: 1 } } }] };
+  const made = await builder.post('/workflows', { name: 'for runners', definition, ...json });
+  expect([made.status, made.body.errors]).toEqual([201, undefined]);
 });
 
 describe('agents', () => {

@@ -112,6 +112,7 @@ test('a raw upload comes back with its bytes, name, type and digest', async () =
   expect(reply.body).toEqual({
     id: expect.stringMatching(/^[0-9a-f-]{14}7/),
     name: 'hello.txt',
+    team_id: null,
     media_type: 'text/plain; charset=utf-8',
     size: 5,
     sha256: sha256('hello'),

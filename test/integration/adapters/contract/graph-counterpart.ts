@@ -26,8 +26,9 @@ export async function startGraphCounterpart(): Promise<Counterpart> {
     });
     if (path === '/threads') return sendJson(response, {});
     if (request.method === 'DELETE' || path.endsWith('/cancel')) {
+      // A thread is also deleted once its answer is kept.
+      if (held.has(threadId) && !over.has(threadId)) left += 1;
       over.add(threadId);
-      left += 1;
       return sendJson(response, {});
     }
     if (path.endsWith('/state'))

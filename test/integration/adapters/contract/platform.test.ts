@@ -86,9 +86,16 @@ test('input and output have to fit the schemas of the agent', async () => {
         error: { type: expect.stringContaining('/validation'), instance: '/do/0/ask' },
       },
     });
-  // Only the strict agents were asked, once.
-  expect(counterparts.map(({ counterpart }) => counterpart.calls.length)).toEqual(counterparts.map(() => 2));
+  // Only the strict agents were asked.
+  expect(counterparts.map(({ counterpart }) => counterpart.calls.length)).toEqual(
+    counterparts.map(({ kind }) => callsSoFar(kind)),
+  );
 });
+
+/** One of the first test, one of a strict agent; models are asked once more for an answer that fits. */
+function callsSoFar(kind: string): number {
+  return ['llm', 'vision'].includes(kind) ? 3 : 2;
+}
 
 test('a cancelled run ends the call at the counterpart', async () => {
   for (const { counterpart } of counterparts) counterpart.behave('hold');
@@ -96,7 +103,7 @@ test('a cancelled run ends the call at the counterpart', async () => {
   for (const { kind, counterpart, run } of runs) {
     await until(
       async () => counterpart.calls.length,
-      (calls) => calls === 3,
+      (calls) => calls === callsSoFar(kind) + 1,
     );
     await builder.post(`/runs/${run['id']}/cancel`, {});
     expect({ kind, ...(await endOf(builder, run)) }).toMatchObject({ kind, status: 'cancelled' });
