@@ -31,7 +31,8 @@ export async function settleAccess(em: EntityManager, userId: string, issuer: Is
   const [user] = await em.execute<
     (Access & { managed: boolean; claim_roles: Role[]; scim_groups: string[] })[]
   >(
-    `select to_json(u.roles) as roles, to_json(u.groups) as groups, u.issuer_id is not distinct from ?::uuid as managed,
+    `select to_json(u.roles) as roles, to_json(u.groups) as groups,
+            u.issuer_id is not distinct from ?::uuid as managed,
             to_json(i.claim_roles) as claim_roles,
             to_json(array(select g.name from identity_group g
                             join identity_group_member m on m.group_id = g.id

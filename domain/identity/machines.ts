@@ -137,7 +137,8 @@ async function callerOf(em: EntityManager, machine: Machine, exp: number): Promi
   const [row] = await em.execute<
     { username: string; roles: Role[]; groups: string[]; teams: TeamRole[]; token_epoch: number }[]
   >(
-    `select u.username, to_json(u.roles) as roles, to_json(u.groups) as groups, ${TEAMS_OF_USER}, u.token_epoch
+    `select u.username, to_json(u.roles) as roles, to_json(u.groups) as groups, ${TEAMS_OF_USER},
+            u.token_epoch
        from user_account u where u.id = ? and u.status = 'active'`,
     [machine.user_id],
   );

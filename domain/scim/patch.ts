@@ -136,10 +136,10 @@ function nameIn(resource: Resource, name: string): string {
 }
 
 /** As the schemas write the names that count. */
-const NAMES =
-  'userName externalId displayName active name emails members formatted givenName familyName value type primary'.split(
-    ' ',
-  );
+const NAMES = [
+  ...['userName', 'externalId', 'displayName', 'active', 'name', 'emails', 'members'],
+  ...['formatted', 'givenName', 'familyName', 'value', 'type', 'primary'],
+];
 
 function invalidPath(): ScimError {
   return new ScimError(400, 'The path cannot be used.', 'invalidPath');
