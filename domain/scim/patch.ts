@@ -137,8 +137,19 @@ function nameIn(resource: Resource, name: string): string {
 
 /** As the schemas write the names that count. */
 const NAMES = [
-  ...['userName', 'externalId', 'displayName', 'active', 'name', 'emails', 'members'],
-  ...['formatted', 'givenName', 'familyName', 'value', 'type', 'primary'],
+  'userName',
+  'externalId',
+  'displayName',
+  'active',
+  'name',
+  'emails',
+  'members',
+  'formatted',
+  'givenName',
+  'familyName',
+  'value',
+  'type',
+  'primary',
 ];
 
 function invalidPath(): ScimError {
