@@ -15,7 +15,7 @@ function totpOf(secret: string, label = ''): TOTP {
   return new TOTP({ issuer: ISSUER, label, secret: Secret.fromBase32(secret), period: PERIOD_SECONDS });
 }
 
-const contextOf = (userId: string): string => `totp:${userId}`;
+export const totpContext = (userId: string): string => `totp:${userId}`;
 
 /** A new secret, which counts once a code of it was given. @throws 409 if there is one that counts */
 export async function beginTotp(
@@ -29,7 +29,7 @@ export async function beginTotp(
      on conflict (user_id) do update set secret_encrypted = excluded.secret_encrypted, created_at = now()
        where user_totp.confirmed_at is null
      returning 1`,
-    [user.id, encryption.encrypt(secret, contextOf(user.id))],
+    [user.id, encryption.encrypt(secret, totpContext(user.id))],
   );
   if (stored.length === 0) throw conflict('totp_exists', 'Remove the authenticator app first.');
   return { secret, uri: totpOf(secret, user.username).toString() };
@@ -70,7 +70,7 @@ async function takeCode(
     [userId, confirmed],
   );
   if (row === undefined) return null;
-  const totp = totpOf(encryption.decrypt(row.secret_encrypted, contextOf(userId)));
+  const totp = totpOf(encryption.decrypt(row.secret_encrypted, totpContext(userId)));
   const nowMs = Date.now();
   const delta = totp.validate({ token: code.replaceAll(/\s/g, ''), timestamp: nowMs, window: WINDOW });
   if (delta === null) return false;

@@ -11,6 +11,7 @@ import { sealContext } from '../a2a/push-configs.ts';
 import { idTokenContext } from '../identity/log-in.ts';
 import { issuerContext } from '../identity/issuers.ts';
 import { context as signingContext } from '../auth/signing-keys.ts';
+import { totpContext } from '../auth/totp.ts';
 import { keepStored, readStored, type BigPayload } from '../files/payload-store.ts';
 import { FileContentMissing, type FileStore } from '../files/ports.ts';
 import { contextOf as secretContext } from '../secrets/service.ts';
@@ -95,6 +96,12 @@ export const SEALED: readonly SealedColumn[] = [
     key: ['id'],
     context: (row) => idTokenContext(field(row, 'id')),
   },
+  {
+    table: 'user_totp',
+    column: 'secret_encrypted',
+    key: ['user_id'],
+    context: (row) => totpContext(field(row, 'user_id')),
+  },
 ];
 
 const SEALED_BATCH = 200;
@@ -102,7 +109,7 @@ const SEALED_BATCH = 200;
 const PAYLOAD_BATCH = 4;
 const RUN_BATCH = 200;
 
-/** Secrets, signing keys, webhook secrets, and credentials of push notifications. */
+/** All columns that `encryption.ts` has encrypted. */
 export async function rotateSealed(deps: RotationDeps): Promise<Rotated> {
   const all: Rotated = { done: 0, failed: [] };
   for (const column of SEALED) {

@@ -19,6 +19,9 @@ const USES = `
   union select split_part(private_key_encrypted, '.', 2), 'signing keys' from signing_key
   union select split_part(secret_encrypted, '.', 2), 'webhooks' from webhook
   union select split_part(url_encrypted, '.', 2), 'chats' from notification_channel
+  union select split_part(secret_encrypted, '.', 2), 'authenticator apps' from user_totp
+  union select split_part(client_secret_encrypted, '.', 2), 'identity issuers'
+    from identity_issuer where client_secret_encrypted is not null
   union select split_part(token_encrypted, '.', 2), 'push notification configs'
     from a2a_push_config where token_encrypted is not null
   union select split_part(auth_credentials_encrypted, '.', 2), 'push notification configs'
