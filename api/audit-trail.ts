@@ -78,9 +78,10 @@ export class EndpointTrail implements AuditTrail {
     await writeAudit(em, originOf(this.#ctx), { action: actionOf(this.#endpoint), ...said });
   }
 
-  /** Writes the request's entry, unless the handler has. */
+  /** Writes the request's entry, unless the handler has. A page or form that says no has changed nothing. */
   async close(em: EntityManager, request: { body: unknown }, response: EndpointResponse): Promise<void> {
     if (this.#endpoint.audit === false || this.#endpoint.method === 'GET' || this.#written > 0) return;
+    if (response.status >= 400) return;
     const data = { ...fieldsOf(request.body), ...changesOf(request.body, changedFields(em)) };
     await this.write(em, merged({ data }, createdIn(this.#endpoint, response)));
   }

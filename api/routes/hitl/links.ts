@@ -1,6 +1,8 @@
 /** Decision links: docs/notifications.md#decision-links. */
 import * as z from 'zod';
 
+import type { AuditNote } from '../../../domain/audit/write.ts';
+import type { Actor } from '../../../domain/auth/actor.ts';
 import { AppError } from '../../../domain/errors.ts';
 import { decide } from '../../../domain/hitl/decide.ts';
 import {
@@ -101,6 +103,7 @@ async function decideByLink(
           const seen = await loadForChange(em, link.actor, task.id);
           const decided = await decide(em, { actor: link.actor, via: 'link' }, seen, { value: submission });
           await useDecisionLink(em, link);
+          await c.audit.write(em, auditedOf(link.actor, task.id, decision));
           return decided;
         },
       );
@@ -114,6 +117,12 @@ async function decideByLink(
   } catch (error) {
     return refused(error, links);
   }
+}
+
+/** The link stands for its person. */
+function auditedOf({ id, username: name }: Actor, taskId: string, decision: string): Partial<AuditNote> {
+  const changes = { decision: { new: decision } };
+  return { actor: { id, name }, objectType: 'human_task', objectId: taskId, data: { changes } };
 }
 
 /** Whatever the reason: people see a page that says no more than that the link is over. */

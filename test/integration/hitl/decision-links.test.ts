@@ -62,6 +62,10 @@ test('looking changes nothing, deciding works once, and the audit says that it w
   const audit = (await asAnn.get(`/hitl/tasks/${id}/audit`)).body;
   expect(audit.at(-1)).toMatchObject({ action: 'decided', via: 'link', actor: { id: ann.id } });
   expect((await decide(url, { decision: 'reject' })).status).toBe(410);
+  const entries = (await (await app.as('admin')).get('/audit?action=decideByLink')).body;
+  expect(entries).toMatchObject([
+    { actor: { id: ann.id }, object: { type: 'human_task' }, changes: { decision: { new: 'approve' } } },
+  ]);
   expect((await fetch(url)).status).toBe(410);
 });
 
