@@ -62,6 +62,8 @@ export function callbackEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/callbacks/{token}',
       operationId: 'receiveCallback',
+      // What ends the call writes it itself; the rest is news of a call that goes on, in the words of an agent.
+      audit: false,
       summary: 'Complete a call from outside, once',
       description:
         'The address itself is the proof; it was given to the agent with the call. The same body again ' +
