@@ -62,7 +62,7 @@ export function callbackEndpoints(deps: AppDeps): Endpoint[] {
       method: 'POST',
       path: '/callbacks/{token}',
       operationId: 'receiveCallback',
-      // What ends the call writes it itself; the rest is news of a call that goes on, in the words of an agent.
+      // What ends the call writes it itself; the rest is news of a call that goes on, in an agent's words.
       audit: false,
       summary: 'Complete a call from outside, once',
       description:
