@@ -9,6 +9,7 @@ import { EVENT, type NewRunEvent } from '../contracts/run-events.ts';
 import { Fault, fault } from '../contracts/fault.ts';
 import { describeViolations, violations } from '../language/schema/validate-json.ts';
 import type { FileContentMissing, FileStoreUnavailable } from '../domain/files/ports.ts';
+import { isTurnStored } from '../domain/conversations/conversation.ts';
 import type { StoredTool } from '../domain/conversations/tools.ts';
 import type { AgentResult, ModelTurnCall, PinnedAgent } from '../domain/ports.ts';
 import { deprecations } from '../domain/runs/deprecations.ts';
@@ -95,7 +96,7 @@ export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'
         // `runContainer` takes the turn of a process.
         const isProcess = agentKind(callee.agent) === 'docker';
         const rules = isProcess ? { ...callee.rules, limits: null } : callee.rules;
-        const isMadeAgain = isRepeat && !ONCE.has(agentKind(callee.agent)) && isIdempotent(callee.agent);
+        const isMadeAgain = isRepeat && (await repeats(deps, input, callee.agent));
         return gate.enter(row, callee.agent, rules, { isRepeat, isMadeAgain });
       },
       idempotent: () => isRepeatable(target()),
@@ -108,6 +109,16 @@ export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'
       },
     });
   };
+}
+
+/** Whether a repeat makes the call again, unless it can follow the first attempt. */
+async function repeats(
+  { orm }: Pick<ActivityDeps, 'orm'>,
+  { turn }: InvokeAgentInput,
+  agent: PinnedAgent,
+): Promise<boolean> {
+  if (ONCE.has(agentKind(agent)) || !isIdempotent(agent)) return false;
+  return !turn || !(await isTurnStored(orm.em.fork(), turn.conversation, turn.turn.number));
 }
 
 /** A tool is used with the rights of the owner of the agent whose tool it is. */
@@ -314,6 +325,7 @@ async function callAgent(
         ...calling,
       })
       .catch((error: unknown) => {
+        if (error instanceof Fault) gate.used(error.used);
         const failure = files.storeFailure();
         throw failure === null ? namingAgent(error, agent.name) : ownFailure(failure, isIdempotent(agent));
       });

@@ -9,6 +9,8 @@ export class Fault extends Error {
   readonly error: DslError;
   /** What the call has used before it failed, and the agent: for the log. */
   spent?: Record<string, unknown>;
+  /** What the counterpart has said that it used, if it answered before the failure. */
+  used?: Record<string, unknown>;
 
   constructor(error: DslError, options?: { cause?: unknown }) {
     super(error.detail ?? error.title ?? error.type, options);

@@ -16,6 +16,13 @@ export function invocationKey(runId: string, ref: InvocationRef & { round?: numb
   return ref.round === undefined ? key : `${key}:${ref.round}`;
 }
 
+const AGAIN = ':again';
+
+/** Of the second request of one call, which is not the first one repeated. */
+export function keyOfSecondRequest(key: string): string {
+  return `${key}${AGAIN}`;
+}
+
 /** The run id in a key; null if it is not an invocation key. */
 export function parseInvocationKey(key: string): string | null {
   const runId = KEY.exec(key)?.[1];
@@ -29,12 +36,16 @@ export function toHeader(key: string): string {
   return encodeURI(key.toWellFormed()).slice(0, HEADER_LENGTH);
 }
 
-/** Decodes a header from `toHeader`; null if it is invalid. `cut` means that the key may be longer. */
+/**
+ * The key of the invocation in a header from `toHeader`; null if it is invalid. `cut` means that the key may be
+ * longer.
+ */
 export function fromHeader(header: string): { key: string; cut: boolean } | null {
   const cut = header.length >= HEADER_LENGTH;
   try {
     // The cut may be inside an encoded character.
-    return { key: decodeURI(cut ? header.replace(/(?:%[0-9A-F]{0,2})+$/, '') : header), cut };
+    const key = decodeURI(cut ? header.replace(/(?:%[0-9A-F]{0,2})+$/, '') : header);
+    return { key: key.endsWith(AGAIN) ? key.slice(0, -AGAIN.length) : key, cut };
   } catch {
     return null;
   }

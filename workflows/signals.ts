@@ -62,7 +62,10 @@ function apply(execution: Execution, signal: RunSignal, cancel: () => void): voi
     case 'call.done': {
       const awaited = execution.awaited.get(signal.key);
       if (awaited) awaited.done = true;
-      else if (awaited === null) execution.early.add(signal.key);
+      else {
+        if (awaited === null) execution.early.add(signal.key);
+        execution.noteWake(signal.key);
+      }
       return;
     }
     case 'renew':

@@ -10,7 +10,9 @@ import {
   type ModelMessage,
 } from 'ai';
 import type { LlmConfiguration } from '../../contracts/agent-kinds/llm.ts';
+import { standardErrorName } from '../../contracts/dsl-error.ts';
 import { Fault, fault } from '../../contracts/fault.ts';
+import { keyOfSecondRequest } from '../../contracts/invocation-key.ts';
 import { repairRequest } from '../../contracts/tool-loop.ts';
 import type { AgentCall, AgentResult, PartialSink, Usage } from '../../domain/ports.ts';
 import { describeViolations, violations } from '../../language/schema/validate-json.ts';
@@ -42,9 +44,8 @@ interface Completion {
 
 /**
  * Asks the model, and once more if its answer does not fit the output schema. `partsOf` gives the files to
- * send; what they need to be loaded counts towards the time
- * limit. The output is `{text, finish_reason, model}`, or with an output schema the object that the model
- * returned.
+ * send; what they need to be loaded counts towards the time limit. The output is `{text, finish_reason,
+ * model}`, or with an output schema the object that the model returned.
  */
 export async function completionResult(
   call: AgentCall,
@@ -58,47 +59,64 @@ export async function completionResult(
   call.partial?.redactBy(sensitive);
   let model: CallModel | undefined;
   const leftMs = (): number => Math.max(1, Math.round(timeoutMs - (performance.now() - startedAt)));
-  const open = async (): Promise<CallModel> => {
-    model = await modelOf(call, configuration, sensitive, { ...tools, timeoutMs: leftMs() });
+  const open = async (key: string): Promise<CallModel> => {
+    const request = { ...call, idempotencyKey: key };
+    model = await modelOf(request, configuration, sensitive, { ...tools, timeoutMs: leftMs() });
     return model;
   };
+  let used: Usage | undefined;
+  const usage = (): { usage?: Usage } =>
+    used === undefined ? {} : { usage: shownUsage(used, performance.now() - startedAt, sensitive) };
   try {
     const parts = await partsOf({ ...call, timeoutMs }, sensitive);
-    const { completion, usage, name } = await askTwice(open, call, { configuration, parts, sensitive });
+    const request = { configuration, parts, sensitive };
+    const completion = await askTwice(open, call, request, (more) => (used = sumOf(used ?? {}, more)));
+    const name = model?.name ?? '';
     const output = (): unknown => outputOf(completion, call.agent.output_schema, name);
     return {
       ...(call.turn ? turnResult(completion, output, sensitive) : { output: sensitive.clean(output()) }),
-      usage: {
-        ...usage,
-        duration_ms: Math.round(performance.now() - startedAt),
-        ...(usage.model === undefined ? {} : { model: sensitive.redact(usage.model) }),
-      },
+      ...usage(),
       warnings: warningsOf(completion, sensitive),
     };
   } catch (error) {
     const failure = model === undefined ? withoutSecrets(error, sensitive) : model.failureOf(error);
     const busy = call.turn && busyOf(error, failure);
     if (busy) return { output: null, busy };
+    // What a request has cost that nobody has seen the end of, is not known.
+    if (failure instanceof Fault && standardErrorName(failure.error.type) !== 'timeout')
+      Object.assign(failure, { used: usage().usage });
     throw failure;
   }
 }
 
+function shownUsage(used: Usage, durationMs: number, sensitive: Sensitive): Usage {
+  const { model } = used;
+  return {
+    ...used,
+    duration_ms: Math.round(durationMs),
+    ...(model === undefined ? {} : { model: sensitive.redact(model) }),
+  };
+}
+
 /** The second time only if the first answer does not fit; the turns of a loop ask again by themselves. */
 async function askTwice(
-  open: () => Promise<CallModel>,
+  open: (key: string) => Promise<CallModel>,
   call: AgentCall,
   request: Omit<Request, 'repair'>,
-): Promise<{ completion: Completion; usage: Usage; name: string }> {
-  const model = await open();
+  spend: (usage: Usage) => void,
+): Promise<Completion> {
+  const { idempotencyKey: key } = call;
+  const model = await open(key);
   const { name } = model;
   const first = await complete(model, call, { ...request, repair: null });
-  const usage = usageOf(first, name);
+  spend(usageOf(first, name));
   const problem = call.turn ? null : problemOf(first, call, name);
-  if (problem === null) return { completion: first, usage, name };
+  if (problem === null) return first;
   call.partial?.restart();
   const repair = { text: first.text, problem: request.sensitive.quote(problem, MAX_PROBLEM_LENGTH) };
-  const completion = await complete(await open(), call, { ...request, repair });
-  return { completion, usage: sumOf(usage, usageOf(completion, name)), name };
+  const second = await complete(await open(keyOfSecondRequest(key)), call, { ...request, repair });
+  spend(usageOf(second, name));
+  return second;
 }
 
 /** An answer that cannot be used, and why. */

@@ -28,7 +28,9 @@ begin
        for update skip locked);
   select * into mine from agent_turn where run_id = p_run and key = p_key;
   if mine.state = 'calling' then
-    update agent_turn set expires_at = here + p_lease where run_id = p_run and key = p_key;
+    -- One that goes on outside keeps the time of that.
+    update agent_turn set expires_at = here + p_lease
+     where run_id = p_run and key = p_key and held_by is null;
     return '{"state": "calling"}';
   end if;
   select count(*) into calling from agent_turn where agent_id = p_agent and state = 'calling';

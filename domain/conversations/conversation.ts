@@ -136,6 +136,15 @@ export async function beginTurn(
   return { attempts: begun?.attempts ?? 1, outcome: begun?.outcome ?? null, turns };
 }
 
+/** Whether an earlier attempt has stored the turn. */
+export async function isTurnStored(em: EntityManager, id: string, number: number): Promise<boolean> {
+  const stored = await em.execute<object[]>(
+    'select from conversation_turn where conversation_id = ? and turn = ? and outcome is not null',
+    [id, number],
+  );
+  return stored.length > 0;
+}
+
 const NOT_REMEMBERED =
   'The session does not remember this answer, because its call had ended, or another one continues ' +
   'the session';

@@ -32,7 +32,7 @@ export async function finishJob(
       ? await failInvocation(em, job.run_id, job.key, ended.error)
       : await finishInvocation(em, job.run_id, job.key, await resultOf(em, job, ended));
   if (!isFirst) {
-    await closeJob(em, job, 'cancelled');
+    await closeLeft(em, [job]);
     return null;
   }
   await closeJob(em, job, outcome ?? ('error' in ended ? 'failed' : 'completed'), digest);

@@ -10,8 +10,10 @@ import {
   type CircuitState,
 } from '../../contracts/agent-limits.ts';
 import { standardErrorName, type DslError } from '../../contracts/dsl-error.ts';
+import { TERMINAL_STATUSES } from '../../contracts/run-events.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
+import { isNoneOf } from '../../db/sql.ts';
 
 /** A call that nobody renews for so long has lost its turn: its worker is gone. */
 export const LEASE_MS = 30_000;
@@ -61,13 +63,18 @@ export async function renewTurn(em: EntityManager, { runId, key }: Turn): Promis
 /** How long a call that is a run keeps its turn until that run has taken it over. */
 const UNTIL_RUN_SECONDS = 60;
 
-/** The call is a run: its turn waits for `handTurnOver`, or is that of its own run. */
+/**
+ * The call is a run: its turn waits for `handTurnOver`, or is that of its own run. The end of the run `runId`
+ * gives it back, so if that has come first, the turn ends with its lease.
+ */
 export async function holdForRun(em: EntityManager, { runId, key }: Turn, isOwn: boolean): Promise<void> {
   await em.execute(
-    `update agent_turn
+    `with live as (
+       select id from run where id = ? and ${isNoneOf('status', TERMINAL_STATUSES)} for share)
+     update agent_turn
         set held_by = 'run',
             expires_at = ${isOwn ? `'infinity'` : `clock_timestamp() + interval '${UNTIL_RUN_SECONDS} s'`}
-      where run_id = ? and key = ?`,
+       from live where run_id = live.id and key = ?`,
     [runId, key],
   );
 }

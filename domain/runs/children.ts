@@ -29,18 +29,20 @@ export async function createChildRun(
   input: CreateChildRunInput,
   limits: RunLimits,
 ): Promise<void> {
-  await createRunOfChild(em, input, limits);
+  const isNew = await createRunOfChild(em, input, limits);
   const { agent_id: agentId } = input;
-  if (agentId !== undefined) await handTurnOver(em, { ...input, agent_id: agentId });
+  // Else an earlier attempt has done it, and the run may have ended since.
+  if (isNew && agentId !== undefined) await handTurnOver(em, { ...input, agent_id: agentId });
 }
 
+/** @returns false if there is no parent, or an earlier attempt has created the run */
 async function createRunOfChild(
   em: EntityManager,
   input: CreateChildRunInput,
   limits: RunLimits,
-): Promise<void> {
+): Promise<boolean> {
   const parent = await readParent(em, input.run_id);
-  if (!parent) return;
+  if (!parent) return false;
   if (parent.depth >= limits.maxDepth)
     throw fault('runtime', `Runs may be nested at most ${limits.maxDepth} deep (RUN_MAX_DEPTH)`);
   const child = {
@@ -57,15 +59,14 @@ async function createRunOfChild(
   };
   const before = input.retry_of === undefined ? null : await readRetrySource(em, input.retry_of);
   if (before) {
-    await createRun(em, { ...before.source, ...child, retry_of: input.retry_of ?? null });
-    return;
+    const retry = await createRun(em, { ...before.source, ...child, retry_of: input.retry_of ?? null });
+    return retry.isNew;
   }
   if ('definition' in input.workflow) {
     const { workflow_id, workflow_revision, workflow_name, rights_of } = parent;
     const { definition } = input.workflow;
     const part = { workflow_id, workflow_revision, workflow_name, definition, rights_of, agents: [] };
-    await createRun(em, { ...child, ...part, input: input.input });
-    return;
+    return (await createRun(em, { ...child, ...part, input: input.input })).isNew;
   }
   const found = await findWorkflow(em, input.rights_of ?? parent.rights_of, input.workflow);
   const workflow = await readRunnable(
@@ -78,7 +79,7 @@ async function createRunOfChild(
       'validation',
       `The input does not fit the input schema of ${workflow.name}: ${describeViolations(mismatches)}`,
     );
-  await createRun(em, {
+  const created = await createRun(em, {
     ...child,
     workflow_id: workflow.id,
     workflow_revision: workflow.revision,
@@ -88,6 +89,7 @@ async function createRunOfChild(
     rights_of: holderOf(workflow),
     agents: workflow.agents,
   });
+  return created.isNew;
 }
 
 async function readParent(em: EntityManager, runId: string): Promise<Parent | undefined> {

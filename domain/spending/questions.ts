@@ -13,12 +13,16 @@ export interface BudgetWait {
 
 /** The most calls that go on at once; the reconciler wakes the others. */
 const WOKEN = 500;
+/** From a question's row to its human task. */
+const ASKED_WITHIN_MINUTES = 2;
 /** Budgets of one pass of the reconciler. */
 const LOOKED_AT = 100;
 
 /** @returns whether this run is to ask, or asks already; else the call is noted as waiting */
 export async function asksFor(em: EntityManager, subjectId: string, wait: BudgetWait): Promise<boolean> {
   const { runId, key } = wait;
+  // Who raises the budget locks it before its question.
+  await em.execute('select from budget where subject_id = ? for key share', [subjectId]);
   const [mine] = await em.execute<object[]>(
     `insert into budget_question (subject_id, run_id) values (?, ?)
      on conflict (subject_id) do update set asked_at = budget_question.asked_at
@@ -79,8 +83,24 @@ export async function wakeCalls(em: EntityManager, subjectId: string): Promise<s
   return signals;
 }
 
+/**
+ * Removes questions that no human task asks, because their call was lost before it could, and needs no
+ * answer now.
+ */
+async function removeLeftQuestions(em: EntityManager): Promise<void> {
+  await em.execute(
+    `delete from budget_question q
+      where q.asked_at < clock_timestamp() - interval '${ASKED_WITHIN_MINUTES} minutes'
+        and not exists (
+          select from hitl_task t
+           where t.run_id = q.run_id and human_task_is_undecided(t.status)
+             and t.subject #>> '{budget,subject_id}' = q.subject_id::text)`,
+  );
+}
+
 /** Wakes calls that wait for a question which is gone, such as with its run. @returns signals to deliver */
 export async function wakeLeftCalls(em: EntityManager): Promise<string[]> {
+  await removeLeftQuestions(em);
   const left = await em.execute<{ subject_id: string }[]>(
     `select distinct w.subject_id from budget_wait w
       where w.woken_at is null

@@ -32,6 +32,7 @@ const FORCED_BYTES = 16 * 1024 * 1024;
 
 /** The most waits that are listed; the count covers all. */
 const MAX_WAITS = 100;
+const MAX_WAKES = 1_000;
 
 export interface Task {
   name: string;
@@ -138,6 +139,8 @@ export class Execution {
   readonly awaited = new Map<string, AwaitedFrame | null>();
   /** Outcomes that came before the call said that it awaits them. */
   readonly early = new Set<string>();
+  /** Signals for calls that do not wait for them yet, such as until another run's question is answered. */
+  readonly #wakes = new Set<string>();
   readonly strand = new Strand();
   #strands = 1;
   /** Branches whose condition has become true and that have not continued yet. */
@@ -166,7 +169,8 @@ export class Execution {
     this.extensions = extensionsIn(this.definition);
     this.state = state;
     // Signals can arrive before the branches have returned to their places.
-    for (const { child, human, remote, listen, awaited } of framesOf(state.root)) {
+    const entry = state.entry ? framesOf(state.entry) : [];
+    for (const { child, human, remote, listen, awaited } of [...framesOf(state.root), ...entry]) {
       if (awaited) this.awaited.set(awaited.key, awaited);
       if (listen) this.listening.set(listen.id, listen);
       if (child) this.children.set(child.id, child);
@@ -237,6 +241,17 @@ export class Execution {
     else if (!(await condition(moves, timeoutMs))) return false;
     this.#moving--;
     return true;
+  }
+
+  noteWake(key: string): void {
+    this.#wakes.add(key);
+    const [oldest] = this.#wakes;
+    if (this.#wakes.size > MAX_WAKES && oldest !== undefined) this.#wakes.delete(oldest);
+  }
+
+  /** Whether a signal for the call has come before its wait. */
+  takeWake(key: string): boolean {
+    return this.#wakes.delete(key);
   }
 
   /**

@@ -204,8 +204,17 @@ test('an answer that does not fit is asked for again once, and both count', asyn
     { role: 'assistant', content: '{"mood":5}' },
     { role: 'user', content: expect.stringMatching(/^Your answer does not fit: .*mood.*Answer again/) },
   ]);
+  // A server that knows the key of the first request takes the second one for another.
+  const keys = target.seen.map(({ headers }) => headers['idempotency-key']);
+  expect(keys).toEqual(['run-1/do/0/call/1/1', 'run-1/do/0/call/1/1:again']);
   expect(await faultOf(call())).toMatchObject({ kind: 'validation' });
   expect(target.seen).toHaveLength(4);
+});
+
+test('a call whose answer cannot be used says what it has cost', async () => {
+  const target = await model('no');
+  const call = agentCall({ ...llm(target), output_schema: schema }, 'How?');
+  await expect(invoke(call)).rejects.toMatchObject({ used: { requests: 2, input_tokens: 22 } });
 });
 
 test('in texts for a model the name of no secret is text, and elsewhere an error', async () => {

@@ -1,20 +1,32 @@
 /** Turns of limited agents, and the largest sums of usage and budgets (docs/budgets.md). */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
 import { EVENT } from '../../../contracts/run-events.ts';
 import type { Orm } from '../../../db/orm.ts';
-import { endTurn, takeTurn, type Turn, type TurnState } from '../../../domain/registry/agent-turns.ts';
+import {
+  endTurn,
+  holdForRun,
+  takeTurn,
+  type Turn,
+  type TurnState,
+} from '../../../domain/registry/agent-turns.ts';
+import { createChildRun } from '../../../domain/runs/children.ts';
 import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
+import { runLimits } from '../../../domain/runs/limits.ts';
 import {
   bookLostCall,
   holdBudgets,
   listBudgets,
+  raiseNow,
   readBudget,
   settleAsHeld,
 } from '../../../domain/spending/budgets.ts';
+import { asksFor, endQuestion, wakeLeftCalls } from '../../../domain/spending/questions.ts';
 import { foldUsage, readUsage } from '../../../domain/spending/usage.ts';
 import { agentBody } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
-import { insertRun } from '../../support/human-tasks.ts';
+import { insertRun, insertTask } from '../../support/human-tasks.ts';
+import { until } from '../../support/platform.ts';
 
 let app: TestApp;
 let orm: Orm;
@@ -87,6 +99,109 @@ test('the end of a run takes its waiting calls out of the queue, and no others',
   expect(await take(turn(other, 'later'))).toMatchObject({ state: 'waiting', ahead: 0 });
   await endTurn(orm.em.fork(), turn(ending, 'calls'), null);
   expect(await take(turn(other, 'later'))).toEqual({ state: 'calling' });
+});
+
+/** Seconds until turns of the agent end by themselves, by their keys. */
+async function turnsOf(agentId: string): Promise<Record<string, number>> {
+  const rows = await orm.em.fork().execute<{ key: string; seconds: number }[]>(
+    `select key, extract(epoch from least(expires_at, clock_timestamp() + interval '1 year')
+                                    - clock_timestamp())::int as seconds
+       from agent_turn where agent_id = ?`,
+    [agentId],
+  );
+  return Object.fromEntries(rows.map(({ key, seconds }) => [key, seconds]));
+}
+
+test('a run that has ended keeps no turn of the call that it was, whatever comes late', async () => {
+  const agentId = await agent({ limits: { concurrency: 1 } });
+  const [ended, parent] = [await run(), await run()];
+  const turn = { runId: ended, key: 'entry', agentId, limits: { concurrency: 1 } };
+  await take(turn);
+  await end(ended);
+  await holdForRun(orm.em.fork(), turn, true);
+  expect((await turnsOf(agentId))['entry']).toBeLessThanOrEqual(30);
+  await endTurn(orm.em.fork(), turn, null);
+
+  const child = uuidv7();
+  const create = () =>
+    orm.em.fork().transactional((em) =>
+      createChildRun(
+        em,
+        {
+          run_id: parent,
+          child_run_id: child,
+          task: '/do/0/part',
+          workflow: { definition: { do: [{ note: { set: { done: true } } }] } },
+          input: {},
+          agent_id: agentId,
+          batch: { events: [], projection: null, acks: [] },
+        },
+        runLimits(app.env),
+      ),
+    );
+  await create();
+  expect(Object.keys(await turnsOf(agentId))).toEqual(['run']);
+  await end(child);
+  // The activity that created it is repeated.
+  await create();
+  expect(await turnsOf(agentId)).toEqual({});
+});
+
+test('a repeat of a call that goes on outside leaves its turn the time of that', async () => {
+  const agentId = await agent({ limits: { concurrency: 1 } });
+  const turn = { runId: await run(), key: 'job', agentId, limits: { concurrency: 1 } };
+  await take(turn);
+  await orm.em.fork().execute(
+    `update agent_turn set held_by = 'job', expires_at = clock_timestamp() + interval '1 hour'
+      where agent_id = ?`,
+    [agentId],
+  );
+  expect(await take(turn)).toEqual({ state: 'calling' });
+  expect((await turnsOf(agentId))['job']).toBeGreaterThan(3_000);
+});
+
+test('a question that nobody is asked, because its call was lost, is left to those that wait', async () => {
+  const agentId = await agent({ budget: { max_invocations: 1, on_exceed: 'ask' } });
+  const [asking, waiting] = [await run(), await run()];
+  const asks = (runId: string): Promise<boolean> =>
+    orm.em.fork().transactional((em) => asksFor(em, agentId, { runId, key: 'k' }));
+  expect([await asks(asking), await asks(waiting)]).toEqual([true, false]);
+  const task = await insertTask(orm, asking, { subject: { budget: { subject_id: agentId } } });
+  await orm.em
+    .fork()
+    .execute(`update budget_question set asked_at = asked_at - interval '1 hour' where subject_id = ?`, [
+      agentId,
+    ]);
+  expect(await wakeLeftCalls(orm.em.fork())).toEqual([]);
+  await orm.em.fork().execute(`update hitl_task set status = 'cancelled' where id = ?`, [task]);
+  expect(await wakeLeftCalls(orm.em.fork())).toHaveLength(1);
+  expect([await asks(waiting), await asks(asking)]).toEqual([true, false]);
+});
+
+test('a run that finds a budget used up while it is being raised waits for that, without a deadlock', async () => {
+  const agentId = await agent({ budget: { max_invocations: 1, on_exceed: 'ask' } });
+  const [asking, other] = [await run(), await run()];
+  const asks = (runId: string): Promise<boolean> =>
+    orm.em.fork().transactional((em) => asksFor(em, agentId, { runId, key: 'k' }));
+  expect(await asks(asking)).toBe(true);
+  const state = await readBudget(orm.em.fork(), agentId);
+  if (!state) throw new Error('no budget');
+  let second: Promise<boolean> | undefined;
+  await orm.em.fork().transactional(async (em) => {
+    await raiseNow(em, state, { by: { invocations: 1 }, lasting: false });
+    second = asks(other);
+    second.catch(() => {});
+    await until(
+      () =>
+        orm.em.fork().execute(
+          `select from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock' and query like '%budget%'`,
+        ),
+      (blocked: unknown[]) => blocked.length > 0,
+    );
+    await endQuestion(em, agentId, asking);
+  });
+  expect(await second).toBe(true);
 });
 
 test('the dearest calls can be counted, reserved and summed up in any number', async () => {

@@ -12,6 +12,10 @@ function setUp(state = initialState(null)) {
     state,
     children: new Map(),
     asked: new Set<string>(),
+    awaited: new Map<string, { done?: true } | null>(),
+    early: new Set<string>(),
+    wakes: [] as string[],
+    noteWake: (key: string) => execution.wakes.push(key),
     event: (_type: string, key: string) => key,
     journal: { ack: (id: string) => acks.push(id), add: (key: string) => events.push(key) },
   };
@@ -49,6 +53,15 @@ test('a signal that nobody awaits is acknowledged and logged, but not kept in th
   expect(acks).toEqual(['1', '2', '3', '4']);
   expect(events).toEqual(['decision:1', 'decision:2', 'child:awaited', 'child:unawaited']);
   expect([Object.keys(state.decisions), Object.keys(state.children)]).toEqual([['asked'], ['awaited']]);
+});
+
+test('a signal that overtakes the wait of its call is kept for it', () => {
+  const { execution, take } = setUp();
+  execution.awaited.set('waits', {}).set('calls', null);
+  for (const key of ['waits', 'calls', 'unknown'])
+    take({ id: key, run_id: 'run', kind: 'call.done', key });
+  expect(execution.awaited.get('waits')).toEqual({ done: true });
+  expect([[...execution.early], execution.wakes]).toEqual([['calls'], ['calls', 'unknown']]);
 });
 
 test('an old command that arrives again has no effect, however many decisions came in between', () => {

@@ -28,6 +28,8 @@ export async function answerRemote(
   calls: RemoteCalls,
 ): Promise<Invoked> {
   let result = first;
+  // After a continue-as-new: what the wait is for may have come before it.
+  if (first === null && task.frame.remote?.ask.remote.budget?.waits) task.frame.remote.decision ??= AGAIN;
   for (;;) {
     if (result) {
       const { ask } = result;
@@ -108,7 +110,7 @@ async function waitForOthers(
   cancel: () => Promise<void>,
 ): Promise<typeof AGAIN> {
   const until = Date.parse(lookAt);
-  const frame: AwaitedFrame = { key, until };
+  const frame: AwaitedFrame = { key, until, ...(execution.takeWake(key) ? { done: true } : {}) };
   execution.awaited.set(key, frame);
   try {
     await execution.waiting(task, [{ kind: 'timer', task: task.ref, until: lookAt }], () =>
