@@ -28,6 +28,7 @@ import { checkMediaType, decodeText, parseJson, readRawBody } from '../middlewar
 import { problemOf, toAppError } from '../middleware/errors.ts';
 import { idempotencyKeyOf } from '../middleware/idempotency.ts';
 import { countRequest } from '../middleware/rate-limit.ts';
+import { hasScope, requireScope } from '../scopes.ts';
 import { openerOf } from '../streams/live-sessions.ts';
 import type { McpCall } from './call.ts';
 import { isKnownHost, knownHosts } from './known-hosts.ts';
@@ -80,7 +81,11 @@ async function dispatch(ctx: Context, deps: AppDeps): Promise<void> {
   const sessionId = sessionOf(ctx);
   const call = await callOf(ctx, deps, sessionId);
   const lastEventId = ctx.get('last-event-id');
-  if (ctx.method === 'GET' && lastEventId !== '') return resumeCall(ctx, call, lastEventId);
+  if (ctx.method === 'GET' && lastEventId !== '') {
+    // As the call needed.
+    requireScope(call.actor, 'runs:write');
+    return resumeCall(ctx, call, lastEventId);
+  }
   if (ctx.method === 'DELETE') {
     // There is nothing to forget: the session was only a name.
     ctx.status = 204;
@@ -204,6 +209,8 @@ async function callOf(ctx: Context, deps: AppDeps, sessionId: string | null): Pr
 async function cancelByMessage(call: McpCall, message: unknown): Promise<void> {
   const { deps, sessionId } = call;
   if (sessionId === null || !isRecord(message) || message['method'] !== 'notifications/cancelled') return;
+  // Such a caller has begun no run.
+  if (!hasScope(call.actor, 'runs:write')) return;
   const { params } = message;
   const requestId = isRecord(params) ? params['requestId'] : undefined;
   if (typeof requestId !== 'string' && typeof requestId !== 'number') return;

@@ -17,6 +17,7 @@ import { createClient, startTestApp, type Client, type TestApp, type TestUser } 
 import { fromOwnPage, sessionCookie, withHeaders } from '../../support/browser.ts';
 import { insertRun, insertTask } from '../../support/human-tasks.ts';
 import { connectMcp } from '../../support/mcp-client.ts';
+import { until } from '../../support/platform.ts';
 import { authorize, comesBack, hiddenFields, postForm, redeem } from '../../support/oauth-client.ts';
 
 let app: TestApp;
@@ -36,9 +37,10 @@ async function toolToken(scope: string): Promise<string> {
   const flow = await authorize(app, page, { resource: mcpUrl(), scope });
   return (await redeem(app, flow, { resource: mcpUrl() })).body.access_token;
 }
-const post = (body: unknown, headers: Record<string, string> = {}) =>
+const post = (body: unknown, headers: Record<string, string> = {}, signal: AbortSignal | null = null) =>
   fetch(mcpUrl(), {
     method: 'POST',
+    signal,
     headers: {
       authorization: `Bearer ${ann.token}`,
       'content-type': 'application/json',
@@ -315,6 +317,29 @@ describe('bad requests', () => {
     const call = { jsonrpc: '2.0', id: 'c1', method: 'tools/call', params };
     expect(await (await post(call, session)).text()).toContain('has cancelled this request');
     expect((await (await app.as(ann)).get(`/agents/${id}/runs`)).body).toEqual([]);
+  });
+
+  test('are resumed and cancelled by tokens that may call only', async () => {
+    const client = await app.as(ann);
+    const expires_at = new Date(Date.now() + 86_400_000).toISOString();
+    const made = await client.post('/users/me/tokens', { name: 'n', scopes: ['files:read'], expires_at });
+    expect(made.status).toBe(201);
+    const { token } = made.body;
+    const narrow = { authorization: `Bearer ${token}` };
+    const resumed = await fetch(mcpUrl(), { headers: { ...narrow, 'last-event-id': `${uuidv7()}_1` } });
+    expect(resumed.status).toBe(403);
+    const { id } = await registeredAgent(client, { name: 'kept' });
+    const session = { 'mcp-session-id': uuidv7(), 'mcp-protocol-version': '2025-11-25' };
+    const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'c2' } };
+    await post(cancelled, { ...session, ...narrow });
+    const params = { name: `kept-a${id.slice(-12)}`, arguments: {} };
+    const call = { jsonrpc: '2.0', id: 'c2', method: 'tools/call', params };
+    const left = new AbortController();
+    const calling = post(call, session, left.signal).catch(() => null);
+    const runs = () => client.get(`/agents/${id}/runs`);
+    await until(runs, ({ body }) => body.length === 1);
+    left.abort();
+    await calling;
   });
 
   test('with what cannot be stored begin no run, and long names are refused', async () => {
