@@ -37,8 +37,8 @@ export function toHeader(key: string): string {
 }
 
 /**
- * The key of the invocation in a header from `toHeader`; null if it is invalid. `cut` means that the key may be
- * longer.
+ * The key of the invocation in a header from `toHeader`; null if it is invalid. `cut` means that the key may
+ * be longer.
  */
 export function fromHeader(header: string): { key: string; cut: boolean } | null {
   const cut = header.length >= HEADER_LENGTH;

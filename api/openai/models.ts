@@ -3,6 +3,7 @@ import { agentKind } from '../../contracts/agent-configuration.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { isUuid } from '../../contracts/uuid.ts';
 import { hasRole, type Actor } from '../../domain/auth/actor.ts';
+import { teamsWith } from '../../domain/auth/ownership.ts';
 import { AppError } from '../../domain/errors.ts';
 import { isStorable } from '../middleware/body.ts';
 import { listAgents } from '../../domain/registry/agent-lists.ts';
@@ -26,6 +27,8 @@ interface ModelAgent {
   id: string;
   name: string;
   owner_id: string;
+  /** Its team, else its owner. */
+  holder_id: string;
   visibility: string;
   type: string;
   execution_type?: string | null | undefined;
@@ -53,12 +56,16 @@ export async function listModels(em: EntityManager, actor: Actor): Promise<Model
 }
 
 /**
- * Whether the name leads to this agent: own ones first, then a public one if no other has the name. Other
- * users' private ones, which admins see, are found by id only.
+ * Whether the name leads to this agent, as `pinAgent` finds it: own ones first, then those of teams where the
+ * actor is a builder, then a public one if no other has the name. Other private ones, which admins see, are
+ * found by id only.
  */
 function isNamed(actor: Actor, agent: ModelAgent, same: readonly ModelAgent[]): boolean {
-  const own = same.filter(({ owner_id }) => owner_id === actor.id);
-  const meant = own.length > 0 ? own : same.filter(({ visibility }) => visibility === 'public');
+  const teams = teamsWith(actor, 'builder');
+  const own = same.filter(({ holder_id }) => holder_id === actor.id);
+  const ofTeams = same.filter(({ holder_id }) => teams.includes(holder_id));
+  const open = same.filter(({ visibility }) => visibility === 'public');
+  const meant = [own, ofTeams, open].find((found) => found.length > 0) ?? [];
   return meant.length === 1 && meant[0] === agent;
 }
 
@@ -81,7 +88,8 @@ function modelOf(agent: ModelAgent, byName: boolean): Model {
 export async function readModel(em: EntityManager, actor: Actor, name: string): Promise<Model> {
   const { pinned } = await findModel(em, actor, name);
   const [row] = await em.execute<ModelAgent[]>(
-    'select id, name, owner_id, visibility, type, execution_type, created_at from agent where id = ?',
+    `select id, name, owner_id, holder_id, visibility, type, execution_type, created_at
+       from agent where id = ?`,
     [pinned.id],
   );
   if (row === undefined) throw noModel(name);
@@ -100,11 +108,11 @@ export async function findModel(
   return found;
 }
 
-/** Admins use private agents, by their ids, with the owner's rights. */
+/** Admins use private agents, by their ids, with the rights of who holds them. */
 async function rightsFor(em: EntityManager, actor: Actor, id: string): Promise<string> {
   if (!isUuid(id) || !hasRole(actor, 'admin')) return actor.id;
-  const [agent] = await em.execute<{ owner_id: string }[]>('select owner_id from agent where id = ?', [id]);
-  return agent?.owner_id ?? actor.id;
+  const [agent] = await em.execute<{ holder_id: string }[]>('select holder_id from agent where id = ?', [id]);
+  return agent?.holder_id ?? actor.id;
 }
 
 function noModel(name: string, detail = `The model '${name.slice(0, 255)}' does not exist.`): AppError {

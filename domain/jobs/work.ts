@@ -42,7 +42,7 @@ export interface TakenJob {
   lease_expires_at: string;
   /** From when it was handed out until then. */
   lease_seconds: number;
-  /** The agent has another owner than the one whose secrets the job's settings name. */
+  /** Another team or owner holds the agent than the one whose secrets the job's settings name. */
   is_transferred: boolean;
 }
 
@@ -82,7 +82,7 @@ const takeSql = (ofQueue: boolean): string => {
        returning j.id, j.agent_id, j.agent_version, j.run_id, j.key, j.input, j.configuration, j.secrets_of,
                  j.attempt, j.available_at as lease_expires_at,
                  extract(epoch from j.available_at - clock_timestamp())::float8 as lease_seconds,
-                 (select a.owner_id <> j.secrets_of from agent a where a.id = j.agent_id) as is_transferred,
+                 (select a.holder_id <> j.secrets_of from agent a where a.id = j.agent_id) as is_transferred,
                  ${IS_LEFT} as is_left)
      select (select yes from allowed) as allowed, (select json_agg(t order by t.id) from taken t) as jobs`;
 };

@@ -25,7 +25,7 @@ export function askToRaise(
   return {
     title: `Raise the budget of ${whose}?`,
     description: `${budgetSentence(exceeded, state)}. A call of the agent ${agent} waits for the decision.`,
-    subject: { budget: { ...state, owner_id: undefined }, exceeded },
+    subject: { budget: { ...state, owner_id: undefined, team_id: undefined }, exceeded },
     form_schema: {
       type: 'object',
       required: ['amount'],
@@ -72,9 +72,14 @@ export function waitToRaise(ask: RemoteAsk, state: BudgetState, key: string): Re
 }
 
 /** Those who may raise it; nobody means the run's owner. */
-function candidatesOf({ subject, owner_id: owner }: BudgetState): NonNullable<RemoteAsk['candidates']> {
+function candidatesOf({
+  subject,
+  owner_id: owner,
+  team_id: team,
+}: BudgetState): NonNullable<RemoteAsk['candidates']> {
   const nobody = { users: [], roles: [], groups: [] };
   if (subject === 'run') return nobody;
+  if (team !== null) return { ...nobody, teams: [team] };
   if (subject === 'user' || owner === null) return { ...nobody, roles: ['admin'] };
   return { ...nobody, users: [owner] };
 }

@@ -4,7 +4,7 @@
  */
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
-import { Conditions, type KeysetPage } from '../../db/sql.ts';
+import { arrayLiteral, Conditions, type KeysetPage } from '../../db/sql.ts';
 import {
   BUDGET_SUBJECTS,
   EXCEEDABLE,
@@ -17,6 +17,7 @@ import {
 import { Fault } from '../../contracts/fault.ts';
 import { tokensOf } from './cost.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
+import { mayChange, maySee, teamsWith, type Held as Holding } from '../auth/ownership.ts';
 import type { Usage } from '../ports.ts';
 import { wakeCalls } from './questions.ts';
 import { conflict, notFound } from '../errors.ts';
@@ -31,6 +32,8 @@ export interface BudgetState {
   /** Null: the subject does not exist any more. */
   name: string | null;
   owner_id: string | null;
+  /** That holds the agent or workflow. */
+  team_id: string | null;
   limits: { [Name in keyof Amounts]: number | null };
   on_exceed: 'stop' | 'ask';
   window: string | null;
@@ -183,6 +186,7 @@ const amounts = (column: (name: string) => string): string =>
 const STATE = `select b.subject, b.subject_id, b.subject_id as id,
     coalesce(a.name, w.name, u.username, r.workflow_name) as name,
     coalesce(a.owner_id, w.owner_id, u.id, r.owner_id) as owner_id,
+    coalesce(a.team_id, w.team_id) as team_id,
     ${amounts((name) => `b.max_${name}`)} as limits, b.on_exceed, b.window_length as "window",
     case when b.window_to > clock_timestamp() then b.window_from end as window_from,
     case when b.window_to > clock_timestamp() then b.window_to end as window_to,
@@ -214,15 +218,24 @@ export async function readBudget(em: EntityManager, subjectId: string): Promise<
 
 /** SQL: the ids of one's own subjects that have a budget, each by an index. Values: owner, after, limit. */
 const OWN: Record<BudgetSubject, string> = {
-  agent: `(select id from agent where owner_id = ? and budget is not null and id > ? order by id limit ?)`,
+  agent: `(select id from agent
+            where owner_id = ? and team_id is null and budget is not null and id > ? order by id limit ?)`,
   workflow: `(select id from workflow
-               where owner_id = ? and budget is not null and id > ? order by id limit ?)`,
+               where owner_id = ? and team_id is null and budget is not null and id > ?
+               order by id limit ?)`,
   user: `(select id from user_account where id = ? and budget is not null and id > ? limit ?)`,
   run: `(select id from run where owner_id = ? and budget_id = id and id > ? order by id limit ?)`,
 };
+/** The same of teams. Values: their ids, after, limit. */
+const OF_TEAMS: Partial<Record<BudgetSubject, string>> = {
+  agent: `(select id from agent
+            where team_id = any(?::uuid[]) and budget is not null and id > ? order by id limit ?)`,
+  workflow: `(select id from workflow
+               where team_id = any(?::uuid[]) and budget is not null and id > ? order by id limit ?)`,
+};
 const FIRST = '00000000-0000-0000-0000-000000000000';
 
-/** Budgets of one's own agents, workflows, runs and account; admins see all. By id. */
+/** Budgets of what the actor and their teams hold, of the actor's runs and account; admins see all. By id. */
 export async function listBudgets(
   em: EntityManager,
   actor: Actor,
@@ -235,8 +248,15 @@ export async function listBudgets(
     if (filter.subject !== undefined) where.add('b.subject = ?', filter.subject);
   } else {
     const subjects = filter.subject === undefined ? BUDGET_SUBJECTS : [filter.subject];
-    const ids = subjects.map((subject) => OWN[subject]).join(' union all ');
-    const values = subjects.flatMap(() => [actor.id, after, limit]);
+    const own = subjects.map((subject) => ({ sql: OWN[subject], of: actor.id }));
+    const teams = teamsWith(actor, 'viewer');
+    const ofTeams = subjects.flatMap((subject) => {
+      const sql = teams.length > 0 ? OF_TEAMS[subject] : undefined;
+      return sql === undefined ? [] : [{ sql, of: arrayLiteral(teams) }];
+    });
+    const parts = [...own, ...ofTeams];
+    const ids = parts.map(({ sql }) => sql).join(' union all ');
+    const values = parts.flatMap(({ of }) => [of, after, limit]);
     where.add(`b.subject_id in (select o.id from (${ids}) o order by o.id limit ?)`, ...values, limit);
   }
   const rows = await em.execute<StateRow[]>(`${STATE} where ${where.sql} order by b.subject_id limit ?`, [
@@ -246,16 +266,21 @@ export async function listBudgets(
   return rows.map((row) => ({ ...stateOfRow(row), id: row.id }));
 }
 
-/** @throws 404 if there is none, or if the actor is neither its owner nor an admin */
+/** @throws 404 if there is none, or if it is neither the actor's nor a team's of theirs, except for admins */
 export async function getBudget(em: EntityManager, actor: Actor, subjectId: string): Promise<BudgetState> {
   const state = await readBudget(em, subjectId);
-  if (!state || (state.owner_id !== actor.id && !isAdmin(actor))) throw notFound('budget');
+  if (!state || !maySee(actor, { ...heldOf(state), visibility: 'private' })) throw notFound('budget');
   return state;
 }
 
-/** Whether the actor may raise it: the owner, for the budget of a user an admin. */
-export function mayRaise(actor: Pick<Actor, 'id' | 'roles'>, { subject, owner_id }: BudgetState): boolean {
-  return isAdmin(actor) || (subject !== 'user' && owner_id === actor.id);
+/** Whether the actor may raise it: who may change the subject, for the budget of a user an admin. */
+export function mayRaise(actor: Actor, state: BudgetState): boolean {
+  return isAdmin(actor) || (state.subject !== 'user' && mayChange(actor, heldOf(state)));
+}
+
+/** An agent or workflow that is gone is nobody's. */
+function heldOf({ owner_id: owner, team_id }: BudgetState): Holding {
+  return { owner_id: owner ?? '', team_id };
 }
 
 export interface Raise {

@@ -202,12 +202,12 @@ function refreshEndpoint(deps: AppDeps): Endpoint {
     errors: [403, 409],
     prepare: async (c): Promise<Read> => {
       const agent = await getAgent(c.em, c.actor, c.params.id);
-      const { source, owner_id: owner } = agent;
+      const { source, holder_id: holder } = agent;
       if (!source || !mayChangeAgent(c.actor, agent)) return { offers: [] };
       const { from, url, select } = source;
       return readSource(
         deps,
-        owner,
+        holder,
         { from, url, select: from === 'a2a' ? null : [select], outputs: comparesOutputs(source) },
         accessOf(agent),
       );
@@ -232,7 +232,7 @@ function refreshEndpoint(deps: AppDeps): Endpoint {
         });
         await checkVersionLimits(c.em, deps.env, agent.id, { added: true });
         await checkSkillLimit(c.em, deps.env, agent.id);
-        await checkSecretLimit(c.em, deps.env, agent.owner_id);
+        await checkSecretLimit(c.em, deps.env, agent.holder_id);
       }
       return { status: 200, body: { found: true, changes, applied, version: agent.version } };
     },

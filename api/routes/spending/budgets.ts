@@ -27,6 +27,7 @@ const budgetRecord = z
     subject: z.enum(BUDGET_SUBJECTS),
     name: z.string().nullable().meta({ description: 'Of the subject; of a run that of its workflow.' }),
     owner_id: uuid.nullable(),
+    team_id: uuid.nullable().meta({ description: 'That holds the agent or workflow.' }),
     max_cost_usd: z.number().nullable(),
     max_tokens: z.number().nullable(),
     max_invocations: z.number().nullable(),
@@ -50,7 +51,7 @@ export function budgetEndpoints(): Endpoint[] {
       method: 'GET',
       path: '/budgets',
       operationId: 'listBudgets',
-      summary: "List the budgets of the caller's agents, workflows, runs and account; admins see all",
+      summary: "List the budgets of what the caller and their teams hold, and of their runs; admins see all",
       tags,
       role: 'viewer',
       query: z.object({ ...pageQuery, subject: z.enum(BUDGET_SUBJECTS).optional() }),
@@ -99,7 +100,11 @@ function raiseEndpoint(): Endpoint {
     errors: [403, 409],
     handler: async (c) => {
       const before = await getBudget(c.em, c.actor, c.params.id);
-      if (!mayRaise(c.actor, before)) throw forbidden('Only admins may raise the budget of a user.');
+      if (!mayRaise(c.actor, before)) throw forbidden(
+          before.subject === 'user'
+            ? 'Only admins may raise the budget of a user.'
+            : 'Only those who may change the agent or workflow may raise its budget.',
+        );
       const { lasting, ...given } = c.body;
       const by = Object.fromEntries(Object.entries(given).filter(([, amount]) => amount !== undefined));
       if (Object.keys(by).length === 0)

@@ -142,6 +142,20 @@ test('operations of an OpenAPI document become agents, first as a plan', async (
   expect(after).toMatchObject({ description: 'Get one pet', output_schema: null });
 });
 
+test('what a team holds is refreshed with the secrets of the team', async () => {
+  const user = await app.createUser();
+  const member = await app.as(user);
+  await member.put('/secrets/PETS', { value: KEY });
+  const source = { from: 'openapi', url: `${server.url}/openapi.json`, ...access };
+  const made = await member.post('/agents/import', { ...source, select: ['putPet'] });
+  const path = `/agents/${made.body.agents[0].agent_id}`;
+  const team = await (await app.as('admin')).post('/teams', { name: 'pets', admin: user.id });
+  expect((await member.patch(path, { team_id: team.body.id })).status).toBe(200);
+  await member.put(`/secrets/PETS?team_id=${team.body.id}`, { value: KEY });
+  await member.put('/secrets/PETS', { value: 'of the member alone' });
+  expect((await member.post(`${path}/refresh`)).body).toMatchObject({ found: true, changes: [] });
+});
+
 test('schemas of answers are taken over if asked for; a change is a draft with own settings', async () => {
   const url = `${server.url}/openapi.json`;
   const source = { from: 'openapi', url, ...access, output_schemas: true };

@@ -178,7 +178,7 @@ test('a question that nobody is asked, because its call was lost, is left to tho
   expect([await asks(waiting), await asks(asking)]).toEqual([true, false]);
 });
 
-test('a run that finds a budget used up while it is being raised waits for that, without a deadlock', async () => {
+test('a run that finds a budget used up while it is being raised waits, without a deadlock', async () => {
   const agentId = await agent({ budget: { max_invocations: 1, on_exceed: 'ask' } });
   const [asking, other] = [await run(), await run()];
   const asks = (runId: string): Promise<boolean> =>

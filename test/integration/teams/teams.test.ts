@@ -4,11 +4,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import type { Role } from '../../../contracts/roles.ts';
 import { agentBody } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type Reply, type TestApp, type TestUser } from '../../support/app.ts';
+import { createJob } from '../../../domain/jobs/job.ts';
 import { requireMembership } from '../../../domain/teams/holding.ts';
 import { allowedMs } from '../../support/machine.ts';
 import { openStream } from '../../support/sse-client.ts';
 import { until } from '../../support/platform.ts';
-import { insertTask } from '../../support/human-tasks.ts';
+import { insertRun, insertTask } from '../../support/human-tasks.ts';
 
 const definition = { do: [{ first: { set: { a: 1 } } }] };
 
@@ -102,6 +103,51 @@ describe('a team', () => {
     const configuration = { endpoint: 'https://a.example.com', headers: { 'X-Key': '<TEAM_KEY>' } };
     const body = agentBody({ team_id: team.id, configuration });
     expect(created(await team.builder.client.post('/agents', body)).warnings).toEqual([]);
+  });
+
+  test('sees and raises the budgets of what it holds, and nobody else does', async () => {
+    const owner = await person(['builder']);
+    created(await team.admin.client.put(`/teams/${team.id}/members/${owner.user.id}`, { role: 'builder' }));
+    const body = agentBody({ team_id: team.id, budget: { max_invocations: 1 } });
+    const { id } = created(await owner.client.post('/agents', body));
+    expect(await statuses(inOrder(team), (client) => client.get(`/budgets/${id}`))).toEqual([
+      200, 200, 200, 200,
+    ]);
+    expect((await team.viewer.client.get('/budgets')).body).toMatchObject([
+      { id, team_id: team.id, can: [] },
+    ]);
+    expect((await owner.client.post(`/budgets/${id}/raise`, { invocations: 1 })).status).toBe(200);
+    created(await team.admin.client.delete(`/teams/${team.id}/members/${owner.user.id}`));
+    expect((await owner.client.get(`/budgets/${id}`)).status).toBe(404);
+    expect((await owner.client.get('/budgets?subject=agent')).body).toEqual([]);
+  });
+
+  test('gives its secrets to the workers of its agents, which are models for admins, too', async () => {
+    created(await team.builder.client.put(`/secrets/TEAM_KEY?team_id=${team.id}`, { value: 'sesame' }));
+    const body = agentBody({ team_id: team.id, execution_type: 'edge' });
+    const agent = created(await team.builder.client.post('/agents', body));
+    await createJob(app.orm.em.fork(), {
+      run_id: await insertRun(app.orm, { owner: team.builder.user.id }),
+      key: 'k',
+      kind: 'worker',
+      task: '/do/0/far',
+      visit: 1,
+      attempt: 1,
+      // As runs pin it.
+      agent: { ...agent, owner_id: team.id, output_schema: {} },
+      queue: 'default',
+      input: {},
+      configuration: { settings: { key: '<TEAM_KEY>' } },
+      repeatable: true,
+      maxAttempts: 5,
+      leaseMs: 60_000,
+      timeoutMs: 3_600_000,
+    });
+    const worker = await person(['builder']);
+    created(await team.admin.client.put(`/teams/${team.id}/members/${worker.user.id}`, { role: 'builder' }));
+    const polled = await worker.client.post(`/agents/${agent.id}/jobs/poll`, { wait_seconds: 5 });
+    expect(polled.body).toMatchObject([{ settings: { key: 'sesame' } }]);
+    expect((await admin.get(`/v1/models/${agent.id}`)).status).toBe(200);
   });
 
   test('ends with its last object only', async () => {
