@@ -550,6 +550,8 @@ export type BudgetState = {
   /** Of the subject; of a run that of its workflow. */
   name: string | null;
   owner_id: string | null;
+  /** That holds the agent or workflow. */
+  team_id: string | null;
   max_cost_usd: number | null;
   max_tokens: number | null;
   max_invocations: number | null;
@@ -3656,7 +3658,10 @@ export interface Operations {
   };
   /** Log in with a password, refresh token, client credentials or a device code */
   createToken: { body?: TokenRequest; answer: TokenAnswer };
-  /** List the budgets of the caller's agents, workflows, runs and account; admins see all */
+  /**
+   * List the budgets of what the caller and their teams hold, and of their runs; admins see
+   * all
+   */
   listBudgets: {
     query?: {
       /** Records per page. */

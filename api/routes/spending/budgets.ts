@@ -51,7 +51,7 @@ export function budgetEndpoints(): Endpoint[] {
       method: 'GET',
       path: '/budgets',
       operationId: 'listBudgets',
-      summary: "List the budgets of what the caller and their teams hold, and of their runs; admins see all",
+      summary: 'List the budgets of what the caller and their teams hold, and of their runs; admins see all',
       tags,
       role: 'viewer',
       query: z.object({ ...pageQuery, subject: z.enum(BUDGET_SUBJECTS).optional() }),
@@ -100,7 +100,8 @@ function raiseEndpoint(): Endpoint {
     errors: [403, 409],
     handler: async (c) => {
       const before = await getBudget(c.em, c.actor, c.params.id);
-      if (!mayRaise(c.actor, before)) throw forbidden(
+      if (!mayRaise(c.actor, before))
+        throw forbidden(
           before.subject === 'user'
             ? 'Only admins may raise the budget of a user.'
             : 'Only those who may change the agent or workflow may raise its budget.',

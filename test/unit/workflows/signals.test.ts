@@ -58,8 +58,7 @@ test('a signal that nobody awaits is acknowledged and logged, but not kept in th
 test('a signal that overtakes the wait of its call is kept for it', () => {
   const { execution, take } = setUp();
   execution.awaited.set('waits', {}).set('calls', null);
-  for (const key of ['waits', 'calls', 'unknown'])
-    take({ id: key, run_id: 'run', kind: 'call.done', key });
+  for (const key of ['waits', 'calls', 'unknown']) take({ id: key, run_id: 'run', kind: 'call.done', key });
   expect(execution.awaited.get('waits')).toEqual({ done: true });
   expect([[...execution.early], execution.wakes]).toEqual([['calls'], ['calls', 'unknown']]);
 });
