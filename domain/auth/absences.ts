@@ -1,12 +1,11 @@
 /** Absences: a deputy may decide the human tasks of somebody else (docs/human-tasks.md#absence). */
 import { v7 as uuidv7 } from 'uuid';
 
-import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import { Conditions, type KeysetPage } from '../../db/sql.ts';
 import { conflict, forbidden, invalid, notFound } from '../errors.ts';
-import { hasRole, isAdmin, limitRoles, type Actor } from './actor.ts';
+import { hasRole, isAdmin, limitRoles, TEAMS_OF_USER, type AbsentPerson, type Actor } from './actor.ts';
 
 export interface Absence {
   id: string;
@@ -127,7 +126,8 @@ export async function endAbsence(em: EntityManager, actor: Actor, id: string): P
 }
 
 const ABSENT = new Prepared(
-  `select u.id, u.username, to_json(u.roles) as roles, to_json(u.groups) as groups
+  `select u.id, u.username, to_json(u.roles) as roles, to_json(u.groups) as groups,
+          ${TEAMS_OF_USER}, to_char(a.from_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as since
      from absence a join user_account u on u.id = a.user_id
     where a.deputy_id = ?::uuid and a.from_at <= clock_timestamp() and a.until_at > clock_timestamp()
       and u.status = 'active'
@@ -140,7 +140,7 @@ const ABSENT = new Prepared(
  */
 export async function withAbsentPeople(em: EntityManager, actor: Actor): Promise<Actor> {
   if (!hasRole(actor, 'approver')) return actor;
-  const rows = await ABSENT.execute<Actor & { roles: Role[] }>(em, [actor.id]);
+  const rows = await ABSENT.execute<AbsentPerson>(em, [actor.id]);
   const people = rows
     .map((person) => ({ ...person, roles: limitRoles(person.roles, 'builder') }))
     .filter((person) => hasRole(person, 'approver'));

@@ -28,7 +28,7 @@ export interface Actor {
   /** The caller has shown a personal access token. */
   accessToken?: true;
   /** Absent people whose deputy the caller is, where it was asked for (absences.ts). */
-  deputyFor?: Actor[];
+  deputyFor?: AbsentPerson[];
   /** The teams of the user, with the role in each. */
   teams?: TeamRole[];
   /** The user's own role does not suffice for the request: only what teams hold counts. */
@@ -40,6 +40,11 @@ export interface Actor {
     /** The user allowed it to decide human tasks through tools (scope `hitl:decide`). */
     mayDecide: boolean;
   };
+}
+
+export interface AbsentPerson extends Actor {
+  /** The beginning of the absence, RFC 3339. */
+  since: string;
 }
 
 /** The caller of an endpoint without authentication: owns nothing and may do nothing. */

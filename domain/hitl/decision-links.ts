@@ -8,7 +8,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { isUuid } from '../../contracts/uuid.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { withAbsentPeople } from '../auth/absences.ts';
-import type { Actor } from '../auth/actor.ts';
+import { TEAMS_OF_USER, type Actor } from '../auth/actor.ts';
 import { verifyLink, type LinkDeps } from '../auth/signed-link.ts';
 import { AppError, notFound } from '../errors.ts';
 import { findTask, type HumanTask } from './human-task.ts';
@@ -84,7 +84,8 @@ export async function openDecisionLink(
   );
   if (!link?.is_open) throw over(link?.used === true ? 'The link has been used.' : undefined);
   const [user] = await em.execute<Actor[]>(
-    `select id, username, to_json(roles) as roles, to_json(groups) as groups from user_account
+    `select id, username, to_json(roles) as roles, to_json(groups) as groups, ${TEAMS_OF_USER}
+       from user_account u
       where id = ? and status = 'active'`,
     [userId],
   );

@@ -150,7 +150,7 @@ function votersOf(
   principals: readonly string[],
   votes: LockedTask['state']['votes'],
 ): number {
-  if (principals.some((word) => word.startsWith('role:') || word.startsWith('group:'))) return Infinity;
+  if (principals.some((word) => /^(?:role|group|team):/.test(word))) return Infinity;
   const free = principals.filter(
     (word) => !Object.hasOwn(task.delegations, word) && !isExcluded({ id: word.slice('id:'.length) }, task),
   );

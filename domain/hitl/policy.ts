@@ -1,9 +1,10 @@
 /** Who sees a human task, and who may decide it (docs/human-tasks.md#who). Deny by default. */
-import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
+import { hasRole, isAdmin, type AbsentPerson, type Actor } from '../auth/actor.ts';
 import { forbidden, notFound, type AppError } from '../errors.ts';
 import type { HumanTask } from './human-task.ts';
 import { hasTeamRole } from '../auth/ownership.ts';
 import { excludableWords, ownWords, principalsOf, teamWords } from './principals.ts';
+import { isUndecided } from './state-machine.ts';
 
 /** Whether the actor is the assignee or a candidate; "my tasks" lists the task for them. */
 export function isCandidate(actor: Actor, task: Pick<HumanTask, 'principals'>): boolean {
@@ -16,16 +17,12 @@ export function isAssignee(actor: Actor, task: Pick<HumanTask, 'assignee_key'>):
 }
 
 /**
- * Visible to candidates, the assignee, the claimant, their deputies, and those who see the run from
- * inside: its
- * owner (unless started as a runner), builders of its team, and admins.
+ * Visible to candidates, the assignee, the claimant, their deputies, and those who see the run from inside:
+ * its owner (unless started as a runner), builders of its team, and admins.
  */
 export function maySee(actor: Actor, task: HumanTask): boolean {
   return (
-    isConcerned(actor, task) ||
-    ownsRunOf(actor, task) ||
-    isAdmin(actor) ||
-    (actor.deputyFor ?? []).some((absent) => isConcerned(absent, task))
+    isConcerned(actor, task) || ownsRunOf(actor, task) || isAdmin(actor) || isDeputyFor(actor, task)
   );
 }
 
@@ -40,6 +37,15 @@ export function mayApprove(actor: Actor, task: Pick<HumanTask, 'team_id' | 'prin
   return teamWords(actor).some((word) => task.principals.includes(word));
 }
 
+/** Whether the task is that of somebody absent, and undecided or changed since the absence began. */
+export function isDeputyFor(actor: Actor, task: HumanTask): boolean {
+  return (actor.deputyFor ?? []).some((absent) => isConcerned(absent, task) && isOfAbsence(absent, task));
+}
+
+function isOfAbsence({ since }: AbsentPerson, { status, updated_at: changed }: HumanTask): boolean {
+  return isUndecided(status) || Date.parse(changed) >= Date.parse(since);
+}
+
 function isConcerned(person: Actor, task: HumanTask): boolean {
   return isCandidate(person, task) || task.claimed_by === person.id;
 }
@@ -47,8 +53,11 @@ function isConcerned(person: Actor, task: HumanTask): boolean {
 /** The absent person as whom the actor may act; null if there is none. */
 function absentPersonOf(actor: Actor, task: HumanTask): Actor | null {
   if (!hasRole(actor, 'approver') || isExcluded(actor, task)) return null;
-  const mayActFor = (absent: Actor): boolean =>
-    isConcerned(absent, task) && !isExcluded(absent, task) && !hasDelegated(absent, task);
+  const mayActFor = (absent: AbsentPerson): boolean =>
+    isConcerned(absent, task) &&
+    isOfAbsence(absent, task) &&
+    !isExcluded(absent, task) &&
+    !hasDelegated(absent, task);
   const people = (actor.deputyFor ?? []).filter(mayActFor);
   return people.find(({ id }) => id === task.claimed_by) ?? people[0] ?? null;
 }

@@ -2,9 +2,10 @@
  * What a person may do with a human task now, and why not. Uses the same policy and state machine as the
  * actions themselves, in the same order.
  */
-import { arrayLiteral } from '../../db/sql.ts';
+import { UNDECIDED } from '../../contracts/hitl.ts';
+import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import { isTerminal } from '../../contracts/run-events.ts';
-import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
+import { hasRole, isAdmin, type AbsentPerson, type Actor } from '../auth/actor.ts';
 import { maySeeRun } from '../runs/policy.ts';
 import { giverOf } from './delegation.ts';
 import type { HumanTaskView } from './human-task.ts';
@@ -115,7 +116,16 @@ interface Condition {
 
 /** SQL condition for the tasks of the actor, and of the absent people whose deputy they are. */
 export function tasksOf(actor: Actor): Condition {
-  return anyOf([actor, ...(actor.deputyFor ?? [])].map(ownTasks));
+  const absent = (actor.deputyFor ?? []).map((person) => allOf([ownTasks(person), ofAbsence(person)]));
+  return anyOf([ownTasks(actor), ...absent]);
+}
+
+/** Consistent with `isDeputyFor`: what was decided before is not for the deputy. */
+function ofAbsence({ since }: AbsentPerson): Condition {
+  return {
+    sql: `(${isOneOf('t.status', UNDECIDED)} or t.updated_at >= ?::timestamptz)`,
+    values: [since],
+  };
 }
 
 function ownTasks(person: Actor): Condition {

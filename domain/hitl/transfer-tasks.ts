@@ -17,12 +17,13 @@ export async function handOverTasks(
   caller: Caller,
   { from, to }: { from: string; to: string },
 ): Promise<number> {
-  // Tasks on which `from` has voted are excluded: a vote stays cast.
+  // Tasks on which `from` has voted, or a deputy for them, are excluded: a vote stays cast.
   const theirs = `${isOneOf('t.status', UNDECIDED)}
-    and not exists (select from hitl_vote v where v.task_id = t.id and v.voted_by = ?::uuid)
+    and not exists (select from hitl_vote v
+                     where v.task_id = t.id and (v.voted_by = ?::uuid or v.in_place_of = ?::uuid))
     and (t.principals && array['id:' || ?::text] and t.assignee_key = 'id:' || ?::text
          or t.claimed_by = ?::uuid)`;
-  const fromValues = [from, from, from, from];
+  const fromValues = [from, from, from, from, from];
   await em.execute(
     `select id from run where id in (select t.run_id from hitl_task t where ${theirs})
      order by id for no key update`,

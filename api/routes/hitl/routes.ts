@@ -244,6 +244,7 @@ function handoverEndpoints(): Endpoint[] {
   const common = {
     method: 'POST' as const,
     role: 'approver' as const,
+    inTeams: true,
     tags,
     params: idParams,
     errors: [403, 409],

@@ -97,6 +97,29 @@ describe('an absence', () => {
     expect((await asDora.get(`/hitl/tasks/${id}`)).status).toBe(404);
   });
 
+  test('shows the deputy what is open or changes meanwhile, not what was decided before', async () => {
+    const before = await task(forPeople('ann'));
+    expect((await approve(asAnn, before)).status).toBe(200);
+    const open = await task(forPeople('ann'));
+    await whileAway(async () => {
+      expect((await asDora.get(`/hitl/tasks/${before}`)).status).toBe(404);
+      expect((await approve(asDora, open)).status).toBe(200);
+      const { body } = await asDora.get('/hitl/tasks?scope=candidate&status=decided&limit=200');
+      const ids = body.map(({ id }: { id: string }) => id);
+      expect(ids).toContain(open);
+      expect(ids).not.toContain(before);
+    });
+  });
+
+  test('lets the deputy comment, and not as an admin', async () => {
+    const id = await task(forPeople('ann'));
+    await whileAway(async () => {
+      expect((await asDora.post(`/hitl/tasks/${id}/comments`, { comment: 'Mine' })).status).toBe(201);
+    });
+    const [last] = (await asAnn.get(`/hitl/tasks/${id}/audit`)).body.toReversed();
+    expect(last).toMatchObject({ action: 'commented', actor: { id: dora.id }, as_admin: false });
+  });
+
   test('is one step: the deputy of a deputy gets nothing', async () => {
     const id = await task(forPeople('ann'));
     await whileAway(async () => {
@@ -162,6 +185,11 @@ describe('four eyes', () => {
       expect((await approve(asAnn, id)).body.code).toBe('already_voted');
       expect(await lists(asAnn, id)).toBe(false);
     });
+    const handed = await task({ ...forPeople('bob'), assignee: 'ann', quorum: quorumOf({}) });
+    await whileAway(async () => expect((await approve(asDora, handed)).status).toBe(200));
+    const heir = await app.createUser({ username: 'heir', roles: ['approver'] });
+    expect((await asAdmin.post(`/users/${ann.id}/transfer`, { to: heir.id })).status).toBe(200);
+    expect((await approve(await app.as(heir), handed)).status).toBe(404);
     const other = await task({ ...forPeople('ann', 'bob'), quorum: quorumOf({}) });
     await whileAway(async () => {
       expect((await approve(asAnn, other)).status).toBe(200);
