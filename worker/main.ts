@@ -76,7 +76,7 @@ const sandbox = hasEngine && processes.sandbox ? createSandbox(processes.sandbox
 const keys = createSigningKeys(fork, encryption);
 const kinds = createDeliveryKinds({ orm, encryption, keys, baseUrl: env.BASE_URL });
 const sender = createDeliverySender(egress);
-const notifications = createNotifications({ orm, env, encryption, keys, sender });
+const notifications = createNotifications({ orm, env, encryption, keys, sender, logger });
 const shortCalls = createShortCalls();
 const activities = createActivities({
   orm,

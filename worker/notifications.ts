@@ -2,6 +2,7 @@
 import { loadTemplates } from '../domain/notifications/load-templates.ts';
 import { createMailer } from '../adapters/notify/smtp.ts';
 import type { Env } from '../config/env.ts';
+import type { Logger } from '../config/logger.ts';
 import type { Orm } from '../db/orm.ts';
 import { STANDARD_RETRY, type RetryPolicy } from '../domain/delivery/retry.ts';
 import type { NotifyDeps } from '../domain/notifications/deliver.ts';
@@ -23,12 +24,19 @@ export function createNotifications(given: {
   keys: SigningKeys;
   sender: DeliverySender;
   retry?: RetryPolicy;
+  logger?: Logger;
 }): Notifications {
-  const { orm, env, encryption, keys, sender, retry = STANDARD_RETRY } = given;
+  const { orm, env, encryption, keys, sender, retry = STANDARD_RETRY, logger } = given;
   const mailer = createMailer(env);
   const timeZone = env.NOTIFY_TIME_ZONE;
   return {
-    expand: { orm, hasMail: mailer !== null, timeZone, maxRecipients: env.NOTIFY_MAX_RECIPIENTS },
+    expand: {
+      orm,
+      hasMail: mailer !== null,
+      timeZone,
+      maxRecipients: env.NOTIFY_MAX_RECIPIENTS,
+      failed: (error) => logger?.warn({ err: error }, 'cannot tell people of a task, trying again'),
+    },
     deliver: {
       orm,
       encryption,

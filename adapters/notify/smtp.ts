@@ -28,7 +28,7 @@ const MAX_CONNECTIONS = 4;
 const MAX_ERROR = 500;
 
 /** Null unless SMTP_HOST is set. */
-export function createMailer(settings: MailSettings): Mailer | null {
+export function createMailer(settings: MailSettings, totalMs = TOTAL_MS): Mailer | null {
   const { SMTP_HOST: host, SMTP_PORT: port, SMTP_TLS: tls, SMTP_FROM: from } = settings;
   if (host === undefined || from === undefined) return null;
   const { SMTP_USERNAME: user, SMTP_PASSWORD: pass, SMTP_TLS_CA: ca } = settings;
@@ -54,7 +54,8 @@ export function createMailer(settings: MailSettings): Mailer | null {
   return {
     async send(mail) {
       try {
-        await withinTime(transport.sendMail(messageOf(mail, from)));
+        // Later the message leaves the queue, or its connection ends: nothing is sent after we gave up.
+        await transport.sendMail({ ...messageOf(mail, from), signal: AbortSignal.timeout(totalMs) });
         return { sent: true };
       } catch (error) {
         return refusalOf(error, pass);
@@ -62,14 +63,6 @@ export function createMailer(settings: MailSettings): Mailer | null {
     },
     close: () => transport.close(),
   };
-}
-
-async function withinTime<T>(sending: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error('the mail server took too long')), TOTAL_MS);
-  });
-  return Promise.race([sending, tooLate]).finally(() => clearTimeout(timer));
 }
 
 function messageOf({ to, subject, text, html, messageId, unsubscribe }: Mail, from: string) {
@@ -96,7 +89,7 @@ function messageOf({ to, subject, text, html, messageId, unsubscribe }: Mail, fr
 
 function refusalOf(error: unknown, password: string | undefined): SendOutcome {
   const { responseCode: answer, code, message } = isRecord(error) ? error : {};
-  const text = String(message ?? error);
+  const text = code === 'EABORT' ? 'the mail server took too long' : String(message ?? error);
   // A wrong password is the operator's mistake, and soon mended.
   const isOurs = code === 'EAUTH' || code === 'ETLS' || code === 'ENOAUTH';
   const permanent = !isOurs && typeof answer === 'number' && answer >= 500 && answer < 600;

@@ -1,7 +1,7 @@
 /** People whom a comment mentions as `@username`. Only those who see the task are told. */
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
-import type { Actor } from '../auth/actor.ts';
+import { TEAMS_OF_USER, type Actor } from '../auth/actor.ts';
 import type { HumanTask } from './human-task.ts';
 import { maySee } from './policy.ts';
 
@@ -17,7 +17,8 @@ export async function mentionedPeople(
   const names = mentionsIn(comment);
   if (names.length === 0) return [];
   const people = await em.execute<Actor[]>(
-    `select id, username, to_json(roles) as roles, to_json(groups) as groups from user_account
+    `select id, username, to_json(roles) as roles, to_json(groups) as groups, ${TEAMS_OF_USER}
+       from user_account u
       where lower(username) = any(?::text[]) and status = 'active' order by id`,
     [arrayLiteral(names)],
   );

@@ -35,6 +35,11 @@ export interface NewChannel extends Pick<
 const COLUMNS = `c.id, c.owner_id, c.name, c.format, c.group_name, c.workflow_id, to_json(c.kinds) as kinds,
   c.active, c.last_error, c.created_at, c.updated_at`;
 
+/** SQL: the owner `o` of the chat `c` may still have it told of these tasks. */
+export const OWNER_MAY = `(o.status = 'active' and (
+  c.group_name is null and c.workflow_id is null or 'admin' = any(o.roles)
+  or exists (select from workflow w where w.id = c.workflow_id and w.holder_id = any(rights_held(o.id)))))`;
+
 /** Oldest first. Admins see everyone's. */
 export async function listChannels(em: EntityManager, actor: Actor, page: KeysetPage): Promise<Channel[]> {
   return em.execute<Channel[]>(
@@ -129,7 +134,7 @@ export async function deleteChannel(em: EntityManager, { id }: Channel): Promise
   await em.execute('delete from notification_channel where id = ?', [id]);
 }
 
-/** Its address, to send to it now; null if it is off, or its owner is disabled. */
+/** Its address, to send to it now; null if it is off, or its owner may not have it any more. */
 export async function openChannelUrl(
   em: EntityManager,
   encryption: Encryption,
@@ -137,7 +142,7 @@ export async function openChannelUrl(
 ): Promise<{ url: string; format: ChatFormat } | null> {
   const [row] = await em.execute<{ url_encrypted: string; format: ChatFormat }[]>(
     `select c.url_encrypted, c.format from notification_channel c join user_account o on o.id = c.owner_id
-      where c.id = ? and c.active and o.status = 'active'`,
+      where c.id = ? and c.active and ${OWNER_MAY}`,
     [id],
   );
   return row ? { url: encryption.decrypt(row.url_encrypted, channelContext(id)), format: row.format } : null;

@@ -72,7 +72,7 @@ function htmlItems(deps: MessageDeps, items: readonly Item[]): string {
 }
 
 function taskValues(deps: MessageDeps, item: Item): TemplateValues {
-  const { task, reader, actor, comment } = item;
+  const { task, reader, actor, comment, in_place_of } = item;
   const zone = reader?.time_zone ?? deps.timeZone;
   return {
     title: task.title,
@@ -82,6 +82,7 @@ function taskValues(deps: MessageDeps, item: Item): TemplateValues {
     expires: timeText(task.expires_at, zone),
     actor: actor ?? '',
     comment: cut(comment ?? '', MAX_COMMENT),
+    in_place_of: in_place_of ?? '',
     link: linkOf(deps, item),
   };
 }
@@ -96,6 +97,7 @@ export function composeChat(deps: MessageDeps, format: ChatFormat, items: readon
       const facts = [
         ['Workflow', task.workflow_name],
         ['For', reader === null ? audienceOf(item) : ''],
+        ['In place of', item.in_place_of ?? ''],
         ['Due', timeText(task.due_at, zone)],
         ['Expires', timeText(task.expires_at, zone)],
         ['Comment', cut(comment ?? '', MAX_COMMENT)],
@@ -121,9 +123,9 @@ function headingOf({ task, reader, actor, delivery: { kind } }: Item): string {
 }
 
 function audienceOf({ task }: Item): string {
-  const { users, roles, groups } = task.candidates;
+  const { users, roles, groups, teams = [] } = task.candidates;
   return cut(
-    [...(task.assignee === null ? [] : [task.assignee]), ...users, ...groups, ...roles].join(', '),
+    [...(task.assignee === null ? [] : [task.assignee]), ...users, ...groups, ...teams, ...roles].join(', '),
     300,
   );
 }

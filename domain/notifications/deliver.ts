@@ -158,26 +158,29 @@ async function record(
 ): Promise<void> {
   const [first] = rows;
   if (!first) return;
-  const gaveUp = !outcome.sent && (outcome.permanent || rows.every(({ expired }) => expired));
+  // What joins a message that cannot be sent does not prolong the others.
+  const over = outcome.sent || outcome.permanent ? rows : rows.filter(({ expired }) => expired);
   const pause = pauseMs(retry, {
     attempts: first.attempts,
     ageMs: Math.max(first.age_ms, 0),
     askedMs: outcome.sent ? null : (outcome.retryAfterMs ?? null),
   });
   await em.execute(
-    `update notification_delivery
-        set status = ?, error = ?, due_at = clock_timestamp() + ? * interval '1 millisecond',
-            done_at = case when ? then clock_timestamp() end
-      where id = any(?::uuid[]) and status = 'pending'`,
+    `update notification_delivery d
+        set status = case when o.is_over then ?::text else d.status end, error = ?,
+            due_at = clock_timestamp() + ? * interval '1 millisecond',
+            done_at = case when o.is_over then clock_timestamp() end
+       from (select id, id = any(?::uuid[]) as is_over from unnest(?::uuid[]) as id) o
+      where d.id = o.id and d.status = 'pending'`,
     [
-      outcome.sent ? 'sent' : gaveUp ? 'failed' : 'pending',
+      outcome.sent ? 'sent' : 'failed',
       outcome.sent ? null : outcome.error.slice(0, 1_000),
       pause,
-      outcome.sent || gaveUp,
+      arrayLiteral(over.map(({ id }) => id)),
       arrayLiteral(rows.map(({ id }) => id)),
     ],
   );
-  if (first.channel_id !== null && (outcome.sent || gaveUp))
+  if (first.channel_id !== null && over.length > 0)
     await em.execute(
       `update notification_channel
           set failures = case when ? then 0 else failures + 1 end, last_error = ?,

@@ -4,7 +4,7 @@ import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
 import { withAbsentPeople } from '../auth/absences.ts';
-import type { Actor } from '../auth/actor.ts';
+import { TEAMS_OF_USER, type AbsentPerson, type TeamRole } from '../auth/actor.ts';
 import { TASK_COLUMNS, type HumanTask } from '../hitl/human-task.ts';
 import { actsAs, isExcluded } from '../hitl/policy.ts';
 import { isUndecided } from '../hitl/state-machine.ts';
@@ -29,8 +29,9 @@ export interface Reader {
   email: string;
   roles: Role[];
   groups: string[];
+  teams: TeamRole[];
   time_zone: string | null;
-  deputyFor?: Actor[];
+  deputyFor?: AbsentPerson[];
 }
 
 export interface Item {
@@ -41,9 +42,14 @@ export interface Item {
   /** Who wrote the comment, or delegated the task. */
   actor: string | null;
   comment: string | null;
+  /** The absent person for whom the reader is asked. */
+  in_place_of: string | null;
 }
 
-type Details = { id: string; read: boolean; actor: string | null; comment: string | null };
+interface Details extends Pick<Item, 'actor' | 'comment' | 'in_place_of'> {
+  id: string;
+  read: boolean;
+}
 
 /** Leaves out what was decided, expired, read, or is not for the receiver any more. */
 export async function readItems(em: EntityManager, due: readonly DueDelivery[]): Promise<Item[]> {
@@ -55,8 +61,10 @@ export async function readItems(em: EntityManager, due: readonly DueDelivery[]):
     [arrayLiteral(due.map(({ task_id: id }) => id))],
   );
   const details = await em.execute<Details[]>(
-    `select n.id, n.read_at is not null as read, coalesce(a.display_name, a.username) as actor, c.comment
+    `select n.id, n.read_at is not null as read, coalesce(a.display_name, a.username) as actor, c.comment,
+            coalesce(p.display_name, p.username) as in_place_of
        from notification n left join user_account a on a.id = n.actor_id
+                           left join user_account p on p.id = n.in_place_of
                            left join hitl_comment c on c.id = n.comment_id
       where n.id = any(?::uuid[])`,
     [arrayLiteral(due.flatMap(({ notification_id: id }) => id ?? []))],
@@ -67,7 +75,8 @@ export async function readItems(em: EntityManager, due: readonly DueDelivery[]):
     const detail = details.find(({ id }) => id === delivery.notification_id);
     if (task === undefined || detail?.read === true) return [];
     if (!isWanted(delivery, task, reader, voters.get(task.id) ?? new Set())) return [];
-    return [{ delivery, task, reader, actor: detail?.actor ?? null, comment: detail?.comment ?? null }];
+    const { actor = null, comment = null, in_place_of = null } = detail ?? {};
+    return [{ delivery, task, reader, actor, comment, in_place_of }];
   });
 }
 
@@ -90,7 +99,7 @@ function isWanted(
 async function readReader(em: EntityManager, id: string): Promise<Reader | null> {
   const [row] = await em.execute<Reader[]>(
     `select u.id, u.username, u.display_name, u.email, to_json(u.roles) as roles, to_json(u.groups) as groups,
-            s.content ->> 'time_zone' as time_zone
+            ${TEAMS_OF_USER}, s.content ->> 'time_zone' as time_zone
        from user_account u left join notification_settings s on s.user_id = u.id
       where u.id = ? and u.status = 'active'`,
     [id],
@@ -102,10 +111,11 @@ async function readVoters(em: EntityManager, tasks: readonly HumanTask[]): Promi
   const voting = tasks.filter(({ quorum }) => quorum !== null).map(({ id }) => id);
   const voters = new Map<string, Set<string>>(voting.map((id) => [id, new Set()]));
   if (voting.length === 0) return voters;
-  const rows = await em.execute<{ task_id: string; voted_by: string }[]>(
-    'select task_id, voted_by from hitl_vote where task_id = any(?::uuid[])',
+  const rows = await em.execute<{ task_id: string; person: string }[]>(
+    `select task_id, unnest(array_remove(array[voted_by, in_place_of], null)) as person from hitl_vote
+      where task_id = any(?::uuid[])`,
     [arrayLiteral(voting)],
   );
-  for (const { task_id: task, voted_by: by } of rows) voters.get(task)?.add(by);
+  for (const { task_id: task, person } of rows) voters.get(task)?.add(person);
   return voters;
 }

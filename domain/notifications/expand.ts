@@ -9,8 +9,9 @@ import type { NoticeReason, NotificationKind } from '../../contracts/notificatio
 import type { EntityManager, Orm } from '../../db/orm.ts';
 import { arrayLiteral, isOneOf } from '../../db/sql.ts';
 import { hasRole } from '../auth/actor.ts';
+import { OWNER_MAY } from './channels.ts';
 import { findTask, type HumanTask } from '../hitl/human-task.ts';
-import { isExcluded } from '../hitl/policy.ts';
+import { isCandidate, isExcluded } from '../hitl/policy.ts';
 import { isUndecided } from '../hitl/state-machine.ts';
 import {
   findDeputies,
@@ -31,6 +32,8 @@ export interface ExpandDeps {
   timeZone: string;
   /** The most people whom one notice tells. */
   maxRecipients: number;
+  /** A notice could not be told now; the next round tries again. */
+  failed(error: unknown): void;
 }
 
 const PAGE = 200;
@@ -44,11 +47,20 @@ export async function expandNotices(
   heartbeat: () => void = () => {},
 ): Promise<Set<number>> {
   const shards = new Set<number>();
+  let after = '0';
   for (let round = 0; round < MAX_ROUNDS; round++) {
     heartbeat();
-    const done = await deps.orm.em.fork().transactional((em) => expandOne(em, deps));
-    if (done === null) break;
-    for (const shard of done) shards.add(shard);
+    const taken: { id?: string } = {};
+    try {
+      const done = await deps.orm.em.fork().transactional((em) => expandOne(em, deps, after, taken));
+      if (done === null) break;
+      for (const shard of done) shards.add(shard);
+    } catch (error) {
+      // One notice does not hold up the others.
+      if (taken.id === undefined) throw error;
+      deps.failed(error);
+      after = taken.id;
+    }
   }
   return shards;
 }
@@ -66,13 +78,20 @@ export async function noticeExpiring(em: EntityManager): Promise<void> {
   );
 }
 
-/** @returns null if there is no notice */
-async function expandOne(em: EntityManager, deps: ExpandDeps): Promise<number[] | null> {
+/** The first notice after `after`. @returns null if there is none */
+async function expandOne(
+  em: EntityManager,
+  deps: ExpandDeps,
+  after: string,
+  taken: { id?: string },
+): Promise<number[] | null> {
   const [notice] = await em.execute<Notice[]>(
     `select id::text as id, task_id, reason, data, after_user, told from notice
-      order by id limit 1 for update skip locked`,
+      where id > ?::bigint order by notice.id limit 1 for update skip locked`,
+    [after],
   );
   if (!notice) return null;
+  taken.id = notice.id;
   const task = await findTask(em, notice.task_id);
   if (task === null || (notice.reason !== 'commented' && (!isUndecided(task.status) || task.late))) {
     await remove(em, notice);
@@ -115,16 +134,20 @@ async function tell(em: EntityManager, deps: ExpandDeps, { notice, task, people 
     em,
     told.map(({ person }) => person.id),
   );
-  const away = new Set(deputies.map(({ absent_id: id }) => id));
+  const standIns = deputies.flatMap((deputy) => {
+    const { kind } = told.find(({ person }) => person.id === deputy.absent_id) ?? {};
+    return kind !== undefined && kind !== 'mentioned' && standsIn(deputy, task, voters)
+      ? [{ deputy, kind }]
+      : [];
+  });
+  const away = new Set(standIns.map(({ deputy }) => deputy.absent_id));
   const rows = [
     ...told.map((row) => ({ ...row, isAway: away.has(row.person.id) })),
-    ...deputies.flatMap((deputy) => {
-      const { kind } = told.find(({ person }) => person.id === deputy.absent_id) ?? {};
-      const isTold = told.some(({ person }) => person.id === deputy.id);
-      const mayDecide = hasRole(deputy, 'approver') && !isExcluded(deputy, task) && !voters.has(deputy.id);
-      if (kind === undefined || kind === 'mentioned' || isTold || !mayDecide) return [];
-      return [{ person: deputy, kind, id: uuidv7(), in_place_of: deputy.absent_id, isAway: false }];
-    }),
+    ...standIns
+      .filter(({ deputy }) => !told.some(({ person }) => person.id === deputy.id))
+      .map(({ deputy, kind }) => {
+        return { person: deputy, kind, id: uuidv7(), in_place_of: deputy.absent_id, isAway: false };
+      }),
   ];
   const inserted = await em.execute<{ id: string }[]>(
     `insert into notification (id, user_id, kind, task_id, notice_id, actor_id, comment_id, in_place_of)
@@ -159,12 +182,20 @@ async function tell(em: EntityManager, deps: ExpandDeps, { notice, task, people 
   );
 }
 
+/** Whether the deputy can decide in the absent person's place; of a quorum, nobody has two votes. */
+function standsIn(deputy: Recipient, task: HumanTask, voters: ReadonlySet<string>): boolean {
+  if (!hasRole(deputy, 'approver') || isExcluded(deputy, task) || voters.has(deputy.id)) return false;
+  return task.quorum === null || !isCandidate(deputy, task);
+}
+
 async function votersOf(em: EntityManager, task: HumanTask): Promise<Set<string>> {
   if (task.quorum === null) return new Set();
-  const rows = await em.execute<{ voted_by: string }[]>('select voted_by from hitl_vote where task_id = ?', [
-    task.id,
-  ]);
-  return new Set(rows.map(({ voted_by: by }) => by));
+  const rows = await em.execute<{ person: string }[]>(
+    `select unnest(array_remove(array[voted_by, in_place_of], null)) as person from hitl_vote
+      where task_id = ?`,
+    [task.id],
+  );
+  return new Set(rows.map(({ person }) => person));
 }
 
 interface NewDelivery {
@@ -204,7 +235,7 @@ async function tellChats(em: EntityManager, notice: Notice, task: HumanTask): Pr
   const groups = task.principals.filter((word) => word.startsWith('group:')).map((word) => word.slice(6));
   const rows = await em.execute<{ id: string }[]>(
     `select c.id from notification_channel c join user_account o on o.id = c.owner_id
-      where c.active and o.status = 'active' and ? = any(c.kinds)
+      where c.active and ${OWNER_MAY} and ? = any(c.kinds)
         and (c.group_name = any(?::text[]) or c.workflow_id = ?::uuid)
       order by c.id limit ?`,
     [kind, arrayLiteral(groups), task.workflow_id, PAGE],
@@ -239,7 +270,7 @@ async function enqueue(
   const rows = given.map((row) => ({
     ...row,
     id: uuidv7(),
-    shard: shardOf(row.user_id ?? row.channel_id ?? ''),
+    shard: shardOf(row),
     expires_at: new Date(row.due_at.getTime() + SEND_FOR_MS),
   }));
   await em.execute(

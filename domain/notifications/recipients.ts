@@ -1,12 +1,14 @@
 /** Who is told of a notice, page by page: a group may have any number of members. */
+import type { Candidates } from '../../contracts/hitl.ts';
 import type { NoticeReason, NotificationKind, NotificationSettings } from '../../contracts/notifications.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import { ROLES, type Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
-import { hasRole, type Actor } from '../auth/actor.ts';
+import { isUuid } from '../../contracts/uuid.ts';
+import { TEAMS_OF_USER, type Actor } from '../auth/actor.ts';
 import type { HumanTask } from '../hitl/human-task.ts';
-import { hasDelegated, isAssignee, isCandidate, isExcluded, maySee } from '../hitl/policy.ts';
+import { hasDelegated, isAssignee, isCandidate, isExcluded, mayApprove, maySee } from '../hitl/policy.ts';
 import { candidateKeys } from '../hitl/principals.ts';
 
 export interface Notice {
@@ -55,7 +57,7 @@ export function kindFor(
   if (data['by'] === person.id) return null;
   if (reason === 'commented') return maySee(person, task) ? 'mentioned' : null;
   const concerns = isCandidate(person, task) || task.claimed_by === person.id;
-  const mayDecide = hasRole(person, 'approver') && !isExcluded(person, task);
+  const mayDecide = mayApprove(person, task) && !isExcluded(person, task);
   if (!concerns || !mayDecide || hasDelegated(person, task) || voters.has(person.id)) return null;
   if (reason === 'escalated') return 'escalation';
   if (reason === 'reminder' || reason === 'expiring') return reason;
@@ -63,7 +65,7 @@ export function kindFor(
 }
 
 const COLUMNS = `u.id, u.username, to_json(u.roles) as roles, to_json(u.groups) as groups,
-  coalesce(s.content, '{}') as settings,
+  ${TEAMS_OF_USER}, coalesce(s.content, '{}') as settings,
   (select coalesce(json_agg(json_build_object('id', c.id, 'kinds', c.kinds)), '[]')
      from notification_channel c
     where c.owner_id = u.id and c.active and c.group_name is null and c.workflow_id is null) as channels`;
@@ -85,6 +87,10 @@ export async function findRecipients(
     ['lower(u.username) = any(?::text[])', words('name:')],
     ['u.roles && ?::text[]', roles],
     ['u.groups && ?::text[]', words('group:')],
+    [
+      'u.id in (select m.user_id from team_member m where m.team_id = any(?::uuid[]))',
+      words('team:').filter((word) => isUuid(word)),
+    ],
   ] as const;
   const used = named.filter(([, values]) => values.length > 0);
   if (used.length === 0) return [];
@@ -118,9 +124,9 @@ function isRole(word: string): word is Role {
   return ROLES.some((role) => role === word);
 }
 
-function readCandidates(given: unknown): { users: string[]; roles: string[]; groups: string[] } {
-  const { users, roles, groups } = isRecord(given) ? given : {};
-  return { users: texts(users), roles: texts(roles), groups: texts(groups) };
+function readCandidates(given: unknown): Required<Candidates> {
+  const { users, roles, groups, teams } = isRecord(given) ? given : {};
+  return { users: texts(users), roles: texts(roles), groups: texts(groups), teams: texts(teams) };
 }
 
 function texts(given: unknown): string[] {

@@ -64,19 +64,19 @@ export async function isUnsubscribeKey(em: EntityManager, key: string): Promise<
   return rows.length > 0;
 }
 
-/** Turns mails off: of these kinds. @returns whether the key is somebody's */
+/** Turns mails off: of these kinds. @returns whose the key is; null for nobody's */
 export async function unsubscribe(
   em: EntityManager,
   key: string,
   kinds: readonly NotificationKind[],
-): Promise<boolean> {
+): Promise<string | null> {
   const off = Object.fromEntries(kinds.map((kind) => [kind, false]));
-  const rows = await em.execute<object[]>(
+  const [row] = await em.execute<{ user_id: string }[]>(
     `update notification_settings
         set content = content || jsonb_build_object('mail', coalesce(content -> 'mail', '{}') || ?::jsonb),
             version = version + 1
-      where unsubscribe_key = ? returning 1`,
+      where unsubscribe_key = ? returning user_id`,
     [JSON.stringify(off), key],
   );
-  return rows.length > 0;
+  return row?.user_id ?? null;
 }

@@ -1,17 +1,25 @@
 /**
  * What is sent to people is divided among a few workflows, so that a slow counterpart holds back only a part
- * of it, and a large group does not start a workflow for each of its members.
+ * of it, and a large group does not start a workflow for each of its members. Anybody may name a slow chat,
+ * so mails have shards of their own.
  */
 import { createHash } from 'node:crypto';
 
 import type { EntityManager } from '../../db/orm.ts';
 
-const SHARDS = 4;
+const MAIL_SHARDS = 4;
+const CHAT_SHARDS = 4;
+/** Those of mails, then those of chats. */
+export const SHARDS = MAIL_SHARDS + CHAT_SHARDS;
 const PREFIX = 'notifications-';
 
-/** By the person, or the chat. */
-export function shardOf(id: string): number {
-  return createHash('sha256').update(id).digest().readUInt8() % SHARDS;
+/** By the chat, or the person who gets mails. */
+export function shardOf(to: { user_id: string | null; channel_id: string | null }): number {
+  const hash = createHash('sha256')
+    .update(to.channel_id ?? to.user_id ?? '')
+    .digest()
+    .readUInt8();
+  return to.channel_id === null ? hash % MAIL_SHARDS : MAIL_SHARDS + (hash % CHAT_SHARDS);
 }
 
 /** The target of delivery workflows that stands for a shard. */

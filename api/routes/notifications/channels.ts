@@ -17,9 +17,10 @@ import { STANDARD_RETRY } from '../../../domain/delivery/retry.ts';
 import { conflict, forbidden } from '../../../domain/errors.ts';
 import { getWorkflowForChange } from '../../../domain/registry/workflow-service.ts';
 import type { AppDeps } from '../../deps.ts';
-import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
 import { byId, readPage } from '../../paging.ts';
 import { emptyBody, httpUrl, idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
+import { hasScope } from '../../scopes.ts';
 
 const tags = ['notifications'];
 const kinds = z
@@ -93,8 +94,7 @@ function createEndpoint(deps: AppDeps): Endpoint {
     // The request contains a secret.
     idempotent: false,
     handler: async (c) => {
-      // What a client does for a user never leads their tasks elsewhere.
-      if (c.actor.client?.limited) throw forbidden('A client with limited rights may not do this.');
+      checkUnlimited(c);
       const { group, workflow_id: workflowId, kinds: wanted, ...fields } = c.body;
       if (workflowId) await getWorkflowForChange(c.em, c.actor, workflowId);
       await deps.deliveryAddresses.check(fields.url);
@@ -128,8 +128,10 @@ function updateEndpoint(deps: AppDeps): Endpoint {
     body: z.object({ name, kinds, url, active: z.boolean() }).partial(),
     record: channelRecord,
     responses: { 200: channelRecord },
+    errors: [403],
     handler: async (c) => {
       const channel = await getChannel(c.em, c.actor, c.params.id);
+      checkUnlimited(c);
       if (c.body.url !== undefined) await deps.deliveryAddresses.check(c.body.url);
       const changed = await updateChannel(c.em, deps.encryption, c.actor, channel, c.body);
       return { status: 200, body: present(changed) };
@@ -186,6 +188,15 @@ function testEndpoint(deps: AppDeps): Endpoint {
       return { status: 200, body: { sent: outcome.sent, error: outcome.sent ? null : outcome.error } };
     },
   });
+}
+
+/** A chat is told of all tasks of its owner. @throws 403 for a client or token that may see less */
+function checkUnlimited({ actor }: Pick<EndpointContext, 'actor'>): void {
+  if (actor.client?.limited !== true && hasScope(actor, 'hitl:read')) return;
+  throw forbidden(
+    'A chat is told of all tasks that you may see, which is more than this client may.',
+    'client_limited',
+  );
 }
 
 function present({ group_name: group, ...row }: Channel): z.input<typeof channelRecord> {

@@ -86,6 +86,7 @@ function inboxEndpoints(deps: AppDeps): Endpoint[] {
       summary: "List the caller's notifications, newest first",
       tags,
       role: 'viewer',
+      scope: 'hitl:read',
       query: z.object({ ...pageQuery, unread: flag.optional(), kind: kind.optional() }),
       responses: { 200: z.array(notificationRecord) },
       handler: async (c) => {
@@ -102,6 +103,7 @@ function inboxEndpoints(deps: AppDeps): Endpoint[] {
       summary: 'Count the notifications that the caller has not read',
       tags,
       role: 'viewer',
+      scope: 'hitl:read',
       responses: { 200: unreadRecord },
       handler: async (c) => ({ status: 200, body: { unread: await countUnread(c.em, c.actor.id) } }),
     }),
@@ -113,6 +115,7 @@ function inboxEndpoints(deps: AppDeps): Endpoint[] {
       description: 'An event `unread` with `{unread}` at the start and at each change.',
       tags,
       role: 'viewer',
+      scope: 'hitl:read',
       responses: { 200: media({ 'text/event-stream': z.string() }) },
       handler: async (c) => streamNotifications(deps, c),
     }),
@@ -126,6 +129,7 @@ function inboxEndpoints(deps: AppDeps): Endpoint[] {
         '`ids`, or with `up_to` that one and all before it. What is read is not sent by mail any more.',
       tags,
       role: 'viewer',
+      scope: 'hitl:decide',
       body: z
         .object({ ids: z.array(uuid).max(200).optional(), up_to: uuid.optional() })
         .refine(({ ids, up_to: upTo }) => (ids === undefined) !== (upTo === undefined), 'give ids or up_to')

@@ -59,7 +59,9 @@ export function unsubscribeEndpoints(): Endpoint[] {
         const given = c.query.kinds?.split(',') ?? [];
         const kinds = NOTIFICATION_KINDS.filter((kind: NotificationKind) => given.includes(kind));
         const off = kinds.length > 0 ? kinds : NOTIFICATION_KINDS;
-        if (!(await unsubscribe(c.em, c.params.token, off))) throw notFound('address');
+        const userId = await unsubscribe(c.em, c.params.token, off);
+        if (userId === null) throw notFound('address');
+        c.audit.note({ actor: { id: userId, name: null }, objectType: 'user', objectId: userId });
         const body = page('Fewer mails', '<h1>Done</h1><p>You get no more mails of this kind.</p>');
         return { status: 200, type: 'text/html', body, headers: pageHeaders() };
       },

@@ -3,11 +3,14 @@ import { v7 as uuidv7 } from 'uuid';
 import type { NewHumanTask } from '../../../contracts/activities.ts';
 import { EVENT } from '../../../contracts/run-events.ts';
 import { STANDARD_RETRY } from '../../../domain/delivery/retry.ts';
+import { createMailer } from '../../../adapters/notify/smtp.ts';
+import { createAccessToken } from '../../../domain/auth/access-tokens.ts';
 import { deliverNotifications } from '../../../domain/notifications/deliver.ts';
 import { expandNotices, noticeExpiring } from '../../../domain/notifications/expand.ts';
+import { SHARDS } from '../../../domain/notifications/shards.ts';
 import { appendEvents, serviceEvent } from '../../../domain/runs/events.ts';
 import { createNotifications, type Notifications } from '../../../worker/notifications.ts';
-import { startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
+import { createClient, startTestApp, type Client, type TestApp, type TestUser } from '../../support/app.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
 import { insertRun, insertTask } from '../../support/human-tasks.ts';
 import { headerOf, partOf, startMailServer, type MailServer } from '../../support/mail-server.ts';
@@ -93,7 +96,7 @@ async function expand(): Promise<void> {
 /** Tells everybody, and sends what is due. */
 async function send(): Promise<void> {
   await expand();
-  for (let shard = 0; shard < 4; shard++)
+  for (let shard = 0; shard < SHARDS; shard++)
     await deliverNotifications(notifications.deliver, shard, {
       max: 20,
       signal: new AbortController().signal,
@@ -145,6 +148,20 @@ describe('people are told', () => {
     await expand();
     const [latest] = (await asAnn.get('/notifications')).body;
     expect(latest).toMatchObject({ kind: 'assigned', actor: { id: bob.id }, task: { id } });
+  });
+
+  test('the approvers of a team that is a candidate, whatever their role on the platform', async () => {
+    const lead = await app.createUser({ username: 'lead', roles: ['viewer'] });
+    const tina = await app.createUser({ username: 'tina', roles: ['viewer'] });
+    const vic = await app.createUser({ username: 'vic', roles: ['viewer'] });
+    const team = (await asAdmin.post('/teams', { name: 'auditors', admin: lead.id })).body;
+    await asAdmin.put(`/teams/${team.id}/members/${tina.id}`, { role: 'approver' });
+    await asAdmin.put(`/teams/${team.id}/members/${vic.id}`, { role: 'viewer' });
+    const id = await ask({ candidates: { users: [], roles: [], groups: [], teams: ['auditors'] } });
+    await send();
+    const receivers = smtp.mails.flatMap(({ to }) => to).toSorted();
+    expect(receivers).toEqual(['lead@example.com', 'tina@example.com']);
+    expect((await (await app.as(tina)).post(`/hitl/tasks/${id}/claim`)).status).toBe(200);
   });
 
   test('of reminders only those who can still decide', async () => {
@@ -209,6 +226,16 @@ describe('people are told', () => {
     await sql(`update user_account set groups = '{}' where 'crowd' = any(groups)`);
   });
 
+  test('of one change even if those of another cannot be told', async () => {
+    const broken = await ask();
+    await sql(`update notice set data = '{"by": "no id"}' where task_id = ?`, [broken]);
+    const id = await ask();
+    const failures: unknown[] = [];
+    await expandNotices({ ...notifications.expand, failed: (error) => void failures.push(error) });
+    expect(failures).toHaveLength(1);
+    expect(await sql('select 1 from notification where task_id = ?', [id])).toHaveLength(1);
+  });
+
   test('nobody of a task that was decided before', async () => {
     const id = await ask();
     await expand();
@@ -235,7 +262,81 @@ describe('people are told', () => {
   });
 });
 
+describe('deputies', () => {
+  const until = (): string => new Date(Date.now() + 86_400_000).toISOString();
+  const away = async (): Promise<string> => {
+    const made = await asAnn.post('/absences', { deputy: 'bob', until: until() });
+    expect(made.status).toBe(201);
+    return made.body.id;
+  };
+  const forBoth: Partial<NewHumanTask> = { candidates: { users: ['ann', 'bob'], roles: [], groups: [] } };
+  const quorum = { approvals: 2, rejections: 1, exclude_initiator: false };
+  const receivers = (): string[] => smtp.mails.flatMap(({ to }) => to).toSorted();
+
+  test('get the mails of absent people, which say in whose place', async () => {
+    const id = await away();
+    await ask();
+    await send();
+    expect(receivers()).toEqual(['bob@example.com']);
+    expect(partOf(smtp.mails[0], 'text/plain')).toContain('In place of: ann');
+    await asAnn.delete(`/absences/${id}`);
+  });
+
+  test('who may not decide in their place leave the mails to the absent people', async () => {
+    const id = await away();
+    await ask({ ...forAnn, quorum: { ...quorum, exclude: { users: ['bob'], groups: [] } } });
+    await send();
+    expect(receivers()).toEqual([annMail]);
+    smtp.mails.length = 0;
+    await ask({ ...forBoth, quorum });
+    await send();
+    expect(receivers()).toEqual([annMail, 'bob@example.com']);
+    await asAnn.delete(`/absences/${id}`);
+  });
+
+  test('vote, and then nobody reminds the absent person', async () => {
+    const id = await away();
+    const task = await ask({ ...forAnn, quorum });
+    await expand();
+    expect((await asBob.post(`/hitl/tasks/${task}/decision`, { decision: 'approve' })).status).toBe(200);
+    await asAnn.delete(`/absences/${id}`);
+    await sql('delete from notification_delivery');
+    await happens(task, EVENT.hitlReminder);
+    await send();
+    const reminded = await sql(`select 1 from notification where task_id = ? and kind = 'reminder'`, [task]);
+    expect(reminded).toEqual([]);
+  });
+});
+
 describe('the mail server', () => {
+  test('gets nothing any more of a mail that was given up', async () => {
+    const held: (() => void)[] = [];
+    const slow = await startMailServer({ onRcptTo: (_to, _session, done) => void held.push(() => done()) });
+    const mailer = createMailer({ ...app.env, SMTP_PORT: slow.port }, 300);
+    const mail = { to: annMail, subject: 'Slow', text: 'Slow', html: '<p>Slow</p>', messageId: '<a@b>' };
+    // More than there are connections, so that one of them waits for its turn.
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => mailer?.send(mail)));
+    expect(outcomes.map((outcome) => outcome?.sent)).toEqual([false, false, false, false, false]);
+    while (held.length > 0) held.pop()?.();
+    await mailer?.send(mail);
+    while (held.length > 0) held.pop()?.();
+    mailer?.close();
+    await slow.close();
+    expect(slow.attempts).toBe(0);
+  });
+
+  test('that is unavailable for a day loses old mails, and new ones do not prolong them', async () => {
+    const old = await ask();
+    await expand();
+    const young = await ask();
+    await expand();
+    await sql(`update notification_delivery set expires_at = now() where task_id = ?`, [old]);
+    smtp.refusals.push(...Array.from({ length: 40 }, () => 451));
+    await send();
+    expect(await deliveries(old)).toMatchObject([{ status: 'failed', attempts: 1 }]);
+    expect(await deliveries(young)).toMatchObject([{ status: 'pending' }]);
+  });
+
   test('is asked again after a 4xx and after a cut connection, with the same Message-ID', async () => {
     const id = await ask();
     smtp.refusals.push(451, 'cut');
@@ -363,6 +464,46 @@ describe('chats', () => {
     expect(chat.seen[0]?.body).toContain('finance');
     expect((await asAnn.patch(`/notifications/channels/${made.body.id}`, { name: 'x' })).status).toBe(404);
     await asAdmin.delete(`/notifications/channels/${made.body.id}`);
+  });
+
+  test('of a group or a workflow are told only while their owner may set them up', async () => {
+    const boss = await app.createUser({ username: 'boss', roles: ['admin'] });
+    const made = await create(await app.as(boss), { group: 'finance' });
+    expect(made.status).toBe(201);
+    await sql(`update user_account set roles = '{approver}' where id = ?`, [boss.id]);
+    await ask({ candidates: { users: [], roles: [], groups: ['finance'] } });
+    await send();
+    expect(chat.seen).toEqual([]);
+  });
+
+  test('are not set up by tokens that may not read human tasks', async () => {
+    const tokenFor = async (scopes: string[]): Promise<Client> => {
+      const given = { name: 'test', scopes, expiresAt: new Date(Date.now() + 3_600_000), maxDays: 365 };
+      const { token } = await createAccessToken(app.orm.em.fork(), ann, given);
+      return createClient(app.url, token);
+    };
+    const settings = await tokenFor(['account:read', 'account:write']);
+    expect((await settings.get('/notifications/settings')).status).toBe(200);
+    expect((await settings.get('/notifications')).status).toBe(403);
+    expect((await create(settings)).body.code).toBe('client_limited');
+    const made = await create(await tokenFor(['account:write', 'hitl:read']));
+    expect(made.status).toBe(201);
+    const patched = await settings.patch(`/notifications/channels/${made.body.id}`, { url: `${chat.url}/x` });
+    expect(patched.body.code).toBe('client_limited');
+    await asAnn.delete(`/notifications/channels/${made.body.id}`);
+  });
+
+  test('that are slow hold back no mails', async () => {
+    const made = await create(asAnn);
+    const id = await ask();
+    await expand();
+    const rows = await sql<{ shard: number; mail: boolean }>(
+      'select shard, channel_id is null as mail from notification_delivery where task_id = ?',
+      [id],
+    );
+    expect(rows).toHaveLength(2);
+    for (const { shard, mail } of rows) expect(shard < SHARDS / 2).toBe(mail);
+    await asAnn.delete(`/notifications/channels/${made.body.id}`);
   });
 
   test('that are gone are turned off, and no error shows the address', async () => {
