@@ -3859,6 +3859,11 @@ export interface Operations {
       visibility?: 'private' | 'public' | undefined;
       /** The team that the file is for; default: the caller. */
       team_id?: string | undefined;
+      /**
+       * The human task that the file is for. Whoever can decide it may upload up to 50 files of up
+       * to 25 MiB, which are private and are removed with the run.
+       */
+      human_task?: string | undefined;
     };
     body: Blob | FormData | Uint8Array | string;
     answer: File;
@@ -5412,7 +5417,7 @@ export const OPERATIONS = {
   publishEvent: { method: 'POST', path: '/events', role: 'builder', sent: 'application/cloudevents+json' },
   listReceivedEvents: { method: 'GET', path: '/events/received', role: 'viewer' },
   getReceivedEvent: { method: 'GET', path: '/events/received/{id}', role: 'viewer' },
-  uploadFile: { method: 'POST', path: '/files', role: 'builder' },
+  uploadFile: { method: 'POST', path: '/files', role: 'approver' },
   listFiles: { method: 'GET', path: '/files', role: 'viewer' },
   downloadFile: { method: 'GET', path: '/files/{id}', role: 'viewer' },
   updateFile: { method: 'PATCH', path: '/files/{id}', role: 'viewer' },

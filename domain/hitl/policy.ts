@@ -21,9 +21,7 @@ export function isAssignee(actor: Actor, task: Pick<HumanTask, 'assignee_key'>):
  * its owner (unless started as a runner), builders of its team, and admins.
  */
 export function maySee(actor: Actor, task: HumanTask): boolean {
-  return (
-    isConcerned(actor, task) || ownsRunOf(actor, task) || isAdmin(actor) || isDeputyFor(actor, task)
-  );
+  return isConcerned(actor, task) || ownsRunOf(actor, task) || isAdmin(actor) || isDeputyFor(actor, task);
 }
 
 /** Whether the actor sees the task as part of a run. */

@@ -2,8 +2,11 @@
 import * as z from 'zod';
 
 import { StoredFile } from '../../../db/entities/stored-file.ts';
-import { anonymous } from '../../../domain/auth/actor.ts';
-import { invalid } from '../../../domain/errors.ts';
+import type { EntityManager } from '../../../db/orm.ts';
+import { withAbsentPeople } from '../../../domain/auth/absences.ts';
+import { anonymous, hasRole, type Actor } from '../../../domain/auth/actor.ts';
+import { acting, hasRoleInSomeTeam } from '../../../domain/auth/ownership.ts';
+import { forbidden, invalid } from '../../../domain/errors.ts';
 import {
   checkFileLink,
   createFileLink,
@@ -17,9 +20,14 @@ import {
   getFileForChange,
   listFiles,
   readFile,
+  tooLarge,
   updateFile,
+  type NewFile,
   type Upload,
 } from '../../../domain/files/service.ts';
+import { checkAttachment, MAX_ATTACHMENT_BYTES } from '../../../domain/hitl/attachments.ts';
+import type { HumanTask } from '../../../domain/hitl/human-task.ts';
+import { loadForChange } from '../../../domain/hitl/locked-task.ts';
 import { checkFileLimit } from '../../../domain/limits.ts';
 import { moveObject, teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
@@ -46,6 +54,11 @@ const uploadQuery = z.object({
   name: name.optional(),
   visibility: visibility.optional(),
   team_id: uuid.optional().meta({ description: 'The team that the file is for; default: the caller.' }),
+  human_task: uuid.optional().meta({
+    description:
+      'The human task that the file is for. Whoever can decide it may upload up to 50 files of up to ' +
+      '25 MiB, which are private and are removed with the run.',
+  }),
 });
 
 export function fileEndpoints(deps: AppDeps): Endpoint[] {
@@ -61,10 +74,10 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
         '`Content-Disposition`. ' +
         'Or `multipart/form-data` with one file part and the optional fields `name`, `media_type` and ' +
         '`visibility`. ' +
-        'Files are private by default. ' +
+        'Files are private by default. Without `human_task` it needs the role builder. ' +
         'Repeating an `Idempotency-Key` with the same bytes returns the first file again.',
       tags,
-      role: 'builder',
+      role: 'approver',
       inTeams: true,
       query: uploadQuery,
       rawBody: true,
@@ -80,16 +93,21 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
       transaction: false,
       idempotent: true,
       responses: { 201: fileRecord },
-      errors: [409],
+      errors: [404, 409],
       handler: async (c) => {
-        const { query } = c;
+        // Of others the query is not even read.
+        if (c.ctx.query['human_task'] === undefined) requireBuilder(c.actor);
+        const { team_id: teamId, human_task: taskId, ...named } = c.query;
+        const task = taskId === undefined ? null : await taskOf(c, taskId);
         const { upload, described } = await receiveUpload(c.ctx, deps.files);
         try {
-          return await saveUpload(deps, c, upload, query.team_id, {
-            ...described,
-            ...Object.fromEntries(
-              Object.entries({ ...query, team_id: undefined }).filter(([, value]) => value !== undefined),
-            ),
+          return await saveUpload(deps, c, upload, {
+            teamId,
+            task,
+            described: {
+              ...described,
+              ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined)),
+            },
           });
         } catch (error) {
           await upload.discard();
@@ -246,13 +264,32 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
   }
 }
 
+interface Attached {
+  task: HumanTask;
+  /** The caller, with the absent people whose deputy they are. */
+  person: Actor;
+}
+
+/** The task that the file is for. @throws 403, 404 for people who may not decide it */
+async function taskOf(
+  { em, actor }: Pick<EndpointContext, 'em' | 'actor'>,
+  taskId: string,
+): Promise<Attached> {
+  const person = await withAbsentPeople(em, actor);
+  return { person, task: await loadForChange(em, person, taskId) };
+}
+
+function requireBuilder(actor: Actor): void {
+  if (!hasRole(actor, 'builder') && !hasRoleInSomeTeam(actor, 'builder'))
+    throw forbidden('This requires the role builder.', 'role_required');
+}
+
 /** Stores the file's row and the idempotency key in one transaction. A repeat discards its own bytes. */
 async function saveUpload(
   deps: AppDeps,
   c: EndpointContext,
   upload: Upload,
-  teamId: string | undefined,
-  described: Described,
+  { teamId, task, described }: { teamId: string | undefined; task: Attached | null; described: Described },
 ): Promise<EndpointResponse> {
   const seenBy = visibility.optional().safeParse(described.visibility);
   if (!seenBy.success)
@@ -264,14 +301,13 @@ async function saveUpload(
     visibility: seenBy.data,
   };
   const fingerprint = Buffer.from(
-    JSON.stringify([upload.sha256, file, ...(teamId === undefined ? [] : [teamId])]),
+    JSON.stringify([upload.sha256, file, ...[teamId, task?.task.id].filter((id) => id !== undefined)]),
   );
   const scope = idempotencyScope(c.ctx, c.actor, fingerprint, (value) => deps.encryption.fingerprint(value));
   const response = await c.em.transactional(async (em): Promise<EndpointResponse> => {
     const first = scope ? await claimKey(em, scope) : null;
     if (first) return first;
-    const team_id = await teamFor(em, c.actor, teamId);
-    const row = await addFile(em, upload, { ...file, team_id });
+    const row = await addFile(em, upload, { ...file, ...(await placeOf(c, em, upload, { teamId, task })) });
     await c.audit.write(em, { objectId: row.id, data: { changes: { name: { new: file.name } } } });
     await checkFileLimit(em, deps.env, c.actor.id);
     const created = { status: 201, body: presentFile(row), headers: { Location: `/files/${row.id}` } };
@@ -281,4 +317,17 @@ async function saveUpload(
   // A no-op unless this was a repeat, whose bytes were not kept.
   await upload.discard();
   return response;
+}
+
+/** Whose the file is besides its owner's: a team's, or of the run of a human task. */
+async function placeOf(
+  { actor }: Pick<EndpointContext, 'actor'>,
+  em: EntityManager,
+  { size }: Upload,
+  { teamId, task }: { teamId: string | undefined; task: Attached | null },
+): Promise<Pick<NewFile, 'team_id' | 'run_id' | 'visibility'>> {
+  if (task === null) return { team_id: await teamFor(em, acting(actor, 'builder'), teamId) };
+  if (size > MAX_ATTACHMENT_BYTES) throw tooLarge(MAX_ATTACHMENT_BYTES);
+  await checkAttachment(em, task.person, task.task);
+  return { run_id: task.task.run_id, visibility: 'private' };
 }
