@@ -7,7 +7,7 @@ import { releaseWhenLost } from './lost-connections.ts';
 import { namePrepared } from './prepared.ts';
 import { arrayLiteral } from './sql.ts';
 
-export { LockMode } from '@mikro-orm/postgresql';
+export { LockMode, raw } from '@mikro-orm/postgresql';
 export type { EntityManager, FilterQuery } from '@mikro-orm/postgresql';
 
 export type Orm = MikroORM;

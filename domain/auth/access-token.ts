@@ -69,6 +69,7 @@ interface Row {
   roles: Role[];
   groups: string[];
   teams: TeamRole[];
+  awaits: boolean;
   status: string;
   token_epoch: number;
   session_id: string | null;
@@ -87,7 +88,7 @@ export const SESSION_ROLES = `case when coalesce(s.awaits_second_factor, false) 
 
 const CALLER = new Prepared(
   `select u.username, ${SESSION_ROLES} as roles, u.groups, ${SESSION_TEAMS}, u.status, u.token_epoch,
-          s.id as session_id, s.revoked_at, s.oauth_client_id, s.role_limit, s.may_decide,
+          coalesce(s.awaits_second_factor, false) as awaits, s.id as session_id, s.revoked_at, s.oauth_client_id, s.role_limit, s.may_decide,
           c.id as client_row, coalesce(c.scopes, s.scopes) as scopes,
           extract(epoch from s.verified_at)::int as verified_at
      from user_account u
@@ -114,7 +115,14 @@ export async function actorOfClaims(em: EntityManager, claims: Claims): Promise<
   if (!valid) return null;
   if (row.verified_at !== null) claims.auth_time = Math.max(claims.auth_time ?? 0, row.verified_at);
   const { username, roles, role_limit: limit, groups, teams, may_decide: mayDecide } = row;
-  const user = { id: claims.sub, username, roles, groups, teams };
+  const user = {
+    id: claims.sub,
+    username,
+    roles,
+    groups,
+    teams,
+    ...(row.awaits && { awaitsSecondFactor: true }),
+  };
   const actor = actorOfSession(user, limit, mayDecide ?? false);
   return scopedActor(actor, row.scopes);
 }

@@ -14,6 +14,7 @@ import { Prepared } from '../../db/prepared.ts';
 import { conflict, invalid, notFound } from '../errors.ts';
 import { TEAMS_OF_USER, type TeamRole, hasRole, scopedActor, type Actor } from './actor.ts';
 import type { Caller } from './known-callers.ts';
+import { seenBy } from './ownership.ts';
 import { hashToken } from './sessions.ts';
 
 const PREFIX = 'cdz_';
@@ -85,10 +86,11 @@ export async function checkScopes(em: EntityManager, actor: Actor, scopes: reado
     if (scope === 'admin' && !hasRole(actor, 'admin')) refuse(index, 'is for administrators');
     const workflow = WORKFLOW_SCOPE.exec(scope)?.[1];
     if (workflow === undefined) continue;
-    const found = await em.execute<object[]>(
-      `select 1 from workflow where id = ? and (owner_id = ? or visibility = 'public' or ?)`,
-      [workflow, actor.id, hasRole(actor, 'admin')],
-    );
+    const seen = seenBy(actor, 'w');
+    const found = await em.execute<object[]>(`select 1 from workflow w where w.id = ? and ${seen.sql}`, [
+      workflow,
+      ...seen.values,
+    ]);
     if (found.length === 0) refuse(index, 'names no workflow that you may see');
   }
 }

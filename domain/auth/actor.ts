@@ -33,6 +33,8 @@ export interface Actor {
   teams?: TeamRole[];
   /** The user's own role does not suffice for the request: only what teams hold counts. */
   teamsOnly?: boolean;
+  /** The session waits for a second factor to be set up: it starts nothing. */
+  awaitsSecondFactor?: boolean;
   /** Set if an OAuth client acts for the user. */
   client?: {
     /** The user has roles that the client may not use. */

@@ -94,6 +94,7 @@ interface Row {
   roles: Role[];
   groups: string[];
   teams: TeamRole[];
+  awaits: boolean;
   token_epoch: number;
   auth_time: number;
   exp: number;
@@ -104,7 +105,7 @@ interface Row {
 export async function callerOfCookie(em: EntityManager, secret: string): Promise<CookieCaller | null> {
   const [row] = await em.execute<Row[]>(
     `select s.id as sid, u.id as user_id, u.username, ${SESSION_ROLES} as roles, u.groups, u.token_epoch,
-            ${SESSION_TEAMS},
+            ${SESSION_TEAMS}, coalesce(s.awaits_second_factor, false) as awaits,
             extract(epoch from greatest(coalesce(s.authenticated_at, s.created_at), s.verified_at))::int
               as auth_time,
             floor(extract(epoch from s.expires_at))::int as exp,
@@ -122,6 +123,7 @@ export async function callerOfCookie(em: EntityManager, secret: string): Promise
       roles: row.roles,
       groups: row.groups,
       teams: row.teams,
+      ...(row.awaits && { awaitsSecondFactor: true }),
     },
     claims: {
       sub: row.user_id,

@@ -21,6 +21,8 @@ export interface LogEvent {
   run_team_id: string | null;
   /** Who started the run sees its inside only if this holds, or as a builder of its team. */
   run_is_open: boolean;
+  /** A child: what it was given and has given is inside its parent. */
+  run_is_child?: boolean;
   workflow_id: string | null;
   workflow_name: string;
 }
@@ -68,8 +70,10 @@ export async function readLog(
          select e.tx::text as tx, e.gpos::text as gpos, e.run_id, e.seq, e.type, e.at, e.level, e.task,
                 e.message, e.data,
                 r.owner_id as run_owner_id, r.team_id as run_team_id,
+                r.parent_run_id is not null as run_is_child,
                 not r.by_grant and r.team_id is null
-                  or exists (select from workflow w where w.id = r.workflow_id and w.visibility = 'public')
+                  or (r.parent_run_id is null or not r.by_grant)
+                     and exists (select from workflow w where w.id = r.workflow_id and w.visibility = 'public')
                   as run_is_open, r.workflow_id, r.workflow_name
            from run_event e join run r on r.id = e.run_id
           where ${where.sql} and e.tx < now.oldest

@@ -54,8 +54,8 @@ function maySeeRunOf(actor: Actor, event: LogEvent): boolean {
 }
 
 /** Says no more of a run than that it was created, has started or has completed. */
-function isOutline({ type }: LogEvent): boolean {
-  return OUTLINE.has(type);
+function isOutline({ type, run_is_child: isChild = false }: LogEvent): boolean {
+  return OUTLINE.has(type) && !isChild;
 }
 
 /** Whether the event is about the actor's own run, or about a human task for them. */

@@ -3,13 +3,13 @@ import { v7 as uuidv7 } from 'uuid';
 
 import { StoredFile } from '../../db/entities/stored-file.ts';
 import type { Visibility } from '../../db/entities/workflow.ts';
-import { LockMode, type EntityManager, type FilterQuery } from '../../db/orm.ts';
+import { LockMode, raw, type EntityManager, type FilterQuery } from '../../db/orm.ts';
 import { arrayLiteral, containsPattern, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { holdersOf } from '../auth/ownership.ts';
 import { AppError, forbidden, notFound } from '../errors.ts';
-import { maySeeRun, type RunOwner } from '../runs/policy.ts';
-import { filesOfRun, usedByRunSeenBy } from './run-files.ts';
+import { INSIDE_COLUMNS, maySeeInside, maySeeRun, type InsideOfRun } from '../runs/policy.ts';
+import { fileIdsIn, filesOfRun, usedByRunSeenBy } from './run-files.ts';
 import { mayChangeFile, maySeeFile } from './policy.ts';
 import { FileTooLarge, type FileStore, type ReceivedFile } from './ports.ts';
 
@@ -155,6 +155,16 @@ export interface FileFilter {
   run_id?: string | undefined;
 }
 
+/** Not what runs that the owner of the file started as a runner have stored: `run_id` gives what they see. */
+function notInside(): FilterQuery<StoredFile> {
+  const condition = raw(
+    (alias) => `not (${alias}.of_runs and exists (
+      select from run_file u join run r on r.id = u.run_id
+       where u.file_id = ${alias}.id and r.owner_id = ${alias}.owner_id and r.by_grant))`,
+  );
+  return { [condition]: [] };
+}
+
 /** The files that the actor may see, newest first. */
 export async function listFiles(
   em: EntityManager,
@@ -170,8 +180,8 @@ export async function listFiles(
         ? { holder_id: { $in: holdersOf(actor) } }
         : { $or: [{ holder_id: { $in: holdersOf(actor) } }, { visibility: 'public' }] },
     );
-  if (runId !== undefined)
-    conditions.push({ id: (await seesRun(em, actor, runId)) ? await filesOfRun(em, runId) : [] });
+  if (runId !== undefined) conditions.push({ id: await filesSeenOf(em, actor, runId) });
+  else if (!isAdmin(actor)) conditions.push(notInside());
   if (page.after !== undefined) conditions.push({ id: { $lt: page.after } });
   for (const [name, value] of Object.entries(equal))
     if (value !== undefined) conditions.push({ [name]: value });
@@ -179,10 +189,21 @@ export async function listFiles(
   return em.find(StoredFile, { $and: conditions }, { orderBy: { id: 'desc' }, limit: page.limit });
 }
 
-/** Prevents users who may not see a run from learning which public files it uses. */
-async function seesRun(em: EntityManager, actor: Actor, runId: string): Promise<boolean> {
-  const [run] = await em.execute<RunOwner[]>('select owner_id, team_id from run where id = ?', [runId]);
-  return run !== undefined && maySeeRun(actor, run);
+/**
+ * The files of a run: for those who may not see inside it, those of its input and output. Nobody else learns
+ * which public files it uses.
+ */
+async function filesSeenOf(em: EntityManager, actor: Actor, runId: string): Promise<string[]> {
+  const [run] = await em.execute<InsideOfRun[]>(`select ${INSIDE_COLUMNS} from run r where r.id = ?`, [
+    runId,
+  ]);
+  if (run === undefined || !maySeeRun(actor, run)) return [];
+  const used = await filesOfRun(em, runId);
+  if (maySeeInside(actor, run)) return used;
+  if (run.parent_run_id !== null) return [];
+  const rows = await em.execute<object[]>('select input, output from run where id = ?', [runId]);
+  const shown = new Set(fileIdsIn(rows));
+  return used.filter((id) => shown.has(id));
 }
 
 export interface SweepOptions {

@@ -80,7 +80,7 @@ export interface AuditRow {
 export async function listAudit(
   em: EntityManager,
   actor: Actor,
-  task: Pick<HumanTask, 'id' | 'status' | 'owner_id' | 'team_id' | 'by_grant'>,
+  task: Pick<HumanTask, 'id' | 'status' | 'owner_id' | 'team_id' | 'by_grant' | 'is_public'>,
   page: KeysetPage,
 ): Promise<AuditRow[]> {
   const rows = await em.execute<AuditRow[]>(

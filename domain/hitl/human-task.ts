@@ -32,6 +32,8 @@ export interface HumanTask extends Omit<HumanTaskRequest, 'decision_links'> {
   team_id: string | null;
   /** The run's owner started it as a runner. */
   by_grant: boolean;
+  /** Whether everybody sees the run's workflow. */
+  is_public: boolean;
   /** The root run's owner when the task was created. */
   initiator_id: string;
   /**
@@ -109,8 +111,8 @@ export interface HumanTaskView extends HumanTask {
 const COMMENTS_SHOWN = 100;
 
 const SMALL_COLUMNS = `t.id, t.run_id, t.workflow_id, t.workflow_name, t.owner_id, t.team_id, t.by_grant,
-  t.initiator_id,
-  to_json(t.initiator_ids) as initiator_ids, t.task, t.task_name, t.title,
+  exists (select from workflow w where w.id = t.workflow_id and w.visibility = 'public') as is_public,
+  t.initiator_id, to_json(t.initiator_ids) as initiator_ids, t.task, t.task_name, t.title,
   t.status, t.priority, t.assignee, t.assignee_key,
   to_json(t.principals) as principals, t.claimed_by,
   ${iso('t.claimed_at')} as claimed_at, ${iso('t.due_at')} as due_at,

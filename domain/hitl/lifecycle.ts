@@ -35,6 +35,7 @@ type SetByDatabase =
   | 'claimed_at'
   | 'escalation_level'
   | 'delegations'
+  | 'is_public'
   | 'run_status'
   | 'late'
   | 'created_at'

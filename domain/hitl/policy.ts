@@ -24,9 +24,17 @@ export function maySee(actor: Actor, task: HumanTask): boolean {
   return isConcerned(actor, task) || ownsRunOf(actor, task) || isAdmin(actor) || isDeputyFor(actor, task);
 }
 
-/** Whether the actor sees the task as part of a run. */
-export function ownsRunOf(actor: Actor, task: Pick<HumanTask, 'owner_id' | 'team_id' | 'by_grant'>): boolean {
-  return (task.owner_id === actor.id && !task.by_grant) || hasTeamRole(actor, task.team_id, 'builder');
+/**
+ * Whether the actor sees the task as part of a run. Who started a team's run and is no member (any more) does
+ * if its workflow is public.
+ */
+export function ownsRunOf(
+  actor: Actor,
+  task: Pick<HumanTask, 'owner_id' | 'team_id' | 'by_grant' | 'is_public'>,
+): boolean {
+  if (hasTeamRole(actor, task.team_id, 'builder')) return true;
+  if (task.owner_id !== actor.id || task.by_grant) return false;
+  return task.team_id === null || task.is_public || hasTeamRole(actor, task.team_id, 'viewer');
 }
 
 /** Approvers by their own role, in the team of the run, or in a team that is a candidate. */

@@ -29,7 +29,7 @@ export async function findEarlierCopy(
     `select i.id, i.item_id, i.ref_id, i.installed_at
        from marketplace_install i
        join marketplace_item m on m.id = i.item_id and m.publisher_id = ? and m.kind = ?
-       join ${table} c on c.id = i.ref_id and c.owner_id = i.user_id
+       join ${table} c on c.id = i.ref_id and c.holder_id = i.user_id
             ${kind === 'workflow' ? 'and c.archived_at is null' : ''}
       where i.user_id = ? and i.digest = ? order by i.id desc limit 1`,
     [publisher_id, kind, actor.id, digest],

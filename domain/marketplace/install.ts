@@ -214,7 +214,7 @@ async function refuseAgentBindings(
   for (const requiredAgent of required) {
     const names = bindings.unused(prefixOf(requiredAgent));
     const id = names.length === 0 ? null : await existingAgent(em, actor, requiredAgent);
-    const agent = id === null ? null : await em.findOne(Agent, { id, owner_id: actor.id });
+    const agent = id === null ? null : await em.findOne(Agent, { id, holder_id: actor.id });
     if (agent === null) continue;
     const { configuration } = await getVersion(em, agent, agent.version);
     refuseBinding(

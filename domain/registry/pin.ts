@@ -199,7 +199,7 @@ async function findChosen(
   let chosen = chooseVersion(wanted, {
     current: agent.version,
     versions,
-    mayUseDrafts: agent.holder_id === ownerId,
+    mayUseDrafts: (await rightsHeld(em, ownerId)).includes(agent.holder_id),
     canary,
   });
   if (chosen === 'draft_forbidden' && (await isAdminId(em, ownerId))) {

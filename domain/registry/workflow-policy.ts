@@ -26,7 +26,8 @@ export function startRight(
 
 /** What names the actor among the runners of workflows. */
 function runnerWords(actor: Actor): string[] {
-  return actor.roles.length === 0 ? [] : [...principalsOf(actor), EVERYONE];
+  if (actor.roles.length === 0 || actor.awaitsSecondFactor === true) return [];
+  return [...principalsOf(actor), EVERYONE];
 }
 
 /** SQL: the actor is among the runners of the workflow `w`. */

@@ -19,10 +19,16 @@ function mayOverseeRun(actor: Actor, run: Pick<RunOwner, 'team_id'>): boolean {
 }
 
 export interface InsideOfRun extends RunOwner {
+  parent_run_id: string | null;
   by_grant: boolean;
   /** Null for the run of an agent. */
   workflow: Owned | null;
 }
+
+/** SQL: the columns of `InsideOfRun` of the run `r`. */
+export const INSIDE_COLUMNS = `r.owner_id, r.team_id, r.by_grant, r.parent_run_id,
+  (select json_build_object('owner_id', w.owner_id, 'team_id', w.team_id, 'visibility', w.visibility)
+     from workflow w where w.id = r.workflow_id) as workflow`;
 
 /**
  * Whether somebody who sees the run sees what is inside it, too: tasks, log, data. Who started it as a
@@ -31,17 +37,24 @@ export interface InsideOfRun extends RunOwner {
  */
 export function maySeeInside(actor: Actor, run: InsideOfRun): boolean {
   if (mayOverseeRun(actor, run) || (!run.by_grant && run.team_id === null)) return true;
+  // A child is inside its parent, whose workflow may be closed to them although that of the child is open.
+  if (run.by_grant && run.parent_run_id !== null) return hasTeamRole(actor, run.team_id, 'viewer');
   return run.workflow !== null && maySee(actor, run.workflow);
 }
 
-/** The run as the actor sees it: of one that is hidden inside, no more of an error than its kind. */
+/**
+ * The run as the actor sees it: of one that is hidden inside, no more of an error than its kind, and of its
+ * children not what they are given and give.
+ */
 export function shownTo<Row extends InsideOfRun & Pick<RunRow, 'error' | 'waiting_on' | 'usage'>>(
   actor: Actor,
   run: Row,
 ): Row {
   if (maySeeInside(actor, run)) return run;
   const error = run.error === null ? null : { ...run.error, detail: undefined, instance: undefined };
-  return { ...run, error, waiting_on: [], usage: {} };
+  const shown = { ...run, error, waiting_on: [], usage: {} };
+  if (run.parent_run_id === null) return shown;
+  return { ...shown, output: null, ...('input' in run ? { input: null } : { input_params: null }) };
 }
 
 /** SQL of `maySeeRun` for the run of this alias. */

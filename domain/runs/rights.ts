@@ -1,7 +1,7 @@
 /** What a user may do with a run that they see, by the rules of the actions themselves. */
 import { isTerminal, type RunStatus } from '../../contracts/run-events.ts';
 import { hasRole, isAdmin, type Actor } from '../auth/actor.ts';
-import { hasTeamRole, holderOf, holdersOf } from '../auth/ownership.ts';
+import { hasTeamRole, holderOf, holdersOf, mayUse } from '../auth/ownership.ts';
 import { startRight } from '../registry/workflow-policy.ts';
 import { maySeeRun } from './policy.ts';
 import type { RunRow } from './row.ts';
@@ -21,7 +21,7 @@ export type CommandKind = 'cancel' | 'suspend' | 'resume';
 
 export function runActions(
   actor: Actor,
-  run: RunRights & Pick<RunRow, 'status' | 'open_command' | 'has_checkpoint' | 'workflow'>,
+  run: RunRights & Pick<RunRow, 'status' | 'open_command' | 'has_checkpoint'>,
 ): RunAction[] {
   if (!maySeeRun(actor, run)) return [];
   return RUN_ACTIONS.filter((action) => {
@@ -40,17 +40,23 @@ export function runActions(
   });
 }
 
-type RunRights = Pick<RunRow, 'owner_id' | 'team_id' | 'by_grant'>;
+type RunRights = Pick<RunRow, 'owner_id' | 'team_id' | 'by_grant' | 'workflow'>;
 
-/** Whether somebody who sees the run may intervene: builders, of its team or by their own role. */
-export function maySteer(actor: Actor, run: Pick<RunRights, 'team_id' | 'by_grant'>): boolean {
-  if (hasTeamRole(actor, run.team_id, 'builder')) return true;
-  return hasRole(actor, 'builder') && actor.teamsOnly !== true && (!run.by_grant || isAdmin(actor));
+/**
+ * Whether somebody who sees the run may intervene: builders of its team, or by their own role. Who started a
+ * team's run and has left the team since may not make it go on.
+ */
+export function maySteer(actor: Actor, run: Pick<RunRights, 'team_id' | 'by_grant' | 'workflow'>): boolean {
+  if (hasTeamRole(actor, run.team_id, 'builder') || isAdmin(actor)) return true;
+  if (!hasRole(actor, 'builder') || actor.teamsOnly === true || run.by_grant) return false;
+  return run.team_id === null || (run.workflow !== null && mayUse(actor, run.workflow));
 }
 
-/** A runner may cancel what they have started. */
+/** What somebody has started as a runner, as a member of a team or by calling an agent, they may cancel. */
 export function mayCommand(actor: Actor, run: RunRights, kind: CommandKind): boolean {
-  return maySteer(actor, run) || (kind === 'cancel' && run.by_grant && run.owner_id === actor.id);
+  if (maySteer(actor, run)) return true;
+  const isStarted = run.by_grant || run.team_id !== null || run.workflow === null;
+  return kind === 'cancel' && isStarted && run.owner_id === actor.id;
 }
 
 export type CommandOutcome = 'accepted' | 'unchanged' | 'finished' | 'not_suspended';

@@ -5,7 +5,7 @@ import type { Problem } from '../../language/definition/validate.ts';
 import { fault } from '../../contracts/fault.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { usableBy } from '../auth/ownership.ts';
-import { forbidden, invalid, notFound } from '../errors.ts';
+import { AppError, conflict, forbidden, invalid, notFound } from '../errors.ts';
 import { maySeeWorkflow, startRight } from '../registry/workflow-policy.ts';
 import { requireMembership } from '../teams/holding.ts';
 import { findByReference, type WorkflowReference } from '../registry/workflow-references.ts';
@@ -90,6 +90,14 @@ export async function getStartable(
     'Starting this workflow requires the role builder (of its team if it is private), or to be a runner.',
     'role_required',
   );
+}
+
+/** What a runner is told instead of problems of a definition that they do not see. */
+export function errorForRunner(actor: Actor, workflow: Runnable, error: unknown): unknown {
+  const isOfDefinition = error instanceof AppError && error.kind === 'invalid';
+  return isOfDefinition && !maySeeWorkflow(actor, workflow)
+    ? conflict('workflow_not_ready', 'The workflow cannot be started now: ask who is responsible for it.')
+    : error;
 }
 
 /** @throws 422 with the definition's problems */

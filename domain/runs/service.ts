@@ -19,7 +19,7 @@ import { getRun } from './queries.ts';
 import { commandOutcome, mayCommand, type CommandKind } from './rights.ts';
 import { OPEN_COMMAND } from './row.ts';
 import { runName } from './run-name.ts';
-import { mayRunWorkflow, type Runnable } from './runnable.ts';
+import { errorForRunner, mayRunWorkflow, type Runnable } from './runnable.ts';
 import { enqueueSignal } from './signals.ts';
 
 /**
@@ -46,7 +46,14 @@ export async function runWorkflow(
     limits: RunLimits;
   } & RunNames,
 ): Promise<CreatedRun> {
-  mayRunWorkflow(workflow);
+  const refuse = (error: unknown): never => {
+    throw more.by_grant === true ? errorForRunner(actor, workflow, error) : error;
+  };
+  try {
+    mayRunWorkflow(workflow);
+  } catch (error) {
+    refuse(error);
+  }
   const mismatches = await checkAgainstSchema(actor.id, workflow.input_schema, input);
   if (mismatches.length > 0) {
     throw invalid(
@@ -68,7 +75,7 @@ export async function runWorkflow(
     rights_of: holderOf(workflow),
     agents: workflow.agents,
     ...more,
-  });
+  }).catch(refuse);
 }
 
 /** Creates a run with the agent as its only step, without a registered workflow. */

@@ -5,6 +5,7 @@
 import type { EntityManager } from '../../db/orm.ts';
 import { Conditions, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
+import { seenBy } from '../auth/ownership.ts';
 
 export const USAGE_BY = ['run', 'task', 'agent', 'workflow', 'user', 'day', 'model'] as const;
 type UsageBy = (typeof USAGE_BY)[number];
@@ -61,7 +62,7 @@ const NAMES: Record<UsageBy, string> = {
   run: '(select r.workflow_name from run r where r.id::text = g.key)',
   task: `(select t.name from run_task t where t.run_id::text = left(g.key, 36)
             and t.reference = substr(g.key, 37) order by t.visit desc limit 1)`,
-  agent: '(select a.name from agent a where a.id::text = g.key)',
+  agent: '(select a.name from agent a where a.id::text = g.key and ?)',
   workflow: '(select w.name from workflow w where w.id::text = g.key)',
   user: '(select u.username from user_account u where u.id::text = g.key)',
   day: 'null',
@@ -79,6 +80,9 @@ export async function readUsage(
   const latestFirst = filter.by === 'run' || filter.by === 'task' || filter.by === 'day';
   const own = isAdmin(actor) ? filter.user_id : actor.id;
   const fresh = conditions(filter, own, `at`);
+  // What a runner has started is closed to them: they see the sum of a run.
+  if (!isAdmin(actor) && ofRuns && filter.by !== 'run')
+    fresh.add('not exists (select from run r where r.id = usage_record.run_id and r.by_grant)');
   if (!isAdmin(actor) && filter.user_id !== undefined && filter.user_id !== actor.id) return [];
   const records = `select user_id, (at at time zone 'UTC')::date as day, run_id, task, workflow_id, agent_id,
       model, ${OF_RECORDS} from usage_record where ${fresh.sql}`;
@@ -89,15 +93,17 @@ export async function readUsage(
          unpriced, input_tokens, output_tokens, cost_usd from usage_day where ${days.sql}
        union all ${records} and not folded`;
   const values = ofRuns ? fresh.values : [...days.values, ...fresh.values];
+  // Only of agents that the caller sees: a run may use others.
+  const seen = filter.by === 'agent' ? seenBy(actor, 'a') : { sql: '', values: [] };
   const after = page.after === undefined ? '' : `having ${KEYS[filter.by]} ${latestFirst ? '<' : '>'} ?`;
   return em.execute(
-    `select g.key, ${NAMES[filter.by]} as name, g.invocations, g.unpriced, g.input_tokens, g.output_tokens,
+    `select g.key, ${NAMES[filter.by].replace('?', seen.sql)} as name, g.invocations, g.unpriced, g.input_tokens, g.output_tokens,
             g.cost_usd
        from (select ${KEYS[filter.by]} as key, ${SUMS} from (${source}) used
               group by ${KEYS[filter.by]} ${after}
               order by 1 ${latestFirst ? 'desc' : 'asc'} limit ?) g
       order by g.key ${latestFirst ? 'desc' : 'asc'}`,
-    [...values, ...(page.after === undefined ? [] : [page.after]), page.limit],
+    [...seen.values, ...values, ...(page.after === undefined ? [] : [page.after]), page.limit],
   );
 }
 

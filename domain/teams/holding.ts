@@ -81,9 +81,22 @@ export async function moveObject(
   return { owner_id: owner, team_id: team, holder_id: team ?? owner };
 }
 
+/** SQL: the runs of a workflow, and their children: without a team, those have that of their parent. */
+const MOVED = `with recursive moved as (
+  select id from run where workflow_id = ?
+  union
+  select c.id from moved m join run c on c.parent_run_id = m.id left join workflow w on w.id = c.workflow_id
+   where w.team_id is null)`;
+
 async function moveHistory(em: EntityManager, workflowId: string, team: string | null): Promise<void> {
-  for (const history of ['run', 'hitl_task'])
-    await em.execute(`update ${history} set team_id = ? where workflow_id = ?`, [team, workflowId]);
+  for (const [history, run] of [
+    ['run', 'id'],
+    ['hitl_task', 'run_id'],
+  ])
+    await em.execute(`${MOVED} update ${history} set team_id = ? where ${run} in (select id from moved)`, [
+      workflowId,
+      team,
+    ]);
   await ownListeners(em, workflowId);
 }
 

@@ -7,6 +7,7 @@ import { isAdmin, type Actor } from '../auth/actor.ts';
 import { hasTeamRole, teamsWith } from '../auth/ownership.ts';
 import { conflict, forbidden, notFound } from '../errors.ts';
 import type { Role } from '../../contracts/roles.ts';
+import { requireMembership } from './holding.ts';
 
 export interface Team {
   id: string;
@@ -73,11 +74,15 @@ export async function getTeam(em: EntityManager, actor: Actor, id: string): Prom
   return team;
 }
 
-/** Locks the team. @throws 404, or 403 for members who may not manage it */
+/**
+ * Locks the team, and then looks whether the actor is still its admin: a removed admin adds nobody, not even
+ * by a request that has waited for the removal. @throws 404, or 403 for members who may not manage it
+ */
 export async function getTeamForChange(em: EntityManager, actor: Actor, id: string): Promise<Team> {
   await em.execute('select from team where id = ? for update', [id]);
   const team = await getTeam(em, actor, id);
   if (!mayManage(actor, id)) throw forbidden('Only admins of the team may change it.', 'role_required');
+  if (!isAdmin(actor)) await requireMembership(em, actor, id, 'admin');
   return team;
 }
 

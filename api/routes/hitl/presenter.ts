@@ -213,6 +213,7 @@ export function presentTask(actor: Actor, view: HumanTaskView): z.input<typeof h
     owner_id: _owner,
     team_id: _team,
     by_grant: _byGrant,
+    is_public: _isPublic,
     initiator_id: _initiator,
     initiator_ids: _initiators,
     excluded: _excluded,

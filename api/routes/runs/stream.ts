@@ -4,7 +4,7 @@
  */
 import { isTerminal, type RunStatus } from '../../../contracts/run-events.ts';
 import { badRequest } from '../../../domain/errors.ts';
-import { maySeeInside, maySeeRun, type InsideOfRun } from '../../../domain/runs/policy.ts';
+import { INSIDE_COLUMNS, maySeeInside, maySeeRun, type InsideOfRun } from '../../../domain/runs/policy.ts';
 import { listEvents, getRunInside } from '../../../domain/runs/queries.ts';
 import type { AppDeps } from '../../deps.ts';
 import type { EndpointContext, EndpointResponse } from '../../endpoint.ts';
@@ -82,11 +82,7 @@ async function readPage(
   const em = deps.orm.em.fork();
   // Read the status first: if it is terminal, the events read after it are complete.
   const [run] = await em.execute<(InsideOfRun & { status: RunStatus })[]>(
-    `select r.status, r.owner_id, r.team_id, r.by_grant,
-            (select json_build_object('owner_id', w.owner_id, 'team_id', w.team_id,
-                                      'visibility', w.visibility)
-               from workflow w where w.id = r.workflow_id) as workflow
-       from run r where r.id = ?`,
+    `select r.status, ${INSIDE_COLUMNS} from run r where r.id = ?`,
     [runId],
   );
   const rows = await listEvents(em, runId, { after, limit: BATCH });

@@ -4,6 +4,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import type { Role } from '../../../contracts/roles.ts';
 import { agentBody } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type Reply, type TestApp, type TestUser } from '../../support/app.ts';
+import { checkScopes } from '../../../domain/auth/access-tokens.ts';
+import { createChannel, openChannelUrl } from '../../../domain/notifications/channels.ts';
+import { findRecipients } from '../../../domain/notifications/recipients.ts';
+import { pinAgent } from '../../../domain/registry/pin.ts';
 import { createJob } from '../../../domain/jobs/job.ts';
 import { requireMembership } from '../../../domain/teams/holding.ts';
 import { allowedMs } from '../../support/machine.ts';
@@ -371,4 +375,189 @@ describe('human tasks', () => {
     expect((await team.viewer.client.get('/hitl/tasks')).body).toEqual([]);
     expect((await decide(team.approver.client)).status).toBe(200);
   });
+});
+
+describe('a former member', () => {
+  test('may cancel a run that they have started, and neither make it go on nor see its human tasks', async () => {
+    const team = await newTeam();
+    const gone = await person(['builder']);
+    const member = `/teams/${team.id}/members/${gone.user.id}`;
+    created(await team.admin.client.put(member, { role: 'builder' }));
+    const made = { name: 'expense', definition, team_id: team.id };
+    const { id } = created(await gone.client.post('/workflows', made));
+    const run = created(await gone.client.post(`/workflows/${id}/run`));
+    const candidates = { users: [], roles: ['admin'], groups: [] };
+    const task = await insertTask(app.orm, run.id, { candidates });
+    expect((await gone.client.get(`/hitl/tasks/${task}`)).status).toBe(200);
+    created(await team.admin.client.delete(member));
+    expect((await gone.client.get(`/hitl/tasks/${task}`)).status).toBe(404);
+    for (const action of ['retry', 'suspend', 'resume'])
+      expect([action, (await gone.client.post(`/runs/${run.id}/${action}`)).status]).toEqual([action, 403]);
+    expect((await gone.client.get(`/runs/${run.id}`)).body.can).toEqual(['cancel']);
+    expect((await gone.client.post(`/runs/${run.id}/cancel`)).status).toBe(200);
+  });
+
+  test('who was an admin adds nobody, not even by a request that waited for the removal', async () => {
+    const team = await newTeam();
+    const second = await person();
+    const member = `/teams/${team.id}/members/${second.user.id}`;
+    created(await team.admin.client.put(member, { role: 'admin' }));
+    const em = app.orm.em.fork();
+    await em.begin();
+    await em.execute('select from team where id = ? for update', [team.id]);
+    const adding = second.client.put(`/teams/${team.id}/members/${team.viewer.user.id}`, { role: 'admin' });
+    const waits = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    await until(
+      () => app.orm.em.fork().execute(waits),
+      (rows) => rows.length > 0,
+    );
+    await em.execute('delete from team_member where user_id = ?', [second.user.id]);
+    await em.commit();
+    expect((await adding).status).toBe(404);
+  });
+});
+
+describe('what is inside a run', () => {
+  /** A run that its owner has started as a runner of the workflow, and the workflow's owner. */
+  async function grantedRun(more: Record<string, unknown> = {}) {
+    const owner = await person(['builder']);
+    const runner = await person(['builder']);
+    const body = { name: 'inner', definition, runners: { users: [runner.user.id] }, ...more };
+    const workflow = created(await owner.client.post('/workflows', body));
+    const run = created(
+      await runner.client.post(`/workflows/${workflow.id}/run`, { input_params: { a: 1 } }),
+    );
+    return { owner, runner, workflow, run };
+  }
+
+  test('is its children: a runner sees neither what they are given nor what they give', async () => {
+    const { runner, run } = await grantedRun();
+    const { id } = created(
+      await (
+        await person(['builder'])
+      ).client.post('/workflows', {
+        name: 'open to all',
+        definition,
+        visibility: 'public',
+      }),
+    );
+    const child = created(await runner.client.post(`/workflows/${id}/run`, { input_params: { inside: 1 } }));
+    await app.orm.em
+      .fork()
+      .execute(`update run set parent_run_id = ?, by_grant = true, output = '{"inside": 2}' where id = ?`, [
+        run.id,
+        child.id,
+      ]);
+    const hidden = { input_params: null, output: null, logs: [], tasks: [] };
+    expect((await runner.client.get(`/runs/${child.id}`)).body).toMatchObject(hidden);
+    const listed = (await runner.client.get(`/runs?parent_run_id=${run.id}`)).body;
+    expect(listed).toMatchObject([{ id: child.id, input_params: null, output: null }]);
+    expect((await runner.client.get(`/runs/${child.id}/logs`)).status).toBe(403);
+    expect((await runner.client.get(`/runs/${run.id}`)).body.input_params).toEqual({ a: 1 });
+  });
+
+  test('is the files that it stores, but for those of its output', async () => {
+    const { runner, run } = await grantedRun();
+    const upload = async (): Promise<string> =>
+      created(await runner.client.post('/files', 'x', { headers: { 'content-type': 'text/plain' } })).id;
+    const [given, kept, own] = [await upload(), await upload(), await upload()];
+    const em = app.orm.em.fork();
+    for (const id of [given, kept]) {
+      await em.execute('update file set of_runs = true where id = ?', [id]);
+      await em.execute('insert into run_file (run_id, file_id) values (?, ?)', [run.id, id]);
+    }
+    await em.execute('update run set output = ?::json where id = ?', [
+      JSON.stringify({ report: { file_id: given } }),
+      run.id,
+    ]);
+    const idsOf = async (query: string): Promise<string[]> =>
+      (await runner.client.get(`/files${query}`)).body.map(({ id }: { id: string }) => id);
+    expect(await idsOf(`?run_id=${run.id}`)).toEqual([given]);
+    expect(await idsOf('')).toEqual([own]);
+  });
+
+  test('is its definition: one that cannot run tells a runner no problem of it', async () => {
+    const { owner, runner, workflow } = await grantedRun();
+    const broken = { do: [{ ask: { call: 'agent', with: { agent: 'secret-agent' } } }] };
+    created(await owner.client.patch(`/workflows/${workflow.id}`, { definition: broken }));
+    const refused = await runner.client.post(`/workflows/${workflow.id}/run`);
+    expect([refused.status, refused.body.code]).toEqual([409, 'workflow_not_ready']);
+    expect(JSON.stringify(refused.body)).not.toContain('secret-agent');
+  });
+});
+
+test('a session that waits for a second factor starts nothing as a runner', async () => {
+  const owner = await person(['builder']);
+  const runner = await person();
+  const { id } = created(
+    await owner.client.post('/workflows', { name: 'open', definition, runners: { everyone: true } }),
+  );
+  expect((await runner.client.get(`/startable-workflows/${id}`)).status).toBe(200);
+  await app.orm.em
+    .fork()
+    .execute('update auth_session set awaits_second_factor = true where user_id = ?', [runner.user.id]);
+  expect((await runner.client.post(`/workflows/${id}/run`)).status).toBe(403);
+});
+
+test('children of a moved workflow go with it, and the builders of its former team see them no more', async () => {
+  const team = await newTeam();
+  const owner = await person(['builder']);
+  created(await team.admin.client.put(`/teams/${team.id}/members/${owner.user.id}`, { role: 'admin' }));
+  const runOf = async (more: Record<string, unknown>): Promise<{ workflow_id: string; id: string }> => {
+    const workflow = created(await owner.client.post('/workflows', { name: 'moved', definition, ...more }));
+    return created(await owner.client.post(`/workflows/${workflow.id}/run`));
+  };
+  const parent = await runOf({ team_id: team.id });
+  const child = await runOf({ visibility: 'public' });
+  await app.orm.em
+    .fork()
+    .execute('update run set parent_run_id = ?, team_id = ? where id = ?', [parent.id, team.id, child.id]);
+  const seen = (): Promise<number[]> =>
+    Promise.all([parent, child].map(async ({ id }) => (await team.builder.client.get(`/runs/${id}`)).status));
+  expect(await seen()).toEqual([200, 200]);
+  created(await owner.client.patch(`/workflows/${parent.workflow_id}`, { team_id: null }));
+  expect(await seen()).toEqual([404, 404]);
+});
+
+test('approvers of a team are told of the tasks that name it, and its drafts may be tried', async () => {
+  const team = await newTeam();
+  const em = app.orm.em.fork();
+  const found = await findRecipients(em, [`team:${team.id}`, 'team:unknown'], { after: null, limit: 10 });
+  expect(found.map(({ id }) => id).toSorted()).toEqual(
+    [team.approver, team.builder, team.admin].map(({ user }) => user.id).toSorted(),
+  );
+  const agent = created(await team.builder.client.post('/agents', agentBody({ team_id: team.id })));
+  const draft = { agent: agent.id, version: 'draft' };
+  created(await team.builder.client.post(`/agents/${agent.id}/versions`, { version: '1.1.0' }));
+  expect(await pinAgent(em, team.builder.user.id, draft)).toMatchObject({ found: true });
+  expect(await pinAgent(em, team.viewer.user.id, draft)).toMatchObject({ found: false });
+});
+
+test('a token may be limited to a workflow of a team', async () => {
+  const team = await newTeam();
+  const made = { name: 'expense', definition, team_id: team.id };
+  const { id } = created(await team.builder.client.post('/workflows', made));
+  const scopes = [`workflow:${id}`];
+  const actor = { id: team.viewer.user.id, username: '', roles: ['viewer' as const], groups: [] };
+  const em = app.orm.em.fork();
+  await expect(checkScopes(em, actor, scopes)).rejects.toThrow();
+  await checkScopes(em, { ...actor, teams: [{ id: team.id, role: 'viewer' }] }, scopes);
+});
+
+test('a chat of a workflow is told nothing once its owner has left the team', async () => {
+  const team = await newTeam();
+  const gone = await person(['builder']);
+  const member = `/teams/${team.id}/members/${gone.user.id}`;
+  created(await team.admin.client.put(member, { role: 'builder' }));
+  const made = { name: 'expense', definition, team_id: team.id };
+  const { id } = created(await gone.client.post('/workflows', made));
+  const em = app.orm.em.fork();
+  const { encryption } = app.app.deps;
+  const actor = { id: gone.user.id, username: '', roles: ['builder' as const], groups: [] };
+  const chat = { name: 'chat', format: 'slack' as const, group_name: null, workflow_id: id, kinds: [] };
+  const channel = await createChannel(em, encryption, actor, { ...chat, url: 'https://a.example.com' }, 5);
+  const open = () => openChannelUrl(app.orm.em.fork(), encryption, channel.id);
+  expect(await open()).not.toBeNull();
+  created(await team.admin.client.delete(member));
+  expect(await open()).toBeNull();
 });
