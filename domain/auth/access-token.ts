@@ -88,7 +88,8 @@ export const SESSION_ROLES = `case when coalesce(s.awaits_second_factor, false) 
 
 const CALLER = new Prepared(
   `select u.username, ${SESSION_ROLES} as roles, u.groups, ${SESSION_TEAMS}, u.status, u.token_epoch,
-          coalesce(s.awaits_second_factor, false) as awaits, s.id as session_id, s.revoked_at, s.oauth_client_id, s.role_limit, s.may_decide,
+          coalesce(s.awaits_second_factor, false) as awaits, s.id as session_id, s.revoked_at,
+          s.oauth_client_id, s.role_limit, s.may_decide,
           c.id as client_row, coalesce(c.scopes, s.scopes) as scopes,
           extract(epoch from s.verified_at)::int as verified_at
      from user_account u

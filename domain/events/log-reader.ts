@@ -73,7 +73,8 @@ export async function readLog(
                 r.parent_run_id is not null as run_is_child,
                 not r.by_grant and r.team_id is null
                   or (r.parent_run_id is null or not r.by_grant)
-                     and exists (select from workflow w where w.id = r.workflow_id and w.visibility = 'public')
+                     and exists (
+                       select from workflow w where w.id = r.workflow_id and w.visibility = 'public')
                   as run_is_open, r.workflow_id, r.workflow_name
            from run_event e join run r on r.id = e.run_id
           where ${where.sql} and e.tx < now.oldest

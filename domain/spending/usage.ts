@@ -97,8 +97,8 @@ export async function readUsage(
   const seen = filter.by === 'agent' ? seenBy(actor, 'a') : { sql: '', values: [] };
   const after = page.after === undefined ? '' : `having ${KEYS[filter.by]} ${latestFirst ? '<' : '>'} ?`;
   return em.execute(
-    `select g.key, ${NAMES[filter.by].replace('?', seen.sql)} as name, g.invocations, g.unpriced, g.input_tokens, g.output_tokens,
-            g.cost_usd
+    `select g.key, ${NAMES[filter.by].replace('?', seen.sql)} as name, g.invocations, g.unpriced,
+            g.input_tokens, g.output_tokens, g.cost_usd
        from (select ${KEYS[filter.by]} as key, ${SUMS} from (${source}) used
               group by ${KEYS[filter.by]} ${after}
               order by 1 ${latestFirst ? 'desc' : 'asc'} limit ?) g

@@ -378,7 +378,7 @@ describe('human tasks', () => {
 });
 
 describe('a former member', () => {
-  test('may cancel a run that they have started, and neither make it go on nor see its human tasks', async () => {
+  test('may cancel a run that they have started, not make it go on, nor see its human tasks', async () => {
     const team = await newTeam();
     const gone = await person(['builder']);
     const member = `/teams/${team.id}/members/${gone.user.id}`;
@@ -406,7 +406,8 @@ describe('a former member', () => {
     await em.begin();
     await em.execute('select from team where id = ? for update', [team.id]);
     const adding = second.client.put(`/teams/${team.id}/members/${team.viewer.user.id}`, { role: 'admin' });
-    const waits = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    const waits = `select 1 from pg_stat_activity
+                    where wait_event_type = 'Lock' and datname = current_database()`;
     await until(
       () => app.orm.em.fork().execute(waits),
       (rows) => rows.length > 0,
@@ -499,7 +500,7 @@ test('a session that waits for a second factor starts nothing as a runner', asyn
   expect((await runner.client.post(`/workflows/${id}/run`)).status).toBe(403);
 });
 
-test('children of a moved workflow go with it, and the builders of its former team see them no more', async () => {
+test('children of a moved workflow go with it, and builders of its former team see them no more', async () => {
   const team = await newTeam();
   const owner = await person(['builder']);
   created(await team.admin.client.put(`/teams/${team.id}/members/${owner.user.id}`, { role: 'admin' }));
