@@ -500,7 +500,7 @@ test('a session that waits for a second factor starts nothing as a runner', asyn
   expect((await runner.client.post(`/workflows/${id}/run`)).status).toBe(403);
 });
 
-test('children of a moved workflow go with it, and builders of its former team see them no more', async () => {
+test('children of a moved workflow go with it, out of the sight of its former team', async () => {
   const team = await newTeam();
   const owner = await person(['builder']);
   created(await team.admin.client.put(`/teams/${team.id}/members/${owner.user.id}`, { role: 'admin' }));
