@@ -88,7 +88,9 @@ export async function findRecipients(
     ['u.roles && ?::text[]', roles],
     ['u.groups && ?::text[]', words('group:')],
     [
-      'u.id in (select m.user_id from team_member m where m.team_id = any(?::uuid[]))',
+      // Viewers of a team decide nothing in it.
+      `u.id in (select m.user_id from team_member m
+                 where m.team_id = any(?::uuid[]) and m.role <> 'viewer')`,
       words('team:').filter((word) => isUuid(word)),
     ],
   ] as const;

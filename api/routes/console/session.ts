@@ -104,6 +104,7 @@ export function sessionEndpoints(deps: Pick<AppDeps, 'env' | 'encryption' | 'ide
       responses: { 200: loggedOut, 204: null },
       transaction: false,
       handler: async (c) => {
+        c.checkSyntax();
         const byCookie = c.ctx.get('authorization') === '';
         const secret = byCookie ? sessionSecretOf(c.ctx, env.BASE_URL) : null;
         const headers = { 'Set-Cookie': clearSessionCookie(env.BASE_URL) };
