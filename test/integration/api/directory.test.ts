@@ -39,7 +39,11 @@ const search = async (q: string) => names(await viewer.get(`/users/directory?q=$
 test('everybody who is logged in sees names, and nothing but names', async () => {
   expect((await app.anonymous.get('/users/directory')).status).toBe(401);
   const { status, body } = await viewer.get('/users/directory?q=bea');
-  expect([status, body]).toEqual([200, [{ id: ids['Bea'], username: 'Bea', display_name: 'Beatrix Kiddo' }]]);
+  const avatar = { initials: 'BK', hue: expect.any(Number) };
+  expect([status, body]).toEqual([
+    200,
+    [{ id: ids['Bea'], username: 'Bea', display_name: 'Beatrix Kiddo', avatar }],
+  ]);
 });
 
 test('a search finds active people by username and display name, and takes its text literally', async () => {
