@@ -37,22 +37,28 @@ const NAMES = new Prepared(
     where id = any(?::uuid[]) or lower(username) = any(?::text[])`,
 );
 
-/** Fills in the names that the schemas of an endpoint's responses have. */
-export function personNames(
-  endpoint: Endpoint,
-): (em: EntityManager, response: EndpointResponse) => Promise<EndpointResponse> {
+type Naming = (em: EntityManager, response: EndpointResponse) => Promise<EndpointResponse>;
+
+/**
+ * Fills in the names that the schemas of an endpoint's responses have. @returns the naming of one request,
+ * which reads each person once
+ */
+export function personNames(endpoint: Endpoint): () => Naming {
   const plans = new Map<number, Plan>();
   for (const [status, declared] of Object.entries(endpoint.responses)) {
     const plan = declared === null || isMedia(declared) ? null : planOf(declared, 0);
     if (plan !== null) plans.set(Number(status), plan);
   }
-  return async (em, response) => {
-    const plan = plans.get(response.status);
-    if (plan === undefined || response.body === undefined || response.type !== undefined) return response;
-    const people = new Set<string>();
-    collect(plan, response.body, people);
-    const names = await readNames(em, people);
-    return { ...response, body: named(plan, response.body, names) };
+  return () => {
+    const names = new Map<string, string>();
+    return async (em, response) => {
+      const plan = plans.get(response.status);
+      if (plan === undefined || response.body === undefined || response.type !== undefined) return response;
+      const people = new Set<string>();
+      collect(plan, response.body, people);
+      await readNames(em, people, names);
+      return { ...response, body: named(plan, response.body, names) };
+    };
   };
 }
 
@@ -100,18 +106,22 @@ function named(plan: Plan, value: unknown, names: ReadonlyMap<string, string>): 
   return { ...value, ...Object.fromEntries(members), ...Object.fromEntries(own) };
 }
 
-async function readNames(em: EntityManager, people: ReadonlySet<string>): Promise<Map<string, string>> {
-  const found = new Map<string, string>();
-  if (people.size === 0) return found;
-  const ids = [...people].filter((person) => isUuid(person));
-  const words = [...people].filter((person) => !isUuid(person));
+/** Adds the names of people that are not known yet. */
+async function readNames(
+  em: EntityManager,
+  people: ReadonlySet<string>,
+  known: Map<string, string>,
+): Promise<void> {
+  const unknown = [...people].filter((person) => !known.has(person));
+  if (unknown.length === 0) return;
+  const ids = unknown.filter((person) => isUuid(person));
+  const words = unknown.filter((person) => !isUuid(person));
   const rows = await NAMES.execute<{ id: string; username: string; name: string }>(em, [
     arrayLiteral(ids),
     arrayLiteral(words),
   ]);
   for (const { id, username, name } of rows) {
-    found.set(username, name);
-    found.set(id, name);
+    known.set(username, name);
+    known.set(id, name);
   }
-  return found;
 }

@@ -45,8 +45,9 @@ export interface RunDeps {
 export function runEndpoint(deps: RunDeps, endpoint: Endpoint): Middleware {
   const idempotent = endpoint.idempotent ?? endpoint.method === 'POST';
   const transactional = endpoint.transaction ?? endpoint.method !== 'GET';
-  const withNames = personNames(endpoint);
+  const naming = personNames(endpoint);
   return async (ctx) => {
+    const withNames = naming();
     checkAccept(ctx, endpoint);
     const takesBody = endpoint.method !== 'GET' && endpoint.method !== 'DELETE' && !endpoint.rawBody;
     // Read before the transaction opens, so that a slow client holds no database connection. Errors in the
