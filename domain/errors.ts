@@ -126,7 +126,8 @@ function cutError({ pointer, message, ...others }: FieldError): FieldError {
   return { ...others, pointer: cut(pointer, MAX_POINTER), message: cut(message, MAX_TEXT) };
 }
 
-function cut(text: string, length: number): string {
+/** The text, or its beginning and an ellipsis. */
+export function cut(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length).toWellFormed()}…`;
 }
 

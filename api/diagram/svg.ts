@@ -1,3 +1,4 @@
+import { escapeHtml } from '../../contracts/escape-html.ts';
 import { CIRCLE, drawingOf, type Part, type TaskPart } from '../../language/diagram/drawing.ts';
 import { LABEL_SIZE } from '../../language/diagram/layout.ts';
 import { STATE_COLOURS, stateText, type TaskStates } from './states.ts';
@@ -83,20 +84,10 @@ function round(value: number): string {
   return String(Math.round(value * 10) / 10);
 }
 
-const ENTITIES: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
 /**
  * Escapes text for XML and drops characters that XML cannot contain. Labels have no control characters at
  * this point.
  */
 function escape(content: string): string {
-  return content
-    .replaceAll(/[\p{Cc}\p{Cs}\uFFFE\uFFFF]/gu, '')
-    .replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
+  return escapeHtml(content.replaceAll(/[\p{Cc}\p{Cs}\uFFFE\uFFFF]/gu, ''));
 }

@@ -7,7 +7,9 @@ import type { Mail } from '../ports.ts';
 import { chatMessage, type ChatItem } from './chat-messages.ts';
 import type { Item, Reader } from './due-items.ts';
 import { unsubscribeKey } from './settings.ts';
-import { escapeHtml, renderMail, SUBJECTS, type Templates, type TemplateValues } from './templates.ts';
+import { escapeHtml } from '../../contracts/escape-html.ts';
+import { cut } from '../errors.ts';
+import { renderMail, SUBJECTS, type Templates, type TemplateValues } from './templates.ts';
 
 export interface MessageDeps {
   orm: Orm;
@@ -146,8 +148,4 @@ function timeText(at: string | null, zone: string): string {
 
 function nameOf({ display_name: name, username }: Reader): string {
   return name ?? username;
-}
-
-function cut(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length).toWellFormed()}…`;
 }

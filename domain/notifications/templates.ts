@@ -2,6 +2,7 @@
  * The texts of mails. `{{name}}` is a value; a line whose values are all empty is left out. Values are
  * escaped in HTML and have no control characters in subjects.
  */
+import { escapeHtml } from '../../contracts/escape-html.ts';
 import { NOTIFICATION_KINDS, type NotificationKind } from '../../contracts/notifications.ts';
 
 export const TEMPLATE_NAMES = [...NOTIFICATION_KINDS, 'digest', 'test'] as const;
@@ -80,17 +81,6 @@ function fill(
     })
     .map((line) => line.replaceAll(PLACEHOLDER, (_all, name: string) => escape(valueOf(name), name)))
     .join('\n');
-}
-
-export function escapeHtml(text: string): string {
-  const entities: Record<string, string> = {
-    '&': '&amp;',
-    '<': '&lt;',
-    '>': '&gt;',
-    '"': '&quot;',
-    "'": '&#39;',
-  };
-  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
 /** The subject of each kind; also the heading of chat messages. */

@@ -2,7 +2,8 @@
 import { isRecord } from '../../../contracts/is-record.ts';
 import type { FieldError } from '../../../domain/errors.ts';
 import type { HumanTask } from '../../../domain/hitl/human-task.ts';
-import { escapeHtml, page } from '../../page.ts';
+import { escapeHtml } from '../../../contracts/escape-html.ts';
+import { page } from '../../page.ts';
 
 const PREFIX = 'field.';
 const MAX_SUBJECT = 8_000;

@@ -1,6 +1,7 @@
 /** The pages on which a user logs in and approves an OAuth client: no script, no outside resource. */
 import type { Role } from '../../../contracts/roles.ts';
-import { escapeHtml, page } from '../../page.ts';
+import { escapeHtml } from '../../../contracts/escape-html.ts';
+import { page } from '../../page.ts';
 
 /** A form posts its fields to the address of the page. */
 export interface PageForm {
