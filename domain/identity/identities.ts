@@ -1,6 +1,4 @@
 /** The identities of a user at external issuers. */
-import { v7 as uuidv7 } from 'uuid';
-
 import { UserAccount } from '../../db/entities/user-account.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { KeysetPage } from '../../db/sql.ts';
@@ -13,7 +11,7 @@ import { getUser } from '../auth/users.ts';
 import type { IssuedIdentity } from '../ports.ts';
 import { auditAccess, composeGroups, settleAccess } from './access.ts';
 import type { Issuer } from './issuers.ts';
-import { keepClaims, lockSubject } from './log-in.ts';
+import { insertIdentity, keepClaims, lockSubject } from './log-in.ts';
 
 export interface Identity {
   id: string;
@@ -68,14 +66,7 @@ export async function linkSubject(
   if (taken?.subject === subject)
     throw conflict('identity_taken', 'This identity belongs to an account already.');
   if (taken) throw conflict('already_linked', 'The account has an identity of this issuer already.');
-  const id = uuidv7();
-  await em.execute('insert into user_identity (id, user_id, issuer_id, subject) values (?, ?, ?, ?)', [
-    id,
-    userId,
-    issuer.id,
-    subject,
-  ]);
-  return id;
+  return insertIdentity(em, issuer, userId, subject);
 }
 
 /** Links what the issuer has just told to the user of a live session. @throws 409; 404 if it has ended */

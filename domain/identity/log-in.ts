@@ -167,14 +167,25 @@ async function makeAccount(
   const isWelcome = rolesOf(mapping, claims).length > 0 || mapping.default_roles.length > 0;
   if (!issuer.creates_users || !isWelcome) return null;
   const userId = await createAccount(em, issuer, claims);
-  const identityId = uuidv7();
+  const identityId = await insertIdentity(em, issuer, userId, subject);
+  return { identity_id: identityId, user_id: userId, status: 'active', isNew: true };
+}
+
+/** @returns its id */
+export async function insertIdentity(
+  em: EntityManager,
+  issuer: Pick<Issuer, 'id'>,
+  userId: string,
+  subject: string,
+): Promise<string> {
+  const id = uuidv7();
   await em.execute('insert into user_identity (id, user_id, issuer_id, subject) values (?, ?, ?, ?)', [
-    identityId,
+    id,
     userId,
     issuer.id,
     subject,
   ]);
-  return { identity_id: identityId, user_id: userId, status: 'active', isNew: true };
+  return id;
 }
 
 /** What the claims of this log-in give. */
