@@ -94,10 +94,12 @@ async function startHeater(): Promise<MqttClient> {
 }
 
 function withGraphs(server: LangGraphServer): void {
+  // These tests ask the server for the runs in the threads.
+  const kept = { assistant_id: 'steered', keep_threads: true };
   const agent = {
     type: 'api',
     execution_type: 'framework',
-    configuration: { framework: 'langgraph', base_url: server.url, assistant_id: 'steered' },
+    configuration: { framework: 'langgraph', base_url: server.url, ...kept },
   };
   const ask = async (path: string, body?: unknown): Promise<any> =>
     (
