@@ -155,10 +155,13 @@ test('endpoints refuse unknown parameters, malformed JSON, other types and unkno
       (reply) => reply.status === 415,
     ),
   ).toEqual([]);
+  // Without a second factor, a host name and a mail server these answer 409, which comes before 422.
+  const conflicting = ['renewMyRecoveryCodes', 'beginMyPasskey', 'sendTestMail'];
+  const open = withBody.filter(({ operationId }) => !conflicting.includes(operationId));
   expect(
     await wrongAnswers(
       // Preferences have fields of any name.
-      withBody.filter(({ operationId }) => operationId !== 'putMyPreferences'),
+      open.filter(({ operationId }) => operationId !== 'putMyPreferences'),
       (endpoint) => admin.request(endpoint.method, pathOf(endpoint), { body: { colour: 'red' } }),
       (reply) =>
         reply.status === 422 &&
@@ -170,7 +173,7 @@ test('endpoints refuse unknown parameters, malformed JSON, other types and unkno
   ).toEqual([]);
   expect(
     await wrongAnswers(
-      withBody,
+      open,
       (endpoint) => admin.request(endpoint.method, pathOf(endpoint), { body: '[]' }),
       (reply) => reply.status === 422,
     ),
@@ -209,7 +212,9 @@ test('lists refuse an invalid limit or cursor, and answer with an array', async 
 
 test('HEAD answers with the status of GET and without a body', async () => {
   const readable = endpoints.filter(
-    (endpoint) => endpoint.method === 'GET' && !namesSomething(endpoint) && !/events/.test(endpoint.path),
+    // Streams do not end.
+    (endpoint) =>
+      endpoint.method === 'GET' && !namesSomething(endpoint) && !/events|stream$/.test(endpoint.path),
   );
   for (const endpoint of readable) {
     const [get, head] = [await admin.get(endpoint.path), await admin.request('HEAD', endpoint.path)];

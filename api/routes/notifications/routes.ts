@@ -208,6 +208,7 @@ function testMailEndpoint({ mailer: { mailer, templates }, env }: AppDeps): Endp
     idempotent: false,
     transaction: false,
     handler: async (c) => {
+      c.checkSyntax();
       if (mailer === null) throw conflict('mail_not_set_up', 'Mails are not set up: set SMTP_HOST.');
       const user = await getUser(c.em, c.actor.id);
       const mail = renderMail(templates.test, {

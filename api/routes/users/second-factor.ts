@@ -122,6 +122,7 @@ function overviewEndpoints({ env }: Deps): Endpoint[] {
       errors: [403, 409],
       idempotent: false,
       handler: async (c) => {
+        c.checkSyntax();
         await checkMayChange(c);
         const { totp, passkeys } = await factorsOf(c.em, c.actor.id);
         if (!totp && passkeys === 0) throw conflict('no_second_factor', 'Set up a second factor first.');
@@ -217,6 +218,7 @@ function passkeyEndpoints({ env }: Deps): Endpoint[] {
       errors: [403, 409],
       idempotent: false,
       handler: async (c) => {
+        c.checkSyntax();
         await checkMayChange(c);
         const options = await registrationOptions(c.em, env.BASE_URL, c.actor);
         const challenge = await openChallenge(c.em, c.actor.id, 'register', options.challenge);
