@@ -91,7 +91,7 @@ async function sealOnce(em: EntityManager): Promise<{ head: SealHead; isFull: bo
   const rows = await readBlock(em, range);
   if (rows.length === 0) return null;
   const isFull = rows.length > MAX_ENTRIES;
-  const block = isFull ? wholeTransactions(rows) : rows;
+  const block = isFull ? await wholeTransactions(em, range, rows) : rows;
   const newest = block.map(({ at }) => at).reduce((a, b) => (a > b ? a : b));
   const ids = block.map(({ id }) => BigInt(id));
   const seal: Omit<Seal, 'hash'> = {
@@ -125,37 +125,55 @@ interface Range {
 async function nextRange(em: EntityManager, last: Seal | null): Promise<Range> {
   const [now] = await em.execute<{ horizon: string; newest: string; remainder: boolean }[]>(
     `select oldest_open_transaction()::text as horizon,
-            coalesce((select max(id) from audit_entry), 0)::text as newest,
+            pg_snapshot_xmax(pg_current_snapshot())::text as newest,
             exists (select 1 from audit_entry e where e.tx >= ?::xid8 and e.id > ?::bigint) as remainder`,
     [last?.to_tx ?? '0', last?.floor_id ?? '0'],
   );
-  const horizon = now?.horizon ?? '0';
+  const { horizon = '0', newest = '0', remainder = false } = now ?? {};
   if (last === null) return { from: '0', horizon, floor: '0' };
-  if (BigInt(horizon) >= BigInt(last.to_tx)) return { from: last.to_tx, horizon, floor: last.floor_id };
-  if (now?.remainder === true) return { from: last.to_tx, horizon: MAX_TX, floor: last.floor_id };
-  return { from: '0', horizon, floor: last.last_id };
+  // The horizon alone may step back, when a transaction of another database on this server counts again.
+  const isSameServer = BigInt(newest) >= BigInt(last.to_tx);
+  if (isSameServer) return { from: last.to_tx, horizon, floor: last.floor_id };
+  if (remainder) return { from: last.to_tx, horizon: MAX_TX, floor: last.floor_id };
+  return { from: '0', horizon, floor: await newestSealedId(em) };
+}
+
+/** Ids do not follow the order of transactions, so the last seal need not have it. */
+async function newestSealedId(em: EntityManager): Promise<string> {
+  const [row] = await em.execute<{ id: string }[]>(
+    'select coalesce(max(last_id), 0)::text as id from audit_seal',
+  );
+  return row?.id ?? '0';
 }
 
 /** Above every number that a server gives. */
 const MAX_TX = '9223372036854775807';
 
-async function readBlock(em: EntityManager, { from, horizon, floor }: Range): Promise<EntryRow[]> {
+async function readBlock(
+  em: EntityManager,
+  { from, horizon, floor }: Range,
+  limit: number | null = MAX_ENTRIES + 1,
+): Promise<EntryRow[]> {
   return em.execute<EntryRow[]>(
     `select e.id::text as id, e.tx::text as tx,
             to_char(e.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, ${LINE} as line
        from audit_entry e
       where e.tx >= ?::xid8 and e.tx < ?::xid8 and e.id > ?::bigint
       order by e.tx, e.id limit ?`,
-    [from, horizon, floor, MAX_ENTRIES + 1],
+    [from, horizon, floor, limit],
   );
 }
 
-/** Without the last transaction, of which more entries may follow. */
-function wholeTransactions(rows: readonly EntryRow[]): EntryRow[] {
-  const cut = rows.at(-1)?.tx;
+/** Without the last transaction, of which more entries may follow; a large one alone, as a whole. */
+async function wholeTransactions(
+  em: EntityManager,
+  range: Range,
+  rows: readonly EntryRow[],
+): Promise<EntryRow[]> {
+  const cut = rows.at(-1)?.tx ?? '0';
   const whole = rows.filter(({ tx }) => tx !== cut);
-  if (whole.length === 0) throw new Error(`one transaction has more than ${MAX_ENTRIES} audit entries`);
-  return whole;
+  if (whole.length > 0) return whole;
+  return readBlock(em, { ...range, from: cut, horizon: String(BigInt(cut) + 1n) }, null);
 }
 
 async function insertSeal(em: EntityManager, seal: Seal): Promise<void> {

@@ -49,6 +49,7 @@ export async function verifyAudit(
   const pruned = await prunedThrough(em);
   const problems: AuditProblem[] = [];
   let [previous, entries, removed, checked] = [before?.hash ?? FIRST_HASH, 0, 0, 0];
+  const ceilings = new Map<string, string>();
   let expectedNo = after + 1n;
   if (after > 0n && before === undefined) problems.push(problem(String(after), 'missing_seal'));
   for (const seal of todo) {
@@ -57,7 +58,9 @@ export async function verifyAudit(
     problems.push(...chainProblems(seal, expectedNo, previous), ...headProblems(seal, expected));
     if (BigInt(seal.no) <= pruned) removed += 1;
     else {
-      const lines = await linesOf(em, seal);
+      const ceiling = ceilings.get(seal.floor_id) ?? (await ceilingOf(em, seal));
+      ceilings.set(seal.floor_id, ceiling);
+      const lines = await linesOf(em, seal, ceiling);
       entries += lines.length;
       problems.push(...entryProblems(seal, lines));
     }
@@ -118,11 +121,27 @@ function problem(seal: string, code: AuditProblem['code']): AuditProblem {
   return { seal, code, message: `Seal ${seal} ${MESSAGES[code]}.` };
 }
 
-async function linesOf(em: EntityManager, seal: Seal): Promise<string[]> {
+const NO_CEILING = '9223372036854775807';
+
+/**
+ * The highest id that an entry of a seal may have. After a restore on another server (seal.ts), entries with
+ * higher ids have the numbers of former transactions again.
+ */
+async function ceilingOf(em: EntityManager, { floor_id: floor }: Seal): Promise<string> {
+  const [row] = await em.execute<{ ceiling: string | null }[]>(
+    `select case when (select floor_id from audit_seal order by no desc limit 1) > ?
+                 then (select min(floor_id) from audit_seal where floor_id > ?) end::text as ceiling`,
+    [floor, floor],
+  );
+  return row?.ceiling ?? NO_CEILING;
+}
+
+async function linesOf(em: EntityManager, seal: Seal, ceiling: string): Promise<string[]> {
   const rows = await em.execute<{ line: string }[]>(
     `select ${LINE} as line from audit_entry e
-      where e.tx >= ?::xid8 and e.tx < ?::xid8 and e.id > ?::bigint order by e.tx, e.id limit ?`,
-    [seal.from_tx, seal.to_tx, seal.floor_id, seal.entries + 1],
+      where e.tx >= ?::xid8 and e.tx < ?::xid8 and e.id > ?::bigint and e.id <= ?::bigint
+      order by e.tx, e.id limit ?`,
+    [seal.from_tx, seal.to_tx, seal.floor_id, ceiling, seal.entries + 1],
   );
   return rows.map(({ line }) => line);
 }

@@ -1,8 +1,8 @@
 /** The audit log: what it says, who may read it, and that nobody changes it unseen. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { endpoint } from '../../../api/endpoint.ts';
 import { pruneAudit } from '../../../domain/audit/prune.ts';
-import { sealAudit } from '../../../domain/audit/seal.ts';
+import { FIRST_HASH, hashOfLines, hashOfSeal, LINE, sealAudit } from '../../../domain/audit/seal.ts';
 import { verifyAudit } from '../../../domain/audit/verify.ts';
 import { SYSTEM_ORIGIN, writeAudit } from '../../../domain/audit/write.ts';
 import { conflict } from '../../../domain/errors.ts';
@@ -251,4 +251,102 @@ test('old entries are removed with whole seals, and the chain still holds', asyn
   expect(after.entries).toBe(before.entries - removed);
   expect((await admin.get('/audit?action=audit_prune')).body[0].details).toMatchObject({ entries: removed });
   expect(await pruneAudit(fork, 30)).toBe(0);
+});
+
+describe('a database of its own', () => {
+  let other: TestApp;
+  const own = () => other.orm.em.fork();
+  const checkOwn = () => verifyAudit(own(), { after: 0n, expected: [] });
+  const write = (action: string) => writeAudit(own(), SYSTEM_ORIGIN, { action });
+  beforeEach(async () => (other = await startTestApp()));
+  afterEach(() => other.close());
+
+  test('that was restored on a server with lower numbers keeps its seals, and what came later', async () => {
+    // Entries of the former server, whose numbers of transactions this server has still to give.
+    const former = '9000000000';
+    await own().execute(
+      `insert into audit_entry (tx, action, outcome, credential, door)
+       values (?::xid8, 'sealed', 'done', 'none', 'system'), (?::xid8, 'left', 'done', 'none', 'system')`,
+      ['900', former],
+    );
+    await sealByHand(former);
+    await sealAudit(own);
+    await write('later');
+    await sealAudit(own);
+    expect(await checkOwn()).toMatchObject({ ok: true, problems: [], seals: 3, entries: 3, unsealed: 0 });
+    await write('later still');
+    expect(await checkOwn()).toMatchObject({ ok: true, unsealed: 1 });
+    // The first seal is old enough, what was written now is not.
+    expect(await pruneAudit(own, 30)).toBe(1);
+    const rows = await own().execute<{ action: string }[]>('select action from audit_entry order by id');
+    expect(rows.map(({ action }) => action)).toEqual(['left', 'later', 'later still', 'audit_prune']);
+  });
+
+  test('is not taken for a restored one because an old transaction is open', async () => {
+    let end = (): void => {};
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    let isOpen = (): void => {};
+    const opened = new Promise<void>((resolve) => (isOpen = resolve));
+    const slow = own().transactional(async (em) => {
+      await writeAudit(em, SYSTEM_ORIGIN, { action: 'slow' });
+      isOpen();
+      await ended;
+    });
+    await opened;
+    await write('fast');
+    const [{ next } = { next: '0' }] = await own().execute<{ next: string }[]>(
+      'select pg_snapshot_xmax(pg_current_snapshot())::text as next',
+    );
+    // As if the open transaction had been taken for one of another database.
+    await sealByHand(next);
+    await write('fast');
+    expect(await sealAudit(own)).toBeNull();
+    end();
+    await slow;
+    await sealAudit(own);
+    const [{ last } = { last: '0' }] = await own().execute<{ last: string }[]>(
+      'select max(to_tx::text::bigint)::text as last from audit_seal',
+    );
+    expect(Number(last)).toBeLessThan(Number(next) + 1_000);
+  });
+
+  test('seals a transaction with many entries as a whole', async () => {
+    await write('before');
+    await own().execute(
+      `insert into audit_entry (action, outcome, credential, door)
+       select 'many', 'done', 'none', 'system' from generate_series(1, 2500)`,
+    );
+    await write('after');
+    await sealAudit(own);
+    expect(await checkOwn()).toMatchObject({ ok: true, entries: 2_502, unsealed: 0 });
+  });
+
+  /** The first seal, of 40 days ago: of all entries before a transaction. */
+  async function sealByHand(to: string): Promise<void> {
+    const [row] = await own().execute<{ lines: string[]; last: string; at: string }[]>(
+      `select coalesce(array_agg(${LINE} order by e.tx, e.id), '{}') as lines,
+              coalesce(max(e.id), 0)::text as last,
+              to_char((now() - interval '40 days') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
+         from audit_entry e where e.tx < ?::xid8`,
+      [to],
+    );
+    const { lines, last, at } = row!;
+    const seal = {
+      no: '1',
+      from_tx: '0',
+      to_tx: to,
+      floor_id: '0',
+      last_id: last,
+      entries: lines.length,
+      newest_at: at,
+      entries_hash: hashOfLines(lines),
+      previous_hash: FIRST_HASH,
+    };
+    await own().execute(
+      `insert into audit_seal (no, from_tx, to_tx, floor_id, last_id, entries, newest_at, entries_hash,
+                               previous_hash, hash)
+       values (1, '0', ?::xid8, 0, ?, ?, ?::timestamptz, ?, ?, ?)`,
+      [to, last, lines.length, at, seal.entries_hash, FIRST_HASH, hashOfSeal(seal)],
+    );
+  }
 });
