@@ -164,7 +164,7 @@ async function callTarget(
   if (result.busy) gate.busy();
   const usage = await gate.priced(result.usage);
   const priced = { ...result, ...(usage ? { usage } : {}) };
-  const ended = await endModelTurn(deps, open, agent, priced, calling.progress);
+  const ended = await endModelTurn(deps, open, agent, priced);
   return { agent_id: agent.id, agent_version: agent.version, ...ended };
 }
 

@@ -137,7 +137,6 @@ export async function endModelTurn(
   { conversation, request, attempts, call }: OpenTurn,
   agent: PinnedAgent,
   result: AgentResult,
-  { repeated }: { repeated: boolean },
 ): Promise<Pick<Invoked, 'output' | 'turn' | 'usage' | 'warnings'>> {
   const { turn: said, busy, output } = result;
   if (busy) return { output: null, turn: { text: '', requests: [], busy } };
@@ -150,7 +149,6 @@ export async function endModelTurn(
   if (problem !== undefined) turn.problem = problem;
   const warnings = [
     ...(result.warnings ?? []),
-    ...(repeated ? ['A worker was lost during this turn: the model was asked again'] : []),
     ...(request.number === 1 && isUnbounded(agent, result) ? [NO_PRICE] : []),
   ];
   const outcome: Invoked = {
