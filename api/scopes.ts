@@ -4,6 +4,7 @@ import type { Context } from 'koa';
 import { WORKFLOW_SCOPE, type Scope } from '../contracts/scopes.ts';
 import { isUuid } from '../contracts/uuid.ts';
 import type { EntityManager } from '../db/orm.ts';
+import { FIRST_PARTY_CLIENT, type Claims } from '../domain/auth/access-token.ts';
 import type { Actor } from '../domain/auth/actor.ts';
 import { AppError } from '../domain/errors.ts';
 import type { Endpoint, EndpointScope, WorkflowIn } from './endpoint.ts';
@@ -45,7 +46,8 @@ function workflowInOf({ method, path }: Endpoint): WorkflowIn | undefined {
   if (path === '/runs' && method === 'GET') return 'query';
   if (path.startsWith('/runs/{id}')) return 'run';
   const isRun = /^\/workflows\/\{id\}\/(?:run|execute)$/.test(path);
-  return isRun || (method === 'GET' && path.startsWith('/workflows/{id}')) ? 'workflow' : undefined;
+  const isRead = method === 'GET' && /^\/(?:startable-)?workflows\/\{id\}/.test(path);
+  return isRun || isRead ? 'workflow' : undefined;
 }
 
 /** What a check needs of an operation. */
@@ -65,6 +67,7 @@ export async function checkScope(
   { scope, workflowIn }: ScopeRule,
 ): Promise<void> {
   const { scopes } = actor;
+  if (scope === 'person' && ctx.method !== 'GET') requirePerson(ctx);
   if (scopes === undefined || scopes === null || scope === 'none') return;
   if (scope !== undefined && scopes.includes(scope)) return;
   const workflows = workflowsIn(scopes);
@@ -73,6 +76,12 @@ export async function checkScope(
     if (named !== null && workflows.includes(named)) return;
   }
   throw insufficientScope(scope);
+}
+
+/** A client without scopes has its user's rights, but it is not that person. @throws 403 */
+function requirePerson(ctx: Context): void {
+  const claims: Claims | undefined = ctx.state['claims'];
+  if (claims?.client_id !== FIRST_PARTY_CLIENT) throw insufficientScope('person');
 }
 
 /** For operations outside of the endpoint declarations. @throws 403 */

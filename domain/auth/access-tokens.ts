@@ -12,6 +12,7 @@ import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
 import { conflict, invalid, notFound } from '../errors.ts';
+import { startableBy } from '../registry/workflow-policy.ts';
 import { TEAMS_OF_USER, type TeamRole, hasRole, scopedActor, type Actor } from './actor.ts';
 import type { Caller } from './known-callers.ts';
 import { seenBy } from './ownership.ts';
@@ -86,11 +87,11 @@ export async function checkScopes(em: EntityManager, actor: Actor, scopes: reado
     if (scope === 'admin' && !hasRole(actor, 'admin')) refuse(index, 'is for administrators');
     const workflow = WORKFLOW_SCOPE.exec(scope)?.[1];
     if (workflow === undefined) continue;
-    const seen = seenBy(actor, 'w');
-    const found = await em.execute<object[]>(`select 1 from workflow w where w.id = ? and ${seen.sql}`, [
-      workflow,
-      ...seen.values,
-    ]);
+    const [seen, startable] = [seenBy(actor, 'w'), startableBy(actor)];
+    const found = await em.execute<object[]>(
+      `select 1 from workflow w where w.id = ? and (${seen.sql} or ${startable.sql})`,
+      [workflow, ...seen.values, ...startable.values],
+    );
     if (found.length === 0) refuse(index, 'names no workflow that you may see');
   }
 }

@@ -37,10 +37,14 @@ export function checkFreshLogin(claims: Pick<Claims, 'client_id' | 'auth_time'>)
 }
 
 /**
- * The same for people only: what a machine client or an access token does, its scopes permit. @throws 401
+ * The same for sessions: what a machine client or an access token does, its scopes permit. An OAuth client's
+ * session was approved by one that may have been old, so no OAuth client may do it. @throws 401, 403
  */
-export function checkStepUp(claims: Pick<Claims, 'client_id' | 'auth_time'>): void {
-  if (claims.client_id === FIRST_PARTY_CLIENT) checkFreshLogin(claims);
+export function checkStepUp(
+  claims: Pick<Claims, 'client_id' | 'auth_time'>,
+  { client }: Pick<Actor, 'client'>,
+): void {
+  if (claims.client_id === FIRST_PARTY_CLIENT || client !== undefined) checkFreshLogin(claims);
 }
 
 export interface NewClient {

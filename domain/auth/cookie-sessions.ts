@@ -115,33 +115,32 @@ export async function callerOfCookie(em: EntityManager, secret: string): Promise
     [hashToken(secret)],
   );
   if (!row) return null;
-  if (row.due) await prolong(em, row.sid);
+  const { user_id: id, username, roles, groups, teams } = row;
+  const exp = (row.due ? await prolong(em, row.sid) : null) ?? row.exp;
   return {
-    actor: {
-      id: row.user_id,
-      username: row.username,
-      roles: row.roles,
-      groups: row.groups,
-      teams: row.teams,
-      ...(row.awaits && { awaitsSecondFactor: true }),
-    },
+    actor: { id, username, roles, groups, teams, ...(row.awaits && { awaitsSecondFactor: true }) },
     claims: {
-      sub: row.user_id,
+      sub: id,
       sid: row.sid,
       client_id: FIRST_PARTY_CLIENT,
       epoch: row.token_epoch,
       auth_time: row.auth_time,
-      exp: row.due ? Math.floor(Date.now() / 1_000) + COOKIE_SECONDS : row.exp,
+      exp,
     },
     prolonged: row.due,
   };
 }
 
-/** Written at most once a minute, so that a page with many requests does not write with each of them. */
-async function prolong(em: EntityManager, sid: string): Promise<void> {
-  await em.execute(
+/**
+ * Written at most once a minute, so that a page with many requests does not write with each of them.
+ * @returns when the session ends now, in seconds since 1970; null if another request was faster
+ */
+async function prolong(em: EntityManager, sid: string): Promise<number | null> {
+  const [row] = await em.execute<{ exp: number }[]>(
     `update auth_session set last_used_at = now(), expires_at = ${PROLONGED}
-      where id = ? and revoked_at is null and last_used_at < now() - interval '1 minute'`,
+      where id = ? and revoked_at is null and last_used_at < now() - interval '1 minute'
+      returning floor(extract(epoch from expires_at))::int as exp`,
     [sid],
   );
+  return row?.exp ?? null;
 }

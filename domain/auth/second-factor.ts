@@ -5,7 +5,9 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 
+import type { Role } from '../../contracts/roles.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral } from '../../db/sql.ts';
 import { AppError, forbidden } from '../errors.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 import { acceptPasskey, signingOptions, type PasskeyAnswer } from './passkeys.ts';
@@ -175,13 +177,15 @@ export async function renewRecoveryCodes(em: EntityManager, userId: string): Pro
 
 /**
  * After a factor was added or removed: notes whether there is one. The first one gives recovery codes, and
- * the session that has added it its full rights; the last one takes the codes along.
+ * the session that has added it its full rights; the last one takes the codes along, and the rights for which
+ * roles of the user need a factor.
  * @returns new recovery codes; null if there is nothing new
  */
 export async function noteFactors(
   em: EntityManager,
-  { userId, sid }: { userId: string; sid: string | null },
+  { userId, sid, neededBy }: { userId: string; sid: string | null; neededBy: readonly Role[] },
 ): Promise<string[] | null> {
+  await lockFactors(em, userId);
   const { totp, passkeys, recovery_codes_left: left } = await factorsOf(em, userId);
   const has = totp || passkeys > 0;
   const [user] = await em.execute<{ had: boolean }[]>(
@@ -192,19 +196,49 @@ export async function noteFactors(
   );
   if (!has) {
     await em.execute('delete from recovery_code where user_id = ?', [userId]);
+    await limitSessions(em, userId, neededBy);
     return null;
   }
   if (sid !== null && user?.had === false) await endWaiting(em, userId, sid);
   return left > 0 ? null : renewRecoveryCodes(em, userId);
 }
 
+/** Of two changes at once, the second counts what the first has left. */
+async function lockFactors(em: EntityManager, userId: string): Promise<void> {
+  await em.execute('select 1 from user_account where id = ? for no key update', [userId]);
+}
+
+/**
+ * Leaves sessions a viewer's rights, if a role of their user needs a second factor and there is none: after
+ * the last one is gone, or after a role came along. Issuers ask for second factors themselves.
+ */
+export async function limitSessions(
+  em: EntityManager,
+  userId: string,
+  neededBy: readonly Role[],
+): Promise<void> {
+  await em.execute(
+    `update auth_session s set awaits_second_factor = true
+       from user_account u
+      where u.id = s.user_id and u.id = ? and not u.second_factor and u.roles && ?::text[]
+        and s.identity_id is null and s.revoked_at is null and not s.awaits_second_factor`,
+    [userId, arrayLiteral(neededBy)],
+  );
+}
+
 /** For administrators, for a user who has lost everything. Ends what was opened before. */
-export async function removeFactors(em: EntityManager, userId: string): Promise<void> {
+export async function removeFactors(
+  em: EntityManager,
+  userId: string,
+  neededBy: readonly Role[],
+): Promise<void> {
+  await lockFactors(em, userId);
   for (const table of ['user_totp', 'passkey', 'recovery_code', 'auth_challenge'])
     await em.execute(`delete from ${table} where user_id = ?`, [userId]);
   await em.execute('update user_account set second_factor = false, updated_at = now() where id = ?', [
     userId,
   ]);
+  await limitSessions(em, userId, neededBy);
 }
 
 /**

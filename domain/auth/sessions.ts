@@ -250,12 +250,16 @@ export async function revokeSession(em: EntityManager, sid: string): Promise<voi
   await em.execute('update auth_session set revoked_at = coalesce(revoked_at, now()) where id = ?', [sid]);
 }
 
-/** Ends the session of one of the user's own refresh tokens; ignores any other token. */
+/** Ends the session of one of the user's own refresh tokens, or an access token; ignores any other token. */
 export async function revokeRefreshToken(
   em: EntityManager,
   userId: string,
   refreshToken: string,
 ): Promise<void> {
+  await em.execute('delete from access_token where token_hash = ? and user_id = ?', [
+    hashToken(refreshToken),
+    userId,
+  ]);
   await em.execute(
     `update auth_session s set revoked_at = coalesce(s.revoked_at, now())
      from refresh_token r where r.session_id = s.id and r.token_hash = ? and s.user_id = ?`,
@@ -300,6 +304,8 @@ export async function endAllSessions(em: EntityManager, userId: string): Promise
   await em.execute('delete from auth_client where user_id = ?', [userId]);
   await em.execute('delete from access_token where user_id = ?', [userId]);
   await em.execute('delete from worker_token where owner_id = ?', [userId]);
+  // Log-ins whose second step is still to come.
+  await em.execute('delete from auth_challenge where user_id = ?', [userId]);
 }
 
 export function shortUserAgent({ userAgent }: OpenedFrom): string {

@@ -171,6 +171,13 @@ test('a client cannot create clients, and neither can a token without the time o
   expect([byMachine.status, byMachine.body.code]).toEqual([403, 'person_required']);
   expect([byOld.status, byOld.body.code]).toEqual([401, 'login_too_old']);
   expect((await machine.get('/users/me/clients')).body).toHaveLength(1);
+  // Without scopes it has its user's rights, but it is not that person.
+  for (const refused of [
+    await machine.post('/absences', {}),
+    await machine.delete(`/users/me/tokens/${user.id}`),
+    await machine.post('/users/me/verify', { password }),
+  ])
+    expect([refused.status, refused.body.code]).toEqual([403, 'person_required']);
 });
 
 test('admins list and delete the clients of all users, others only their own', async () => {

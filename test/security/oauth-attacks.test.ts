@@ -367,13 +367,16 @@ describe('a client', () => {
     expect((await (await tokenFor('admin')).post('/webhooks', { url })).status).toBe(201);
   });
 
-  test('cannot create credentials, end sessions, or approve devices', async () => {
+  test('cannot create credentials, end sessions, approve devices or set secrets', async () => {
     const { body } = await redeem(app, await authorize(app, page));
     const client = createClient(app.url, body.access_token);
     const replies = [
       await client.post('/users/me/clients', { name: 'machine' }),
       await client.delete('/users/me/sessions'),
       await client.post('/auth/device/decision', { user_code: 'BBBB-BBBB', decision: 'approve' }),
+      // A session that is too old for them could approve a client instead.
+      await client.put('/secrets/KEY', { value: 'x' }),
+      await client.delete('/secrets/KEY'),
     ];
     expect(replies.map((reply) => [reply.status, reply.body.code])).toEqual(
       replies.map(() => [403, 'person_required']),

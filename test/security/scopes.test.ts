@@ -109,6 +109,35 @@ describe('a token', () => {
     );
   });
 
+  test('of one workflow may be about one that a team holds, or that its user may only start', async () => {
+    const [member, runner] = [
+      await app.createUser({ roles: ['viewer'] }),
+      await app.createUser({ roles: ['viewer'] }),
+    ];
+    const team = (await admin.post('/teams', { name: 'payroll', admin: member.id })).body;
+    const definition = { do: [{ first: { set: { a: 1 } } }] };
+    const held = await createdWorkflow(await app.as(member), definition, { team_id: team.id });
+    const runners = { users: [runner.username] };
+    const granted = await createdWorkflow(await app.as('builder'), definition, { runners });
+    for (const [who, { id }, other] of [
+      [member, held, granted],
+      [runner, granted, held],
+    ] as const) {
+      const own = await app.as(who);
+      const make = (workflow: string) =>
+        own.post('/users/me/tokens', {
+          name: 'one',
+          scopes: [`workflow:${workflow}`],
+          expires_at: soon().toISOString(),
+        });
+      const made = await make(id);
+      expect(made.status).toBe(201);
+      const client = createClient(app.url, made.body.token);
+      expect((await client.post(`/workflows/${id}/run`, {})).status).toBe(201);
+      expect((await make(other.id)).status).toBe(422);
+    }
+  });
+
   test('opens the interfaces of other standards by its scopes only', async () => {
     const reader = await tokenClient(['agents:read', 'runs:read'], 'builder');
     expect((await reader.get('/v1/models')).status).toBe(200);

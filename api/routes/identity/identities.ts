@@ -152,7 +152,7 @@ function adminEndpoints(): Endpoint[] {
       path: '/users/{id}/identities',
       operationId: 'linkUserIdentity',
       summary: 'Link an identity to a user by its subject',
-      description: 'For users who existed before the issuer. Only a person may do this.',
+      description: 'For users older than the issuer. Only a person may, in a session at most 5 minutes old.',
       tags,
       role: 'admin',
       params: idParams,
@@ -163,7 +163,7 @@ function adminEndpoints(): Endpoint[] {
       idempotent: false,
       handler: async (c) => {
         const user = await getUser(c.em, c.params.id, true);
-        checkPerson(claimsOf(c.ctx));
+        checkFreshLogin(claimsOf(c.ctx));
         const issuer = await getIssuer(c.em, c.body.issuer_id);
         const id = await linkSubject(c.em, user.id, issuer, c.body.subject);
         const linked = (await listIdentities(c.em, user.id)).filter((one) => one.id === id);

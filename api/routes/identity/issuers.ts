@@ -3,6 +3,7 @@ import * as z from 'zod';
 
 import { claimMapping } from '../../../contracts/identity.ts';
 import { IdentityRefusal } from '../../../contracts/identity-refusal.ts';
+import { checkFreshLogin } from '../../../domain/auth/clients.ts';
 import { checkPerson } from '../../../domain/auth/own-sessions.ts';
 import { AppError, conflict } from '../../../domain/errors.ts';
 import {
@@ -132,7 +133,9 @@ function createEndpoint({ env, encryption }: Pick<AppDeps, 'env' | 'encryption'>
     operationId: 'createIssuer',
     scope: 'person',
     summary: 'Add an external OpenID Connect issuer',
-    description: 'Only a person may do this (403 `person_required`). There are at most 50 issuers.',
+    description:
+      'Only a person may do this (403 `person_required`), in a session at most 5 minutes old ' +
+      '(401 `login_too_old`). There are at most 50 issuers.',
     tags,
     role: 'admin',
     body: z.object(issuerFields),
@@ -141,7 +144,7 @@ function createEndpoint({ env, encryption }: Pick<AppDeps, 'env' | 'encryption'>
     errors: [403, 409],
     idempotent: false,
     handler: async (c) => {
-      checkPerson(claimsOf(c.ctx));
+      checkFreshLogin(claimsOf(c.ctx));
       const { client_secret: secret, ...body } = c.body;
       const fields = {
         ...body,
@@ -174,7 +177,8 @@ function updateEndpoint({ env, encryption }: Pick<AppDeps, 'env' | 'encryption'>
     scope: 'person',
     summary: 'Change or disable an external issuer',
     description:
-      'A new mapping takes effect at the next log-in of each user. The sessions of a disabled issuer end.',
+      'A new mapping takes effect at the next log-in of each user. The sessions of a disabled issuer end. ' +
+      'Needs a session at most 5 minutes old (401 `login_too_old`).',
     tags,
     role: 'admin',
     params: idParams,
@@ -185,7 +189,7 @@ function updateEndpoint({ env, encryption }: Pick<AppDeps, 'env' | 'encryption'>
     errors: [403, 409, 412],
     handler: async (c) => {
       const before = await getIssuer(c.em, c.params.id, true);
-      checkPerson(claimsOf(c.ctx));
+      checkFreshLogin(claimsOf(c.ctx));
       c.checkSyntax();
       checkIfMatch(c.ctx, tagOf(before));
       checkOwn(before);

@@ -94,7 +94,7 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       responses: { 200: secretRecord, 201: secretRecord },
       errors: [409],
       handler: async (c) => {
-        checkStepUp(claimsOf(c.ctx));
+        checkStepUp(claimsOf(c.ctx), c.actor);
         const { name } = c.params;
         const holder = await holderFor(c, 'builder');
         const { value } = c.body;
@@ -132,7 +132,7 @@ export function secretEndpoints({ encryption, env }: Pick<AppDeps, 'encryption' 
       query: z.object(ofTeam),
       responses: { 204: null },
       handler: async (c) => {
-        checkStepUp(claimsOf(c.ctx));
+        checkStepUp(claimsOf(c.ctx), c.actor);
         await deleteSecret(c.em, await holderFor(c, 'builder'), c.params.name);
         return { status: 204 };
       },

@@ -4,6 +4,7 @@ import { budgetPatch, budgetSchema } from '../../../contracts/budgets.ts';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../domain/auth/password.ts';
 import { createUser, getUser, listUsers, updateUser } from '../../../domain/auth/users.ts';
 import { checkStepUp, deleteClient, listClients } from '../../../domain/auth/clients.ts';
+import { limitSessions } from '../../../domain/auth/second-factor.ts';
 import { transferOwnership } from '../../../domain/auth/transfer.ts';
 import { handOverTasks } from '../../../domain/hitl/transfer-tasks.ts';
 import type { AppDeps } from '../../deps.ts';
@@ -33,7 +34,7 @@ const fields = {
 };
 
 /** User management by administrators. */
-export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
+export function userEndpoints(deps: Pick<AppDeps, 'env' | 'encryption'>): Endpoint[] {
   return [
     endpoint({
       method: 'POST',
@@ -66,7 +67,7 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
       },
       handler: async (c) => {
         await getUser(c.em, c.params.id);
-        checkStepUp(claimsOf(c.ctx));
+        checkStepUp(claimsOf(c.ctx), c.actor);
         const people = { from: c.params.id, to: c.body.to };
         const transferred = await transferOwnership(c.em, deps.encryption, c.actor, people);
         return {
@@ -121,7 +122,7 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
       responses: { 201: userRecord },
       errors: [409],
       handler: async (c) => {
-        checkStepUp(claimsOf(c.ctx));
+        checkStepUp(claimsOf(c.ctx), c.actor);
         const user = await createUser(c.em, c.body);
         return {
           status: 201,
@@ -203,12 +204,13 @@ export function userEndpoints(deps: Pick<AppDeps, 'encryption'>): Endpoint[] {
         c.checkSyntax();
         checkIfMatch(c.ctx, tagOf(user));
         const { budget, ...body } = c.body;
-        const isGrave = body.roles ?? body.groups ?? body.status ?? body.password ?? body.email;
-        if (isGrave !== undefined) checkStepUp(claimsOf(c.ctx));
+        const grave = [body.roles, body.groups, body.status, body.password, body.email];
+        if (grave.some((field) => field !== undefined)) checkStepUp(claimsOf(c.ctx), c.actor);
         const changed = await updateUser(c.em, user, {
           ...withoutUndefined(body),
           ...(budget === undefined ? {} : { budget: mergedBudget(user.budget, budget) }),
         });
+        if (body.roles !== undefined) await limitSessions(c.em, user.id, deps.env.SECOND_FACTOR_ROLES);
         return { status: 200, body: presentUser(changed), headers: { ETag: tagOf(changed) } };
       },
     }),

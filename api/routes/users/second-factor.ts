@@ -143,15 +143,15 @@ function overviewEndpoints({ env }: Deps): Endpoint[] {
       responses: { 204: null },
       handler: async (c) => {
         const user = await getUser(c.em, c.params.id, true);
-        checkStepUp(claimsOf(c.ctx));
-        await removeFactors(c.em, user.id);
+        checkStepUp(claimsOf(c.ctx), c.actor);
+        await removeFactors(c.em, user.id, env.SECOND_FACTOR_ROLES);
         return { status: 204 };
       },
     }),
   ];
 }
 
-function totpEndpoints({ encryption }: Deps): Endpoint[] {
+function totpEndpoints({ env, encryption }: Deps): Endpoint[] {
   return [
     endpoint({
       method: 'POST',
@@ -183,7 +183,7 @@ function totpEndpoints({ encryption }: Deps): Endpoint[] {
       handler: async (c) => {
         await checkMayChange(c);
         await confirmTotp(c.em, encryption, c.actor.id, c.body.code);
-        return withCodes(c);
+        return withCodes(env, c);
       },
     }),
     endpoint({
@@ -198,7 +198,7 @@ function totpEndpoints({ encryption }: Deps): Endpoint[] {
       handler: async (c) => {
         await checkMayChange(c);
         await removeTotp(c.em, c.actor.id);
-        await noteFactors(c.em, { userId: c.actor.id, sid: null });
+        await afterRemoval(env, c);
         return { status: 204 };
       },
     }),
@@ -239,7 +239,7 @@ function passkeyEndpoints({ env }: Deps): Endpoint[] {
       handler: async (c) => {
         await checkMayChange(c);
         await removePasskey(c.em, c.actor.id, c.params.id);
-        await noteFactors(c.em, { userId: c.actor.id, sid: null });
+        await afterRemoval(env, c);
         return { status: 204 };
       },
     }),
@@ -269,7 +269,7 @@ function registerEndpoint(env: Deps['env']): Endpoint {
         challenge: found.challenge,
         response: passkey,
       });
-      return withCodes(c);
+      return withCodes(env, c);
     },
   });
 }
@@ -384,8 +384,18 @@ function logInOptions({ env }: Deps): Endpoint {
   });
 }
 
-async function withCodes({ em, actor, ctx }: Pick<EndpointContext, 'em' | 'actor' | 'ctx'>) {
-  const codes = await noteFactors(em, { userId: actor.id, sid: claimsOf(ctx).sid });
+async function afterRemoval(
+  { SECOND_FACTOR_ROLES: neededBy }: Deps['env'],
+  { em, actor }: Pick<EndpointContext, 'em' | 'actor'>,
+): Promise<void> {
+  await noteFactors(em, { userId: actor.id, sid: null, neededBy });
+}
+
+async function withCodes(
+  { SECOND_FACTOR_ROLES: neededBy }: Deps['env'],
+  { em, actor, ctx }: Pick<EndpointContext, 'em' | 'actor' | 'ctx'>,
+) {
+  const codes = await noteFactors(em, { userId: actor.id, sid: claimsOf(ctx).sid, neededBy });
   return { status: 200, body: { recovery_codes: codes }, headers: noStore };
 }
 

@@ -1,6 +1,10 @@
 /** Second factors: authenticator apps, recovery codes, step-up, and what a role demands. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Secret, TOTP } from 'otpauth';
+import type { EntityManager } from '../../../db/orm.ts';
+import { callerOfCookie, openCookieSession } from '../../../domain/auth/cookie-sessions.ts';
+import { factorsOf, noteFactors } from '../../../domain/auth/second-factor.ts';
+import { removeTotp } from '../../../domain/auth/totp.ts';
 import {
   createClient,
   startTestApp,
@@ -47,6 +51,13 @@ async function withTotp(roles?: TestUser['roles']) {
   const confirmed = await own.post('/users/me/totp/confirm', { code: codeOf(secret, -1) });
   expect(confirmed.status).toBe(200);
   return { user, own, secret, codes: confirmed.body.recovery_codes as string[] };
+}
+
+const fork = () => app.orm.em.fork();
+
+function tokenBody() {
+  const expires_at = new Date(Date.now() + 86_400_000).toISOString();
+  return { name: 't', scopes: ['runs:read'], expires_at };
 }
 
 test('a password alone opens no session, and a code works once', async () => {
@@ -142,11 +153,7 @@ test('what is grave needs a fresh log-in, which a password, or a second factor, 
   const old = createClient(app.url, (await deviceToken(own)).access_token);
   const refused = await old.put('/secrets/KEY', { value: 'y' });
   expect([refused.status, refused.body.code]).toEqual([401, 'login_too_old']);
-  const body = {
-    name: 't',
-    scopes: ['runs:read'],
-    expires_at: new Date(Date.now() + 86_400_000).toISOString(),
-  };
+  const body = tokenBody();
   expect((await old.post('/users/me/tokens', body)).status).toBe(401);
 
   expect((await old.post('/users/me/verify', { password: 'wrong' })).status).toBe(403);
@@ -157,6 +164,28 @@ test('what is grave needs a fresh log-in, which a password, or a second factor, 
   expect(token.body.token).toMatch(/^cdz_[0-9A-Za-z]{38}$/);
   expect((await createClient(app.url, token.body.token).get('/runs')).status).toBe(200);
   expect((await createClient(app.url, `${token.body.token.slice(0, -1)}_`).get('/runs')).status).toBe(401);
+  expect((await own.post('/auth/revoke', { token: token.body.token })).status).toBe(200);
+  expect((await createClient(app.url, token.body.token).get('/runs')).status).toBe(401);
+});
+
+test('what gives others rights needs a fresh log-in of an admin, too', async () => {
+  const { own } = await withTotp(['admin']);
+  const old = createClient(app.url, (await deviceToken(own)).access_token);
+  const someone = await app.createUser({ roles: ['builder'] });
+  const replies = [
+    await old.patch(`/users/${someone.id}`, { password: null }),
+    await old.patch(`/users/${someone.id}`, { roles: ['admin'] }),
+    await old.post(`/users/${someone.id}/identities`, { issuer_id: someone.id, subject: 'me' }),
+    await old.post('/identity-issuers', {
+      name: 'mine',
+      title: 'Mine',
+      issuer: 'https://issuer.example.com',
+      client_id: 'x',
+    }),
+  ];
+  expect(replies.map(({ status, body }) => [status, body.code])).toEqual(
+    replies.map(() => [401, 'login_too_old']),
+  );
 });
 
 /** The tokens of a session that another one has approved. */
@@ -174,10 +203,55 @@ test("a role that needs a second factor has a viewer's rights until there is one
   const own = clientOf(await logIn(user.username));
   expect((await own.get('/users')).status).toBe(403);
   expect((await own.get('/users/me/second-factor')).body).toMatchObject({ totp: false, required: true });
+  // Neither does it make a credential that has the whole rights.
+  const lasting = await Promise.all([
+    own.post('/users/me/clients', { name: 'machine' }),
+    own.post('/users/me/tokens', tokenBody()),
+    own.post('/users/me/identities', { issuer: 'company' }),
+  ]);
+  expect(lasting.map(({ status, body }) => [status, body.code])).toEqual(
+    lasting.map(() => [403, 'second_factor_required']),
+  );
   const { secret } = (await own.post('/users/me/totp')).body;
   expect((await own.post('/users/me/totp/confirm', { code: '000000' })).status).toBe(422);
   expect((await own.post('/users/me/totp/confirm', { code: codeOf(secret) })).status).toBe(200);
   expect((await own.get('/users')).status).toBe(200);
+  expect((await own.post('/users/me/tokens', tokenBody())).status).toBe(201);
+  // Without the last one the rights are gone again.
+  expect((await own.delete('/users/me/totp')).status).toBe(204);
+  expect((await own.get('/users')).status).toBe(403);
+});
+
+test('a role that comes along takes effect in sessions with a second factor only', async () => {
+  const admin = await app.as('admin');
+  const [plain, guarded] = [await person(), await withTotp()];
+  const own = clientOf(await logIn(plain.username));
+  for (const { id } of [plain, guarded.user])
+    expect((await admin.patch(`/users/${id}`, { roles: ['admin'] })).status).toBe(200);
+  expect((await own.get('/users')).status).toBe(403);
+  expect((await guarded.own.get('/users')).status).toBe(200);
+});
+
+test('a passkey that is added while the app is removed stays a second factor', async () => {
+  const { user } = await withTotp();
+  const note = (em: EntityManager) => noteFactors(em, { userId: user.id, sid: null, neededBy: [] });
+  const added = fork().transactional(async (em) => {
+    await em.execute(
+      `insert into passkey (id, user_id, credential_id, public_key, counter, transports, name)
+       values (gen_random_uuid(), ?, 'added', '', 0, '{}', 'added')`,
+      [user.id],
+    );
+    await note(em);
+    await em.execute('select pg_sleep(0.5)');
+  });
+  const removed = fork().transactional(async (em) => {
+    await em.execute('select pg_sleep(0.2)');
+    await removeTotp(em, user.id);
+    await note(em);
+  });
+  await Promise.all([added, removed]);
+  expect(await factorsOf(fork(), user.id)).toMatchObject({ totp: false, passkeys: 1 });
+  expect((await logIn(user.username)).body.code).toBe('mfa_required');
 });
 
 test('an admin removes the second factors of somebody who has lost them', async () => {
@@ -206,4 +280,19 @@ test('a session ends after its idle time, and after its whole time in any case',
   const refresh = { grant_type: 'refresh_token', refresh_token: body.refresh_token };
   expect((await app.anonymous.post('/auth/token', refresh)).status).toBe(200);
   expect(await times()).toEqual({ idle: 1, whole: 1 });
+});
+
+test("a browser's session ends with its whole time, also for streams", async () => {
+  const { id } = await person();
+  const policy = { idleSeconds: 7_200, maxSeconds: 18_000, secondFactorRoles: [] };
+  const from = { ip: '127.0.0.1', userAgent: '', requestId: null, policy };
+  const secret = await openCookieSession(fork(), { id }, from);
+  await fork().execute(
+    `update auth_session set last_used_at = now() - interval '2 minutes', ends_at = now() + interval '1 hour'
+      where user_id = ?`,
+    [id],
+  );
+  const caller = await callerOfCookie(fork(), secret);
+  expect(caller?.prolonged).toBe(true);
+  expect(caller?.claims.exp).toBeLessThanOrEqual(Date.now() / 1_000 + 3_601);
 });

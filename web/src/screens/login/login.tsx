@@ -39,13 +39,15 @@ export function Issuers({ newTab = false }: { newTab?: boolean }) {
     );
   }, []);
   const back = `${location.pathname}${location.search}`;
+  // Over a page it has to be shown anew who one is: issuers seldom say when they asked last.
+  const query = new URLSearchParams({ return_to: back, ...(newTab ? { fresh: 'true' } : {}) }).toString();
   return (
     <>
       {choices.value.map(({ name, title }) => (
         <a
           key={name}
           class={css['issuer']}
-          href={`/auth/sso/${name}?${new URLSearchParams({ return_to: back }).toString()}`}
+          href={`/auth/sso/${name}?${query}`}
           target={newTab ? '_blank' : undefined}
         >
           {words.logInWith(title)}
