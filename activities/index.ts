@@ -18,6 +18,7 @@ import { startScheduledRunActivity } from './start-scheduled-run.ts';
 import { runProcessActivity } from './run-process.ts';
 import { takeOutcomeActivity } from './take-outcome.ts';
 import { sweepFilesActivity } from './sweep-files.ts';
+import { tracedActivities } from './traced.ts';
 
 export type { ActivityDeps } from './deps.ts';
 
@@ -27,14 +28,15 @@ export function createProcessActivities(
 ): Pick<RunActivities, 'runProcess' | 'runContainer'> {
   const prices = createPrices(() => given.orm.em.fork());
   const deps = { ...given, outcomes: createOutcomes(given), prices };
-  return { runProcess: runProcessActivity(deps), runContainer: runContainerActivity(deps) };
+  const activities = { runProcess: runProcessActivity(deps), runContainer: runContainerActivity(deps) };
+  return tracedActivities(deps, activities);
 }
 
 export function createActivities(given: ActivityDeps): RunActivities & DeliveryActivities {
   const prices = createPrices(() => given.orm.em.fork());
   const deps = { ...given, outcomes: createOutcomes(given), prices };
   const [invokeAgent, callHttp] = [invokeAgentActivity(deps), callHttpActivity(deps)];
-  return {
+  return tracedActivities(deps, {
     ...runLogActivities(deps),
     ...humanTaskActivities(deps),
     ...childRunActivities(deps),
@@ -50,5 +52,5 @@ export function createActivities(given: ActivityDeps): RunActivities & DeliveryA
     startScheduledRun: startScheduledRunActivity(deps),
     sweepFiles: sweepFilesActivity(deps),
     removeExpired: removeExpiredActivity(deps),
-  };
+  });
 }

@@ -18,6 +18,7 @@ import type { Begun } from '../domain/runs/invocations.ts';
 import { closeOpenJob } from '../domain/jobs/finish.ts';
 import { ENTRY_PIN, pinKey, pinOf, statusFor, useAgent } from '../domain/runs/pins.ts';
 import { readCallRules, type CallRules } from '../domain/spending/rules.ts';
+import { describeAgentCall, describeToolCall } from '../tracing/gen-ai.ts';
 import { AgentGate } from './agent-gate.ts';
 import type { ActivityDeps, CallDeps } from './deps.ts';
 import { awaitsCallback, CallbackWait, createWorkerJob } from './create-job.ts';
@@ -31,8 +32,8 @@ interface Prepared {
   agent: PinnedAgent;
   warnings: string[];
   rules: CallRules;
-  /** Called as a tool of a language model. */
-  isTool?: true;
+  /** A language model calls the agent as its tool of this name. */
+  tool?: string;
 }
 
 /** A tool of an MCP server, which is no agent. */
@@ -85,6 +86,8 @@ export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'
           const now = await useAgent(deps.orm.em.fork(), snapshot.id);
           prepared = admit(snapshot, now, rulesOf(begun));
         } else prepared = snapshot ? admit(snapshot, status, rulesOf(begun)) : await pinNow(deps, input);
+        if ('agent' in prepared)
+          describeAgentCall({ ...prepared.agent, kind: agentKind(prepared.agent) }, prepared.tool);
       },
       gate,
       enter: async (row, { claimed_before: isRepeat }) => {
@@ -127,14 +130,17 @@ export async function toolTarget(
   input: Pick<InvokeAgentInput, 'run_id' | 'task' | 'visit'>,
   ref: ToolRef,
 ): Promise<Target> {
-  const { target } = await toolOf(deps, input, ref);
-  if (target.kind === 'mcp') return target;
+  const { target, name } = await toolOf(deps, input, ref);
+  if (target.kind === 'mcp') {
+    describeToolCall(name);
+    return target;
+  }
   if (target.kind !== 'agent') throw fault('runtime', 'The tool is neither an agent nor of an MCP server');
   const { snapshot, rights_of: rightsOf } = target;
   const em = deps.orm.em.fork();
   const status = await statusFor(em, snapshot.id, rightsOf);
   const rules = await readCallRules(em, input.run_id, snapshot.id);
-  return { ...admit(snapshot, status, rules), isTool: true };
+  return { ...admit(snapshot, status, rules), tool: name };
 }
 
 /** A repeat makes no second job of an external worker. */
@@ -274,7 +280,7 @@ async function enterRun({ id, version }: PinnedAgent, gate: AgentGate): Promise<
 /** The caller starts the run that is the call. */
 async function startRun(
   { input }: InvokeAgentInput,
-  { agent, warnings, isTool }: Prepared,
+  { agent, warnings, tool }: Prepared,
   gate: AgentGate,
 ): Promise<Invoked> {
   gate.becomesRun();
@@ -285,7 +291,7 @@ async function startRun(
     output: null,
     warnings,
     ...(priced ? { usage: priced } : {}),
-    child: { ...childOf(agent, input), ...(isTool ? { rights_of: agent.owner_id } : {}) },
+    child: { ...childOf(agent, input), ...(tool === undefined ? {} : { rights_of: agent.owner_id }) },
   };
 }
 

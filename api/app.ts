@@ -25,6 +25,8 @@ import { createAddressLimit } from './middleware/rate-limit.ts';
 import { mcpMiddleware } from './mcp/mount.ts';
 import { scimMiddleware } from './scim/mount.ts';
 import { requestIdMiddleware } from './middleware/request-id.ts';
+import { tracingMiddleware } from './middleware/tracing.ts';
+import { isTracing } from '../tracing/context.ts';
 import { openAiMiddleware } from './openai/mount.ts';
 import { createLiveSessions } from './streams/live-sessions.ts';
 import { createNotificationFeeds } from './streams/notification-feeds.ts';
@@ -132,6 +134,7 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
   parseQueriesInLinearTime(koa);
   // Koa reports closed sockets here. All other errors were answered and logged by errorsMiddleware.
   koa.on('error', (error: unknown) => logger.debug({ err: error }, 'connection error'));
+  if (isTracing()) koa.use(tracingMiddleware);
   koa.use(deps.metrics.middleware);
   koa.use(requestIdMiddleware(logger));
   const sessionPolicy: SessionPolicy = {

@@ -29,6 +29,8 @@ import { createGateway } from '../temporal/gateway.ts';
 import { createTemporalClient, temporalSettings } from '../temporal/client.ts';
 import { createDataConverter } from '../temporal/data-converter.ts';
 import { createPayloadCodec } from '../temporal/payload-codec.ts';
+import { traceFields } from '../tracing/context.ts';
+import { startTracing } from '../tracing/start.ts';
 import { createApp } from './app.ts';
 import { createHttpServer } from './http-server.ts';
 import { listenGrpc } from './a2a/grpc-server.ts';
@@ -48,7 +50,8 @@ const SEAL_MS = 10_000;
 const SETTLE_MS = 3_000;
 
 const env = loadServerEnv();
-const logger = createLogger({ name: 'api', level: env.LOG_LEVEL });
+const logger = createLogger({ name: 'api', level: env.LOG_LEVEL, fields: traceFields });
+const tracing = await startTracing(env, 'api', logger);
 let pool: PoolState | null = null;
 const orm = createOrm({
   url: env.DATABASE_URL,
@@ -162,6 +165,7 @@ async function stop(signal: string): Promise<void> {
     ]),
     sleep(CLOSE_MS),
   ]);
+  await tracing?.stop();
   logger.info('stopped');
   process.exit(0);
 }

@@ -2090,6 +2090,8 @@ export type PolledJob = {
   input: unknown;
   /** The same in each attempt of the job. */
   idempotency_key: string;
+  /** W3C Trace Context: send it on, and what the worker does belongs to the trace of the run. */
+  traceparent?: string;
   attempt: number;
   lease_expires_at: string;
   /** From this answer on, for workers whose clock may be wrong. 0: the lease is over. */
@@ -2373,6 +2375,10 @@ export type RunFields = {
     run_id: string | null;
     url: string | null;
   };
+  /** Of the trace (OpenTelemetry) that it is in. */
+  trace_id: string | null;
+  /** Where to look at the trace, if the installation has a place for that. */
+  trace_url: string | null;
   /** What the caller can currently do with the run. */
   can: ('cancel' | 'suspend' | 'resume' | 'retry' | 'retry_with_changes' | 'run_again' | 'terminate')[];
   /** Number of entries in its log. */

@@ -41,6 +41,23 @@ export function webUrl() {
     .transform((value) => value.replace(/\/+$/, ''));
 }
 
+/** OpenTelemetry "General SDK Configuration". */
+export const TRACE_SAMPLERS = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const;
+
+/** The address of a trace, with `{trace_id}` in it. */
+export function traceUrl() {
+  return z
+    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+    .refine((value) => value.includes('{trace_id}'), 'must have {trace_id} in it');
+}
+
 /** JSON: programs by name, each with `argv` and the names of variables that definitions may set. */
 export function mcpCommands() {
   const message = 'must be JSON such as {"files":{"argv":["/opt/mcp/files"],"environment":["TOKEN"]}}';

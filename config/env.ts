@@ -15,6 +15,8 @@ import {
   mcpCommands,
   port,
   switchOn,
+  traceUrl,
+  TRACE_SAMPLERS,
   trustProxy,
   versionName,
   webUrl,
@@ -99,6 +101,18 @@ const schema = z.object({
   FILES_S3_PATH_STYLE: switchOn().optional(),
   METRICS_TOKEN: capability().optional(),
   METRICS_LABELS: z.coerce.number().int().min(0).max(1_000).default(50),
+  // The names of OpenTelemetry's own specification. Its exporter reads the other OTEL_EXPORTER_OTLP_* itself.
+  OTEL_SDK_DISABLED: switchOn().default(false),
+  OTEL_EXPORTER_OTLP_ENDPOINT: webUrl().optional(),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: webUrl().optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: z.string().optional(),
+  OTEL_SERVICE_NAME: z.string().max(255).optional(),
+  OTEL_RESOURCE_ATTRIBUTES: z.string().optional(),
+  OTEL_TRACES_SAMPLER: z.enum(TRACE_SAMPLERS).default('parentbased_always_on'),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
+  OTEL_BSP_SCHEDULE_DELAY: z.coerce.number().int().min(10).max(60_000).default(5_000),
+  OTEL_BSP_MAX_QUEUE_SIZE: z.coerce.number().int().min(1).max(100_000).default(2_048),
+  TRACE_URL_TEMPLATE: traceUrl().optional(),
   WORKER_METRICS_ADDRESS: z
     .string()
     .regex(

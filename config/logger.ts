@@ -12,6 +12,8 @@ export function createLogger(options: {
   name: string;
   level?: string;
   destination?: DestinationStream;
+  /** Of each entry, such as the trace that it belongs to. */
+  fields?: () => Record<string, unknown>;
 }): Logger {
   const logger = pino(
     {
@@ -20,6 +22,7 @@ export function createLogger(options: {
       timestamp: pino.stdTimeFunctions.isoTime,
       // `redact` serializes errors itself, so that their causes and custom fields are redacted too.
       serializers: { err: (value: unknown) => value },
+      ...(options.fields ? { mixin: options.fields } : {}),
       formatters: {
         level: (label) => ({ level: label }),
         log: (entry) => redactObject(entry),

@@ -9,6 +9,8 @@ type Settings = Pick<
   | 'TEMPORAL_ADDRESS'
   | 'TEMPORAL_UI_URL'
   | 'WORKER_METRICS_ADDRESS'
+  | 'OTEL_EXPORTER_OTLP_ENDPOINT'
+  | 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
   | 'FILES_S3_ENDPOINT'
   | 'FILES_S3_BUCKET'
   | 'BASE_URL'
@@ -24,6 +26,8 @@ export function ownServers(env: Settings): OwnServers {
   if (env.TEMPORAL_ADDRESS !== undefined) servers.push(splitPort(env.TEMPORAL_ADDRESS));
   if (env.TEMPORAL_UI_URL !== undefined) servers.push(serverOf(env.TEMPORAL_UI_URL));
   if (env.WORKER_METRICS_ADDRESS !== undefined) servers.push(splitPort(env.WORKER_METRICS_ADDRESS));
+  for (const url of [env.OTEL_EXPORTER_OTLP_ENDPOINT, env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT])
+    if (url !== undefined) servers.push(serverOf(url));
   // Whoever can call it is root on its host.
   if (env.SANDBOX_ENGINE?.startsWith('http')) servers.push(serverOf(env.SANDBOX_ENGINE));
   if (env.FILES_S3_ENDPOINT !== undefined) {

@@ -1,3 +1,5 @@
+import { isRecord } from './is-record.ts';
+
 /** The DSL's error object (RFC 9457 shape): dsl-reference.md "Error" and "Standard Error Types". */
 export interface DslError {
   type: string;
@@ -55,6 +57,12 @@ function errorType(name: StandardErrorName): string {
 export function standardErrorName(type: string): StandardErrorName | null {
   const name = KNOWN_FORMS.exec(type)?.[1];
   return name !== undefined && isStandardErrorName(name) ? name : null;
+}
+
+/** What monitoring may show of an error: definitions and counterparts choose the other types and texts. */
+export function shownErrorType(error: unknown): StandardErrorName | 'other' {
+  const { type } = isRecord(error) ? error : {};
+  return (typeof type === 'string' ? standardErrorName(type) : null) ?? 'other';
 }
 
 /** Whether two error types are equal: standard errors by name, others by exact text. */

@@ -21,6 +21,8 @@ import { createFileLink } from '../domain/files/file-link.ts';
 import { announceProcessPolicy } from '../domain/operations/process-policy.ts';
 import { runLimits } from '../domain/runs/limits.ts';
 import { createGateway } from '../temporal/gateway.ts';
+import { traceFields } from '../tracing/context.ts';
+import { startTracing } from '../tracing/start.ts';
 import { bundleWorkflows } from './bundle.ts';
 import { createWorker } from './create-worker.ts';
 import { startContainerReaper } from './container-reaper.ts';
@@ -31,11 +33,13 @@ import { startEventPump } from './event-pump.ts';
 import { startNotificationPump } from './notification-pump.ts';
 import { createNotifications } from './notifications.ts';
 import { openResources } from './resources.ts';
+import { startTracePump } from './trace-pump.ts';
 import { ensureSchedules } from './schedule.ts';
 import { temporalLogger } from './temporal-logger.ts';
 
 const env = loadServerEnv();
-const logger = createLogger({ level: env.LOG_LEVEL, name: 'worker' });
+const logger = createLogger({ level: env.LOG_LEVEL, name: 'worker', fields: traceFields });
+const tracing = await startTracing(env, 'worker', logger);
 Runtime.install({
   logger: temporalLogger(logger),
   shutdownSignals: [],
@@ -127,6 +131,7 @@ const worker = await createWorker({
 const runEvents = createRunEventWatcher(env.DATABASE_URL, logger);
 const pump = startEventPump({ orm, kinds, temporal, runEvents, logger });
 const notifier = startNotificationPump({ expand: notifications.expand, temporal, logger }, env.DATABASE_URL);
+const tracePump = tracing && startTracePump({ fork, tracing, runEvents, logger });
 const matcher = startEventMatcher({ orm, temporal, limits: runLimits(env), logger }, env.DATABASE_URL);
 stop = () => {
   if (worker.getState() === 'RUNNING') worker.shutdown();
@@ -145,11 +150,12 @@ await Promise.allSettled([
   sandbox?.close(),
   pump.stop(),
   matcher.stop(),
+  tracePump?.stop(),
   notifier.stop(),
   runEvents.stop(),
   endedCalls.stop(),
 ]);
 notifications.deliver.mailer?.close();
-await Promise.allSettled([connection.close(), client.connection.close(), orm.close(true)]);
+await Promise.allSettled([connection.close(), client.connection.close(), orm.close(true), tracing?.stop()]);
 logger.info('worker stopped');
 process.exit(0);

@@ -15,13 +15,16 @@ import { processSettings } from '../config/process-settings.ts';
 import { announceProcessPolicy } from '../domain/operations/process-policy.ts';
 import { runLimits } from '../domain/runs/limits.ts';
 import { createGateway } from '../temporal/gateway.ts';
+import { traceFields } from '../tracing/context.ts';
+import { startTracing } from '../tracing/start.ts';
 import { connectNative } from './connect.ts';
 import { startContainerReaper } from './container-reaper.ts';
 import { openResources } from './resources.ts';
 import { temporalLogger } from './temporal-logger.ts';
 
 const env = loadSandboxEnv();
-const logger = createLogger({ level: env.LOG_LEVEL, name: 'sandbox' });
+const logger = createLogger({ level: env.LOG_LEVEL, name: 'sandbox', fields: traceFields });
+const tracing = await startTracing(env, 'sandbox', logger);
 Runtime.install({ logger: temporalLogger(logger), shutdownSignals: [] });
 let stop = (): void => process.exit(0);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop());
@@ -64,6 +67,6 @@ logger.info({ task_queue: env.SANDBOX_TASK_QUEUE, namespace: settings.namespace 
 await worker.run();
 reaper.stop();
 await Promise.allSettled([sandbox.close(), endedCalls.stop()]);
-await Promise.allSettled([connection.close(), client.connection.close(), orm.close(true)]);
+await Promise.allSettled([connection.close(), client.connection.close(), orm.close(true), tracing?.stop()]);
 logger.info('sandbox worker stopped');
 process.exit(0);

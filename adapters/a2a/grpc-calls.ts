@@ -3,6 +3,7 @@ import type { RequestOptions } from '@a2a-js/sdk/client';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { Metadata, status, type Client } from '@grpc/grpc-js';
 import { fault } from '../../contracts/fault.ts';
+import { traceHeaders } from '../../tracing/context.ts';
 import type { AgentCredentials } from '../authentication/agent-authentication.ts';
 import type { Words } from '../http/message.ts';
 import { grpcFault } from './grpc-faults.ts';
@@ -99,6 +100,7 @@ export class GrpcCalls {
     if (credentials.withQuery(url) !== url)
       throw fault('configuration', 'A key in the query cannot be sent over gRPC: use a header');
     const headers = {
+      ...traceHeaders(),
       ...this.#options.headers,
       ...credentials.headers,
       ...requestOptions?.serviceParameters,

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { HttpCall, HttpResult } from '../../domain/ports.ts';
+import { traceHeaders } from '../../tracing/context.ts';
 import { dslCredentials } from '../authentication/dsl-authentication.ts';
 import { guardedCall, type CallGuard } from '../guarded-call.ts';
 import { guardedGet } from '../guarded-get.ts';
@@ -47,7 +48,7 @@ export function createAsyncApiCaller(
         if (protocol === undefined) throw new Error('a protocol without an implementation');
         const connecting = await connectingTo(tools, call, guard, operation);
         return wanted.action === 'send'
-          ? protocol.send(connecting, outbound(wanted.message, operation))
+          ? protocol.send(connecting, traced(outbound(wanted.message, operation), operation))
           : messagesOf(protocol, connecting, call, operation);
       }),
   };
@@ -161,6 +162,15 @@ function outbound({ payload, headers }: Wanted['message'], { correlation }: Asyn
       }),
     ),
   };
+}
+
+/** Protocols whose messages have headers. That of HTTP has them by its request. */
+const WITH_HEADERS: ReadonlySet<string> = new Set(['amqp', 'kafka', 'mqtt5', 'nats']);
+
+/** Whoever gets the message can go on in the trace. */
+function traced(message: OutboundMessage, { target }: AsyncOperation): OutboundMessage {
+  if (!WITH_HEADERS.has(target.protocol)) return message;
+  return { ...message, headers: { ...traceHeaders(), ...message.headers } };
 }
 
 async function messagesOf(

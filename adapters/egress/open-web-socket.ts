@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { Agent, WebSocket } from 'undici';
 import { Fault, fault } from '../../contracts/fault.ts';
+import { traceHeaders } from '../../tracing/context.ts';
 import { connectionFault } from './connection-fault.ts';
 import type { EgressPolicy } from './egress.ts';
 import { openPinnedSocket } from './open-pinned-socket.ts';
@@ -53,7 +54,7 @@ export async function openWebSocket({
       );
     },
   });
-  const socket = webSocket(url, protocols, agent, headers);
+  const socket = webSocket(url, protocols, agent, { ...traceHeaders(), ...headers });
   socket.binaryType = 'arraybuffer';
   const closed = new Promise<void>((resolve) =>
     socket.addEventListener('close', () => resolve(), { once: true }),

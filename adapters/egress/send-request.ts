@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { request as undiciRequest } from 'undici';
 import { isOperationsPath } from '../../contracts/egress-denied.ts';
 import type { EgressRules } from '../../contracts/egress-rules.ts';
+import { failed, inSpan, isInSpan, SpanKind, traceHeaders } from '../../tracing/context.ts';
 import type { CheckedAgents } from './checked-agents.ts';
 import type { EgressRequest } from './egress.ts';
 
@@ -13,8 +14,33 @@ export interface UnreadAnswer {
   body: Awaited<ReturnType<typeof undiciRequest>>['body'];
 }
 
-/** Sends one request to the URL, or to the origin that EGRESS_HOST_MAP puts in its place. */
+/**
+ * Sends one request to the URL, or to the origin that EGRESS_HOST_MAP puts in its place. In a trace it is a
+ * span, until the answer begins, and the counterpart learns of it. The span has no path: that of a webhook,
+ * for example, may be a secret.
+ */
 export async function sendRequest(
+  tools: { rules: EgressRules; agents: CheckedAgents },
+  url: URL,
+  request: EgressRequest,
+  signal: AbortSignal,
+): Promise<UnreadAnswer> {
+  if (!isInSpan()) return send(tools, url, request, signal);
+  const attributes = {
+    'http.request.method': request.method,
+    'server.address': url.hostname,
+    'server.port': Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
+    'url.scheme': url.protocol.slice(0, -1),
+  };
+  return inSpan(request.method, { kind: SpanKind.CLIENT, attributes }, async (span) => {
+    const answer = await send(tools, url, request, signal);
+    span.setAttribute('http.response.status_code', answer.status);
+    if (answer.status >= 400) failed(span, String(answer.status));
+    return answer;
+  });
+}
+
+async function send(
   { rules, agents }: { rules: EgressRules; agents: CheckedAgents },
   url: URL,
   request: EgressRequest,
@@ -32,6 +58,7 @@ export async function sendRequest(
     method: request.method,
     headers: {
       'accept-encoding': 'gzip, deflate, br',
+      ...traceHeaders(),
       ...request.headers,
       ...bodyHeaders,
       ...(mapped === null ? {} : { host: url.host }),

@@ -4,6 +4,7 @@ import { Metadata, status, type Client } from '@grpc/grpc-js';
 import { fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { HttpCall, HttpResult } from '../../domain/ports.ts';
+import { traceHeaders } from '../../tracing/context.ts';
 import { dslCredentials } from '../authentication/dsl-authentication.ts';
 import { headerSafe } from '../call-settings.ts';
 import { guardedCall, type CallGuard } from '../guarded-call.ts';
@@ -97,6 +98,7 @@ function metadataOf(call: HttpCall, credentials: Record<string, string>): Metada
   if (!isRecord(given)) throw fault('configuration', '"metadata" must be an object');
   const metadata = new Metadata();
   try {
+    for (const [name, value] of Object.entries(traceHeaders())) metadata.set(name, value);
     metadata.set('idempotency-key', headerSafe(call.idempotencyKey));
     for (const [name, value] of Object.entries(given)) {
       if (value === null) continue;

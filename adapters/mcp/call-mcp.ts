@@ -4,6 +4,7 @@ import { Fault, fault } from '../../contracts/fault.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { McpCommands } from '../../contracts/mcp-commands.ts';
 import type { HttpCall, HttpResult } from '../../domain/ports.ts';
+import { traceHeaders } from '../../tracing/context.ts';
 import { dslCredentials } from '../authentication/dsl-authentication.ts';
 import { headerSafe } from '../call-settings.ts';
 import { hostOf } from '../egress/connection-fault.ts';
@@ -47,7 +48,7 @@ export function createMcpCaller(tools: McpTools): { mcp(call: HttpCall): Promise
           await client.connect(connection.transport, { signal, timeout: leftMs() });
           return await client.request(
             // The validator knows the methods; the server refuses any other.
-            { method: method as RequestMethod, params: parameters ?? {} },
+            { method: method as RequestMethod, params: withTrace(connection, parameters ?? {}) },
             { signal, timeout: leftMs(), maxTotalTimeout: leftMs() },
           );
         } catch (error) {
@@ -57,6 +58,14 @@ export function createMcpCaller(tools: McpTools): { mcp(call: HttpCall): Promise
         }
       }),
   };
+}
+
+/** Over HTTP the request has the trace; a program gets it with the parameters. */
+function withTrace({ url }: Connection, parameters: Record<string, unknown>): Record<string, unknown> {
+  const trace = url === null ? traceHeaders() : {};
+  if (Object.keys(trace).length === 0) return parameters;
+  const { _meta: meta } = parameters;
+  return { ...parameters, _meta: { ...trace, ...(isRecord(meta) ? meta : {}) } };
 }
 
 function identityOf(given: unknown): { name: string; version: string } {

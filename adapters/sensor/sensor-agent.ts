@@ -4,6 +4,7 @@ import type { IClientPublishOptions, MqttClient } from 'mqtt';
 import { sensorConfiguration, type SensorConfiguration } from '../../contracts/agent-kinds/sensor.ts';
 import { fault } from '../../contracts/fault.ts';
 import type { AgentAdapter, AgentCall, AgentResult } from '../../domain/ports.ts';
+import { traceHeaders } from '../../tracing/context.ts';
 import { closedByBroker } from '../asyncapi/broker.ts';
 import { MAX_MESSAGE_BYTES, MAX_RECEIVED_BYTES, MessageQueue } from '../asyncapi/message-queue.ts';
 import { parseConfiguration, timeoutOf } from '../call-settings.ts';
@@ -248,6 +249,7 @@ async function command({ client, within }: MqttSession, sensing: Sensing): Promi
     properties: {
       responseTopic: topics.from,
       correlationData: Buffer.from(correlation),
+      userProperties: traceHeaders(),
       contentType: typeof value === 'string' ? 'text/plain' : 'application/json',
       // Nobody waits for what a device does later.
       messageExpiryInterval: Math.min(Math.ceil(leftMs / 1_000), 2 ** 32 - 1),

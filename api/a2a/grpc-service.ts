@@ -28,9 +28,10 @@ import { once } from 'node:events';
 
 import { AppError } from '../../domain/errors.ts';
 import { isInterruptedState, isTerminalState } from '../../contracts/a2a/objects.ts';
+import { contextOfCaller, inSpan, SpanKind } from '../../tracing/context.ts';
 import type { AppDeps } from '../deps.ts';
 import { activeExtensions, type A2ACall } from './call.ts';
-import { requestIdOf } from './grpc-admission.ts';
+import { first, requestIdOf } from './grpc-admission.ts';
 import { grpcCall, type TenantRequest } from './grpc-call.ts';
 import { grpcStatus, stoppingStatus } from './grpc-errors.ts';
 import { createRequestHandler } from './request-handler.ts';
@@ -130,8 +131,25 @@ function streaming<Request extends TenantRequest>(
   };
 }
 
-/** Runs one call and logs the outcome. Rejects with the handler's error. */
-async function handled<Request extends TenantRequest, T>(
+/** Runs one call in a span of its own. Rejects with the handler's error. */
+function handled<Request extends TenantRequest, T>(
+  deps: AppDeps,
+  call: Call<Request>,
+  work: (a2a: A2ACall, context: ServerCallContext) => Promise<T>,
+): Promise<T> {
+  const { metadata } = call;
+  const caller = { traceparent: first(metadata, 'traceparent'), tracestate: first(metadata, 'tracestate') };
+  const method = call.getPath().slice(1);
+  return inSpan(
+    method,
+    { kind: SpanKind.SERVER, attributes: { 'rpc.system.name': 'grpc', 'rpc.method': method } },
+    () => answered(deps, call, work),
+    { parent: contextOfCaller(caller), errorType: (error) => String(grpcStatus(error).code) },
+  );
+}
+
+/** Logs the outcome. */
+async function answered<Request extends TenantRequest, T>(
   deps: AppDeps,
   call: Call<Request>,
   work: (a2a: A2ACall, context: ServerCallContext) => Promise<T>,

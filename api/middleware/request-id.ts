@@ -2,6 +2,7 @@ import type { Middleware } from 'koa';
 import { v7 as uuidv7 } from 'uuid';
 
 import type { Logger } from '../../config/logger.ts';
+import { inThisTrace } from '../../tracing/context.ts';
 
 /**
  * Gives every request an id, keeping a valid one from the caller, and logs one line when the response ends.
@@ -14,7 +15,7 @@ export function requestIdMiddleware(logger: Logger): Middleware {
     ctx.state['requestId'] = requestId;
     ctx.set('X-Request-Id', requestId);
     ctx.set('X-Content-Type-Options', 'nosniff');
-    ctx.res.once('close', () => {
+    const log = inThisTrace(() => {
       const durationMs = Math.round(performance.now() - startedMs);
       logger.info(
         {
@@ -28,6 +29,7 @@ export function requestIdMiddleware(logger: Logger): Middleware {
         'request',
       );
     });
+    ctx.res.once('close', log);
     await next();
   };
 }

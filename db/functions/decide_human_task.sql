@@ -8,11 +8,12 @@ language plpgsql set enable_seqscan = off as $$
 declare
   changed timestamptz;
 begin
-  insert into hitl_decision (id, task_id, decision, payload, comment, decided_by, decided_at, via, as_admin)
-  select id, task_id, decision, payload, comment, decided_by, decided_at, via, as_admin
+  insert into hitl_decision (id, task_id, decision, payload, comment, decided_by, decided_at, via, as_admin,
+                             traceparent)
+  select id, task_id, decision, payload, comment, decided_by, decided_at, via, as_admin, traceparent
     from json_to_record(p_decision)
            as r (id uuid, task_id uuid, decision text, payload json, comment text, decided_by uuid,
-                 decided_at timestamptz, via text, as_admin boolean);
+                 decided_at timestamptz, via text, as_admin boolean, traceparent text);
   update hitl_task set status = p_status, updated_at = clock_timestamp()
    where id = (p_decision ->> 'task_id')::uuid
   returning updated_at into changed;

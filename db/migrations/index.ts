@@ -47,6 +47,7 @@ import { Migration202611231303SecondFactors } from './202611231303-second-factor
 import { Migration202611231355DecisionTimes } from './202611231355-decision-times.ts';
 import { Migration202611231256Teams } from './202611231256-teams.ts';
 import { Migration202611231400Scim } from './202611231400-scim.ts';
+import { Migration202611231713Traces } from './202611231713-traces.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -94,6 +95,7 @@ export const migrations = [
   { name: '202611231355-decision-times', class: Migration202611231355DecisionTimes },
   { name: '202611231256-teams', class: Migration202611231256Teams },
   { name: '202611231400-scim', class: Migration202611231400Scim },
+  { name: '202611231713-traces', class: Migration202611231713Traces },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

@@ -4,6 +4,8 @@
  */
 import type { EntityManager, Orm } from '../../db/orm.ts';
 import type { DeliverySender } from '../ports.ts';
+import { inSpan, SpanKind } from '../../tracing/context.ts';
+import { contextOfRun } from '../../tracing/run-context.ts';
 import type { Attempt, DeliveryKinds } from './kind.ts';
 import { headOf, type Head } from './outbox.ts';
 import { pauseMs, type RetryPolicy } from './retry.ts';
@@ -90,7 +92,8 @@ interface Outcome {
   duration_ms: number;
 }
 
-async function attempt(deps: DeliverDeps, { target, head }: Claim, signal: AbortSignal): Promise<Outcome> {
+async function attempt(deps: DeliverDeps, claimed: Claim, signal: AbortSignal): Promise<Outcome> {
+  const { target, head } = claimed;
   const startedMs = performance.now();
   const done = (outcome: Omit<Outcome, 'duration_ms'>): Outcome => ({
     ...outcome,
@@ -114,13 +117,10 @@ async function attempt(deps: DeliverDeps, { target, head }: Claim, signal: Abort
     at: new Date(),
   };
   const headers = { 'content-type': content_type, ...(await kind.headers(message, target)) };
-  const answer = await deps.sender.send({
-    url: target.url,
-    headers,
-    body,
-    timeoutMs: deps.retry.timeoutMs,
-    signal,
-  });
+  const { timeoutMs } = deps.retry;
+  const answer = await inTraceOf(claimed, () =>
+    deps.sender.send({ url: target.url, headers, body, timeoutMs, signal }),
+  );
   if ('refusal' in answer) return done({ status: null, error: answer.refusal, retry_after_ms: null });
   const { status, retry_after_ms } = answer;
   const error =
@@ -130,6 +130,20 @@ async function attempt(deps: DeliverDeps, { target, head }: Claim, signal: Abort
         ? `answered ${status}: redirects are not followed`
         : `answered ${status}`;
   return done({ status, error, retry_after_ms });
+}
+
+/** The trace of the run that the message is about, if it has one. */
+function inTraceOf<T>({ head, target }: Claim, send: () => Promise<T>): Promise<T> {
+  const { run_id: id, traceparent, type, attempts } = head;
+  const parent = id === null ? null : contextOfRun({ id, traceparent });
+  if (parent === null) return send();
+  const attributes = {
+    'cadenza.run.id': id ?? undefined,
+    'cadenza.delivery.kind': target.kind,
+    'cadenza.delivery.type': type,
+    'cadenza.delivery.attempt': attempts,
+  };
+  return inSpan('deliver', { kind: SpanKind.PRODUCER, attributes }, send, { parent });
 }
 
 async function record(

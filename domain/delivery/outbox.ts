@@ -70,7 +70,12 @@ export interface DeliveryRow extends Message {
   ord: string;
 }
 
-export type Head = DeliveryRow & { expired: boolean; age_ms: number };
+export type Head = DeliveryRow & {
+  expired: boolean;
+  age_ms: number;
+  /** Of the run that the message is about. */
+  traceparent: string | null;
+};
 
 const COLUMNS = `d.id, d.target_id, d.ord::text as ord, d.message_id, d.type, d.run_id, d.seq,
   d.content_type, d.body, d.status, d.attempts, d.attempt_log, d.last_attempt_at, d.next_attempt_at,
@@ -131,7 +136,9 @@ export async function enqueueAgain(
 export async function headOf(em: EntityManager, targetId: string): Promise<Head | null> {
   const [row] = await em.execute<Head[]>(
     `select ${COLUMNS}, d.expires_at <= clock_timestamp() as expired,
-            (extract(epoch from clock_timestamp() - d.created_at) * 1000)::float8 as age_ms from delivery d
+            (extract(epoch from clock_timestamp() - d.created_at) * 1000)::float8 as age_ms,
+            (select r.traceparent from run r where r.id = d.run_id) as traceparent
+       from delivery d
       where d.target_id = ? and d.status = 'pending' order by d.ord limit 1`,
     [targetId],
   );

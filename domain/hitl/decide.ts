@@ -19,6 +19,7 @@ import { standsFor } from './policy.ts';
 import { checkState, lockTask, record, recordOf, type Caller, type LockedTask } from './locked-task.ts';
 import { accepted, notFound, type Checked } from '../errors.ts';
 import { step } from './state-machine.ts';
+import { traceOfDecision } from '../runs/traces.ts';
 import { checkSubmission, type CheckedSubmission, type Submission } from './submission.ts';
 
 export interface Decided {
@@ -141,7 +142,8 @@ async function writeDecision(
       ? { ...fields, task_id: task.id, decision_id: id, votes: await readVotes(em, task.id) }
       : { ...fields, task_id: task.id, decision_id: id },
   );
-  const row = { ...fields, id, task_id: task.id, via: caller.via, as_admin: asAdmin };
+  const traceparent = await traceOfDecision(em, task.run_id);
+  const row = { ...fields, id, task_id: task.id, via: caller.via, as_admin: asAdmin, traceparent };
   const status: TaskStatus = 'decided';
   const signal = { kind: 'hitl.decision', payload: notice } as const;
   const values = [task.run_id, JSON.stringify(row), status, audit, events, JSON.stringify(signal)];

@@ -38,6 +38,10 @@ export interface TakenJob {
   input: unknown;
   configuration: Record<string, unknown>;
   secrets_of: string;
+  task: string;
+  visit: number;
+  /** Of the run. */
+  traceparent: string | null;
   attempt: number;
   lease_expires_at: string;
   /** From when it was handed out until then. */
@@ -80,7 +84,9 @@ const takeSql = (ofQueue: boolean): string => {
         -- Not a join, because nobody can guess how few there are.
         where j.id = any(array(select id from chosen))
        returning j.id, j.agent_id, j.agent_version, j.run_id, j.key, j.input, j.configuration, j.secrets_of,
-                 j.attempt, j.available_at as lease_expires_at,
+                 j.task, j.visit, j.attempt,
+                 (select r.traceparent from run r where r.id = j.run_id) as traceparent,
+                 j.available_at as lease_expires_at,
                  extract(epoch from j.available_at - clock_timestamp())::float8 as lease_seconds,
                  (select a.holder_id <> j.secrets_of from agent a where a.id = j.agent_id) as is_transferred,
                  ${IS_LEFT} as is_left)

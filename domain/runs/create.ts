@@ -16,6 +16,7 @@ import { copyEntry, pinAll, type AgentReference, type Pin } from './pins.ts';
 import { fileIdsIn, inheritFiles, linkFiles, shareFiles } from '../files/run-files.ts';
 import { countDescendant, tooManyLiveRuns, type RunLimits } from './limits.ts';
 import { addRunBudget } from '../spending/budgets.ts';
+import { traceparentOfNewRun } from '../../tracing/context.ts';
 import { storable } from '../storable.ts';
 
 /** What callers may name a run by, to find it again. */
@@ -134,7 +135,8 @@ const INSERT_RUN = new Prepared(`
     insert into run (id, workflow_id, workflow_revision, workflow_name, definition, status, input,
            owner_id, parent_run_id, parent_task, detached, root_run_id, retry_of, agent_id,
            next_start_at, last_seq, scheduled_at, started_by, key, tags, labels, start_state,
-           caller_run_id, streams, initiator_ids, charged, budget_id, team_id, by_grant)
+           caller_run_id, streams, initiator_ids, charged, budget_id, team_id, by_grant,
+           traceparent)
     select ?::uuid, ?::uuid, ?::int, ?, ?::json, 'pending', ?::json, ?::uuid, ?::uuid, ?, ?::boolean,
            ?::uuid, ?::uuid, ?::uuid, clock_timestamp() + interval '5 seconds', ?::int,
            ?::timestamptz, ?::uuid[], ?, ?::text[], ?::jsonb, ?::json, ?::uuid,
@@ -144,7 +146,7 @@ const INSERT_RUN = new Prepared(`
            coalesce(?::uuid, (select budget_id from run where id = ?::uuid)),
            coalesce((select team_id from workflow where id = ?::uuid),
                     (select team_id from run where id = ?::uuid)),
-           coalesce((select by_grant from run where id = ?::uuid), ?::boolean)
+           coalesce((select by_grant from run where id = ?::uuid), ?::boolean), ?
      where (select count(*) from (
               select from run
                where owner_id = ? and ${isOneOf('status', LIVE_STATUSES)}
@@ -207,6 +209,7 @@ async function insertRun(
     run.parent?.run_id ?? null,
     run.parent?.run_id ?? null,
     run.by_grant ?? false,
+    traceparentOfNewRun(),
     run.owner_id,
     run.limits.maxLiveRuns,
     run.limits.maxLiveRuns,

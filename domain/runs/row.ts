@@ -48,6 +48,8 @@ export interface RunRow {
   last_seq: number;
   /** Of its first execution; null until that has written an event. */
   temporal_run_id: string | null;
+  /** W3C `traceparent` of what has started it; null without a trace. */
+  traceparent: string | null;
   /** The last command that its workflow has not received yet. */
   open_command: string | null;
   /** Whether there is a state from which it can be retried. */
@@ -68,6 +70,7 @@ const SMALL_COLUMNS = `r.id, r.workflow_id, r.workflow_revision, r.workflow_name
   r.owner_id, r.team_id, r.by_grant, r.parent_run_id, r.root_run_id, r.retry_of, r.key, r.tags, r.labels,
   r.scheduled_at,
   to_json(r.started_by) as started_by, r.agent_id, r.budget_id, r.last_seq,
+  r.traceparent,
   (select e.data ->> 'execution' from run_event e
     where e.run_id = r.id and e.key = 'run:started') as temporal_run_id,
   ${OPEN_COMMAND} as open_command,

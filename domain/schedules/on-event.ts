@@ -17,6 +17,7 @@ import {
 import type { Attributes } from '../events/effort.ts';
 import { consume, isUntil, type Consumption } from '../events/match.ts';
 import { createRests } from '../events/rests.ts';
+import { contextOfCaller, inContext } from '../../tracing/context.ts';
 import type { RunLimits } from '../runs/limits.ts';
 import { hasLiveRun, readSchedule, type ScheduleRow } from './row.ts';
 import { closedBy, createScheduledRun, noteStart } from './start.ts';
@@ -213,19 +214,28 @@ async function startPart(
     return skip(em, schedule, 'An earlier run has not ended.');
   }
   const events = await eventsOf(em, id);
-  const started = await createScheduledRun(
-    em,
-    schedule,
-    { workflowId, at: await nextPlace(em, workflowId), cause: 'event', limits },
-    {
-      input: read(events, times.read),
-      started_by: events.slice(0, NAMED_EVENTS).map((event) => event.id),
-    },
+  const at = await nextPlace(em, workflowId);
+  const started = await inTraceOf(events, () =>
+    createScheduledRun(
+      em,
+      schedule,
+      { workflowId, at, cause: 'event', limits },
+      {
+        input: read(events, times.read),
+        started_by: events.slice(0, NAMED_EVENTS).map((event) => event.id),
+      },
+    ),
   );
   // At the owner's limit of live runs it waits for one to end.
   if (started.outcome === 'buffered') return null;
   await removePart(em, id);
   return started.run_id;
+}
+
+/** CloudEvents "Distributed Tracing": the sender of the first event may say in which trace it is. */
+function inTraceOf<T>([first]: readonly StartingEvent[], start: () => Promise<T>): Promise<T> {
+  const { traceparent, tracestate }: Record<string, unknown> = first?.event ?? {};
+  return inContext(contextOfCaller({ traceparent, tracestate }), start);
 }
 
 async function anotherWaits(em: EntityManager, workflowId: string, id: string): Promise<boolean> {

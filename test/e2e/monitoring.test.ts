@@ -1,10 +1,18 @@
-/** What dashboards and alerts name is in real answers of api and worker, with what has happened. */
+/**
+ * What dashboards and alerts name is in real answers of api and worker, with what has happened. Both export
+ * traces.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 
+import { registeredAgent } from '../support/agent-body.ts';
+import { agentTask, humanTask } from '../support/definitions.ts';
+import { sendJson, startServer } from '../support/http-server.ts';
 import { ownPort } from '../support/machine.ts';
+import { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from '../support/otlp-receiver.ts';
+import { startScriptedModel } from '../support/scripted-model.ts';
 import { createClient } from '../support/app.ts';
 import { endOf, startRun, startTestPlatform, until, type TestPlatform } from '../support/platform.ts';
 import { startProgram, type Program } from '../support/programs.ts';
@@ -17,20 +25,28 @@ let platform: TestPlatform;
 let api: Program;
 let worker: Program;
 let workerMetrics: string;
+let receiver: OtlpReceiver;
 
 beforeAll(async () => {
   platform = await startTestPlatform({ worker: false });
+  receiver = await startOtlpReceiver();
+  const traces = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+    OTEL_BSP_SCHEDULE_DELAY: '100',
+    TRACE_URL_TEMPLATE: 'https://traces.example.com/{trace_id}',
+  };
   const address = `127.0.0.1:${await ownPort()}`;
   workerMetrics = `http://${address}/metrics`;
   [api, worker] = await Promise.all([
-    startProgram('api', platform, { METRICS_TOKEN: TOKEN }),
-    startProgram('worker', platform, { WORKER_METRICS_ADDRESS: address }),
+    startProgram('api', platform, { METRICS_TOKEN: TOKEN, ...traces }),
+    startProgram('worker', platform, { WORKER_METRICS_ADDRESS: address, ...traces }),
   ]);
 });
 afterAll(async () => {
   await api?.kill();
   await worker?.kill();
   await platform.close();
+  await receiver.close();
 });
 
 /** Of api and worker, after at least one request. */
@@ -95,3 +111,173 @@ test('every metric that a dashboard or an alert names is in an answer of api or 
     missing(await until(scrape, (answer) => missing(answer).length === 0, 30_000).catch(scrape)),
   ).toEqual([]);
 });
+
+const CALLER = { trace: '4bf92f3577b34da6a3ce929d0e0e4736', id: '00f067aa0ba902b7' };
+const DECIDER = { trace: '0af7651916cd43dd8448eb211c80319c', id: 'b7ad6b7169203331' };
+const traceparentOf = ({ trace, id }: { trace: string; id: string }) => `00-${trace}-${id}-01`;
+
+test('one trace leads from a request to the calls of agents, also over a killed worker', async () => {
+  const builder = createClient(api.url, (await platform.user('builder')).token);
+  let hold: ((value: void) => void) | null = null;
+  const server = await startServer(async ({ path }, response) => {
+    const isFirst = server.seen.filter((request) => request.path === path).length === 1;
+    if (path === '/slow' && isFirst) return new Promise<void>((resolve) => (hold = resolve));
+    if (path === '/shaky' && isFirst) return sendJson(response, { reason: 'an-unlucky-answer' }, 503);
+    return sendJson(response, { fine: path });
+  });
+  const model = await startScriptedModel();
+  try {
+    await builder.put('/secrets/AGENT_KEY', { value: 'the-key-of-the-agent' });
+    const key = { api_key: '<AGENT_KEY>', in: 'header', name: 'X-Key' };
+    const ofServer = (name: string) => ({
+      name,
+      type: 'api',
+      configuration: { endpoint: `${server.url}/${name}` },
+      authentication_type: 'api_key',
+      authentication_config: key,
+    });
+    await registeredAgent(builder, ofServer('slow'));
+    await registeredAgent(builder, ofServer('shaky'));
+    await registeredAgent(builder, {
+      name: 'clerk',
+      type: 'llm',
+      configuration: { base_url: `${model.url}/v1`, model: 'tiny', tools: [{ agent: 'shaky' }] },
+    });
+    model.script((_request, turn) =>
+      turn === 1 ? { calls: [{ name: 'shaky', arguments: { input: 1 } }] } : { text: 'All is well' },
+    );
+    const part = await builder.post('/workflows', {
+      name: 'part',
+      definition: { do: [{ only: agentTask('slow') }] },
+    });
+    await registeredAgent(builder, {
+      name: 'inner',
+      type: 'workflow',
+      configuration: { workflow_id: part.body.id },
+    });
+    const created = await builder.post('/workflows', {
+      name: 'traced',
+      definition: {
+        do: [
+          { wait: agentTask('slow', { input: { text: 'a-private-input' } }) },
+          {
+            again: {
+              try: [{ call: agentTask('shaky') }],
+              catch: { retry: { limit: { attempt: { count: 2 } } } },
+            },
+          },
+          { think: agentTask('clerk', { input: 'Help me' }) },
+          { below: agentTask('inner') },
+          { ask: humanTask('Well?', { candidates: { users: ['the-builder'] } }) },
+        ],
+      },
+    });
+    const started = await builder.post(
+      `/workflows/${created.body.id}/run`,
+      { input_params: {} },
+      { headers: { traceparent: traceparentOf(CALLER) } },
+    );
+    const { id } = started.body;
+    expect(started.body).toMatchObject({
+      trace_id: CALLER.trace,
+      trace_url: `https://traces.example.com/${CALLER.trace}`,
+    });
+
+    await until(
+      async () => server.seen.length,
+      (count) => count > 0,
+    );
+    await worker.kill();
+    await worker.start();
+    const { body: list } = await until(
+      () => builder.get(`/hitl/tasks?run_id=${id}`),
+      ({ body }) => body.length === 1,
+    );
+    const decided = await builder.post(
+      `/hitl/tasks/${list[0].id}/decision`,
+      { decision: 'approve' },
+      { headers: { traceparent: traceparentOf(DECIDER) } },
+    );
+    expect(decided.status).toBe(200);
+    await endOf(builder, { id });
+
+    const ofRun = (span: ReceivedSpan): boolean => span.attributes['cadenza.run.id'] === id;
+    const named = (name: string): ReceivedSpan[] => receiver.spans.filter((span) => span.name === name);
+    await until(
+      async () => named('run traced').length,
+      (count) => count > 0,
+    );
+    const [run] = named('run traced');
+    const [request] = named('POST /workflows/{id}/run').filter(({ trace }) => trace === CALLER.trace);
+    expect(request).toMatchObject({
+      parent: CALLER.id,
+      kind: 2,
+      resource: { 'service.name': 'cadenza-api' },
+    });
+    expect(request?.attributes).toMatchObject({
+      'http.route': '/workflows/{id}/run',
+      'http.response.status_code': 201,
+    });
+    expect(run).toMatchObject({ trace: CALLER.trace, parent: request?.id, failed: false });
+    expect(run?.resource).toMatchObject({ 'service.name': 'cadenza-worker' });
+
+    // The call of the killed worker was cut off; its repetition is in the same trace.
+    const [task] = named('agent wait').filter(ofRun);
+    expect(task).toMatchObject({ trace: CALLER.trace, parent: run?.id });
+    const [call] = named('invoke_agent slow').filter(ofRun);
+    expect(call).toMatchObject({ parent: task?.id, kind: 3 });
+    expect(call?.attributes).toMatchObject({
+      'gen_ai.operation.name': 'invoke_agent',
+      'gen_ai.agent.name': 'slow',
+      'cadenza.call.attempt': 2,
+    });
+    const slow = server.seen.filter(({ path }) => path === '/slow');
+    const sent = slow.map(({ headers }) => String(headers['traceparent']));
+    expect(sent.map((header) => header.split('-')[1])).toEqual(slow.map(() => CALLER.trace));
+    const exchange = receiver.spans.find(({ parent, kind }) => parent === call?.id && kind === 3);
+    expect(sent).toContain(traceparentOf({ trace: CALLER.trace, id: String(exchange?.id) }));
+
+    // Each attempt of `retry` is a task, and a call, of its own, in the task that tries.
+    const attempts = named('agent call').filter(ofRun);
+    const [tries] = named('try again').filter(ofRun);
+    expect(attempts.map((span) => [span.attributes['cadenza.task.attempt'], span.failed]).toSorted()).toEqual(
+      [
+        [1, true],
+        [2, false],
+      ],
+    );
+    expect(new Set(attempts.map(({ parent }) => parent))).toEqual(new Set([tries?.id]));
+    const failedCall = named('invoke_agent shaky').filter(({ failed }) => failed);
+    expect(failedCall.map((span) => span.attributes['error.type'])).toEqual(['communication']);
+
+    // A model and its tool.
+    const turns = named('chat tiny').filter(ofRun);
+    expect(turns.filter((span) => span.attributes['gen_ai.usage.input_tokens'] === 11)).toHaveLength(2);
+    expect(turns.at(-1)?.attributes).toMatchObject({
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.request.model': 'tiny',
+      'gen_ai.usage.output_tokens': 5,
+    });
+    expect(named('execute_tool shaky')[0]).toMatchObject({
+      trace: CALLER.trace,
+      attributes: { 'gen_ai.tool.name': 'shaky', 'gen_ai.agent.name': 'shaky' },
+    });
+
+    // A child run is below the task that started it.
+    const [below] = named('agent below').filter(ofRun);
+    expect(named('run part')[0]).toMatchObject({ trace: CALLER.trace, parent: below?.id });
+
+    // A decision is in the trace of the person, and both are linked.
+    const [person] = named('POST /hitl/tasks/{id}/decision').filter(({ trace }) => trace === DECIDER.trace);
+    const [asked] = named('human ask').filter(ofRun);
+    expect(asked?.links).toEqual([{ trace: DECIDER.trace, id: person?.id }]);
+    expect(person).toMatchObject({ parent: DECIDER.id, links: [{ trace: CALLER.trace, id: run?.id }] });
+
+    const exported = receiver.bytes();
+    for (const hidden of ['the-key-of-the-agent', 'a-private-input', 'an-unlucky-answer', 'select '])
+      expect([hidden, exported.includes(hidden)]).toEqual([hidden, false]);
+  } finally {
+    (hold as (() => void) | null)?.();
+    await Promise.all([server.close(), model.close()]);
+  }
+}, 120_000);

@@ -7,6 +7,7 @@ import { JOB_STATUSES, statusOf, type JobRow } from '../../../domain/jobs/job.ts
 import { MAX_COUNTED, type QueueState } from '../../../domain/jobs/lists.ts';
 import { MAX_POLLED, type TakenJob } from '../../../domain/jobs/work.ts';
 import type { WorkerToken } from '../../../domain/jobs/worker-tokens.ts';
+import { traceparentOfTask } from '../../../tracing/run-context.ts';
 import { jsonObject, text, timestamp, uuid } from '../../schemas.ts';
 
 const MAX_WAIT_SECONDS = 60;
@@ -42,6 +43,9 @@ export const polledJob = z
     version: z.string(),
     input: z.unknown(),
     idempotency_key: z.string().meta({ description: 'The same in each attempt of the job.' }),
+    traceparent: z.string().optional().meta({
+      description: 'W3C Trace Context: send it on, and what the worker does belongs to the trace of the run.',
+    }),
     attempt: z.int(),
     lease_expires_at: timestamp,
     lease_seconds: leaseSeconds,
@@ -54,6 +58,10 @@ export const polledJob = z
 export function presentPolled(
   {
     id,
+    run_id,
+    task,
+    visit,
+    traceparent,
     agent_id,
     agent_version,
     input,
@@ -64,12 +72,14 @@ export function presentPolled(
   }: TakenJob,
   settings: unknown,
 ): Record<string, unknown> {
+  const trace = traceparentOfTask({ id: run_id, traceparent }, { reference: task, visit });
   return {
     id,
     agent_id,
     version: agent_version,
     input,
     idempotency_key: key,
+    ...(trace === null ? {} : { traceparent: trace }),
     attempt: number,
     lease_expires_at: new Date(until).toISOString(),
     lease_seconds: Math.max(0, lease_seconds),

@@ -3,6 +3,7 @@ import type { EntityManager } from '../../../db/orm.ts';
 import type { Actor } from '../../../domain/auth/actor.ts';
 import { readTail, type RunTail, type TaskGroup, type TaskVisit } from '../../../domain/runs/queries.ts';
 import type { AsJson, EventRow, ListedRunRow, RunRow, TaskRow } from '../../../domain/runs/row.ts';
+import { traceOfRun } from '../../../tracing/run-context.ts';
 import { presentListed } from '../../listed.ts';
 import { maySeeInside } from '../../../domain/runs/policy.ts';
 import { runActions } from '../../../domain/runs/rights.ts';
@@ -13,6 +14,8 @@ export interface RunPresenter {
   /** URL of Temporal's UI without a trailing slash, or null. */
   temporalUiUrl: string | null;
   namespace: string;
+  /** With `{trace_id}`, or null. */
+  traceUrl: string | null;
 }
 
 /** Of a full record. */
@@ -79,12 +82,23 @@ function presentFields(presenter: RunPresenter, run: Omit<ListedRunRow, 'omitted
           ? null
           : `${presenter.temporalUiUrl}/namespaces/${presenter.namespace}/workflows/${workflowId}`,
     },
+    ...traceOf(presenter, run.traceparent),
     can: runActions(presenter.actor, run),
     last_seq: run.last_seq,
     created_at: time(run.created_at),
     started_at: optionalTime(run.started_at),
     finished_at: optionalTime(run.finished_at),
   };
+}
+
+/** There is something to look at only if the trace is sampled. */
+function traceOf(
+  { traceUrl }: RunPresenter,
+  traceparent: string | null,
+): { trace_id: string | null; trace_url: string | null } {
+  const trace = traceOfRun(traceparent);
+  const url = trace?.isSampled ? traceUrl?.replaceAll('{trace_id}', trace.id) : null;
+  return { trace_id: trace?.id ?? null, trace_url: url ?? null };
 }
 
 export function presentTask(task: TaskRow | AsJson<TaskRow>): Record<string, unknown> {

@@ -164,6 +164,11 @@ const runFields = z.object({
     description: 'Of the budget that was given at the start, as in `GET /budgets/{id}`; null without one.',
   }),
   temporal: z.object({ workflow_id: z.string(), run_id: z.string().nullable(), url: z.string().nullable() }),
+  trace_id: z.string().nullable().meta({ description: 'Of the trace (OpenTelemetry) that it is in.' }),
+  trace_url: z
+    .string()
+    .nullable()
+    .meta({ description: 'Where to look at the trace, if the installation has a place for that.' }),
   can: z.array(z.enum(RUN_ACTIONS)).meta({ description: 'What the caller can currently do with the run.' }),
   last_seq: z.int().min(0).meta({ description: 'Number of entries in its log.' }),
   created_at: timestamp,

@@ -17,6 +17,7 @@ export function presenterOf({ env }: AppDeps, actor: Actor): RunPresenter {
     actor,
     baseUrl: env.BASE_URL,
     temporalUiUrl: env.TEMPORAL_UI_URL ?? null,
+    traceUrl: env.TRACE_URL_TEMPLATE ?? null,
     namespace: env.TEMPORAL_NAMESPACE,
   };
 }

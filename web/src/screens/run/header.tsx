@@ -59,6 +59,7 @@ export function Header({ run, workedMs }: Props) {
           {run.parent_run_id !== null && <a href={runAddress(run.parent_run_id)}>{words.parent}</a>}
           {run.retry_of !== null && <a href={runAddress(run.retry_of)}>{words.retryOf}</a>}
           {run.temporal.url !== null && <a href={run.temporal.url}>{words.temporal}</a>}
+          {run.trace_url !== null && <a href={run.trace_url}>{words.trace}</a>}
         </p>
       </div>
       <Actions run={run} />

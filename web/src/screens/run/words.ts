@@ -6,6 +6,7 @@ export const words = {
   work: (length: string) => `(work ${length})`,
   scheduled: 'for',
   temporal: 'Temporal',
+  trace: 'Trace',
   startedBy: 'Started by an event',
   parent: 'Parent run',
   retryOf: 'Retry of',
