@@ -297,8 +297,7 @@ export class AgentGate {
       if (cancelled) {
         if (this.holds) await settleAsHeld(this.#deps.orm.em.fork(), row.runId, row.key);
         await this.#endTurn(null);
-      } else if (error === null && this.#isRun) await this.#passToRun();
-      else if (error === null) await this.#endTurn(this.#isBusy);
+      } else if (error === null) await this.#endTurn(this.#isBusy);
       else if (error instanceof Fault) await this.#endTurn(isAgentFailure(error.error) || null);
       else if (error instanceof FileStoreUnavailable) await this.#unclaim(row);
       // Else the call is repeated, with the same turn and the same holds.
@@ -314,10 +313,12 @@ export class AgentGate {
     this.#turn = null;
   }
 
-  async #passToRun(): Promise<void> {
+  /** If a run is the call: before the outcome is stored, so that no kill comes between. A repeat is harmless. */
+  async passToRun(): Promise<void> {
     const turn = this.#turn;
+    if (!this.#isRun || !turn) return;
+    await holdForRun(this.#deps.orm.em.fork(), turn, this.#input.entry === true);
     this.passOn();
-    if (turn) await holdForRun(this.#deps.orm.em.fork(), turn, this.#input.entry === true);
   }
 
   /** The call was not made: its files could not be read. Its repeat is not a second call. */

@@ -3,6 +3,7 @@ import type { DeliveryActivities, RunActivities } from '../contracts/activities.
 import { createPrices } from '../domain/spending/prices.ts';
 import type { ActivityDeps, ProcessDeps } from './deps.ts';
 import { callHttpActivity } from './call-http.ts';
+import { checkContainerActivity } from './check-container.ts';
 import { childRunActivities } from './child-runs.ts';
 import { deliveryActivities } from './deliver-next.ts';
 import { fetchFilesActivity } from './fetch-files.ts';
@@ -25,10 +26,14 @@ export type { ActivityDeps } from './deps.ts';
 /** For workers that run processes only. */
 export function createProcessActivities(
   given: Omit<ProcessDeps, 'outcomes' | 'prices'>,
-): Pick<RunActivities, 'runProcess' | 'runContainer'> {
+): Pick<RunActivities, 'runProcess' | 'runContainer' | 'checkContainer'> {
   const prices = createPrices(() => given.orm.em.fork());
   const deps = { ...given, outcomes: createOutcomes(given), prices };
-  const activities = { runProcess: runProcessActivity(deps), runContainer: runContainerActivity(deps) };
+  const activities = {
+    runProcess: runProcessActivity(deps),
+    runContainer: runContainerActivity(deps),
+    checkContainer: checkContainerActivity(deps),
+  };
   return tracedActivities(deps, activities);
 }
 
@@ -48,6 +53,7 @@ export function createActivities(given: ActivityDeps): RunActivities & DeliveryA
     runProcess: runProcessActivity(deps),
     takeOutcome: takeOutcomeActivity(deps),
     runContainer: runContainerActivity(deps),
+    checkContainer: checkContainerActivity(deps),
     reconcile: reconcileActivity(deps),
     startScheduledRun: startScheduledRunActivity(deps),
     sweepFiles: sweepFilesActivity(deps),

@@ -102,6 +102,8 @@ async function callOrRecall(
       invocation.gate?.passOn();
       return result;
     }
+    // First: who finds the outcome after a kill does not come here again.
+    await invocation.gate?.passToRun();
     await keepResult(deps, row, input, invocation, result);
     await release(deps, row, invocation);
     await unawaited(deps, row, invocation);

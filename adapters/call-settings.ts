@@ -40,5 +40,5 @@ export function withoutSecrets(error: unknown, sensitive: Sensitive): unknown {
   return new Fault({ ...error.error, detail: sensitive.redact(error.error.detail) });
 }
 
-/** Visible ASCII, at most 255 characters, which most servers keep. */
+/** Visible ASCII, at most 255 characters, which most servers keep; different for different keys. */
 export { toHeader as headerSafe } from '../contracts/invocation-key.ts';

@@ -118,6 +118,7 @@ export const LISTED = [
       'evaluations',
       'evaluation',
       'evaluation-cases',
+      'retry-evaluation',
       'delete-evaluation',
       'sessions',
       'session',

@@ -107,7 +107,7 @@ export type AgentCard = {
   }[];
 };
 export type AgentCheck = {
-  status: 'ok' | 'failed' | 'unsupported';
+  status: 'ok' | 'failed';
   /** The kind of failure, such as `communication`. */
   error: string | null;
   detail: string;
@@ -266,6 +266,7 @@ export type AgentResource = {
 export type AgentSession = {
   id: string;
   agent_id: string;
+  agent_name: string;
   /** The id that its calls name. */
   session: string;
   /** How many messages are kept. */
@@ -281,6 +282,7 @@ export type AgentSessionMessage = {
 export type AgentSessionWithMessages = {
   id: string;
   agent_id: string;
+  agent_name: string;
   /** The id that its calls name. */
   session: string;
   /** How many messages are kept. */
@@ -1053,7 +1055,10 @@ export type EvaluateAgentRequest = {
   name?: string;
   /** The data set. Either this or `file_id`. */
   cases?: EvaluationCase[];
-  /** A file with the data set: a JSON array of cases, or a case on each line, at most 4 MiB. */
+  /**
+   * A file with the data set: a JSON array of cases, a case on each line, or CSV; at most 4
+   * MiB.
+   */
   file_id?: string;
   /** Of every case, besides its own. */
   checks?: EvaluationCheck[];
@@ -1074,6 +1079,8 @@ export type Evaluation = {
   status: 'running' | 'completed' | 'faulted' | 'cancelled';
   /** The run with all calls. Null after it was removed. */
   run_id: string | null;
+  /** The evaluation whose cases it tries again; the results of the others are taken over. */
+  retry_of: string | null;
   started_by: string;
   versions: string[];
   judge: EvaluationJudge | null;
@@ -1212,6 +1219,8 @@ export type FailJobRequest = {
   status?: number;
   /** Hand the job out again, if it has attempts left. */
   retry?: boolean;
+  /** What this attempt has used all the same; it counts in budgets and usage. */
+  usage?: JobUsage;
   /** Attempt that the caller works on: 409 if the job has been handed out again. */
   attempt?: number;
 };
@@ -2281,6 +2290,12 @@ export type RequiredAgent = {
   agent_id: string;
   version: string | null;
 };
+export type RetryEvaluationRequest = {
+  /** Cases that ended so with any version. */
+  only?: ('error' | 'failed')[];
+  /** Calls of each version at the same time. */
+  concurrency?: number;
+};
 export type RetryRunRequest = {
   /** A revision of the run's workflow. Default: that of the run. */
   revision?: number;
@@ -3272,7 +3287,17 @@ export interface Operations {
     path: {
       id: string;
     };
-    body?: EvaluateAgentRequest;
+    query?: {
+      name?: string | undefined;
+      /** Separated by commas. */
+      versions?: string | undefined;
+      /** An agent: id or name. */
+      judge?: string | undefined;
+      /** What the judge goes by. */
+      criteria?: string | undefined;
+      concurrency?: number | undefined;
+    };
+    body?: EvaluateAgentRequest | Blob;
     answer: Evaluation;
   };
   /** List an agent's evaluations, newest first */
@@ -3783,6 +3808,14 @@ export interface Operations {
       only?: 'failed' | 'error' | 'regressed' | 'improved' | 'differs' | undefined;
     };
     answer: EvaluationCaseWithResults[];
+  };
+  /** Try the cases of an evaluation again that ended in an error, or that failed */
+  retryEvaluation: {
+    path: {
+      id: string;
+    };
+    body?: RetryEvaluationRequest;
+    answer: Evaluation;
   };
   /** List the caller's event sources, newest first */
   listEventSources: {
@@ -5414,6 +5447,7 @@ export const OPERATIONS = {
   getEvaluation: { method: 'GET', path: '/evaluations/{id}', role: 'builder' },
   deleteEvaluation: { method: 'DELETE', path: '/evaluations/{id}', role: 'builder' },
   listEvaluationCases: { method: 'GET', path: '/evaluations/{id}/cases', role: 'builder' },
+  retryEvaluation: { method: 'POST', path: '/evaluations/{id}/retry', role: 'builder' },
   listEventSources: { method: 'GET', path: '/event-sources', role: 'viewer' },
   createEventSource: { method: 'POST', path: '/event-sources', role: 'builder' },
   getEventSource: { method: 'GET', path: '/event-sources/{id}', role: 'viewer' },

@@ -10,7 +10,7 @@ export interface JobContext {
   signal: AbortSignal;
   /** Tells those who follow the run: a text, or percent. */
   progress(said: string | number): void;
-  /** States what the job uses, for budgets and usage. The last statement counts. */
+  /** States what the job uses, for budgets and usage, even if it fails. The last statement counts. */
   used(usage: JobUsage): void;
 }
 
@@ -122,16 +122,15 @@ async function serve(options: WorkerOptions, agent: string, stopped: AbortSignal
 async function workOn({ client, handler, onProblem }: WorkerOptions, job: Job): Promise<void> {
   const ended = new AbortController();
   const keeping = keep(client, job, ended, onProblem);
+  const said: { usage?: JobUsage } = {};
+  const used = (usage: JobUsage): void => void (said.usage = usage);
   try {
-    let usage: JobUsage | undefined;
-    const used = (said: JobUsage): void => void (usage = said);
     const context = { signal: ended.signal, progress: keeping.progress, used };
     const output = (await handler(job, context)) ?? null;
-    const outcome = { output, ...(usage === undefined ? {} : { usage }) };
-    if (!ended.signal.aborted) await end(client, job, ended.signal, outcome, onProblem);
+    if (!ended.signal.aborted) await end(client, job, ended.signal, { output, ...said }, onProblem);
   } catch (error) {
     if (ended.signal.aborted) return;
-    await end(client, job, ended.signal, { error }, onProblem);
+    await end(client, job, ended.signal, { error, ...said }, onProblem);
   } finally {
     keeping.stop();
   }
@@ -180,7 +179,7 @@ function keep(
   };
 }
 
-type Ending = { output: unknown } | { error: unknown };
+type Ending = ({ output: unknown } | { error: unknown }) & { usage?: JobUsage };
 
 /** Tries until the server has taken it, or says that it is too late. */
 async function end(
@@ -192,28 +191,33 @@ async function end(
 ): Promise<void> {
   const path = { id: job.id };
   const { attempt } = job;
+  const more = { attempt, ...(ending.usage === undefined ? {} : { usage: ending.usage }) };
   for (let pauseMs = FIRST_PAUSE_MS; !ended.aborted; pauseMs = Math.min(LAST_PAUSE_MS, pauseMs * 2)) {
     try {
       const signal = AbortSignal.timeout(END_TIMEOUT_MS);
       if ('output' in ending)
-        await client.call('completeJob', { path, body: { output: ending.output, attempt }, signal });
-      else await client.call('failJob', { path, body: { ...failureOf(ending.error), attempt }, signal });
+        await client.call('completeJob', { path, body: { output: ending.output, ...more }, signal });
+      else await client.call('failJob', { path, body: { ...failureOf(ending.error), ...more }, signal });
       return;
     } catch (error) {
       onProblem?.(error, job);
-      // An output that does not fit the agent's schema fits no better the next time.
-      if ('output' in ending && error instanceof ApiError && [413, 422].includes(error.status))
-        return end(
-          client,
-          job,
-          ended,
-          { error: new JobError(error.detail, { type: 'validation', retry: false }) },
-          onProblem,
-        );
+      const instead = error instanceof ApiError ? afterRefusal(ending, error) : null;
+      if (instead !== null) return end(client, job, ended, instead, onProblem);
       if (isRefusal(error)) return;
       await pause(pauseMs, ended);
     }
   }
+}
+
+/** What fits no better the next time: an output that is none for the agent's schema, usage that is none. */
+function afterRefusal(ending: Ending, { status, detail }: ApiError): Ending | null {
+  const { usage } = ending;
+  if ('output' in ending && [413, 422].includes(status))
+    return {
+      error: new JobError(detail, { type: 'validation', retry: false }),
+      ...(usage === undefined ? {} : { usage }),
+    };
+  return 'error' in ending && usage !== undefined && status === 422 ? { error: ending.error } : null;
 }
 
 function failureOf(error: unknown): { detail: string; retry?: boolean } {

@@ -246,9 +246,11 @@ interface TakeOutcomeInput extends WithBatch {
 }
 
 /** Neither result nor error: there is none yet, or the wait was cancelled. */
-interface TakenOutcome extends Appended {
+export interface TakenOutcome extends Appended {
   result?: Invoked;
   error?: DslError;
+  /** What a call has used that failed: `usage`, `agent_id`, `agent_version`. */
+  spent?: Record<string, unknown>;
 }
 
 interface CreateHumanTaskInput extends WithBatch {
@@ -312,6 +314,20 @@ export interface FetchedFiles {
   files: { position: number; file: Record<string, unknown> }[];
 }
 
+/** The agent with the rights of its holder. */
+export interface CheckContainerInput {
+  agent_id: string;
+  holder_id: string;
+}
+
+export interface CheckedContainer {
+  status: 'ok' | 'failed';
+  /** The kind of failure; null if there is none. */
+  error: string | null;
+  /** A sentence for people. */
+  detail: string;
+}
+
 export interface RunActivities {
   appendEvents(input: WithBatch): Promise<Appended>;
   fetchFiles(input: WithBatch): Promise<FetchedFiles>;
@@ -321,6 +337,8 @@ export interface RunActivities {
   /** The outcome of a call that has come from outside. */
   takeOutcome(input: TakeOutcomeInput): Promise<TakenOutcome>;
   runContainer(input: RunContainerInput): Promise<Invoked>;
+  /** Whether the container engine could run an agent of kind `docker`; runs nothing. */
+  checkContainer(input: CheckContainerInput): Promise<CheckedContainer>;
   createHumanTask(input: CreateHumanTaskInput): Promise<Appended>;
   escalateHumanTask(input: EscalateHumanTaskInput): Promise<Appended>;
   expireHumanTask(input: ExpireHumanTaskInput): Promise<Expired>;

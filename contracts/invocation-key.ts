@@ -31,20 +31,34 @@ export function parseInvocationKey(key: string): string | null {
 
 const HEADER_LENGTH = 255;
 
-/** Encodes a key for a header, cut to 255 characters. */
+/** What stands for the end of a key that is cut. */
+const DIGEST = /~[0-9a-f]{16}$/;
+const DIGEST_LENGTH = 17;
+
+/** Encodes a key for a header, at most 255 characters. Keys that are cut differ by a digest at the end. */
 export function toHeader(key: string): string {
-  return encodeURI(key.toWellFormed()).slice(0, HEADER_LENGTH);
+  const encoded = encodeURI(key.toWellFormed());
+  if (encoded.length <= HEADER_LENGTH) return encoded;
+  return `${encoded.slice(0, HEADER_LENGTH - DIGEST_LENGTH)}~${digestOf(encoded)}`;
+}
+
+/** FNV-1a of ASCII, 64 bits. Workflow code has no other, and a collision would harm only the run itself. */
+function digestOf(text: string): string {
+  let hash = 0xcbf29ce484222325n;
+  for (let index = 0; index < text.length; index++)
+    hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(index))) * 0x100000001b3n);
+  return hash.toString(16).padStart(16, '0');
 }
 
 /**
  * The key of the invocation in a header from `toHeader`; null if it is invalid. `cut` means that the key may
- * be longer.
+ * be longer: it is only the beginning.
  */
 export function fromHeader(header: string): { key: string; cut: boolean } | null {
   const cut = header.length >= HEADER_LENGTH;
   try {
     // The cut may be inside an encoded character.
-    const key = decodeURI(cut ? header.replace(/(?:%[0-9A-F]{0,2})+$/, '') : header);
+    const key = decodeURI(cut ? header.replace(DIGEST, '').replace(/(?:%[0-9A-F]{0,2})+$/, '') : header);
     return { key: key.endsWith(AGAIN) ? key.slice(0, -AGAIN.length) : key, cut };
   } catch {
     return null;

@@ -1,5 +1,6 @@
 /** Temporal names and types shared by the api, the worker and workflow code. */
 import { defineQuery, defineSignal } from '@temporalio/workflow';
+import type { CheckContainerInput } from './activities.ts';
 import type { DslError } from './dsl-error.ts';
 import type { TakenEvents } from './listening.ts';
 import type { DecisionPayload } from './hitl.ts';
@@ -11,6 +12,7 @@ export const RECONCILE_WORKFLOW = 'reconcile';
 export const DELIVER_WORKFLOW = 'deliver';
 export const RECONCILE_SCHEDULE = 'cadenza-reconcile';
 export const RETENTION_WORKFLOW = 'retention';
+export const CHECK_CONTAINER_WORKFLOW = 'checkContainer';
 export const RETENTION_SCHEDULE = 'cadenza-retention';
 
 export function runWorkflowId(runId: string): string {
@@ -134,6 +136,13 @@ export type RunSignal = SignalAddress &
     | { kind: 'renew'; key?: string }
     | { kind: 'child.waiting'; child_run_id: string; waiting_on: WaitingOn[]; counter: number }
   );
+
+/** A check of an agent of kind `docker`: by a worker with the container engine, within this time. */
+export interface CheckContainerArgs extends CheckContainerInput {
+  timeout_ms: number;
+  /** As in `RunArgs`. */
+  process_queue?: string;
+}
 
 /** Identifies the signal's row and its run. A run ignores signals for other runs. */
 export interface SignalAddress {

@@ -655,14 +655,18 @@ create table evaluation (
   error json,
   created_at timestamp with time zone not null default clock_timestamp(),
   finished_at timestamp with time zone,
+  retry_of uuid,
+  taken_over json,
   constraint evaluation_pkey PRIMARY KEY (id),
   constraint evaluation_run_id_key UNIQUE (run_id),
   constraint evaluation_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'faulted'::text, 'cancelled'::text]))),
   constraint evaluation_agent_id_fkey FOREIGN KEY (agent_id) REFERENCES agent(id) ON DELETE CASCADE,
+  constraint evaluation_retry_of_fkey FOREIGN KEY (retry_of) REFERENCES evaluation(id) ON DELETE SET NULL,
   constraint evaluation_run_id_fkey FOREIGN KEY (run_id) REFERENCES run(id) ON DELETE SET NULL,
   constraint evaluation_started_by_fkey FOREIGN KEY (started_by) REFERENCES user_account(id)
 );
 CREATE INDEX evaluation_agent ON public.evaluation USING btree (agent_id, id);
+CREATE INDEX evaluation_retry_of ON public.evaluation USING btree (retry_of);
 CREATE INDEX evaluation_running ON public.evaluation USING btree (id) WHERE (status = 'running'::text);
 CREATE INDEX evaluation_started_by ON public.evaluation USING btree (started_by);
 
@@ -1053,6 +1057,7 @@ create table job (
   outcome text,
   answer_digest text,
   taken_at timestamp with time zone,
+  spent json,
   constraint job_pkey PRIMARY KEY (id),
   constraint job_run_id_key_key UNIQUE (run_id, key),
   constraint job_check CHECK (((finished_at IS NULL) = (outcome IS NULL))),

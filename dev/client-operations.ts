@@ -128,7 +128,10 @@ function bodyOf({ requestBody }: Operation): string {
   if (requestBody === undefined) return '';
   const { required, content } = requestBody;
   const json = jsonType(content);
-  const type = json === undefined ? 'Blob | FormData | Uint8Array | string' : typeOf(content[json]?.schema);
+  const type =
+    json === undefined
+      ? 'Blob | FormData | Uint8Array | string'
+      : [typeOf(content[json]?.schema), ...('text/csv' in content ? ['Blob'] : [])].join(' | ');
   return `body${required ? '' : '?'}: ${type};`;
 }
 

@@ -2,7 +2,12 @@
 
 import type { SourceKind } from '../contracts/source-kinds.ts';
 import type { A2ATask, A2AUpdate, WireVersion } from '../contracts/a2a/objects.ts';
-import type { RemoteAsk, RemoteReply } from '../contracts/activities.ts';
+import type {
+  CheckContainerInput,
+  CheckedContainer,
+  RemoteAsk,
+  RemoteReply,
+} from '../contracts/activities.ts';
 import type { DslError } from '../contracts/dsl-error.ts';
 import type { ProcessKind } from '../contracts/process-policy.ts';
 import type { ScheduleTimes } from '../contracts/schedules.ts';
@@ -267,7 +272,15 @@ export interface ContainerAgentResult extends Pick<ProcessResult, 'stdout' | 'st
   warnings: string[];
 }
 
+/** Of an agent of kind `docker`, without a process. */
+type ContainerAgentCheck = Pick<AgentCall, 'agent' | 'signal' | 'secret'>;
+
 export interface ProcessRunner {
+  /**
+   * Whether an invocation would get as far as its container.
+   * @returns what the engine says; throws `Fault` as `invoke`
+   */
+  check(agent: ContainerAgentCheck): Promise<string>;
   /** Throws `Fault` as `run`, and for a process that fails. */
   invoke(call: ContainerAgentCall): Promise<ContainerAgentResult>;
   /** Called when the outcome of a process is stored: nothing of it is needed any more. */
@@ -377,6 +390,10 @@ export interface TemporalGateway {
   /** The times from `from` to `to`, both included, without their jitter; Temporal names at most 1,000. */
   timesBetween(schedule: WantedSchedule, from: Date, to: Date): Promise<Date[]>;
   ping(): Promise<boolean>;
+  /**
+   * Asks a worker with the container engine about an agent of kind `docker`. Null: none has answered in time.
+   */
+  checkContainer(agent: CheckContainerInput, timeoutMs: number): Promise<CheckedContainer | null>;
   /** Resumes a target's deliveries now; starts its workflow if none runs. */
   wakeDelivery(targetId: string): Promise<void>;
 }

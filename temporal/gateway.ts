@@ -1,12 +1,16 @@
 /** Implements the Temporal port with the SDK's client, for api and worker. */
-import type { Client } from '@temporalio/client';
+import { randomUUID } from 'node:crypto';
+import { WorkflowFailedError, type Client } from '@temporalio/client';
+import type { CheckContainerInput, CheckedContainer } from '../contracts/activities.ts';
 import {
+  CHECK_CONTAINER_WORKFLOW,
   DELIVER_WORKFLOW,
   deliverWorkflowId,
   runSignal,
   runWorkflowId,
   TASK_QUEUE,
   wakeSignal,
+  type CheckContainerArgs,
   type RunArgs,
   type RunSignal,
   type RunStart,
@@ -79,6 +83,7 @@ export function createGateway(options: GatewayOptions): TemporalGateway {
         ),
       ),
     ...scheduleCalls(client, taskQueue, call),
+    checkContainer: (agent, timeoutMs) => checkContainer(options, agent, timeoutMs),
     wakeDelivery: (targetId) => call(() => wakeDelivery(client, taskQueue, targetId)),
     ping: () =>
       call(() => client.workflowService.getSystemInfo({})).then(
@@ -86,6 +91,36 @@ export function createGateway(options: GatewayOptions): TemporalGateway {
         () => false,
       ),
   };
+}
+
+/** The check is a workflow of its own, because only workers reach the engine. */
+async function checkContainer(
+  { client, taskQueue = TASK_QUEUE, processQueue }: GatewayOptions,
+  agent: CheckContainerInput,
+  timeoutMs: number,
+): Promise<CheckedContainer | null> {
+  const args: CheckContainerArgs = {
+    ...agent,
+    timeout_ms: timeoutMs,
+    ...(processQueue === undefined ? {} : { process_queue: processQueue }),
+  };
+  try {
+    return await client.connection.withDeadline(Date.now() + timeoutMs + CALL_TIMEOUT_MS, () =>
+      client.workflow.execute<(given: CheckContainerArgs) => Promise<CheckedContainer>>(
+        CHECK_CONTAINER_WORKFLOW,
+        {
+          workflowId: `check-container-${randomUUID()}`,
+          taskQueue,
+          args: [args],
+          workflowExecutionTimeout: timeoutMs,
+          staticSummary: 'Check of a container agent',
+        },
+      ),
+    );
+  } catch (error) {
+    if (error instanceof WorkflowFailedError) return null;
+    throw isUnavailable(error) ? new TemporalUnavailable(String(error), { cause: error }) : error;
+  }
 }
 
 /** One call with a time limit. Throws TemporalUnavailable if it may be repeated. */

@@ -9,6 +9,7 @@ import { agentRefusals, pullPolicyOf, type ProcessPolicy } from '../../contracts
 import type {
   ContainerAgentCall,
   ContainerAgentResult,
+  PinnedAgent,
   ProcessRunner,
   ProcessStream,
 } from '../../domain/ports.ts';
@@ -29,34 +30,61 @@ const QUOTED = 500;
 export function createContainerAgents(
   policy: ProcessPolicy,
   sandbox: Sandbox | null,
-): Pick<ProcessRunner, 'invoke'> {
+): Pick<ProcessRunner, 'check' | 'invoke'> {
   return {
-    async invoke(call) {
-      const { agent } = call;
-      const configuration = parseConfiguration(dockerConfiguration, agent.configuration);
-      const { image, entrypoint, command, env } = configuration;
-      if (image === undefined || image === '')
-        throw fault('configuration', `The agent ${agent.name} has no "image" in its configuration`);
-      const [refused] = agentRefusals(agent.configuration, policy);
-      if (refused) throw fault('configuration', sentence(refused.message));
-      if (sandbox === null)
-        throw fault('configuration', 'This worker has no container engine (SANDBOX_ENGINE)');
-      const sensitive = await loadSensitive([entrypoint, command, env], call.secret);
+    async check({ agent, secret, signal }) {
+      const admitted = await admit(agent, policy, sandbox, secret);
+      const { image, input, output, pull } = admitted.configuration;
+      const hasFolder = input === 'file' || output === 'file';
       try {
-        return await runAgent(sandbox, policy, { ...configuration, image }, call, sensitive);
+        return await admitted.sandbox.check({ image, pull: pulls(policy, pull), hasFolder, signal });
       } catch (error) {
-        throw withoutSecrets(error, sensitive);
+        throw withoutSecrets(error, admitted.sensitive);
+      }
+    },
+    async invoke(call) {
+      const admitted = await admit(call.agent, policy, sandbox, call.secret);
+      try {
+        return await runAgent(admitted, policy, call);
+      } catch (error) {
+        throw withoutSecrets(error, admitted.sensitive);
       }
     },
   };
 }
 
-async function runAgent(
-  sandbox: Sandbox,
+interface Admitted {
+  sandbox: Sandbox;
+  configuration: DockerConfiguration & { image: string };
+  sensitive: Sensitive;
+}
+
+/** What an invocation needs before its container. @throws Fault (configuration) for what is missing or refused */
+async function admit(
+  agent: PinnedAgent,
   policy: ProcessPolicy,
-  configuration: DockerConfiguration & { image: string },
+  sandbox: Sandbox | null,
+  secret: ContainerAgentCall['secret'],
+): Promise<Admitted> {
+  const configuration = parseConfiguration(dockerConfiguration, agent.configuration);
+  const { image, entrypoint, command, env } = configuration;
+  if (image === undefined || image === '')
+    throw fault('configuration', `The agent ${agent.name} has no "image" in its configuration`);
+  const [refused] = agentRefusals(agent.configuration, policy);
+  if (refused) throw fault('configuration', sentence(refused.message));
+  if (sandbox === null) throw fault('configuration', 'This worker has no container engine (SANDBOX_ENGINE)');
+  const sensitive = await loadSensitive([entrypoint, command, env], secret);
+  return { sandbox, configuration: { ...configuration, image }, sensitive };
+}
+
+function pulls({ containers }: ProcessPolicy, pull: unknown): ReturnType<typeof pullOf> {
+  return pullOf(containers, pullPolicyOf(pull));
+}
+
+async function runAgent(
+  { sandbox, configuration, sensitive }: Admitted,
+  policy: ProcessPolicy,
   call: ContainerAgentCall,
-  sensitive: Sensitive,
 ): Promise<ContainerAgentResult> {
   const { agent, log } = call;
   const fromFile = configuration.output === 'file';
@@ -119,7 +147,7 @@ function containerOf(
     key: idempotencyKey,
     title: agent.name.slice(0, 200),
     image,
-    pull: pullOf(policy.containers, pullPolicyOf(pull)),
+    pull: pulls(policy, pull),
     ...(program === undefined ? {} : { entrypoint: program }),
     ports: {},
     mounts: [],

@@ -17,7 +17,7 @@ import {
   type SandboxFile,
   type SandboxRequest,
 } from './container-spec.ts';
-import { createEngineApi, EngineAway, messageOf, type EngineApi } from './engine-api.ts';
+import { createEngineApi, EngineAway, messageOf, type EngineAnswer, type EngineApi } from './engine-api.ts';
 import { inTime } from './in-time.ts';
 import { collectOutput, type Collected } from './multiplexed.ts';
 import { createTurns } from './turns.ts';
@@ -54,7 +54,17 @@ export interface Sandbox {
   /** Ends and removes a container. Harmless if it is gone. */
   remove(id: string): Promise<void>;
   version(): Promise<string>;
+  /** Whether the engine answers, and has or could pull an image. @returns a sentence @throws Fault */
+  check(wanted: WantedImage): Promise<string>;
   close(): Promise<void>;
+}
+
+interface WantedImage {
+  image: string;
+  pull: SandboxRequest['pull'];
+  /** Whether its containers have the folder for files. */
+  hasFolder: boolean;
+  signal: AbortSignal;
 }
 
 interface Kept {
@@ -132,6 +142,7 @@ export function createSandbox(settings: SandboxSettings, installationId: () => P
     kill: (id) => kill(api, id),
     remove: (id) => remove(api, id),
     version: () => api.version(),
+    check: (wanted) => check(api, settings, wanted),
     close: () => api.close(),
   };
 }
@@ -261,8 +272,7 @@ async function beginFolder(
   call: SandboxCall,
   files: readonly SandboxFile[],
 ): Promise<void> {
-  if (settings.filesImage === null)
-    throw fault('configuration', `${FOLDER} needs an image that keeps it (SANDBOX_SHELL_IMAGE)`);
+  if (settings.filesImage === null) throw noFolder();
   await commandOfImage(api, call, settings.filesImage);
   const { key, title, signal } = call;
   const name = containerName(installationId, key);
@@ -292,12 +302,48 @@ async function commandOfImage(api: EngineApi, call: SandboxCall, image: string):
     await pull(api, image, call.signal);
     found = await api.call('GET', path);
   }
-  if (found.status !== 200)
-    throw fault('configuration', `The engine has no image ${image}: ${messageOf(found)}`);
+  if (found.status !== 200) throw noImage(image, found);
   const config = isRecord(found.body) ? found.body['Config'] : null;
   const { Entrypoint: entrypoint, Cmd: command } = isRecord(config) ? config : {};
   const hasEntrypoint = call.entrypoint !== undefined || (Array.isArray(entrypoint) && entrypoint.length > 0);
   return hasEntrypoint || !Array.isArray(command) ? [] : command.map(String);
+}
+
+async function check(
+  api: EngineApi,
+  { filesImage }: SandboxSettings,
+  { image, pull: policy, hasFolder, signal }: WantedImage,
+): Promise<string> {
+  const version = await api.version({ signal });
+  if (hasFolder && filesImage === null) throw noFolder();
+  if (hasFolder && filesImage !== null) await offer(api, filesImage, policy, signal);
+  return `The container engine (${version}) ${await offer(api, image, policy, signal)}`;
+}
+
+/** What the engine can do about the image, which it does not pull. @throws Fault if nothing */
+async function offer(
+  api: EngineApi,
+  image: string,
+  policy: SandboxRequest['pull'],
+  signal: AbortSignal,
+): Promise<string> {
+  const name = encodeURIComponent(image);
+  if (policy !== 'always') {
+    const found = await api.call('GET', `/images/${name}/json`, undefined, { signal });
+    if (found.status === 200) return `has the image ${image}.`;
+    if (found.status !== 404 || policy === 'never') throw noImage(image, found);
+  }
+  const offered = await api.call('GET', `/distribution/${name}/json`, undefined, { signal });
+  if (offered.status === 200) return `can pull the image ${image}.`;
+  throw fault('communication', `The image ${image} cannot be pulled: ${messageOf(offered)}`);
+}
+
+function noImage(image: string, answer: EngineAnswer): Fault {
+  return fault('configuration', `The engine has no image ${image}: ${messageOf(answer)}`);
+}
+
+function noFolder(): Fault {
+  return fault('configuration', `${FOLDER} needs an image that keeps it (SANDBOX_SHELL_IMAGE)`);
 }
 
 async function pull(api: EngineApi, image: string, signal: AbortSignal): Promise<void> {

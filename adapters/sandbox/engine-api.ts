@@ -18,7 +18,7 @@ export interface EngineAnswer {
 
 export interface EngineApi {
   /** The version of the engine. @throws Fault (communication) as all others, if it cannot be reached */
-  version(): Promise<string>;
+  version(wait?: Waiting): Promise<string>;
   call(
     method: 'GET' | 'POST' | 'DELETE',
     path: string,
@@ -79,8 +79,8 @@ export function createEngineApi(address: string, token?: string): EngineApi {
   };
   return {
     call,
-    async version() {
-      const { status, body } = await call('GET', '/version');
+    async version(wait) {
+      const { status, body } = await call('GET', '/version', undefined, wait);
       if (status !== 200 || !isRecord(body) || typeof body['Version'] !== 'string')
         throw fault('communication', `The container engine answered ${status}`);
       return body['Version'];

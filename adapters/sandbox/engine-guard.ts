@@ -99,9 +99,10 @@ async function passOn(
   if (method === 'POST' && path === '/containers/create')
     return createPath(options, query, await readBody(request));
   if (method === 'POST' && path === '/images/create') return { path: pullPath(options, query), body: null };
-  const image = /^\/images\/([^/]+)\/json$/.exec(path)?.[1];
+  const [, about, image] = /^\/(images|distribution)\/([^/]+)\/json$/.exec(path) ?? [];
   if (method === 'GET' && image !== undefined) {
     checkImage(options, decodeURIComponent(image));
+    if (about === 'distribution') checkPulls(options);
     return { path, body: null };
   }
   const [, id = '', action = ''] = CONTAINER.exec(path) ?? [];
@@ -131,9 +132,13 @@ function listPath(query: URLSearchParams): string {
 function pullPath(options: GuardOptions, query: URLSearchParams): string {
   const [name, tag] = [query.get('fromImage') ?? '', query.get('tag')];
   checkImage(options, tag === null ? name : `${name}:${tag}`);
-  if (options.policy.containers?.pull === 'never') throw new Refused('images are not pulled here');
+  checkPulls(options);
   const version = tag === null ? '' : `&tag=${encodeURIComponent(tag)}`;
   return `/images/create?fromImage=${encodeURIComponent(name)}${version}`;
+}
+
+function checkPulls({ policy }: GuardOptions): void {
+  if (policy.containers?.pull === 'never') throw new Refused('images are not pulled here');
 }
 
 /** What may be done with a container, and with which parameters. */

@@ -53,6 +53,7 @@ export function createProcessRunner(
     return { ...ended, leftOut: given.files === null ? null : ended.leftOut };
   };
   return {
+    check: (agent) => agents.check(agent),
     invoke: (call) => agents.invoke(call),
     async release(key) {
       await sandbox?.release(key);

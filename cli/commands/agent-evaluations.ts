@@ -91,11 +91,38 @@ async function readEvaluation(cli: Cli, path: string): Promise<Record<string, un
   return Object.hasOwn(value, 'cases') || Object.hasOwn(value, 'file_id') ? value : { cases: [value] };
 }
 
+/** Starts it with the text of CSV, which the server reads by the agent's schemas. */
+async function evaluateCsv(
+  cli: Cli,
+  id: string,
+  csv: string,
+  { versions, judge, ...query }: Fields,
+  idempotencyKey: string,
+): Promise<Evaluation> {
+  return cli.client.call('evaluateAgent', {
+    path: { id },
+    query: {
+      ...query,
+      ...(versions === undefined ? {} : { versions: versions.join(',') }),
+      ...(judge === undefined ? {} : { judge: judge.agent }),
+      ...(judge?.criteria === undefined ? {} : { criteria: judge.criteria }),
+    },
+    body: new Blob([csv], { type: 'text/csv' }),
+    idempotencyKey,
+    signal: cli.signal,
+  });
+}
+
+type Fields = Pick<EvaluateAgentRequest, 'name' | 'versions' | 'judge' | 'concurrency'>;
+
+const WAIT = seconds('Wait for the report, but at most this long, such as 5m; exits with 6 after it');
+
 export const evaluate = command({
   brief: 'Try versions of an agent on a data set, side by side',
   details:
     'FILE has a list of cases {id, input, expected, checks, weight}, a case on each line, or an object ' +
-    'with `cases` and the other fields of POST /agents/{id}/evaluate. With --wait it exits with 3 unless ' +
+    'with `cases` and the other fields of POST /agents/{id}/evaluate. Of CSV (a name that ends in .csv) each ' +
+    'row is a case, with fields of the input and `expected` in its columns. With --wait it exits with 3 unless ' +
     'all calls were made, and no version does worse than the first one on any case.',
   flags: {
     name: text('To find it by', 'TEXT'),
@@ -103,12 +130,11 @@ export const evaluate = command({
     judge: text('An agent that judges the outputs: name or id', 'AGENT'),
     criteria: text('What the judge goes by', 'TEXT'),
     concurrency: count('Calls of each version at the same time (default 5)'),
-    wait: seconds('Wait for the report, but at most this long, such as 5m; exits with 6 after it'),
+    wait: WAIT,
   },
-  arguments: [AGENT, argument('FILE', 'YAML, JSON or lines of JSON, - for standard input')],
+  arguments: [AGENT, argument('FILE', 'CSV, YAML, JSON or lines of JSON, - for standard input')],
   run: async (cli, { wait, version, judge, criteria, concurrency, name }, given, file) => {
-    const body: EvaluateAgentRequest = {
-      ...(await readEvaluation(cli, file)),
+    const fields: Fields = {
       ...(name === undefined ? {} : { name }),
       ...(version === undefined ? {} : { versions: [...version] }),
       ...(judge === undefined
@@ -116,13 +142,48 @@ export const evaluate = command({
         : { judge: { agent: judge, ...(criteria === undefined ? {} : { criteria }) } }),
       ...(concurrency === undefined ? {} : { concurrency }),
     };
-    const path = { id: await agentId(cli, given) };
+    const id = await agentId(cli, given);
     const idempotencyKey = crypto.randomUUID();
     const { signal } = cli;
-    const started = await cli.client.call('evaluateAgent', { path, body, idempotencyKey, signal });
-    const now = wait === undefined ? started : await waitForReport(cli, started, wait);
-    await cli.out.record(now, evaluationView);
-    return wait === undefined ? EXIT.good : exitOf(now);
+    const started = /\.csv$/i.test(file)
+      ? await evaluateCsv(cli, id, await readText(cli, file), fields, idempotencyKey)
+      : await cli.client.call('evaluateAgent', {
+          path: { id },
+          body: { ...(await readEvaluation(cli, file)), ...fields },
+          idempotencyKey,
+          signal,
+        });
+    return report(cli, started, wait);
+  },
+});
+
+/** Shows it, after a wait if that is asked for. */
+async function report(cli: Cli, started: Evaluation, wait: number | undefined): Promise<ExitCode> {
+  const now = wait === undefined ? started : await waitForReport(cli, started, wait);
+  await cli.out.record(now, evaluationView);
+  return wait === undefined ? EXIT.good : exitOf(now);
+}
+
+export const retryEvaluation = command({
+  brief: 'Try the cases of an evaluation again that ended in an error',
+  details:
+    'Starts another evaluation, whose report has all cases: the others keep their results. With --failed ' +
+    'also the cases that failed. With --wait it exits as `agent evaluate`.',
+  flags: {
+    failed: flag('Also cases that failed'),
+    concurrency: count('Calls of each version at the same time (default 5)'),
+    wait: WAIT,
+  },
+  arguments: [EVALUATION],
+  run: async (cli, { failed, concurrency, wait }, id) => {
+    const body = {
+      only: failed === true ? ['error' as const, 'failed' as const] : ['error' as const],
+      ...(concurrency === undefined ? {} : { concurrency }),
+    };
+    const idempotencyKey = crypto.randomUUID();
+    const { signal } = cli;
+    const started = await cli.client.call('retryEvaluation', { path: { id }, body, idempotencyKey, signal });
+    return report(cli, started, wait);
   },
 });
 

@@ -13,7 +13,7 @@ const SESSION = argument('SESSION', 'The id that its calls name');
 const sessionView: View<AgentSession> = {
   columns: [
     ['session', ({ session: id }) => id],
-    ['agent', ({ agent_id: id }) => id],
+    ['agent', ({ agent_name: name }) => name],
     ['messages', ({ messages }) => messages],
     ['updated', (row) => row.updated_at],
   ],

@@ -14,7 +14,14 @@ import { confirm, readRecord } from '../core/input.ts';
 import { collect, listFlags, pageOf, viewOf } from '../core/lists.ts';
 import { agentId } from '../core/names.ts';
 import { canary, endCanary, setCanary } from './agent-canary.ts';
-import { deleteEvaluation, evaluate, evaluation, evaluationCases, evaluations } from './agent-evaluations.ts';
+import {
+  deleteEvaluation,
+  evaluate,
+  evaluation,
+  evaluationCases,
+  evaluations,
+  retryEvaluation,
+} from './agent-evaluations.ts';
 import { deleteSession, session as sessionCommand, sessions } from './agent-sessions.ts';
 import {
   deleteSkill,
@@ -204,6 +211,7 @@ const routes = {
   evaluations,
   evaluation,
   evaluationCases,
+  retryEvaluation,
   deleteEvaluation,
   sessions,
   session: sessionCommand,

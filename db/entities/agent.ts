@@ -22,7 +22,7 @@ export interface AgentSource {
 }
 
 export interface LastCheck {
-  status: 'ok' | 'failed' | 'unsupported';
+  status: 'ok' | 'failed';
   /** The kind of failure; null if there is none. */
   error: string | null;
   /** A sentence for people. */

@@ -48,6 +48,7 @@ import { Migration202611231355DecisionTimes } from './202611231355-decision-time
 import { Migration202611231256Teams } from './202611231256-teams.ts';
 import { Migration202611231400Scim } from './202611231400-scim.ts';
 import { Migration202611231713Traces } from './202611231713-traces.ts';
+import { Migration202611231751RetriedCases } from './202611231751-retried-cases.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -96,6 +97,7 @@ export const migrations = [
   { name: '202611231256-teams', class: Migration202611231256Teams },
   { name: '202611231400-scim', class: Migration202611231400Scim },
   { name: '202611231713-traces', class: Migration202611231713Traces },
+  { name: '202611231751-retried-cases', class: Migration202611231751RetriedCases },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

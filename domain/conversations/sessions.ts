@@ -170,6 +170,7 @@ async function isHeldBy(em: EntityManager, sessionId: string, conversationId: st
 export interface SessionRow {
   id: string;
   agent_id: string;
+  agent_name: string;
   session: string;
   messages: number;
   created_at: Date | string;
@@ -177,6 +178,7 @@ export interface SessionRow {
 }
 
 const SESSION = `s.id, s.agent_id, s.name as session, s.created_at, s.updated_at,
+  (select a.name from agent a where a.id = s.agent_id) as agent_name,
   (select count(*)::int from chat_message m where m.session_id = s.id) as messages`;
 
 interface SessionFilter {

@@ -58,6 +58,7 @@ export interface EvaluationRow {
   started_by: string;
   name: string | null;
   run_id: string | null;
+  retry_of: string | null;
   status: EvaluationStatus;
   versions: string[];
   judge: Judge | null;
@@ -87,24 +88,18 @@ export async function startEvaluation(
     const message = `Cases times versions are ${calls} calls; an evaluation may have ${MAX_CALLS}.`;
     throw invalid([{ pointer: '/cases', code: 'too_big', message }], message);
   }
-  const judge = await judgeOf(em, actor, given);
+  const judge = await judgeOf(em, actor, given.judge);
   const runId = await startCalls(em, actor, agent, { ...given, versions, judge }, limits);
-  const id = uuidv7();
-  await em.execute(
-    `insert into evaluation (id, agent_id, started_by, name, run_id, versions, judge, checks, cases)
-     values (?, ?, ?, ?, ?, ?::text[], ?::json, ?::json, ?)`,
-    [
-      id,
-      agent.id,
-      actor.id,
-      given.name ?? null,
-      runId,
-      arrayLiteral(versions),
-      judge === null ? null : JSON.stringify(judge),
-      JSON.stringify(given.checks),
-      given.cases.length,
-    ],
-  );
+  const { name = null, checks, cases } = given;
+  const id = await insertEvaluation(em, actor, {
+    agent_id: agent.id,
+    name,
+    run_id: runId,
+    versions,
+    judge,
+    checks,
+    cases: cases.length,
+  });
   await em.execute(
     `insert into evaluation_case (evaluation_id, number, given)
      select ?, c.number, c.given from json_to_recordset(?::json) as c (number int, given json)`,
@@ -114,8 +109,45 @@ export async function startEvaluation(
   return getEvaluation(em, actor, id);
 }
 
+/** @returns its id */
+export async function insertEvaluation(
+  em: EntityManager,
+  actor: Actor,
+  {
+    retry_of: retryOf = null,
+    taken_over: takenOver = null,
+    ...row
+  }: Pick<EvaluationRow, 'agent_id' | 'name' | 'run_id' | 'versions' | 'judge' | 'checks' | 'cases'> & {
+    retry_of?: string | null;
+    /** The figures of each version that the spending of this one is added to. */
+    taken_over?: VersionFigures[] | null;
+  },
+): Promise<string> {
+  const id = uuidv7();
+  const { agent_id: agentId, name, run_id: runId, versions, judge, checks, cases } = row;
+  await em.execute(
+    `insert into evaluation (id, agent_id, started_by, name, run_id, retry_of, versions, judge, checks, cases,
+                             taken_over)
+     values (?, ?, ?, ?, ?, ?, ?::text[], ?::json, ?::json, ?, ?::json)`,
+    [
+      id,
+      agentId,
+      actor.id,
+      name,
+      runId,
+      retryOf,
+      arrayLiteral(versions),
+      judge === null ? null : JSON.stringify(judge),
+      JSON.stringify(checks),
+      cases,
+      takenOver === null ? null : JSON.stringify(takenOver),
+    ],
+  );
+  return id;
+}
+
 /** @returns the id of the run */
-async function startCalls(
+export async function startCalls(
   em: EntityManager,
   actor: Actor,
   agent: Pick<Agent, 'id' | 'name'>,
@@ -147,7 +179,8 @@ async function startCalls(
   return id;
 }
 
-async function makeRoom(em: EntityManager, agentId: string): Promise<void> {
+/** Of the agent's evaluations, the oldest that have ended. */
+export async function makeRoom(em: EntityManager, agentId: string): Promise<void> {
   await em.execute(
     `delete from evaluation where id in (
        select id from evaluation where agent_id = ? and ${isOneOf('status', ENDED)}
@@ -170,7 +203,7 @@ function checkExpressions({ cases, checks, judge }: NewEvaluation): void {
 }
 
 /** The exact versions. */
-async function versionsOf(
+export async function versionsOf(
   em: EntityManager,
   agent: Pick<Agent, 'id' | 'name' | 'version'>,
   wanted: readonly string[] | undefined,
@@ -209,7 +242,11 @@ function isChosen(choice: ReturnType<typeof chooseVersion>): choice is VersionSt
   return typeof choice !== 'string';
 }
 
-async function judgeOf(em: EntityManager, actor: Actor, { judge }: NewEvaluation): Promise<Judge | null> {
+export async function judgeOf(
+  em: EntityManager,
+  actor: Actor,
+  judge: NewEvaluation['judge'],
+): Promise<Judge | null> {
   if (judge === undefined) return null;
   const pin = await pinAgent(em, actor.id, { agent: judge.agent, version: judge.version });
   if (!pin.found)
@@ -218,7 +255,7 @@ async function judgeOf(em: EntityManager, actor: Actor, { judge }: NewEvaluation
   return { agent_id: id, agent: name, version, criteria: judge.criteria ?? null, pass: judge.pass ?? null };
 }
 
-const COLUMNS = `e.id, e.agent_id, e.started_by, e.name, e.run_id, e.status, to_json(e.versions) as versions,
+const COLUMNS = `e.id, e.agent_id, e.started_by, e.name, e.run_id, e.retry_of, e.status, to_json(e.versions) as versions,
   e.judge, e.checks, e.cases, e.report, e.error, e.created_at, e.finished_at`;
 
 /** Newest first. Who may change the agent sees them. */

@@ -16,6 +16,7 @@ import {
   type CaseResult,
   type Mark,
   type Spending,
+  type VersionFigures,
 } from './results.ts';
 
 /** Of one pass; the next one continues. */
@@ -29,6 +30,8 @@ interface EndedRow {
   versions: string[];
   judge: Judge | null;
   checks: Check[];
+  /** Of the evaluation that this one tries again. */
+  taken_over: VersionFigures[] | null;
   run_status: TerminalStatus | null;
   output: unknown;
   run_error: DslError | null;
@@ -52,7 +55,7 @@ export async function reportEvaluations({ orm }: { orm: Orm }, heartbeat: () => 
 
 async function reportEvaluation(em: EntityManager, id: string): Promise<void> {
   const [ended] = await em.execute<EndedRow[]>(
-    `select e.id, e.run_id, to_json(e.versions) as versions, e.judge, e.checks, r.status as run_status,
+    `select e.id, e.run_id, to_json(e.versions) as versions, e.judge, e.checks, e.taken_over, r.status as run_status,
             r.output, r.error as run_error
        from evaluation e left join run r on r.id = e.run_id
       where e.id = ? and ${isOneOf('e.status', ['running'])} for update of e skip locked`,
@@ -62,14 +65,19 @@ async function reportEvaluation(em: EntityManager, id: string): Promise<void> {
   if (ended.run_id === null || ended.run_status === null)
     return end(em, id, 'cancelled', standardError('runtime', 'The run was removed before its report.'));
   if (ended.run_status !== 'completed') return end(em, id, ended.run_status, ended.run_error);
-  const { results, weights } = await judgeAll(em, { ...ended, run_id: ended.run_id });
+  const judged = await judgeAll(em, { ...ended, run_id: ended.run_id });
+  const results = judged.map((one) => one.results);
+  const weights = judged.map((one) => one.weight);
   const spending = await spendingOf(em, ended.run_id);
-  const versions = ended.versions.map((version, index) => ({
-    ...figuresOf(version, index, weights, results),
-    used: spending(CALL, index),
-    judge_used: spending(JUDGE, index),
-  }));
-  const differing = results.filter((of) => marksOf(of).includes('differs')).length;
+  const versions = ended.versions.map((version, index) => {
+    const before = ended.taken_over?.[index];
+    return {
+      ...figuresOf(version, index, weights, results),
+      used: sumOf(before?.used, spending(CALL, index)),
+      judge_used: sumOf(before?.judge_used, spending(JUDGE, index)),
+    };
+  });
+  const differing = judged.filter(({ marks }) => marks.includes('differs')).length;
   await em.execute(`update evaluation set report = ?::json where id = ?`, [
     JSON.stringify({ versions, differing }),
     id,
@@ -89,28 +97,60 @@ async function end(
   );
 }
 
-/** Judges and stores the results of all cases. @returns them, one for each version, and the cases' weights */
+/** A retry has cost both. */
+function sumOf(before: Spending | undefined, now: Spending): Spending {
+  if (before === undefined) return now;
+  const { cost_usd: first } = before;
+  return {
+    cost_usd: first === null || now.cost_usd === null ? null : first + now.cost_usd,
+    input_tokens: before.input_tokens + now.input_tokens,
+    output_tokens: before.output_tokens + now.output_tokens,
+  };
+}
+
+interface Judged {
+  results: CaseResult[];
+  marks: Mark[];
+  weight: number;
+}
+
+interface StoredCase {
+  number: number;
+  given: EvaluationCase;
+  /** Of a case that was not called again; without its outputs. */
+  results: CaseResult[] | null;
+  marks: Mark[];
+}
+
+/** Judges what the run has called, and stores the results. @returns all cases, in their order */
 async function judgeAll(
   em: EntityManager,
   { id, run_id: runId, versions, judge, checks, output }: EndedRow & { run_id: string },
-): Promise<{ results: CaseResult[][]; weights: number[] }> {
+): Promise<Judged[]> {
   const outputs: unknown[] = versions.length === 1 ? [output] : Array.isArray(output) ? output : [];
-  const cases = await em.execute<{ number: number; given: EvaluationCase }[]>(
-    `select number, given from evaluation_case where evaluation_id = ? order by number`,
+  const cases = await em.execute<StoredCase[]>(
+    `select number, given, to_json(marks) as marks,
+            (select json_agg(json_build_object('status', r -> 'status', 'score', r -> 'score', 'latency_ms', r -> 'latency_ms', 'failed', '[]'::json) order by at)
+               from json_array_elements(results) with ordinality as results (r, at)) as results
+       from evaluation_case where evaluation_id = ? order by number`,
     [id],
   );
   const latencies = await latenciesOf(em, runId);
   const judging = { checks, pass: judge?.pass ?? null, effort: new CheckEffort() };
-  const rows = cases.map(({ number, given }) => {
+  let called = 0;
+  const all = cases.map(({ results: kept, ...one }) => {
+    if (kept !== null) return { ...one, results: kept, isCalled: false };
+    const item = called++;
     const results = versions.map((_, index) => {
       const items = outputs[index];
-      const result = judgeCase(given, Array.isArray(items) ? items[number] : undefined, judging);
-      return { ...result, latency_ms: latencies.get(`${CALL}${index} ${number}`) ?? null };
+      const result = judgeCase(one.given, Array.isArray(items) ? items[item] : undefined, judging);
+      return { ...result, latency_ms: latencies.get(`${CALL}${index} ${item}`) ?? null };
     });
-    return { number, given, results, marks: marksOf(results) };
+    return { ...one, results, marks: marksOf(results), isCalled: true };
   });
+  const rows = all.filter(({ isCalled }) => isCalled);
   for (let from = 0; from < rows.length; from += BATCH) await store(em, id, rows.slice(from, from + BATCH));
-  return { results: rows.map((row) => row.results), weights: cases.map(({ given }) => given.weight ?? 1) };
+  return all.map(({ results, marks, given }) => ({ results, marks, weight: given.weight ?? 1 }));
 }
 
 async function store(

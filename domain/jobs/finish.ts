@@ -1,6 +1,6 @@
 /** Ends jobs: the outcome is stored once, and the run is told by a signal. Run and job are locked. */
 import { createHash } from 'node:crypto';
-import type { Invoked } from '../../contracts/activities.ts';
+import type { Invoked, TakenOutcome } from '../../contracts/activities.ts';
 import { LOG_TEXT } from '../../contracts/log-texts.ts';
 import { EVENT } from '../../contracts/run-events.ts';
 import { canonicalJson } from '../../contracts/canonical-json.ts';
@@ -10,13 +10,22 @@ import { endHeldTurn, isAgentFailure } from '../registry/agent-turns.ts';
 import { deliverSignals, type DispatchDeps } from '../runs/dispatch.ts';
 import { appendEvents, serviceEvent } from '../runs/events.ts';
 import { failInvocation, finishInvocation } from '../runs/invocations.ts';
-import { AS_HELD, settleAsHeld } from '../spending/budgets.ts';
+import { AS_HELD, settleAsHeld, spentBy, type Spent } from '../spending/budgets.ts';
 import { enqueueSignal } from '../runs/signals.ts';
-import { usageOf, type StatedUsage } from './stated-usage.ts';
+import { usageOf, withAttempt, type StatedUsage } from './stated-usage.ts';
 import { findJob, lockJob, JOB_COLUMNS, type JobOutcome, type JobRow } from './job.ts';
 
 /** What is stored for the run. */
-type Ended = { output: unknown; warnings?: string[]; used?: StatedUsage | undefined } | { error: DslError };
+type Ended = ({ output: unknown; warnings?: string[] } | { error: DslError }) & {
+  used?: StatedUsage | undefined;
+};
+
+interface HowEnded {
+  digest?: string | null;
+  outcome?: JobOutcome;
+  /** Nobody has seen the end of the work that somebody has begun. */
+  unseen?: boolean;
+}
 
 /**
  * @returns signals to deliver after the commit; null if the call has ended otherwise, and so has the job now
@@ -25,11 +34,17 @@ export async function finishJob(
   em: EntityManager,
   job: JobRow,
   ended: Ended,
-  { digest = null, outcome }: { digest?: string | null; outcome?: JobOutcome } = {},
+  { digest = null, outcome, unseen = false }: HowEnded = {},
 ): Promise<string[] | null> {
   const isFirst =
     'error' in ended
-      ? await failInvocation(em, job.run_id, job.key, ended.error)
+      ? await failInvocation(
+          em,
+          job.run_id,
+          job.key,
+          ended.error,
+          unseen ? AS_HELD : await spentInVain(em, job, ended.used),
+        )
       : await finishInvocation(em, job.run_id, job.key, await resultOf(em, job, ended));
   if (!isFirst) {
     await closeLeft(em, [job]);
@@ -39,6 +54,30 @@ export async function finishJob(
   await endTurnOf(em, job, 'error' in ended ? isAgentFailure(ended.error) || null : false);
   const signal = await enqueueSignal(em, job.run_id, { kind: 'call.done', key: job.key });
   return signal === null ? [] : [signal];
+}
+
+/** Notes what a failed job has used, for its task. @returns it for its budgets, once it has said something */
+async function spentInVain(
+  em: EntityManager,
+  job: JobRow,
+  used: StatedUsage | undefined,
+): Promise<Spent | undefined> {
+  if (!used && !job.spent) return undefined;
+  await noteSpent(em, job, used);
+  return spentBy(await usageOf(em, job, used));
+}
+
+/** Adds what the attempt has used to the job. */
+export async function noteSpent(
+  em: EntityManager,
+  job: JobRow,
+  used: StatedUsage | undefined,
+): Promise<void> {
+  if (used)
+    await em.execute('update job set spent = ?::json where id = ?', [
+      JSON.stringify(await withAttempt(em, job, used)),
+      job.id,
+    ]);
 }
 
 async function closeJob(
@@ -107,7 +146,7 @@ export async function closeOpenJob(em: EntityManager, runId: string, key: string
 async function resultOf(
   em: EntityManager,
   job: JobRow,
-  { output, warnings, used }: Extract<Ended, { output: unknown }>,
+  { output, warnings, used }: { output: unknown; warnings?: string[]; used?: StatedUsage | undefined },
 ): Promise<Invoked> {
   const since = job.leased_at ?? job.created_at;
   return {
@@ -137,7 +176,7 @@ export async function takeOutcome(
   runId: string,
   key: string,
   end: 'timeout' | 'cancelled' | undefined,
-): Promise<{ result?: Invoked; error?: DslError }> {
+): Promise<Pick<TakenOutcome, 'result' | 'error' | 'spent'>> {
   const [job] = await em.execute<JobRow[]>(
     `select ${JOB_COLUMNS} from job where run_id = ? and key = ? for update`,
     [runId, key],
@@ -145,7 +184,9 @@ export async function takeOutcome(
   if (!job) return {};
   if (job.outcome === null && end === undefined) return {};
   if (job.outcome === null && end === 'timeout') {
-    await failInvocation(em, runId, key, timedOut(job), wasTaken(job) ? AS_HELD : undefined);
+    const isUnseen = wasTaken(job) && (job.spent === null || job.holder !== null);
+    const spent = isUnseen ? AS_HELD : await spentInVain(em, job, undefined);
+    await failInvocation(em, runId, key, timedOut(job), spent);
     await closeJob(em, job, 'timed_out');
     await endTurnOf(em, job, true);
   }
@@ -163,8 +204,14 @@ export async function takeOutcome(
   );
   return {
     ...(stored?.result ? { result: stored.result } : {}),
-    ...(stored?.error ? { error: stored.error } : {}),
+    ...(stored?.error ? { error: stored.error, ...(await spentOf(em, job)) } : {}),
   };
+}
+
+/** What the attempts of a failed job have said that they used, for the log of its task. */
+async function spentOf(em: EntityManager, job: JobRow): Promise<Pick<TakenOutcome, 'spent'>> {
+  const { agent_id, agent_version, spent } = job;
+  return spent === null ? {} : { spent: { usage: await usageOf(em, job), agent_id, agent_version } };
 }
 
 /** Whether somebody outside has begun with it. */
@@ -218,5 +265,5 @@ async function failLost(em: EntityManager, id: string): Promise<string[] | null>
     ? `The job's worker was lost, and the job may not be handed out again (${times})`
     : 'The worker was lost, so the outcome is unknown, and the agent is not idempotent ' +
       '(configuration.retry.idempotent is false)';
-  return finishJob(em, job, { error: standardError('communication', detail) });
+  return finishJob(em, job, { error: standardError('communication', detail) }, { unseen: true });
 }

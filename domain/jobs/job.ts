@@ -114,6 +114,16 @@ async function openJob(
   return row ?? null;
 }
 
+/** What attempts of a job have used, in all. */
+export interface AttemptsUsage {
+  input_tokens?: number;
+  output_tokens?: number;
+  /** Without what an invocation costs by itself; null: nobody knows. */
+  cost_usd: number | null;
+  /** Of the last attempt that has named one. */
+  model?: string;
+}
+
 /** A job's row, without its input. */
 export interface JobRow {
   id: string;
@@ -144,12 +154,14 @@ export interface JobRow {
   finished_at: Date | string | null;
   outcome: JobOutcome | null;
   answer_digest: string | null;
+  /** What its failed attempts have said that they used. */
+  spent: AttemptsUsage | null;
 }
 
 export const JOB_COLUMNS = `id, run_id, key, kind, task, visit, task_attempt, agent_id, agent_version,
   secrets_of, queue, configuration, output_schema, repeatable, max_attempts, lease_ms, attempt, holder,
   worker, available_at, expires_at, progress, last_error, created_at, leased_at, finished_at, outcome,
-  answer_digest`;
+  answer_digest, spent`;
 
 /**
  * SQL: whether the task of the job `j` has ended without it. A call that is cancelled before it knows that it

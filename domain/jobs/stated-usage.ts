@@ -3,9 +3,9 @@ import { MAX_USD } from '../../contracts/budgets.ts';
 import { isRecord } from '../../contracts/is-record.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Usage } from '../ports.ts';
-import { costOf, tokensOf } from '../spending/cost.ts';
+import { costOf, tokensOf, type CallPrice } from '../spending/cost.ts';
 import { createPrices, priceOf } from '../spending/prices.ts';
-import type { JobRow } from './job.ts';
+import type { AttemptsUsage, JobRow } from './job.ts';
 
 export interface StatedUsage {
   input_tokens?: number | undefined;
@@ -15,26 +15,58 @@ export interface StatedUsage {
   model?: string | undefined;
 }
 
-/** The usage of the job's task; a stated cost comes before the prices of tokens. */
-export async function usageOf(
+type Spending = Pick<JobRow, 'configuration' | 'created_at' | 'spent'>;
+
+/** With what another attempt says; a stated cost comes before the prices of tokens. */
+export async function withAttempt(
   em: EntityManager,
-  { configuration, created_at: at }: Pick<JobRow, 'configuration' | 'created_at'>,
+  job: Spending,
   stated: StatedUsage | undefined,
-): Promise<Usage> {
-  const { usage, pricing } = configuration;
-  const own = isRecord(usage) ? usage : {};
-  if (!stated) return own;
-  const { cost_usd: said, model, ...tokens } = stated;
-  const counts: Usage = {
-    ...own,
-    ...(tokens.input_tokens === undefined ? {} : { input_tokens: tokens.input_tokens }),
-    ...(tokens.output_tokens === undefined ? {} : { output_tokens: tokens.output_tokens }),
-    ...(model === undefined ? {} : { model }),
+): Promise<AttemptsUsage | null> {
+  const { spent } = job;
+  if (!stated) return spent;
+  const { cost_usd: said, model, input_tokens: input, output_tokens: output } = stated;
+  const tokens: Usage = {
+    ...(input === undefined ? {} : { input_tokens: input }),
+    ...(output === undefined ? {} : { output_tokens: output }),
   };
-  const [input, output] = tokensOf(counts);
-  if (said === undefined && input + output === 0) return counts;
+  const cost = said ?? costOf(tokens, { ...(await priceOfJob(em, job, model)), invocation: 0 });
+  const named = model ?? spent?.model;
+  return {
+    ...sumOf('input_tokens', spent, tokens),
+    ...sumOf('output_tokens', spent, tokens),
+    cost_usd: cost === null || spent?.cost_usd === null ? null : cost + (spent?.cost_usd ?? 0),
+    ...(named === undefined ? {} : { model: named }),
+  };
+}
+
+function sumOf(
+  name: 'input_tokens' | 'output_tokens',
+  before: AttemptsUsage | null,
+  now: Usage,
+): Partial<Record<typeof name, number>> {
+  const both = [before?.[name], now[name]].filter((count) => typeof count === 'number');
+  return both.length === 0 ? {} : { [name]: both.reduce((sum, count) => sum + count, 0) };
+}
+
+/** The usage of the job's task, by all its attempts. */
+export async function usageOf(em: EntityManager, job: Spending, stated?: StatedUsage): Promise<Usage> {
+  const { usage } = job.configuration;
+  const own: Usage = isRecord(usage) ? usage : {};
+  const attempts = await withAttempt(em, job, stated);
+  if (attempts === null) return own;
+  const { cost_usd: spent, ...counts } = attempts;
+  if (spent === 0 && tokensOf(counts).every((count) => count === 0)) return { ...own, ...counts };
+  const { invocation } = await priceOfJob(em, job, counts.model);
+  const cost = spent === null ? null : Math.min(invocation + spent, MAX_USD);
+  return { ...own, ...counts, cost_usd: cost, ...(cost === null ? { unpriced: 1 } : {}) };
+}
+
+async function priceOfJob(
+  em: EntityManager,
+  { configuration: { pricing }, created_at: at }: Spending,
+  model: string | undefined,
+): Promise<CallPrice> {
   const book = await createPrices(() => em).book(0);
-  const price = priceOf(isRecord(pricing) ? pricing : {}, model, { book, at: new Date(at) });
-  const cost = said === undefined ? costOf(counts, price) : Math.min(price.invocation + said, MAX_USD);
-  return { ...counts, cost_usd: cost, ...(cost === null ? { unpriced: 1 } : {}) };
+  return priceOf(isRecord(pricing) ? pricing : {}, model, { book, at: new Date(at) });
 }

@@ -7,7 +7,7 @@ import { mayChangeAgent, type Ownership } from '../registry/agent-policy.ts';
 import { followedAmong, notificationOf, notify } from '../runs/partial-output.ts';
 import { checkAgainstSchema } from '../schema-check.ts';
 import type { Actor } from '../auth/actor.ts';
-import { closeLeft, digestOf, finishJob } from './finish.ts';
+import { closeLeft, digestOf, finishJob, noteSpent } from './finish.ts';
 import { findJob, IS_LEFT, isLeft, lockJob, type JobRow, type JobStatus } from './job.ts';
 import type { StatedUsage } from './stated-usage.ts';
 import { MAY_HOLD, type WorkerCaller } from './worker-tokens.ts';
@@ -263,6 +263,13 @@ export async function completeJob(
   return (await finishJob(em, job, { output, used }, { digest: digestOf(output) })) ?? [];
 }
 
+interface FailedAttempt {
+  error: DslError;
+  retry: boolean;
+  attempt: number | undefined;
+  used: StatedUsage | undefined;
+}
+
 /**
  * In a transaction. With `retry`, the job is handed out again, if it has attempts left and may be repeated.
  * @returns the job's status, and signals to deliver after the commit. @throws 409
@@ -271,13 +278,14 @@ export async function failJob(
   em: EntityManager,
   caller: WorkerCaller,
   found: JobRow,
-  { error, retry, attempt }: { error: DslError; retry: boolean; attempt: number | undefined },
+  { error, retry, attempt, used }: FailedAttempt,
 ): Promise<{ status: 'failed' | 'waiting'; signals: string[] }> {
   const job = await lockJob(em, found);
   if (job === null) throw notFound('job');
   if (checkHeld(job, caller, attempt, 'failed') === 'ended') return { status: 'failed', signals: [] };
   if (!retry || !job.repeatable || job.attempt >= job.max_attempts)
-    return { status: 'failed', signals: (await finishJob(em, job, { error })) ?? [] };
+    return { status: 'failed', signals: (await finishJob(em, job, { error, used })) ?? [] };
+  await noteSpent(em, job, used);
   const pause = Math.min(LAST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (job.attempt - 1));
   await em.execute(
     `update job set holder = null, worker = null, progress = null, last_error = ?,

@@ -1,24 +1,26 @@
 /** Tries the counterpart of an agent, and keeps the result on its record. */
 import { agentKind } from '../../contracts/agent-configuration.ts';
 import { Fault } from '../../contracts/fault.ts';
+import { agentRefusals } from '../../contracts/process-policy.ts';
 import type { LastCheck } from '../../db/entities/agent.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { usableBy } from '../auth/ownership.ts';
 import { AppError } from '../errors.ts';
-import type { AgentSources, PinnedAgent } from '../ports.ts';
+import { readProcessPolicy } from '../operations/process-policy.ts';
+import { TemporalUnavailable, type AgentSources, type PinnedAgent, type TemporalGateway } from '../ports.ts';
 import { readRunnable } from '../runs/runnable.ts';
+import { failedCheck } from './failed-check.ts';
 import { pinAgent } from './pin.ts';
 
 /** Between two checks of an agent. */
 const PAUSE_SECONDS = 5;
 const TIMEOUT_MS = 15_000;
 const MAX_DETAIL = 1_000;
-/** Only workers reach their counterparts: the container engine. */
-const WORKERS_ONLY: ReadonlySet<string> = new Set(['docker']);
 
 export interface CheckDeps {
   fork: () => EntityManager;
   sources: AgentSources;
+  temporal: Pick<TemporalGateway, 'checkContainer'>;
   /** Of the agent's owner. */
   secret: (ownerId: string, name: string) => Promise<string | null>;
 }
@@ -46,7 +48,7 @@ export async function checkAgent(
   const result: LastCheck = {
     ...outcome,
     detail: outcome.detail.slice(0, MAX_DETAIL),
-    latency_ms: outcome.status === 'unsupported' ? null : Math.round(performance.now() - startedAt),
+    latency_ms: Math.round(performance.now() - startedAt),
     checked_at: new Date().toISOString(),
   };
   await deps
@@ -63,8 +65,7 @@ async function tryAgent(deps: CheckDeps, agent: { id: string; holder_id: string 
   const { pinned } = found;
   const kind = agentKind(pinned);
   try {
-    if (WORKERS_ONLY.has(kind))
-      return { status: 'unsupported', error: null, detail: `Only workers reach agents of kind "${kind}".` };
+    if (kind === 'docker') return await checkContainer(deps, pinned, agent.holder_id);
     if (kind === 'workflow') return await checkWorkflow(deps, pinned);
     if (kind === 'edge') return await checkWorkers(deps, pinned);
     const detail = await deps.sources.check({
@@ -76,14 +77,38 @@ async function tryAgent(deps: CheckDeps, agent: { id: string; holder_id: string 
     });
     return { status: 'ok', error: null, detail };
   } catch (error) {
-    if (error instanceof Fault) {
-      const { type, title, detail } = error.error;
-      const reason = detail ?? title ?? 'The counterpart does not work.';
-      return { status: 'failed', error: type.split('/').at(-1) ?? type, detail: reason };
-    }
+    if (error instanceof Fault) return failedCheck(error);
     if (error instanceof DOMException)
       return { status: 'failed', error: 'timeout', detail: `No answer within ${TIMEOUT_MS / 1_000} s.` };
     throw error;
+  }
+}
+
+/** Only workers reach the container engine; what they have said that may not run is not asked of them. */
+async function checkContainer(
+  { fork, temporal }: CheckDeps,
+  { id, configuration }: PinnedAgent,
+  holderId: string,
+): Promise<Outcome> {
+  const [refused] = agentRefusals(configuration, await readProcessPolicy(fork()));
+  if (refused) {
+    const detail = `${refused.message.charAt(0).toUpperCase()}${refused.message.slice(1)}.`;
+    return { status: 'failed', error: 'configuration', detail };
+  }
+  try {
+    const checked = await temporal.checkContainer({ agent_id: id, holder_id: holderId }, TIMEOUT_MS);
+    if (checked !== null) return checked;
+    const detail =
+      `No worker with the container engine has answered within ${TIMEOUT_MS / 1_000} s: ` +
+      'either none runs, or all are busy.';
+    return { status: 'failed', error: 'timeout', detail };
+  } catch (error) {
+    if (!(error instanceof TemporalUnavailable)) throw error;
+    return {
+      status: 'failed',
+      error: 'communication',
+      detail: 'Temporal, which workers listen to, is away.',
+    };
   }
 }
 

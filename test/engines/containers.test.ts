@@ -1,6 +1,7 @@
 /** `run: container` and `run: shell` on a real engine, end to end, and processes whose worker is killed. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -8,6 +9,7 @@ import { text } from 'node:stream/consumers';
 import { createEngineGuard } from '../../adapters/sandbox/engine-guard.ts';
 import { createSandbox } from '../../adapters/sandbox/containers.ts';
 import { processSettings } from '../../config/process-settings.ts';
+import { announceProcessPolicy } from '../../domain/operations/process-policy.ts';
 import { readInstallationId } from '../../domain/operations/installation.ts';
 import { removeContainers } from '../../worker/container-reaper.ts';
 import type { Client } from '../support/app.ts';
@@ -30,6 +32,7 @@ import { startProgram } from '../support/programs.ts';
 import { SANDBOX_CALL } from '../support/sandbox-call.ts';
 import { startScriptedModel, toolAnswers } from '../support/scripted-model.ts';
 
+const NETWORK = 'agents';
 const found = await startContainerEngine();
 
 if (typeof found === 'string') skip('containers on a real engine', found);
@@ -475,6 +478,19 @@ print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
     const definition = { do: [{ here: script }, ...contained({ command: 'echo there' }).do] };
     const started = await startRun(person, definition);
     const read = async (): Promise<RunRecord> => (await person.get(`/runs/${started['id']}`)).body;
+    const agent = { name: 'boxed', type: 'docker', version: '1.0.0', visibility: 'private' };
+    const configuration = { image: IMAGE, command: 'cat' };
+    const { body: boxed } = await person.post('/agents', { ...agent, configuration });
+    const check = async (): Promise<RunRecord> => (await person.post(`/agents/${boxed.id}/check`)).body;
+    // No other copy has announced that containers run here.
+    await announceProcessPolicy(other.orm.em.fork(), {
+      containers: processSettings(other.env).policy.containers,
+    });
+    expect(await check()).toMatchObject({
+      status: 'failed',
+      error: 'timeout',
+      detail: expect.stringContaining('No worker with the container engine has answered within 15 s'),
+    });
     const waiting = await until(read, (record) => messagesOf(record).some((line) => line.includes('waits')));
     expect(messagesOf(waiting).slice(-2)).toEqual([
       'work started',
@@ -494,9 +510,7 @@ print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
     await worker.start();
     expect(await endOf(person, slow)).toMatchObject({ status: 'completed', output: '' });
     await gone();
-    const agent = { name: 'boxed', type: 'docker', version: '1.0.0', visibility: 'private' };
-    const configuration = { image: IMAGE, command: 'cat' };
-    await person.post('/agents', { ...agent, configuration });
+    expect(await check()).toMatchObject({ status: 'ok', error: null });
     const invoked = { do: [{ ask: { call: 'agent', with: { agent: 'boxed', input: { n: 1 } } } }] };
     expect(await startRun(person, invoked, {}, 30)).toMatchObject({ status: 'completed', output: { n: 1 } });
     await gone();
@@ -658,6 +672,71 @@ print(sys.version_info[0], sys.argv[1:], os.environ['PLACE'], text)`;
       ]);
     });
 
+    test('is checked by the engine, without a process', async () => {
+      await builder.put('/secrets/BOX_TOKEN', { value: 'a-very-secret-token' });
+      const check = async (name: string, configuration: object) => {
+        const { id } = await register(name, configuration);
+        const { body } = await builder.post(`/agents/${id}/check`);
+        expect((await builder.get(`/agents/${id}`)).body.last_check).toEqual(body);
+        return [body.status, body.error, body.detail];
+      };
+      expect(await check('checked', { output: 'file', env: { TOKEN: '<BOX_TOKEN>' } })).toEqual([
+        'ok',
+        null,
+        expect.stringMatching(/^The container engine \(\d[\w.+-]*\) has the image cadenza-test:1\.$/),
+      ]);
+      expect(await check('absent', { image: 'cadenza-test:none' })).toEqual([
+        'failed',
+        'configuration',
+        expect.stringContaining('The engine has no image cadenza-test:none'),
+      ]);
+      expect(await check('unnamed', { env: { TOKEN: '<NO_SUCH_TOKEN>' } })).toEqual([
+        'failed',
+        'configuration',
+        expect.stringContaining('NO_SUCH_TOKEN'),
+      ]);
+      expect(await check('foreign-check', { image: 'alpine' })).toEqual([
+        'failed',
+        'configuration',
+        'The image alpine may not run here (SANDBOX_IMAGES).',
+      ]);
+      // Whoever may pull asks the registry, which this engine without a network does not reach.
+      const { sandbox: own } = processSettings(platform.env);
+      const pulling = createSandbox({ ...(own ?? neverNull()), filesImage: null }, async () => 'own');
+      const signal = AbortSignal.timeout(10_000);
+      const wanted = { pull: 'ifNotPresent' as const, hasFolder: false, signal };
+      await expect(pulling.check({ ...wanted, image: 'cadenza.invalid/missing:1' })).rejects.toThrow(
+        'The image cadenza.invalid/missing:1 cannot be pulled',
+      );
+      await expect(pulling.check({ ...wanted, image: IMAGE, hasFolder: true })).rejects.toThrow(
+        'SANDBOX_SHELL_IMAGE',
+      );
+      await pulling.close();
+      expect(engine.containers()).toEqual([]);
+    });
+
+    const gateway = gatewayOf(engine);
+    if (gateway === null) skip('the network of an agent of kind docker', 'the engine makes no network');
+    else
+      test('has the network of the installation only if it asks for it', async () => {
+        const site = createServer((_request, response) => response.end('"here"'));
+        await new Promise<void>((resolve) => site.listen(0, gateway, resolve));
+        const other = await startTestPlatform({ env: { ...settings, SANDBOX_NETWORK: NETWORK } });
+        const person = await other.as('builder');
+        const { port } = site.address() as AddressInfo;
+        const command = `wget -q -T 5 -O - http://${gateway}:${port}/ || echo '"offline"'`;
+        for (const [name, more] of [
+          ['online', { network: true }],
+          ['offline', {}],
+        ] as const)
+          await person.post('/agents', agentBody(name, { command, ...more }));
+        expect(await startRun(person, invoke('online'), {}, 30)).toMatchObject({ output: 'here' });
+        expect(await startRun(person, invoke('offline'), {}, 30)).toMatchObject({ output: 'offline' });
+        await gone();
+        await other.close();
+        await new Promise((resolve) => site.close(resolve));
+      });
+
     test('is a tool of a language model', async () => {
       const model = await startScriptedModel();
       model.script((_request, turn) =>
@@ -792,4 +871,14 @@ function messagesOf(record: RunRecord): string[] {
 
 function neverNull(): never {
   throw new Error('no engine is configured');
+}
+
+/** The address of this machine in a network that the engine makes for agents; null if it cannot make one. */
+function gatewayOf(engine: ContainerEngine): string | null {
+  try {
+    engine.docker('network', 'create', NETWORK);
+    return engine.docker('network', 'inspect', NETWORK, '-f', '{{(index .IPAM.Config 0).Gateway}}');
+  } catch {
+    return null;
+  }
 }

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { agentBody } from '../support/agent-body.ts';
 import type { Client } from '../support/app.ts';
-import { agentTask } from '../support/definitions.ts';
+import { agentTask, humanTask } from '../support/definitions.ts';
 import { sendJson, startServer, type TestServer } from '../support/http-server.ts';
 import { endOf, startRun, startTestPlatform, until, type TestPlatform } from '../support/platform.ts';
 import { startProgram, type Program } from '../support/programs.ts';
@@ -22,6 +22,8 @@ let most = 0;
 let cutOff: { client: Client; id: string; run: Record<string, any>; reserved: unknown };
 /** The same, of an agent that may not be called twice. */
 let unknown: Pick<typeof cutOff, 'id' | 'run'>;
+/** A run that is a call itself, cut off while it took over the turn of that call. */
+let entered: Pick<typeof cutOff, 'id' | 'run'>;
 
 beforeAll(async () => {
   platform = await startTestPlatform({ worker: false });
@@ -30,7 +32,9 @@ beforeAll(async () => {
       await new Promise<void>((resolve) => {
         most = Math.max(most, waiting.push(resolve));
       });
-    sendJson(response, { ok: !fails }, fails ? 503 : 200);
+    // Repeats of cut-off calls come at any time.
+    const isBroken = fails && request.path === '/slow';
+    sendJson(response, { ok: !isBroken }, isBroken ? 503 : 200);
   });
   const killed = await worker();
   client = await platform.as(await platform.createUser({ roles: ['builder'] }));
@@ -51,12 +55,14 @@ beforeAll(async () => {
   });
   const run = await startRun(client, branches(id, 1));
   unknown = { id: once, run: await startRun(client, branches(once, 1)) };
+  entered = await cutOffEntry();
   await until(
     async () => waiting.length,
     (count) => count === 2,
   );
   const { reserved } = (await client.get(`/budgets/${id}`)).body;
   await killed.kill();
+  await endHolding();
   waiting.splice(0);
   cutOff = { client, id, run, reserved };
   workers = await Promise.all([worker(), worker()]);
@@ -73,6 +79,46 @@ afterAll(async () => {
   await target.close();
   await platform.close();
 });
+
+/** An agent that is a workflow; the worker never gets further than to the statement that takes its turn over. */
+async function cutOffEntry(): Promise<typeof entered> {
+  const em = platform.orm.em.fork();
+  await em.execute('create table holds_here ()');
+  await em.execute(`
+    create function hold_here() returns trigger language plpgsql as $$ begin
+      if new.held_by = 'run' and exists (select from holds_here) then perform pg_sleep(600); end if;
+      return new;
+    end $$`);
+  await em.execute(
+    'create trigger hold_here before update on agent_turn for each row execute function hold_here()',
+  );
+  await em.execute('insert into holds_here default values');
+  const definition = { do: [{ review: humanTask('Review') }] };
+  const { id: workflowId } = (await client.post('/workflows', { name: 'held', definition })).body;
+  const { id } = await agent({
+    name: 'held',
+    type: 'workflow',
+    budget: { max_invocations: 10 },
+    limits: { concurrency: 1 },
+    configuration: { workflow_id: workflowId },
+  });
+  const run = (await client.post(`/agents/${id}/invoke`, { input: {} })).body;
+  await until(
+    () => em.fork().execute<object[]>(SLEEPING),
+    ({ length }) => length === 1,
+  );
+  return { id, run };
+}
+
+const SLEEPING = `select pid from pg_stat_activity
+  where wait_event = 'PgSleep' and datname = current_database()`;
+
+/** What a killed worker has asked for goes on in the database. */
+async function endHolding(): Promise<void> {
+  const em = platform.orm.em.fork();
+  await em.execute('delete from holds_here');
+  await em.execute(`select pg_terminate_backend(pid) from (${SLEEPING}) sleeping`);
+}
 
 const worker = () => startProgram('worker', platform, { EGRESS_ALLOW: '127.0.0.0/8' });
 
@@ -193,6 +239,30 @@ test('a call that a kill cut off is made again, and both are booked', async () =
   expect(ended['usage']).toMatchObject({ lost: 1, cost_usd: 0.5 });
   const log = JSON.stringify(await readLog(cutOff.client, run['id']));
   expect(log).toContain('the worker of a call of the agent limited was lost');
+});
+
+test('a run that is a call keeps the turn of the call, wherever a kill cuts that off', async () => {
+  const { id, run } = entered;
+  const read = async () => (await cutOff.client.get(`/runs/${run['id']}`)).body;
+  await until(read, ({ status }) => status === 'waiting');
+  const turns = await platform.orm.em
+    .fork()
+    .execute<object[]>(
+      `select held_by, expires_at = 'infinity' as stays from agent_turn where agent_id = ?`,
+      [id],
+    );
+  expect(turns).toEqual([{ held_by: 'run', stays: true }]);
+  const next = (await cutOff.client.post(`/agents/${id}/invoke`, { input: {} })).body;
+  const log = async () => JSON.stringify(await readLog(cutOff.client, next['id']));
+  await until(log, (text) => text.includes('allows 1 call at once'));
+  await cutOff.client.post(`/runs/${run['id']}/cancel`, {});
+  await until(
+    async () => (await cutOff.client.get(`/runs/${next['id']}`)).body,
+    ({ status }) => status === 'waiting',
+  );
+  await cutOff.client.post(`/runs/${next['id']}/cancel`, {});
+  await endOf(cutOff.client, next);
+  expect((await cutOff.client.get(`/budgets/${id}`)).body.reserved).toMatchObject({ invocations: 0 });
 });
 
 test('a call that may not be repeated after a kill costs what it had reserved', async () => {

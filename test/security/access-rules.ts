@@ -270,6 +270,7 @@ export const accessRules: Record<string, Rule | 'public'> = {
   listEvaluations: ownAgent,
   getEvaluation: ownEvaluation,
   listEvaluationCases: ownEvaluation,
+  retryEvaluation: ownEvaluation,
   deleteEvaluation: ownEvaluation,
 
   // External workers. What their tokens may do has its own test: test/e2e/agents/external-workers.test.ts.

@@ -110,6 +110,7 @@ export const noTemporal: TemporalGateway = {
   nextTimes: async () => away(),
   timesBetween: async () => away(),
   ping: async () => false,
+  checkContainer: async () => away(),
   wakeDelivery: async () => away(),
 };
 

@@ -96,7 +96,7 @@ const sourceRecord = z
 
 export const checkRecord = z
   .object({
-    status: z.enum(['ok', 'failed', 'unsupported']),
+    status: z.enum(['ok', 'failed']),
     error: textOrNull.meta({ description: 'The kind of failure, such as `communication`.' }),
     detail: z.string(),
     latency_ms: z.number().nullable(),

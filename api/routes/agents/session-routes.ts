@@ -20,6 +20,7 @@ const sessionParams = z.object({ ...idParams.shape, session: text({ min: 1, max:
 const sessionFields = {
   id: uuid,
   agent_id: uuid,
+  agent_name: z.string(),
   session: z.string().meta({ description: 'The id that its calls name.' }),
   messages: z.int().meta({ description: 'How many messages are kept.' }),
   created_at: timestamp,
@@ -39,7 +40,7 @@ const sessionRecord = z
   })
   .meta({ id: 'AgentSessionWithMessages' });
 
-const q = text({ max: 200 })
+const q = text({ max: 255 })
   .optional()
   .meta({ description: 'Text in the id or in what was said; case is ignored.' });
 
@@ -114,8 +115,8 @@ export function sessionEndpoints(): Endpoint[] {
   ];
 }
 
-function presentSession({ id, agent_id, session, messages, created_at, updated_at }: SessionRow) {
-  return { id, agent_id, session, messages, created_at: time(created_at), updated_at: time(updated_at) };
+function presentSession({ created_at, updated_at, ...session }: SessionRow) {
+  return { ...session, created_at: time(created_at), updated_at: time(updated_at) };
 }
 
 function presentMessage({ role, text: said, said_at }: SaidRow) {

@@ -263,6 +263,7 @@ function checkEndpoint(deps: AppDeps): Endpoint {
         {
           fork: () => deps.orm.em.fork(),
           sources: deps.sources,
+          temporal: deps.temporal,
           secret: (owner, name) => resolveSecret(deps.orm.em.fork(), deps.encryption, owner, name),
         },
         agent,

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 
 import type { Agent } from '../../../db/entities/agent.ts';
-import { forbidden, invalid } from '../../../domain/errors.ts';
+import { badRequest, forbidden, invalid } from '../../../domain/errors.ts';
 import {
   deleteEvaluation,
   getEvaluation,
@@ -10,31 +10,41 @@ import {
   listEvaluations,
   startEvaluation,
   type CaseRow,
+  type EvaluationRow,
 } from '../../../domain/evaluations/evaluation.ts';
+import { checkRetryable, retryEvaluation } from '../../../domain/evaluations/retry.ts';
 import { mayChangeAgent } from '../../../domain/registry/agent-policy.ts';
 import { getAgent } from '../../../domain/registry/agent-service.ts';
 import { startRun } from '../../../domain/runs/dispatch.ts';
 import { runLimits } from '../../../domain/runs/limits.ts';
 import type { AppDeps } from '../../deps.ts';
-import { endpoint, type Endpoint, type EndpointContext } from '../../endpoint.ts';
+import { endpoint, type Endpoint, type EndpointContext, type EndpointResponse } from '../../endpoint.ts';
 import { byId, orderBy, readPage } from '../../paging.ts';
 import { idParams, pageQuery } from '../../schemas.ts';
-import { readDataSet } from './data-set.ts';
+import { casesOfBody, readDataSet } from './data-set.ts';
 import {
   caseRecord,
+  evaluationQuery,
   evaluationRecord,
   mark,
   newEvaluation,
   presentCase,
   presentEvaluation,
+  retryRequest,
 } from './schemas.ts';
 
 const tags = ['evaluations'];
 const BODY_LIMIT_BYTES = 4 * 1024 * 1024;
+const DEFAULT_CONCURRENCY = 5;
+const csvText = z.string().meta({
+  description:
+    'A row for each case, with the names of the columns in the first one: fields of the input, `id`, ' +
+    '`expected` or `expected.<field>`, `weight`.',
+});
 const byNumber = orderBy<CaseRow, number>(z.int(), ({ number }) => number);
 
 export function evaluationEndpoints(deps: AppDeps): Endpoint[] {
-  return [startEndpoint(deps), ...readEndpoints(), deleteEndpoint()];
+  return [startEndpoint(deps), retryEndpoint(deps), ...readEndpoints(), deleteEndpoint()];
 }
 
 /** Drafts are part of an evaluation, so those who may only read the agent cannot start or see one. */
@@ -57,26 +67,27 @@ function startEndpoint(deps: AppDeps): Endpoint {
     role: 'builder',
     inTeams: true,
     params: idParams,
-    body: newEvaluation,
+    query: evaluationQuery,
+    bodies: { 'application/json': newEvaluation, 'text/csv': csvText },
     bodyLimitBytes: BODY_LIMIT_BYTES,
     responses: { 201: evaluationRecord },
     errors: [403, 404, 410, 422],
     prepare: async (c) => {
-      await ownAgent(c);
-      const { file_id: fileId } = c.body;
-      return fileId === undefined ? undefined : readDataSet(c.em, deps.files, c.actor, fileId);
+      const agent = await ownAgent(c);
+      const { file_id: fileId } = requestOf(c.body, c.query);
+      return fileId === undefined ? undefined : readDataSet(c.em, deps.files, c.actor, fileId, agent);
     },
     handler: async (c) => {
       const agent = await ownAgent(c);
-      const { file_id: fileId, cases: given, checks = [], ...more } = c.body;
-      if ((fileId === undefined) === (given === undefined)) {
+      const { body } = c;
+      const { file_id: fileId, cases: given, checks = [], ...more } = requestOf(body, c.query);
+      if (typeof body !== 'string' && (fileId === undefined) === (given === undefined)) {
         const message = 'Give either cases or file_id.';
         throw invalid([{ pointer: '/cases', code: 'required', message }], message);
       }
+      const ofFile = async () => c.prepared ?? readDataSet(c.em, deps.files, c.actor, fileId ?? '', agent);
       const cases =
-        given ??
-        c.prepared ??
-        (fileId === undefined ? [] : await readDataSet(c.em, deps.files, c.actor, fileId));
+        typeof body === 'string' ? c.measure(() => casesOfBody(body, agent)) : (given ?? (await ofFile()));
       const started = await startEvaluation(
         c.em,
         c.actor,
@@ -84,13 +95,59 @@ function startEndpoint(deps: AppDeps): Endpoint {
         { ...more, cases, checks },
         runLimits(deps.env),
       );
-      const { run_id: runId } = started;
-      if (runId !== null) c.afterCommit(async () => void (await startRun(deps, runId)));
-      return {
-        status: 201,
-        body: presentEvaluation(started),
-        headers: { Location: `${c.baseUrl}/evaluations/${started.id}` },
-      };
+      return begun(deps, c, started);
+    },
+  });
+}
+
+/** A body of CSV has the cases only, so the rest comes from the query. What a body of JSON says comes first. */
+function requestOf(
+  body: z.output<typeof newEvaluation> | string,
+  { judge, criteria, concurrency = DEFAULT_CONCURRENCY, ...more }: z.output<typeof evaluationQuery>,
+): z.output<typeof newEvaluation> {
+  if (judge === undefined && criteria !== undefined)
+    throw badRequest('invalid_query', 'criteria are for a judge: name it with judge.');
+  const ofQuery = {
+    ...more,
+    concurrency,
+    ...(judge === undefined
+      ? {}
+      : { judge: { agent: judge, ...(criteria === undefined ? {} : { criteria }) } }),
+  };
+  return typeof body === 'string' ? ofQuery : { ...ofQuery, ...body };
+}
+
+function begun(deps: AppDeps, c: EndpointContext, started: EvaluationRow): EndpointResponse {
+  const { run_id: runId } = started;
+  if (runId !== null) c.afterCommit(async () => void (await startRun(deps, runId)));
+  return {
+    status: 201,
+    body: presentEvaluation(started),
+    headers: { Location: `${c.baseUrl}/evaluations/${started.id}` },
+  };
+}
+
+function retryEndpoint(deps: AppDeps): Endpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/evaluations/{id}/retry',
+    operationId: 'retryEvaluation',
+    summary: 'Try the cases of an evaluation again that ended in an error, or that failed',
+    description:
+      'Starts another evaluation of the same versions, checks and judge. The other cases keep their results ' +
+      'in its report. If the first one ended without a report, all cases are tried again.',
+    tags,
+    role: 'builder',
+    inTeams: true,
+    params: idParams,
+    body: retryRequest,
+    responses: { 201: evaluationRecord },
+    errors: [409, 422],
+    handler: async (c) => {
+      const before = await getEvaluation(c.em, c.actor, c.params.id);
+      c.checkSyntax();
+      checkRetryable(before);
+      return begun(deps, c, await retryEvaluation(c.em, c.actor, before, c.body, runLimits(deps.env)));
     },
   });
 }

@@ -13,7 +13,7 @@ import { isVersionRange } from '../../../language/definition/version-range.ts';
 import { text, timestamp, uuid } from '../../schemas.ts';
 import { dslErrorSchema } from '../runs/schemas.ts';
 
-const MAX_CASES = 1_000;
+export const MAX_CASES = 1_000;
 const MAX_VERSIONS = 5;
 const MAX_CONCURRENCY = 48;
 const MAX_CRITERIA = 10_000;
@@ -49,7 +49,8 @@ export const newEvaluation = z.object({
   name: text({ min: 1, max: 200 }).optional(),
   cases: evaluationCases.optional().meta({ description: 'The data set. Either this or `file_id`.' }),
   file_id: uuid.optional().meta({
-    description: 'A file with the data set: a JSON array of cases, or a case on each line, at most 4 MiB.',
+    description:
+      'A file with the data set: a JSON array of cases, a case on each line, or CSV; at most 4 MiB.',
   }),
   checks: checks.optional().meta({ description: 'Of every case, besides its own.' }),
   versions: z.array(version).min(1).max(MAX_VERSIONS).optional().meta({
@@ -76,6 +77,30 @@ export const newEvaluation = z.object({
     .max(MAX_CONCURRENCY)
     .default(5)
     .meta({ description: 'Calls of each version at the same time.' }),
+});
+
+/** With a body of CSV, which has no room for them. */
+export const evaluationQuery = z.object({
+  name: newEvaluation.shape.name,
+  versions: z
+    .string()
+    .transform((value) => value.split(','))
+    .pipe(z.array(version).min(1).max(MAX_VERSIONS))
+    .optional()
+    .meta({ description: 'Separated by commas.', type: 'string' }),
+  judge: text({ min: 1, max: 255 }).optional().meta({ description: 'An agent: id or name.' }),
+  criteria: text({ min: 1, max: MAX_CRITERIA }).optional().meta({ description: 'What the judge goes by.' }),
+  concurrency: z.coerce.number().int().min(1).max(MAX_CONCURRENCY).optional(),
+});
+
+export const retryRequest = z.object({
+  only: z
+    .array(z.enum(['error', 'failed']))
+    .min(1)
+    .max(2)
+    .default(['error'])
+    .meta({ description: 'Cases that ended so with any version.' }),
+  concurrency: newEvaluation.shape.concurrency,
 });
 
 const spending = z
@@ -115,6 +140,9 @@ export const evaluationRecord = z
     name: z.string().nullable(),
     status: z.enum(EVALUATION_STATUSES),
     run_id: uuid.nullable().meta({ description: 'The run with all calls. Null after it was removed.' }),
+    retry_of: uuid.nullable().meta({
+      description: 'The evaluation whose cases it tries again; the results of the others are taken over.',
+    }),
     started_by: uuid,
     versions: z.array(z.string()),
     judge: z
@@ -180,12 +208,14 @@ export const caseRecord = z
 
 export function presentEvaluation(row: EvaluationRow) {
   const { id, agent_id, name, status, run_id, started_by, versions, judge, checks: all, cases } = row;
+  const { retry_of } = row;
   return {
     id,
     agent_id,
     name,
     status,
     run_id,
+    retry_of,
     started_by,
     versions,
     judge,

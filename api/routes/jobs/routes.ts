@@ -204,11 +204,11 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
         const job = await jobFor(c);
         c.checkSyntax();
         const guard = await guardOf(deps, c.em, job);
-        const { retry, attempt } = c.body;
+        const { retry, attempt, usage: used } = c.body;
         const error = errorOf(c.body, (said) => guard.redact(said));
         const { status, signals } = await c.em.transactional(async (em) => {
           await c.audit.write(em);
-          return failJob(em, workerOf(c.ctx), job, { error, retry, attempt });
+          return failJob(em, workerOf(c.ctx), job, { error, retry, attempt, used });
         });
         c.afterCommit(() => deliverSignals(deps, signals).then(() => {}));
         return { status: 200, body: { id: job.id, status } };

@@ -143,6 +143,9 @@ export const failBody = z
       .boolean()
       .default(true)
       .meta({ description: 'Hand the job out again, if it has attempts left.' }),
+    usage: jobUsage
+      .optional()
+      .meta({ description: 'What this attempt has used all the same; it counts in budgets and usage.' }),
     attempt,
   })
   .meta({ id: 'JobFailure' });

@@ -76,7 +76,7 @@ class Job:
         cost_usd: Optional[float] = None,
         model: Optional[str] = None,
     ) -> None:
-        """States what the job uses, for budgets and usage. The last statement counts."""
+        """States what the job uses, for budgets and usage, even if it fails. The last statement counts."""
         said = {
             "input_tokens": input_tokens,
             "output_tokens": output_tokens,
@@ -122,15 +122,20 @@ class Job:
     def _end(self, how: str, body: Dict[str, Any]) -> None:
         """Tries until the server has taken it, or says that it is too late."""
         pause = _FIRST_PAUSE
+        more: Dict[str, Any] = {"attempt": self.attempt}
+        if self._used:
+            more["usage"] = self._used
         while not self.cancelled.is_set():
             try:
-                self._api.post(f"{self._path}/{how}", {**body, "attempt": self.attempt}, timeout=60)
+                self._api.post(f"{self._path}/{how}", {**body, **more}, timeout=60)
                 return
             except ApiError as error:
                 _LOG.warning("job %s: %s", self.id, error)
                 # An output that does not fit the schema, or is no JSON, fits no better the next time.
                 if how == "complete" and error.status in (400, 413, 422):
                     how, body = "fail", {"type": "validation", "detail": error.detail, "retry": False}
+                    continue
+                if how == "fail" and error.status == 422 and more.pop("usage", None):
                     continue
                 if error.is_final:
                     return
@@ -228,9 +233,7 @@ class Worker:
         keeper = threading.Thread(target=job._keep, daemon=True)
         keeper.start()
         try:
-            output = self._handler(job)
-            usage = {"usage": job._used} if job._used else {}
-            job._end("complete", {"output": output, **usage})
+            job._end("complete", {"output": self._handler(job)})
         except JobCancelled:
             _LOG.info("job %s was given up", job.id)
         except JobError as error:

@@ -240,6 +240,40 @@ test('what a worker says that a job has used counts in usage and budgets', async
   expect(over['error']).toMatchObject({ status: 402 });
 });
 
+test('what failed attempts say that they have used is booked once, with the end of the job', async () => {
+  const price = { per_invocation_usd: 0.5, input_per_million_usd: 1_000 };
+  const agent = await edgeAgent({ price }, { budget: { max_cost_usd: 10 } });
+  const worker = await workerFor(agent);
+  const run = await call(agent);
+  const first = await onlyJob(worker, agent);
+  const wrong = { detail: 'jammed', usage: { cost_usd: -1 } };
+  expect((await worker.post(`/jobs/${first.id}/fail`, wrong)).status).toBe(422);
+  const failed = { detail: 'jammed', usage: { cost_usd: 0.25, input_tokens: 5 } };
+  expect((await worker.post(`/jobs/${first.id}/fail`, failed)).body.status).toBe('waiting');
+  await onlyJob(worker, agent);
+  await worker.post(`/jobs/${first.id}/complete`, {
+    output: { sum: 3 },
+    usage: { input_tokens: 500, model: 'm' },
+  });
+  expect((await endOf(builder, run))['usage']).toMatchObject({ cost_usd: 1.25, input_tokens: 505 });
+
+  const vain = await call(agent);
+  const { id } = await onlyJob(worker, agent);
+  const last = { detail: 'broken', retry: false, usage: { cost_usd: 0.25, output_tokens: 7 } };
+  for (const _repeat of [1, 2])
+    expect((await worker.post(`/jobs/${id}/fail`, last)).body.status).toBe('failed');
+  const ended = await endOf(builder, vain);
+  expect(ended).toMatchObject({ status: 'faulted', usage: { cost_usd: 0.75, output_tokens: 7 } });
+  expect(ended['tasks'][0]).toMatchObject({ agent_id: agent.id, usage: { cost_usd: 0.75 } });
+  expect((await builder.get(`/budgets/${agent.id}`)).body).toMatchObject({
+    used: { cost_usd: 2, tokens: 512, invocations: 2 },
+    reserved: { cost_usd: 0, invocations: 0 },
+  });
+  expect((await builder.get(`/usage?by=agent&agent_id=${agent.id}`)).body).toMatchObject([
+    { invocations: 2, cost_usd: 2, input_tokens: 505, output_tokens: 7 },
+  ]);
+});
+
 test("after the agent's transfer its workers get no secret of the former owner", async () => {
   const agent = await edgeAgent({ settings: { key: '<FORMER_KEY>' } });
   await builder.put('/secrets/FORMER_KEY', { value: 'of-the-former-owner' });

@@ -542,6 +542,66 @@ test('an evaluation reads its cases from a file, and ends without a report if it
   });
 });
 
+test('an evaluation reads CSV, and its errors are tried again, with what the others have given', async () => {
+  const { id } = await register({
+    name: 'repeats',
+    configuration: { endpoint: `${target.url}/status/{code}`, response: '{text: .body.text}' },
+    input_schema: { type: 'object', properties: { code: { type: 'integer' }, text: { type: 'string' } } },
+    output_schema: { type: 'object', properties: { text: { type: 'string' } } },
+  });
+  const csv = 'id;text;code;expected.text\ngood;7;200;7\nwrong;8;200;9\nbusy;9;503;9\n';
+  const headers = { 'content-type': 'text/csv' };
+  const reply = await builder.post(`/agents/${id}/evaluate?name=From%20a%20sheet&versions=1.0.0`, csv, {
+    headers,
+  });
+  expect(reply).toMatchObject({
+    status: 201,
+    body: { name: 'From a sheet', versions: ['1.0.0'], cases: 3, retry_of: null },
+  });
+  const first = reply.body;
+  const retry = (body: object = {}) => builder.post(`/evaluations/${first.id}/retry`, body);
+  expect(await retry()).toMatchObject({ status: 409, body: { code: 'evaluation_running' } });
+  await endOf(builder, { id: first.run_id });
+  await platform.reconcile();
+  const done = (await builder.get(`/evaluations/${first.id}`)).body;
+  expect(done.report.versions).toMatchObject([{ passed: 1, failed: 1, errors: 1 }]);
+
+  // The draft is mended.
+  await builder.patch(`/agents/${id}`, {
+    configuration: { endpoint: `${target.url}/v1`, response: '{text: .body.text}' },
+  });
+  const [again, both] = [await retry(), await retry({ only: ['error', 'failed'] })];
+  expect(again).toMatchObject({ status: 201, body: { retry_of: first.id, cases: 3, name: 'From a sheet' } });
+  const inputs = await Promise.all(
+    [again, both].map(async ({ body }) => (await endOf(builder, { id: body.run_id }))['input_params'].cases),
+  );
+  expect(inputs).toEqual([
+    [{ input: { text: '9', code: 503 } }],
+    [{ input: { text: '8', code: 200 } }, { input: { text: '9', code: 503 } }],
+  ]);
+  await platform.reconcile();
+  const { body } = await builder.get(`/evaluations/${again.body.id}`);
+  expect(body.report.versions).toMatchObject([{ passed: 2, failed: 1, errors: 0 }]);
+  const cases = (await builder.get(`/evaluations/${again.body.id}/cases`)).body;
+  expect(cases.map((one: any) => [one.id, one.results[0].status, one.results[0].output])).toEqual([
+    ['good', 'passed', { text: '7' }],
+    ['wrong', 'failed', { text: '8' }],
+    ['busy', 'passed', { text: '9' }],
+  ]);
+  expect(await builder.post(`/evaluations/${again.body.id}/retry`, {})).toMatchObject({
+    status: 409,
+    body: { code: 'nothing_to_retry' },
+  });
+
+  const file = (await builder.post('/files?name=cases.csv', csv, { headers })).body.id;
+  expect((await builder.post(`/agents/${id}/evaluate`, { file_id: file })).body.cases).toBe(3);
+  const wrong = await builder.post(`/agents/${id}/evaluate`, 'text,weight\na,1\nb,heavy', { headers });
+  expect(wrong.status).toBe(422);
+  expect(wrong.body.detail).toContain('Line 3/weight');
+  expect((await builder.post(`/agents/${id}/evaluate?criteria=x`, csv, { headers })).status).toBe(400);
+  expect((await builder.post(`/agents/${id}/evaluate?versions=9.9.9`, csv, { headers })).status).toBe(422);
+});
+
 test('an evaluation names what is wrong with its data set', async () => {
   const { id } = await register({ name: 'wrong', configuration: { endpoint: `${target.url}/wrong` } });
   const evaluate = async (more: Record<string, unknown>) => {

@@ -9,10 +9,24 @@ import { keepPicture } from '../../support/chromium.ts';
 import { consoleTests, expectFits, expectScreensFit, type Screen } from '../../support/console.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
 import { endOf, until, type TestPlatform } from '../../support/platform.ts';
+import { startScriptedModel } from '../../support/scripted-model.ts';
 
 const password = 'correct horse battery staple';
 /** Where the service has a function of workflows. */
 const FUNCTION = '/double.yaml';
+const DOCUMENT = '/openapi.json';
+const PETS = {
+  openapi: '3.0.3',
+  info: { title: 'Pets', version: '1' },
+  servers: [{ url: '/v1' }],
+  paths: {
+    '/pets/{id}': {
+      parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
+      get: { operationId: 'getPet', summary: 'Get a pet', responses: {} },
+      put: { operationId: 'putPet', responses: {} },
+    },
+  },
+};
 let platform: TestPlatform;
 let service: TestServer;
 let ada: TestUser;
@@ -21,6 +35,7 @@ let asAda: Client;
 const { inBrowser, visit } = consoleTests(async (started) => {
   platform = started;
   service = await startServer(({ body, path }, response) => {
+    if (path === DOCUMENT) return void response.end(JSON.stringify(PETS));
     if (path === FUNCTION) return void response.end('set: { n: "${ .n * 2 }" }');
     const { text } = JSON.parse(body || '{}');
     response.setHeader('content-type', 'application/json');
@@ -500,28 +515,133 @@ inBrowser('an owner evaluates an agent, and sees the report and the cases', asyn
     ...summariser('tried'),
     configuration: { endpoint: service.url },
   });
-  const headers = { 'content-type': 'application/jsonl' };
-  const line = JSON.stringify({
-    id: 'short',
-    input: { text: 'a' },
-    checks: [{ name: 'never', jq: 'false' }],
-  });
-  const { body: file } = await asAda.post('/files?name=cases.jsonl', line, { headers });
   const { page, complaints, open } = await visit(ada);
   const dialog = page.getByRole('dialog').filter({ visible: true });
   await open(`/agents/${agent.id}?view=evaluate`);
   await click(page, 'New evaluation');
-  await dialog.getByLabel('File with the data set').fill(file.id);
+  const choose = (name: string, text: string) =>
+    dialog.getByLabel('Data set').setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(text) });
   await dialog.getByLabel('Name', { exact: false }).first().fill('First try');
+  await choose('cases.csv', 'text,weight\na,heavy');
+  await dialog.getByRole('button', { name: 'Start' }).click();
+  await dialog
+    .getByText(/Line 2\/weight/)
+    .first()
+    .waitFor();
+  expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
+  await choose('cases.csv', 'id,text,expected\nshort,a,never');
   await dialog.getByRole('button', { name: 'Start' }).click();
   await page.getByRole('heading', { name: 'First try' }).waitFor();
   const [started] = (await asAda.get(`/agents/${agent.id}/evaluations`)).body;
   await endOf(asAda, { id: started.run_id });
   await platform.reconcile();
   await page.getByRole('row', { name: /^1\.0\.0 0 % 0 \/ 1 \/ 0/ }).waitFor();
-  await page.getByText('1.0.0: failed, never').click();
+  await page.getByText('1.0.0: failed, expected').click();
   await page.getByText('Output of 1.0.0').waitFor();
+  await click(page, 'Try errors and failed cases again');
+  await page.getByRole('button', { name: 'The one before' }).waitFor();
+  const [again] = (await asAda.get(`/agents/${agent.id}/evaluations`)).body;
+  expect(again).toMatchObject({ retry_of: started.id, status: 'running' });
+  await endOf(asAda, { id: again.run_id });
+  // Of the file that was no data set nothing is left.
+  const { body: files } = await asAda.get('/files');
+  expect(files.map(({ name }: { name: string }) => name)).toEqual(['cases.csv']);
+  await asAda.delete(`/files/${files[0].id}`);
   expect(complaints).toEqual([]);
+});
+
+inBrowser('agents are imported from a document, checked, and connected to other programs', async () => {
+  const { page, complaints, open } = await visit(ada);
+  const dialog = page.getByRole('dialog').filter({ visible: true });
+  await open('/agents');
+  await click(page, 'Import');
+  await dialog.getByLabel('From', { exact: false }).selectOption('openapi');
+  await dialog.getByLabel('Address').fill(`${service.url}/none.json`);
+  await click(page, 'Show what it offers');
+  await dialog
+    .getByText(/document/i)
+    .last()
+    .waitFor();
+  expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
+  await dialog.getByLabel('Address').fill(`${service.url}${DOCUMENT}`);
+  await click(page, 'Show what it offers');
+  const plan = dialog.getByRole('list', { name: 'What it offers' });
+  await plan.getByLabel('putPet').uncheck();
+  await click(page, 'Import 1');
+  await plan.getByRole('link', { name: 'getPet' }).click();
+  await heading(page, 'getPet').waitFor();
+  await page.getByText(`openapi: ${service.url}${DOCUMENT} (getPet)`).waitFor();
+  await page.getByText('Not checked yet.').waitFor();
+  await click(page, 'Check now');
+  await page
+    .getByRole('status')
+    .getByText(/It works \(\d+ ms\)/)
+    .waitFor();
+  await click(page, 'Look for changes');
+  await page.getByText('Nothing has changed at the source.').waitFor();
+  // What is shown is what MCP clients and chat programs take.
+  const [mcp = '', chat = ''] = await Promise.all(
+    ['MCP', 'OpenAI'].map((of) =>
+      page
+        .locator('pre')
+        .filter({ hasText: of === 'MCP' ? 'mcpServers' : 'base_url' })
+        .innerText(),
+    ),
+  );
+  const [{ id }] = (await asAda.get('/agents?name=getPet')).body;
+  const origin = new URL(page.url()).origin;
+  expect(JSON.parse(mcp)).toEqual({ mcpServers: { cadenza: { type: 'http', url: `${origin}/mcp` } } });
+  expect(JSON.parse(chat)).toMatchObject({ base_url: `${origin}/v1`, model: id });
+  expect((await asAda.get(`/v1/models/${id}`)).body).toMatchObject({ id });
+  await page.reload();
+  await page
+    .getByRole('status')
+    .getByText(/It works/)
+    .waitFor();
+  expect(complaints).toEqual([]);
+});
+
+inBrowser('conversations are found, read, continued and forgotten', async () => {
+  const model = await startScriptedModel();
+  try {
+    model.script((_request, turn) => ({ text: `Answer ${turn}: otters hold hands` }));
+    const { body: agent } = await asAda.post('/agents', {
+      name: 'talker',
+      type: 'llm',
+      version: '1.0.0',
+      visibility: 'private',
+      configuration: { base_url: `${model.url}/v1`, model: 'tiny' },
+    });
+    for (const session of ['about otters', 'about bees'])
+      await endOf(
+        asAda,
+        (await asAda.post(`/agents/${agent.id}/invoke`, { input: `Tell me ${session}`, session })).body,
+      );
+    const { page, complaints, open } = await visit(ada);
+    await open('/agents');
+    await page.getByRole('link', { name: 'Conversations' }).click();
+    await heading(page, 'Conversations').waitFor();
+    await page.getByText('about bees', { exact: false }).first().waitFor();
+    await page.getByRole('searchbox').fill('me about otters');
+    await page.getByText('about bees', { exact: false }).first().waitFor({ state: 'detached' });
+    await page.getByText('with talker, 2 messages').click();
+    await page.getByText('Tell me about otters', { exact: true }).waitFor();
+    await page.getByText(/otters hold hands/).waitFor();
+    await keepPicture(page, 'settings-conversation');
+    await page.getByRole('link', { name: 'Continue' }).click();
+    await heading(page, 'talker').waitFor();
+    expect(await page.getByLabel('Conversation', { exact: false }).first().inputValue()).toBe('about otters');
+    await page.goBack();
+    await click(page, 'Forget');
+    await page.getByRole('dialog').getByRole('button', { name: 'Forget' }).click();
+    await page.getByText('Nothing matches').waitFor();
+    expect((await asAda.get('/conversations')).body).toMatchObject([
+      { session: 'about bees', agent_name: 'talker' },
+    ]);
+    expect(complaints).toEqual([]);
+  } finally {
+    await model.close();
+  }
 });
 
 inBrowser('every screen is accessible and fits, on a desk and on a phone, light and dark', async () => {
@@ -559,6 +679,7 @@ function screensOf(agentId: string): Screen[] {
     ['settings-webhooks', '/settings/webhooks', 'Send a test'],
     ['settings-events', '/settings/events', 'Create an inbound webhook'],
     ['settings-files', '/settings/files', 'Upload'],
+    ['settings-conversations', '/settings/conversations', 'about bees'],
     ['settings-usage', '/settings/usage', 'What agents have used'],
     ['settings-budgets', '/settings/budgets', 'Agent shown'],
     ['settings-prices', '/settings/prices', 'US dollars for a million tokens'],

@@ -3,6 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { Aedes } from 'aedes';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startRemoteAgent, type RemoteA2aAgent } from '../../support/a2a-agent.ts';
+import { announceProcessPolicy } from '../../../domain/operations/process-policy.ts';
 import { registeredAgent } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
 import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
@@ -388,5 +389,35 @@ test('a check keeps its result and its latency, for owner and admins', async () 
   expect(await check({ type: 'llm', configuration: { ...azure, api_key: '<WRONG>' } })).toMatchObject({
     status: 'failed',
   });
-  expect(await check({ type: 'docker' })).toMatchObject({ status: 'unsupported', latency_ms: null });
+});
+
+test('a container is not checked where none may run, and says who is missing', async () => {
+  const check = async (image: string) => {
+    const { id } = await registeredAgent(builder, { type: 'docker', configuration: { image } });
+    const { body } = await builder.post(`/agents/${id}/check`);
+    return { ...body, kept: (await builder.get(`/agents/${id}`)).body.last_check };
+  };
+  const none = await check('tools:1');
+  expect(none).toMatchObject({
+    status: 'failed',
+    error: 'configuration',
+    detail: 'Agents run in no container here: no container engine is configured (SANDBOX_ENGINE).',
+    latency_ms: expect.any(Number),
+  });
+  expect(none.kept.detail).toBe(none.detail);
+  const containers = {
+    images: ['tools:*'],
+    pull: 'ifNotPresent' as const,
+    network: false,
+    ports: [],
+    volumes: [],
+    shell_image: null,
+    python_image: null,
+  };
+  await announceProcessPolicy(app.orm.em.fork(), { containers });
+  expect(await check('alpine')).toMatchObject({
+    status: 'failed',
+    detail: 'The image alpine may not run here (SANDBOX_IMAGES).',
+  });
+  expect(await check('tools:1')).toMatchObject({ status: 'failed', error: 'communication' });
 });

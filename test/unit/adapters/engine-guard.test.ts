@@ -202,6 +202,7 @@ test.each([
   ['GET', '/info'],
   ['GET', '/images/json'],
   ['GET', '/images/alpine/json'],
+  ['GET', '/distribution/alpine/json'],
   ['POST', '/images/create?fromImage=alpine&tag=latest'],
   ['POST', '/images/create?fromSrc=http://example.com/image.tar'],
   ['POST', '/containers/../build'],
@@ -232,6 +233,7 @@ test('what Cadenza asks passes, with its own parameters only', async () => {
   expect(await urlOf('GET', `/containers/${NAME}/logs?follow=1&stdout=1&tail=1`)).toEqual([
     `/containers/${NAME}/logs?follow=1&stdout=1&stderr=1`,
   ]);
+  expect(await urlOf('GET', '/distribution/tools%3A2/json')).toEqual(['/distribution/tools%3A2/json']);
   expect(await urlOf('POST', '/images/create?fromImage=tools&tag=2&fromSrc=x')).toEqual([
     '/images/create?fromImage=tools&tag=2',
   ]);

@@ -74,3 +74,26 @@ test('an error with what no JSON text may have is reported all the same', async 
   expect(body.detail).toMatch(/^jammed x+\ufffd$/);
   await worker.stop();
 });
+
+test('what a job has used is told with its end, also if it fails', async () => {
+  const sent: { path: string; body: any }[] = [];
+  const both = Promise.withResolvers<void>();
+  const worker = createWorker({
+    client: clientWith(2, sent),
+    agents: ['a'],
+    handler({ input }, { used }) {
+      used({ cost_usd: 1 });
+      used({ cost_usd: 0.25, input_tokens: 3 });
+      if (input !== 0) throw new Error('jammed');
+      setTimeout(both.resolve, 50);
+      return 'done';
+    },
+  });
+  await both.promise;
+  const usage = { cost_usd: 0.25, input_tokens: 3 };
+  expect(endings(sent)).toEqual([
+    { path: '/jobs/job-1/fail', body: { detail: 'jammed', attempt: 1, usage } },
+    { path: '/jobs/job-0/complete', body: { output: 'done', attempt: 1, usage } },
+  ]);
+  await worker.stop();
+});

@@ -35,6 +35,7 @@ const SETTINGS = [
   'webhooks',
   'events',
   'files',
+  'conversations',
   'usage',
   'budgets',
   'prices',

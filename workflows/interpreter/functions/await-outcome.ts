@@ -5,8 +5,7 @@
  */
 import { CancellationScope, isCancellation } from '@temporalio/workflow';
 import { LOG_TEXT } from '../../../contracts/log-texts.ts';
-import type { AwaitedOutcome, Invoked } from '../../../contracts/activities.ts';
-import type { DslError } from '../../../contracts/dsl-error.ts';
+import type { AwaitedOutcome, Invoked, TakenOutcome } from '../../../contracts/activities.ts';
 import { EVENT } from '../../../contracts/run-events.ts';
 import { writing } from '../activities.ts';
 import type { Execution, Task } from '../execution.ts';
@@ -83,11 +82,11 @@ async function settled(execution: Execution, task: Task, frame: AwaitedFrame): P
   for (;;) {
     const left = frame.until - Date.now();
     const inTime = left > 0 ? await execution.until(ready, left) : ready();
-    const { result, error } = await take(execution, task, frame, inTime ? undefined : 'timeout');
+    const { result, error, spent } = await take(execution, task, frame, inTime ? undefined : 'timeout');
     execution.recorded(task);
     if (result) return result;
     const failure = error && { ...error, instance: task.ref };
-    if (failure) throw inTime ? new DslFault(failure) : new TimedOut(failure);
+    if (failure) throw inTime ? new DslFault(failure, spent) : new TimedOut(failure, spent);
     if (!inTime) throw fault('runtime', 'The outcome of the call is gone', task.ref);
     delete frame.done;
   }
@@ -98,7 +97,7 @@ async function take(
   task: Task,
   { key }: AwaitedFrame,
   end?: 'timeout' | 'cancelled',
-): Promise<{ result?: Invoked; error?: DslError }> {
+): Promise<Pick<TakenOutcome, 'result' | 'error' | 'spent'>> {
   const request = { run_id: execution.start.run_id, key, ...(end === undefined ? {} : { end }) };
   const { closed, ...taken } = await execution.journal.carry({ strand: task.env.strand }, (batch) =>
     writing((activities) => activities.takeOutcome({ ...request, batch })),

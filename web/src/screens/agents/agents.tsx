@@ -5,7 +5,7 @@ import type { ListedAgent } from '../../../../client/index.ts';
 import { lazy } from '../../app/lazy.tsx';
 import { ListScreen } from '../../app/list-screen.tsx';
 import { navigate, query } from '../../app/router.ts';
-import { agentAddress } from '../../app/routes.ts';
+import { agentAddress, settingsAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { mayCall, user } from '../../data/session.ts';
@@ -42,17 +42,20 @@ export function Agents() {
       title={words.title}
       list={list}
       actions={
-        mayRegister && (
-          <>
-            <a href={agentAddress('new')}>
-              {words.register} <kbd>n</kbd>
-            </a>{' '}
-            <button type="button" onClick={() => setImporting(true)}>
-              {words.import}
-            </button>
-            {importing && <ImportAgents open onClose={() => setImporting(false)} />}
-          </>
-        )
+        <>
+          <a href={settingsAddress('conversations')}>{words.conversations}</a>{' '}
+          {mayRegister && (
+            <>
+              <a href={agentAddress('new')}>
+                {words.register} <kbd>n</kbd>
+              </a>{' '}
+              <button type="button" onClick={() => setImporting(true)}>
+                {words.import}
+              </button>
+              {importing && <ImportAgents open onClose={() => setImporting(false)} />}
+            </>
+          )}
+        </>
       }
       filters={<Filters />}
       filter={[q === '' ? '' : `“${q}”`, type, status, whose === '' ? '' : words.mine]}

@@ -10,10 +10,15 @@ export const words = {
   startIt: 'Start',
   name: 'Name',
   versions: 'Versions, the first one is what the others are compared with',
-  file: 'File with the data set',
+  choose: 'Data set',
+  file: 'Or the id of a stored file',
   fileHelp:
-    'The id of a file under Files: a JSON array, or a line for each case ' +
-    '{id, input, expected, checks, weight}.',
+    'CSV with the fields of the input and "expected" in its columns; or JSON: an array, or a line for each ' +
+    'case {id, input, expected, checks, weight}.',
+  retryOf: 'The one before',
+  retryAll: 'Try all cases again',
+  retryErrors: 'Try errors again',
+  retryFailed: 'Try errors and failed cases again',
   judge: 'Agent that judges the outputs',
   criteria: 'What the judge goes by',
   columns: { name: 'Evaluation', status: 'Status', scores: 'Scores', created: 'Started' },

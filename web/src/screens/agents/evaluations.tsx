@@ -3,7 +3,6 @@ import { useSignal } from '@preact/signals';
 
 import type {
   Agent,
-  EvaluateAgentRequest,
   Evaluation,
   EvaluationCaseWithResults,
   EvaluationFigures,
@@ -14,14 +13,15 @@ import { client } from '../../data/api.ts';
 import { useQuery } from '../../data/query.ts';
 import { usePages } from '../../data/record-pages.ts';
 import { Confirm } from '../../ui/confirm.tsx';
-import { FormDialog } from '../../ui/form-dialog.tsx';
 import { ListState } from '../../ui/list-state.tsx';
 import page from '../../ui/page.module.css';
-import { ProblemText } from '../../ui/problem.tsx';
+import { detailOf, ProblemText } from '../../ui/problem.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
+import { complain } from '../../ui/toasts.tsx';
 import { Value } from '../../ui/value.tsx';
 import { When } from '../../ui/when.tsx';
 import { words } from './evaluation-words.ts';
+import { NewEvaluation } from './new-evaluation.tsx';
 
 const REFRESH_MS = 3_000;
 
@@ -60,32 +60,10 @@ function All({ agent }: { agent: Agent }) {
       query: { cursor: cursor ?? undefined, limit: 20 },
     }),
   );
-  const start = async (fields: Record<string, unknown>) => {
-    const { judge, criteria, versions, ...more } = fields;
-    // The form's schema is that of the request, with the judge's fields beside the others.
-    const body = {
-      ...more,
-      ...(Array.isArray(versions) && versions.length > 0 ? { versions } : {}),
-      ...(typeof judge === 'string' && judge !== ''
-        ? {
-            judge: { agent: judge, ...(typeof criteria === 'string' && criteria !== '' ? { criteria } : {}) },
-          }
-        : {}),
-    } as EvaluateAgentRequest;
-    show((await client.call('evaluateAgent', { path: { id: agent.id }, body })).id);
-  };
   return (
     <div class={page['parts']}>
       <p class="muted">{words.help}</p>
-      <FormDialog
-        id="evaluation"
-        button={words.start}
-        title={words.start}
-        help={words.fileHelp}
-        submit={words.startIt}
-        schema={startSchema(agent)}
-        onSubmit={start}
-      />
+      <NewEvaluation agent={agent} onStarted={({ id }) => show(id)} />
       <ListState list={list} empty={<p class="muted">{words.none}</p>}>
         <Table
           label={words.title}
@@ -97,23 +75,6 @@ function All({ agent }: { agent: Agent }) {
     </div>
   );
 }
-
-const startSchema = (agent: Agent) => ({
-  type: 'object',
-  required: ['file_id'],
-  properties: {
-    file_id: { type: 'string', title: words.file },
-    name: { type: 'string', title: words.name, maxLength: 200 },
-    versions: {
-      type: 'array',
-      title: words.versions,
-      maxItems: 5,
-      items: { type: 'string', enum: agent.versions.map(({ version }) => version) },
-    },
-    judge: { type: 'string', title: words.judge, maxLength: 255 },
-    criteria: { type: 'string', title: words.criteria, maxLength: 10_000 },
-  },
-});
 
 function One({ id }: { id: string }) {
   const removing = useSignal(false);
@@ -137,6 +98,12 @@ function One({ id }: { id: string }) {
             <span>{words.statuses[data.status]}</span>
             <When at={data.created_at} />
             {data.run_id !== null && <a href={runAddress(data.run_id)}>{words.run}</a>}
+            {data.retry_of !== null && (
+              <button type="button" onClick={() => show(data.retry_of ?? undefined)}>
+                {words.retryOf}
+              </button>
+            )}
+            {data.status !== 'running' && <Retries of={data} />}
             {data.status !== 'running' && (
               <button type="button" onClick={() => (removing.value = true)}>
                 {words.remove}
@@ -166,6 +133,36 @@ function One({ id }: { id: string }) {
         }}
       />
     </div>
+  );
+}
+
+/** What can be tried again: the errors, what failed, or all if there is no report. */
+function Retries({ of: { id, report } }: { of: Evaluation }) {
+  const busy = useSignal(false);
+  const count = (part: 'errors' | 'failed') => report?.versions.reduce((sum, one) => sum + one[part], 0) ?? 0;
+  const retry = async (only: ('error' | 'failed')[]) => {
+    busy.value = true;
+    try {
+      show((await client.call('retryEvaluation', { path: { id }, body: { only } })).id);
+    } catch (error) {
+      complain(detailOf(error));
+    } finally {
+      busy.value = false;
+    }
+  };
+  return (
+    <>
+      {(report === null || count('errors') > 0) && (
+        <button type="button" disabled={busy} onClick={() => void retry(['error'])}>
+          {report === null ? words.retryAll : words.retryErrors}
+        </button>
+      )}
+      {count('failed') > 0 && (
+        <button type="button" disabled={busy} onClick={() => void retry(['error', 'failed'])}>
+          {words.retryFailed}
+        </button>
+      )}
+    </>
   );
 }
 

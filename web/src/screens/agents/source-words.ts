@@ -19,7 +19,7 @@ export const words = {
   counterpart: 'Counterpart',
   neverChecked: 'Not checked yet.',
   check: 'Check now',
-  checked: { ok: 'It works', failed: 'It does not work', unsupported: 'It cannot be checked from here' },
+  checked: { ok: 'It works', failed: 'It does not work' },
   source: 'Imported from',
   refresh: 'Look for changes',
   applyChanges: 'Apply as a new draft',

@@ -6,6 +6,7 @@ import { ApiError, isPartial, type Agent, type Run } from '../../../../client/in
 import { MAX_SESSION_ID } from '../../../../contracts/tool-loop.ts';
 import { isMac, keyName } from '../../app/key-names.ts';
 import { useKeys } from '../../app/keys.ts';
+import { query } from '../../app/router.ts';
 import { inboxAddress, runAddress } from '../../app/routes.ts';
 import { client } from '../../data/api.ts';
 import { mayCall } from '../../data/session.ts';
@@ -64,7 +65,7 @@ function Trial({ agent, version, schema }: TrialProps) {
   const problems = useSignal<readonly { pointer: string; message: string }[]>([]);
   const refused = useSignal<unknown>(null);
   const sent = useSignal<Sent | null>(null);
-  const session = useSignal('');
+  const session = useSignal(query.value['session'] ?? '');
   const busy = useSignal(false);
   const invoke = async () => {
     await loadCheck();

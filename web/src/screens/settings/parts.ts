@@ -13,6 +13,7 @@ export const NEEDS: Readonly<Record<SettingsPart, OperationId>> = {
   webhooks: 'listWebhooks',
   events: 'listReceivedEvents',
   files: 'listFiles',
+  conversations: 'listConversations',
   usage: 'listUsage',
   budgets: 'listBudgets',
   prices: 'listPrices',

@@ -29,6 +29,7 @@ const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
   webhooks: lazy(async () => (await import('./webhooks.tsx')).Webhooks),
   events: lazy(async () => (await import('./events.tsx')).Events),
   files: Files,
+  conversations: lazy(async () => (await import('./conversations.tsx')).ConversationsPart),
   usage: lazy(async () => (await import('./usage.tsx')).UsagePart),
   budgets: lazy(async () => (await import('./budgets.tsx')).BudgetsPart),
   prices: lazy(async () => (await import('./prices.tsx')).PricesPart),

@@ -11,6 +11,7 @@ export const words = {
     webhooks: 'Webhooks',
     events: 'Events',
     files: 'Files',
+    conversations: 'Conversations',
     usage: 'Usage',
     budgets: 'Budgets',
     prices: 'Prices',
