@@ -313,7 +313,7 @@ export class AgentGate {
     this.#turn = null;
   }
 
-  /** If a run is the call: before the outcome is stored, so that no kill comes between. A repeat is harmless. */
+  /** If a run is the call: before the outcome is stored, so no kill comes between. A repeat is harmless. */
   async passToRun(): Promise<void> {
     const turn = this.#turn;
     if (!this.#isRun || !turn) return;

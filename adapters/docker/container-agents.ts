@@ -59,7 +59,7 @@ interface Admitted {
   sensitive: Sensitive;
 }
 
-/** What an invocation needs before its container. @throws Fault (configuration) for what is missing or refused */
+/** What an invocation needs before its container. @throws Fault (configuration) for what is missing */
 async function admit(
   agent: PinnedAgent,
   policy: ProcessPolicy,

@@ -121,9 +121,9 @@ export const evaluate = command({
   brief: 'Try versions of an agent on a data set, side by side',
   details:
     'FILE has a list of cases {id, input, expected, checks, weight}, a case on each line, or an object ' +
-    'with `cases` and the other fields of POST /agents/{id}/evaluate. Of CSV (a name that ends in .csv) each ' +
-    'row is a case, with fields of the input and `expected` in its columns. With --wait it exits with 3 unless ' +
-    'all calls were made, and no version does worse than the first one on any case.',
+    'with `cases` and the other fields of POST /agents/{id}/evaluate. Of CSV (a name that ends in .csv) ' +
+    'each row is a case, with fields of the input and `expected` in its columns. With --wait it exits ' +
+    'with 3 unless all calls were made, and no version does worse than the first one on any case.',
   flags: {
     name: text('To find it by', 'TEXT'),
     version: texts('A version, range or draft; may be repeated', 'VERSION'),

@@ -255,8 +255,9 @@ export async function judgeOf(
   return { agent_id: id, agent: name, version, criteria: judge.criteria ?? null, pass: judge.pass ?? null };
 }
 
-const COLUMNS = `e.id, e.agent_id, e.started_by, e.name, e.run_id, e.retry_of, e.status, to_json(e.versions) as versions,
-  e.judge, e.checks, e.cases, e.report, e.error, e.created_at, e.finished_at`;
+const COLUMNS = `e.id, e.agent_id, e.started_by, e.name, e.run_id, e.retry_of, e.status,
+  to_json(e.versions) as versions, e.judge, e.checks, e.cases, e.report, e.error, e.created_at,
+  e.finished_at`;
 
 /** Newest first. Who may change the agent sees them. */
 export function listEvaluations(

@@ -55,8 +55,8 @@ export async function reportEvaluations({ orm }: { orm: Orm }, heartbeat: () => 
 
 async function reportEvaluation(em: EntityManager, id: string): Promise<void> {
   const [ended] = await em.execute<EndedRow[]>(
-    `select e.id, e.run_id, to_json(e.versions) as versions, e.judge, e.checks, e.taken_over, r.status as run_status,
-            r.output, r.error as run_error
+    `select e.id, e.run_id, to_json(e.versions) as versions, e.judge, e.checks, e.taken_over,
+            r.status as run_status, r.output, r.error as run_error
        from evaluation e left join run r on r.id = e.run_id
       where e.id = ? and ${isOneOf('e.status', ['running'])} for update of e skip locked`,
     [id],
@@ -130,7 +130,9 @@ async function judgeAll(
   const outputs: unknown[] = versions.length === 1 ? [output] : Array.isArray(output) ? output : [];
   const cases = await em.execute<StoredCase[]>(
     `select number, given, to_json(marks) as marks,
-            (select json_agg(json_build_object('status', r -> 'status', 'score', r -> 'score', 'latency_ms', r -> 'latency_ms', 'failed', '[]'::json) order by at)
+            (select json_agg(json_build_object('status', r -> 'status', 'score', r -> 'score',
+                                               'latency_ms', r -> 'latency_ms', 'failed', '[]'::json)
+                             order by at)
                from json_array_elements(results) with ordinality as results (r, at)) as results
        from evaluation_case where evaluation_id = ? order by number`,
     [id],

@@ -33,8 +33,8 @@ export function checkRetryable({ status, run_id: runId }: EvaluationRow): void {
 }
 
 /**
- * As `startEvaluation`; the judge is the same version. @throws 409 if there is no such case, or if too much of
- * one was not kept
+ * As `startEvaluation`; the judge is the same version. @throws 409 if there is no such case, or if one
+ * was not kept whole
  */
 export async function retryEvaluation(
   em: EntityManager,

@@ -80,7 +80,7 @@ afterAll(async () => {
   await platform.close();
 });
 
-/** An agent that is a workflow; the worker never gets further than to the statement that takes its turn over. */
+/** An agent that is a workflow. The worker gets no further than to the statement that keeps the turn. */
 async function cutOffEntry(): Promise<typeof entered> {
   const em = platform.orm.em.fork();
   await em.execute('create table holds_here ()');

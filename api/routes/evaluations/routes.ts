@@ -100,7 +100,7 @@ function startEndpoint(deps: AppDeps): Endpoint {
   });
 }
 
-/** A body of CSV has the cases only, so the rest comes from the query. What a body of JSON says comes first. */
+/** A body of CSV has the cases only, so the rest comes from the query. A body of JSON comes first. */
 function requestOf(
   body: z.output<typeof newEvaluation> | string,
   { judge, criteria, concurrency = DEFAULT_CONCURRENCY, ...more }: z.output<typeof evaluationQuery>,
@@ -134,8 +134,8 @@ function retryEndpoint(deps: AppDeps): Endpoint {
     operationId: 'retryEvaluation',
     summary: 'Try the cases of an evaluation again that ended in an error, or that failed',
     description:
-      'Starts another evaluation of the same versions, checks and judge. The other cases keep their results ' +
-      'in its report. If the first one ended without a report, all cases are tried again.',
+      'Starts another evaluation of the same versions, checks and judge. The other cases keep their ' +
+      'results in its report. If the first one ended without a report, all cases are tried again.',
     tags,
     role: 'builder',
     inTeams: true,

@@ -1,4 +1,4 @@
-/** The idempotency key of a call in a header: docs/interface.md#idempotency. */
+/** The idempotency key of a call in a header. */
 import { expect, test } from '@jest/globals';
 
 import { fromHeader, invocationKey, toHeader } from '../../../contracts/invocation-key.ts';
