@@ -82,6 +82,7 @@ export class AgentGate {
   #renewing: NodeJS.Timeout | undefined;
   #usage: Usage | undefined;
   #began = new Date();
+  #enteredMs = performance.now();
   #isUnseen = false;
   #isBusy = false;
   #isRun = false;
@@ -112,6 +113,7 @@ export class AgentGate {
     this.#agent = agent;
     this.#rules = rules;
     this.#began = new Date();
+    this.#enteredMs = performance.now();
     const { reply } = this.#input;
     const budget = reply?.remote.budget;
     if (reply && budget) await this.#takeAnswer(row, reply, budget);
@@ -169,7 +171,7 @@ export class AgentGate {
     }
     if (state.state === 'open') throw this.#circuitFault(state, turn.limits);
     const limit = limitOf(turn.limits, state);
-    const leftMs = this.#input.timeout_ms - (Date.now() - Context.current().info.scheduledTimestampMs);
+    const leftMs = this.#input.timeout_ms - this.#waitedMs();
     if (leftMs <= 0) {
       await endTurn(orm.em.fork(), turn, null);
       throw fault(
@@ -189,6 +191,12 @@ export class AgentGate {
       nextRetryDelay: Math.max(1, Math.ceil(delayMs)),
       category: ApplicationFailureCategory.BENIGN,
     });
+  }
+
+  /** Since the call was scheduled, by the server's clock and the time since: this machine's may be wrong. */
+  #waitedMs(): number {
+    const { scheduledTimestampMs, currentAttemptScheduledTimestampMs } = Context.current().info;
+    return currentAttemptScheduledTimestampMs - scheduledTimestampMs + performance.now() - this.#enteredMs;
   }
 
   #circuitFault({ since, failures, trial_at }: TurnState & { state: 'open' }, limits: AgentLimits): Fault {

@@ -22,7 +22,7 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
   let sweptAtMs = 0;
   return async () => {
     const heartbeat = () => Context.current().heartbeat();
-    const result = await reconcile(deps, { now: new Date(), heartbeat });
+    const result = await reconcile(deps, { now: await timeOf(deps), heartbeat });
     await foldRunChanges(deps.orm.em.fork(), heartbeat);
     const lost = await failLostJobs(deps);
     await deliverSignals(deps, await wakeLeftCalls(deps.orm.em.fork()));
@@ -55,6 +55,12 @@ export function reconcileActivity(deps: ActivityDeps): RunActivities['reconcile'
     }
     return result;
   };
+}
+
+/** By the database's clock: that of this machine may be wrong. */
+async function timeOf({ orm }: ActivityDeps): Promise<Date> {
+  const [row] = await orm.em.fork().execute<{ now: Date }[]>('select clock_timestamp() as now');
+  return new Date(row?.now ?? Date.now());
 }
 
 /** Deletes old rows that nothing needs: once an hour, and after each start of a worker. */

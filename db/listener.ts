@@ -10,7 +10,7 @@ export interface ListenerOptions {
   notified: (payload: string) => void;
   /** Called for each new connection: notifications before it may have been lost. */
   connected: () => void;
-  /** Called when a connection ends. */
+  /** Called when a connection ends that was made. */
   lost: () => void;
   /** Called when a connection could not be made. */
   failed: (error: unknown) => void;
@@ -57,7 +57,9 @@ export class Listener {
       keepAlive: true,
     });
     const ended = (): void => {
-      if (this.#client === client) this.#client = null;
+      // What was never connected is not lost: otherwise those who wait would ask a server that is away at once.
+      if (this.#client !== client) return;
+      this.#client = null;
       lost();
     };
     client.on('error', ended);

@@ -26,7 +26,7 @@ import { startTracing } from '../tracing/start.ts';
 import { bundleWorkflows } from './bundle.ts';
 import { createWorker } from './create-worker.ts';
 import { startContainerReaper } from './container-reaper.ts';
-import { connectNative } from './connect.ts';
+import { connectNative, persistently } from './connect.ts';
 import { workerVersion } from './deployment.ts';
 import { startEventMatcher } from './event-matcher.ts';
 import { startEventPump } from './event-pump.ts';
@@ -105,16 +105,20 @@ const activities = createActivities({
 
 await resources.settled();
 const { scripts, containers } = processes.policy;
-await announceProcessPolicy(fork(), hasEngine ? { scripts, containers } : { scripts });
+await persistently(logger, () =>
+  announceProcessPolicy(fork(), hasEngine ? { scripts, containers } : { scripts }),
+);
 const reaper = sandbox && startContainerReaper({ sandbox, fork, logger });
 const [workflowBundle, connection] = await Promise.all([
   bundleWorkflows({ logger: temporalLogger(logger), cacheDir: join(env.DATA_DIR, 'bundles') }),
   connectNative(settings, logger),
 ]);
-await ensureSchedules(client, {
-  installationId: await installationId(),
-  taskQueue: env.TEMPORAL_TASK_QUEUE,
-});
+await persistently(logger, async () =>
+  ensureSchedules(client, {
+    installationId: await installationId(),
+    taskQueue: env.TEMPORAL_TASK_QUEUE,
+  }),
+);
 const version = workerVersion(env);
 const worker = await createWorker({
   version,

@@ -48,7 +48,12 @@ export async function openResources(env: ServerEnv, logger: Logger) {
       hostMap: env.EGRESS_HOST_MAP,
       own: ownServers(env),
     }),
-    installationId: (): Promise<string> => (installation ??= readInstallationId(fork())),
+    installationId: (): Promise<string> =>
+      (installation ??= readInstallationId(fork()).catch((error: unknown) => {
+        // The next caller asks again.
+        installation = null;
+        throw error;
+      })),
     endedCalls: listenForEndedCalls(env.DATABASE_URL, logger),
     /** Resolves once database, keys and file store fit together. Ends the process if they never will. */
     settled: () => settleProcess({ fork, files, logger }, env),

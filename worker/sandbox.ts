@@ -17,7 +17,7 @@ import { runLimits } from '../domain/runs/limits.ts';
 import { createGateway } from '../temporal/gateway.ts';
 import { traceFields } from '../tracing/context.ts';
 import { startTracing } from '../tracing/start.ts';
-import { connectNative } from './connect.ts';
+import { connectNative, persistently } from './connect.ts';
 import { startContainerReaper } from './container-reaper.ts';
 import { openResources } from './resources.ts';
 import { temporalLogger } from './temporal-logger.ts';
@@ -46,7 +46,7 @@ const activities = createProcessActivities({
 });
 
 await resources.settled();
-await announceProcessPolicy(fork(), { containers: processes.policy.containers });
+await persistently(logger, () => announceProcessPolicy(fork(), { containers: processes.policy.containers }));
 const reaper = startContainerReaper({ sandbox, fork, logger });
 const connection = await connectNative(settings, logger);
 const worker = await Worker.create({

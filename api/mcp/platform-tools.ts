@@ -164,7 +164,7 @@ async function getRunTool(
   if (seconds === 0) return runResult(run);
   const session = openSession();
   try {
-    const untilMs = Date.now() + seconds * 1_000;
+    const untilMs = performance.now() + seconds * 1_000;
     const entries = followRun({ deps, session, gone }, { runId, after: run.last_seq, untilMs });
     while (!(await entries.next()).done);
     return runResult(await getRun(deps.orm.em.fork(), actor, runId));

@@ -46,7 +46,7 @@ async function* missed(
   signal: AbortSignal,
 ): AsyncGenerator<unknown, void, undefined> {
   const { run_id: runId, progress_token: token } = begun;
-  const following = { runId, after: shown.lastSeq, untilMs: Date.now() + WAIT_MS };
+  const following = { runId, after: shown.lastSeq, untilMs: performance.now() + WAIT_MS };
   const entries = followRun({ deps, session: { signal }, gone }, following);
   for (;;) {
     const next = await entries.next();

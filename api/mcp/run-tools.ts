@@ -58,7 +58,7 @@ export async function callRunTool(
   try {
     const token = request._meta?.progressToken;
     const runId = await start(call, source, given, request);
-    const untilMs = Date.now() + (token === undefined ? QUIET_WAIT_MS : PROGRESS_WAIT_MS);
+    const untilMs = performance.now() + (token === undefined ? QUIET_WAIT_MS : PROGRESS_WAIT_MS);
     const waiting = { deps: call.deps, session, gone: AbortSignal.any([call.gone, request.signal]) };
     return await waitFor(call, waiting, { runId, after: 0, untilMs }, request);
   } finally {

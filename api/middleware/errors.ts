@@ -140,15 +140,20 @@ const UNAVAILABLE_CODES = new Set([
   'EPIPE',
   'EHOSTUNREACH',
   'ENOENT',
+  // This process has no descriptors left, or the machine no ports.
+  'EMFILE',
+  'ENFILE',
+  'EADDRNOTAVAIL',
+  '25P03',
   '57014',
-  '53300',
   '42P01',
   '3D000',
 ]);
 
 function isUnavailable(code: string): boolean {
   // 08P01 is a protocol violation: a statement that PostgreSQL could not parse is a bug of ours.
-  return UNAVAILABLE_CODES.has(code) || /^(08(?!P01)|57P)/.test(code) || code === 'connection';
+  // 53 and 58: the server has no room, memory or connections left, or its disk fails.
+  return UNAVAILABLE_CODES.has(code) || /^(08(?!P01)|53|57P|58)/.test(code) || code === 'connection';
 }
 
 /**

@@ -130,7 +130,7 @@ export function createAddressLimit({
   };
   const countBy = async (address: string): Promise<Record<string, string>> => {
     if (perMinute === 0) return {};
-    const blockedMs = (blockedUntilMs.get(address) ?? 0) - Date.now();
+    const blockedMs = (blockedUntilMs.get(address) ?? 0) - performance.now();
     if (blockedMs > 0) return reject(Math.ceil(blockedMs / 1_000));
     const row = await countAddress(fork(), address).catch((error: unknown) => {
       logger.warn({ err: error }, 'cannot count a request without a token');
@@ -139,7 +139,7 @@ export function createAddressLimit({
     if (row === null) return {};
     if (row.requests <= perMinute) return addressHeaders(perMinute, perMinute - row.requests, row.seconds);
     if (blockedUntilMs.size >= MAX_BLOCKED) blockedUntilMs.clear();
-    blockedUntilMs.set(address, Date.now() + row.seconds * 1_000);
+    blockedUntilMs.set(address, performance.now() + row.seconds * 1_000);
     return reject(row.seconds);
   };
   return {

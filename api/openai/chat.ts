@@ -173,7 +173,7 @@ function cancelOnLeave({
 
 async function answerWhole(chat: Chat): Promise<void> {
   const { ctx, deps, actor, runId } = chat;
-  const following = followRun(chat, { runId, after: 0, untilMs: Date.now() + MAX_WAIT_MS });
+  const following = followRun(chat, { runId, after: 0, untilMs: performance.now() + MAX_WAIT_MS });
   let end: FollowEnd | undefined;
   while (end === undefined) {
     const next = await following.next();
@@ -247,7 +247,7 @@ async function* blocks(chat: Chat): AsyncGenerator<string> {
   const chunk = chunkOf(chat);
   try {
     yield chunk({ role: 'assistant', content: '' }, null);
-    const following = followRun(chat, { runId, after: 0, untilMs: Date.now() + MAX_WAIT_MS, nudges });
+    const following = followRun(chat, { runId, after: 0, untilMs: performance.now() + MAX_WAIT_MS, nudges });
     let end: FollowEnd | undefined;
     while (end === undefined) {
       const next = await following.next();

@@ -27,6 +27,7 @@ export interface Following {
   runId: string;
   /** Only entries of the log after this one. */
   after: number;
+  /** By `performance.now()`, which does not jump when the clock is set. */
   untilMs: number;
   /** Wakes the reader for what is not in the log. */
   nudges?: Nudges;
@@ -52,7 +53,7 @@ export async function* followRun(
   /** Whether the log may have news. */
   let isDue = true;
   const slept = async (): Promise<void> => {
-    await watch.next(Math.max(Math.min(WAKE_MS, untilMs - Date.now()), 0));
+    await watch.next(Math.max(Math.min(WAKE_MS, untilMs - performance.now()), 0));
     isDue = true;
     sleep = null;
   };
@@ -70,7 +71,7 @@ export async function* followRun(
         if (events.length === 0 && (await hasEnded(deps.orm.em.fork(), runId))) return 'ended';
         if (events.length === BATCH) isDue = true;
         else if (deps.isStopping()) return 'stopping';
-        else if (Date.now() >= untilMs) return 'late';
+        else if (performance.now() >= untilMs) return 'late';
       } else yield [];
       if (!isDue && !stopped.aborted) await Promise.race([(sleep ??= slept()), nudges.next()]);
     }

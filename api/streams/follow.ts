@@ -82,7 +82,7 @@ async function* blocks<E extends Entry<Place>, Place>(
 ): AsyncGenerator<string> {
   const { reader } = follower;
   let place = follower.from;
-  let sentAtMs = Date.now();
+  let sentAtMs = performance.now();
   yield follower.mark('connected', place);
   while (!signal.aborted && !reader.isStopped && follower.mayFollow()) {
     const kept = reader.after(place);
@@ -93,7 +93,7 @@ async function* blocks<E extends Entry<Place>, Place>(
       const block = follower.blockOf(entry);
       if (block === null) continue;
       yield block;
-      sentAtMs = Date.now();
+      sentAtMs = performance.now();
     }
     place = page.reached;
     if (page.over || follower.isStopping()) return;
@@ -101,14 +101,14 @@ async function* blocks<E extends Entry<Place>, Place>(
     for (const block of partials) {
       if (signal.aborted) return;
       yield block;
-      sentAtMs = Date.now();
+      sentAtMs = performance.now();
     }
     if (page.entries.length > 0 || partials.length > 0) continue;
-    if (Date.now() - sentAtMs >= HEARTBEAT_MS) {
+    if (performance.now() - sentAtMs >= HEARTBEAT_MS) {
       yield follower.mark('heartbeat', place);
-      sentAtMs = Date.now();
+      sentAtMs = performance.now();
     }
-    const restMs = Math.max(0, sentAtMs + HEARTBEAT_MS - Date.now());
+    const restMs = Math.max(0, sentAtMs + HEARTBEAT_MS - performance.now());
     await reader.next(place, kept === null ? BEHIND_MS : Math.min(restMs, CHECK_MS), signal);
   }
 }

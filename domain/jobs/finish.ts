@@ -259,7 +259,10 @@ async function failLost(em: EntityManager, id: string): Promise<string[] | null>
   const job = found && (await lockJob(em, found));
   if (!job || job.outcome !== null || job.holder === null) return null;
   // A heartbeat may have come meanwhile.
-  if (new Date(job.available_at).getTime() > Date.now()) return null;
+  const stillLost = await em.execute(`select from job where id = ? and available_at < clock_timestamp()`, [
+    id,
+  ]);
+  if (stillLost.length === 0) return null;
   const times = `${job.attempt} ${job.attempt === 1 ? 'attempt' : 'attempts'}`;
   const detail = job.repeatable
     ? `The job's worker was lost, and the job may not be handed out again (${times})`

@@ -26,6 +26,8 @@ export interface ScheduleRow {
   archived: boolean;
   runnable: boolean;
   owner_active: boolean;
+  /** By the database's clock, after the locks. */
+  read_at: Date;
   /** Null if the workflow is archived, or has no schedule by the clock. */
   times: ScheduleTimes | null;
 }
@@ -45,7 +47,7 @@ export async function readSchedule(
   const [row] = await em.execute<Row[]>(
     `select s.workflow_id, w.name as workflow_name, w.owner_id, w.team_id, s.paused_at, s.paused_by, s.note,
             s.overlap, s.catch_up_seconds, s.jitter_seconds, s.budget,
-            s.buffered_at, s.generation::text as generation, s.refusal, w.runnable,
+            s.buffered_at, s.generation::text as generation, s.refusal, w.runnable, clock_timestamp() as read_at,
             u.status = 'active' or w.team_id is not null as owner_active,
             w.archived_at is not null as archived,
             v.definition -> 'schedule' as schedule

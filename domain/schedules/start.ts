@@ -109,7 +109,7 @@ function reasonToSkip(schedule: ScheduleRow, at: Date): { outcome: StartOutcome;
   if (closed !== null) return { outcome: 'skipped', detail: closed };
   // The next run of a chain is due as long as it takes.
   if (schedule.times?.kind === 'after') return null;
-  const lateSeconds = Math.round((Date.now() - at.getTime()) / 1_000);
+  const lateSeconds = Math.round((new Date(schedule.read_at).getTime() - at.getTime()) / 1_000);
   const { catch_up_seconds: catchUp, jitter_seconds: jitter } = schedule;
   return lateSeconds <= Math.max(catchUp, MIN_CATCH_UP_SECONDS) + jitter
     ? null

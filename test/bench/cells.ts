@@ -4,6 +4,7 @@
  * others are made and a cell is away, and prints what merging costs. `npm run bench:cells [seed]`
  */
 import { strict as assert } from 'node:assert';
+import { randomFrom } from '../support/seeded.ts';
 
 /** A cell's runs, newest first, as its own database would list them. */
 interface Cell {
@@ -188,15 +189,4 @@ function bits(count: bigint): bigint {
   let value = 0n;
   for (let i = 0n; i < count; i += 31n) value = (value << 31n) | BigInt(Math.floor(random() * 2 ** 31));
   return BigInt.asUintN(Number(count), value);
-}
-
-/** Mulberry32. */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -1,4 +1,6 @@
 /** Budgets and limits of agents on several workers, of which one is killed (docs/budgets.md). */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { agentBody } from '../support/agent-body.ts';
 import type { Client } from '../support/app.ts';
@@ -7,6 +9,9 @@ import { sendJson, startServer, type TestServer } from '../support/http-server.t
 import { endOf, startRun, startTestPlatform, until, type TestPlatform } from '../support/platform.ts';
 import { startProgram, type Program } from '../support/programs.ts';
 import { readLog } from '../support/run-log.ts';
+import { runFolder } from '../support/run-folder.ts';
+
+const SKEWED_CLOCK = join(import.meta.dirname, 'long-run/skewed-clock.ts');
 
 let platform: TestPlatform;
 let target: TestServer;
@@ -65,7 +70,7 @@ beforeAll(async () => {
   await endHolding();
   waiting.splice(0);
   cutOff = { client, id, run, reserved };
-  workers = await Promise.all([worker(), worker()]);
+  workers = await Promise.all([worker(), worker(await hourAhead())]);
 });
 beforeEach(async () => {
   client = await platform.as(await platform.createUser({ roles: ['builder'] }));
@@ -120,7 +125,14 @@ async function endHolding(): Promise<void> {
   await em.execute(`select pg_terminate_backend(pid) from (${SLEEPING}) sleeping`);
 }
 
-const worker = () => startProgram('worker', platform, { EGRESS_ALLOW: '127.0.0.0/8' });
+const worker = (more = {}) => startProgram('worker', platform, { EGRESS_ALLOW: '127.0.0.0/8', ...more });
+
+/** Limits and budgets must not depend on the clock of a worker. */
+async function hourAhead(): Promise<Record<string, string>> {
+  const clock = join(runFolder(), 'an-hour-ahead.clock');
+  await writeFile(clock, String(3_600_000));
+  return { NODE_OPTIONS: `--import ${SKEWED_CLOCK}`, FAULTS_CLOCK: clock };
+}
 
 async function agent(more: Record<string, unknown>): Promise<any> {
   const body = agentBody({ name: 'limited', configuration: { endpoint: `${target.url}/slow` }, ...more });

@@ -69,12 +69,12 @@ async function requestCancel({ deps, actor, origin }: A2ACall, id: string): Retu
 }
 
 async function untilEnded(call: A2ACall, id: string): Promise<TaskRow> {
-  const until = Date.now() + CANCEL_WAIT_MS;
+  const until = performance.now() + CANCEL_WAIT_MS;
   const watch = call.deps.runEvents.watch(id);
   try {
     for (;;) {
       const row = await readTaskRow(call, id);
-      const leftMs = until - Date.now();
+      const leftMs = until - performance.now();
       if (isTerminalState(row.state) || leftMs <= 0 || call.signal.aborted) return row;
       await watch.next(leftMs);
     }

@@ -68,20 +68,20 @@ export async function waitForEnd(
   seconds: number,
   start?: () => Promise<unknown>,
 ): Promise<Record<string, unknown>> {
-  const until = Date.now() + seconds * 1000;
+  const until = performance.now() + seconds * 1000;
   const session = deps.sessions.openWait(openerOf(ctx));
   const watch = deps.runEvents.watch(endOf(runId));
   session.signal.addEventListener('abort', () => watch.close(), { once: true });
   try {
     if (start) {
       await start();
-      await watch.next(until - Date.now());
+      await watch.next(until - performance.now());
     }
     for (;;) {
       if (session.signal.aborted) throw unauthorized(ctx);
       const em = deps.orm.em.fork();
       const run = await getRun(em, actor, runId);
-      const left = until - Date.now();
+      const left = until - performance.now();
       if (isTerminal(run.status) || left <= 0 || deps.isStopping())
         return await presentRun(em, presenterOf(deps, actor), run);
       await watch.next(left);

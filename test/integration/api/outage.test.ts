@@ -2,7 +2,8 @@
 import { connect, createServer, type Server, type Socket, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { databaseCode } from '../../../api/middleware/errors.ts';
+import { databaseCode, toAppError } from '../../../api/middleware/errors.ts';
+import { createRunEventWatcher } from '../../../db/run-event-watcher.ts';
 import { createOrm } from '../../../db/orm.ts';
 import { createClient, startTestApp, type TestApp } from '../../support/app.ts';
 
@@ -83,6 +84,35 @@ test('a frozen database server counts as away after a while', async () => {
   for (const socket of sockets) socket.resume();
   await orm.close(true);
   expect(databaseCode(failure)).toBe('connection');
+});
+
+test.each([
+  ['a full disk', '53100'],
+  ['too little memory', '53200'],
+  ['a disk that fails', '58030'],
+])('%s of the database server is an outage', async (_what, code) => {
+  const failure: unknown = await direct.orm.em
+    .fork()
+    .execute(`do $$ begin raise exception 'it fails' using errcode = '${code}'; end $$`)
+    .catch((error: unknown) => error);
+  expect(toAppError(failure)).toMatchObject({ kind: 'unavailable', code: 'database_unavailable' });
+});
+
+test('readers that wait while the database server is away ask no more often than they said', async () => {
+  const url = new URL(direct.databaseUrl);
+  url.hostname = '127.0.0.1';
+  url.port = String((proxy.address() as AddressInfo).port);
+  away = true;
+  let failed = 0;
+  const watcher = createRunEventWatcher(url.href, { warn: () => (failed += 1) });
+  const watch = watcher.watch('a run');
+  const begun = performance.now();
+  await watch.next(400);
+  expect(performance.now() - begun).toBeGreaterThan(390);
+  expect(failed).toBe(1);
+  away = false;
+  watch.close();
+  await watcher.stop();
 });
 
 test('GET /readyz answers 503 once the server is told to stop', async () => {

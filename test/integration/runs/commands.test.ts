@@ -1,5 +1,5 @@
 /** Commands of people to runs, as they are stored for the workflow. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { insertRun } from '../../support/human-tasks.ts';
@@ -26,4 +26,19 @@ test('a command has a greater id than those before it, though another clock is a
   expect((await builder.post(`/runs/${run}/suspend`)).status).toBeLessThan(300);
   const commands = await sql(`select id, kind from run_signal where run_id = ? order by id`, run);
   expect(commands.map(({ kind }) => kind)).toEqual(['suspend', 'resume', 'suspend']);
+});
+
+test('a request waits as long as it asked for, though the clock is set back meanwhile', async () => {
+  const owner = await app.createUser({ roles: ['builder'] });
+  const builder = await app.as(owner);
+  const run = await insertRun(app.orm, { owner: owner.id });
+  const now = Date.now.bind(Date);
+  const begun = performance.now();
+  // Half-way, by an hour.
+  const clock = jest
+    .spyOn(Date, 'now')
+    .mockImplementation(() => now() - (performance.now() - begun > 500 ? 3_600_000 : 0));
+  const { status, body } = await builder.get(`/runs/${run}`, { headers: { prefer: 'wait=1' } });
+  clock.mockRestore();
+  expect([status, body.status]).toEqual([200, 'waiting']);
 });
