@@ -57,7 +57,7 @@ export class Listener {
       keepAlive: true,
     });
     const ended = (): void => {
-      // What was never connected is not lost: otherwise those who wait would ask a server that is away at once.
+      // What was never connected is not lost: those who wait must not ask a server that is away at once.
       if (this.#client !== client) return;
       this.#client = null;
       lost();

@@ -47,7 +47,8 @@ export async function readSchedule(
   const [row] = await em.execute<Row[]>(
     `select s.workflow_id, w.name as workflow_name, w.owner_id, w.team_id, s.paused_at, s.paused_by, s.note,
             s.overlap, s.catch_up_seconds, s.jitter_seconds, s.budget,
-            s.buffered_at, s.generation::text as generation, s.refusal, w.runnable, clock_timestamp() as read_at,
+            s.buffered_at, s.generation::text as generation, s.refusal, w.runnable,
+            clock_timestamp() as read_at,
             u.status = 'active' or w.team_id is not null as owner_active,
             w.archived_at is not null as archived,
             v.definition -> 'schedule' as schedule

@@ -2,7 +2,7 @@
 import { isTerminal, EVENT } from '../../../contracts/run-events.ts';
 import { EFFECTS } from './definitions.ts';
 import type { Disturbance, Evidence, RunRow } from './evidence.ts';
-import type { Start } from './load.ts';
+import type { Decision, Start } from './load.ts';
 
 export const FLAWS = ['lost', 'doubled', 'gap', 'stuck', 'wrong'] as const;
 export type Flaw = (typeof FLAWS)[number];
@@ -136,7 +136,8 @@ const decisions: Check = ({ ledger, tasks, runs, events }) => {
   });
   const counts = countBy(ledger.decisions, ({ outcome }) => outcome);
   const expired = tasks.filter(({ status }) => status === 'expired').length;
-  const note = `${counts.get('accepted') ?? 0} accepted, ${counts.get('refused') ?? 0} refused, ${expired} expired`;
+  const of = (outcome: Decision['outcome']): string => `${counts.get(outcome) ?? 0} ${outcome}`;
+  const note = `${of('accepted')}, ${of('refused')}, ${expired} expired`;
   return { count: ledger.decisions.length, findings, note };
 };
 
@@ -216,7 +217,7 @@ const outcomes: Check = ({ ledger, invocations, logged, runs, calls }) => {
   return { count: invocations.length, findings };
 };
 
-/** An accepted event reached the run that listened, once and in order, and started one run if it starts any. */
+/** An accepted event reached the run that listened, once and in order, or started one run. */
 const eventsIn: Check = ({ ledger, runs }) => {
   const starts = countBy(
     runs.flatMap(({ started_by }) => started_by ?? []),

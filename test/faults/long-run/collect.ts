@@ -81,7 +81,7 @@ const RUNS = `
 const LEFT_OVER = [
   `select 'human task ' || t.id || ' is ' || t.status || ', and its run ' || r.status as what
      from hitl_task t join run r on r.id = t.run_id where t.status in ('open', 'claimed') and ${OVER}`,
-  `select 'task ' || t.reference || ' of run ' || r.id || ' is ' || t.status || ', and the run ' || r.status as what
+  `select 'task ' || t.reference || ' is ' || t.status || ', and its run ' || r.id || ' ' || r.status as what
      from run_task t join run r on r.id = t.run_id
     where t.status = any('{${UNFINISHED_TASK_STATUSES.join()}}') and ${OVER}`,
   `select 'listener ' || l.id || ' is open, and its run ' || r.status as what

@@ -1,4 +1,4 @@
-/** What is left behind after the load: rows of the database, answers of the API, and the ledgers of both ends. */
+/** What the load leaves behind: rows of the database, answers of the API, and the notes of both ends. */
 import type { EffectCall, Receipt } from './counterpart.ts';
 import type { Ledger } from './load.ts';
 import type { ExitNote } from './platform.ts';

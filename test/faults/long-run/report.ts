@@ -13,8 +13,11 @@ export function tableOf(checked: readonly Checked[]): string {
   ]);
   const all = [['what', 'count', ...FLAWS, ''], ...rows];
   const widths = all[0]!.map((_cell, n) => Math.max(...all.map((row) => row[n]!.length)));
-  const line = (row: string[]): string =>
-    `| ${row.map((cell, n) => (n === 0 || n === row.length - 1 ? cell.padEnd(widths[n]!) : cell.padStart(widths[n]!))).join(' | ')} |`;
+  const isText = (n: number): boolean => n === 0 || n === widths.length - 1;
+  const line = (row: string[]): string => {
+    const cells = row.map((cell, n) => (isText(n) ? cell.padEnd(widths[n]!) : cell.padStart(widths[n]!)));
+    return `| ${cells.join(' | ')} |`;
+  };
   const rule = `| ${widths.map((width) => '-'.repeat(Math.max(width, 3))).join(' | ')} |`;
   return [line(all[0]!), rule, ...all.slice(1).map(line)].join('\n');
 }
