@@ -1,7 +1,8 @@
 /**
  * The long fault run: `npm run faults -- [--minutes N] [--seed S] [--rate R] [--keep]`. A whole platform
  * works under load while its parts are killed, frozen, cut off and starved; then all is healed, and what
- * clients were promised is compared with what there is (docs/reliability.md). Exits with 1 if anything is not so.
+ * clients were promised is compared with what there is (docs/reliability.md). Exits with 1 if they
+ * differ.
  */
 import { randomInt } from 'node:crypto';
 import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
