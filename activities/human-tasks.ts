@@ -1,6 +1,7 @@
 import { LOG_TEXT } from '../contracts/log-texts.ts';
-import type { Expired, RunActivities } from '../contracts/activities.ts';
+import type { AskedBefore, Expired, RunActivities } from '../contracts/activities.ts';
 import { EVENT } from '../contracts/run-events.ts';
+import type { EntityManager } from '../db/orm.ts';
 import { deliverSignals } from '../domain/runs/dispatch.ts';
 import { appendEvents } from '../domain/runs/events.ts';
 import { keepContext } from '../domain/hitl/context.ts';
@@ -10,6 +11,7 @@ import {
   escalateHumanTask,
   expireHumanTask,
 } from '../domain/hitl/lifecycle.ts';
+import { readDecisionPayload } from '../domain/hitl/decision-payload.ts';
 import { cancelledEvent } from '../domain/hitl/task-events.ts';
 import { appendAnd, changeAndAppend } from './append.ts';
 import type { ActivityDeps } from './deps.ts';
@@ -19,19 +21,50 @@ type HumanTaskActivities = Pick<
   'createHumanTask' | 'escalateHumanTask' | 'expireHumanTask' | 'cancelHumanTask'
 >;
 
+type NewTask = Parameters<RunActivities['createHumanTask']>[0];
+
+/** The task whose creation the run's log has under the same key, if it is another one. */
+async function askedBefore(
+  em: EntityManager,
+  { run_id, batch, human }: NewTask,
+): Promise<NonNullable<AskedBefore['before']> | null> {
+  const created = batch.events.find(
+    ({ type, data }) => type === EVENT.hitlCreated && data['hitl_task_id'] === human.id,
+  );
+  const [row] = await em.execute<{ id: string; decided: boolean }[]>(
+    `select t.id, t.status = 'decided' as decided
+       from run_event e join hitl_task t on t.id = (e.data ->> 'hitl_task_id')::uuid
+      where e.run_id = ? and e.key = ? and t.run_id = e.run_id and t.id <> ?`,
+    [run_id, created?.key ?? '', human.id],
+  );
+  if (!row) return null;
+  return { task_id: row.id, decision: row.decided ? await readDecisionPayload(em, row.id) : null };
+}
+
+/** With another task's id, wherever it is mentioned. */
+function withTask(input: NewTask, taskId: string): NewTask {
+  const text = JSON.stringify(input).replaceAll(input.human.id, taskId);
+  // The assertion holds: only one id was replaced by another.
+  return JSON.parse(text) as NewTask;
+}
+
 /**
  * Task row, event and the run's status are written in one transaction (docs/architecture.md#human-decisions).
  */
 export function humanTaskActivities(deps: ActivityDeps): HumanTaskActivities {
   return {
-    // The projection's readers need the task's title and form, so its row is written first.
-    createHumanTask: (input) =>
-      changeAndAppend(
+    async createHumanTask(given) {
+      const before = await askedBefore(deps.orm.em.fork(), given);
+      const input = before === null ? given : withTask(given, before.task_id);
+      // The projection's readers need the task's title and form, so its row is written first.
+      const appended = await changeAndAppend(
         deps,
         input,
         (em) => createHumanTask(em, input.human),
-        (em) => keepContext(em, input.human),
-      ),
+        (em) => (before === null ? keepContext(em, input.human) : Promise.resolve()),
+      );
+      return before === null ? appended : { ...appended, before };
+    },
     escalateHumanTask: (input) => appendAnd(deps, input, (em) => escalateHumanTask(em, input)),
     cancelHumanTask: ({ task_id, ...input }) =>
       appendAnd(deps, input, async (em) => {

@@ -4,6 +4,7 @@ import Koa from 'koa';
 import { KnownCallers } from '../domain/auth/known-callers.ts';
 import type { SessionPolicy } from '../domain/auth/sessions.ts';
 import { createSigningKeys } from '../domain/auth/signing-keys.ts';
+import { createWritePauseWatch } from '../domain/operations/write-pause.ts';
 import { createEncryption } from '../domain/secrets/encryption.ts';
 import { a2aMiddleware } from './a2a/mount.ts';
 import { JobPolls } from './jobs/job-polls.ts';
@@ -24,6 +25,7 @@ import { createMetrics, type Metrics } from './metrics.ts';
 import { createAddressLimit } from './middleware/rate-limit.ts';
 import { mcpMiddleware } from './mcp/mount.ts';
 import { scimMiddleware } from './scim/mount.ts';
+import { writePauseMiddleware } from './middleware/write-pause.ts';
 import { requestIdMiddleware } from './middleware/request-id.ts';
 import { tracingMiddleware } from './middleware/tracing.ts';
 import { isTracing } from '../tracing/context.ts';
@@ -122,6 +124,7 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
     eventReaders: new SharedReaders(),
     runReaders: new SharedReaders(),
     partialFeeds: createPartialFeeds({ fork, logger, runEvents: options.runEvents }),
+    writePause: createWritePauseWatch(fork),
     grpc: { url: null },
     isStopping,
   };
@@ -151,6 +154,7 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
   koa.use(negotiationMiddleware);
   koa.use(compressionMiddleware);
   koa.use(errorsMiddleware(logger));
+  koa.use(writePauseMiddleware(deps.writePause));
   if (deps.consoleFolder !== undefined) koa.use(consoleMiddleware(deps.consoleFolder));
   koa.use(referenceMiddleware());
   koa.use(a2aMiddleware(deps));

@@ -20,6 +20,7 @@ import type {
   TemporalGateway,
 } from '../domain/ports.ts';
 import type { Templates } from '../domain/notifications/templates.ts';
+import type { WritePauseWatch } from '../domain/operations/write-pause.ts';
 import type { Encryption } from '../domain/secrets/encryption.ts';
 import type { JobPolls } from './jobs/job-polls.ts';
 import type { KnownWorkers } from './jobs/known-workers.ts';
@@ -85,6 +86,8 @@ export interface AppDeps extends AppResources {
   runReaders: SharedReaders<RunReader>;
   /** What calls produce while they run, for the streams of their runs. */
   partialFeeds: PartialFeeds;
+  /** Whether a backup pauses writes. */
+  writePause: WritePauseWatch;
   /** Address of the gRPC binding for agent cards; null while this process does not serve it. */
   grpc: { url: string | null };
   /** True from the first stop signal on. Readiness ends before the server closes. */

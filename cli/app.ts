@@ -54,6 +54,7 @@ const ROUTES = {
   diff: async () => (await apply()).diffCommand,
   export: async () => (await import('./commands/export.ts')).exportCommand,
   dev: async () => (await import('./commands/dev.ts')).devCommand,
+  server: async () => (await import('./commands/server.ts')).serverCommands,
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   open: async () => (await status()).openCommand,
   api: async () => (await import('./commands/api.ts')).apiCommand,

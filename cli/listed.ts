@@ -275,6 +275,11 @@ export const LISTED = [
   },
   { name: 'dev', usage: ['cadenza dev'], brief: 'Apply a folder at each change, until Ctrl-C' },
   {
+    name: 'server',
+    usage: ['cadenza server backup', 'restore', 'upgrade', 'rotate-keys', 'reset-admin', 'doctor ...'],
+    brief: 'The server, on its own machine: backups, upgrades, keys, checks',
+  },
+  {
     name: 'doctor',
     usage: ['cadenza doctor'],
     brief: 'Check configuration, server, clock, session and versions; exits with 3 if something is wrong',

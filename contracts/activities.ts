@@ -253,6 +253,14 @@ export interface TakenOutcome extends Appended {
   spent?: Record<string, unknown>;
 }
 
+/**
+ * Set if the same question is in the database already, under another id: Temporal was restored to a time
+ * before it. The run goes on with that task, and with its decision if there is one.
+ */
+export interface AskedBefore {
+  before?: { task_id: string; decision: DecisionPayload | null };
+}
+
 interface CreateHumanTaskInput extends WithBatch {
   human: NewHumanTask;
 }
@@ -339,7 +347,7 @@ export interface RunActivities {
   runContainer(input: RunContainerInput): Promise<Invoked>;
   /** Whether the container engine could run an agent of kind `docker`; runs nothing. */
   checkContainer(input: CheckContainerInput): Promise<CheckedContainer>;
-  createHumanTask(input: CreateHumanTaskInput): Promise<Appended>;
+  createHumanTask(input: CreateHumanTaskInput): Promise<Appended & AskedBefore>;
   escalateHumanTask(input: EscalateHumanTaskInput): Promise<Appended>;
   expireHumanTask(input: ExpireHumanTaskInput): Promise<Expired>;
   openListener(input: OpenListenerInput): Promise<Appended & TakenEvents & { after: number }>;

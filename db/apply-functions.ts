@@ -45,6 +45,11 @@ create table if not exists ${FUNCTION_TABLE} (
   return changed.map(({ name }) => name);
 }
 
+/** The names of the functions that this build would create or replace. */
+export function changedFunctions(applied: readonly AppliedFunction[]): string[] {
+  return isOfNewerBuild(applied) ? [] : changedFiles(applied).map(({ name }) => name);
+}
+
 function isOfNewerBuild(applied: readonly AppliedFunction[]): boolean {
   return applied.some(({ version }) => version > functionsVersion);
 }

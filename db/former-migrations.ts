@@ -45,6 +45,9 @@ const formerNames = [
   '202611220451-encryption-keys',
 ];
 
+/** Whether a migration is one of those that the initial schema replaced. */
+export const isFormer = (name: string): boolean => formerNames.includes(name);
+
 /** Why `migrate` refuses to change a database. */
 export class MigrationRefused extends Error {}
 

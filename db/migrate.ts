@@ -3,7 +3,7 @@ import { MikroORM } from '@mikro-orm/postgresql';
 import { Migrator } from '@mikro-orm/migrations';
 import pg from 'pg';
 
-import { applyFunctions, functionsAreCurrent } from './apply-functions.ts';
+import { applyFunctions, changedFunctions, functionsAreCurrent } from './apply-functions.ts';
 import { MigrationRefused, ranAllFormer } from './former-migrations.ts';
 import { MIGRATION_TABLE, readMigrationState, type MigrationState } from './migration-state.ts';
 import { migrationNames, migrations } from './migrations/index.ts';
@@ -14,8 +14,16 @@ export type Migrated = { migrations: string[]; functions: string[] };
 /** An arbitrary number that nothing else in this database locks. */
 const LOCK_KEY = 7_240_931;
 
+export interface MigrateOptions {
+  /**
+   * Run only these migrations, for data that was written with the schema that they make. Functions are
+   * applied once no other migration is left.
+   */
+  only?: readonly string[];
+}
+
 /** Runs all pending migrations in one transaction. Waits while another process migrates. */
-export async function migrate(url: string): Promise<Migrated> {
+export async function migrate(url: string, { only }: MigrateOptions = {}): Promise<Migrated> {
   const lock = new pg.Client({ connectionString: url, application_name: 'cadenza-migrate' });
   await lock.connect();
   try {
@@ -23,15 +31,39 @@ export async function migrate(url: string): Promise<Migrated> {
     const state = await readMigrationState(
       async <Row extends object>(sql: string) => (await lock.query<Row>(sql)).rows,
     );
-    const ran = migrationNames.every((name) => state.migrations.includes(name));
-    if (ran && functionsAreCurrent(state.functions)) return { migrations: [], functions: [] };
-    return await bringUpToDate(url, state);
+    const pending = pendingOf(state, only);
+    const isPart = pendingOf(state).length > pending.length;
+    if (pending.length === 0 && (isPart || functionsAreCurrent(state.functions)))
+      return { migrations: [], functions: [] };
+    return await bringUpToDate(url, state, { pending, isPart });
   } finally {
     await lock.end();
   }
 }
 
-async function bringUpToDate(url: string, before: MigrationState): Promise<Migrated> {
+/** What `migrate` would do, which changes nothing. @throws MigrationRefused */
+export async function pendingMigrations(url: string): Promise<Migrated> {
+  const client = new pg.Client({ connectionString: url, application_name: 'cadenza-migrate' });
+  await client.connect();
+  try {
+    const state = await readMigrationState(
+      async <Row extends object>(sql: string) => (await client.query<Row>(sql)).rows,
+    );
+    return { migrations: pendingOf(state), functions: changedFunctions(state.functions) };
+  } finally {
+    await client.end();
+  }
+}
+
+function pendingOf({ migrations: ran }: MigrationState, only: readonly string[] = migrationNames): string[] {
+  return migrationNames.filter((name) => only.includes(name) && !ran.includes(name));
+}
+
+async function bringUpToDate(
+  url: string,
+  before: MigrationState,
+  { pending, isPart }: { pending: readonly string[]; isPart: boolean },
+): Promise<Migrated> {
   const adopted = ranAllFormer(before.migrations) ? migrationNames.slice(0, 1) : [];
   const orm = new MikroORM({
     entities: [],
@@ -52,12 +84,13 @@ async function bringUpToDate(url: string, before: MigrationState): Promise<Migra
       const execute = <Row extends object>(sql: string, values?: unknown[]) =>
         connection.execute<Row[]>(sql, values, 'all', transaction);
       for (const name of adopted) await execute(`insert into ${MIGRATION_TABLE} (name) values (?)`, [name]);
-      const done = await orm.migrator.up({ transaction });
+      const names = pending.filter((name) => !adopted.includes(name));
+      const done = names.length === 0 ? [] : await orm.migrator.up({ transaction, migrations: names });
       // A migration may have dropped functions.
       const { functions } = await readMigrationState(execute);
       return {
         migrations: [...adopted, ...done.map(({ name }) => name)],
-        functions: await applyFunctions(functions, execute),
+        functions: isPart ? [] : await applyFunctions(functions, execute),
       };
     });
   } finally {
@@ -84,7 +117,8 @@ if (import.meta.main) {
     process.stderr.write('DATABASE_URL is not set: set it to the database to migrate\n');
     process.exit(2);
   }
-  const done = await migrate(url).catch((error: unknown) => {
+  const isDry = process.argv.includes('--dry-run');
+  const done = await (isDry ? pendingMigrations(url) : migrate(url)).catch((error: unknown) => {
     const { host, pathname } = new URL(url);
     process.stderr.write(
       `Cannot migrate the database ${JSON.stringify(pathname.slice(1))} on ${host}: ${reasonOf(error)}\n`,
@@ -92,8 +126,12 @@ if (import.meta.main) {
     process.exit(1);
   });
   const lines = [
-    ...(done.migrations.length > 0 ? [`migrated: ${done.migrations.join(', ')}`] : []),
-    ...(done.functions.length > 0 ? [`functions: ${done.functions.join(', ')}`] : []),
+    ...(done.migrations.length > 0
+      ? [`${isDry ? 'would migrate' : 'migrated'}: ${done.migrations.join(', ')}`]
+      : []),
+    ...(done.functions.length > 0
+      ? [`functions${isDry ? ' to apply' : ''}: ${done.functions.join(', ')}`]
+      : []),
   ];
   process.stdout.write(`${lines.length > 0 ? lines.join('\n') : 'the schema is up to date'}\n`);
 }

@@ -27,6 +27,8 @@ export interface OrmOptions {
   logger?: { warn(message: string): void };
   /** The most connections; default 10. */
   poolSize?: number;
+  /** By which the server's administrators know the connections; default cadenza. */
+  applicationName?: string;
   /** Called when the pool is created, at the first query. */
   onPool?: (pool: PoolState) => void;
   /** PostgreSQL cancels a statement after this time; default 30 s. */
@@ -52,7 +54,7 @@ export function createOrm(options: OrmOptions): Orm {
     forceUtcTimezone: true,
     pool: { min: 0, max: options.poolSize ?? 10, idleTimeoutMillis: 30_000 },
     driverOptions: {
-      application_name: 'cadenza',
+      application_name: options.applicationName ?? 'cadenza',
       connectionTimeoutMillis: options.connectionTimeoutMs ?? 5_000,
       statement_timeout: statementTimeoutMs,
       // Covers a frozen or unreachable server, which does not cancel a statement itself.

@@ -2031,6 +2031,16 @@ CREATE INDEX workflow_schedule_buffered ON public.workflow_schedule USING btree 
 CREATE INDEX workflow_schedule_due ON public.workflow_schedule USING btree (due_at);
 CREATE INDEX workflow_schedule_paused_by ON public.workflow_schedule USING btree (paused_by) WHERE (paused_by IS NOT NULL);
 
+create table write_pause (
+  single boolean not null default true,
+  holder uuid not null,
+  reason text not null,
+  since timestamp with time zone not null default clock_timestamp(),
+  until timestamp with time zone not null,
+  constraint write_pause_pkey PRIMARY KEY (single),
+  constraint write_pause_single_check CHECK (single)
+);
+
 -- function append_run_events(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[]) returns jsonb
 -- function audit_and_append(p_run uuid, p_audit json, p_events json) returns jsonb
 -- function audit_refuse() returns trigger

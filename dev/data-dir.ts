@@ -6,6 +6,9 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+/** The file that is there from the beginning of a restore to its end. */
+export const RESTORE_MARK = 'restore-incomplete';
+
 const MAX_LOG_BYTES = 20 * 1024 * 1024;
 
 /** Reads a secret from a file with mode 0600. The first call creates it with `generate`. */

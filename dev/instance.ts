@@ -83,6 +83,10 @@ export async function claimInstance(dataDir: string): Promise<Instance> {
   };
 }
 
+/** The address that `npm start` on this folder announced; null while it is not ready. */
+export const readAnnounced = (dataDir: string): string | null =>
+  read(join(dataDir, 'processes.json')).base_url;
+
 async function takeLock(dataDir: string, lock: string, list: string): Promise<void> {
   const mine = `${lock}.${process.pid}`;
   writeFileSync(mine, JSON.stringify(await describe(LOCK_ROLE, process.pid)), { mode: 0o600 });

@@ -110,6 +110,18 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
   };
 }
 
+/** The address of the server that runs on the data in `dataDir`; null if none accepts connections. */
+export async function runningPostgres(dataDir: string): Promise<string | null> {
+  const account = await choosePostgresAccount(binaries(), realpathSync(dataDir));
+  const cluster = join(account.homeDir, 'postgres');
+  const lock = join(cluster, 'postmaster.pid');
+  if (!existsSync(lock)) return null;
+  const lines = readFileSync(lock, 'utf8').split('\n');
+  if (lines[7]?.trim() !== 'ready') return null;
+  const password = readFileSync(join(cluster, PASSWORD_FILE), 'utf8').trim();
+  return `postgres://cadenza:${password}@127.0.0.1:${lines[3]?.trim() ?? ''}/cadenza`;
+}
+
 function binaries(): string {
   const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
   try {

@@ -14,6 +14,7 @@ import {
   keptSecret,
   lastLines,
   logFileOf,
+  RESTORE_MARK,
 } from './data-dir.ts';
 import { claimInstance, type Instance } from './instance.ts';
 import { spawnServer, type ServerProcess } from './os-process.ts';
@@ -88,6 +89,10 @@ export function startStack(env: Env, programs: Programs, print: (line: string) =
   };
   const up = (async () => {
     instance = await claimInstance(context.dataDir);
+    if (existsSync(join(context.dataDir, RESTORE_MARK)))
+      throw new Error(
+        `a restore into ${context.dataDir} has not finished: run it again (cadenza server restore)`,
+      );
     const left = await instance.endLeftovers();
     if (left.length > 0) print(`ended processes of an earlier start: ${left.join(', ')}`);
     const stack = await bringUp(context, programs);

@@ -16,6 +16,7 @@ import {
   waitForEnd,
   type Exit,
   type ServerProcess,
+  type SystemProcess,
 } from './os-process.ts';
 import { choosePort } from './ports.ts';
 import { findTemporalBinary, type Progress } from './temporal-binary.ts';
@@ -196,11 +197,22 @@ async function waitUntilReady(
   throw new Error(`Temporal did not start. The end of ${logFile}:\n${tail}`, { cause: last });
 }
 
-async function endLeftover(database: string): Promise<void> {
-  const left = (await listProcesses()).filter(
+/** The address of the server that runs on the data in `dataDir`; null if there is none. */
+export async function runningTemporal(dataDir: string): Promise<string | null> {
+  const [server] = await serversOn(join(realpathSync(dataDir), 'temporal', 'temporal.db'));
+  const port = / --port (\d+) /.exec(server?.command ?? '')?.[1];
+  return port === undefined ? null : `${HOST}:${port}`;
+}
+
+async function serversOn(database: string): Promise<SystemProcess[]> {
+  return (await listProcesses()).filter(
     ({ command }) =>
       command.includes(` server start-dev `) && command.includes(` --db-filename ${database} `),
   );
+}
+
+async function endLeftover(database: string): Promise<void> {
+  const left = await serversOn(database);
   const pids = left.map(({ pid }) => pid);
   for (const pid of pids) signal(pid, 'SIGTERM');
   if (await waitForEnd(pids, 5_000)) return;

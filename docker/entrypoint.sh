@@ -8,13 +8,17 @@ case "${1:-}" in
   sandbox) exec node --enable-source-maps worker/sandbox.ts ;;
   engine-guard) exec node --enable-source-maps worker/engine-guard.ts ;;
   rotate-keys) exec node --enable-source-maps worker/rotate-keys.ts ;;
+  server)
+    shift
+    exec cli/cadenza server "$@"
+    ;;
   worker-versions)
     shift
     exec node --enable-source-maps worker/worker-versions.ts "$@"
     ;;
   migrate) exec node --enable-source-maps db/migrate.ts ;;
   *)
-    echo "usage: api | worker | sandbox | engine-guard | migrate | rotate-keys | worker-versions" >&2
+    echo "usage: api | worker | sandbox | engine-guard | migrate | rotate-keys | worker-versions | server" >&2
     exit 64
     ;;
 esac

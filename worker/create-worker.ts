@@ -16,6 +16,8 @@ export interface CreateWorkerOptions {
   workflowBundle: WorkflowBundle;
   dataConverter?: DataConverter;
   shortCalls: ShortCalls;
+  /** While it is true the worker takes no task. */
+  isPaused?: () => boolean;
   /** The most concurrent activities: invocations and database work. */
   maxActivities?: number;
   /** Above this the worker takes few tasks at once; default: half of the machine's memory, at most 2 GiB. */
@@ -44,6 +46,7 @@ export function createWorker(options: CreateWorkerOptions): Promise<Worker> {
     dataConverter,
     shortCalls,
     version = null,
+    isPaused = () => false,
     maxActivities = 200,
     memoryMib = defaultMemoryMib(),
     maxCachedRuns = cachedRunsOfHeap(),
@@ -65,7 +68,7 @@ export function createWorker(options: CreateWorkerOptions): Promise<Worker> {
             },
           }
         : {}),
-      tuner: tunerOf(memoryMib, maxActivities, shortCalls),
+      tuner: tunerOf({ memoryMib, maxActivities, shortCalls, isPaused }),
       maxCachedWorkflows: maxCachedRuns,
       shutdownGraceTime: SHUTDOWN_GRACE,
       shutdownForceTime: '15s',
@@ -73,7 +76,13 @@ export function createWorker(options: CreateWorkerOptions): Promise<Worker> {
   return withWorkflowThreads(create);
 }
 
-function tunerOf(memoryMib: number, maxActivities: number, shortCalls: ShortCalls): WorkerTuner {
+interface TunerOptions extends Required<
+  Pick<CreateWorkerOptions, 'maxActivities' | 'shortCalls' | 'isPaused'>
+> {
+  memoryMib: number;
+}
+
+function tunerOf({ memoryMib, maxActivities, shortCalls, isPaused }: TunerOptions): WorkerTuner {
   const memory = createMemoryGauge(memoryMib * MIB);
   return {
     // One thread runs all workflow tasks, and Temporal reassigns those that have not ended after 10 s.
@@ -84,12 +93,14 @@ function tunerOf(memoryMib: number, maxActivities: number, shortCalls: ShortCall
       rampMs: null,
       memory,
       idle: shortCalls,
+      isPaused,
     }),
     activityTaskSlotSupplier: createMemorySlots({
       minimum: Math.min(8, maxActivities),
       maximum: maxActivities,
       rampMs: 5,
       memory,
+      isPaused,
     }),
     // Local activities run within a workflow task, which has its own slot.
     localActivityTaskSlotSupplier: { type: 'fixed-size', numSlots: 100 },

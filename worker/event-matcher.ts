@@ -5,13 +5,18 @@ import { INBOUND_CHANNEL } from '../domain/events/inbound.ts';
 import { keepMatching } from '../domain/events/matcher.ts';
 import type { MatchDeps } from '../domain/events/offer.ts';
 import { SenderTurns } from '../domain/events/sender-turns.ts';
+import type { PauseFlag } from './write-pause.ts';
 
 /** Also what a lost notification delays an event by. */
 const IDLE_MS = 1_000;
 /** How long a notification may wait while others are at work. Most of them are for these. */
 const BUSY_MS = 50;
 
-export function startEventMatcher(deps: MatchDeps, databaseUrl: string): { stop(): Promise<void> } {
+export function startEventMatcher(
+  deps: MatchDeps,
+  writePause: Pick<PauseFlag, 'ended'>,
+  databaseUrl: string,
+): { stop(): Promise<void> } {
   const turns = new SenderTurns();
   let stopped = false;
   let pause = new AbortController();
@@ -34,6 +39,7 @@ export function startEventMatcher(deps: MatchDeps, databaseUrl: string): { stop(
   const done = keepMatching(deps, turns, {
     isStopped: () => stopped,
     async idle(wakes) {
+      await writePause.ended();
       listener.connect();
       if (turns.isBusy && !stopped) await sleep(BUSY_MS);
       if (turns.wakes === wakes && !stopped) {

@@ -7,11 +7,14 @@ import { ANY_RUN, type RunEventWatcher } from '../db/run-event-watcher.ts';
 import { fanOut, type FanOutDeps } from '../domain/delivery/fan-out.ts';
 import { wakeTargets } from '../domain/delivery/reconcile.ts';
 import type { TemporalGateway } from '../domain/ports.ts';
+import type { PauseFlag } from './write-pause.ts';
 
 export interface EventPumpDeps extends FanOutDeps {
   temporal: Pick<TemporalGateway, 'wakeDelivery'>;
   runEvents: RunEventWatcher;
   logger: Logger;
+  /** Nothing is written while writes are paused. */
+  pause: Pick<PauseFlag, 'ended'>;
 }
 
 const IDLE_MS = 5_000;
@@ -29,6 +32,8 @@ export function startEventPump(deps: EventPumpDeps): { stop(): Promise<void> } {
   const run = async (): Promise<void> => {
     let behindMs = BEHIND_MS.first;
     while (!stopped) {
+      await Promise.race([deps.pause.ended(), stopping]);
+      if (stopped) break;
       let pauseMs = BEHIND_MS.longest;
       try {
         const { due, state } = await fanOut(deps);

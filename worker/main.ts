@@ -34,6 +34,8 @@ import { startNotificationPump } from './notification-pump.ts';
 import { createNotifications } from './notifications.ts';
 import { openResources } from './resources.ts';
 import { startTracePump } from './trace-pump.ts';
+import { watchWritePause } from './write-pause.ts';
+import { createWritePauseWatch } from '../domain/operations/write-pause.ts';
 import { ensureSchedules } from './schedule.ts';
 import { temporalLogger } from './temporal-logger.ts';
 
@@ -120,6 +122,7 @@ await persistently(logger, async () =>
   }),
 );
 const version = workerVersion(env);
+const pause = watchWritePause(createWritePauseWatch(fork));
 const worker = await createWorker({
   version,
   connection,
@@ -130,13 +133,17 @@ const worker = await createWorker({
   dataConverter: resources.dataConverter,
   memoryMib: env.WORKER_MEMORY_MIB,
   shortCalls,
+  isPaused: () => pause.isOn,
   ...(env.WORKER_CACHED_RUNS === undefined ? {} : { maxCachedRuns: env.WORKER_CACHED_RUNS }),
 });
 const runEvents = createRunEventWatcher(env.DATABASE_URL, logger);
-const pump = startEventPump({ orm, kinds, temporal, runEvents, logger });
-const notifier = startNotificationPump({ expand: notifications.expand, temporal, logger }, env.DATABASE_URL);
 const tracePump = tracing && startTracePump({ fork, tracing, runEvents, logger });
-const matcher = startEventMatcher({ orm, temporal, limits: runLimits(env), logger }, env.DATABASE_URL);
+const pump = startEventPump({ orm, kinds, temporal, runEvents, logger, pause });
+const notifier = startNotificationPump(
+  { expand: notifications.expand, temporal, logger, pause },
+  env.DATABASE_URL,
+);
+const matcher = startEventMatcher({ orm, temporal, limits: runLimits(env), logger }, pause, env.DATABASE_URL);
 stop = () => {
   if (worker.getState() === 'RUNNING') worker.shutdown();
 };
@@ -149,6 +156,7 @@ logger.info(
   'worker ready',
 );
 await worker.run();
+pause.stop();
 reaper?.stop();
 await Promise.allSettled([
   sandbox?.close(),

@@ -14,6 +14,8 @@ export interface SlotOptions {
   memory: MemoryGauge;
   /** Tasks that hold a slot and wait: as many more are granted. */
   idle?: { readonly count: number; onBegin: (() => void) | null };
+  /** While it is true no slot is granted at all. */
+  isPaused?: () => boolean;
   /** Milliseconds; for tests. */
   clock?: () => number;
 }
@@ -116,7 +118,8 @@ class MemorySlots {
 
   /** Milliseconds until there may be a slot, 0 if there is one now; infinite: when one is released. */
   #waitMs({ sticky }: Permit): number {
-    const { rampMs, memory, idle } = this.#options;
+    const { rampMs, memory, idle, isPaused } = this.#options;
+    if (isPaused?.() === true) return RECHECK_MS;
     const [minimum, maximum] = [this.#options.minimum, this.#options.maximum].map(
       (count) => count + (idle?.count ?? 0),
     ) as [number, number];

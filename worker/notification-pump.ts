@@ -7,18 +7,21 @@ import { wakeTargets } from '../domain/delivery/reconcile.ts';
 import { expandNotices, type ExpandDeps } from '../domain/notifications/expand.ts';
 import { shardTarget } from '../domain/notifications/shards.ts';
 import type { TemporalGateway } from '../domain/ports.ts';
+import type { PauseFlag } from './write-pause.ts';
 
 export interface NotificationPumpDeps {
   expand: ExpandDeps;
   temporal: Pick<TemporalGateway, 'wakeDelivery'>;
   logger: Logger;
+  /** Nothing is written while writes are paused. */
+  pause: Pick<PauseFlag, 'ended'>;
 }
 
 /** Also what a lost notification delays people by. */
 const IDLE_MS = 5_000;
 
 export function startNotificationPump(
-  { expand, temporal, logger }: NotificationPumpDeps,
+  { expand, temporal, logger, pause: writePause }: NotificationPumpDeps,
   databaseUrl: string,
 ): { stop(): Promise<void> } {
   let stopped = false;
@@ -39,6 +42,7 @@ export function startNotificationPump(
   });
   const run = async (): Promise<void> => {
     while (!stopped) {
+      await writePause.ended();
       listener.connect();
       woken = false;
       pause = new AbortController();

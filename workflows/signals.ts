@@ -83,6 +83,7 @@ function apply(execution: Execution, signal: RunSignal, cancel: () => void): voi
 function applyDecision(execution: Execution, signal: Decision): void {
   const { id, kind: _kind, run_id: _run, ...decision } = signal;
   if (execution.asked.has(decision.task_id)) execution.state.decisions[decision.task_id] = decision;
+  else execution.noteUnasked(decision);
   execution.journal.add(
     execution.event(EVENT.decisionReceived, `decision:${id}`, LOG_TEXT.decisionReceived(decision.decision), {
       data: {

@@ -29,24 +29,14 @@ const MAX_ERROR = 500;
 
 /** Null unless SMTP_HOST is set. */
 export function createMailer(settings: MailSettings, totalMs = TOTAL_MS): Mailer | null {
-  const { SMTP_HOST: host, SMTP_PORT: port, SMTP_TLS: tls, SMTP_FROM: from } = settings;
+  const { SMTP_HOST: host, SMTP_FROM: from, SMTP_PASSWORD: pass } = settings;
   if (host === undefined || from === undefined) return null;
-  const { SMTP_USERNAME: user, SMTP_PASSWORD: pass, SMTP_TLS_CA: ca } = settings;
   const transport = createTransport({
-    host,
-    port,
-    secure: tls === 'implicit',
-    requireTLS: tls === 'starttls',
-    ignoreTLS: tls === 'none',
-    ...(ca === undefined ? {} : { tls: { ca: readFileSync(ca, 'utf8') } }),
-    ...(user === undefined || pass === undefined ? {} : { auth: { user, pass } }),
+    ...serverOptions(settings),
     pool: true,
     // The outbox repeats what failed.
     maxRequeues: 0,
     maxConnections: MAX_CONNECTIONS,
-    connectionTimeout: CONNECT_MS,
-    greetingTimeout: CONNECT_MS,
-    socketTimeout: ANSWER_MS,
     // Neither files nor addresses: all content is text.
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -62,6 +52,37 @@ export function createMailer(settings: MailSettings, totalMs = TOTAL_MS): Mailer
       }
     },
     close: () => transport.close(),
+  };
+}
+
+/** Connects and logs in as for a mail, and sends none. @returns why it does not work, or null */
+export async function checkMailServer(settings: MailSettings): Promise<string | null> {
+  const transport = createTransport(serverOptions(settings));
+  try {
+    await transport.verify();
+    return null;
+  } catch (error) {
+    const refusal = refusalOf(error, settings.SMTP_PASSWORD);
+    return 'error' in refusal ? refusal.error : 'it does not answer';
+  } finally {
+    transport.close();
+  }
+}
+
+function serverOptions(settings: MailSettings) {
+  const { SMTP_HOST: host, SMTP_PORT: port, SMTP_TLS: tls, SMTP_TLS_CA: ca } = settings;
+  const { SMTP_USERNAME: user, SMTP_PASSWORD: pass } = settings;
+  return {
+    ...(host === undefined ? {} : { host }),
+    port,
+    secure: tls === 'implicit',
+    requireTLS: tls === 'starttls',
+    ignoreTLS: tls === 'none',
+    ...(ca === undefined ? {} : { tls: { ca: readFileSync(ca, 'utf8') } }),
+    ...(user === undefined || pass === undefined ? {} : { auth: { user, pass } }),
+    connectionTimeout: CONNECT_MS,
+    greetingTimeout: CONNECT_MS,
+    socketTimeout: ANSWER_MS,
   };
 }
 

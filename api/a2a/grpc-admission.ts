@@ -19,6 +19,7 @@ import { verifyAccessToken } from '../../domain/auth/verify-access-token.ts';
 import { AppError, forbidden } from '../../domain/errors.ts';
 import type { AppDeps } from '../deps.ts';
 import { countRequest } from '../middleware/rate-limit.ts';
+import { writesPaused } from '../middleware/write-pause.ts';
 import type { SessionOpener } from '../streams/live-sessions.ts';
 import { grpcStatus } from './grpc-errors.ts';
 import { createReceivingSlots } from './receiving-slots.ts';
@@ -68,7 +69,7 @@ export function grpcAdmission(deps: AppDeps, receiveMs: number): ServerIntercept
       start: (next) =>
         next({
           onReceiveMetadata(metadata, proceed) {
-            void admit(deps, metadata, call.getPeer()).then(
+            void admit(deps, { metadata, peer: call.getPeer(), path: method.path }).then(
               (opener) => {
                 if (cancelled) return;
                 admitted.set(metadata, opener);
@@ -98,7 +99,15 @@ export function grpcAdmission(deps: AppDeps, receiveMs: number): ServerIntercept
   };
 }
 
-async function admit(deps: AppDeps, metadata: Metadata, peer: string): Promise<SessionOpener> {
+/** Methods that change nothing, which go on while writes are paused. */
+const READS = /\/(?:Get|List|Subscribe)\w*$/;
+
+async function admit(
+  deps: AppDeps,
+  { metadata, peer, path }: { metadata: Metadata; peer: string; path: string },
+): Promise<SessionOpener> {
+  const pause = READS.test(path) ? null : await deps.writePause.current();
+  if (pause !== null) throw writesPaused(pause);
   const ip = clientAddress(deps, metadata, peer);
   const authorization = first(metadata, 'authorization');
   const [, token] = /^Bearer +([^\s]+) *$/i.exec(authorization) ?? [];

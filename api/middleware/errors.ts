@@ -39,7 +39,8 @@ export function errorsMiddleware(logger: Logger): Middleware {
 }
 
 function sendProblem(ctx: Context, error: AppError | null, cause: unknown, logger: Logger): void {
-  if (!error || error.kind === 'unavailable') {
+  // A pause of writes is intended.
+  if (!error || (error.kind === 'unavailable' && error.code !== 'writes_paused')) {
     logger.error(
       { err: cause, request_id: ctx.state['requestId'], method: ctx.method, path: loggedPath(ctx.path) },
       'request failed',

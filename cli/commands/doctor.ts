@@ -5,24 +5,8 @@ import { ApiError } from '../../client/index.ts';
 import type { Cli } from '../core/cli.ts';
 import { command } from '../core/command.ts';
 import { CliError, EXIT } from '../core/errors.ts';
-import type { View } from '../core/table.ts';
+import { findingView, type Finding } from '../core/findings.ts';
 import { cliVersion, readinessOf } from './status.ts';
-
-interface Finding {
-  check: string;
-  status: 'ok' | 'warn' | 'error';
-  detail: string;
-}
-
-const findingView: View<Finding> = {
-  columns: [
-    ['check', ({ check }) => check],
-    ['status', ({ status }) => status],
-    ['detail', ({ detail }) => detail],
-  ],
-  name: ({ check, status }) => `${check}=${status}`,
-  wraps: true,
-};
 
 /** The start of the versions of the API that the client was generated from. */
 const API_VERSION = '1.';

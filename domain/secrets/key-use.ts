@@ -40,6 +40,12 @@ export async function missingKeys(em: EntityManager, keyIds: readonly string[]):
   );
 }
 
+/** The ids of all keys that are in use. */
+export async function neededKeys(em: EntityManager): Promise<string[]> {
+  const rows = await em.execute<{ id: string }[]>(`select distinct id from (${USES}) needed order by id`);
+  return rows.map(({ id }) => id);
+}
+
 /** @throws MissingKeys */
 export async function checkKeys(em: EntityManager, keyIds: readonly string[]): Promise<void> {
   const missing = await missingKeys(em, keyIds);

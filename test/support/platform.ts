@@ -49,6 +49,8 @@ import { createNotifications } from '../../worker/notifications.ts';
 import { startNotificationPump } from '../../worker/notification-pump.ts';
 import { startEventMatcher } from '../../worker/event-matcher.ts';
 import { startEventPump } from '../../worker/event-pump.ts';
+import { watchWritePause } from '../../worker/write-pause.ts';
+import { createWritePauseWatch } from '../../domain/operations/write-pause.ts';
 import { createWorker } from '../../worker/create-worker.ts';
 import { ownServers } from '../../config/own-servers.ts';
 import { temporalLogger } from '../../worker/temporal-logger.ts';
@@ -218,6 +220,7 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
 
   let running: { shutdown(): void; done: Promise<void> } | null = null;
   const startWorker: TestPlatform['startWorker'] = async (other = {}) => {
+    const pause = watchWritePause(createWritePauseWatch(() => orm.em.fork()));
     const workflowBundle = await bundleOncePerRun();
     const { namespace, taskQueue } = temporal;
     const worker = await createWorker({
@@ -229,14 +232,18 @@ export async function startTestPlatform(options: PlatformOptions = {}): Promise<
       dataConverter,
       memoryMib: app.env.WORKER_MEMORY_MIB,
       shortCalls,
+      isPaused: () => pause.isOn,
       ...other,
     });
-    const pump = startEventPump({ orm, kinds, temporal: gateway, runEvents, logger });
+    const pump = startEventPump({ orm, kinds, temporal: gateway, runEvents, logger, pause });
     const matching = { orm, temporal: gateway, limits: runLimits(app.env), logger };
-    const matcher = startEventMatcher(matching, database.url);
+    const matcher = startEventMatcher(matching, pause, database.url);
     const { expand } = notifications;
-    const notifier = startNotificationPump({ expand, temporal: gateway, logger }, database.url);
-    const stopped = (): Promise<unknown> => Promise.all([pump.stop(), matcher.stop(), notifier.stop()]);
+    const notifier = startNotificationPump({ expand, temporal: gateway, logger, pause }, database.url);
+    const stopped = (): Promise<unknown> => {
+      pause.stop();
+      return Promise.all([pump.stop(), matcher.stop(), notifier.stop()]);
+    };
     running = { shutdown: () => worker.shutdown(), done: worker.run().finally(stopped) };
   };
   const stopWorker = async (): Promise<void> => {

@@ -10,6 +10,7 @@ import {
   type NewRunEvent,
   type WaitingOn,
 } from '../../contracts/run-events.ts';
+import type { DecisionPayload } from '../../contracts/hitl.ts';
 import type { RunStart, ShortCallRules } from '../../contracts/temporal.ts';
 import type { At, Variables } from './data-flow.ts';
 import { rested } from './effort.ts';
@@ -20,6 +21,9 @@ import { Journal, type Status } from './journal.ts';
 import { ShortCalls } from './short-calls.ts';
 import { framesOf, type AwaitedFrame, type Frame, type RunState, type Scope } from './state.ts';
 import { Strand } from './strand.ts';
+
+/** Of decisions of unknown tasks. */
+const MAX_UNASKED = 100;
 
 export const RUNTIME = { name: 'cadenza', version: '0.1.0', metadata: {} };
 
@@ -133,6 +137,11 @@ export class Execution {
   /** Human tasks that a branch waits for, by id; decisions of others are dropped. */
   readonly asked = new Set<string>();
   /**
+   * Decisions of tasks that this run does not know: while a task is being created, it may turn out to be one
+   * of these (`AskedBefore`). The newest only.
+   */
+  readonly unasked = new Map<string, DecisionPayload>();
+  /**
    * Calls under way, by the key of their invocation; null until it is known that the outcome comes from
    * outside. The signal may come before that.
    */
@@ -241,6 +250,12 @@ export class Execution {
     else if (!(await condition(moves, timeoutMs))) return false;
     this.#moving--;
     return true;
+  }
+
+  noteUnasked(decision: DecisionPayload): void {
+    this.unasked.set(decision.task_id, decision);
+    const [oldest] = this.unasked.keys();
+    if (this.unasked.size > MAX_UNASKED && oldest !== undefined) this.unasked.delete(oldest);
   }
 
   noteWake(key: string): void {

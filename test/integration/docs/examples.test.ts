@@ -2,10 +2,8 @@
  * Every example of JSON or YAML in the documents goes where a reader would send it: agents are registered,
  * definitions validated, prices kept, sets planned, and the script that resets a password resets one.
  */
-import { execFile } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { AGENT_KINDS } from '../../../contracts/agent-kinds/index.ts';
@@ -14,7 +12,6 @@ import { announceProcessPolicy } from '../../../domain/operations/process-policy
 import { agentBody } from '../../support/agent-body.ts';
 import { startTestApp, type Client, type TestApp } from '../../support/app.ts';
 import { startServer, type TestServer } from '../../support/http-server.ts';
-import { commandsIn } from '../../support/shell.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -219,21 +216,4 @@ test.each(examples.filter(isEvaluation))('evaluation: $title', async ({ json }) 
   const next = { version: '1.1.0', configuration: { endpoint: 'https://example.com/next' } };
   expect((await builder.patch(`/agents/${agent.id}`, next)).status).toBe(200);
   expect(await builder.post(`/agents/${agent.id}/evaluate`, json)).toMatchObject({ status: 201 });
-});
-
-test('the script in docs/operations.md sets the password of an administrator', async () => {
-  const user = await app.createUser({ username: 'root', roles: ['admin'] });
-  const section = read('docs/operations.md')
-    .split(/^## /m)
-    .find((part) => part.startsWith('Reset a lost'));
-  const script = commandsIn(section ?? '', 'sh').find((command) => command.includes('import {')) ?? '';
-  const PASSWORD = 'a new long password';
-  await promisify(execFile)('bash', ['-c', script], {
-    cwd: root,
-    env: { PATH: process.env['PATH'], ADMIN: user.username, PASSWORD, DATABASE_URL: app.databaseUrl },
-  });
-  expect((await app.anonymous.post('/auth/token', { username: 'root', password: PASSWORD })).status).toBe(
-    200,
-  );
-  expect((await (await app.as(user)).get('/users/me')).status).toBe(401);
 });

@@ -202,7 +202,7 @@ describe('monitoring', () => {
 });
 
 describe('the image', () => {
-  test('holds the product folders, but neither test nor dev', () => {
+  test('holds the product folders, and what `cadenza server` needs, but no tests', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const included = read('.dockerignore')
       .split('\n')
@@ -213,7 +213,7 @@ describe('the image', () => {
       expect(included).toContain(folder);
     }
     expect(included).not.toEqual(expect.arrayContaining(['test']));
-    expect(included).not.toEqual(expect.arrayContaining(['dev']));
+    expect(included).toEqual(expect.arrayContaining(['cli', 'dev']));
   });
 
   test.each(['entrypoint.sh', 'temporal-schema.sh', 'temporal-namespace.sh'])(
@@ -227,7 +227,7 @@ describe('the image', () => {
     const run = spawnSync('sh', [join(root, 'docker/entrypoint.sh'), 'everything'], { encoding: 'utf8' });
     expect([run.status, run.stderr]).toEqual([
       64,
-      'usage: api | worker | sandbox | engine-guard | migrate | rotate-keys | worker-versions\n',
+      'usage: api | worker | sandbox | engine-guard | migrate | rotate-keys | worker-versions | server\n',
     ]);
   });
 });

@@ -43,6 +43,17 @@ function slots(options: Partial<SlotOptions> = {}) {
 }
 
 describe('slots by memory', () => {
+  test('none is granted while writes are paused, and those who wait get theirs afterwards', async () => {
+    let isPaused = true;
+    const { supplier, granted, ask } = slots({ isPaused: () => isPaused });
+    ask(2);
+    expect(supplier.tryReserveSlot(context())).toBeNull();
+    await later(0);
+    expect(granted).toHaveLength(0);
+    isPaused = false;
+    await granting(granted, 2);
+  });
+
   test('the minimum of slots is available, however much memory the process uses', async () => {
     const { state, granted, ask, end } = slots();
     state.held = 3;

@@ -4,7 +4,7 @@
  */
 import { CancellationScope, isCancellation } from '@temporalio/workflow';
 import { LOG_TEXT } from '../../../contracts/log-texts.ts';
-import type { NewHumanTask } from '../../../contracts/activities.ts';
+import type { AskedBefore, NewHumanTask } from '../../../contracts/activities.ts';
 import { EVENT, type WaitingOn } from '../../../contracts/run-events.ts';
 import type { DecisionPayload } from '../../../contracts/hitl.ts';
 import { writing } from '../activities.ts';
@@ -42,14 +42,20 @@ export async function askPerson(
   human: HumanFrame,
   question: Question,
 ): Promise<Answer> {
-  const on: WaitingOn = { kind: 'human', task: task.ref, id: human.id, ...expiryOf(question.marks) };
+  const on = (): WaitingOn => ({
+    kind: 'human',
+    task: task.ref,
+    id: human.id,
+    ...expiryOf(question.marks),
+  });
   execution.asked.add(human.id);
   try {
     if (!human.created) {
-      await create(execution, question.task(human), task, on, question);
+      const { before } = await create(execution, question.task(human), task, on(), question);
+      if (before) takeOver(execution, human, before);
       human.created = true;
     }
-    return await execution.waiting(task, [on], () => decided(execution, question, task, human));
+    return await execution.waiting(task, [on()], () => decided(execution, question, task, human));
   } catch (error) {
     // Close the row before the branch counts as cancelled; ending the run closes the remaining ones.
     if (isCancellation(error) && human.created) await close(execution, task, human.id);
@@ -58,6 +64,19 @@ export async function askPerson(
     execution.asked.delete(human.id);
     delete execution.state.decisions[human.id];
   }
+}
+
+/** Goes on with the task that has asked the same before Temporal was restored to an earlier time. */
+function takeOver(
+  execution: Execution,
+  human: HumanFrame,
+  { task_id: id, decision }: NonNullable<AskedBefore['before']>,
+): void {
+  execution.asked.delete(human.id);
+  human.id = id;
+  execution.asked.add(id);
+  const known = decision ?? execution.unasked.get(id);
+  if (known) execution.state.decisions[id] = known;
 }
 
 /** Logs that the decision was applied. Expiry has no decider, so nothing is logged. */
@@ -87,7 +106,7 @@ async function create(
   task: Task,
   on: WaitingOn,
   question: Question,
-): Promise<void> {
+): Promise<AskedBefore> {
   const event = execution.taskEvent(
     task,
     EVENT.hitlCreated,
@@ -104,12 +123,13 @@ async function create(
       },
     },
   );
-  const { closed } = await execution.journal.carry(
+  const { closed, ...rest } = await execution.journal.carry(
     { strand: task.env.strand, input: human, extra: [event], asIf: on },
     (batch) =>
       writing((activities) => activities.createHumanTask({ run_id: execution.start.run_id, batch, human })),
   );
   if (closed) throw new RunClosed();
+  return rest;
 }
 
 async function close(execution: Execution, task: Task, id: string): Promise<void> {

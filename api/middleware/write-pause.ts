@@ -1,0 +1,27 @@
+import type { Middleware } from 'koa';
+
+import { AppError } from '../../domain/errors.ts';
+import type { WritePause, WritePauseWatch } from '../../domain/operations/write-pause.ts';
+
+const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
+/** A pause is prolonged as long as it is needed, so clients ask again before the lease would end. */
+const MAX_RETRY_SECONDS = 10;
+
+/** Refuses what changes something while writes are paused. */
+export function writePauseMiddleware(watch: WritePauseWatch): Middleware {
+  return async (ctx, next) => {
+    const pause = READS.has(ctx.method) ? null : await watch.current();
+    if (pause !== null) throw writesPaused(pause);
+    await next();
+  };
+}
+
+export function writesPaused({ reason, leftMs }: WritePause): AppError {
+  const seconds = Math.min(Math.max(1, Math.ceil(leftMs / 1_000)), MAX_RETRY_SECONDS);
+  return new AppError(
+    'unavailable',
+    'writes_paused',
+    `Changes are not possible for a moment (${reason}). Reading goes on. Try again in ${seconds} seconds.`,
+    { headers: { 'Retry-After': String(seconds) } },
+  );
+}

@@ -1,0 +1,186 @@
+/** The server itself, on its own machine: backups, upgrades, keys, the way back in, and what is wrong. */
+import { buildRouteMap } from '@stricli/core';
+
+import { argument, command, optional, type Context } from '../core/command.ts';
+import { CliError, EXIT } from '../core/errors.ts';
+import { findingView, type Finding } from '../core/findings.ts';
+import { flag, texts } from '../core/flags.ts';
+import { confirm, readSecret } from '../core/input.ts';
+import { runOnServer } from '../core/server-program.ts';
+import type { View } from '../core/table.ts';
+
+const WHERE =
+  'Run it where Cadenza runs, in its folder and with its settings; with Docker: ' +
+  'docker compose run --rm api server …';
+const FOLDER = argument('DIR', 'Folder of the backup');
+const temporalDatabase = texts(
+  'URL of a database of Temporal on PostgreSQL: first of its store, then of its visibility',
+  'URL',
+);
+
+interface Backup {
+  folder: string;
+  rows: number;
+  files: number;
+  bytes: number;
+  temporal: string;
+  keys_included: boolean;
+  keys_needed: string[];
+}
+
+const backupView: View<Backup> = {
+  columns: [
+    ['folder', ({ folder }) => folder],
+    ['rows', ({ rows }) => String(rows)],
+    ['files', ({ files }) => String(files)],
+    ['bytes of files', ({ bytes }) => String(bytes)],
+    ['temporal', ({ temporal }) => temporal],
+    [
+      'keys',
+      ({ keys_included: has, keys_needed: ids }) => (has ? 'included' : `not included: ${ids.join(', ')}`),
+    ],
+  ],
+  name: ({ folder }) => folder,
+};
+
+const backup = command({
+  brief: 'Write everything into a new folder, while Cadenza runs',
+  details:
+    'Database, files, and Temporal where it is reached: that of npm start, or the databases that you name. ' +
+    'Meanwhile requests that change something are answered with 503 and Retry-After, and workers take no ' +
+    `new work. Keys are left out unless you ask for them. ${WHERE}`,
+  flags: {
+    withKeys: flag('Also write ENCRYPTION_KEYS: whoever has the folder can then read all secrets'),
+    withoutFiles: flag('Leave out the file store, which you back up by other means'),
+    temporalDatabase,
+  },
+  arguments: [FOLDER],
+  run: async (cli, { temporalDatabase: temporalDatabases, ...options }, folder) => {
+    const result = await runOnServer(cli, 'backup', { ...options, folder, temporalDatabases });
+    // The server's program answers in this form.
+    await cli.out.record(result as Backup, backupView);
+  },
+});
+
+interface Restored {
+  taken_at: string;
+  rows: number;
+  files: number;
+  temporal: string;
+  migrations: string[];
+}
+
+const restoredView: View<Restored> = {
+  columns: [
+    ['backup of', ({ taken_at: at }) => at],
+    ['rows', ({ rows }) => String(rows)],
+    ['files', ({ files }) => String(files)],
+    ['temporal', ({ temporal }) => temporal],
+    ['migrated', ({ migrations }) => String(migrations.length)],
+  ],
+  name: ({ taken_at: at }) => at,
+};
+
+const restore = command({
+  brief: 'Put a backup in the place of an installation that is stopped',
+  details:
+    'Fills an empty installation, or with --replace removes what is there. Backups of older releases are ' +
+    'migrated. If it is killed, run it again. Signals to unfinished runs are sent again, so a Temporal of ' +
+    `an earlier time catches up; runs that it does not know are started or end with an error. ${WHERE}`,
+  flags: { replace: flag('Remove the data that is there'), yes: flag('Do not ask'), temporalDatabase },
+  letters: { y: 'yes' },
+  arguments: [FOLDER],
+  run: async (cli, { replace, yes, temporalDatabase: temporalDatabases }, folder) => {
+    if (replace === true) await confirm(cli, 'Remove all data of this installation?', yes);
+    const result = await runOnServer(cli, 'restore', { folder, replace, temporalDatabases });
+    await cli.out.record(result as Restored, restoredView);
+  },
+});
+
+interface Upgraded {
+  migrations: string[];
+  functions: string[];
+  applied: boolean;
+}
+
+const upgradedView: View<Upgraded> = {
+  columns: [
+    ['applied', ({ applied }) => (applied ? 'yes' : 'no')],
+    ['migrations', ({ migrations }) => migrations.join(', ') || 'none'],
+    ['functions', ({ functions }) => functions.join(', ') || 'none'],
+  ],
+  name: ({ migrations }) => migrations.join(' '),
+};
+
+const upgrade = command({
+  brief: 'Bring the schema of the database to this release; with --dry-run exits with 3 if it is older',
+  details: `All changes are made, or none. ${WHERE}`,
+  flags: { dryRun: flag('Only show what would change') },
+  run: async (cli, { dryRun }) => {
+    const done = (await runOnServer(cli, 'upgrade', { dryRun })) as Upgraded;
+    await cli.out.record(done, upgradedView);
+    const isPending = done.migrations.length + done.functions.length > 0;
+    return dryRun === true && isPending ? EXIT.no : EXIT.good;
+  },
+});
+
+const rotateKeys = command({
+  brief: 'Encrypt everything with the first of ENCRYPTION_KEYS, and say when the others can go',
+  details: `Works in small steps while Cadenza runs; if it is killed, run it again. ${WHERE}`,
+  run: async (cli) => {
+    const { complete } = (await runOnServer(cli, 'rotate-keys', {})) as { complete: boolean };
+    if (complete) return;
+    throw new CliError('Not everything could be decrypted; the lines above name it.', {
+      code: 'not_rotated',
+    });
+  },
+});
+
+interface Reset {
+  username: string;
+  password?: string;
+}
+
+const resetView: View<Reset> = {
+  columns: [
+    ['username', ({ username }) => username],
+    ['password', ({ password }) => password ?? 'the one that you gave'],
+  ],
+  name: ({ username }) => username,
+};
+
+const resetAdmin = command({
+  brief: 'Give an administrator a new password, and end their sessions',
+  details:
+    'For the day on which no administrator can log in. The account is active again, and the audit log has ' +
+    `an entry. The new password is generated and shown, unless you give one. ${WHERE}`,
+  flags: {
+    passwordStdin: flag('Read the new password from stdin, 12 characters or more'),
+    withoutSecondFactor: flag('Also remove authenticator app, passkeys and recovery codes'),
+  },
+  arguments: [optional('USERNAME', 'Default: ADMIN_USERNAME, or admin')],
+  run: async (cli, { passwordStdin, withoutSecondFactor }, username) => {
+    const password = passwordStdin === true ? await readSecret(cli) : undefined;
+    const result = await runOnServer(cli, 'reset-admin', { username, password, withoutSecondFactor });
+    await cli.out.record(result as Reset, resetView);
+  },
+});
+
+const doctor = command({
+  brief: 'Check the server with all that it needs, and say what to do; exits with 3 if something is wrong',
+  details:
+    'Versions, schema, keys, clocks, connections, disk, file store, Temporal and its workers, mail server, ' +
+    `issuers of single sign-on. It needs no session. ${WHERE}`,
+  run: async (cli) => {
+    const findings = (await runOnServer(cli, 'doctor', {})) as Finding[];
+    await cli.out.list(findings, findingView);
+    return findings.some(({ status }) => status === 'error') ? EXIT.no : EXIT.good;
+  },
+});
+
+type Commands = 'backup' | 'restore' | 'upgrade' | 'rotateKeys' | 'resetAdmin' | 'doctor';
+
+export const serverCommands = buildRouteMap<Commands, Context>({
+  routes: { backup, restore, upgrade, rotateKeys, resetAdmin, doctor },
+  docs: { brief: 'The server, on its own machine: backups, upgrades, keys, checks' },
+});

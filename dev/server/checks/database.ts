@@ -1,0 +1,125 @@
+/** Checks of PostgreSQL: version, clock, connections, schema, keys, administrators, pauses. */
+import type { Env } from '../../../config/env.ts';
+import { isMigrated, readMigrationState } from '../../../db/migration-state.ts';
+import { migrationNames } from '../../../db/migrations/index.ts';
+import type { EntityManager } from '../../../db/orm.ts';
+import { readWritePause } from '../../../domain/operations/write-pause.ts';
+import { missingKeys, neededKeys } from '../../../domain/secrets/key-use.ts';
+import { clockFinding, error, ok, warn, type Finding } from './finding.ts';
+
+/** With which all tests run. */
+const TESTED = 18;
+const OLDEST = 16;
+/** Beside its pool, each process has so many connections that listen. */
+const LISTENING = 5;
+
+export async function databaseFindings(em: EntityManager, env: Env): Promise<Finding[]> {
+  const server = await serverFindings(em, env);
+  const state = await readMigrationState((sql) => em.execute(sql));
+  const schema = schemaFinding(state.migrations, isMigrated(state));
+  if (schema.status === 'error') return [...server, schema];
+  return [
+    ...server,
+    schema,
+    await keysFinding(em, env),
+    await adminFinding(em),
+    ...(await pauseFindings(em)),
+  ];
+}
+
+async function serverFindings(em: EntityManager, env: Env): Promise<Finding[]> {
+  const sent = Date.now();
+  const [row] = await em.execute<{ version: number; now: number; most: number; used: number }[]>(
+    `select current_setting('server_version_num')::int as version,
+            (extract(epoch from clock_timestamp()) * 1000)::float8 as now,
+            current_setting('max_connections')::int as most,
+            (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as used`,
+  );
+  const answered = Date.now();
+  if (row === undefined) throw new Error('PostgreSQL gave no answer');
+  const major = Math.floor(row.version / 10_000);
+  const version = `version ${major}`;
+  const hint = `${version}; Cadenza is tested with ${TESTED}.`;
+  const left = row.most - row.used;
+  const connections = `${row.used} of ${row.most} connections are in use`;
+  const wanted = env.DATABASE_POOL_SIZE + LISTENING;
+  return [
+    major < OLDEST
+      ? error('postgresql', `${hint} Upgrade PostgreSQL to ${TESTED}.`)
+      : major < TESTED
+        ? warn('postgresql', hint)
+        : ok('postgresql', version),
+    clockFinding('clock of postgresql', row.now - (sent + answered) / 2, (answered - sent) / 2),
+    left < wanted
+      ? warn(
+          'connections',
+          `${connections}, and one more process needs up to ${wanted} (DATABASE_POOL_SIZE): ` +
+            'raise max_connections, or lower DATABASE_POOL_SIZE.',
+        )
+      : ok('connections', connections),
+  ];
+}
+
+function schemaFinding(ran: readonly string[], isCurrent: boolean): Finding {
+  const pending = migrationNames.filter((name) => !ran.includes(name));
+  if (pending.length > 0)
+    return error(
+      'schema',
+      `${pending.length} changes are pending, the first is ${pending[0] ?? ''}. ` +
+        'Take a backup, then: cadenza server upgrade',
+    );
+  if (!isCurrent) return error('schema', 'functions are out of date. Run: cadenza server upgrade');
+  const newer = ran.filter((name) => !migrationNames.includes(name) && name > (migrationNames[0] ?? ''));
+  return newer.some((name) => /^\d{12}-/.test(name) && !isOld(name))
+    ? warn('schema', 'is of a newer release than this one. Use the same release everywhere.')
+    : ok('schema', `${migrationNames.length} changes, none pending`);
+}
+
+/** Names of before the initial schema stay in the table. */
+const isOld = (name: string): boolean => name < (migrationNames[0] ?? '');
+
+async function keysFinding(em: EntityManager, env: Env): Promise<Finding> {
+  const ids = env.ENCRYPTION_KEYS.map(({ id }) => id);
+  const missing = await missingKeys(em, ids);
+  if (missing.length > 0) {
+    const named = missing.map(({ id, uses }) => `"${id}" (${uses.join(', ')})`).join(', ');
+    return error('keys', `ENCRYPTION_KEYS lacks ${named}. Put what is missing back, after the first key.`);
+  }
+  const [current] = ids;
+  if (current === undefined)
+    return error('keys', 'ENCRYPTION_KEYS has no key. Set it as for api and worker.');
+  const needed = await neededKeys(em);
+  const spare = ids.slice(1).filter((id) => !needed.includes(id));
+  if (spare.length > 0)
+    return ok(
+      'keys',
+      `nothing in the database needs ${spare.join(', ')}; cadenza server rotate-keys says more`,
+    );
+  const others = needed.filter((id) => id !== current);
+  return others.length > 0
+    ? warn('keys', `${others.join(', ')} is still in use beside ${current}. Run: cadenza server rotate-keys`)
+    : ok('keys', `all that is needed is there; ${current} encrypts`);
+}
+
+async function adminFinding(em: EntityManager): Promise<Finding> {
+  const [row] = await em.execute<{ admins: number; local: number }[]>(
+    `select count(*)::int as admins, count(password_hash)::int as local
+       from user_account where 'admin' = any(roles) and status = 'active'`,
+  );
+  const { admins = 0, local = 0 } = row ?? {};
+  if (local > 0) return ok('administrator', `${admins} active, ${local} with a password`);
+  return admins > 0
+    ? warn(
+        'administrator',
+        'none has a password for the day on which no issuer answers. Give one a password.',
+      )
+    : error(
+        'administrator',
+        'there is none. Set ADMIN_PASSWORD and start the api; if one is disabled: cadenza server reset-admin',
+      );
+}
+
+async function pauseFindings(em: EntityManager): Promise<Finding[]> {
+  const pause = await readWritePause(em);
+  return pause === null ? [] : [warn('writes', `are paused now: ${pause.reason}. The pause ends by itself.`)];
+}

@@ -1,0 +1,97 @@
+/** Reads what `dumpDatabase` has written into a database that has the schema of that time. */
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import type pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+
+import { fileOfTable, quoted, tablesOf, type DumpedDatabase, type DumpedTable } from './database-dump.ts';
+
+export interface LoadOptions {
+  /** In a transaction, on tables that nobody else uses. */
+  client: pg.Client;
+  folder: string;
+  dump: DumpedDatabase;
+  say: (line: string) => void;
+}
+
+/** The database has other tables or columns than the dump. */
+export class OtherSchema extends Error {
+  override readonly name = 'OtherSchema';
+}
+
+/**
+ * Replaces all rows. Foreign keys and triggers are away meanwhile, so that the order of tables does not
+ * matter and nothing is derived twice; the owner of the tables may do this without being a superuser.
+ * @throws OtherSchema, and errors of database and files
+ */
+export async function loadDatabase({ client, folder, dump, say }: LoadOptions): Promise<void> {
+  await refuseOther(client, dump.tables);
+  for (const { parent, name, bound } of dump.partitions)
+    await client.query(`create table if not exists ${quoted(name)} partition of ${quoted(parent)} ${bound}`);
+  const names = dump.tables.map(({ name }) => name);
+  const keys = await foreignKeys(client);
+  for (const { table, name } of keys)
+    await client.query(`alter table ${table} drop constraint ${quoted(name)}`);
+  for (const name of names) await client.query(`alter table ${quoted(name)} disable trigger user`);
+  await client.query(`truncate ${names.map(quoted).join(', ')}`);
+  for (const table of dump.tables) {
+    if (table.rows === 0) continue;
+    await load(client, folder, table);
+    say(`  ${table.name}: ${table.rows} rows`);
+  }
+  for (const name of names) await client.query(`alter table ${quoted(name)} enable trigger user`);
+  for (const { table, name, definition } of keys)
+    await client.query(`alter table ${table} add constraint ${quoted(name)} ${definition}`);
+  for (const { name, value } of dump.sequences)
+    await client.query(`select setval($1::regclass, $2)`, [quoted(name), value]);
+  await client.query('analyze');
+}
+
+async function refuseOther(client: pg.Client, dumped: readonly DumpedTable[]): Promise<void> {
+  const present = await tablesOf(client);
+  const missing = dumped.flatMap(({ name, columns }) => {
+    const table = present.find((one) => one.name === name);
+    if (table === undefined) return [name];
+    const has = new Set(table.columns.map((column) => column.name));
+    return columns.filter((column) => !has.has(column)).map((column) => `${name}.${column}`);
+  });
+  const added = present
+    .filter(({ name }) => !dumped.some((one) => one.name === name))
+    .map(({ name }) => name);
+  if (missing.length + added.length > 0)
+    throw new OtherSchema(
+      `The database has another schema than the backup: ${[
+        ...(missing.length > 0 ? [`it lacks ${missing.slice(0, 10).join(', ')}`] : []),
+        ...(added.length > 0 ? [`the backup lacks ${added.slice(0, 10).join(', ')}`] : []),
+      ].join(', and ')}.`,
+    );
+}
+
+interface ForeignKey {
+  table: string;
+  name: string;
+  definition: string;
+}
+
+async function foreignKeys(client: pg.Client): Promise<ForeignKey[]> {
+  const { rows } = await client.query<ForeignKey>(
+    `select conrelid::regclass::text as "table", conname as name, pg_get_constraintdef(oid) as definition
+       from pg_constraint
+      where contype = 'f' and connamespace = current_schema()::regnamespace and conparentid = 0
+      order by conrelid::regclass::text, conname`,
+  );
+  return rows;
+}
+
+async function load(client: pg.Client, folder: string, { name, columns, rows }: DumpedTable): Promise<void> {
+  const target = client.query(
+    copyFrom(`copy ${quoted(name)} (${columns.map(quoted).join(', ')}) from stdin`),
+  );
+  await pipeline(createReadStream(join(folder, fileOfTable(name))), createGunzip(), target);
+  if (target.rowCount !== rows)
+    throw new Error(
+      `The table ${name} has ${target.rowCount} rows after the restore, and ${rows} in the backup.`,
+    );
+}

@@ -1,0 +1,58 @@
+/** `cadenza server doctor`: checks an installation from the server's machine, with its own settings. */
+import { runningTemporal } from '../temporal.ts';
+import { readAnnounced } from '../instance.ts';
+import { databaseFindings } from './checks/database.ts';
+import { checked, error, warn, type Finding } from './checks/finding.ts';
+import {
+  apiFinding,
+  diskFindings,
+  filesFinding,
+  issuerFindings,
+  mailFindings,
+  versionFinding,
+} from './checks/surroundings.ts';
+import { temporalFindings } from './checks/temporal.ts';
+import { openInstallation, type Installation } from './installation.ts';
+
+/** @throws ServerCommandError if there is no installation */
+export async function diagnose(): Promise<Finding[]> {
+  const installation = await openInstallation('running');
+  try {
+    return await diagnoseOpened(installation);
+  } finally {
+    await installation.close();
+  }
+}
+
+export async function diagnoseOpened({ env, fork, files, dataDir }: Installation): Promise<Finding[]> {
+  const temporal = async (): Promise<Finding[]> => {
+    const address = env.TEMPORAL_ADDRESS ?? (dataDir === null ? null : await runningTemporal(dataDir));
+    if (address !== null) return temporalFindings(env, address);
+    return dataDir === null
+      ? [error('temporal', 'TEMPORAL_ADDRESS is not set. Set it as for api and worker.')]
+      : [warn('temporal', 'does not run. Start everything with npm start.')];
+  };
+  const groups = await Promise.all([
+    checked('postgresql', 'Check DATABASE_URL, and that the server runs.', () =>
+      databaseFindings(fork(), env),
+    ),
+    checked('temporal', 'Check TEMPORAL_ADDRESS and TEMPORAL_TLS, and that the server runs.', temporal),
+    checked('file store', 'Check FILES_DIR or FILES_S3_*.', async () => [
+      await filesFinding(fork(), env, files),
+    ]),
+    checked('disk', 'Check DATA_DIR and FILES_DIR.', () => diskFindings(env)),
+    checked('mail server', 'Check SMTP_*.', () => mailFindings(env)),
+    checked('issuers', 'Check the database first.', () => issuerFindings(fork(), env)),
+    checked('api', 'See its log.', async () => [await apiFinding(apiUrl(env, dataDir))]),
+  ]);
+  return [versionFinding(), ...groups.flat()];
+}
+
+/** Where this machine reaches the api: BASE_URL may be a proxy elsewhere. */
+function apiUrl({ HOST, PORT, BASE_URL }: Installation['env'], dataDir: string | null): string {
+  const announced = dataDir === null ? null : readAnnounced(dataDir);
+  if (announced !== null) return announced;
+  if (PORT === 0) return BASE_URL;
+  const host = HOST === '0.0.0.0' || HOST === '::' ? 'localhost' : HOST;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${PORT}`;
+}

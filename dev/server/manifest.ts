@@ -1,0 +1,105 @@
+/** What a backup says of itself. It is written last, so a folder without it is no complete backup. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import * as z from 'zod';
+
+import { dumpedDatabase, fileOfTable } from './database-dump.ts';
+import { ServerCommandError } from './installation.ts';
+
+const FORMAT = 1;
+
+const manifestSchema = z.object({
+  format: z.literal(FORMAT),
+  created_at: z.iso.datetime(),
+  /** Of Cadenza. */
+  version: z.string(),
+  database: dumpedDatabase,
+  /** `sqlite`: the database of `npm start`. `databases`: in the order in which they were named. */
+  temporal: z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('none') }),
+    z.object({ kind: z.literal('sqlite'), sha256: z.string() }),
+    z.object({ kind: z.literal('databases'), databases: z.array(dumpedDatabase) }),
+  ]),
+  files: z.object({
+    included: z.boolean(),
+    count: z.int(),
+    bytes: z.int(),
+    /** Ids of contents that the store did not have. */
+    missing: z.array(z.string()),
+    store_id: z.string().nullable(),
+  }),
+  keys: z.object({
+    /** Ids of the keys without which something cannot be read. */
+    needed: z.array(z.string()),
+    included: z.boolean(),
+  }),
+});
+export type Manifest = z.infer<typeof manifestSchema>;
+
+const NAME = 'manifest.json';
+export const DATABASE_FOLDER = 'database';
+export const FILE_LIST = 'files.copy.gz';
+export const FILES_FOLDER = 'files';
+export const TEMPORAL_FILE = 'temporal.db.gz';
+export const KEYS_FILE = 'encryption-keys';
+export const temporalFolder = (index: number): string => `temporal-${index + 1}`;
+
+export async function writeManifest(folder: string, manifest: Omit<Manifest, 'format'>): Promise<void> {
+  const path = join(folder, NAME);
+  const text = `${JSON.stringify({ format: FORMAT, ...manifest }, null, 2)}\n`;
+  await writeFile(`${path}.part`, text, { mode: 0o600, flush: true });
+  await rename(`${path}.part`, path);
+}
+
+/** @throws ServerCommandError */
+export async function readManifest(folder: string): Promise<Manifest> {
+  const text = await readFile(join(folder, NAME), 'utf8').catch((cause: unknown) => {
+    throw new ServerCommandError(`${folder} is no complete backup: it has no ${NAME}.`, { cause });
+  });
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch (cause) {
+    throw new ServerCommandError(`${join(folder, NAME)} is damaged.`, { cause });
+  }
+  const parsed = manifestSchema.safeParse(content);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new ServerCommandError(
+    `${join(folder, NAME)} is no manifest that this release reads: ` +
+      `${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}`.trim(),
+  );
+}
+
+/**
+ * Compares the files with their sums, so that nothing is replaced by half a backup.
+ * @throws ServerCommandError
+ */
+export async function checkSums(folder: string, { database, temporal }: Manifest): Promise<void> {
+  const tables = database.tables.map(({ name, sha256 }) => [DATABASE_FOLDER, fileOfTable(name), sha256]);
+  const others =
+    temporal.kind === 'sqlite'
+      ? [['', TEMPORAL_FILE, temporal.sha256]]
+      : temporal.kind === 'databases'
+        ? temporal.databases.flatMap((one, index) =>
+            one.tables.map(({ name, sha256 }) => [temporalFolder(index), fileOfTable(name), sha256]),
+          )
+        : [];
+  for (const [part = '', name = '', sha256] of [...tables, ...others]) {
+    const path = join(folder, part, name);
+    const found = await sumOf(path).catch(() => null);
+    if (found !== sha256)
+      throw new ServerCommandError(
+        `${path} is ${found === null ? 'missing' : 'damaged'}. Use another backup.`,
+      );
+  }
+}
+
+export async function sumOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}

@@ -1,0 +1,294 @@
+/** `cadenza server restore`: puts a backup in the place of an installation (docs/adr/0059-backups.md). */
+import { createReadStream, createWriteStream, existsSync } from 'node:fs';
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import type pg from 'pg';
+
+import { isFormer } from '../../db/former-migrations.ts';
+import { migrate } from '../../db/migrate.ts';
+import { MIGRATION_TABLE } from '../../db/migration-state.ts';
+import { migrationNames } from '../../db/migrations/index.ts';
+import { SYSTEM_ORIGIN, writeAudit } from '../../domain/audit/write.ts';
+import { AFTER_RESTORE, RESTORE_ACTION } from '../../domain/operations/after-restore.ts';
+import { isOwnFileStore } from '../../domain/files/store-identity.ts';
+import { keptSecret, RESTORE_MARK } from '../data-dir.ts';
+import { connectForCopying, quoted, tablesOf } from './database-dump.ts';
+import { loadDatabase } from './database-load.ts';
+import { putContents } from './file-contents.ts';
+import { OWN_NAME } from './own-name.ts';
+import {
+  keysFile,
+  openInstallation,
+  parsedKeys,
+  ServerCommandError,
+  type Installation,
+} from './installation.ts';
+import {
+  checkSums,
+  DATABASE_FOLDER,
+  FILE_LIST,
+  FILES_FOLDER,
+  KEYS_FILE,
+  readManifest,
+  TEMPORAL_FILE,
+  temporalFolder,
+  type Manifest,
+} from './manifest.ts';
+
+export interface RestoreOptions {
+  folder: string;
+  /** Remove what is there. Without it only an empty place is filled. */
+  replace?: boolean | undefined;
+  temporalDatabases?: readonly string[] | undefined;
+}
+
+export interface RestoreResult {
+  taken_at: string;
+  rows: number;
+  files: number;
+  temporal: Manifest['temporal']['kind'];
+  migrations: string[];
+}
+
+type Say = (line: string) => void;
+
+/** @throws ServerCommandError, and errors of the stores */
+export async function restore(options: RestoreOptions, say: Say): Promise<RestoreResult> {
+  const folder = resolve(options.folder);
+  const manifest = await readManifest(folder);
+  refuseNewer(manifest);
+  say(`The backup is of ${manifest.created_at}. Checking its files …`);
+  await checkSums(folder, manifest);
+  const installation = await openInstallation('stopped');
+  try {
+    return await restoreInto(installation, { ...options, folder }, manifest, say);
+  } finally {
+    await installation.close();
+  }
+}
+
+/** @throws ServerCommandError, before anything is changed if possible */
+export async function restoreInto(
+  installation: Installation,
+  options: RestoreOptions,
+  manifest: Manifest,
+  say: Say,
+): Promise<RestoreResult> {
+  const { env, dataDir } = installation;
+  const { folder } = options;
+  const keys = await checkKeys(installation, folder, manifest);
+  const client = await connectForCopying(env.DATABASE_URL);
+  const mark = dataDir === null ? null : join(dataDir, RESTORE_MARK);
+  try {
+    const isAgain = mark !== null && existsSync(mark);
+    await checkPlace(client, installation, options, isAgain);
+    if (mark !== null) await writeFile(mark, `${manifest.created_at}\n`, { flush: true });
+    await restoreTemporal(installation, options, manifest, say);
+    say('PostgreSQL …');
+    await restoreRows(client, env.DATABASE_URL, folder, manifest, say);
+    await restoreFiles(installation, folder, manifest, say);
+  } finally {
+    await client.end();
+  }
+  if (dataDir !== null && keys !== null) await putKeys(dataDir, folder, keys);
+  const done = await migrate(env.DATABASE_URL);
+  await installation
+    .fork()
+    .transactional((em) =>
+      writeAudit(em, SYSTEM_ORIGIN, { action: RESTORE_ACTION, data: { taken_at: manifest.created_at } }),
+    );
+  if (mark !== null) await rm(mark);
+  sayWhatFollows(installation, manifest, keys, say);
+  return {
+    taken_at: manifest.created_at,
+    rows: manifest.database.tables.reduce((sum, { rows }) => sum + rows, 0),
+    files: manifest.files.count,
+    temporal: manifest.temporal.kind,
+    migrations: done.migrations,
+  };
+}
+
+function refuseNewer({ database, version }: Manifest): void {
+  const unknown = database.migrations.filter((name) => !migrationNames.includes(name) && !isFormer(name));
+  if (unknown.length > 0)
+    throw new ServerCommandError(
+      `The backup is of a newer release (${version}): this one does not know the schema change ` +
+        `${unknown[0] ?? ''}. Restore it with that release.`,
+    );
+}
+
+/** @returns the keys of the backup, if it has any that the settings lack */
+async function checkKeys({ env }: Installation, folder: string, { keys }: Manifest): Promise<string | null> {
+  const kept = keys.included ? (await readFile(join(folder, KEYS_FILE), 'utf8')).trim() : null;
+  const ids = (list: readonly { id: string }[]): string[] => list.map(({ id }) => id);
+  const missing = keys.needed.filter((id) => !ids(env.ENCRYPTION_KEYS).includes(id));
+  if (missing.length === 0) return null;
+  if (kept !== null) {
+    const there = ids(parsedKeys(kept, join(folder, KEYS_FILE)));
+    if (missing.every((id) => there.includes(id))) return kept;
+  }
+  const names = missing.map((id) => `"${id}"`).join(', ');
+  throw new ServerCommandError(
+    `ENCRYPTION_KEYS lacks ${names}, and the backup has no keys: nothing encrypted could be read. ` +
+      'Set ENCRYPTION_KEYS to the keys of the time of the backup, and restore again.',
+  );
+}
+
+/** @throws ServerCommandError if something would be lost or is in use */
+async function checkPlace(
+  client: pg.Client,
+  { dataDir, files, fork }: Installation,
+  { replace }: RestoreOptions,
+  isAgain: boolean,
+): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select distinct application_name as name from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid() and application_name like 'cadenza%'`,
+  );
+  const inUse = rows.filter(({ name }) => name !== OWN_NAME);
+  if (inUse.length > 0)
+    throw new ServerCommandError(
+      'The database is in use by processes of Cadenza: stop all copies of api and worker, then restore.',
+    );
+  const isFilled = (await tablesOf(client)).length > 0;
+  if (isFilled && replace !== true && !isAgain)
+    throw new ServerCommandError(
+      `${dataDir ?? 'The database'} has data already. With --replace the restore removes it; take a backup ` +
+        'of it first.',
+    );
+  if (isFilled && (await hasInstallation(client)) && !(await isOwnFileStore(fork(), files).catch(() => true)))
+    throw new ServerCommandError(`The file store, ${files.place}, belongs to another database.`);
+}
+
+async function hasInstallation(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ there: boolean }>(
+    `select to_regclass('installation') is not null as there`,
+  );
+  return rows[0]?.there === true;
+}
+
+async function restoreTemporal(
+  { dataDir, env }: Installation,
+  { folder, temporalDatabases = [] }: RestoreOptions,
+  { temporal }: Manifest,
+  say: Say,
+): Promise<void> {
+  if (temporal.kind === 'databases') {
+    if (temporalDatabases.length !== temporal.databases.length)
+      throw new ServerCommandError(
+        `The backup has ${temporal.databases.length} databases of Temporal. Name as many with ` +
+          '--temporal-database, in the order of the backup; their tables must be there and empty of use.',
+      );
+    for (const [index, dump] of temporal.databases.entries()) {
+      const url = temporalDatabases[index] ?? '';
+      say(`Temporal's database ${new URL(url).pathname.slice(1)} …`);
+      await inOwnTransaction(url, (client) =>
+        loadDatabase({ client, folder: join(folder, temporalFolder(index)), dump, say }),
+      );
+    }
+    return;
+  }
+  if (dataDir === null || env.TEMPORAL_ADDRESS !== undefined) return;
+  say('Temporal …');
+  const place = join(dataDir, 'temporal');
+  await mkdir(place, { recursive: true, mode: 0o700 });
+  // Without the mark `npm start` makes a new database.
+  await rm(join(place, 'complete'), { force: true });
+  for (const suffix of ['', '-wal', '-shm', '-journal'])
+    await rm(join(place, `temporal.db${suffix}`), { force: true });
+  if (temporal.kind !== 'sqlite') return;
+  const part = join(place, 'temporal.db.part');
+  await pipeline(
+    createReadStream(join(folder, TEMPORAL_FILE)),
+    createGunzip(),
+    createWriteStream(part, { mode: 0o600, flush: true }),
+  );
+  await rename(part, join(place, 'temporal.db'));
+  await writeFile(join(place, 'complete'), '', { flush: true });
+}
+
+async function inOwnTransaction(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
+  const client = await connectForCopying(url);
+  try {
+    const { rows } = await client.query(
+      `select from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`,
+    );
+    if (rows.length > 0)
+      throw new ServerCommandError(
+        `Temporal's database ${new URL(url).pathname.slice(1)} is in use: stop Temporal, then restore.`,
+      );
+    await client.query('begin');
+    await work(client);
+    await client.query('commit');
+  } finally {
+    await client.end();
+  }
+}
+
+/** While it has this name, no process takes the schema for complete. */
+const HIDDEN_MIGRATIONS = `${MIGRATION_TABLE}_of_restore`;
+
+/** The schema of the backup's time, then its rows in one transaction. The caller migrates on from there. */
+async function restoreRows(
+  client: pg.Client,
+  url: string,
+  folder: string,
+  { database }: Manifest,
+  say: Say,
+): Promise<void> {
+  const schema = (await client.query<{ name: string }>('select current_schema() as name')).rows[0]?.name;
+  const name = quoted(schema ?? 'public');
+  await client.query(`drop schema if exists ${name} cascade; create schema ${name}`);
+  await migrate(url, { only: database.migrations });
+  await client.query(`alter table ${MIGRATION_TABLE} rename to ${HIDDEN_MIGRATIONS}`);
+  await client.query('begin');
+  await client.query(`alter table ${HIDDEN_MIGRATIONS} rename to ${MIGRATION_TABLE}`);
+  await loadDatabase({ client, folder: join(folder, DATABASE_FOLDER), dump: database, say });
+  for (const sql of AFTER_RESTORE) await client.query(sql);
+  await client.query('commit');
+}
+
+async function restoreFiles(
+  { files: store }: Installation,
+  folder: string,
+  { files }: Manifest,
+  say: Say,
+): Promise<void> {
+  if (!files.included) return;
+  say('Files …');
+  const list = join(folder, DATABASE_FOLDER, FILE_LIST);
+  await putContents(
+    { store, list, folder: join(folder, FILES_FOLDER), check: () => undefined },
+    files.missing,
+  );
+  if (files.store_id !== null) await store.writeMark(files.store_id);
+}
+
+async function putKeys(dataDir: string, folder: string, keys: string): Promise<void> {
+  const path = keysFile(dataDir);
+  if (existsSync(path)) await rename(path, `${path}.replaced`);
+  keptSecret(dataDir, 'encryption-keys', () => keys);
+  const password = join(folder, 'admin-password');
+  if (existsSync(password)) await copyFile(password, join(dataDir, 'admin-password'));
+}
+
+function sayWhatFollows(
+  { dataDir }: Installation,
+  { files, temporal }: Manifest,
+  keys: string | null,
+  say: Say,
+): void {
+  if (keys !== null && dataDir === null)
+    say(`Before you start, set ENCRYPTION_KEYS to what ${KEYS_FILE} of the backup has.`);
+  if (temporal.kind === 'none')
+    say(
+      'Temporal was not restored. Runs that it does not know end with an error soon after the start; retry ' +
+        'them (cadenza run retry).',
+    );
+  if (!files.included) say('Files were not restored. The file store must be the one of the backup.');
+  if (files.missing.length > 0) say(`The backup lacks the contents of ${files.missing.length} files.`);
+  say('Restored. Users log in with the passwords, and see the sessions, of the time of the backup.');
+}
