@@ -91,8 +91,9 @@ class MemorySlots {
     });
   }
 
+  /** For a task that starts at once, with the end of another: it comes too fast for the ramp. */
   tryReserve(wanted: Permit): Permit | null {
-    return this.#waitMs(wanted) === 0 ? this.#issue(wanted) : null;
+    return this.#waitMs(wanted, null) === 0 ? this.#issue(wanted) : null;
   }
 
   release({ sticky }: Permit, hadTask: boolean): void {
@@ -117,8 +118,8 @@ class MemorySlots {
   }
 
   /** Milliseconds until there may be a slot, 0 if there is one now; infinite: when one is released. */
-  #waitMs({ sticky }: Permit): number {
-    const { rampMs, memory, idle, isPaused } = this.#options;
+  #waitMs({ sticky }: Permit, rampMs = this.#options.rampMs): number {
+    const { memory, idle, isPaused } = this.#options;
     if (isPaused?.() === true) return RECHECK_MS;
     const [minimum, maximum] = [this.#options.minimum, this.#options.maximum].map(
       (count) => count + (idle?.count ?? 0),

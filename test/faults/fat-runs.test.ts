@@ -17,8 +17,11 @@ const RUNS_THAT_SEND = 10;
 const SENDS = 2;
 /** Above this the worker takes only a few tasks at once. */
 const MEMORY_MIB = 1024;
-/** What it holds then still grows. Without a bound 60 runs took 8 GiB, so 20 take more than this. */
-const MAX_PEAK_MIB = 2.25 * MEMORY_MIB;
+/**
+ * What it holds then still grows. Without a bound 60 runs took 8 GiB, so 20 take more than this. Calls that
+ * start with the end of a workflow task (docs/adr/0009) raised the peak from 1.9 to 2.2 GiB.
+ */
+const MAX_PEAK_MIB = 2.5 * MEMORY_MIB;
 const ITEMS = 60_000;
 const NOTE = 'x'.repeat(30);
 /** About 6 MB of small objects, which take many times that size in memory. */

@@ -147,6 +147,15 @@ describe('slots by memory', () => {
     supplier.releaseSlot({ permit: permits[0] ?? {} });
     expect(supplier.tryReserveSlot(context())).not.toBeNull();
   });
+
+  test('a task that starts at once does not climb the ramp', () => {
+    const { supplier, state } = slots({ rampMs: 5 });
+    const permits = [1, 2, 3].map(() => {
+      state.now += 1_000;
+      return supplier.tryReserveSlot(context());
+    });
+    expect(permits.map((permit) => permit !== null)).toEqual([true, true, false]);
+  });
 });
 
 test('the gauge measures this process', () => {
