@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 
+import { isLowercaseUuid } from '../../contracts/uuid.ts';
 import { FileContentMissing, type FileStore } from '../../domain/files/ports.ts';
 import { inParallel } from '../../domain/in-parallel.ts';
 import { ServerCommandError } from './installation.ts';
@@ -97,6 +98,8 @@ async function* batchesIn(list: string): AsyncGenerator<Content[]> {
   let batch: Content[] = [];
   for await (const line of createInterface({ input: createReadStream(list).pipe(createGunzip()) })) {
     const [id = '', sha256 = '-'] = line.split(' ');
+    // It becomes a path.
+    if (!isLowercaseUuid(id)) throw new ServerCommandError(`${list} is damaged. Use another backup.`);
     batch.push({ id, sha256 });
     if (batch.length < BATCH) continue;
     yield batch;
