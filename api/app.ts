@@ -22,7 +22,9 @@ import { corsMiddleware } from './middleware/cors.ts';
 import { errorsMiddleware } from './middleware/errors.ts';
 import { negotiationMiddleware } from './middleware/negotiation.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { createLoadGuard, NO_GUARD, type LoadGuard } from './load-guard.ts';
 import { createAddressLimit } from './middleware/rate-limit.ts';
+import { RequestsAtOnce } from './middleware/requests-at-once.ts';
 import { mcpMiddleware } from './mcp/mount.ts';
 import { scimMiddleware } from './scim/mount.ts';
 import { writePauseMiddleware } from './middleware/write-pause.ts';
@@ -46,6 +48,8 @@ export interface CreateAppOptions extends AppResources {
    * In development and tests, a response that violates its schema becomes a 500. Otherwise none is checked.
    */
   strictResponses?: boolean;
+  /** Refuse work before memory or time run out. Default: not, for processes that share them. */
+  guardsLoad?: boolean;
   /** Additional endpoints, for tests of this layer. */
   endpoints?: (deps: AppDeps) => Endpoint[];
 }
@@ -79,6 +83,7 @@ export function createApp(options: CreateAppOptions): App {
     deps.runReaders.stop();
     deps.partialFeeds.stop();
     deps.sessions.stop();
+    deps.load.stop();
     await Promise.allSettled(ended);
   };
   const strictResponses = options.strictResponses ?? false;
@@ -93,11 +98,13 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
   const isNotified = (): boolean => accountChanges?.isConnected ?? false;
   const knownCallers = new KnownCallers(isNotified);
   const knownWorkers = new KnownWorkers({ fork, logger, isNotified });
+  const load = loadGuardOf(options, (part) => sessions.endStreams(part));
   const sessions = createLiveSessions({
     fork,
     logger,
     streamsPerUser: env.STREAMS_PER_USER,
     streamsPerAddress: env.STREAMS_PER_ADDRESS,
+    load: () => load.load,
   });
   accountChanges?.subscribe(() => {
     knownCallers.clear();
@@ -119,6 +126,8 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
     encryption,
     keys: createSigningKeys(fork, encryption),
     addressLimit: createAddressLimit({ fork, perMinute: env.RATE_LIMIT_ADDRESS_PER_MINUTE, logger }),
+    requestsAtOnce: new RequestsAtOnce(env.REQUESTS_PER_USER),
+    load,
     sessions,
     deliveryAddresses: createDeliveryAddresses(env),
     eventReaders: new SharedReaders(),
@@ -128,6 +137,17 @@ function createDeps(options: CreateAppOptions, isStopping: () => boolean): AppDe
     grpc: { url: null },
     isStopping,
   };
+}
+
+function loadGuardOf(options: CreateAppOptions, endStreams: (part: number) => void): LoadGuard {
+  if (options.guardsLoad !== true) return NO_GUARD;
+  const { logger, env } = options;
+  return createLoadGuard({
+    logger,
+    memoryMib: env.API_MEMORY_MIB,
+    maxLateMs: env.API_MAX_DELAY_MS,
+    endStreams,
+  });
 }
 
 /** The order matters: each middleware sees the requests that those before it let through. */
@@ -154,6 +174,7 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
   koa.use(negotiationMiddleware);
   koa.use(compressionMiddleware);
   koa.use(errorsMiddleware(logger));
+  koa.use(deps.load.middleware);
   koa.use(writePauseMiddleware(deps.writePause));
   if (deps.consoleFolder !== undefined) koa.use(consoleMiddleware(deps.consoleFolder));
   koa.use(referenceMiddleware());
@@ -168,6 +189,7 @@ function createKoa(deps: AppDeps, endpoints: readonly Endpoint[], strictResponse
     fingerprint: (text) => encryption.fingerprint(text),
     strictResponses,
     requestsPerMinute: env.RATE_LIMIT_PER_MINUTE,
+    requestsAtOnce: deps.requestsAtOnce,
   });
   for (const route of routes) koa.use(route);
   return koa;

@@ -25,8 +25,10 @@ import type { Encryption } from '../domain/secrets/encryption.ts';
 import type { JobPolls } from './jobs/job-polls.ts';
 import type { KnownWorkers } from './jobs/known-workers.ts';
 import type { DeliveryAddresses } from './delivery-addresses.ts';
+import type { LoadGuard } from './load-guard.ts';
 import type { Metrics } from './metrics.ts';
 import type { AddressLimit } from './middleware/rate-limit.ts';
+import type { RequestsAtOnce } from './middleware/requests-at-once.ts';
 import type { LogEntry, RunReader } from './streams/entries.ts';
 import type { LiveSessions } from './streams/live-sessions.ts';
 import type { NotificationFeeds } from './streams/notification-feeds.ts';
@@ -71,6 +73,9 @@ export interface AppDeps extends AppResources {
   encryption: Encryption;
   keys: SigningKeys;
   addressLimit: AddressLimit;
+  requestsAtOnce: RequestsAtOnce;
+  /** Refuses work before this process runs out of memory. */
+  load: LoadGuard;
   sessions: LiveSessions;
   knownCallers: KnownCallers;
   knownWorkers: KnownWorkers;

@@ -5,11 +5,14 @@ import type Koa from 'koa';
 /** Allows percent-encoded query filters of 4,096 characters. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
+/** How long a client may leave what it is sent unread: answers and streams wait in this process's memory. */
+const UNREAD_MS = 60_000;
+
 /**
  * Creates a server that does not listen yet. If the app needs the server's address, attach it later with
  * `serve(server, koa)`.
  */
-export function createHttpServer(app?: Koa): Server {
+export function createHttpServer(app?: Koa, { unreadMs = UNREAD_MS } = {}): Server {
   // Longer than load balancers keep idle connections, so that they close first and never send into a closed
   // one.
   const server = createServer({
@@ -17,6 +20,10 @@ export function createHttpServer(app?: Koa): Server {
     keepAliveTimeout: 65_000,
     headersTimeout: 66_000,
     requestTimeout: 300_000,
+  });
+  // Fires while nothing is read or written. Who waits for an answer may; who does not read one is cut off.
+  server.setTimeout(unreadMs, (socket) => {
+    if (socket.writableLength > 0) socket.destroy();
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (socket.writable) {

@@ -100,6 +100,7 @@ const app = createApp({
   payloadCodec: createPayloadCodec({ ...payloads, acceptUnencrypted: true }),
   metrics: createMetrics({ orm, logger, pool: () => pool, labels: env.METRICS_LABELS, ofProcess: true }),
   strictResponses: env.NODE_ENV === 'development',
+  guardsLoad: true,
   consoleFolder: fileURLToPath(new URL('../web/dist', import.meta.url)),
 });
 

@@ -6,12 +6,14 @@ import { AppError, notFound } from '../domain/errors.ts';
 import type { Endpoint } from './endpoint.ts';
 import { auditRefusals, RefusalCounts } from './middleware/audit-refusals.ts';
 import { authMiddleware, type AuthDeps } from './middleware/auth.ts';
+import { requestsAtOnceMiddleware, type RequestsAtOnce } from './middleware/requests-at-once.ts';
 import { rateLimitMiddleware } from './middleware/rate-limit.ts';
 import { runEndpoint, type RunDeps } from './middleware/run-endpoint.ts';
 
 export interface RouterDeps extends AuthDeps, RunDeps {
   /** Limit per user; 0 means no limit. */
   requestsPerMinute: number;
+  requestsAtOnce: RequestsAtOnce;
 }
 
 /** Creates a middleware that rejects unknown paths and methods, and the routes. */
@@ -28,6 +30,7 @@ export function createRouter(endpoints: readonly Endpoint[], deps: RouterDeps): 
         labelRoute(endpoint),
         auditRefusals({ ...deps, refusals }, endpoint),
         authMiddleware(deps, endpoint),
+        requestsAtOnceMiddleware(deps.requestsAtOnce, endpoint),
         ...(perMinute > 0 ? [rateLimitMiddleware(fork, perMinute, endpoint)] : []),
         forgetCallers(deps, endpoint),
         runEndpoint(deps, endpoint),

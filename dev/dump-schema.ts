@@ -1,6 +1,6 @@
 /**
- * Dumps a database's schema as text, for reading and comparing: tables with their columns, constraints,
- * indexes and triggers.
+ * Dumps a database's schema as text, for reading and comparing: extensions, tables with their columns,
+ * constraints, indexes and triggers.
  */
 import type pg from 'pg';
 
@@ -21,7 +21,7 @@ export async function dumpSchema(client: pg.Client): Promise<string> {
         and relname not in ('${MIGRATION_TABLE}', '${FUNCTION_TABLE}')
       order by relname collate "C"`,
   );
-  const parts = [HEADER];
+  const parts = [HEADER, await describeExtensions(client)];
   for (const table of tables) parts.push(await describeTable(client, table));
   parts.push(await describeFunctions(client));
   await refuseOthers(client);
@@ -83,10 +83,23 @@ async function describeFunctions(client: pg.Client): Promise<string> {
     client,
     `select '-- function ' || proname || '(' || pg_get_function_arguments(oid) || ') returns '
               || pg_get_function_result(oid) as line
-       from pg_proc where pronamespace = current_schema()::regnamespace
+       from pg_proc p where pronamespace = current_schema()::regnamespace and ${isOwn('p.oid')}
       order by proname collate "C", pg_get_function_arguments(oid)`,
   );
   return functions.map(({ line }) => `${line}\n`).join('');
+}
+
+/** SQL: whether the object was not made by an extension. */
+const isOwn = (oid: string): string =>
+  `not exists (select from pg_depend e where e.objid = ${oid} and e.deptype = 'e')`;
+
+async function describeExtensions(client: pg.Client): Promise<string> {
+  const extensions = await rowsOf<{ line: string }>(
+    client,
+    `select 'create extension ' || extname || ';' as line
+       from pg_extension where extnamespace = current_schema()::regnamespace order by extname`,
+  );
+  return extensions.map(({ line }) => `${line}\n`).join('');
 }
 
 /** Fails on unknown objects, because a dump must not omit them silently. */

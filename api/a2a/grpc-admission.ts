@@ -106,6 +106,7 @@ async function admit(
   deps: AppDeps,
   { metadata, peer, path }: { metadata: Metadata; peer: string; path: string },
 ): Promise<SessionOpener> {
+  deps.load.check();
   const pause = READS.test(path) ? null : await deps.writePause.current();
   if (pause !== null) throw writesPaused(pause);
   const ip = clientAddress(deps, metadata, peer);

@@ -64,10 +64,11 @@ export function a2aMiddleware(deps: AppDeps): Middleware {
     const rpc = rest === '' || rest === '/';
     try {
       await authenticated(ctx, noNext);
-      ctx.set(
-        await countRequest(() => deps.orm.em.fork(), ctx.state['actor'], deps.env.RATE_LIMIT_PER_MINUTE),
-      );
-      await dispatch(ctx, deps, await find(ctx.state['actor'], agentId), rest, rpc);
+      await deps.requestsAtOnce.count(ctx, async () => {
+        const { actor } = ctx.state;
+        ctx.set(await countRequest(() => deps.orm.em.fork(), actor, deps.env.RATE_LIMIT_PER_MINUTE));
+        await dispatch(ctx, deps, await find(actor, agentId), rest, rpc);
+      });
     } catch (error) {
       refuse(ctx, error, rpc, rest);
     }

@@ -68,8 +68,10 @@ export function mcpMiddleware(deps: AppDeps): Middleware {
         throw forbidden('Pages of this origin may not use the MCP server.', 'foreign_origin');
       await authenticated(ctx, async () => {});
       const fork = () => deps.orm.em.fork();
-      ctx.set(await countRequest(fork, ctx.state['actor'], deps.env.RATE_LIMIT_PER_MINUTE));
-      await dispatch(ctx, deps);
+      await deps.requestsAtOnce.count(ctx, async () => {
+        ctx.set(await countRequest(fork, ctx.state['actor'], deps.env.RATE_LIMIT_PER_MINUTE));
+        await dispatch(ctx, deps);
+      });
     } catch (error) {
       refuse(ctx, deps, error);
     }

@@ -7,6 +7,7 @@ import type { Context, Middleware } from 'koa';
 import type { Logger } from '../../config/logger.ts';
 import { AppError, OAuthError, type ErrorKind } from '../../domain/errors.ts';
 import { FileStoreUnavailable } from '../../domain/files/ports.ts';
+import { OVERLOADED } from '../load-guard.ts';
 import { loggedPath } from './request-id.ts';
 
 const statusOf: Record<ErrorKind, number> = {
@@ -27,6 +28,9 @@ const statusOf: Record<ErrorKind, number> = {
   unavailable: 503,
 };
 
+/** Refusals that are intended, and told of once in the log. */
+const QUIET = new Set(['writes_paused', OVERLOADED]);
+
 /** Answers every error that inner middleware throws. */
 export function errorsMiddleware(logger: Logger): Middleware {
   return async (ctx, next) => {
@@ -39,8 +43,7 @@ export function errorsMiddleware(logger: Logger): Middleware {
 }
 
 function sendProblem(ctx: Context, error: AppError | null, cause: unknown, logger: Logger): void {
-  // A pause of writes is intended.
-  if (!error || (error.kind === 'unavailable' && error.code !== 'writes_paused')) {
+  if (!error || (error.kind === 'unavailable' && !QUIET.has(error.code))) {
     logger.error(
       { err: cause, request_id: ctx.state['requestId'], method: ctx.method, path: loggedPath(ctx.path) },
       'request failed',

@@ -35,8 +35,10 @@ export function openAiMiddleware(deps: AppDeps): Middleware {
     try {
       await authenticated(ctx, async () => {});
       const fork = () => deps.orm.em.fork();
-      ctx.set(await countRequest(fork, ctx.state['actor'], deps.env.RATE_LIMIT_PER_MINUTE));
-      await dispatch(ctx, deps, rest);
+      await deps.requestsAtOnce.count(ctx, async () => {
+        ctx.set(await countRequest(fork, ctx.state['actor'], deps.env.RATE_LIMIT_PER_MINUTE));
+        await dispatch(ctx, deps, rest);
+      });
     } catch (error) {
       refuse(ctx, deps, error);
     }

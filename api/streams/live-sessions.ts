@@ -11,7 +11,9 @@ import { actorsOfClaims, type ExpiringClaims } from '../../domain/auth/access-to
 import type { Actor } from '../../domain/auth/actor.ts';
 import { addressKey } from '../../domain/auth/throttle.ts';
 import { AppError } from '../../domain/errors.ts';
+import { overloaded, type Load } from '../load-guard.ts';
 import { claimsOf } from '../middleware/auth.ts';
+import { releaseOf } from '../middleware/requests-at-once.ts';
 
 const CHECK_MS = 2_000;
 /** Many changes at once are one check. */
@@ -32,21 +34,26 @@ export interface SessionOpener {
   claims: ExpiringClaims;
   actor: Actor;
   ip: string;
+  /** Ends the count of the request that becomes a stream. */
+  release?: () => void;
 }
 
 /** The opener of an authenticated request. */
 export function openerOf(ctx: Context): SessionOpener {
-  return { claims: claimsOf(ctx), actor: ctx.state['actor'], ip: ctx.ip };
+  return { claims: claimsOf(ctx), actor: ctx.state['actor'], ip: ctx.ip, release: releaseOf(ctx) };
 }
 
 export interface LiveSessions {
   /**
    * Opens a session for a stream.
-   * @throws 429 if the user or the address has too many streams open in this process
+   * @throws 429 if the user or the address has too many streams open in this process; 503 while it has too
+   * much to do
    */
   openStream(opener: SessionOpener): LiveSession;
   /** Opens a session for a wait, which ends by itself within a minute. */
   openWait(opener: SessionOpener): LiveSession;
+  /** Ends this part of the streams, at least one, the oldest first: their clients continue them later. */
+  endStreams(part: number): void;
   /** Checks all at once, because somebody's rights may have changed. */
   recheckSoon(): void;
   /** Checks no more. Streams end now for another reason. */
@@ -59,18 +66,20 @@ export interface LiveSessionsOptions {
   /** Limit per process; 0 means no limit. */
   streamsPerUser: number;
   streamsPerAddress: number;
+  /** How much this process has to do. */
+  load: () => Load;
 }
 
 interface OpenSession {
   claims: ExpiringClaims;
   actor: Actor;
   ended: AbortController;
+  isStream: boolean;
 }
 
 export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
   const open = new Set<OpenSession>();
-  const ofUser = new Counts();
-  const ofAddress = new Counts();
+  const counts = new StreamCounts(options);
   let timer: NodeJS.Timeout | null = null;
   let isChecking = false;
   let isStopped = false;
@@ -91,8 +100,8 @@ export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
     if (timer) clearTimeout(timer);
     timer = null;
   };
-  const add = ({ claims, actor }: SessionOpener, closed: () => void): LiveSession => {
-    const session: OpenSession = { claims, actor, ended: new AbortController() };
+  const add = ({ claims, actor }: SessionOpener, isStream: boolean, closed: () => void): LiveSession => {
+    const session: OpenSession = { claims, actor, ended: new AbortController(), isStream };
     open.add(session);
     schedule();
     return {
@@ -110,24 +119,25 @@ export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
   };
 
   return {
-    openWait: (opener) => add(opener, () => {}),
+    openWait: (opener) => add(opener, false, () => {}),
     recheckSoon: coalesced(() => tryCheck(options, [...open])),
     stop() {
       isStopped = true;
       pause();
     },
+    endStreams: (part) => endOldest(open, part),
     openStream(opener) {
-      const address = addressKey(opener.ip);
-      checkLimit(ofUser.of(opener.actor.id), options.streamsPerUser, 'a user');
-      checkLimit(ofAddress.of(address), options.streamsPerAddress, 'an address');
-      ofUser.change(opener.actor.id, 1);
-      ofAddress.change(address, 1);
-      return add(opener, () => {
-        ofUser.change(opener.actor.id, -1);
-        ofAddress.change(address, -1);
-      });
+      if (options.load() !== 'ok') throw overloaded();
+      const leave = counts.enter(opener);
+      opener.release?.();
+      return add(opener, true, leave);
     },
   };
+}
+
+function endOldest(open: ReadonlySet<OpenSession>, part: number): void {
+  const streams = [...open].filter((session) => session.isStream && !session.ended.signal.aborted);
+  for (const session of streams.slice(0, Math.ceil(streams.length * part))) session.ended.abort();
 }
 
 /** Runs the work once for all requests of a short time. */
@@ -171,6 +181,30 @@ function checkLimit(count: number, limit: number, whose: string): void {
     `The limit of ${limit} open streams of ${whose} is reached: close one first.`,
     { headers: { 'Retry-After': '5' } },
   );
+}
+
+/** Of the open streams, by user and by address. */
+class StreamCounts {
+  readonly #limits: Pick<LiveSessionsOptions, 'streamsPerUser' | 'streamsPerAddress'>;
+  readonly #ofUser = new Counts();
+  readonly #ofAddress = new Counts();
+
+  constructor(limits: Pick<LiveSessionsOptions, 'streamsPerUser' | 'streamsPerAddress'>) {
+    this.#limits = limits;
+  }
+
+  /** @returns ends the count. @throws 429 */
+  enter({ actor, ip }: SessionOpener): () => void {
+    const address = addressKey(ip);
+    checkLimit(this.#ofUser.of(actor.id), this.#limits.streamsPerUser, 'a user');
+    checkLimit(this.#ofAddress.of(address), this.#limits.streamsPerAddress, 'an address');
+    this.#ofUser.change(actor.id, 1);
+    this.#ofAddress.change(address, 1);
+    return () => {
+      this.#ofUser.change(actor.id, -1);
+      this.#ofAddress.change(address, -1);
+    };
+  }
 }
 
 /** Counters by key. Keys with a count of 0 are removed. */

@@ -50,6 +50,7 @@ import { Migration202611231400Scim } from './202611231400-scim.ts';
 import { Migration202611231713Traces } from './202611231713-traces.ts';
 import { Migration202611231751RetriedCases } from './202611231751-retried-cases.ts';
 import { Migration202611231754WritePause } from './202611231754-write-pause.ts';
+import { Migration202611231755SearchedLists } from './202611231755-searched-lists.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -100,6 +101,7 @@ export const migrations = [
   { name: '202611231713-traces', class: Migration202611231713Traces },
   { name: '202611231751-retried-cases', class: Migration202611231751RetriedCases },
   { name: '202611231754-write-pause', class: Migration202611231754WritePause },
+  { name: '202611231755-searched-lists', class: Migration202611231755SearchedLists },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

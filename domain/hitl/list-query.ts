@@ -25,7 +25,7 @@ export interface TaskFilters {
   claimed_by?: string | undefined;
   run_id?: string | undefined;
   workflow_id?: string | undefined;
-  /** Substring of the title, description, task name or workflow name; case is ignored. */
+  /** Part of title, description (its first 16,384 characters), task name or workflow name, in any case. */
   q?: string | undefined;
 }
 
@@ -111,7 +111,7 @@ function conditionsOf(actor: Actor, filters: TaskFilters): Conditions {
   if (filters.workflow_id !== undefined) where.add(`t.workflow_id = ?`, filters.workflow_id);
   if (filters.q !== undefined) {
     where.add(
-      `concat_ws(' ', t.title, t.description, t.task_name, t.workflow_name) ilike ?`,
+      `t.id in (select s.task_id from hitl_task_text s where s.text ilike ?)`,
       containsPattern(filters.q),
     );
   }

@@ -3,7 +3,7 @@ import { isUuid } from '../../contracts/uuid.ts';
 import { MarketplaceItem, type ItemKind, type ItemStatus } from '../../db/entities/marketplace-item.ts';
 import { listedColumns, type ListView } from '../../db/large-fields.ts';
 import type { EntityManager, FilterQuery } from '../../db/orm.ts';
-import { containsPattern } from '../../db/sql.ts';
+import { arrayLiteral, containsPattern } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { statesOf, type ItemState } from './items.ts';
 
@@ -124,10 +124,10 @@ async function readListed(
     `select i.id, i.kind, i.ref_id, i.publisher_id, i.status, i.version, i.digest, i.name, i.license,
             i.installs, i.rating_count, i.rating, i.created_at, i.published_at, i.listed_at, i.updated_at,
             ${listedColumns([...texts, ...arrays], { view })}
-       from jsonb_array_elements_text(?::jsonb) with ordinality as wanted (id, place)
-            join marketplace_item i on i.id = wanted.id::uuid
+       from unnest(?::uuid[]) with ordinality as wanted (id, place)
+            join marketplace_item i on i.id = wanted.id
       order by wanted.place`,
-    [JSON.stringify(ids)],
+    [arrayLiteral(ids)],
   );
 }
 

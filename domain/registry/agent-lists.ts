@@ -4,7 +4,7 @@ import { Agent, type AgentStatus } from '../../db/entities/agent.ts';
 import type { Visibility } from '../../db/entities/workflow.ts';
 import { LISTED_FIELD_BYTES, listedColumns, type ListView } from '../../db/large-fields.ts';
 import type { EntityManager, FilterQuery } from '../../db/orm.ts';
-import { containsPattern, type KeysetPage } from '../../db/sql.ts';
+import { arrayLiteral, containsPattern, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { holdersOf } from '../auth/ownership.ts';
 import { missingReferences, type MissingReference } from './agent-warnings.ts';
@@ -158,9 +158,9 @@ async function readListed(
          select case when m.large then repeat(' ', ${LISTED_FIELD_BYTES + 1})
                      else (select coalesce(json_agg(s order by s.id), '[]')::text
                              from agent_skill s where s.agent_id = a.id) end as skills) k
-      where a.id in (select jsonb_array_elements_text(?::jsonb)::uuid)
+      where a.id = any(?::uuid[])
       order by a.id desc`,
-    [JSON.stringify(ids)],
+    [arrayLiteral(ids)],
   );
   const warnings = await missingReferences(em, rows);
   return rows.map((row) => ({ ...row, warnings: warnings.get(row.id) ?? [] }));

@@ -6,6 +6,7 @@
 import type { Problem } from '../../language/definition/validate.ts';
 import type { ResolvedAgent } from '../../db/entities/workflow-revision.ts';
 import type { EntityManager } from '../../db/orm.ts';
+import { arrayLiteral } from '../../db/sql.ts';
 import { chooseVersion, describeRefusal, type VersionState } from './choose-version.ts';
 
 interface AgentVersions {
@@ -92,8 +93,8 @@ async function readVersions(em: EntityManager, ids: readonly string[]): Promise<
     `select a.id, a.name, a.holder_id, a.version as current,
             (select json_agg(json_build_object('version', v.version, 'status', v.status))
                from agent_version v where v.agent_id = a.id) as versions
-       from agent a where a.id in (select jsonb_array_elements_text(?::jsonb)::uuid)`,
-    [JSON.stringify(ids)],
+       from agent a where a.id = any(?::uuid[])`,
+    [arrayLiteral(ids)],
   );
   return new Map(rows.map((row) => [row.id, row]));
 }
@@ -101,8 +102,8 @@ async function readVersions(em: EntityManager, ids: readonly string[]): Promise<
 async function adminsAmong(em: EntityManager, userIds: readonly string[]): Promise<Set<string>> {
   const rows = await em.execute<{ id: string }[]>(
     `select id from user_account
-      where 'admin' = any(roles) and id in (select jsonb_array_elements_text(?::jsonb)::uuid)`,
-    [JSON.stringify([...new Set(userIds)])],
+      where 'admin' = any(roles) and id = any(?::uuid[])`,
+    [arrayLiteral(new Set(userIds))],
   );
   return new Set(rows.map(({ id }) => id));
 }

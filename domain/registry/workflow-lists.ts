@@ -3,7 +3,7 @@ import type { WorkflowRevision } from '../../db/entities/workflow-revision.ts';
 import { Workflow, type Visibility } from '../../db/entities/workflow.ts';
 import { listedColumns, type ListedColumn, type ListView } from '../../db/large-fields.ts';
 import type { EntityManager, FilterQuery } from '../../db/orm.ts';
-import { Conditions, containsPattern, type KeysetPage } from '../../db/sql.ts';
+import { arrayLiteral, Conditions, containsPattern, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { holdersOf } from '../auth/ownership.ts';
 import { grantedTo, startableBy } from './workflow-policy.ts';
@@ -151,9 +151,9 @@ async function readListed(
             w.revision, r.valid, r.runnable,
             ${listedColumns(columns, { view, alsoOmitted: WITH_AGENTS })}
        from workflow w join workflow_revision r on r.workflow_id = w.id and r.revision = w.revision
-      where w.id in (select jsonb_array_elements_text(?::jsonb)::uuid)
+      where w.id = any(?::uuid[])
       order by w.id desc`,
-    [JSON.stringify(ids)],
+    [arrayLiteral(ids)],
   );
 }
 

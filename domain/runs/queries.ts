@@ -12,6 +12,7 @@ import { arrayLiteral, containsPattern, Conditions, isOneOf, type KeysetPage } f
 import { userIdOf, type Actor } from '../auth/actor.ts';
 import { forbidden, notFound } from '../errors.ts';
 import { seenBy } from '../auth/ownership.ts';
+import { addCreationTimes } from './creation-times.ts';
 import { maySeeInside, maySeeRun, runsSeenBy, shownTo } from './policy.ts';
 import {
   listedRunColumns,
@@ -77,14 +78,14 @@ export async function listRuns(
   if (filter.workflow_id) where.add('r.workflow_id = ?', filter.workflow_id);
   if (filter.agent_id) {
     where.add(
-      '(r.agent_id = ? or exists (select 1 from run_pin p where p.run_id = r.id and p.agent_id = ?))',
+      `r.id in (select p.run_id from run_pin p where p.agent_id = ?
+                union all select a.id from run a where a.agent_id = ?)`,
       filter.agent_id,
       filter.agent_id,
     );
   }
   if (filter.parent_run_id) where.add('r.parent_run_id = ?', filter.parent_run_id);
-  if (filter.created_after) where.add('r.created_at > ?::timestamptz', filter.created_after);
-  if (filter.created_before) where.add('r.created_at < ?::timestamptz', filter.created_before);
+  await addCreationTimes(em, where, filter);
   if (filter.q && isUuid(filter.q)) where.add('r.id = ?', filter.q);
   else if (filter.q) where.add('r.workflow_name ilike ?', containsPattern(filter.q));
   if (page.after) where.add('r.id < ?', page.after);

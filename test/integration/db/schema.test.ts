@@ -39,7 +39,9 @@ test('the functions of the database are those of db/functions', async () => {
 async function readFunctions(): Promise<{ name: string; definition: string }[]> {
   const { rows } = await client.query<{ name: string; definition: string }>(
     `select proname as name, pg_get_functiondef(oid) as definition
-       from pg_proc where pronamespace = 'public'::regnamespace order by proname collate "C"`,
+       from pg_proc p where pronamespace = 'public'::regnamespace
+        and not exists (select from pg_depend e where e.objid = p.oid and e.deptype = 'e')
+      order by proname collate "C"`,
   );
   return rows;
 }
