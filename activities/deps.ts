@@ -7,6 +7,7 @@ import type { NotifyDeps } from '../domain/notifications/deliver.ts';
 import type { ExpandDeps } from '../domain/notifications/expand.ts';
 import type { FileStore } from '../domain/files/ports.ts';
 import type { ActiveCalls } from './active-calls.ts';
+import type { AgentCalls } from './agent-calls.ts';
 import type { Prices } from '../domain/spending/prices.ts';
 import type { RunLimits } from '../domain/runs/limits.ts';
 import type { Outcomes } from './outcomes.ts';
@@ -33,6 +34,8 @@ export interface ActivityDeps {
   limits: RunLimits;
   /** Bounds the memory for the responses of calls. */
   answers: AnswerMemory;
+  /** Default: calls are not measured. */
+  agentCalls?: AgentCalls;
   /** How many days runs are kept after their end. */
   retentionDays: number;
   /** How many days events from outside, and the log of deliveries, are kept. */
@@ -52,7 +55,7 @@ export interface ActivityDeps {
 /** What a call of a counterpart needs besides the counterpart. */
 export type InvocationDeps = Pick<
   CallDeps,
-  'orm' | 'calls' | 'shortCalls' | 'temporal' | 'logger' | 'limits' | 'outcomes' | 'prices'
+  'orm' | 'calls' | 'shortCalls' | 'temporal' | 'logger' | 'limits' | 'outcomes' | 'prices' | 'agentCalls'
 >;
 
 /** What processes need. */

@@ -19,12 +19,13 @@ import { closeOpenJob } from '../domain/jobs/finish.ts';
 import { ENTRY_PIN, pinKey, pinOf, statusFor, useAgent } from '../domain/runs/pins.ts';
 import { readCallRules, type CallRules } from '../domain/spending/rules.ts';
 import { describeAgentCall, describeToolCall } from '../tracing/gen-ai.ts';
+import { measured } from './agent-calls.ts';
 import { AgentGate } from './agent-gate.ts';
 import type { ActivityDeps, CallDeps } from './deps.ts';
 import { awaitsCallback, CallbackWait, createWorkerJob } from './create-job.ts';
 import { callFiles } from './call-files.ts';
 import { isLost } from './files-of-run.ts';
-import { invokeOnce, type Calling } from './invocation.ts';
+import { invokeOnce, type Calling, type Invocation } from './invocation.ts';
 import type { ToolRef } from '../contracts/tool-loop.ts';
 import { beginModelTurn, beginsLoop, callServerTool, endModelTurn, openLoop, toolOf } from './tool-loop.ts';
 
@@ -68,7 +69,7 @@ export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'
     };
     const { agent, version = null, skill = null, reply = null, tool = null, turn = null, session } = input;
     const ofModel = tool ?? turn ?? session;
-    return invokeOnce(deps, input, {
+    const invocation: Invocation = {
       pin: input.tool ? null : input.entry ? ENTRY_PIN : pinKey(input),
       identity: [
         agent,
@@ -110,7 +111,9 @@ export function invokeAgentActivity(deps: CallDeps): RunActivities['invokeAgent'
       async unawaited({ runId, key }) {
         if (rest.hasWait) await closeOpenJob(deps.orm.em.fork(), runId, key);
       },
-    });
+    };
+    const called = (): string | null => (prepared && 'agent' in prepared ? prepared.agent.id : null);
+    return measured(deps.agentCalls, called, () => invokeOnce(deps, input, invocation));
   };
 }
 

@@ -7,9 +7,10 @@ import type { CallRules } from '../domain/spending/rules.ts';
 import { pinKey } from '../domain/runs/pins.ts';
 import type { ProcessDeps } from './deps.ts';
 import { isLost } from './files-of-run.ts';
+import { measured } from './agent-calls.ts';
 import { AgentGate } from './agent-gate.ts';
 import { admit, rulesOf, toolTarget } from './invoke-agent.ts';
-import { invokeOnce, type Calling } from './invocation.ts';
+import { invokeOnce, type Calling, type Invocation } from './invocation.ts';
 import { processFiles } from './process-files.ts';
 import { logFiles, processLog } from './process-log.ts';
 
@@ -20,7 +21,7 @@ export function runContainerActivity(deps: ProcessDeps): RunActivities['runConta
   return (input) => {
     let prepared: { agent: PinnedAgent; rules: CallRules } | null = null;
     const gate = new AgentGate(deps, input);
-    return invokeOnce(deps, input, {
+    const invocation: Invocation = {
       pin: input.tool ? null : pinKey(input),
       identity: [input.agent, input.version ?? null, input.input, input.tool ?? null],
       async prepare(begun) {
@@ -47,7 +48,12 @@ export function runContainerActivity(deps: ProcessDeps): RunActivities['runConta
         if (!prepared) throw new Error('not prepared');
         return run(deps, input, prepared.agent, calling, gate);
       },
-    });
+    };
+    return measured(
+      deps.agentCalls,
+      () => prepared?.agent.id ?? null,
+      () => invokeOnce(deps, input, invocation),
+    );
   };
 }
 

@@ -1,4 +1,5 @@
 /** What workflows and agents did since midnight, as Prometheus counters that the database has. */
+import { RUN_LENGTHS } from '../domain/runs/hours.ts';
 import { HUMAN_SECONDS, type DayFigures, type HumanDay } from '../domain/operations/day-figures.ts';
 
 const RUN_CHANGES = ['started', 'completed', 'faulted', 'cancelled'] as const;
@@ -26,35 +27,48 @@ export function dayText({ workflows, agents, humans, eventLagSeconds }: DayFigur
         ),
       ),
     ),
-    metric(
-      'workflow_run_seconds_total',
-      'counter',
-      'Duration of the runs that ended since midnight (UTC)',
-      workflows.map(({ workflow, total_seconds: seconds }) => `{workflow="${workflow}"} ${seconds}`),
+    histogram(
+      'workflow_run_duration_seconds',
+      'Duration of the runs that completed since midnight (UTC)',
+      RUN_LENGTHS.map(({ seconds }) => seconds),
+      workflows.map(({ workflow, completed, lengths, total_seconds }) => ({
+        workflow,
+        counts: [...lengths, completed],
+        total_seconds,
+      })),
     ),
     ofAgents('metered_calls_total', 'Calls whose usage was booked', ({ invocations }) => invocations),
     ofAgents('input_tokens_total', 'Tokens that were read', ({ input_tokens: tokens }) => tokens),
     ofAgents('output_tokens_total', 'Tokens that were written', ({ output_tokens: tokens }) => tokens),
     ofAgents('cost_usd_total', 'US dollars that were spent', ({ cost_usd: cost }) => cost),
-    histogram(humans, 'claim'),
-    histogram(humans, 'decide'),
+    ofPeople(humans, 'claim'),
+    ofPeople(humans, 'decide'),
     metric('event_lag_seconds', 'gauge', 'Age of the oldest event that deliveries were not looked for', [
       ` ${eventLagSeconds}`,
     ]),
   ].join('');
 }
 
-function histogram(humans: readonly HumanDay[], what: HumanDay['what']): string {
-  const lines = humans
-    .filter((day) => day.what === what)
-    .flatMap(({ workflow, counts, total_seconds: seconds }) => [
-      ...counts.map(
-        (count, place) => `_bucket{workflow="${workflow}",le="${HUMAN_SECONDS[place] ?? '+Inf'}"} ${count}`,
-      ),
-      `_sum{workflow="${workflow}"} ${seconds}`,
-      `_count{workflow="${workflow}"} ${counts.at(-1) ?? 0}`,
-    ]);
-  return metric(`human_task_${what}_seconds`, 'histogram', HUMAN_HELP[what], lines);
+function ofPeople(humans: readonly HumanDay[], what: HumanDay['what']): string {
+  const days = humans.filter((day) => day.what === what);
+  return histogram(`human_task_${what}_seconds`, HUMAN_HELP[what], HUMAN_SECONDS, days);
+}
+
+/** `counts`: those within each bound, and at the end all. */
+function histogram(
+  name: string,
+  help: string,
+  bounds: readonly number[],
+  series: readonly Pick<HumanDay, 'workflow' | 'counts' | 'total_seconds'>[],
+): string {
+  const lines = series.flatMap(({ workflow, counts, total_seconds: seconds }) => [
+    ...counts.map(
+      (count, place) => `_bucket{workflow="${workflow}",le="${bounds[place] ?? '+Inf'}"} ${count}`,
+    ),
+    `_sum{workflow="${workflow}"} ${seconds}`,
+    `_count{workflow="${workflow}"} ${counts.at(-1) ?? 0}`,
+  ]);
+  return metric(name, 'histogram', help, lines);
 }
 
 /** Labels are ids and fixed words, so nothing in them needs an escape. */

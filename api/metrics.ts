@@ -120,10 +120,18 @@ function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
     'reconciler_lag_seconds',
     'Age of the oldest due start or signal that Temporal has not received',
   );
+  const inboundLag = gauge(
+    'inbound_event_lag_seconds',
+    'Age of the oldest event from outside that was not matched with listeners',
+  );
+  const notificationLag = gauge(
+    'notification_lag_seconds',
+    'How long the oldest mail or chat message about a human task has been due',
+  );
   const labelled = [runs, humanTasks, deliveries];
   const stuck = gauge('runs_stuck', 'Stuck runs, whose workflow tasks fail repeatedly');
   const circuits = gauge('agent_circuits_open', 'Agents whose circuit breaker is open or half open');
-  const single = [stuck, circuits, overdue, deliveryLag, reconcilerLag];
+  const single = [stuck, circuits, overdue, deliveryLag, reconcilerLag, inboundLag, notificationLag];
   return (figures) => {
     up.set(figures ? 1 : 0);
     for (const metric of labelled) metric.reset();
@@ -138,6 +146,8 @@ function figuresIn(registers: Registry[]): (figures: Figures | null) => void {
     for (const [status, count] of Object.entries(figures.deliveries)) deliveries.set({ status }, count);
     deliveryLag.set(figures.deliveryLagSeconds);
     reconcilerLag.set(figures.reconcilerLagSeconds);
+    inboundLag.set(figures.inboundLagSeconds);
+    notificationLag.set(figures.notificationLagSeconds);
   };
 }
 

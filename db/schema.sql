@@ -1633,6 +1633,12 @@ create table run_hour (
   total_ms bigint not null default 0,
   slowest_ms bigint,
   last_run_id uuid,
+  within_1s integer not null default 0,
+  within_10s integer not null default 0,
+  within_1m integer not null default 0,
+  within_10m integer not null default 0,
+  within_1h integer not null default 0,
+  within_1d integer not null default 0,
   constraint run_hour_owner_id_workflow_id_hour_key UNIQUE NULLS NOT DISTINCT (owner_id, workflow_id, hour)
 );
 CREATE INDEX run_hour_hour ON public.run_hour USING btree (hour);

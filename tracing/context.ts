@@ -20,6 +20,8 @@ import {
 
 export { SpanKind, type Attributes, type Context, type Span, type SpanContext } from '@opentelemetry/api';
 
+const MAX_NAME = 200;
+
 /** Whether spans are recorded in this process. */
 export function isTracing(): boolean {
   return propagation.fields().length > 0;
@@ -66,7 +68,7 @@ export async function inSpan<T>(
   work: (span: Span) => Promise<T>,
   { parent = context.active(), errorType = typeOf }: SpanRules = {},
 ): Promise<T> {
-  const span = tracer().startSpan(name, options, parent);
+  const span = tracer().startSpan(shownName(name), options, parent);
   try {
     return await context.with(trace.setSpan(parent, span), work, undefined, span);
   } catch (error) {
@@ -85,6 +87,11 @@ interface SpanRules {
   errorType?: (error: unknown) => string | null;
 }
 
+/** Users choose the names of workflows, tasks and tools. */
+export function shownName(name: string): string {
+  return name.slice(0, MAX_NAME);
+}
+
 export function failed(span: Span, type: string): void {
   span.setAttribute('error.type', type);
   span.setStatus({ code: SpanStatusCode.ERROR });
@@ -94,7 +101,7 @@ export function failed(span: Span, type: string): void {
 export function describeSpan(name: string | null, attributes: Attributes): void {
   const span = trace.getActiveSpan();
   if (!span?.isRecording()) return;
-  if (name !== null) span.updateName(name);
+  if (name !== null) span.updateName(shownName(name));
   span.setAttributes(attributes);
 }
 

@@ -23,6 +23,7 @@ import { runLimits } from '../domain/runs/limits.ts';
 import { createGateway } from '../temporal/gateway.ts';
 import { traceFields } from '../tracing/context.ts';
 import { startTracing } from '../tracing/start.ts';
+import { BUCKETS, createAgentMeter } from './agent-meter.ts';
 import { bundleWorkflows } from './bundle.ts';
 import { createWorker } from './create-worker.ts';
 import { startContainerReaper } from './container-reaper.ts';
@@ -55,6 +56,7 @@ Runtime.install({
               unitSuffix: true,
               countersTotalSuffix: true,
               useSecondsForDurations: true,
+              histogramBucketOverrides: { ...BUCKETS },
             },
           },
         },
@@ -97,6 +99,7 @@ const activities = createActivities({
   callbackAddress: (id, until) => createCallbackAddress({ keys, baseUrl: env.BASE_URL }, id, until),
   fileLink: async (id, seconds) => (await createFileLink({ keys, baseUrl: env.BASE_URL }, id, seconds)).url,
   limits: runLimits(env),
+  agentCalls: createAgentMeter(Runtime.instance().metricMeter, env.METRICS_LABELS),
   answers: createAnswerMemory(env.WORKER_ANSWER_MIB * 1024 * 1024),
   retentionDays: env.RETENTION_DAYS,
   eventDays: env.EVENT_RETENTION_DAYS,

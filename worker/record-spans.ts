@@ -5,6 +5,7 @@ import {
   contextOf,
   failed,
   parseTraceparent,
+  shownName,
   tracer,
   type Attributes,
   type Span,
@@ -72,7 +73,7 @@ function record(
   const startTime = ended.started_at ?? ended.created_at ?? ended.finished_at;
   const links = linked ? [{ context: linked }] : [];
   const span: Span = withSpanId(id, () =>
-    tracer().startSpan(name, { startTime, attributes, links }, contextOf(parent)),
+    tracer().startSpan(shownName(name), { startTime, attributes, links }, contextOf(parent)),
   );
   if (ended.status === 'faulted') failed(span, shownErrorType(ended.error));
   // The clocks of the workflow and of the database may differ.

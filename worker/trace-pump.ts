@@ -29,9 +29,12 @@ export function startTracePump({ fork, tracing, runEvents, logger }: TracePumpDe
   const pass = async (): Promise<EndedSpans['state']> => {
     if (!isOpen) await openTraceCursor(fork());
     isOpen = true;
-    const { runs, tasks, state } = await fork().transactional(readEndedSpans);
-    tasks.forEach(recordTask);
-    runs.forEach(recordRun);
+    const state = await fork().transactional(async (em) => {
+      const ended = await readEndedSpans(em);
+      ended.tasks.forEach(recordTask);
+      ended.runs.forEach(recordRun);
+      return ended.state;
+    });
     // A slow receiver slows this reader down, before the queue of the exporter would drop something.
     if (state === 'more') await tracing.flush();
     return state;

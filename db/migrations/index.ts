@@ -51,6 +51,7 @@ import { Migration202611231713Traces } from './202611231713-traces.ts';
 import { Migration202611231751RetriedCases } from './202611231751-retried-cases.ts';
 import { Migration202611231754WritePause } from './202611231754-write-pause.ts';
 import { Migration202611231755SearchedLists } from './202611231755-searched-lists.ts';
+import { Migration202611231803RunLengths } from './202611231803-run-lengths.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -102,6 +103,7 @@ export const migrations = [
   { name: '202611231751-retried-cases', class: Migration202611231751RetriedCases },
   { name: '202611231754-write-pause', class: Migration202611231754WritePause },
   { name: '202611231755-searched-lists', class: Migration202611231755SearchedLists },
+  { name: '202611231803-run-lengths', class: Migration202611231803RunLengths },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

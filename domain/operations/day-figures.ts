@@ -4,6 +4,7 @@
  */
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral } from '../../db/sql.ts';
+import { hoursOf, RUN_LENGTHS } from '../runs/hours.ts';
 
 interface WorkflowDay {
   /** The workflow's id, `none` for runs without a workflow, `other` for all that are not named. */
@@ -12,8 +13,10 @@ interface WorkflowDay {
   completed: number;
   faulted: number;
   cancelled: number;
-  /** How long the runs that ended took together. */
+  /** How long the completed runs took together. */
   total_seconds: number;
+  /** For each of `RUN_LENGTHS` how many of them took at most so long. */
+  lengths: number[];
 }
 
 interface AgentDay {
@@ -56,28 +59,39 @@ export async function readDayFigures(em: EntityManager, labels: number): Promise
   return { workflows, agents, humans, eventLagSeconds: await eventLag(em) };
 }
 
-function workflowsOfDay(em: EntityManager, labels: number): Promise<WorkflowDay[]> {
-  const one = (change: string): string => `(change = '${change}')::int`;
-  return em.execute(
+async function workflowsOfDay(em: EntityManager, labels: number): Promise<WorkflowDay[]> {
+  const columns = ['started', 'completed', 'faulted', 'cancelled', 'total_ms', ...RUN_LENGTHS.map(columnOf)];
+  const sums = (cast: string): string =>
+    columns.map((column) => `sum(${column})${cast} as ${column}`).join(', ');
+  const rows = await em.execute<(Record<string, number> & { workflow: string })[]>(
     `with counted as (
-       select workflow_id, hour, started, completed, faulted, cancelled, total_ms
-         from run_hour where hour >= ${DAY}
+       select workflow_id, hour, ${columns.join(', ')} from run_hour where hour >= ${DAY}
        union all
-       select workflow_id, date_trunc('hour', at), ${one('started')}, ${one('completed')}, ${one('faulted')},
-              ${one('cancelled')}, coalesce(length_ms, 0)
-         from run_hour_change where at >= ${DAY}),
+       select workflow_id, hour, ${columns.join(', ')}
+         from (${hoursOf(`run_hour_change where at >= ${DAY}`)}) changes),
      summed as (
-       select workflow_id, sum(started) as started, sum(completed) as completed, sum(faulted) as faulted,
-              sum(cancelled) as cancelled, sum(total_ms) as total_ms,
+       select workflow_id, ${sums('')},
               row_number() over (order by min(hour), workflow_id) as place
          from counted group by workflow_id)
      select case when place > ? then 'other' else coalesce(workflow_id::text, 'none') end as workflow,
-            sum(started)::float8 as started, sum(completed)::float8 as completed,
-            sum(faulted)::float8 as faulted, sum(cancelled)::float8 as cancelled,
-            (sum(total_ms) / 1000)::float8 as total_seconds
+            ${sums('::float8')}
        from summed group by 1 order by 1`,
     [labels],
   );
+  const count = (row: Record<string, number>, column: string): number => row[column] ?? 0;
+  return rows.map(({ workflow, ...row }) => ({
+    workflow,
+    started: count(row, 'started'),
+    completed: count(row, 'completed'),
+    faulted: count(row, 'faulted'),
+    cancelled: count(row, 'cancelled'),
+    total_seconds: count(row, 'total_ms') / 1_000,
+    lengths: RUN_LENGTHS.map(({ column }) => count(row, column)),
+  }));
+}
+
+function columnOf({ column }: (typeof RUN_LENGTHS)[number]): string {
+  return column;
 }
 
 function agentsOfDay(em: EntityManager, labels: number): Promise<AgentDay[]> {

@@ -21,6 +21,10 @@ export interface Figures {
   deliveryLagSeconds: number;
   /** How long the oldest due start or signal has not reached Temporal, in seconds; 0 if none is due. */
   reconcilerLagSeconds: number;
+  /** How long the oldest event from outside has been waiting to be matched with listeners; 0 if none does. */
+  inboundLagSeconds: number;
+  /** How long the oldest mail or chat message about a human task has been due; 0 if none is. */
+  notificationLagSeconds: number;
   day: DayFigures;
 }
 
@@ -33,6 +37,8 @@ interface LiveRow {
   failed: number;
   delivery_lag: number;
   reconciler_lag: number;
+  inbound_lag: number;
+  notification_lag: number;
 }
 
 /**
@@ -58,7 +64,11 @@ export async function readFigures(em: EntityManager, labels: number): Promise<Fi
            and coalesce(leased_until, '-infinity') < clock_timestamp()) as delivery_lag,
        (select coalesce(greatest(extract(epoch from clock_timestamp() - least(
          (select min(next_at) from run_signal where received_at is null),
-         (select min(next_start_at) from run where status = 'pending'))), 0), 0)::float8) as reconciler_lag`,
+         (select min(next_start_at) from run where status = 'pending'))), 0), 0)::float8) as reconciler_lag,
+       (select coalesce(greatest(extract(epoch from clock_timestamp() - min(received_at)), 0), 0)::float8
+          from inbound_event where matched_at is null) as inbound_lag,
+       (select coalesce(greatest(extract(epoch from clock_timestamp() - min(due_at)), 0), 0)::float8
+          from notification_delivery where status = 'pending') as notification_lag`,
   );
   const runsStuck = await countStuckRuns(em);
   return {
@@ -71,5 +81,7 @@ export async function readFigures(em: EntityManager, labels: number): Promise<Fi
     deliveries: { pending: row?.pending ?? 0, failed: row?.failed ?? 0 },
     deliveryLagSeconds: row?.delivery_lag ?? 0,
     reconcilerLagSeconds: row?.reconciler_lag ?? 0,
+    inboundLagSeconds: row?.inbound_lag ?? 0,
+    notificationLagSeconds: row?.notification_lag ?? 0,
   };
 }

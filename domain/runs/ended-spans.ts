@@ -78,8 +78,8 @@ export async function openTraceCursor(em: EntityManager): Promise<void> {
 }
 
 /**
- * Moves on in the log. In a transaction: what it returns counts as recorded when that commits, so a crash
- * records it again, with the same ids.
+ * Moves on in the log. Record what it returns before the caller's transaction commits: after a crash it is
+ * recorded again, with the same ids.
  */
 export async function readEndedSpans(em: EntityManager): Promise<EndedSpans> {
   if (!(await hasNews(em))) return { runs: [], tasks: [], state: 'done' };

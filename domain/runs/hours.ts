@@ -18,8 +18,19 @@ const REMOVED = 5_000;
 const LOCK_NOT_AVAILABLE = '55P03';
 const LOCK = 'lock table run_hour in share row exclusive mode';
 
+/** Columns that count the completed runs which took at most so many seconds. */
+export const RUN_LENGTHS = [
+  { column: 'within_1s', seconds: 1 },
+  { column: 'within_10s', seconds: 10 },
+  { column: 'within_1m', seconds: 60 },
+  { column: 'within_10m', seconds: 600 },
+  { column: 'within_1h', seconds: 3_600 },
+  { column: 'within_1d', seconds: 86_400 },
+] as const;
+const LENGTHS = RUN_LENGTHS.map(({ column }) => column).join(', ');
+
 const COUNTS = `workflow_id, hour, started, completed, faulted, cancelled, total_ms, slowest_ms,
-  last_run_id`;
+  last_run_id, ${LENGTHS}`;
 const COLUMNS = `owner_id, ${COUNTS}`;
 
 /** SQL: adds rows to those that are there for the same owner, workflow and hour. */
@@ -28,7 +39,8 @@ const ADD = `on conflict (owner_id, workflow_id, hour) do update
       faulted = h.faulted + excluded.faulted, cancelled = h.cancelled + excluded.cancelled,
       total_ms = h.total_ms + excluded.total_ms,
       slowest_ms = greatest(h.slowest_ms, excluded.slowest_ms),
-      last_run_id = greatest(h.last_run_id, excluded.last_run_id)`;
+      last_run_id = greatest(h.last_run_id, excluded.last_run_id),
+      ${RUN_LENGTHS.map(({ column }) => `${column} = h.${column} + excluded.${column}`).join(', ')}`;
 
 /** SQL: the rows of `run_hour` that the changes in `source` make, with the same types. */
 export function hoursOf(source: string): string {
@@ -37,8 +49,14 @@ export function hoursOf(source: string): string {
   return `select owner_id, workflow_id, date_trunc('hour', at, 'UTC') as hour,
       ${count('started')}, ${count('completed')}, ${count('faulted')}, ${count('cancelled')},
       coalesce(sum(length_ms), 0)::bigint as total_ms, max(length_ms) as slowest_ms,
-      (array_agg(run_id order by run_id desc) filter (where change = 'started'))[1] as last_run_id
+      (array_agg(run_id order by run_id desc) filter (where change = 'started'))[1] as last_run_id,
+      ${RUN_LENGTHS.map(shortRuns).join(', ')}
     from ${source} group by 1, 2, 3`;
+}
+
+/** Only completed runs have a length. */
+function shortRuns({ column, seconds }: (typeof RUN_LENGTHS)[number]): string {
+  return `(count(*) filter (where length_ms <= ${seconds * 1_000}))::int as ${column}`;
 }
 
 /** @returns the number of folded changes */

@@ -95,21 +95,14 @@ test('runs, their durations and decisions of people are counted for their workfl
     `cadenza_human_task_decide_seconds_count{workflow="${workflow}"} 1`,
   ])
     expect(text.split('\n')).toContain(line);
-  expect(text).toMatch(
-    new RegExp(`^cadenza_workflow_run_seconds_total\\{workflow="${workflow}"\\} \\d`, 'm'),
+  const ofWorkflow = text
+    .split('\n')
+    .filter((line) => line.startsWith('cadenza_workflow_run_duration_seconds') && line.includes(workflow));
+  expect(ofWorkflow).toContain(
+    `cadenza_workflow_run_duration_seconds_bucket{workflow="${workflow}",le="86400"} 1`,
   );
-});
-
-test('every metric that a dashboard or an alert names is in an answer of api or worker', async () => {
-  expect(NAMES.size).toBeGreaterThan(15);
-  const missing = (answer: string): string[] =>
-    [...NAMES].filter((name) => {
-      const family = name.replace(/_(?:bucket|count|sum)$/, '');
-      return !answer.includes(`# TYPE ${name} `) && !answer.includes(`# TYPE ${family} `);
-    });
-  expect(
-    missing(await until(scrape, (answer) => missing(answer).length === 0, 30_000).catch(scrape)),
-  ).toEqual([]);
+  expect(ofWorkflow).toContain(`cadenza_workflow_run_duration_seconds_count{workflow="${workflow}"} 1`);
+  expect(ofWorkflow.some((line) => /_sum\{.*\} 0\.0*[1-9]|_sum\{.*\} [1-9]/.test(line))).toBe(true);
 });
 
 const CALLER = { trace: '4bf92f3577b34da6a3ce929d0e0e4736', id: '00f067aa0ba902b7' };
@@ -137,7 +130,7 @@ test('one trace leads from a request to the calls of agents, also over a killed 
       authentication_config: key,
     });
     await registeredAgent(builder, ofServer('slow'));
-    await registeredAgent(builder, ofServer('shaky'));
+    const shaky = await registeredAgent(builder, ofServer('shaky'));
     await registeredAgent(builder, {
       name: 'clerk',
       type: 'llm',
@@ -221,6 +214,16 @@ test('one trace leads from a request to the calls of agents, also over a killed 
     expect(run).toMatchObject({ trace: CALLER.trace, parent: request?.id, failed: false });
     expect(run?.resource).toMatchObject({ 'service.name': 'cadenza-worker' });
 
+    const calls = (await scrape())
+      .split('\n')
+      .filter((line) => line.startsWith('cadenza_agent_call_seconds_count'));
+    expect(calls.filter((line) => line.includes(`agent="${shaky.id}"`) && line.endsWith(' 1'))).toHaveLength(
+      1,
+    );
+    expect(calls.some((line) => line.includes(`agent="${shaky.id}"`) && line.includes('end="faulted"'))).toBe(
+      true,
+    );
+
     // The call of the killed worker was cut off; its repetition is in the same trace.
     const [task] = named('agent wait').filter(ofRun);
     expect(task).toMatchObject({ trace: CALLER.trace, parent: run?.id });
@@ -281,3 +284,15 @@ test('one trace leads from a request to the calls of agents, also over a killed 
     await Promise.all([server.close(), model.close()]);
   }
 }, 120_000);
+
+test('every metric that a dashboard or an alert names is in an answer of api or worker', async () => {
+  expect(NAMES.size).toBeGreaterThan(15);
+  const missing = (answer: string): string[] =>
+    [...NAMES].filter((name) => {
+      const family = name.replace(/_(?:bucket|count|sum)$/, '');
+      return !answer.includes(`# TYPE ${name} `) && !answer.includes(`# TYPE ${family} `);
+    });
+  expect(
+    missing(await until(scrape, (answer) => missing(answer).length === 0, 30_000).catch(scrape)),
+  ).toEqual([]);
+});

@@ -56,6 +56,8 @@ class Job:
         self.settings: Dict[str, Any] = record.get("settings", {})
         self.idempotency_key: str = record["idempotency_key"]
         self.attempt: int = record["attempt"]
+        # W3C Trace Context, for what the job calls; None if the run is in no trace.
+        self.traceparent: Optional[str] = record.get("traceparent")
         self.cancelled = threading.Event()
         self._ended = threading.Event()
         self._said: Optional[Union[str, float]] = None
