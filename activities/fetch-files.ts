@@ -15,6 +15,7 @@ import { MAX_FILE_BYTES, receiveFile, type Upload } from '../domain/files/servic
 import type { FileReference } from '../domain/ports.ts';
 import { appendOrStop } from './append.ts';
 import type { ActivityDeps } from './deps.ts';
+import { quotaFault } from './files-of-run.ts';
 import { failureOf, underWay } from './under-way.ts';
 
 /** For one file. */
@@ -80,15 +81,13 @@ async function receive(deps: ActivityDeps, runId: string, fetch: Fetch, signal: 
     upload = await receiveFile(deps.files, remote.chunks, { id: fetch.file_id });
     if (fetch.sha256 !== null && fetch.sha256 !== upload.sha256)
       throw fault('validation', `The file at ${host} does not have the SHA-256 that the message says`);
-    await keepFetched(deps.orm.em.fork(), runId, fetch, upload, {
-      name: fetch.name ?? remote.name,
-      media_type,
-    });
+    const file = { name: fetch.name ?? remote.name, media_type };
+    await keepFetched(deps.orm.em.fork(), runId, fetch, upload, file, deps.limits.storage);
   } catch (error) {
     await upload?.discard();
     throw error instanceof AppError && error.kind === 'too_large'
       ? fault('communication', `The file at ${host} is larger than ${MAX_FILE_BYTES} bytes`, { status: 413 })
-      : error;
+      : quotaFault(error);
   } finally {
     remote.close();
   }

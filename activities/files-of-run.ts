@@ -11,7 +11,7 @@ import type { ActivityDeps } from './deps.ts';
 
 type EntityManager = ReturnType<ActivityDeps['orm']['em']['fork']>;
 
-type FileDeps = Pick<ActivityDeps, 'orm' | 'files'>;
+type FileDeps = Pick<ActivityDeps, 'orm' | 'files' | 'limits'>;
 
 /** The files that a run may read or add, by the rights of its owner. */
 export class FilesOfRun {
@@ -62,8 +62,11 @@ export class FilesOfRun {
       return await this.#fork().transactional(async (em) => {
         // Another attempt of the same call waits for this one, and then finds the file.
         await em.execute('select pg_advisory_xact_lock(hashtextextended(?, 0))', [id]);
-        return referenceTo((await nullIfRefused(readFile(em, id))) ?? (await addFile(em, upload, file)));
+        const there = await nullIfRefused(readFile(em, id));
+        return referenceTo(there ?? (await addFile(em, upload, file, this.#deps.limits.storage)));
       });
+    } catch (error) {
+      throw quotaFault(error);
     } finally {
       await upload.discard();
     }
@@ -75,19 +78,16 @@ export class FilesOfRun {
   ): Promise<FileReference> {
     const source = content instanceof Uint8Array ? once(content) : content;
     try {
-      const file = await storeFile(this.#fork(), this.#deps.files, source, {
-        owner_id: await this.#ownerId(),
-        run_id: this.#runId,
-        name,
-        media_type,
-      });
+      const owned = { owner_id: await this.#ownerId(), run_id: this.#runId, name, media_type };
+      const { files, limits } = this.#deps;
+      const file = await storeFile(this.#fork(), files, source, owned, limits.storage);
       return referenceTo(file);
     } catch (error) {
       if (error instanceof AppError && error.kind === 'too_large')
         throw fault('communication', `A file of the answer is larger than ${MAX_FILE_BYTES} bytes`, {
           status: 502,
         });
-      throw this.#noteFailure(error);
+      throw quotaFault(this.#noteFailure(error));
     }
   }
 
@@ -120,6 +120,12 @@ export class FilesOfRun {
   #fork(): EntityManager {
     return this.#deps.orm.em.fork();
   }
+}
+
+/** A quota that refuses a file is a fault of the task, which may catch it: a repeat would not help. */
+export function quotaFault(error: unknown): unknown {
+  const isQuota = error instanceof AppError && error.code === 'limit_reached';
+  return isQuota ? fault('runtime', error.detail, { status: 507 }) : error;
 }
 
 function referenceTo({ id, name, media_type, size, sha256 }: StoredFile): FileReference {

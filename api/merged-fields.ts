@@ -2,6 +2,7 @@ import type * as z from 'zod';
 
 import { agentLimitsSchema, type AgentLimits, type agentLimitsPatch } from '../contracts/agent-limits.ts';
 import { budgetSchema, type Budget, type budgetPatch } from '../contracts/budgets.ts';
+import type { Quotas, teamQuotas, userQuotas } from '../contracts/quotas.ts';
 import { invalid, jsonPointer } from '../domain/errors.ts';
 import { mergePatch } from './conditional.ts';
 
@@ -19,6 +20,16 @@ export function mergedLimits(
   patch: z.output<typeof agentLimitsPatch> | null,
 ): AgentLimits | null {
   return merged(agentLimitsSchema, 'limits', current, patch);
+}
+
+/** Quotas after a merge patch; null, and what is left without any, are the settings. */
+export function mergedQuotas(
+  schema: typeof userQuotas | typeof teamQuotas,
+  current: Quotas | null | undefined,
+  patch: Quotas | null,
+): Quotas | null {
+  const quotas = merged<z.ZodType<Quotas>>(schema, 'quotas', current, patch);
+  return quotas === null || Object.keys(quotas).length === 0 ? null : quotas;
 }
 
 function merged<Schema extends z.ZodType>(

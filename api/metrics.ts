@@ -2,8 +2,8 @@
  * Prometheus metrics of this process, its HTTP requests and the database. There are few labels, and none has
  * user data.
  */
-import type { Middleware } from 'koa';
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Context, Middleware } from 'koa';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 import { RUN_STATUSES } from '../contracts/run-events.ts';
 import type { Logger } from '../config/logger.ts';
@@ -62,6 +62,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       this.set({ state: 'awaited' }, state.waitingCount);
     },
   });
+  const countRefusal = refusalsIn(registers);
   const show = figuresIn(registers);
   let cached: { at: number; figures: Promise<Figures> } | null = null;
   const figures = (): Promise<Figures> => {
@@ -76,12 +77,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
     middleware: async (ctx, next) => {
       const at = performance.now();
       ctx.res.once('close', () => {
-        const labels = {
-          method: METHODS.has(ctx.method) ? ctx.method : 'other',
-          route: String(ctx.state['route'] ?? 'none'),
-          status: String(ctx.status),
-        };
-        durations.observe(labels, (performance.now() - at) / 1000);
+        durations.observe(labelsOf(ctx), (performance.now() - at) / 1000);
+        countRefusal(ctx.state['refusal'] ?? {});
       });
       await next();
     },
@@ -94,6 +91,27 @@ export function createMetrics(options: MetricsOptions): Metrics {
       const own = await registry.metrics();
       return read === null ? own : `${own}\n${dayText(read.day)}`;
     },
+  };
+}
+
+function labelsOf(ctx: Context): Record<'method' | 'route' | 'status', string> {
+  return {
+    method: METHODS.has(ctx.method) ? ctx.method : 'other',
+    route: String(ctx.state['route'] ?? 'none'),
+    status: String(ctx.status),
+  };
+}
+
+/** Counts a refusal of a request, if a quota is the reason. */
+function refusalsIn(registers: Registry[]): (facts: Record<string, unknown>) => void {
+  const refusals = new Counter({
+    name: 'cadenza_quota_refusals_total',
+    help: 'Requests that a quota of a user, a team or the platform has refused',
+    labelNames: ['quota', 'scope'],
+    registers,
+  });
+  return ({ quota, scope }) => {
+    if (typeof quota === 'string') refusals.inc({ quota, scope: String(scope) });
   };
 }
 

@@ -40,6 +40,7 @@ const ROUTES = {
   issuer: async () => (await import('./commands/issuer.ts')).issuerCommands,
   price: async () => (await import('./commands/price.ts')).priceCommands,
   usage: async () => (await import('./commands/usage.ts')).usageCommand,
+  quota: async () => (await import('./commands/quota.ts')).quotaCommands,
   webhook: async () => (await import('./commands/webhook.ts')).webhookCommands,
   hook: async () => (await import('./commands/hook.ts')).hookCommands,
   event: async () => (await import('./commands/event.ts')).eventCommands,

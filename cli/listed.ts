@@ -189,6 +189,7 @@ export const LISTED = [
     usage: ['cadenza usage'],
     brief: 'Sum up what agents have used in your runs; admins see those of all users',
   },
+  { name: 'quota', usage: ['cadenza quota list', 'set ...'], brief: 'Limits, and what is used of them' },
   {
     name: 'webhook',
     usage: [

@@ -2188,6 +2188,46 @@ export type PutSecretRequest = {
 export type PutTeamMemberRequest = {
   role: 'viewer' | 'approver' | 'builder' | 'admin';
 };
+export type QuotaState = {
+  name:
+    | 'live_runs'
+    | 'runs_per_minute'
+    | 'descendants'
+    | 'run_events'
+    | 'stored_bytes'
+    | 'files'
+    | 'agent_versions'
+    | 'workflow_revisions'
+    | 'schedules'
+    | 'secrets'
+    | 'webhooks'
+    | 'inbound_webhooks'
+    | 'event_sources'
+    | 'chats'
+    | 'tokens'
+    | 'clients'
+    | 'streams';
+  scope: 'user' | 'team' | 'platform';
+  /**
+   * What the limit is for each of; `used` is that of that which uses most. Null: for all
+   * together. `process`: in the copy of the API that answers.
+   */
+  per: ('run' | 'agent' | 'workflow' | 'process') | null;
+  /** Null: no limit. */
+  limit: number | null;
+  used: number;
+  /** The setting that it comes from. */
+  setting: string;
+  /** Administrators have replaced the setting. */
+  own: boolean;
+};
+export type QuotaStates = {
+  scope: 'user' | 'team' | 'platform';
+  /** Of the user or team. */
+  id: string | null;
+  name: string | null;
+  limits: QuotaState[];
+};
 export type RaiseBudgetRequest = {
   cost_usd?: number;
   tokens?: number;
@@ -2689,6 +2729,8 @@ export type Team = {
   /** Of the caller; null for administrators who are no members. */
   role: ('viewer' | 'approver' | 'builder' | 'admin') | null;
   members: number;
+  /** What replaces the settings for this team; administrators set it. */
+  quotas: TeamQuotas | null;
   can: 'manage'[];
   created_by: string;
   created_at: string;
@@ -2702,6 +2744,19 @@ export type TeamMember = {
   role: 'viewer' | 'approver' | 'builder' | 'admin';
   added_by: string;
   added_at: string;
+};
+export type TeamQuotas = {
+  live_runs?: number | null;
+  runs_per_minute?: number | null;
+  descendants?: number | null;
+  run_events?: number | null;
+  stored_bytes?: number | null;
+  files?: number | null;
+  agent_versions?: number | null;
+  workflow_revisions?: number | null;
+  schedules?: number | null;
+  secrets?: number | null;
+  webhooks?: number | null;
 };
 export type TemporalPayload = {
   metadata?: Record<string, string>;
@@ -2921,6 +2976,7 @@ export type UpdateScheduleRequest = {
 export type UpdateTeamRequest = {
   name?: string;
   description?: string | null;
+  quotas?: TeamQuotas | null;
 };
 export type UpdateUserRequest = {
   username?: string;
@@ -2932,6 +2988,7 @@ export type UpdateUserRequest = {
   /** Null switches the log-in by password off. */
   password?: string | null;
   budget?: BudgetPatch | null;
+  quotas?: UserQuotas | null;
 };
 export type UpdateWebhookRequest = {
   url?: string;
@@ -2995,6 +3052,8 @@ export type User = {
   issuer_id: string | null;
   /** Of what agents use in the runs of this user; admins set it. */
   budget: Budget | null;
+  /** What replaces the settings for this user; admins set it. */
+  quotas: UserQuotas | null;
   created_at: string;
   updated_at: string;
 };
@@ -3009,6 +3068,24 @@ export type UserIdentity = {
   label: string | null;
   created_at: string;
   last_log_in_at: string | null;
+};
+export type UserQuotas = {
+  live_runs?: number | null;
+  runs_per_minute?: number | null;
+  descendants?: number | null;
+  run_events?: number | null;
+  stored_bytes?: number | null;
+  files?: number | null;
+  agent_versions?: number | null;
+  workflow_revisions?: number | null;
+  schedules?: number | null;
+  secrets?: number | null;
+  webhooks?: number | null;
+  inbound_webhooks?: number | null;
+  event_sources?: number | null;
+  chats?: number | null;
+  tokens?: number | null;
+  clients?: number | null;
 };
 export type UserReference = {
   id: string;
@@ -4769,7 +4846,7 @@ export interface Operations {
     };
     answer: Team;
   };
-  /** Rename or describe a team; for its admins */
+  /** Rename or describe a team; for its admins. Administrators set its quotas */
   updateTeam: {
     path: {
       id: string;
@@ -4857,6 +4934,18 @@ export interface Operations {
       run_id?: string | undefined;
     };
     answer: string;
+  };
+  /** Get the limits of the caller, of a team or, for admins, of a user or the platform */
+  getUsageLimits: {
+    query?: {
+      /** Id of a user, or `me`. */
+      user_id?: string | undefined;
+      /** A team that the caller is a member of. */
+      team_id?: string | undefined;
+      /** What all users and teams have together. */
+      platform?: boolean | undefined;
+    };
+    answer: QuotaStates;
   };
   /** List users, oldest first */
   listUsers: {
@@ -5568,6 +5657,7 @@ export const OPERATIONS = {
   decodeTemporalPayloads: { method: 'POST', path: '/temporal-codec/{capability}/decode', role: 'public' },
   listUsage: { method: 'GET', path: '/usage', role: 'viewer' },
   exportUsage: { method: 'GET', path: '/usage/csv', role: 'viewer' },
+  getUsageLimits: { method: 'GET', path: '/usage/limits', role: 'viewer' },
   listUsers: { method: 'GET', path: '/users', role: 'admin' },
   createUser: { method: 'POST', path: '/users', role: 'admin' },
   listPeople: { method: 'GET', path: '/users/directory', role: 'viewer' },

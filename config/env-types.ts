@@ -22,6 +22,11 @@ export function switchOn() {
     .transform((value) => value === 'true' || value === '1');
 }
 
+/** The most of something; 0 stands for no limit. */
+export function quota(standard: number) {
+  return z.coerce.number().int().min(0).max(1e15).default(standard);
+}
+
 /** A token that replaces a login, so it must be hard to guess. */
 export function capability() {
   return z

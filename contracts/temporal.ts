@@ -88,6 +88,8 @@ export interface RunStart {
   checkpoint: unknown;
   /** Calls of agents that do not say otherwise show their output while it grows. */
   streams?: true;
+  /** The quota of its owner or team, if it has one of its own; else that of `RunArgs`. */
+  max_events?: number;
   /** Set if the input links files to fetch before the first task. */
   fetch_files?: true;
   /** The run is a call of this agent, which has limits or budgets to pass. */

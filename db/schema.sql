@@ -728,6 +728,7 @@ CREATE INDEX file_owner ON public.file USING btree (owner_id, id DESC);
 CREATE INDEX file_public ON public.file USING btree (id DESC) WHERE (visibility = 'public'::text);
 CREATE INDEX file_search ON public.file USING gin (name gin_trgm_ops);
 CREATE INDEX file_sha256 ON public.file USING btree (sha256, id DESC);
+CREATE INDEX file_size ON public.file USING btree (holder_id) INCLUDE (size, of_runs);
 CREATE INDEX file_team ON public.file USING btree (team_id) WHERE (team_id IS NOT NULL);
 
 create table file_fetch (
@@ -1566,6 +1567,7 @@ CREATE UNIQUE INDEX run_key ON public.run USING btree (workflow_id, owner_id, ke
 CREATE INDEX run_labels ON public.run USING gin (labels jsonb_path_ops) WHERE (labels <> '{}'::jsonb);
 CREATE INDEX run_live ON public.run USING btree (id) WHERE (status = ANY (ARRAY['running'::text, 'waiting'::text, 'suspended'::text]));
 CREATE INDEX run_live_owner ON public.run USING btree (owner_id) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text, 'waiting'::text, 'suspended'::text]));
+CREATE INDEX run_live_team ON public.run USING btree (team_id) WHERE ((team_id IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'running'::text, 'waiting'::text, 'suspended'::text])));
 CREATE INDEX run_off_time ON public.run USING btree (created_at, id) WHERE (((created_at - to_timestamp((((((('x'::text || "left"(replace((id)::text, '-'::text, ''::text), 12)))::bit(48))::bigint)::numeric / 1000.0))::double precision)) < '-00:05:00'::interval) OR ((created_at - to_timestamp((((((('x'::text || "left"(replace((id)::text, '-'::text, ''::text), 12)))::bit(48))::bigint)::numeric / 1000.0))::double precision)) > '00:05:00'::interval));
 CREATE INDEX run_owner ON public.run USING btree (owner_id, id DESC);
 CREATE INDEX run_parent ON public.run USING btree (parent_run_id) WHERE (parent_run_id IS NOT NULL);
@@ -1668,6 +1670,15 @@ create table run_pin (
 );
 CREATE INDEX run_pin_agent ON public.run_pin USING btree (agent_id, run_id DESC);
 
+create unlogged table run_rate (
+  holder_id uuid not null,
+  minute timestamp with time zone not null,
+  stripe smallint not null,
+  runs integer not null,
+  constraint run_rate_pkey PRIMARY KEY (holder_id, minute, stripe)
+);
+CREATE INDEX run_rate_minute ON public.run_rate USING btree (minute);
+
 create table run_signal (
   id uuid not null,
   run_id uuid not null,
@@ -1745,6 +1756,15 @@ create table schedule_start (
 );
 CREATE INDEX schedule_start_run ON public.schedule_start USING btree (run_id) WHERE (run_id IS NOT NULL);
 
+create table schedule_wait (
+  workflow_id uuid not null,
+  scheduled_at timestamp with time zone not null,
+  since timestamp with time zone not null default clock_timestamp(),
+  constraint schedule_wait_pkey PRIMARY KEY (workflow_id, scheduled_at),
+  constraint schedule_wait_workflow_id_fkey FOREIGN KEY (workflow_id) REFERENCES workflow_schedule(workflow_id) ON DELETE CASCADE
+);
+CREATE INDEX schedule_wait_time ON public.schedule_wait USING btree (scheduled_at);
+
 create table scim_token (
   id uuid not null,
   issuer_id uuid not null,
@@ -1786,6 +1806,7 @@ create table team (
   created_by uuid not null,
   created_at timestamp with time zone not null default clock_timestamp(),
   updated_at timestamp with time zone not null default clock_timestamp(),
+  quotas jsonb,
   constraint team_pkey PRIMARY KEY (id),
   constraint team_created_by_fkey FOREIGN KEY (created_by) REFERENCES user_account(id)
 );
@@ -1877,6 +1898,7 @@ create table user_account (
   budget jsonb,
   issuer_id uuid,
   second_factor boolean not null default false,
+  quotas jsonb,
   constraint user_account_pkey PRIMARY KEY (id),
   constraint user_account_status_check CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text]))),
   constraint user_account_issuer_id_fkey FOREIGN KEY (issuer_id) REFERENCES identity_issuer(id) ON DELETE SET NULL
@@ -2076,10 +2098,12 @@ create table write_pause (
   constraint write_pause_single_check CHECK (single)
 );
 
+-- function admit_run(p_owner uuid, p_team uuid, p_is_child boolean, p_limits jsonb) returns jsonb
 -- function append_run_events(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[]) returns jsonb
 -- function audit_and_append(p_run uuid, p_audit json, p_events json) returns jsonb
 -- function audit_refuse() returns trigger
 -- function begin_invocation(p_run uuid, p_events json, p_projection jsonb, p_acks uuid[], p_key text, p_pin text, p_task text, p_visit integer, p_digest text, p_outcomes json) returns json
+-- function count_live_runs(p_scope text, p_id uuid, p_most bigint) returns bigint
 -- function counts_call(p_budget budget, p_agent uuid) returns boolean
 -- function decide_human_task(p_run uuid, p_decision json, p_status text, p_audit json, p_events json, p_notice json) returns text
 -- function end_lone_run(p_run uuid, p_events json, p_acks uuid[], p_status text, p_task_status text, p_a2a_state text, p_output json, p_error json, p_checkpoint json, p_outcomes json) returns jsonb
@@ -2089,6 +2113,7 @@ create table write_pause (
 -- function follow_run_status(p_run uuid, p_asked_before uuid[], p_projection jsonb, p_seq integer) returns boolean
 -- function hitl_audit_refuse() returns trigger
 -- function hold_budgets(p_run uuid, p_key text, p_agent uuid, p_cost numeric, p_tokens bigint, p_estimated boolean) returns json
+-- function hold_run_quota(p_scope text, p_id uuid, p_live bigint, p_rate bigint, p_several boolean) returns jsonb
 -- function human_task_is_undecided(status text) returns boolean
 -- function keep_outcomes(p_run uuid, p_outcomes json) returns boolean
 -- function keep_task_text() returns trigger
@@ -2098,8 +2123,10 @@ create table write_pause (
 -- function oldest_open_transaction() returns xid8
 -- function people_asked(status text, waiting_on jsonb) returns uuid[]
 -- function prune_audit(days integer, after_seal bigint, max_seals integer) returns TABLE(seal bigint, hash bytea, entries bigint)
+-- function quota_of(p_holder uuid, p_name text) returns bigint
 -- function rights_held(principal uuid) returns uuid[]
 -- function roll_budget(p_subject uuid) returns void
+-- function run_is_live(status text) returns boolean
 -- function run_is_over(status text) returns boolean
 -- function run_task_is_unfinished(status text) returns boolean
 -- function semver_identifiers(dotted text) returns text[]

@@ -4,35 +4,22 @@
  */
 import type { Env } from '../config/env.ts';
 import type { EntityManager } from '../db/orm.ts';
+import { holderOf, type Held } from './auth/ownership.ts';
 import { conflict, type AppError } from './errors.ts';
+import { checkQuota, quotaReached } from './quotas/check.ts';
+import type { QuotaEnv } from './quotas/settings.ts';
 
-export type Limits = Pick<
-  Env,
-  | 'AGENT_MAX_VERSIONS'
-  | 'AGENT_MAX_DRAFTS'
-  | 'AGENT_MAX_BYTES'
-  | 'AGENT_MAX_SKILLS'
-  | 'WORKFLOW_MAX_REVISIONS'
-  | 'USER_MAX_SECRETS'
-  | 'USER_MAX_SCHEDULES'
-  | 'USER_MAX_WEBHOOKS'
-  | 'USER_MAX_HOOKS'
-  | 'USER_MAX_EVENT_SOURCES'
-  | 'USER_MAX_FILES'
->;
+export type Limits = QuotaEnv & Pick<Env, 'AGENT_MAX_DRAFTS' | 'AGENT_MAX_BYTES' | 'AGENT_MAX_SKILLS'>;
 
-type Setting = keyof Limits;
+type Setting = 'AGENT_MAX_DRAFTS' | 'AGENT_MAX_BYTES' | 'AGENT_MAX_SKILLS';
 
 /** 409 `limit_reached`; names the limit and its setting. */
 function limitReached(limits: Limits, setting: Setting, problem: string, remedy: string): AppError {
-  return conflict(
-    'limit_reached',
-    `${problem}: the setting ${setting} allows ${limits[setting]}. ${remedy}`,
-    {
-      setting,
-      limit: limits[setting],
-    },
-  );
+  const limit = limits[setting];
+  return conflict('limit_reached', `${problem}: the setting ${setting} allows ${limit}. ${remedy}`, {
+    setting,
+    limit,
+  });
 }
 
 /** SQL: the size of a version's JSON in bytes. */
@@ -53,6 +40,28 @@ export function versionsExceed(agentId: string, most: string): string {
   return `(case when ${sum(STORED_BYTES)} > ${most} then true else ${sum(CONTENT_BYTES)} > ${most} end)`;
 }
 
+interface VersionCounts extends OwnQuota {
+  versions: number;
+  drafts: number;
+  too_large: boolean;
+}
+
+/** What an administrator has given the holder of an object, if anything. */
+interface OwnQuota {
+  of_team: boolean;
+  own: string | null;
+}
+
+function ofObject(
+  quota: 'agent_versions' | 'workflow_revisions',
+  { of_team: ofTeam, own }: OwnQuota,
+  setting: string,
+  limit: number,
+) {
+  const scope = ofTeam ? ('team' as const) : ('user' as const);
+  return { quota, scope, setting, limit: own === null ? limit : Number(own), own: own !== null };
+}
+
 /** Call after a version was added or its content changed. */
 export async function checkVersionLimits(
   em: EntityManager,
@@ -60,11 +69,13 @@ export async function checkVersionLimits(
   agentId: string,
   change: { added: boolean },
 ): Promise<void> {
-  const [row] = await em.execute<{ versions: number; drafts: number; too_large: boolean }[]>(
+  const [row] = await em.execute<VersionCounts[]>(
     `select count(*)::int as versions, count(*) filter (where v.status = 'draft')::int as drafts,
-            ${versionsExceed('?', '?::bigint')} as too_large
+            ${versionsExceed('?', '?::bigint')} as too_large,
+            (select a.team_id is not null from agent a where a.id = ?) as of_team,
+            (select quota_of(a.holder_id, 'agent_versions') from agent a where a.id = ?) as own
        from agent_version v where v.agent_id = ?`,
-    [agentId, limits.AGENT_MAX_BYTES, agentId, limits.AGENT_MAX_BYTES, agentId],
+    [agentId, limits.AGENT_MAX_BYTES, agentId, limits.AGENT_MAX_BYTES, agentId, agentId, agentId],
   );
   if (!row) return;
   if (change.added && row.drafts > limits.AGENT_MAX_DRAFTS) {
@@ -75,14 +86,9 @@ export async function checkVersionLimits(
       'Publish one of them, or change one instead.',
     );
   }
-  if (change.added && row.versions > limits.AGENT_MAX_VERSIONS) {
-    throw limitReached(
-      limits,
-      'AGENT_MAX_VERSIONS',
-      'The agent has as many versions as it may',
-      'Register another agent.',
-    );
-  }
+  const reached = ofObject('agent_versions', row, 'AGENT_MAX_VERSIONS', limits.AGENT_MAX_VERSIONS);
+  if (change.added && row.versions > reached.limit)
+    throw quotaReached(reached, 'The agent has as many versions as it may', 'Register another agent.');
   if (row.too_large) {
     throw limitReached(
       limits,
@@ -95,83 +101,62 @@ export async function checkVersionLimits(
 
 /** Call after skills were added. */
 export async function checkSkillLimit(em: EntityManager, limits: Limits, agentId: string): Promise<void> {
-  await checkCount(
-    em,
+  const [row] = await em.execute<{ skills: number }[]>(
+    'select count(*)::int as skills from agent_skill where agent_id = ?',
+    [agentId],
+  );
+  if ((row?.skills ?? 0) <= limits.AGENT_MAX_SKILLS) return;
+  throw limitReached(
     limits,
     'AGENT_MAX_SKILLS',
-    'agent_skill where agent_id = ?',
-    agentId,
     'The agent has as many skills as it may',
     'Delete one first.',
   );
 }
 
 /** Call after a revision was added. Revisions count from 1 without gaps. */
-export function checkRevisionLimit(limits: Limits, revision: number): void {
-  if (revision <= limits.WORKFLOW_MAX_REVISIONS) return;
-  throw limitReached(
-    limits,
-    'WORKFLOW_MAX_REVISIONS',
-    'The workflow has as many revisions as it may',
-    'Create another workflow.',
+export async function checkRevisionLimit(
+  em: EntityManager,
+  limits: Limits,
+  workflow: Held & { revision: number },
+): Promise<void> {
+  const holder = holderOf(workflow);
+  const [row] = await em.execute<OwnQuota[]>(
+    `select exists (select from team where id = ?) as of_team, quota_of(?, 'workflow_revisions') as own`,
+    [holder, holder],
   );
+  if (!row) return;
+  const reached = ofObject(
+    'workflow_revisions',
+    row,
+    'WORKFLOW_MAX_REVISIONS',
+    limits.WORKFLOW_MAX_REVISIONS,
+  );
+  if (workflow.revision <= reached.limit) return;
+  throw quotaReached(reached, 'The workflow has as many revisions as it may', 'Create another workflow.');
 }
 
-/** Call after a schedule may have begun or been resumed. Paused ones start nothing, so they do not count. */
-export async function checkScheduleLimit(em: EntityManager, limits: Limits, ownerId: string): Promise<void> {
-  await checkCount(
-    em,
-    limits,
-    'USER_MAX_SCHEDULES',
-    `workflow_schedule s join workflow w on w.id = s.workflow_id
-      where s.kind is not null and s.paused_at is null and w.owner_id = ?`,
-    ownerId,
-    'The owner has as many schedules as they may',
-    'Pause one first.',
-  );
+/** Call after a schedule may have begun or been resumed. */
+export async function checkScheduleLimit(em: EntityManager, limits: Limits, holderId: string): Promise<void> {
+  await checkQuota(em, limits, 'schedules', holderId);
 }
 
 /** Call after secrets may have been added in this transaction, directly or from an agent's configuration. */
-export async function checkSecretLimit(em: EntityManager, limits: Limits, ownerId: string): Promise<void> {
+export async function checkSecretLimit(em: EntityManager, limits: Limits, holderId: string): Promise<void> {
   const added = await em.execute('select from secret where owner_id = ? and created_at >= now() limit 1', [
-    ownerId,
+    holderId,
   ]);
-  if (added.length === 0) return;
-  await checkCount(
-    em,
-    limits,
-    'USER_MAX_SECRETS',
-    'secret where owner_id = ?',
-    ownerId,
-    'The owner has as many secrets as they may',
-    'Delete one first.',
-  );
+  if (added.length > 0) await checkQuota(em, limits, 'secrets', holderId);
 }
 
-export async function checkWebhookLimit(em: EntityManager, limits: Limits, ownerId: string): Promise<void> {
-  const webhooks = 'webhook w join delivery_target t on t.id = w.id where t.owner_id = ?';
-  await checkCount(
-    em,
-    limits,
-    'USER_MAX_WEBHOOKS',
-    webhooks,
-    ownerId,
-    'You have as many webhooks as you may',
-    'Delete one first.',
-  );
+/** Call after a webhook was added or moved. */
+export async function checkWebhookLimit(em: EntityManager, limits: Limits, holderId: string): Promise<void> {
+  await checkQuota(em, limits, 'webhooks', holderId);
 }
 
 /** Call after an inbound webhook was added. */
 export async function checkHookLimit(em: EntityManager, limits: Limits, ownerId: string): Promise<void> {
-  await checkCount(
-    em,
-    limits,
-    'USER_MAX_HOOKS',
-    'inbound_hook where owner_id = ?',
-    ownerId,
-    'You have as many inbound webhooks as you may',
-    'Delete one first.',
-  );
+  await checkQuota(em, limits, 'inbound_webhooks', ownerId);
 }
 
 /** Call after an event source was added. */
@@ -180,44 +165,10 @@ export async function checkEventSourceLimit(
   limits: Limits,
   ownerId: string,
 ): Promise<void> {
-  await checkCount(
-    em,
-    limits,
-    'USER_MAX_EVENT_SOURCES',
-    'event_source where owner_id = ?',
-    ownerId,
-    'You have as many event sources as you may',
-    'Delete one first.',
-  );
+  await checkQuota(em, limits, 'event_sources', ownerId);
 }
 
-/** Call after a user uploaded a file. Files that the platform stores for runs do not count. */
-export async function checkFileLimit(em: EntityManager, limits: Limits, ownerId: string): Promise<void> {
-  const files = 'file where owner_id = ? and not of_runs';
-  await checkCount(
-    em,
-    limits,
-    'USER_MAX_FILES',
-    files,
-    ownerId,
-    'You have as many files as you may',
-    'Delete one first.',
-  );
-}
-
-/** Stops counting one row past the limit. */
-async function checkCount(
-  em: EntityManager,
-  limits: Limits,
-  setting: Setting,
-  rows: string,
-  id: string,
-  problem: string,
-  remedy: string,
-): Promise<void> {
-  const [row] = await em.execute<{ count: number }[]>(
-    `select count(*)::int as count from (select from ${rows} limit ?) counted`,
-    [id, limits[setting] + 1],
-  );
-  if ((row?.count ?? 0) > limits[setting]) throw limitReached(limits, setting, problem, remedy);
+/** Call after a file was uploaded, or moved. Files that the platform stores for runs do not count. */
+export async function checkFileLimit(em: EntityManager, limits: Limits, holderId: string): Promise<void> {
+  await checkQuota(em, limits, 'files', holderId);
 }

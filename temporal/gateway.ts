@@ -161,12 +161,13 @@ function runArgs(
   { baseUrl, maxRunEvents, shortCallMs = 0, processQueue }: GatewayOptions,
   attributes: boolean,
 ): RunArgs & { run_id: string } {
+  const maxEvents = run.max_events ?? maxRunEvents;
   return {
     run_id: run.run_id,
     start: run,
     run_url: `${baseUrl}/runs/${run.run_id}`,
     search_attributes: attributes,
-    ...(maxRunEvents === undefined ? {} : { max_events: maxRunEvents }),
+    ...(maxEvents === undefined ? {} : { max_events: maxEvents }),
     ...(shortCallMs > 0 ? { short_calls: { version: 1, timeout_ms: shortCallMs } } : {}),
     ...(processQueue === undefined ? {} : { process_queue: processQueue }),
   };

@@ -12,6 +12,7 @@ import type { StoredFile } from '../../db/entities/stored-file.ts';
 import { addFile, getFile, receiveFile, type Upload } from '../../domain/files/service.ts';
 import type { FileStore } from '../../domain/files/ports.ts';
 import type { FileReference } from '../../domain/ports.ts';
+import type { QuotaEnv } from '../../domain/quotas/settings.ts';
 
 export interface MessageFiles {
   /** The message to store, with links in place of bytes. */
@@ -29,6 +30,7 @@ export interface MessageFilesDeps {
   actor: Actor;
   /** Without a trailing slash. */
   baseUrl: string;
+  limits: QuotaEnv;
 }
 
 export async function receiveMessageFiles(
@@ -62,12 +64,17 @@ export async function receiveMessageFiles(
     fileOf: (part) => referenceTo(part, uploads.get(part), ownFiles.get(part)),
     async keep(em, { id: run_id, owner_id }) {
       for (const [part, upload] of uploads)
-        await addFile(em, upload, {
-          owner_id,
-          run_id,
-          name: part.filename ?? 'file',
-          media_type: part.mediaType ?? 'application/octet-stream',
-        });
+        await addFile(
+          em,
+          upload,
+          {
+            owner_id,
+            run_id,
+            name: part.filename ?? 'file',
+            media_type: part.mediaType ?? 'application/octet-stream',
+          },
+          deps.limits,
+        );
     },
     discard,
   };

@@ -92,7 +92,7 @@ const TOOLS: Record<string, PlatformTool> = {
       const stored = await inTransaction(
         () => deps.orm.em.fork(),
         async (em) => {
-          const added = await addFile(em, upload, file);
+          const added = await addFile(em, upload, file, deps.env);
           await writeAudit(em, origin, { action: 'uploadFile', objectType: 'file', objectId: added.id });
           await checkFileLimit(em, deps.env, actor.id);
           return added;

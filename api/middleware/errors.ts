@@ -61,6 +61,7 @@ function sendProblem(ctx: Context, error: AppError | null, cause: unknown, logge
     return;
   }
   const problem = problemOf(ctx, error);
+  ctx.state['refusal'] = error?.extra;
   ctx.status = problem.status;
   ctx.body = JSON.stringify(problem);
   ctx.type = 'application/problem+json';

@@ -6,6 +6,7 @@ import { AppError } from '../../domain/errors.ts';
 import type { FileStore } from '../../domain/files/ports.ts';
 import { addFile, getFile, receiveFile, type Upload } from '../../domain/files/service.ts';
 import type { FileReference } from '../../domain/ports.ts';
+import type { QuotaEnv } from '../../domain/quotas/settings.ts';
 import { badParameter } from './errors.ts';
 import { MAX_FILES, type ChatMessage, type ChatPart } from './request.ts';
 
@@ -24,6 +25,7 @@ interface Deps {
   store: FileStore;
   em: EntityManager;
   actor: Actor;
+  limits: QuotaEnv;
 }
 
 interface Stored {
@@ -54,7 +56,7 @@ export async function receiveChatFiles(deps: Deps, messages: readonly ChatMessag
     discard,
     async keep(em, run_id) {
       for (const { upload, name, media_type } of stored)
-        await addFile(em, upload, { owner_id: deps.actor.id, run_id, name, media_type });
+        await addFile(em, upload, { owner_id: deps.actor.id, run_id, name, media_type }, deps.limits);
     },
   };
 }

@@ -104,7 +104,7 @@ async function startChat(
   if (text === undefined) throw badParameter('messages', 'There must be a message of the role user.');
   const em = deps.orm.em.fork();
   const schema = agentKind(pinned) === 'workflow' ? await readWorkflowInputSchema(em, pinned) : null;
-  const files = await receiveChatFiles({ store: deps.files, em, actor }, request.messages);
+  const files = await receiveChatFiles({ store: deps.files, em, actor, limits: deps.env }, request.messages);
   let isKept = false;
   try {
     checkFiles(pinned, files.references);

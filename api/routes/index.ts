@@ -5,6 +5,7 @@ import { agentDocsEndpoints } from './agent-docs/routes.ts';
 import { agentEndpoints } from './agents/routes.ts';
 import { applyEndpoints } from './apply/routes.ts';
 import { budgetEndpoints } from './spending/budgets.ts';
+import { quotaEndpoints } from './spending/quotas.ts';
 import { priceEndpoints } from './spending/prices.ts';
 import { usageEndpoints } from './spending/usage.ts';
 import { callbackEndpoints } from './callbacks/routes.ts';
@@ -95,6 +96,7 @@ export function allEndpoints(deps: AppDeps): ScopedEndpoint[] {
     ...scoped('usage', budgetEndpoints()),
     ...scoped('usage', priceEndpoints()),
     ...scoped('usage', usageEndpoints()),
+    ...scoped('usage', quotaEndpoints(deps)),
     ...scoped('workflows', schemaEndpoints()),
     ...scoped('none', catalogEndpoints()),
     ...scoped('files', fileEndpoints(deps)),

@@ -50,6 +50,8 @@ export interface LiveSessions {
    * much to do
    */
   openStream(opener: SessionOpener): LiveSession;
+  /** The streams that a user has open in this process. */
+  streamsOf(userId: string): number;
   /** Opens a session for a wait, which ends by itself within a minute. */
   openWait(opener: SessionOpener): LiveSession;
   /** Ends this part of the streams, at least one, the oldest first: their clients continue them later. */
@@ -119,6 +121,7 @@ export function createLiveSessions(options: LiveSessionsOptions): LiveSessions {
   };
 
   return {
+    streamsOf: (userId) => counts.streamsOf(userId),
     openWait: (opener) => add(opener, false, () => {}),
     recheckSoon: coalesced(() => tryCheck(options, [...open])),
     stop() {
@@ -173,13 +176,16 @@ async function check(em: EntityManager, sessions: readonly OpenSession[]): Promi
   });
 }
 
-function checkLimit(count: number, limit: number, whose: string): void {
+/** The quota that `STREAMS_PER_USER` is. */
+const OF_USER = { quota: 'streams', scope: 'user', setting: 'STREAMS_PER_USER' };
+
+function checkLimit(count: number, limit: number, whose: string, quota?: typeof OF_USER): void {
   if (limit === 0 || count < limit) return;
   throw new AppError(
     'too_many_requests',
     'too_many_streams',
     `The limit of ${limit} open streams of ${whose} is reached: close one first.`,
-    { headers: { 'Retry-After': '5' } },
+    { headers: { 'Retry-After': '5' }, ...(quota ? { extra: { ...quota, limit } } : {}) },
   );
 }
 
@@ -193,10 +199,14 @@ class StreamCounts {
     this.#limits = limits;
   }
 
+  streamsOf(userId: string): number {
+    return this.#ofUser.of(userId);
+  }
+
   /** @returns ends the count. @throws 429 */
   enter({ actor, ip }: SessionOpener): () => void {
     const address = addressKey(ip);
-    checkLimit(this.#ofUser.of(actor.id), this.#limits.streamsPerUser, 'a user');
+    checkLimit(this.#ofUser.of(actor.id), this.#limits.streamsPerUser, 'a user', OF_USER);
     checkLimit(this.#ofAddress.of(address), this.#limits.streamsPerAddress, 'an address');
     this.#ofUser.change(actor.id, 1);
     this.#ofAddress.change(address, 1);

@@ -1,6 +1,7 @@
 import { defineEntity, p, type InferEntity } from '@mikro-orm/postgresql';
 
 import type { Budget } from '../../contracts/budgets.ts';
+import type { Quotas } from '../../contracts/quotas.ts';
 import type { Role } from '../../contracts/roles.ts';
 
 export const UserAccount = defineEntity({
@@ -21,6 +22,8 @@ export const UserAccount = defineEntity({
     /** Part of every access token; raising it invalidates all of the user's tokens at once. */
     token_epoch: p.integer().default(1),
     budget: p.json<Budget>().nullable(),
+    /** What replaces the settings for this user. */
+    quotas: p.json<Quotas>().nullable(),
     created_at: p.datetime(),
     updated_at: p.datetime(),
   },

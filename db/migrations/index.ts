@@ -52,6 +52,7 @@ import { Migration202611231751RetriedCases } from './202611231751-retried-cases.
 import { Migration202611231754WritePause } from './202611231754-write-pause.ts';
 import { Migration202611231755SearchedLists } from './202611231755-searched-lists.ts';
 import { Migration202611231803RunLengths } from './202611231803-run-lengths.ts';
+import { Migration202611231756Quotas } from './202611231756-quotas.ts';
 
 export const migrations = [
   { name: '202611220850-initial-schema', class: Migration202611220850InitialSchema },
@@ -104,6 +105,7 @@ export const migrations = [
   { name: '202611231754-write-pause', class: Migration202611231754WritePause },
   { name: '202611231755-searched-lists', class: Migration202611231755SearchedLists },
   { name: '202611231803-run-lengths', class: Migration202611231803RunLengths },
+  { name: '202611231756-quotas', class: Migration202611231756Quotas },
 ];
 
 export const migrationNames: readonly string[] = migrations.map((migration) => migration.name);

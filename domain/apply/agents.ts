@@ -3,6 +3,7 @@ import { credentialsIn } from '../../contracts/credentials.ts';
 import { AgentSkill } from '../../db/entities/agent-skill.ts';
 import { Agent } from '../../db/entities/agent.ts';
 import { LockMode } from '../../db/orm.ts';
+import { holderOf } from '../auth/ownership.ts';
 import { invalid, type FieldError } from '../errors.ts';
 import { checkSecretLimit, checkSkillLimit, checkVersionLimits } from '../limits.ts';
 import {
@@ -89,7 +90,7 @@ async function settle(
   if (publish && version?.status === 'draft') await publishVersion(em, agent, version);
   await checkVersionLimits(em, limits, agent.id, { added });
   await checkSkillLimit(em, limits, agent.id);
-  await checkSecretLimit(em, limits, agent.owner_id);
+  await checkSecretLimit(em, limits, holderOf(agent));
   const moved = PARTS.filter(
     (part) => canonicalJson(wanted[part] ?? {}) !== canonicalJson(agent[part] ?? {}),
   );

@@ -4,6 +4,7 @@ import { isRecord } from '../../contracts/is-record.ts';
 import { Workflow } from '../../db/entities/workflow.ts';
 import { LockMode, type EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
+import { holderOf } from '../auth/ownership.ts';
 import { canonicalJson } from '../../contracts/canonical-json.ts';
 import { invalid, type FieldError } from '../errors.ts';
 import { timesOf } from '../../language/definition/schedule.ts';
@@ -74,19 +75,19 @@ export const workflowApplier: Applier<WorkflowResource, WorkflowState> = {
     );
     await checkRunnable(context, revision);
     if (timesOf(revision.definition) !== null)
-      await checkScheduleLimit(context.em, context.limits, workflow.owner_id);
+      await checkScheduleLimit(context.em, context.limits, holderOf(workflow));
     return workflow.id;
   },
   async update({ em, actor, limits, fetched }, state, { fields }) {
     const wasArchived = state.workflow.archived_at !== null;
     state.workflow.archived_at = null;
     const { workflow, revision } = await updateWorkflow(em, actor, state, fields, fetched.get(fields.name));
-    checkRevisionLimit(limits, workflow.revision);
+    await checkRevisionLimit(em, limits, workflow);
     const times = timesOf(revision.definition);
     if (times === null) return;
     // Archiving has ended the schedule.
     if (wasArchived && revision.valid) await noteSchedule(em, workflow.id, times);
-    await checkScheduleLimit(em, limits, workflow.owner_id);
+    await checkScheduleLimit(em, limits, holderOf(workflow));
   },
   async archive({ em }, { workflow }) {
     if (workflow.archived_at === null) await archiveWorkflow(em, workflow);

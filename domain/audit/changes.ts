@@ -1,4 +1,5 @@
 /** Which values of a change the audit log may show. */
+import { isRecord } from '../../contracts/is-record.ts';
 import type { FieldChange } from '../../db/entity-changes.ts';
 import type { AuditChange, AuditData } from './write.ts';
 
@@ -15,6 +16,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'owner_id',
   'percent',
   'priority',
+  'quotas',
   'role',
   'roles',
   'scopes',
@@ -45,10 +47,15 @@ function harmlessChanges(body: unknown): Changes {
 export function changesOf(body: unknown, rows: readonly FieldChange[]): Pick<AuditData, 'changes'> {
   const inRows = rows.map(({ field, old, new: next }): [string, AuditChange] => [
     field,
-    HARMLESS.has(field) ? { old: shown(old), new: shown(next) } : {},
+    HARMLESS.has(field) ? { old: shown(readable(field, old)), new: shown(readable(field, next)) } : {},
   ]);
   const all = Object.entries({ ...harmlessChanges(body), ...Object.fromEntries(inRows) });
   return all.length === 0 ? {} : { changes: Object.fromEntries(all.slice(0, MAX_CHANGES)) };
+}
+
+/** The ORM compares JSON as text. */
+function readable(field: string, value: unknown): unknown {
+  return field === 'quotas' && typeof value === 'string' ? JSON.parse(value) : value;
 }
 
 function shown(value: unknown): unknown {
@@ -56,5 +63,12 @@ function shown(value: unknown): unknown {
   if (value instanceof Date) return value.toISOString();
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value;
   if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => shown(item));
+  if (isRecord(value)) return amountsIn(value);
   return undefined;
+}
+
+/** The numbers of an object by their names, such as quotas. */
+function amountsIn(value: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(value).filter(([, amount]) => typeof amount === 'number' || amount === null);
+  return Object.fromEntries(entries.slice(0, MAX_ITEMS));
 }

@@ -11,7 +11,9 @@ import type { Role } from '../../contracts/roles.ts';
 import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import { Prepared } from '../../db/prepared.ts';
-import { conflict, invalid, notFound } from '../errors.ts';
+import { invalid, notFound } from '../errors.ts';
+import { checkQuota } from '../quotas/check.ts';
+import type { QuotaEnv } from '../quotas/settings.ts';
 import { startableBy } from '../registry/workflow-policy.ts';
 import { TEAMS_OF_USER, type TeamRole, hasRole, scopedActor, type Actor } from './actor.ts';
 import type { Caller } from './known-callers.ts';
@@ -23,7 +25,6 @@ const RANDOM_LENGTH = 32;
 const CHECKSUM_LENGTH = 6;
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PATTERN = /^cdz_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
-const MAX_TOKENS = 100;
 const DAY_MS = 86_400_000;
 
 export interface AccessToken {
@@ -44,6 +45,7 @@ export interface NewAccessToken {
   expiresAt: Date;
   /** The longest allowed lifetime in days. */
   maxDays: number;
+  limits: QuotaEnv;
 }
 
 const COLUMNS = `id, name, scopes, hint, created_at, expires_at, last_used_at, last_address`;
@@ -52,7 +54,7 @@ const COLUMNS = `id, name, scopes, hint, created_at, expires_at, last_used_at, l
 export async function createAccessToken(
   em: EntityManager,
   actor: Actor,
-  { name, scopes, expiresAt, maxDays }: NewAccessToken,
+  { name, scopes, expiresAt, maxDays, limits }: NewAccessToken,
 ): Promise<{ token: string; record: AccessToken }> {
   const latest = Date.now() + maxDays * DAY_MS;
   if (expiresAt.getTime() <= Date.now() || expiresAt.getTime() > latest) {
@@ -60,13 +62,6 @@ export async function createAccessToken(
     throw invalid([{ pointer: '/expires_at', code: 'out_of_range', message }]);
   }
   await checkScopes(em, actor, scopes);
-  await em.execute('select 1 from user_account where id = ? for no key update', [actor.id]);
-  const [row] = await em.execute<{ count: number }[]>(
-    'select count(*)::int as count from access_token where user_id = ? and expires_at > now()',
-    [actor.id],
-  );
-  if ((row?.count ?? 0) >= MAX_TOKENS)
-    throw conflict('too_many_tokens', `A user has at most ${MAX_TOKENS} access tokens.`);
   const token = newToken();
   const [record] = await em.execute<TokenRow[]>(
     `insert into access_token (id, user_id, name, token_hash, hint, scopes, expires_at)
@@ -74,6 +69,7 @@ export async function createAccessToken(
     [uuidv7(), actor.id, name, hashToken(token), token.slice(-4), arrayLiteral(new Set(scopes)), expiresAt],
   );
   if (record === undefined) throw new Error('the token was not stored');
+  await checkQuota(em, limits, 'tokens', actor.id);
   return { token, record: tokenOf(record) };
 }
 

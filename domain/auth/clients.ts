@@ -5,12 +5,13 @@ import { v7 as uuidv7 } from 'uuid';
 import { AuthClient } from '../../db/entities/auth-client.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { KeysetPage } from '../../db/sql.ts';
-import { AppError, conflict, forbidden, invalid, notFound } from '../errors.ts';
+import { AppError, forbidden, invalid, notFound } from '../errors.ts';
+import { checkQuota } from '../quotas/check.ts';
+import type { QuotaEnv } from '../quotas/settings.ts';
 import { FIRST_PARTY_CLIENT, type Claims } from './access-token.ts';
 import { checkScopes } from './access-tokens.ts';
 import type { Actor } from './actor.ts';
 
-const MAX_CLIENTS = 100;
 const DAY_MS = 86_400_000;
 /** How recent the password log-in has to be to create a client. */
 const FRESH_LOGIN_SECONDS = 300;
@@ -55,13 +56,14 @@ export interface NewClient {
   scopes?: string[] | undefined;
   /** The longest allowed lifetime in days. */
   maxDays: number;
+  limits: QuotaEnv;
 }
 
 /** The secret is only in this response; it cannot be read later. @throws 409, 422 */
 export async function createClient(
   em: EntityManager,
   actor: Actor,
-  { name, expires_at, scopes, maxDays }: NewClient,
+  { name, expires_at, scopes, maxDays, limits }: NewClient,
 ): Promise<{ client: AuthClient; secret: string }> {
   const now = Date.now();
   const latest = new Date(now + maxDays * DAY_MS);
@@ -74,11 +76,6 @@ export async function createClient(
         message: `must be a time within the next ${maxDays} days`,
       },
     ]);
-  }
-  if (
-    (await em.count(AuthClient, { user_id: actor.id, expires_at: { $gt: new Date(now) } })) >= MAX_CLIENTS
-  ) {
-    throw conflict('too_many_clients', `A user has at most ${MAX_CLIENTS} clients.`);
   }
   if (scopes !== undefined) await checkScopes(em, actor, scopes);
   const secret = randomBytes(32).toString('base64url');
@@ -93,6 +90,7 @@ export async function createClient(
     last_used: null,
   });
   await em.persist(client).flush();
+  await checkQuota(em, limits, 'clients', actor.id);
   return { client, secret };
 }
 

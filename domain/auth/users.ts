@@ -28,7 +28,10 @@ export interface NewUser {
 }
 
 export type UserChanges = Partial<
-  Pick<UserAccount, 'username' | 'email' | 'display_name' | 'roles' | 'groups' | 'status' | 'budget'>
+  Pick<
+    UserAccount,
+    'username' | 'email' | 'display_name' | 'roles' | 'groups' | 'status' | 'budget' | 'quotas'
+  >
 > & { /** Null switches the log-in by password off. */ password?: string | null };
 
 export interface UserFilter {
@@ -54,6 +57,7 @@ export async function createUser(em: EntityManager, args: NewUser): Promise<User
     status: 'active',
     token_epoch: 1,
     budget: args.budget ?? null,
+    quotas: null,
     created_at: now,
     updated_at: now,
   });

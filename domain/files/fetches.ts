@@ -5,6 +5,7 @@ import { arrayLiteral } from '../../db/sql.ts';
 import { accepts as inModes } from '../../contracts/a2a/modes.ts';
 import { fault } from '../../contracts/fault.ts';
 import type { FileReference } from '../ports.ts';
+import type { QuotaEnv } from '../quotas/settings.ts';
 import { addFile, type Upload } from './service.ts';
 
 export interface NewFetch {
@@ -77,6 +78,7 @@ export async function keepFetched(
   fetch: Fetch,
   upload: Upload,
   file: { name: string; media_type: string },
+  limits: QuotaEnv,
 ): Promise<void> {
   await em.transactional(async (tx) => {
     const [row] = await tx.execute<{ owner_id: string }[]>(
@@ -85,7 +87,7 @@ export async function keepFetched(
       [runId, fetch.position],
     );
     if (!row || (await fetchedFile(tx, fetch)) !== null) return;
-    await addFile(tx, upload, { owner_id: row.owner_id, run_id: runId, ...file });
+    await addFile(tx, upload, { owner_id: row.owner_id, run_id: runId, ...file }, limits);
   });
   await upload.discard();
 }

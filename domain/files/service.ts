@@ -8,6 +8,8 @@ import { arrayLiteral, containsPattern, type KeysetPage } from '../../db/sql.ts'
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { holdersOf } from '../auth/ownership.ts';
 import { AppError, forbidden, notFound } from '../errors.ts';
+import { checkQuota } from '../quotas/check.ts';
+import type { QuotaEnv } from '../quotas/settings.ts';
 import { INSIDE_COLUMNS, maySeeInside, maySeeRun, type InsideOfRun } from '../runs/policy.ts';
 import { fileIdsIn, filesOfRun, usedByRunSeenBy } from './run-files.ts';
 import { mayChangeFile, maySeeFile } from './policy.ts';
@@ -66,8 +68,16 @@ export function tooLarge(maxBytes = MAX_FILE_BYTES): AppError {
   );
 }
 
-/** Runs in the caller's transaction; the bytes are durable before it commits. */
-export async function addFile(em: EntityManager, upload: Upload, file: NewFile): Promise<StoredFile> {
+/**
+ * Runs in the caller's transaction; the bytes are durable before it commits. @throws 409 at the quota of the
+ * owner's or team's stored bytes
+ */
+export async function addFile(
+  em: EntityManager,
+  upload: Upload,
+  file: NewFile,
+  limits: QuotaEnv,
+): Promise<StoredFile> {
   await upload.keep();
   const row = em.create(StoredFile, {
     id: upload.id,
@@ -85,6 +95,7 @@ export async function addFile(em: EntityManager, upload: Upload, file: NewFile):
   await em.persist(row).flush();
   if (file.run_id !== undefined)
     await em.execute(`insert into run_file (run_id, file_id) values (?, ?)`, [file.run_id, row.id]);
+  await checkQuota(em, limits, 'stored_bytes', file.team_id ?? file.owner_id);
   return row;
 }
 
@@ -94,10 +105,11 @@ export async function storeFile(
   store: FileStore,
   source: AsyncIterable<Uint8Array>,
   file: NewFile,
+  limits: QuotaEnv,
 ): Promise<StoredFile> {
   const upload = await receiveFile(store, source);
   try {
-    return await em.transactional((tx) => addFile(tx, upload, file));
+    return await em.transactional((tx) => addFile(tx, upload, file, limits));
   } catch (error) {
     await upload.discard();
     throw error;

@@ -4,6 +4,7 @@ import type { EntityManager } from '../../db/orm.ts';
 import { conflict, notFound } from '../errors.ts';
 import { fileIdsIn, linkFiles, readableFiles } from '../files/run-files.ts';
 import { addFile, readFile, type Upload } from '../files/service.ts';
+import type { QuotaEnv } from '../quotas/settings.ts';
 import type { JobRow } from './job.ts';
 
 /** Files that a run may have of its workers, so that none fills the store. */
@@ -23,12 +24,13 @@ export async function fileOfJob(em: EntityManager, job: JobRow, fileId: string):
   return readFile(em, id);
 }
 
-/** Adds a file to the job's run. @throws 409 if workers have added too many */
+/** Adds a file to the job's run. @throws 409 if workers have added too many, or at a quota */
 export async function addJobFile(
   em: EntityManager,
   job: JobRow,
   upload: Upload,
   file: { name: string; media_type: string },
+  limits: QuotaEnv,
 ): Promise<StoredFile> {
   const [row] = await em.execute<{ owner_id: string; files: number }[]>(
     `select r.owner_id, (select count(*)::int from run_file f where f.run_id = r.id) as files
@@ -38,5 +40,5 @@ export async function addJobFile(
   if (!row) throw notFound('job');
   if (row.files >= MAX_FILES_OF_RUN)
     throw conflict('limit_reached', `The run has ${MAX_FILES_OF_RUN} files, and may have no more.`);
-  return addFile(em, upload, { ...file, owner_id: row.owner_id, run_id: job.run_id });
+  return addFile(em, upload, { ...file, owner_id: row.owner_id, run_id: job.run_id }, limits);
 }

@@ -8,7 +8,9 @@ import type { ChatFormat, NotificationKind } from '../../contracts/notifications
 import type { EntityManager } from '../../db/orm.ts';
 import { arrayLiteral, type KeysetPage } from '../../db/sql.ts';
 import { isAdmin, type Actor } from '../auth/actor.ts';
-import { conflict, forbidden, notFound } from '../errors.ts';
+import { forbidden, notFound } from '../errors.ts';
+import { checkQuota } from '../quotas/check.ts';
+import type { QuotaEnv } from '../quotas/settings.ts';
 import type { Encryption } from '../secrets/encryption.ts';
 
 export interface Channel {
@@ -66,17 +68,10 @@ export async function createChannel(
   encryption: Encryption,
   actor: Actor,
   { url, ...fields }: NewChannel,
-  max: number,
+  limits: QuotaEnv,
 ): Promise<Channel> {
   if (fields.group_name !== null && !isAdmin(actor))
     throw forbidden('Only admins set up chats of groups.', 'role_required');
-  // The owner's row is the lock, so that two requests do not pass the limit together.
-  await em.execute('select 1 from user_account where id = ? for no key update', [actor.id]);
-  const [count] = await em.execute<{ count: number }[]>(
-    'select count(*)::int as count from notification_channel where owner_id = ?',
-    [actor.id],
-  );
-  if ((count?.count ?? 0) >= max) throw conflict('too_many_channels', `The limit is ${max} chats.`);
   const id = uuidv7();
   await em.execute(
     `insert into notification_channel (id, owner_id, name, format, url_encrypted, group_name,
@@ -93,6 +88,7 @@ export async function createChannel(
       arrayLiteral(fields.kinds),
     ],
   );
+  await checkQuota(em, limits, 'chats', actor.id);
   return getChannel(em, actor, id);
 }
 

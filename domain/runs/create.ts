@@ -14,7 +14,7 @@ import { EVENT, LIVE_STATUSES } from '../../contracts/run-events.ts';
 import { serviceEvent } from './events.ts';
 import { copyEntry, pinAll, type AgentReference, type Pin } from './pins.ts';
 import { fileIdsIn, inheritFiles, linkFiles, shareFiles } from '../files/run-files.ts';
-import { countDescendant, tooManyLiveRuns, type RunLimits } from './limits.ts';
+import { countDescendant, runRefused, type RunLimits, type RunRefusal } from './limits.ts';
 import { addRunBudget } from '../spending/budgets.ts';
 import { traceparentOfNewRun } from '../../tracing/context.ts';
 import { storable } from '../storable.ts';
@@ -80,9 +80,9 @@ const KEY_ATTEMPTS = 3;
 
 /**
  * Creates row, pins and first event in one statement. An existing run of that id, or a live one with that key
- * and input, is left unchanged. The owner's live runs are counted without a lock, so concurrent starts can
- * exceed the limit by their own number. @throws AppError (409) if the key is taken by a run with other input;
- * (429) at the owner's limit of live runs. @throws Fault at the root run's limit of descendants
+ * and input, is left unchanged. A transaction that creates more than one run has `limits.several`. @throws
+ * AppError (409) if the key is taken by a run with other input; (429) if a quota of runs is reached. @throws
+ * Fault at the root run's limit of descendants
  */
 export async function createRun(em: EntityManager, run: NewRun): Promise<CreatedRun> {
   if (run.id !== undefined && (await exists(em, run.id))) return { id: run.id, isNew: false };
@@ -93,10 +93,15 @@ export async function createRun(em: EntityManager, run: NewRun): Promise<Created
   for (let attempt = 1; ; attempt++) {
     const same = await findByKey(em, run);
     if (same !== null) return { id: same, isNew: false };
-    if (await insertRun(em, id, run, pins)) break;
+    const inserted = await insertRun(em, id, run, pins);
+    if (inserted === true) break;
     if (run.id !== undefined && (await exists(em, run.id))) return { id, isNew: false };
-    // Another start with the key has come first, unless the owner is at the limit.
-    if (!run.key || attempt === KEY_ATTEMPTS) throw tooManyLiveRuns(run.limits);
+    // Else another start with the key has come first, and may have taken the last place.
+    const refusal = inserted === false ? null : runRefused(inserted);
+    const first = refusal && (await findByKey(em, run));
+    if (first !== null) return { id: first, isNew: false };
+    if (refusal) throw refusal;
+    if (!run.key || attempt === KEY_ATTEMPTS) throw conflict('key_in_use', 'Other starts have this key.');
   }
   if (run.budget) await addRunBudget(em, id, run.budget);
   // These rows refer to the run's row, so they come after it.
@@ -131,7 +136,12 @@ async function exists(em: EntityManager, id: string): Promise<boolean> {
 
 /** The delay leaves the start to this process; the reconciler steps in later. */
 const INSERT_RUN = new Prepared(`
-  with inserted as (
+  with place as (
+    select coalesce((select team_id from workflow where id = ?::uuid),
+                    (select team_id from run where id = ?::uuid)) as team_id
+  ), admitted as materialized (
+    select team_id, admit_run(?::uuid, team_id, ?::boolean, ?::jsonb) as told from place
+  ), inserted as (
     insert into run (id, workflow_id, workflow_revision, workflow_name, definition, status, input,
            owner_id, parent_run_id, parent_task, detached, root_run_id, retry_of, agent_id,
            next_start_at, last_seq, scheduled_at, started_by, key, tags, labels, start_state,
@@ -144,14 +154,15 @@ const INSERT_RUN = new Prepared(`
                  union select unnest(b.initiator_ids || b.owner_id) from run b where b.id = any(?::uuid[])),
            coalesce((select charged from run where id = ?::uuid), '{}') || ?::uuid[],
            coalesce(?::uuid, (select budget_id from run where id = ?::uuid)),
-           coalesce((select team_id from workflow where id = ?::uuid),
-                    (select team_id from run where id = ?::uuid)),
-           coalesce((select by_grant from run where id = ?::uuid), ?::boolean), ?
-     where (select count(*) from (
-              select from run
-               where owner_id = ? and ${isOneOf('status', LIVE_STATUSES)}
-               limit ?) live) < ?
+           admitted.team_id, coalesce((select by_grant from run where id = ?::uuid), ?::boolean), ?
+      from admitted where told -> 'quota' is null
     on conflict do nothing returning id, owner_id, workflow_id, created_at
+  ), rated as (
+    insert into run_rate as r (holder_id, minute, stripe, runs)
+    select c.holder, c.minute, pg_backend_pid() % 64, 1
+      from inserted, admitted,
+           jsonb_to_recordset(told -> 'counts') as c (holder uuid, minute timestamptz)
+    on conflict (holder_id, minute, stripe) do update set runs = r.runs + 1
   ), counted as (
     insert into run_hour_change (run_id, owner_id, workflow_id, change, at)
     select id, owner_id, workflow_id, 'started', created_at from inserted
@@ -166,17 +177,24 @@ const INSERT_RUN = new Prepared(`
       from inserted, json_to_recordset(?::json)
              as e (seq int, key text, type text, at timestamptz, level text, message text, data json)
   )
-  select pg_notify('run_event', id::text) from inserted`);
+  select i.id, case when admitted.told -> 'quota' is not null then admitted.told end as refusal,
+         case when i.id is not null then pg_notify('run_event', i.id::text) end
+    from admitted left join inserted i on true`);
 
-/** @returns false if the run exists, or one with its key, or if its owner is at the limit of live runs */
+/** @returns false if the run exists, or one with its key; or the quota that refuses it */
 async function insertRun(
   em: EntityManager,
   id: string,
   run: NewRun,
   pins: Awaited<ReturnType<typeof pinAll>>,
-): Promise<boolean> {
+): Promise<boolean | RunRefusal> {
   const events = firstEvents(run);
-  const inserted = await INSERT_RUN.execute<object>(em, [
+  const [row] = await INSERT_RUN.execute<{ id: string | null; refusal: RunRefusal | null }>(em, [
+    run.workflow_id,
+    run.parent?.run_id ?? null,
+    run.owner_id,
+    run.parent !== undefined,
+    JSON.stringify({ ...run.limits.quotas, several: run.limits.several ?? false }),
     id,
     run.workflow_id,
     run.workflow_revision,
@@ -205,18 +223,13 @@ async function insertRun(
     arrayLiteral([run.workflow_id, run.charged_agent_id].filter((charged) => typeof charged === 'string')),
     run.budget ? id : null,
     run.parent?.run_id ?? run.retry_of ?? null,
-    run.workflow_id,
-    run.parent?.run_id ?? null,
     run.parent?.run_id ?? null,
     run.by_grant ?? false,
     traceparentOfNewRun(),
-    run.owner_id,
-    run.limits.maxLiveRuns,
-    run.limits.maxLiveRuns,
     JSON.stringify(pins),
     JSON.stringify(events.map((event, index) => ({ ...event, data: storable(event.data), seq: index + 1 }))),
   ]);
-  return inserted.length > 0;
+  return row?.refusal ?? typeof row?.id === 'string';
 }
 
 /** `run:created`, and the warnings. */

@@ -6,7 +6,10 @@ import type { EntityManager } from '../../db/orm.ts';
 import type { Env } from '../../config/env.ts';
 import { standardError, type DslError } from '../../contracts/dsl-error.ts';
 import { fault } from '../../contracts/fault.ts';
+import type { QuotaScope } from '../../contracts/quotas.ts';
 import { AppError } from '../errors.ts';
+import { reachedFacts } from '../quotas/check.ts';
+import { QUOTA_SETTINGS, type QuotaEnv } from '../quotas/settings.ts';
 
 /** How many runs back one looks for what a retry has taken over. */
 export const MAX_RETRIES = 100;
@@ -20,18 +23,23 @@ export interface RunLimits {
   maxTreeEvents: number;
   /** Tasks that one tree starts. */
   maxTreeTasks: number;
-  /** Unfinished runs of one user, including child runs. */
-  maxLiveRuns: number;
+  /** What its files may have. */
+  storage: QuotaEnv;
+  /** The transaction creates several runs, so each needs its quotas for itself. */
+  several?: true;
+  /** 0: no limit. */
+  quotas: Record<QuotaScope, RunQuotas>;
 }
 
-type Settings = Pick<
-  Env,
-  | 'RUN_MAX_DESCENDANTS'
-  | 'RUN_MAX_DEPTH'
-  | 'RUN_TREE_MAX_EVENTS'
-  | 'RUN_TREE_MAX_TASKS'
-  | 'USER_MAX_LIVE_RUNS'
->;
+interface RunQuotas {
+  /** Unfinished runs, including child runs. */
+  live_runs: number;
+  /** Runs that start within a minute of the clock, without child runs. */
+  runs_per_minute: number;
+}
+
+type Settings = QuotaEnv &
+  Pick<Env, 'RUN_MAX_DESCENDANTS' | 'RUN_MAX_DEPTH' | 'RUN_TREE_MAX_EVENTS' | 'RUN_TREE_MAX_TASKS'>;
 
 export function runLimits(env: Settings): RunLimits {
   return {
@@ -39,7 +47,15 @@ export function runLimits(env: Settings): RunLimits {
     maxDepth: env.RUN_MAX_DEPTH,
     maxTreeEvents: env.RUN_TREE_MAX_EVENTS,
     maxTreeTasks: env.RUN_TREE_MAX_TASKS,
-    maxLiveRuns: env.USER_MAX_LIVE_RUNS,
+    storage: env,
+    quotas: { user: quotasOf(env, 'user'), team: quotasOf(env, 'team'), platform: quotasOf(env, 'platform') },
+  };
+}
+
+function quotasOf(env: Settings, scope: QuotaScope): RunQuotas {
+  return {
+    live_runs: env[QUOTA_SETTINGS.live_runs[scope]],
+    runs_per_minute: env[QUOTA_SETTINGS.runs_per_minute[scope]],
   };
 }
 
@@ -72,24 +88,52 @@ export async function countDescendant(
   rootRunId: string,
   limits: RunLimits,
 ): Promise<void> {
-  const [root] = await em.execute<{ tree_runs: number }[]>(
-    `update run set tree_runs = tree_runs + 1 where id = ? returning tree_runs`,
+  const [root] = await em.execute<{ tree_runs: number; own: string | null }[]>(
+    `update run set tree_runs = tree_runs + 1 where id = ?
+     returning tree_runs, quota_of(coalesce(team_id, owner_id), 'descendants') as own`,
     [rootRunId],
   );
-  if (root && root.tree_runs > limits.maxDescendants) {
-    throw fault(
-      'runtime',
-      `A run may have at most ${limits.maxDescendants} descendants (RUN_MAX_DESCENDANTS)`,
-    );
-  }
+  if (!root) return;
+  const { own } = root;
+  const max = own === null ? limits.maxDescendants : Number(own);
+  if (root.tree_runs <= max) return;
+  const source = own === null ? 'RUN_MAX_DESCENDANTS' : 'quota descendants';
+  throw fault('runtime', `A run may have at most ${max} descendants (${source})`);
 }
 
-/** The refusal of a user's next run: 429 for a request, a fault for a child run. */
-export function tooManyLiveRuns({ maxLiveRuns }: RunLimits): AppError {
-  const detail =
-    `A user may have at most ${maxLiveRuns} runs that are not over (USER_MAX_LIVE_RUNS): ` +
-    'wait for some to end, or cancel them.';
-  return new AppError('too_many_requests', 'too_many_live_runs', detail, {
-    headers: { 'Retry-After': '10' },
+/** What SQL `admit_run` says where it refuses a run. */
+export interface RunRefusal {
+  quota: 'live_runs' | 'runs_per_minute';
+  scope: QuotaScope;
+  limit: number;
+  /** An administrator has given the user or team another limit than the setting. */
+  own: boolean;
+}
+
+const CODES = { live_runs: 'too_many_live_runs', runs_per_minute: 'too_many_runs_per_minute' } as const;
+const WHO = { user: 'A user', team: 'A team', platform: 'The platform' } as const;
+const LIVE_RETRY_SECONDS = 10;
+const MINUTE_SECONDS = 60;
+
+/** The refusal of the next run: 429 for a request, a fault for a child run. */
+export function runRefused(refusal: RunRefusal): AppError {
+  const { quota, scope, limit, own } = refusal;
+  const setting = QUOTA_SETTINGS[quota][scope];
+  const source = own ? `quota ${quota}` : setting;
+  const isLive = quota === 'live_runs';
+  const detail = isLive
+    ? `${WHO[scope]} may have at most ${limit} runs that are not over (${source}): ` +
+      'wait for some to end, or cancel them.'
+    : `${WHO[scope]} may start at most ${limit} runs in a minute (${source}): wait for the next one.`;
+  const seconds = isLive ? LIVE_RETRY_SECONDS : MINUTE_SECONDS - new Date().getUTCSeconds();
+  return new AppError('too_many_requests', CODES[quota], detail, {
+    extra: reachedFacts({ ...refusal, setting }),
+    headers: { 'Retry-After': String(seconds) },
   });
+}
+
+/** Whether a run was refused for now: what has asked for it can wait until there is room. */
+export function isRunRefused(error: unknown): boolean {
+  const codes: readonly string[] = Object.values(CODES);
+  return error instanceof AppError && codes.includes(error.code);
 }

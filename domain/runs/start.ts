@@ -11,6 +11,8 @@ export interface StartFacts {
   checkpoint: unknown;
   fetches: boolean;
   streams: boolean;
+  /** The quota of its owner or team, if it has one of its own. */
+  max_events: string | null;
   pins: PinFacts[] | null;
 }
 
@@ -32,6 +34,7 @@ type StartRow = StartFacts &
 
 /** SQL: the `StartFacts` of the run `r`. */
 export const START_COLUMNS = `r.definition, r.streams,
+  quota_of(coalesce(r.team_id, r.owner_id), 'run_events') as max_events,
   coalesce(r.start_state, (select c.state from run_checkpoint c where c.run_id = r.retry_of)) as checkpoint,
   exists (select from file_fetch f where f.run_id = r.id) as fetches,
   (select json_agg(json_build_object(
@@ -68,6 +71,7 @@ export function runStart(row: StartRow): RunStart {
     input: row.input,
     created_at: new Date(row.created_at).toISOString(),
     checkpoint: row.checkpoint,
+    ...(row.max_events === null ? {} : { max_events: Number(row.max_events) }),
     ...(row.streams ? { streams: true } : {}),
     ...(row.fetches ? { fetch_files: true } : {}),
     ...(entry ? { enters: { agent: entry.agent_id, name: entry.name } } : {}),

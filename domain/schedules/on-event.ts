@@ -226,7 +226,7 @@ async function startPart(
       },
     ),
   );
-  // At the owner's limit of live runs it waits for one to end.
+  // At a quota of runs it waits until there is room.
   if (started.outcome === 'buffered') return null;
   await removePart(em, id);
   return started.run_id;
@@ -250,11 +250,15 @@ async function removePart(em: EntityManager, id: string): Promise<void> {
   await em.execute('delete from listener where id = ?', [id]);
 }
 
-/** Schedules of which a start waits and may begin now. */
+/**
+ * Schedules of which a start waits and may begin now, in no order: those at a quota must not keep others from
+ * their turn.
+ */
 export async function waitingStarts(em: EntityManager, limit: number): Promise<string[]> {
   const rows = await em.execute<{ workflow_id: string }[]>(
-    `select distinct workflow_id from listener
-      where workflow_id is not null and status = 'done' limit ?`,
+    `select workflow_id from (
+       select distinct workflow_id from listener where workflow_id is not null and status = 'done') waiting
+      order by random() limit ?`,
     [limit],
   );
   return rows.map(({ workflow_id }) => workflow_id);

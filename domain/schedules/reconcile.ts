@@ -12,11 +12,14 @@ import { startRun, type DispatchDeps } from '../runs/dispatch.ts';
 import type { RunLimits } from '../runs/limits.ts';
 import { startWaiting, waitingStarts } from './on-event.ts';
 import { readSchedule } from './row.ts';
-import { startBuffered, startOnTime } from './start.ts';
+import { startBuffered, startOnTime, startWaitingTime } from './start.ts';
+import { schedulesThatWait } from './waits.ts';
 
 /** Of each kind in one pass. */
 const BATCH = 100;
 const PASS_MS = 15_000;
+/** Of one schedule whose starts have waited. */
+const AT_ONCE = 20;
 
 /**
  * SQL: the next times of the schedules of the kind `after`: so long after the end of the owner's last run, or
@@ -58,13 +61,15 @@ export async function reconcileSchedules(
       result.started++;
       await startRun(deps, started.run_id);
     }
+    for (const workflowId of await schedulesThatWait(deps.orm.em.fork(), BATCH)) {
+      if (performance.now() > until) break;
+      heartbeat();
+      result.started += await startAll(deps, (em) => startOldest(em, workflowId, deps.limits));
+    }
     for (const workflowId of await waitingStarts(deps.orm.em.fork(), BATCH)) {
       if (performance.now() > until) break;
       heartbeat();
-      const runId = await deps.orm.em.fork().transactional((em) => startWaiting(em, workflowId, deps.limits));
-      if (runId === null) continue;
-      result.started++;
-      await startRun(deps, runId);
+      result.started += await startAll(deps, (em) => startWaiting(em, workflowId, deps.limits));
     }
     for (const workflowId of await takeDue(deps.orm.em.fork())) {
       // What is left is due again in 30 s.
@@ -77,6 +82,25 @@ export async function reconcileSchedules(
     if (!(error instanceof TemporalUnavailable)) throw error;
   }
   return result;
+}
+
+/** Starts that have waited, until none may begin now. */
+async function startAll(
+  deps: ScheduleDeps,
+  next: (em: EntityManager) => Promise<string | null>,
+): Promise<number> {
+  for (let started = 0; started < AT_ONCE; started++) {
+    const runId = await deps.orm.em.fork().transactional(next);
+    if (runId === null) return started;
+    await startRun(deps, runId);
+  }
+  return AT_ONCE;
+}
+
+/** @returns the run of the oldest time that has waited for a quota; null if none may begin */
+async function startOldest(em: EntityManager, workflowId: string, limits: RunLimits): Promise<string | null> {
+  const started = await startWaitingTime(em, { workflowId, limits });
+  return started?.outcome === 'started' ? started.run_id : null;
 }
 
 /**

@@ -192,7 +192,12 @@ export async function fillTimes(
   const schedule = await getSchedule(em, workflowId, { lock: true });
   const starts: (ScheduledStart & { scheduled_at: Date })[] = [];
   for (const at of times) {
-    const started = await startByHand(em, schedule, { workflowId, at, cause: 'backfill', limits });
+    const started = await startByHand(em, schedule, {
+      workflowId,
+      at,
+      cause: 'backfill',
+      limits: { ...limits, several: true },
+    });
     starts.push({ ...started, scheduled_at: at });
   }
   return starts;

@@ -12,10 +12,11 @@ import { Fault } from '../../contracts/fault.ts';
 import type { EntityManager } from '../../db/orm.ts';
 import type { Actor } from '../auth/actor.ts';
 import { AppError, conflict } from '../errors.ts';
-import type { RunLimits } from '../runs/limits.ts';
+import { isRunRefused, type RunLimits } from '../runs/limits.ts';
 import { getRunnable } from '../runs/runnable.ts';
 import { runWorkflow } from '../runs/service.ts';
 import { hasLiveRun, readSchedule, type ScheduleRow } from './row.ts';
+import { addWait, hasWait, takeWait } from './waits.ts';
 
 /** How many times of a schedule are remembered. */
 const KEPT_STARTS = 100;
@@ -38,9 +39,10 @@ export async function startOnTime(em: EntityManager, given: Omit<Wanted, 'cause'
   const known = await knownStart(em, wanted);
   if (known !== null) return known;
   if (schedule.buffered_at !== null && sameTime(schedule.buffered_at, wanted.at)) return BUFFERED;
+  if (await hasWait(em, wanted.workflowId, wanted.at)) return BUFFERED;
   const reason = reasonToSkip(schedule, wanted.at);
   if (reason !== null) return noteStart(em, wanted, reason.outcome, reason.detail);
-  if (schedule.overlap !== 'allow' && (await hasLiveRun(em, wanted.workflowId))) {
+  if (schedule.overlap !== 'allow' && (await isBusy(em, wanted.workflowId))) {
     if (schedule.overlap === 'skip' || schedule.buffered_at !== null)
       return noteStart(em, wanted, 'skipped', 'An earlier run has not ended.');
     await em.execute(`update workflow_schedule set buffered_at = ? where workflow_id = ?`, [
@@ -50,6 +52,11 @@ export async function startOnTime(em: EntityManager, given: Omit<Wanted, 'cause'
     return BUFFERED;
   }
   return createScheduledRun(em, schedule, wanted);
+}
+
+/** An earlier run has not ended, or an earlier time waits for a quota. */
+async function isBusy(em: EntityManager, workflowId: string): Promise<boolean> {
+  return (await hasLiveRun(em, workflowId)) || (await hasWait(em, workflowId));
 }
 
 const BUFFERED: ScheduledStart = { outcome: 'buffered', run_id: null };
@@ -65,10 +72,26 @@ export async function startBuffered(
 ): Promise<ScheduledStart | null> {
   const schedule = await readSchedule(em, workflowId, { lock: true });
   const at = schedule?.buffered_at ?? null;
-  if (schedule === null || at === null || (await hasLiveRun(em, workflowId))) return null;
+  if (schedule === null || at === null || (await isBusy(em, workflowId))) return null;
   await em.execute(`update workflow_schedule set buffered_at = null where workflow_id = ?`, [workflowId]);
   const wanted: Wanted = { workflowId, at: new Date(at), cause: 'time', limits };
   if (schedule.times === null) return null;
+  const closed = closedBy(schedule);
+  if (closed !== null) return noteStart(em, wanted, 'skipped', closed);
+  return (await knownStart(em, wanted)) ?? createScheduledRun(em, schedule, wanted);
+}
+
+/** The oldest time that has waited for a quota of runs; null if none may start now. */
+export async function startWaitingTime(
+  em: EntityManager,
+  { workflowId, limits }: Pick<Wanted, 'workflowId' | 'limits'>,
+): Promise<ScheduledStart | null> {
+  const schedule = await readSchedule(em, workflowId, { lock: true });
+  if (schedule === null) return null;
+  if (schedule.overlap !== 'allow' && (await hasLiveRun(em, workflowId))) return null;
+  const at = await takeWait(em, workflowId);
+  if (at === null || schedule.times === null) return null;
+  const wanted: Wanted = { workflowId, at, cause: 'time', limits };
   const closed = closedBy(schedule);
   if (closed !== null) return noteStart(em, wanted, 'skipped', closed);
   return (await knownStart(em, wanted)) ?? createScheduledRun(em, schedule, wanted);
@@ -125,10 +148,11 @@ export function closedBy({ paused_at: pausedAt, owner_active: isActive }: Schedu
 /** A refused start is remembered with its reason, and the schedule goes on. */
 export async function createScheduledRun(
   em: EntityManager,
-  { owner_id, team_id, budget }: ScheduleRow,
+  schedule: ScheduleRow,
   wanted: Wanted,
   { input = {}, started_by }: { input?: unknown; started_by?: string[] } = {},
 ): Promise<ScheduledStart> {
+  const { owner_id, team_id, budget } = schedule;
   // Rights to agents and workflows depend on the holder, not on roles.
   const teams: Actor['teams'] = team_id === null ? [] : [{ id: team_id, role: 'builder' }];
   const owner: Actor = { id: owner_id, username: '', roles: [], groups: [], teams };
@@ -144,11 +168,21 @@ export async function createScheduledRun(
   } catch (error) {
     const isRefusal = error instanceof AppError || error instanceof Fault;
     if (!isRefusal || (wanted.cause !== 'time' && wanted.cause !== 'event')) throw error;
-    // An event is not lost: it waits for a run of the owner to end.
-    if (wanted.cause === 'event' && error instanceof AppError && error.code === 'too_many_live_runs')
-      return BUFFERED;
+    if (isRunRefused(error)) return waitForQuota(em, schedule, wanted);
     return noteStart(em, wanted, 'failed', reasonOf(error));
   }
+}
+
+/** Nothing is lost at a quota of runs: what has to start waits until there is room. */
+async function waitForQuota(
+  em: EntityManager,
+  { times }: ScheduleRow,
+  wanted: Wanted,
+): Promise<ScheduledStart> {
+  // An event waits with its listener, and a time after the last run stays due.
+  if (wanted.cause === 'event' || times?.kind === 'after') return BUFFERED;
+  if (await addWait(em, wanted.workflowId, wanted.at)) return BUFFERED;
+  return noteStart(em, wanted, 'skipped', 'Too many times of the schedule wait for a quota of runs.');
 }
 
 function reasonOf(error: AppError | Fault): string {

@@ -6,6 +6,7 @@ import { arrayLiteral, Conditions, containsPattern, type KeysetPage } from '../.
 import { isAdmin, type Actor } from '../auth/actor.ts';
 import { hasTeamRole, teamsWith } from '../auth/ownership.ts';
 import { conflict, forbidden, notFound } from '../errors.ts';
+import type { Quotas } from '../../contracts/quotas.ts';
 import type { Role } from '../../contracts/roles.ts';
 import { requireMembership } from './holding.ts';
 
@@ -19,6 +20,7 @@ export interface Team {
   /** Of the actor; null for administrators who are no members. */
   role: Role | null;
   members: number;
+  quotas: Quotas | null;
 }
 
 /** What a team must no longer hold before it can be deleted, by table. */
@@ -30,7 +32,7 @@ const HOLDINGS = {
   secrets: 'secret where owner_id',
 } as const;
 
-const COLUMNS = `t.id, t.name, t.description, t.created_by, t.created_at, t.updated_at,
+const COLUMNS = `t.id, t.name, t.description, t.created_by, t.created_at, t.updated_at, t.quotas,
   (select m.role from team_member m where m.team_id = t.id and m.user_id = ?) as role,
   (select count(*)::int from team_member m where m.team_id = t.id) as members`;
 
@@ -93,15 +95,19 @@ export function mayManage(actor: Actor, id: string): boolean {
 export async function updateTeam(
   em: EntityManager,
   team: Team,
-  changes: { name?: string | undefined; description?: string | null | undefined },
+  changes: {
+    name?: string | undefined;
+    description?: string | null | undefined;
+    quotas?: Quotas | null | undefined;
+  },
 ): Promise<void> {
-  const { name = team.name, description = team.description } = changes;
+  const { name = team.name, description = team.description, quotas = team.quotas } = changes;
   if (name.toLowerCase() !== team.name.toLowerCase()) await refuseTaken(em, name);
-  await em.execute('update team set name = ?, description = ?, updated_at = clock_timestamp() where id = ?', [
-    name,
-    description,
-    team.id,
-  ]);
+  await em.execute(
+    `update team set name = ?, description = ?, quotas = ?::jsonb, updated_at = clock_timestamp()
+      where id = ?`,
+    [name, description, quotas === null ? null : JSON.stringify(quotas), team.id],
+  );
 }
 
 /** @throws 409 while the team holds anything. Runs keep their owners; archived workflows lose the team. */

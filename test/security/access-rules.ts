@@ -388,6 +388,8 @@ export const accessRules: Record<string, Rule | 'public'> = {
   raiseBudget: rule('builder', { budget: hidden }),
   listUsage: forRole('viewer'),
   exportUsage: forRole('viewer'),
+  // Of others: test/integration/quotas/quotas.test.ts.
+  getUsageLimits: forRole('viewer'),
 
   // The address is the proof: test/e2e/agents/long-jobs.test.ts.
   getCallback: 'public',

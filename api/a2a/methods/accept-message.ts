@@ -30,7 +30,13 @@ export async function acceptMessage(call: A2ACall, params: SendMessageRequest): 
   const push = params.configuration?.taskPushNotificationConfig;
   const config = push && (await pushConfigOf(push, call));
   const files = await receiveMessageFiles(
-    { store: deps.files, em: deps.orm.em.fork(), actor, baseUrl: deps.env.BASE_URL },
+    {
+      store: deps.files,
+      em: deps.orm.em.fork(),
+      actor,
+      baseUrl: deps.env.BASE_URL,
+      limits: deps.env,
+    },
     message,
   );
   let filesKept = false;

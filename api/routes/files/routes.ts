@@ -29,6 +29,7 @@ import { checkAttachment, MAX_ATTACHMENT_BYTES } from '../../../domain/hitl/atta
 import type { HumanTask } from '../../../domain/hitl/human-task.ts';
 import { loadForChange } from '../../../domain/hitl/locked-task.ts';
 import { checkFileLimit } from '../../../domain/limits.ts';
+import { checkQuota } from '../../../domain/quotas/check.ts';
 import { moveObject, teamFor } from '../../../domain/teams/holding.ts';
 import type { AppDeps } from '../../deps.ts';
 import { checkIfMatch } from '../../conditional.ts';
@@ -192,9 +193,14 @@ export function fileEndpoints(deps: AppDeps): Endpoint[] {
         const file = await getFileForChange(c.em, c.actor, c.params.id);
         const { team_id: team, ...changes } = c.body;
         const object = { ...file, team_id: file.team_id ?? null };
-        if (team !== undefined && team !== object.team_id)
-          Object.assign(file, await moveObject(c.em, c.actor, 'file', object, team));
+        const moves = team !== undefined && team !== object.team_id;
+        if (moves) Object.assign(file, await moveObject(c.em, c.actor, 'file', object, team));
         await updateFile(c.em, file, changes);
+        if (moves) {
+          // In the order of uploads.
+          await checkQuota(c.em, deps.env, 'stored_bytes', team ?? file.owner_id);
+          await checkFileLimit(c.em, deps.env, team ?? file.owner_id);
+        }
         return { status: 200, body: presentFile(file) };
       },
     }),
@@ -307,9 +313,10 @@ async function saveUpload(
   const response = await c.em.transactional(async (em): Promise<EndpointResponse> => {
     const first = scope ? await claimKey(em, scope) : null;
     if (first) return first;
-    const row = await addFile(em, upload, { ...file, ...(await placeOf(c, em, upload, { teamId, task })) });
+    const place = await placeOf(c, em, upload, { teamId, task });
+    const row = await addFile(em, upload, { ...file, ...place }, deps.env);
     await c.audit.write(em, { objectId: row.id, data: { changes: { name: { new: file.name } } } });
-    await checkFileLimit(em, deps.env, c.actor.id);
+    await checkFileLimit(em, deps.env, place.team_id ?? c.actor.id);
     const created = { status: 201, body: presentFile(row), headers: { Location: `/files/${row.id}` } };
     if (scope) await storeAnswer(em, scope, created);
     return created;

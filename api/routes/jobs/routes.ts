@@ -260,7 +260,7 @@ function workerEndpoints(deps: AppDeps): Endpoint[] {
           const file = { name: name ?? described.name ?? 'file', media_type: described.media_type ?? '' };
           const row = await c.em.transactional(async (em) => {
             await c.audit.write(em);
-            return addJobFile(em, job, upload, file);
+            return addJobFile(em, job, upload, file, deps.env);
           });
           return { status: 201, body: presentFile(row) };
         } catch (error) {

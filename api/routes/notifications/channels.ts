@@ -108,7 +108,7 @@ function createEndpoint(deps: AppDeps): Endpoint {
           workflow_id: workflowId ?? null,
           kinds: wanted ?? [...NOTIFICATION_KINDS],
         },
-        deps.env.USER_MAX_NOTIFICATION_CHANNELS,
+        deps.env,
       );
       const headers = { Location: `/notifications/channels/${channel.id}` };
       return { status: 201, body: present(channel), headers };

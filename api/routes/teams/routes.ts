@@ -2,7 +2,9 @@
 import * as z from 'zod';
 
 import { ROLES } from '../../../contracts/roles.ts';
-import type { Actor } from '../../../domain/auth/actor.ts';
+import { teamQuotas } from '../../../contracts/quotas.ts';
+import { isAdmin, type Actor } from '../../../domain/auth/actor.ts';
+import { forbidden } from '../../../domain/errors.ts';
 import {
   getMember,
   listMembers,
@@ -22,6 +24,7 @@ import {
   updateTeam,
   type Team,
 } from '../../../domain/teams/teams.ts';
+import { mergedQuotas } from '../../merged-fields.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { orderBy, readPage } from '../../paging.ts';
 import { flag, idParams, pageQuery, text, timestamp, uuid } from '../../schemas.ts';
@@ -44,6 +47,9 @@ const teamRecord = z
     description: z.string().nullable(),
     role: role.nullable().meta({ description: 'Of the caller; null for administrators who are no members.' }),
     members: z.int(),
+    quotas: teamQuotas
+      .nullable()
+      .meta({ description: 'What replaces the settings for this team; administrators set it.' }),
     can: z.array(z.enum(['manage'])),
     created_by: uuid,
     created_at: timestamp,
@@ -136,19 +142,29 @@ function singleEndpoints(): Endpoint[] {
       method: 'PATCH',
       path: '/teams/{id}',
       operationId: 'updateTeam',
-      summary: 'Rename or describe a team; for its admins',
+      summary: 'Rename or describe a team; for its admins. Administrators set its quotas',
       tags,
       role: 'viewer',
       clientRole: 'admin',
       inTeams: true,
       params: idParams,
-      body: z.object({ name: name.optional(), description: description.nullish() }),
+      body: z.object({
+        name: name.optional(),
+        description: description.nullish(),
+        quotas: teamQuotas.nullish(),
+      }),
       record: teamRecord,
       responses: { 200: teamRecord },
       errors: [409],
       handler: async (c) => {
         const team = await getTeamForChange(c.em, c.actor, c.params.id);
-        await updateTeam(c.em, team, c.body);
+        const { quotas, ...changes } = c.body;
+        if (quotas !== undefined && !isAdmin(c.actor))
+          throw forbidden('Only administrators set the quotas of teams.', 'role_required');
+        await updateTeam(c.em, team, {
+          ...changes,
+          ...(quotas === undefined ? {} : { quotas: mergedQuotas(teamQuotas, team.quotas, quotas) }),
+        });
         return { status: 200, body: presentTeam(c.actor, await getTeam(c.em, c.actor, team.id)) };
       },
     }),
@@ -250,6 +266,7 @@ function presentTeam(actor: Actor, team: Team): z.input<typeof teamRecord> {
     description: about,
     role: team.role,
     members,
+    quotas: team.quotas,
     can: mayManage(actor, id) ? ['manage'] : [],
     created_by,
     created_at: new Date(team.created_at).toISOString(),

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 
 import { budgetSchema } from '../../../contracts/budgets.ts';
+import { userQuotas } from '../../../contracts/quotas.ts';
 import type { AuthClient } from '../../../db/entities/auth-client.ts';
 import type { UserAccount } from '../../../db/entities/user-account.ts';
 import { ROLES } from '../../../contracts/roles.ts';
@@ -24,6 +25,9 @@ export const userRecord = z
     budget: budgetSchema
       .nullable()
       .meta({ description: 'Of what agents use in the runs of this user; admins set it.' }),
+    quotas: userQuotas
+      .nullable()
+      .meta({ description: 'What replaces the settings for this user; admins set it.' }),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -42,6 +46,7 @@ export function presentUser(user: UserAccount): z.output<typeof userRecord> {
     has_password: user.password_hash !== null,
     issuer_id: user.issuer_id ?? null,
     budget: user.budget ?? null,
+    quotas: user.quotas ?? null,
     created_at: user.created_at.toISOString(),
     updated_at: user.updated_at.toISOString(),
   };

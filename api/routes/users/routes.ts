@@ -1,6 +1,7 @@
 import * as z from 'zod';
 
 import { budgetPatch, budgetSchema } from '../../../contracts/budgets.ts';
+import { userQuotas } from '../../../contracts/quotas.ts';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../domain/auth/password.ts';
 import { createUser, getUser, listUsers, updateUser } from '../../../domain/auth/users.ts';
 import { checkStepUp, deleteClient, listClients } from '../../../domain/auth/clients.ts';
@@ -8,7 +9,7 @@ import { limitSessions } from '../../../domain/auth/second-factor.ts';
 import { transferOwnership } from '../../../domain/auth/transfer.ts';
 import { handOverTasks } from '../../../domain/hitl/transfer-tasks.ts';
 import type { AppDeps } from '../../deps.ts';
-import { mergedBudget } from '../../merged-fields.ts';
+import { mergedBudget, mergedQuotas } from '../../merged-fields.ts';
 import { checkIfMatch, etag } from '../../conditional.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { claimsOf } from '../../middleware/auth.ts';
@@ -194,6 +195,7 @@ export function userEndpoints(deps: Pick<AppDeps, 'env' | 'encryption'>): Endpoi
             description: 'Null switches the log-in by password off.',
           }),
           budget: budgetPatch.nullable(),
+          quotas: userQuotas.nullable(),
         })
         .partial(),
       record: userRecord,
@@ -203,12 +205,13 @@ export function userEndpoints(deps: Pick<AppDeps, 'env' | 'encryption'>): Endpoi
         const user = await getUser(c.em, c.params.id, true);
         c.checkSyntax();
         checkIfMatch(c.ctx, tagOf(user));
-        const { budget, ...body } = c.body;
+        const { budget, quotas, ...body } = c.body;
         const grave = [body.roles, body.groups, body.status, body.password, body.email];
         if (grave.some((field) => field !== undefined)) checkStepUp(claimsOf(c.ctx), c.actor);
         const changed = await updateUser(c.em, user, {
           ...withoutUndefined(body),
           ...(budget === undefined ? {} : { budget: mergedBudget(user.budget, budget) }),
+          ...(quotas === undefined ? {} : { quotas: mergedQuotas(userQuotas, user.quotas, quotas) }),
         });
         if (body.roles !== undefined) await limitSessions(c.em, user.id, deps.env.SECOND_FACTOR_ROLES);
         return { status: 200, body: presentUser(changed), headers: { ETag: tagOf(changed) } };

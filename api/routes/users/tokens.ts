@@ -103,6 +103,7 @@ function createEndpoint(env: AppDeps['env']): Endpoint {
       await refuseWaiting(c.em, claimsOf(c.ctx).sid);
       const { name, scopes, expires_at } = c.body;
       const { token, record } = await createAccessToken(c.em, c.actor, {
+        limits: env,
         name,
         scopes,
         expiresAt: new Date(expires_at),

@@ -117,15 +117,16 @@ export function webhookEndpoints(deps: AppDeps): Endpoint[] {
         checkUnlimited(c);
         const { body } = c;
         await deps.deliveryAddresses.check(body.url);
+        const team = await teamFor(c.em, c.actor, body.team_id);
         const created = await createWebhook(c.em, deps.encryption, c.actor, {
           url: body.url,
           types: body.types ?? [],
           description: body.description ?? null,
           active: body.active ?? true,
           secret: body.secret ?? undefined,
-          team_id: await teamFor(c.em, c.actor, body.team_id),
+          team_id: team,
         });
-        await checkWebhookLimit(c.em, deps.env, c.actor.id);
+        await checkWebhookLimit(c.em, deps.env, team ?? c.actor.id);
         const webhook = presentWebhook(await getWebhook(c.em, c.actor, created.id));
         return {
           status: 201,

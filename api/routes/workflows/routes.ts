@@ -25,7 +25,7 @@ import {
   type WorkflowState,
   type WrittenDefinition,
 } from '../../../domain/registry/workflow-service.ts';
-import { checkRevisionLimit, checkScheduleLimit } from '../../../domain/limits.ts';
+import { checkRevisionLimit, checkScheduleLimit, checkSecretLimit } from '../../../domain/limits.ts';
 import { timesOf } from '../../../language/definition/schedule.ts';
 import { tellTemporal } from '../../../domain/schedules/reconcile.ts';
 import { writeYaml } from '../../../language/yaml/write-yaml.ts';
@@ -251,7 +251,7 @@ export function workflowEndpoints(deps: AppDeps): Endpoint[] {
         await moveIfAsked(deps, c, state, fields.team_id);
         const updated = await updateWorkflow(c.em, c.actor, state, patch, c.prepared);
         if (updated.workflow.revision !== revision) {
-          checkRevisionLimit(deps.env, updated.workflow.revision);
+          await checkRevisionLimit(c.em, deps.env, updated.workflow);
           await checkSchedules(deps, c, updated);
           tellOfSchedule(deps, c, updated);
         }
@@ -393,9 +393,9 @@ function mergedRunners(before: Runners, given: Runners | null): Runners {
 
 /** Moves the workflow with its secrets, if the request names another team. */
 async function moveIfAsked(
-  { encryption }: Pick<AppDeps, 'encryption'>,
+  { encryption, env }: Pick<AppDeps, 'encryption' | 'env'>,
   { em, actor }: Pick<EndpointContext, 'em' | 'actor'>,
-  { workflow }: WorkflowState,
+  { workflow, revision }: WorkflowState,
   team: string | null | undefined,
 ): Promise<void> {
   if (team === undefined || team === (workflow.team_id ?? null)) return;
@@ -405,6 +405,8 @@ async function moveIfAsked(
   const moved = await moveObject(em, actor, 'workflow', object, team);
   Object.assign(workflow, moved);
   await copySecrets(em, encryption, { from, to: moved.holder_id, names });
+  if (timesOf(revision.definition) !== null) await checkScheduleLimit(em, env, moved.holder_id);
+  await checkSecretLimit(em, env, moved.holder_id);
 }
 
 function changedDefinition(
@@ -422,7 +424,7 @@ async function checkSchedules(
   { em }: EndpointContext,
   { workflow, revision }: WorkflowState,
 ): Promise<void> {
-  if (timesOf(revision.definition) !== null) await checkScheduleLimit(em, env, workflow.owner_id);
+  if (timesOf(revision.definition) !== null) await checkScheduleLimit(em, env, holderOf(workflow));
 }
 
 /** A schedule begins, changes or ends as soon as its workflow is saved. */

@@ -64,6 +64,26 @@ test('validate works without a server, with the words of the server', async () =
   expect([unreadable.exitCode, unreadable.stderr]).toEqual([1, expect.stringContaining('broken.yaml')]);
 });
 
+test('limits are shown with what is used, and admins give a user other ones', async () => {
+  const { username } = await app.user('builder');
+  const limit = ['--limit', 'files=12345', '--limit', 'secrets=7'];
+  const set = await admin.run(['quota', 'set', '--user', username, ...limit]);
+  expect([set.exitCode, set.json()]).toEqual([0, { files: 12_345, secrets: 7 }]);
+  const back = await admin.run(['quota', 'set', '--user', username, '--limit', 'secrets=default']);
+  expect(back.json()).toEqual({ files: 12_345 });
+  const [mine, platform, wrong] = [
+    await cli.run(['quota', 'list', '-o', 'table']),
+    await admin.run(['quota', 'list', '--platform']),
+    await cli.run(['quota', 'set', '--user', username, '--limit', 'files:1']),
+  ];
+  expect(mine.stdout).toMatch(/files +0 +12345 +its own, instead of USER_MAX_FILES/);
+  expect(platform.json().map(({ scope }: { scope: string }) => scope)).toContain('platform');
+  expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining('files=100')]);
+  expect((await admin.run(['quota', 'set', '--user', username, '--limit', 'files=default'])).exitCode).toBe(
+    0,
+  );
+});
+
 test('a schedule is shown, paused with a note, changed, resumed and started by hand', async () => {
   const schedule = { after: 'PT1H' };
   const definition = { schedule, do: [{ a: { set: { done: true } } }] };

@@ -465,6 +465,8 @@ inBrowser('an owner limits an agent and sees what it has used; an admin sets pri
   await row.getByText('1 of 3').waitFor();
   await open('/settings/usage?by=agent');
   await page.getByRole('row', { name: /limited 1/ }).waitFor();
+  await open('/settings/limits');
+  await page.getByRole('row', { name: /Uploaded files .*\/ 10,000/ }).waitFor();
   await keepPicture(page, 'console-usage');
   expect(complaints).toEqual([]);
 
@@ -681,6 +683,7 @@ function screensOf(agentId: string): Screen[] {
     ['settings-files', '/settings/files', 'Upload'],
     ['settings-conversations', '/settings/conversations', 'about bees'],
     ['settings-usage', '/settings/usage', 'What agents have used'],
+    ['settings-limits', '/settings/limits', 'Runs that are not over'],
     ['settings-budgets', '/settings/budgets', 'Agent shown'],
     ['settings-prices', '/settings/prices', 'US dollars for a million tokens'],
     ['settings-health', '/settings/health', 'Database'],

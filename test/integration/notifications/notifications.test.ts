@@ -478,7 +478,13 @@ describe('chats', () => {
 
   test('are not set up by tokens that may not read human tasks', async () => {
     const tokenFor = async (scopes: string[]): Promise<Client> => {
-      const given = { name: 'test', scopes, expiresAt: new Date(Date.now() + 3_600_000), maxDays: 365 };
+      const given = {
+        name: 'test',
+        scopes,
+        expiresAt: new Date(Date.now() + 3_600_000),
+        maxDays: 365,
+        limits: app.env,
+      };
       const { token } = await createAccessToken(app.orm.em.fork(), ann, given);
       return createClient(app.url, token);
     };

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 import { UNDECIDED } from '../../../contracts/hitl.ts';
 import { LOG_TEXT } from '../../../contracts/log-texts.ts';
-import { TERMINAL_STATUSES, UNFINISHED_TASK_STATUSES } from '../../../contracts/run-events.ts';
+import { LIVE_STATUSES, TERMINAL_STATUSES, UNFINISHED_TASK_STATUSES } from '../../../contracts/run-events.ts';
 import { digestOf, readFunctionFile, readFunctionFiles } from '../../../db/function-files.ts';
 import { functionsDigest } from '../../../db/functions/version.ts';
 import { migrationNames } from '../../../db/migrations/index.ts';
@@ -28,6 +28,7 @@ test('the version of the functions is that of these files; else run `npm run sch
 test('the statuses that functions know are those of the contracts', () => {
   const statusesIn = (name: string): string[] => readFunctionFile(name).sql.match(/(?<=')\w+(?=')/g) ?? [];
   expect(statusesIn('run_is_over')).toEqual(TERMINAL_STATUSES);
+  expect(statusesIn('run_is_live')).toEqual(LIVE_STATUSES);
   expect(statusesIn('run_task_is_unfinished')).toEqual(UNFINISHED_TASK_STATUSES);
   expect(statusesIn('human_task_is_undecided')).toEqual(UNDECIDED);
 });

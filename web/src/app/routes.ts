@@ -37,6 +37,7 @@ const SETTINGS = [
   'files',
   'conversations',
   'usage',
+  'limits',
   'budgets',
   'prices',
   'users',

@@ -20,7 +20,11 @@ export function teamName(id: string): string {
 
 /** Whether the user knows any team; false until that is known. */
 export function hasTeams(): boolean {
-  return (known() ?? []).length > 0;
+  return knownTeams().length > 0;
+}
+
+export function knownTeams(): readonly Team[] {
+  return known() ?? [];
 }
 
 function known(): readonly Team[] | null {

@@ -15,6 +15,7 @@ export const NEEDS: Readonly<Record<SettingsPart, OperationId>> = {
   files: 'listFiles',
   conversations: 'listConversations',
   usage: 'listUsage',
+  limits: 'getUsageLimits',
   budgets: 'listBudgets',
   prices: 'listPrices',
   users: 'listUsers',

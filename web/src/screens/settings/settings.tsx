@@ -15,7 +15,6 @@ import { Profile } from './profile.tsx';
 import { Secrets } from './secrets.tsx';
 import { Sessions } from './sessions.tsx';
 import css from './settings.module.css';
-import { Users } from './users.tsx';
 import { words } from './words.ts';
 
 const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
@@ -31,9 +30,10 @@ const COMPONENTS: Readonly<Record<SettingsPart, ComponentType>> = {
   files: Files,
   conversations: lazy(async () => (await import('./conversations.tsx')).ConversationsPart),
   usage: lazy(async () => (await import('./usage.tsx')).UsagePart),
+  limits: lazy(async () => (await import('./limits.tsx')).LimitsPart),
   budgets: lazy(async () => (await import('./budgets.tsx')).BudgetsPart),
   prices: lazy(async () => (await import('./prices.tsx')).PricesPart),
-  users: Users,
+  users: lazy(async () => (await import('./users.tsx')).Users),
   audit: lazy(async () => (await import('./audit.tsx')).Audit),
   issuers: lazy(async () => (await import('./issuers.tsx')).Issuers),
   teams: lazy(async () => (await import('./teams.tsx')).Teams),

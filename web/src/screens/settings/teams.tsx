@@ -14,6 +14,7 @@ import type { Schema } from '../../ui/schema-form/fields.ts';
 import { Table, type Column } from '../../ui/table.tsx';
 import { tell } from '../../ui/toasts.tsx';
 import { When } from '../../ui/when.tsx';
+import { QuotaForm } from './quota-form.tsx';
 import { Removal } from './removal.tsx';
 import { words } from './team-words.ts';
 
@@ -103,6 +104,18 @@ function columns(saved: Saved): Column<Team>[] {
                 await saved(words.saved(changed.name));
               }}
             />{' '}
+            {user.value?.roles.includes('admin') && (
+              <QuotaForm
+                id={team.id}
+                of="team"
+                name={team.name}
+                quotas={team.quotas}
+                save={async (quotas) => {
+                  await client.call('updateTeam', { path: { id: team.id }, body: { quotas } });
+                  await saved(words.saved(team.name));
+                }}
+              />
+            )}{' '}
             <Removal
               title={words.deleteOf(team.name)}
               text={words.deleteText}

@@ -12,6 +12,7 @@ import page from '../../ui/page.module.css';
 import type { Schema } from '../../ui/schema-form/fields.ts';
 import { Table, type Column } from '../../ui/table.tsx';
 import { tell } from '../../ui/toasts.tsx';
+import { QuotaForm } from './quota-form.tsx';
 import { words } from './words.ts';
 
 const STATUSES = ['active', 'disabled'] as const;
@@ -137,6 +138,15 @@ function columns(saved: (user: User) => Promise<void>): Column<User>[] {
             onSubmit={async (body) => {
               const path = { id: user.id };
               await saved(await client.call('updateUser', { path, body: { budget: budgetOf(body) } }));
+            }}
+          />{' '}
+          <QuotaForm
+            id={user.id}
+            of="user"
+            name={user.username}
+            quotas={user.quotas}
+            save={async (quotas) => {
+              await saved(await client.call('updateUser', { path: { id: user.id }, body: { quotas } }));
             }}
           />
         </>

@@ -13,6 +13,7 @@ export const words = {
     files: 'Files',
     conversations: 'Conversations',
     usage: 'Usage',
+    limits: 'Limits',
     budgets: 'Budgets',
     prices: 'Prices',
     users: 'Users',

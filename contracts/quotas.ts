@@ -1,0 +1,52 @@
+/** Quotas (docs/quotas.md): how much a user, a team and the platform may have and do. */
+import * as z from 'zod';
+
+export const QUOTA_SCOPES = ['user', 'team', 'platform'] as const;
+export type QuotaScope = (typeof QUOTA_SCOPES)[number];
+
+/** What teams can hold, and what their runs do. */
+const TEAM_QUOTAS = [
+  'live_runs',
+  'runs_per_minute',
+  'descendants',
+  'run_events',
+  'stored_bytes',
+  'files',
+  'agent_versions',
+  'workflow_revisions',
+  'schedules',
+  'secrets',
+  'webhooks',
+] as const;
+/** What only people have. */
+const OWN_QUOTAS = ['inbound_webhooks', 'event_sources', 'chats', 'tokens', 'clients'] as const;
+const USER_QUOTAS = [...TEAM_QUOTAS, ...OWN_QUOTAS] as const;
+
+/** `streams`: by settings only, for each process of the API. */
+export const QUOTA_NAMES = [...USER_QUOTAS, 'streams'] as const;
+export type QuotaName = (typeof QUOTA_NAMES)[number];
+
+/** What a quota is for each of, if not for all that somebody has together. */
+export const QUOTA_UNITS = ['run', 'agent', 'workflow', 'process'] as const;
+export type QuotaUnit = (typeof QUOTA_UNITS)[number];
+
+const amount = z.int().min(1).max(1e15);
+const amounts: Partial<Record<QuotaName, z.ZodInt>> = {
+  descendants: z.int().min(0).max(1_000_000),
+  run_events: z.int().min(100).max(10_000_000),
+};
+
+function fieldsOf<Name extends QuotaName>(names: readonly Name[]) {
+  // Safe: it has an entry for each name.
+  return Object.fromEntries(names.map((name) => [name, (amounts[name] ?? amount).nullish()])) as Record<
+    Name,
+    z.ZodOptional<z.ZodNullable<z.ZodInt>>
+  >;
+}
+
+/** What replaces the settings for a user. */
+export const userQuotas = z.strictObject(fieldsOf(USER_QUOTAS)).meta({ id: 'UserQuotas' });
+/** What replaces the settings for a team. */
+export const teamQuotas = z.strictObject(fieldsOf(TEAM_QUOTAS)).meta({ id: 'TeamQuotas' });
+
+export type Quotas = z.infer<typeof userQuotas>;

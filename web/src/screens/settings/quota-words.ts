@@ -1,0 +1,42 @@
+import type { QuotaState } from '../../../../client/index.ts';
+
+const names: Readonly<Record<QuotaState['name'], string>> = {
+  live_runs: 'Runs that are not over',
+  runs_per_minute: 'Runs started in a minute',
+  descendants: 'Runs below a run',
+  run_events: 'Events of a run',
+  stored_bytes: 'Bytes of files',
+  files: 'Uploaded files',
+  agent_versions: 'Versions of an agent',
+  workflow_revisions: 'Revisions of a workflow',
+  schedules: 'Schedules',
+  secrets: 'Secrets',
+  webhooks: 'Webhooks',
+  inbound_webhooks: 'Inbound webhooks',
+  event_sources: 'Event sources',
+  chats: 'Chats',
+  tokens: 'Access tokens',
+  clients: 'Machine clients',
+  streams: 'Open streams',
+};
+
+export const words = {
+  names,
+  of: 'Of',
+  mine: 'me',
+  platform: 'the platform',
+  limits: 'Limits',
+  limit: 'Limit',
+  used: 'Used',
+  share: 'Share',
+  from: 'From',
+  noLimit: 'no limit',
+  own: 'set by an admin',
+  most: 'the one with most',
+  process: 'in one copy of the API',
+  help: 'What you and your teams may have at once. Beyond a limit, requests are refused until there is room.',
+  button: 'Limits',
+  title: (name: string) => `Limits of ${name}`,
+  formHelp: 'Empty: the limit of the settings.',
+  save: 'Save',
+};
