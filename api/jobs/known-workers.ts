@@ -37,12 +37,12 @@ export class KnownWorkers {
   /** Null for a token that does not count. */
   async find(token: string, { mayBeKept }: { mayBeKept: boolean }): Promise<WorkerCaller | null> {
     const kept = mayBeKept && this.#isNotified() ? this.#known.get(token) : undefined;
-    if (kept !== undefined && kept.untilMs > Date.now()) return kept.worker;
+    if (kept !== undefined && kept.untilMs > performance.now()) return kept.worker;
     const generation = this.#generation;
     const worker = await findWorker(this.#fork(), token);
     if (worker !== null && generation === this.#generation && this.#isNotified()) {
       if (this.#known.size >= MAX_WORKERS) this.#known.clear();
-      this.#known.set(token, { worker, untilMs: Date.now() + KEPT_MS });
+      this.#known.set(token, { worker, untilMs: performance.now() + KEPT_MS });
     }
     return worker;
   }

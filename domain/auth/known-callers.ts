@@ -10,13 +10,17 @@ export interface Caller {
   claims: ExpiringClaims;
 }
 
+interface Kept extends Caller {
+  untilMs: number;
+}
+
 /** The longest that a read is answered to somebody whose rights have changed, if no notification arrives. */
 const KEPT_MS = 1_000;
 const MAX_CALLERS = 10_000;
 
 export class KnownCallers {
   readonly #isNotified: () => boolean;
-  #known = new Map<string, Caller & { untilMs: number }>();
+  #known = new Map<string, Kept>();
   #generation = 0;
 
   /** `isNotified`: whether this process hears of changes. While it does not, nothing is kept. */
@@ -27,7 +31,7 @@ export class KnownCallers {
   /** The caller with this token, or what `identify` finds; its failures are not kept. */
   async find<Failure>(token: string, identify: () => Promise<Caller | Failure>): Promise<Caller | Failure> {
     const kept = this.#known.get(token);
-    if (kept !== undefined && kept.untilMs > Date.now() && this.#isNotified()) return kept;
+    if (kept !== undefined && isFresh(kept) && this.#isNotified()) return kept;
     const generation = this.#generation;
     const found = await identify();
     // What was read before a change is not kept after it.
@@ -43,9 +47,13 @@ export class KnownCallers {
 
   #keep(token: string, { actor, claims }: Caller): void {
     if (this.#known.size >= MAX_CALLERS) this.#known.clear();
-    const untilMs = Math.min(Date.now() + KEPT_MS, claims.exp * 1_000);
-    this.#known.set(token, { actor, claims, untilMs });
+    this.#known.set(token, { actor, claims, untilMs: performance.now() + KEPT_MS });
   }
+}
+
+/** `untilMs` does not jump when the clock is set; the token expires by the clock. */
+function isFresh({ untilMs, claims }: Kept): boolean {
+  return untilMs > performance.now() && claims.exp * 1_000 > Date.now();
 }
 
 function isCaller(found: unknown): found is Caller {

@@ -11,6 +11,8 @@ export interface SseReader {
   events: SseEvent[];
   /** The number of comments so far, which show that the stream is alive. */
   comments: number;
+  /** Of the last event or comment that had one: `Last-Event-ID` of the next connection. */
+  lastId: string;
   /** Resolves when the stream has ended, on either side. */
   ended: Promise<void>;
   /** Disconnects like a client whose network fails. */
@@ -23,7 +25,9 @@ export async function openStream(url: string, init: RequestInit): Promise<SseRea
   const response = await fetch(url, { ...init, signal: abort.signal });
   if (!response.headers.get('content-type')?.includes('text/event-stream') || !response.body)
     throw new Error(`no stream: ${response.status} ${await response.text()}`);
-  const reader: SseReader = { events: [], comments: 0, ended: Promise.resolve(), drop: () => abort.abort() };
+  const ended = Promise.resolve();
+  const drop = (): void => abort.abort();
+  const reader: SseReader = { events: [], comments: 0, lastId: '', ended, drop };
   reader.ended = read(response.body, reader).catch(() => undefined);
   return reader;
 }
@@ -37,9 +41,10 @@ async function read(body: ReadableStream<Uint8Array>, reader: SseReader): Promis
       const block = text.slice(0, end);
       text = text.slice(end + 2);
       if (block.startsWith(':')) reader.comments += 1;
+      const id = /^id: (.*)$/m.exec(block)?.[1] ?? '';
+      if (id !== '') reader.lastId = id;
       const data = /^data: (.*)$/m.exec(block)?.[1];
-      if (data !== undefined)
-        reader.events.push({ id: /^id: (.*)$/m.exec(block)?.[1] ?? '', data: JSON.parse(data) });
+      if (data !== undefined) reader.events.push({ id, data: JSON.parse(data) });
     }
   }
 }

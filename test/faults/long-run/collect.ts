@@ -13,7 +13,10 @@ export interface DueTimes {
   to: number;
 }
 
-type Collected = Omit<Evidence, 'ledger' | 'calls' | 'receipts' | 'exits' | 'disturbances'>;
+type Collected = Omit<
+  Evidence,
+  'ledger' | 'calls' | 'receipts' | 'streamed' | 'connections' | 'exits' | 'disturbances'
+>;
 
 const HOOKED = `type like 'io.serverlessworkflow.workflow.%' or type like 'io.cadenza.hitl.%'`;
 const OVER = `r.status = any('{${TERMINAL_STATUSES.join()}}')`;
@@ -124,8 +127,8 @@ async function schedulesOf(
       runs: runs.flatMap(({ workflow, scheduled_at }) =>
         workflow === schedule.name && scheduled_at !== null ? [scheduled_at] : [],
       ),
-      notes: await rows<{ at: number; outcome: string }>(
-        `select ${MS('scheduled_at')} as at, outcome from schedule_start where workflow_id = $1`,
+      notes: await rows<{ at: number; outcome: string; detail: string | null }>(
+        `select ${MS('scheduled_at')} as at, outcome, detail from schedule_start where workflow_id = $1`,
         [workflows[schedule.name]],
       ),
     })),
@@ -172,8 +175,15 @@ async function statsOf(owner: Client): Promise<Evidence['stats']> {
   return sums;
 }
 
-/** How much is still to come before the evidence is complete; null: PostgreSQL does not answer. */
-export async function openWork(databaseUrl: string): Promise<number | null> {
+export interface Work {
+  /** Runs, deliveries and events that have not ended. */
+  open: number;
+  /** Grows while anything goes on. */
+  done: number;
+}
+
+/** What is still to come before the evidence is complete; null: PostgreSQL does not answer. */
+export async function openWork(databaseUrl: string): Promise<Work | null> {
   const client = new pg.Client({
     connectionString: databaseUrl,
     connectionTimeoutMillis: 5_000,
@@ -182,14 +192,16 @@ export async function openWork(databaseUrl: string): Promise<number | null> {
   client.on('error', () => {});
   try {
     await client.connect();
-    const { rows } = await client.query<{ open: number }>(
+    const { rows } = await client.query<Work>(
       `select (select count(*) from run r where not ${OVER})::int
             + (select count(*) from delivery where status = 'pending')::int
             + (select count(*) from inbound_event where matched_at is null)::int
             + (select count(*) from run_event e, delivery_cursor c
-                where (e.tx, e.gpos) > (c.tx, c.gpos) and (${HOOKED}))::int as open`,
+                where (e.tx, e.gpos) > (c.tx, c.gpos) and (${HOOKED}))::int as open,
+              (select count(*) from run_event)::int
+            + (select count(*) from delivery where status <> 'pending')::int as done`,
     );
-    return rows[0]?.open ?? null;
+    return rows[0] ?? null;
   } catch {
     return null;
   } finally {

@@ -57,7 +57,7 @@ export interface ScheduleEvidence {
   from: number;
   to: number;
   runs: readonly number[];
-  notes: readonly { at: number; outcome: string }[];
+  notes: readonly { at: number; outcome: string; detail: string | null }[];
 }
 
 /** Of a fault, from when it was made until it was over. */
@@ -84,6 +84,9 @@ export interface Evidence {
   leftOver: readonly string[];
   calls: readonly EffectCall[];
   receipts: readonly Receipt[];
+  /** Ids that a client got, who followed the same events as a stream. */
+  streamed: readonly string[];
+  connections: number;
   audit: { problems: readonly string[]; counts: Readonly<Record<string, number>> };
   budget: { used: number; reserved: number; costUsd: number; usage: number; usageCostUsd: number };
   stats: Readonly<Record<'started' | 'completed' | 'faulted' | 'cancelled', number>>;

@@ -6,6 +6,7 @@ import type { ExitNote } from './platform.ts';
 /** A copy drains for so long. */
 const STOP_MS = 40_000;
 const KILL_MS = 5_000;
+const STARTING_MS = 20_000;
 /** A server that lacked room or descriptors may end later. */
 const STARVED_MS = 60_000;
 
@@ -47,8 +48,13 @@ export function createExpectations(): Expectations {
             role === exit.role &&
             from <= exit.at &&
             exit.at <= to &&
-            (!orderly || exit.code === 0 || role === 'PostgreSQL' || role === 'Temporal'),
+            (!orderly || role === 'PostgreSQL' || role === 'Temporal' || isOrderly(exit)),
         ),
       })),
   };
+}
+
+/** A process that has just begun does not listen to the signal yet, which then ends it. */
+function isOrderly({ code, signal, livedMs }: ExitNote): boolean {
+  return code === 0 || (signal === 'SIGTERM' && livedMs < STARTING_MS);
 }

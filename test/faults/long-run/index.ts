@@ -16,15 +16,17 @@ import { startCounterpart } from './counterpart.ts';
 import { createCaller, nothingSeen } from './caller.ts';
 import type { Disturbance, Evidence } from './evidence.ts';
 import { createExpectations } from './expectations.ts';
+import { followEvents } from './follower.ts';
 import { startLoad } from './load.ts';
 import { describeFault, planFaults, type Fault } from './plan.ts';
 import { startFaultyPlatform, type FaultyPlatform } from './platform.ts';
 import { listOf, tableOf } from './report.ts';
-import { setUp, type Scene } from './setup.ts';
+import { setUp, WEBHOOK_TYPES, type Scene } from './setup.ts';
 import { createTroublemaker } from './troubles.ts';
 
-/** How long the platform may take to end everything once all is healed. */
-const STUCK_AFTER_MS = 6 * 60_000;
+/** Once all is healed, what makes no progress for so long is stuck; the rest may need long. */
+const STUCK_AFTER_MS = 4 * 60_000;
+const LONGEST_WAIT_MS = 30 * 60_000;
 /** How long clients still try once all is healed. */
 const CLIENTS_MS = 2 * 60_000;
 const LOOK_MS = 1_000;
@@ -84,6 +86,7 @@ process.exit(failed ? 1 : 0);
 
 async function loadAndFaults(on: FaultyPlatform, scene: Scene): Promise<Evidence> {
   const loadBegan = Date.now();
+  const follower = followEvents({ urls: on.urls, token: scene.tokens.owner, types: WEBHOOK_TYPES.join() });
   const load = startLoad(scene, on.urls, rate);
   const troubles = createTroublemaker(on);
   const plan = planFaults(seed, minutes);
@@ -102,17 +105,21 @@ async function loadAndFaults(on: FaultyPlatform, scene: Scene): Promise<Evidence
   await load.done;
   clearTimeout(tries);
   await sleep(SCHEDULES_MS);
-  const left = await untilNothingIsOpen(on, healed + STUCK_AFTER_MS);
+  const left = await untilNothingIsOpen(on);
   await load.end();
-  print(left === 0 ? 'all has ended' : `${left} runs, deliveries or events are still open`);
+  const seconds = Math.round((Date.now() - healed) / 1_000);
+  print(left === 0 ? `all has ended, ${seconds} s after the last fault` : `${left} things are still open`);
   // Seals of the audit log.
   await sleep(SCHEDULES_MS);
+  await follower.stop();
   const found = await collect(on, scene, due);
   return {
     ...found,
     ledger: load.ledger,
     calls: counterpart.calls,
     receipts: counterpart.receipts,
+    streamed: follower.ids,
+    connections: follower.connections,
     exits: expectations.exits(),
     disturbances,
   };
@@ -149,12 +156,18 @@ async function pauseSchedules(on: FaultyPlatform, scene: Scene): Promise<void> {
     await owner.ask('PATCH', `/workflows/${scene.workflows[name]}/schedule`, { paused: true });
 }
 
-async function untilNothingIsOpen(on: FaultyPlatform, deadline: number): Promise<number | null> {
+/** @returns how much is open; null: PostgreSQL does not answer */
+async function untilNothingIsOpen(on: FaultyPlatform): Promise<number | null> {
+  const from = Date.now();
+  let [done, progressAt] = [0, from];
   for (let calm = 0; ; await sleep(LOOK_MS)) {
-    const open = await openWork(on.databaseUrl);
+    const work = await openWork(on.databaseUrl);
     // Parents start children, and events runs.
-    calm = open === 0 ? calm + 1 : 0;
-    if (calm === 5 || Date.now() > deadline) return open;
+    calm = work?.open === 0 ? calm + 1 : 0;
+    const now = Date.now();
+    if (work !== null && work.done > done) [done, progressAt] = [work.done, now];
+    const isLate = now - progressAt > STUCK_AFTER_MS || now - from > LONGEST_WAIT_MS;
+    if (calm === 5 || isLate) return work?.open ?? null;
   }
 }
 

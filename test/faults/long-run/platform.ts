@@ -37,6 +37,7 @@ export interface ExitNote extends Exit {
   role: Role;
   /** Of the clock of this process. */
   at: number;
+  livedMs: number;
 }
 
 const ENTRIES = { api: 'api/main.ts', worker: 'worker/main.ts' };
@@ -74,8 +75,12 @@ export async function startFaultyPlatform(options: {
       stop: role === 'PostgreSQL' ? postgresStop : role === 'Temporal' ? temporalStop : drain,
       logFile: join(folder, `${role}.log`),
       start: async (_attempt, spawned) => {
+        const from = Date.now();
         const running = await start(spawned);
-        void running.exited.then((exit) => options.exited({ ...exit, role, at: Date.now() }));
+        void running.exited.then((exit) => {
+          const at = Date.now();
+          options.exited({ ...exit, role, at, livedMs: at - from });
+        });
         return running;
       },
     });

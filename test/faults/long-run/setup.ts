@@ -15,7 +15,7 @@ export interface Scene {
 }
 
 const PASSWORD = 'a password of the load';
-const WEBHOOK_TYPES = ['io.serverlessworkflow.workflow', 'io.cadenza.hitl'];
+export const WEBHOOK_TYPES = ['io.serverlessworkflow.workflow', 'io.cadenza.hitl'];
 const READY_MS = 180_000;
 
 /** Of a schedule, the last 100 times are kept. */

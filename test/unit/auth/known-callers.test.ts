@@ -34,6 +34,10 @@ test('a caller is read again after a second, after a change, and for another tok
   callers.clear();
   await callers.find('a', identify);
   expect(reads).toBe(4);
+  jest.setSystemTime(now - 3_600_000);
+  jest.advanceTimersByTime(1_000);
+  await callers.find('a', identify);
+  expect(reads).toBe(5);
 });
 
 test('nothing is kept beyond the token, of a failure, or while changes go unnoticed', async () => {
