@@ -1,7 +1,7 @@
 /** Messages over MQTT 3.1.1 and 5, at least once. */
 import type { IClientPublishOptions } from 'mqtt';
 import { fault } from '../../contracts/fault.ts';
-import { openMqttSession, type MqttSession } from '../mqtt/session.ts';
+import { openMqttSession, userProperties, type MqttSession } from '../mqtt/session.ts';
 import { MAX_RECEIVED_BYTES, type MessageQueue } from './message-queue.ts';
 import type { Connecting, OutboundMessage, Protocol } from './protocol.ts';
 
@@ -53,7 +53,7 @@ function publishOptions({ target }: Connecting, { headers }: OutboundMessage): I
   return {
     qos: qosOf(target.bindings),
     retain: retain === true,
-    ...(isCurrent ? { properties: { contentType: 'application/json', userProperties: headers } } : {}),
+    ...(isCurrent ? { properties: { contentType: 'application/json', ...userProperties(headers) } } : {}),
   };
 }
 

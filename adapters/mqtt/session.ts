@@ -52,6 +52,13 @@ export interface MqttSession {
   leave: (keep?: boolean) => Promise<void>;
 }
 
+/** Of a message of MQTT 5. The library writes a broken packet for an object without any. */
+export function userProperties(properties: Record<string, string>): {
+  userProperties?: Record<string, string>;
+} {
+  return Object.keys(properties).length > 0 ? { userProperties: properties } : {};
+}
+
 /** Resolves when the broker has accepted the connection. Throws `Fault`. */
 export async function openMqttSession(options: MqttOptions): Promise<MqttSession> {
   const { guard, host, version, account, id, ended, keptSeconds, attach } = options;

@@ -11,7 +11,7 @@ import { parseConfiguration, timeoutOf } from '../call-settings.ts';
 import type { EgressPolicy } from '../egress/egress.ts';
 import { guardedAgent } from '../guarded-agent.ts';
 import type { CallGuard } from '../guarded-call.ts';
-import { openMqttSession, type MqttSession } from '../mqtt/session.ts';
+import { openMqttSession, userProperties, type MqttSession } from '../mqtt/session.ts';
 import { renderTemplate } from '../secrets/templates.ts';
 import { awayFault } from './availability.ts';
 import { aggregateOf, firstOf, readingsOf, toInbound } from './collect.ts';
@@ -249,7 +249,7 @@ async function command({ client, within }: MqttSession, sensing: Sensing): Promi
     properties: {
       responseTopic: topics.from,
       correlationData: Buffer.from(correlation),
-      userProperties: traceHeaders(),
+      ...userProperties(traceHeaders()),
       contentType: typeof value === 'string' ? 'text/plain' : 'application/json',
       // Nobody waits for what a device does later.
       messageExpiryInterval: Math.min(Math.ceil(leftMs / 1_000), 2 ** 32 - 1),

@@ -11,6 +11,7 @@ import type { TestServer } from '../support/http-server.ts';
 import { skip } from '../support/outside.ts';
 import { endOf, startRun, startTestPlatform, until, type RunRecord } from '../support/platform.ts';
 import { startProgram } from '../support/programs.ts';
+import { inTrace, TRACEPARENT } from '../support/trace.ts';
 
 const [nats, rabbit, kafka] = await Promise.all([startNats(), startRabbitMq(), startKafka()]);
 
@@ -110,8 +111,9 @@ function withNats(broker: NatsServers): void {
       const following = call('orders', {
         subscription: { filter: '.payload.n == 1', consume: { amount: 1 } },
       });
-      const received = await whileSending(following, () => call('orders', { message }));
-      expect(received).toEqual([{ payload: message.payload, headers: message.headers }]);
+      const received = await whileSending(following, () => inTrace(() => call('orders', { message })));
+      const headers = { ...message.headers, traceparent: TRACEPARENT };
+      expect(received).toEqual([{ payload: message.payload, headers }]);
       const climbing = { payload: { region: 'north.secret' } };
       expect((await faultOf(call('orders', { message: climbing }))).detail).toContain(
         'no part of an address',
@@ -227,8 +229,10 @@ function withRabbitMq(broker: RabbitMq): void {
     test('an exchange takes messages with headers, and a subscription has a queue of its own', async () => {
       const message = { payload: { region: 'north', id: 'o-1' }, headers: { 'x-kind': 'test' } };
       const following = call('orders', { subscription: { consume: { amount: 1 } } });
-      expect(await whileSending(following, () => call('orders', { message }))).toEqual([
-        { payload: message.payload, headers: message.headers, correlationId: 'o-1' },
+      const send = () => inTrace(() => call('orders', { message }));
+      const headers = { ...message.headers, traceparent: TRACEPARENT };
+      expect(await whileSending(following, send)).toEqual([
+        { payload: message.payload, headers, correlationId: 'o-1' },
       ]);
     });
 
@@ -414,9 +418,10 @@ function withKafka(broker: Kafka): void {
     test('messages have keys and headers, and a topic is created as the broker allows it', async () => {
       expect(await call('fresh', { message: { payload: { n: 1 } } })).toBeNull();
       const message = { payload: { n: 1 }, headers: { 'x-kind': 'test' } };
-      await call('orders', { message });
-      const received = await whileSending(call('orders', one), () => call('orders', { message }));
-      expect(received).toEqual([{ payload: { n: 1 }, headers: { 'x-kind': 'test', 'kafka-key': 'fixed' } }]);
+      await inTrace(() => call('orders', { message }));
+      const send = () => inTrace(() => call('orders', { message }));
+      const headers = { 'x-kind': 'test', 'kafka-key': 'fixed', traceparent: TRACEPARENT };
+      expect(await whileSending(call('orders', one), send)).toEqual([{ payload: { n: 1 }, headers }]);
       expect(await faultOf(call('absent', one))).toMatchObject({
         kind: 'configuration',
         detail: expect.stringContaining('there is no such topic'),

@@ -1,5 +1,6 @@
 /** Traces of this process: what is exported, what goes on to counterparts, and what a bad receiver does. */
 import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createAdapters, createEgressPolicy } from '../../adapters/index.ts';
@@ -144,6 +145,24 @@ test('agents and services learn of the trace, by HTTP and gRPC', async () => {
   } finally {
     await Promise.all([server.close(), shop.close(), egress.close()]);
   }
+});
+
+test('a program of MCP gets the trace with the parameters', async () => {
+  const program = join(import.meta.dirname, '../support/mcp-server.ts');
+  const argv = [process.execPath, '--no-warnings', program, '--stdio'];
+  const egress = createEgressPolicy({ allow: [] });
+  const adapters = createAdapters({ egress, mcpCommands: { tests: { argv, environment: [] } } });
+  const { output } = await inCaller(() =>
+    adapters.mcp(
+      httpCall({
+        method: 'tools/call',
+        parameters: { name: 'echo', arguments: { text: 'Hello' } },
+        transport: { stdio: { command: 'tests' } },
+      }),
+    ),
+  );
+  expect(JSON.stringify(output)).toMatch(new RegExp(`Hello 00-${TRACE}-[0-9a-f]{16}-01`));
+  await egress.close();
 });
 
 test('an unknown version of the protocol in a header begins a trace of its own', async () => {

@@ -38,9 +38,10 @@ function mcpServer(waiting: Waiting): McpServer {
   server.registerTool('fail', { inputSchema: z.object({}) }, () => {
     throw new Error('it broke');
   });
-  server.registerTool('echo', { inputSchema: z.object({ text: z.string() }) }, ({ text }) => ({
-    content: [{ type: 'text', text: `${text} ${process.env['TOOL_TOKEN'] ?? ''}`.trim() }],
-  }));
+  server.registerTool('echo', { inputSchema: z.object({ text: z.string() }) }, ({ text }, { mcpReq }) => {
+    const words = [text, process.env['TOOL_TOKEN'], mcpReq._meta?.['traceparent']];
+    return { content: [{ type: 'text', text: words.filter(Boolean).join(' ') }] };
+  });
   server.registerTool('large', { inputSchema: z.object({ bytes: z.number() }) }, ({ bytes }) => ({
     content: [{ type: 'text', text: 'x'.repeat(bytes) }],
   }));

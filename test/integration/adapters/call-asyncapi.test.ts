@@ -18,6 +18,7 @@ import { faultOf } from '../../support/agent-call.ts';
 import { sendJson, startServer, type TestServer } from '../../support/http-server.ts';
 import { listens, ownPort, processorClock } from '../../support/machine.ts';
 import { testUnless } from '../../support/outside.ts';
+import { inTrace, TRACEPARENT } from '../../support/trace.ts';
 import { until } from '../../support/platform.ts';
 
 const opened = closedAfterEach();
@@ -336,10 +337,15 @@ testUnless(existsSync(MOSQUITTO) ? undefined : 'mosquitto is not installed')(
     const subscription = { consume: { amount: 1 } };
     const following = call({ ...at(server), operation: 'follow', subscription });
     // A subscription only sees what is sent after it, and this broker does not say when it is there.
-    const send = () => call({ ...at(server), operation: 'place', message }, { key: 'another' });
+    const send = () =>
+      inTrace(() => call({ ...at(server), operation: 'place', message }, { key: 'another' }));
     const sending = setInterval(() => void send(), 200);
     expect(await following.finally(() => clearInterval(sending))).toEqual([
-      { payload: message.payload, headers: { 'x-kind': 'test' }, correlationId: 'five' },
+      {
+        payload: message.payload,
+        headers: { 'x-kind': 'test', traceparent: TRACEPARENT },
+        correlationId: 'five',
+      },
     ]);
   },
 );

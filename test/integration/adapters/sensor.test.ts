@@ -7,6 +7,7 @@ import { createAdapters, createEgressPolicy } from '../../../adapters/index.ts';
 import type { AgentResult, CallFiles } from '../../../domain/ports.ts';
 import { agentCall, faultOf, noFiles } from '../../support/agent-call.ts';
 import { startMosquitto } from '../../support/brokers/mosquitto.ts';
+import { inTrace, TRACEPARENT } from '../../support/trace.ts';
 import { closedAfterEach } from '../../support/closed-after-each.ts';
 import { skip } from '../../support/outside.ts';
 import { until } from '../../support/platform.ts';
@@ -241,7 +242,9 @@ else
 
     test('a command gets the reply that belongs to it', async () => {
       const client = await device();
+      const traces: unknown[] = [];
       client.on('message', (topic, payload, { properties }) => {
+        traces.push({ ...properties?.userProperties });
         const reply = properties?.responseTopic ?? '';
         void client.publishAsync(reply, 'of another command', {
           properties: { correlationData: Buffer.from('other') },
@@ -261,9 +264,10 @@ else
         output: { did: { lamp: 3, on: true }, topic: 'lamp/3/set' },
       });
       const templated = { ...configuration, payload: { state: '${ if .on then "ON" else "OFF" end }' } };
-      expect(await sense(templated, { lamp: 3, on: false })).toMatchObject({
+      expect(await inTrace(() => sense(templated, { lamp: 3, on: false }))).toMatchObject({
         output: { did: { state: 'OFF' } },
       });
+      expect(traces).toEqual([{}, { traceparent: TRACEPARENT }]);
       expect(
         await faultOf(sense({ ...configuration, command_topic: 'nobody/set' }, { lamp: 3 })),
       ).toMatchObject({
